@@ -1,0 +1,54 @@
+"""The tree of serried's own errors: what was asked, what was found, what would work.
+
+    SerriedError            exit code 1: a check or a diagnosis found something
+    ├── InputError          exit code 2: an option, a file or a request that cannot be
+    └── EnvironmentProblem  exit code 3: a missing extra, port or device
+
+A sentence is a template and its values, kept apart so that the workbench can say the
+same sentence in another language (``views/sentences``).
+
+>>> str(InputError("tp={tp} does not divide {world} ranks", tp=3, world=64))
+'tp=3 does not divide 64 ranks'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class SerriedError(Exception):
+    """Is a failure that the user can read: one sentence and an exit code."""
+
+    exit_code = 1
+
+    def __init__(self, template: str, /, **values: object) -> None:
+        super().__init__(template)
+        self.template = template
+        self.values = values
+
+    def __str__(self) -> str:
+        return self.template.format(**self.values)
+
+
+class InputError(SerriedError):
+    """Says that what was asked cannot be, and what could."""
+
+    exit_code = 2
+
+
+class EnvironmentProblem(SerriedError):
+    """Says that this machine lacks something, and how to get it."""
+
+    exit_code = 3
+
+
+def listed(items: Iterable[object], *, limit: int = 12) -> str:
+    """Joins ``items`` by commas, the first ``limit`` of them.
+
+    >>> listed([1, 2, 4])
+    '1, 2, 4'
+    >>> listed(range(100), limit=3)
+    '0, 1, 2, …'
+    """
+    words = [str(item) for item in items]
+    return ", ".join(words[:limit] + (["…"] if len(words) > limit else []))

@@ -1,0 +1,45 @@
+"""One file per framework: its meshes, orders, group kinds and validity rules, as a table."""
+
+from __future__ import annotations
+
+from serried.errors import InputError, listed
+from serried.frameworks.framework import Framework, Sizes
+from serried.frameworks.internlm import INTERNLM
+from serried.frameworks.megatron import MEGATRON
+from serried.mesh import Layout
+
+FRAMEWORKS: dict[str, Framework] = {each.name: each for each in (MEGATRON, INTERNLM)}
+"""Every framework serried knows, by the name the command line takes."""
+
+__all__ = ["FRAMEWORKS", "Framework", "Sizes", "find", "layout"]
+
+
+def find(name: str) -> Framework:
+    """Returns the framework called ``NAME`` or ``NAME@VERSION``; raises InputError otherwise."""
+    bare, _, version = name.partition("@")
+    if bare not in FRAMEWORKS:
+        raise InputError(
+            "framework '{name}' is not known; those that are: {known}",
+            name=bare,
+            known=listed(FRAMEWORKS, limit=40),
+        )
+    found = FRAMEWORKS[bare]
+    if version not in ("", found.version):
+        raise InputError(
+            "{name} {version} is not known; versions that are: {known}",
+            name=bare,
+            version=version,
+            known=found.version,
+        )
+    return found
+
+
+def layout(name: str, sizes: Sizes) -> Layout:
+    """Returns the layout that framework ``name`` makes from ``sizes``.
+
+    >>> layout("megatron", Sizes(16, tp=2, pp=4)).groups("dp").lists()[:2]
+    [[0, 2], [1, 3]]
+    >>> layout("internlm", Sizes(16, tp=2, pp=4)).groups("data").lists()[:2]
+    [[0, 8], [1, 9]]
+    """
+    return find(name).layout(sizes)

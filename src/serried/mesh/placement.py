@@ -1,0 +1,76 @@
+"""Placement: which node, local rank and GPUs a rank has, nodes filled in rank order.
+
+    2 nodes x 4 GPUs, gpus_per_rank 2, world size 4
+    node 0: rank 0 = GPUs 0 1, rank 1 = GPUs 2 3      node 1: rank 2 = GPUs 0 1, rank 3 = GPUs 2 3
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from serried.errors import InputError, listed
+from serried.mesh.mesh import Ranks
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Lays ``world_size`` ranks on nodes of ``gpus_per_node`` GPUs, ``gpus_per_rank`` each.
+
+    >>> place = Placement(4, gpus_per_node=4, gpus_per_rank=2)
+    >>> place.num_nodes, place.node(3), place.local_rank(3), place.gpus(3)
+    (2, 1, 1, (2, 3))
+
+    Raises InputError when a rank's GPUs would not fill a node evenly.
+    """
+
+    world_size: int
+    gpus_per_node: int = 8
+    gpus_per_rank: int = 1
+
+    def __post_init__(self) -> None:
+        for name, value in (("gpus_per_node", self.gpus_per_node), ("gpus_per_rank", self.gpus_per_rank)):
+            if value < 1:
+                raise InputError("{name}={value}; it is at least 1", name=name, value=value)
+        if self.gpus_per_node % self.gpus_per_rank:
+            fits = [n for n in range(1, self.gpus_per_node + 1) if self.gpus_per_node % n == 0]
+            raise InputError(
+                "gpus_per_rank={per_rank} does not divide {per_node} GPUs of a node; "
+                "numbers that do: {fits}",
+                per_rank=self.gpus_per_rank,
+                per_node=self.gpus_per_node,
+                fits=listed(fits),
+            )
+
+    @property
+    def ranks_per_node(self) -> int:
+        """How many ranks a full node holds."""
+        return self.gpus_per_node // self.gpus_per_rank
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes the world touches; the last may be partly filled."""
+        return -(-self.world_size // self.ranks_per_node)
+
+    def node(self, rank: int) -> int:
+        """Returns the number of the node that ``rank`` runs on."""
+        return rank // self.ranks_per_node
+
+    def local_rank(self, rank: int) -> int:
+        """Returns the place of ``rank`` on its node."""
+        return rank % self.ranks_per_node
+
+    def gpus(self, rank: int) -> tuple[int, ...]:
+        """Returns the numbers of the GPUs of its node that ``rank`` owns."""
+        first = self.local_rank(rank) * self.gpus_per_rank
+        return tuple(range(first, first + self.gpus_per_rank))
+
+    def ranks_on(self, node: int) -> range:
+        """Returns the ranks of a node."""
+        first = node * self.ranks_per_node
+        return range(first, min(first + self.ranks_per_node, self.world_size))
+
+    def num_nodes_of(self, ranks: Ranks) -> int:
+        """Returns over how many nodes ``ranks`` spread; 1 means that NVLink serves them."""
+        return len(np.unique(ranks // self.ranks_per_node))

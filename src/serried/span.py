@@ -1,0 +1,151 @@
+"""Action and Span: what one rank does to one microbatch, and when.
+
+An action is written as PyTorch's pipelining writes it, ``<stage><kind><microbatch>``:
+
+    3F2        forward of stage 3, microbatch 2
+    3B2        full backward;  3I2 and 3W2 its input-gradient and weight-gradient halves
+    3SEND_F2   sends stage 3's output on;          3RECV_F2  waits for stage 3's input
+    3SEND_B2   sends the gradient of its input;    3RECV_B2  waits for the gradient of its output
+    3REDUCE_GRAD  reduces stage 3's gradients over data parallel ranks
+    OPTIMIZER  the optimizer step, of no stage and no microbatch
+
+A stage is a virtual pipeline stage, numbered globally. Schedules (planned) and traces
+(recorded) both speak in these, so one timeline shows either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serried.errors import InputError
+
+
+class ActionKind(IntEnum):
+    """Says what kind of work an action is; the numbers stand in trace files and never change."""
+
+    F = 1
+    B = 2
+    I = 3  # noqa: E741  the field's own letter
+    W = 4
+    SEND_F = 5
+    RECV_F = 6
+    SEND_B = 7
+    RECV_B = 8
+    REDUCE_GRAD = 9
+    OPTIMIZER = 10
+
+
+COMPUTE = frozenset({ActionKind.F, ActionKind.B, ActionKind.I, ActionKind.W})
+"""Kinds that are a stage's own computation; the rest is waiting, sending or the step's tail."""
+
+_PATTERN = re.compile(r"(?P<stage>\d+)?(?P<kind>[A-Z][A-Z_]*[A-Z]|[FBIW])(?P<microbatch>\d+)?")
+
+
+@dataclass(frozen=True)
+class Action:
+    """Names one piece of work; stage and microbatch are -1 where there is none.
+
+    >>> Action.parse("3SEND_F2")
+    Action(kind=<ActionKind.SEND_F: 5>, stage=3, microbatch=2)
+    >>> str(Action(ActionKind.F, 3, 2))
+    '3F2'
+    """
+
+    kind: ActionKind
+    stage: int = -1
+    microbatch: int = -1
+
+    @classmethod
+    def parse(cls, text: str) -> Action:
+        """Reads an action; raises InputError when ``text`` is not one."""
+        match = _PATTERN.fullmatch(text.strip())
+        if not match or match["kind"] not in ActionKind.__members__:
+            raise InputError(
+                "'{text}' is not an action; one reads <stage><kind><microbatch>, such as 3F2",
+                text=text,
+            )
+        stage, microbatch = match["stage"], match["microbatch"]
+        return cls(
+            ActionKind[match["kind"]],
+            -1 if stage is None else int(stage),
+            -1 if microbatch is None else int(microbatch),
+        )
+
+    def __str__(self) -> str:
+        stage = "" if self.stage < 0 else str(self.stage)
+        microbatch = "" if self.microbatch < 0 else str(self.microbatch)
+        return f"{stage}{self.kind.name}{microbatch}"
+
+
+@dataclass(frozen=True)
+class Span:
+    """Is one timed action on one rank, in nanoseconds of the trace's common clock.
+
+    ``peer`` is the global rank that a send goes to or a receive waits for, else -1.
+    """
+
+    rank: int
+    action: Action
+    step: int
+    start_ns: int
+    end_ns: int
+    peer: int = -1
+
+    @property
+    def duration_ns(self) -> int:
+        """How long it took."""
+        return self.end_ns - self.start_ns
+
+
+Column = NDArray[np.int32]
+Times = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Holds many spans as columns of equal length, for a million of them at once."""
+
+    rank: Column
+    stage: Column
+    kind: Column
+    microbatch: Column
+    step: Column
+    peer: Column
+    start_ns: Times
+    end_ns: Times
+
+    def __len__(self) -> int:
+        return len(self.rank)
+
+    def __iter__(self) -> Iterator[Span]:
+        for row in range(len(self)):
+            yield self[row]
+
+    def __getitem__(self, row: int) -> Span:
+        kind = ActionKind(int(self.kind[row]))
+        action = Action(kind, int(self.stage[row]), int(self.microbatch[row]))
+        start, end = int(self.start_ns[row]), int(self.end_ns[row])
+        return Span(
+            int(self.rank[row]), action, int(self.step[row]), start, end, int(self.peer[row])
+        )
+
+    def where(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> Spans:
+        """Returns the rows that ``keep`` selects, by mask or by index."""
+        return Spans(*(column[keep] for column in self.columns().values()))
+
+    def columns(self) -> dict[str, NDArray[np.int32] | NDArray[np.int64]]:
+        """Returns the columns by name, in the order of the fields."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @classmethod
+    def joined(cls, parts: list[Spans]) -> Spans:
+        """Joins several, ordered by rank and then by start."""
+        tables = [part.columns() for part in parts]
+        whole = cls(*(np.concatenate([t[name] for t in tables]) for name in cls.__dataclass_fields__))
+        return whole.where(np.lexsort((whole.start_ns, whole.rank)))

@@ -1,0 +1,1 @@
+"""Traces: the record format, merging the files of many ranks, statistics, other formats."""
