@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,7 +140,7 @@ class Spans:
         """Returns the rows that ``keep`` selects, by mask or by index."""
         return Spans(*(column[keep] for column in self.columns().values()))
 
-    def columns(self) -> dict[str, NDArray[np.int32] | NDArray[np.int64]]:
+    def columns(self) -> dict[str, NDArray[Any]]:
         """Returns the columns by name, in the order of the fields."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
@@ -147,5 +148,7 @@ class Spans:
     def joined(cls, parts: list[Spans]) -> Spans:
         """Joins several, ordered by rank and then by start."""
         tables = [part.columns() for part in parts]
-        whole = cls(*(np.concatenate([t[name] for t in tables]) for name in cls.__dataclass_fields__))
+        whole = cls(
+            *(np.concatenate([t[name] for t in tables]) for name in cls.__dataclass_fields__)
+        )
         return whole.where(np.lexsort((whole.start_ns, whole.rank)))

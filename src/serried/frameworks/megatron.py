@@ -258,7 +258,6 @@ def _check_pipelines(
         _require_in_order(dict(mesh.sizes), order)
     if sizes.pp == 1:
         return
-    differ = not np.array_equal(meshes["dense"].groups("pp"), meshes["expert"].groups("pp"))
     if not order.endswith("pp") and dp != edp:
         raise InputError(
             "order '{order}' needs dp = expert dp, but dp={dp} and expert dp={edp}; "

@@ -4,6 +4,7 @@ from serried.mesh.kind import Chunks, Ends, First, GroupKind, Groups, Level, Rul
 from serried.mesh.layout import Layout
 from serried.mesh.mesh import Mesh, Ranks
 from serried.mesh.placement import Placement
+from serried.mesh.rank import RankPlace, place_of
 
 __all__ = [
     "Chunks",
@@ -15,8 +16,10 @@ __all__ = [
     "Level",
     "Mesh",
     "Placement",
+    "RankPlace",
     "Ranks",
     "Rule",
     "Runs",
     "Windows",
+    "place_of",
 ]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -61,7 +62,7 @@ class Groups:
     def lists(self) -> list[list[int]]:
         """Returns the groups as lists of ranks."""
         members, bounds = self.members.tolist(), self.bounds.tolist()
-        return [members[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+        return [members[a:b] for a, b in pairwise(bounds)]
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:

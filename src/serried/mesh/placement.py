@@ -1,7 +1,7 @@
 """Placement: which node, local rank and GPUs a rank has, nodes filled in rank order.
 
-    2 nodes x 4 GPUs, gpus_per_rank 2, world size 4
-    node 0: rank 0 = GPUs 0 1, rank 1 = GPUs 2 3      node 1: rank 2 = GPUs 0 1, rank 3 = GPUs 2 3
+2 nodes x 4 GPUs, gpus_per_rank 2, world size 4
+node 0: rank 0 = GPUs 0 1, rank 1 = GPUs 2 3      node 1: rank 2 = GPUs 0 1, rank 3 = GPUs 2 3
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from serried.errors import InputError, listed
-from serried.mesh.mesh import Ranks
+from serried.mesh.kind import Groups
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,10 @@ class Placement:
     gpus_per_rank: int = 1
 
     def __post_init__(self) -> None:
-        for name, value in (("gpus_per_node", self.gpus_per_node), ("gpus_per_rank", self.gpus_per_rank)):
+        for name, value in (
+            ("gpus_per_node", self.gpus_per_node),
+            ("gpus_per_rank", self.gpus_per_rank),
+        ):
             if value < 1:
                 raise InputError("{name}={value}; it is at least 1", name=name, value=value)
         if self.gpus_per_node % self.gpus_per_rank:
@@ -71,6 +75,14 @@ class Placement:
         first = node * self.ranks_per_node
         return range(first, min(first + self.ranks_per_node, self.world_size))
 
-    def num_nodes_of(self, ranks: Ranks) -> int:
-        """Returns over how many nodes ``ranks`` spread; 1 means that NVLink serves them."""
-        return len(np.unique(ranks // self.ranks_per_node))
+    def nodes_of(self, groups: Groups) -> NDArray[np.int64]:
+        """Returns over how many nodes each group spreads, shape (groups,).
+
+        A group on one node talks over NVLink alone.
+
+        >>> Placement(16).nodes_of(Groups.of([[0, 1], [7, 8]])).tolist()
+        [1, 2]
+        """
+        owner = np.repeat(np.arange(len(groups)), groups.sizes)
+        pairs = np.unique(owner * self.num_nodes + groups.members // self.ranks_per_node)
+        return np.bincount(pairs // self.num_nodes, minlength=len(groups))

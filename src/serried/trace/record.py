@@ -30,10 +30,8 @@ from serried.span import ActionKind, Spans
 MAGIC = b"serried\x01"
 HEADER_BYTES = 4096
 _RECORD = struct.Struct("<qqiiiiHHI")
-_DTYPE = np.dtype(
-    [("start_ns", "<i8"), ("end_ns", "<i8"), ("step", "<i4"), ("microbatch", "<i4")]
-    + [("peer", "<i4"), ("stage", "<i4"), ("kind", "<u2"), ("zero", "<u2"), ("seal", "<u4")]
-)
+_FIELDS = "start_ns:i8 end_ns:i8 step:i4 microbatch:i4 peer:i4 stage:i4 kind:u2 zero:u2 seal:u4"
+_DTYPE = np.dtype([(name, f"<{kind}") for name, kind in (f.split(":") for f in _FIELDS.split())])
 _GROWTH_RECORDS = 16_384
 
 
@@ -103,9 +101,10 @@ class Recorder:
         self._file.write(MAGIC + struct.pack("<I", len(text)) + text)
         self._count = 0
         self._capacity = 0
+        self._map: mmap.mmap
         self._grow()
 
-    def add(  # noqa: PLR0913  one call per span, kept flat for its cost
+    def add(
         self,
         kind: ActionKind,
         start_ns: int,

@@ -1,0 +1,70 @@
+# serried: `make run` and `make test` do all the set-up on a fresh machine.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check unit bench soak screenshots browser modules clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(VENV)/.run ## install, train for real, open the workbench on it
+	$(BIN)/serried demo
+
+test: $(VENV)/.test browser modules check unit ## install, check and run every test
+
+check: $(VENV)/.test modules ## format, lint, types of Python and of the page's modules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	npx --no-install tsc --project tsconfig.json
+
+unit: $(VENV)/.test browser modules
+	node --test 'tests/web_modules/*.test.js'
+	$(BIN)/python -m pytest -q
+
+bench: $(VENV)/.bench ## print every benchmark beside its peer
+	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python -W ignore $$file; done
+
+soak: $(VENV)/.test ## long counts: kills, exits, fuzzing
+	$(BIN)/python -m pytest -q -m soak -o addopts='--import-mode=importlib --strict-markers'
+
+screenshots: $(VENV)/.test browser ## draw the pictures of README and docs again
+	$(BIN)/python -m docs.screenshots
+
+# ------------------------------------------------------------------ what the above install
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "serried needs Python 3.11 or newer; $$($(PYTHON) --version) was found. Try make PYTHON=python3.11"; exit 3; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install -q -e '.[torch,web]'
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install -q -e '.[torch,web,test]'
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.bench: $(VENV)/.test
+	$(BIN)/pip install -q -e '.[bench]'
+	@touch $@
+
+APT = $$([ "$$(id -u)" = 0 ] || echo sudo) apt-get
+
+browser: # the Chromium on PATH, else Debian's, with a font for Chinese
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+		command -v google-chrome >/dev/null || \
+		{ $(APT) update -qq && $(APT) install -y -qq chromium fonts-noto-cjk; }
+
+modules: node_modules/.ready
+node_modules/.ready: package.json package-lock.json # the type checker of the page's modules
+	@command -v npm >/dev/null || { $(APT) update -qq && $(APT) install -y -qq nodejs npm; }
+	npm ci --silent --no-audit --no-fund
+	@touch $@
+
+clean: ## remove what was installed and made here
+	rm -rf $(VENV) node_modules screenshots runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

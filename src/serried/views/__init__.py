@@ -1,0 +1,1 @@
+"""What people see: command line, text, web. Views show values; they never compute them."""

@@ -1,0 +1,72 @@
+"""The entry of ``serried``: finds the command, and alone turns an error into a line and a code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from serried import __version__
+from serried.errors import SerriedError
+
+COMMANDS = ("groups", "schedule", "train", "trace", "serve", "demo")
+"""Each is the click command of that name in the module of that name."""
+
+
+class LazyCommands(click.Group):
+    """Loads a command's module when it is asked for, so that help stays quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Returns the names of all commands, in the order of a user's day."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Returns a command, or None when there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"serried.views.cli.{cmd_name}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+
+@click.command(
+    cls=LazyCommands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="serried")
+def serried() -> None:
+    """Shows every rank of a parallel training job: its groups, its schedule, its timeline."""
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Runs the command line and exits: 0 fine, 1 something found, 2 bad input, 3 environment."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Runs the command line and returns the exit code; set SERRIED_TRACEBACK=1 for tracebacks."""
+    try:
+        result = serried.main(arguments, prog_name="serried", standalone_mode=False)
+    except SerriedError as error:
+        return _tell(str(error), error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        return _tell(error.format_message(), error.exit_code)
+    except click.ClickException as error:
+        return _tell(error.format_message(), error.exit_code)
+    except click.Abort:
+        return _tell("stopped", 130)
+    except BrokenPipeError:
+        # The reader (head, less) has gone; Python would complain again while closing stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return result if isinstance(result, int) else 0
+
+
+def _tell(sentence: str, code: int) -> int:
+    if os.environ.get("SERRIED_TRACEBACK"):
+        raise
+    click.echo(f"serried: {sentence}", err=True)
+    return code

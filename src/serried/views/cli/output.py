@@ -1,0 +1,106 @@
+"""Where a command's answer goes: the terminal, or a file that is written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from serried.errors import InputError, listed
+
+FORMATS = ("table", "json", "csv")
+
+
+def width() -> int:
+    """Returns the terminal's width in columns; 100 where there is no terminal."""
+    return shutil.get_terminal_size((100, 40)).columns
+
+
+def rendered(*parts: str | Table, plain: bool = False) -> str:
+    """Returns lines and tables as text: coloured for a terminal unless ``plain``."""
+    screen = Console(
+        width=width(), highlight=False, markup=False, color_system=None if plain else "auto"
+    )
+    with screen.capture() as text:
+        for part in parts:
+            screen.print(part, soft_wrap=isinstance(part, str))
+    return "\n".join(line.rstrip() for line in text.get().splitlines())
+
+
+def show(*parts: str | Table, output: Path | None = None) -> None:
+    """Prints lines and tables, or writes them to ``output`` as plain text."""
+    write(rendered(*parts, plain=output is not None), output)
+
+
+def format_of(asked: str | None, path: Path | None, formats: tuple[str, ...] = FORMATS) -> str:
+    """Returns the format: the one asked for, else by the file's suffix, else a table."""
+    if asked or not path:
+        return asked or "table"
+    suffix = path.suffix.lower().lstrip(".")
+    known = {"txt": "table"} | {name: name for name in formats if name != "table"}
+    if suffix not in known:
+        raise InputError(
+            "{path} has no suffix that says what to write; those that do: {suffixes}",
+            path=path,
+            suffixes=listed(f".{name}" for name in known),
+        )
+    return known[suffix]
+
+
+def as_json(document: Mapping[str, Any], *, depth: int = 2) -> str:
+    """Returns a document as JSON, its outer ``depth`` levels of mappings one entry a line.
+
+    >>> print(as_json({"schema": "x/1", "groups": {"tp": [[0, 1]]}}))
+    {
+      "schema": "x/1",
+      "groups": {
+        "tp": [[0, 1]]
+      }
+    }
+    """
+    return _lines(document, depth, indent="")
+
+
+def _lines(value: object, depth: int, indent: str) -> str:
+    if not isinstance(value, Mapping) or not depth or not value:
+        return json.dumps(value, ensure_ascii=False)
+    deeper = indent + "  "
+    entries = [
+        f"{deeper}{json.dumps(key)}: {_lines(item, depth - 1, deeper)}"
+        for key, item in value.items()
+    ]
+    return "{\n" + ",\n".join(entries) + f"\n{indent}}}"
+
+
+def write(text: str, path: Path | None) -> None:
+    """Prints ``text``, or writes it to ``path`` by way of a temporary file beside it."""
+    if path is None:
+        click.echo(text.rstrip("\n"))
+        return
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
+        ) as file:
+            file.write(text if text.endswith("\n") else text + "\n")
+        os.chmod(file.name, 0o666 & ~_umask())  # noqa: PTH101  the name is not a Path yet
+        Path(file.name).replace(path)
+    except OSError as error:
+        raise InputError(
+            "{path} cannot be written: {reason}", path=path, reason=error.strerror
+        ) from error
+    click.echo(f"wrote {path}", err=True)
+
+
+def _umask() -> int:
+    """Returns the process's umask, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,44 @@
+"""Settings for the whole test run: one hypothesis profile, and a way to call the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from serried.views.cli.main import run
+
+settings.register_profile(
+    "serried", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("serried")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call of the command line gave."""
+
+    code: int
+    out: str
+    err: str
+
+
+Call = Callable[..., Outcome]
+
+
+@pytest.fixture
+def serried(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Outcome]:
+    """Runs ``serried`` with the words given, in this process, at 100 columns."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def call(*words: str) -> Outcome:
+        capsys.readouterr()
+        code = run(list(words))
+        printed = capsys.readouterr()
+        return Outcome(code, printed.out, printed.err)
+
+    return call

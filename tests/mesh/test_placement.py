@@ -1,0 +1,41 @@
+"""Placement: nodes are filled in rank order, and a rank may own several GPUs."""
+
+from __future__ import annotations
+
+import pytest
+
+from serried.errors import InputError
+from serried.mesh import Groups, Placement
+
+
+def test_two_nodes_of_four_gpus_hold_four_ranks_of_two_gpus() -> None:
+    place = Placement(4, gpus_per_node=4, gpus_per_rank=2)
+    assert place.num_nodes == 2
+    assert [place.node(rank) for rank in range(4)] == [0, 0, 1, 1]
+    assert [place.local_rank(rank) for rank in range(4)] == [0, 1, 0, 1]
+    assert [place.gpus(rank) for rank in range(4)] == [(0, 1), (2, 3), (0, 1), (2, 3)]
+
+
+def test_the_last_node_may_be_partly_filled() -> None:
+    place = Placement(10, gpus_per_node=8)
+    assert place.num_nodes == 2
+    assert list(place.ranks_on(1)) == [8, 9]
+
+
+def test_groups_are_told_over_how_many_nodes_they_spread() -> None:
+    spread = Placement(16).nodes_of(Groups.of([[0, 7], [7, 8], [0, 15, 8]]))
+    assert spread.tolist() == [1, 2, 2]
+
+
+def test_gpus_of_a_rank_must_divide_those_of_a_node() -> None:
+    with pytest.raises(
+        InputError,
+        match="gpus_per_rank=3 does not divide 8 GPUs of a node; numbers that do: 1, 2, 4, 8",
+    ):
+        Placement(8, gpus_per_node=8, gpus_per_rank=3)
+
+
+@pytest.mark.parametrize("name", ["gpus_per_node", "gpus_per_rank"])
+def test_a_count_below_one_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"{name}=0; it is at least 1"):
+        Placement(8, **{name: 0})
