@@ -1,0 +1,88 @@
+"""Examples in README and docs are run: what a page prints is what the command prints.
+
+A ``console`` block holds ``$ serried …`` commands and their output, where a line of ``…``
+stands for any lines; a ``pycon`` block is a doctest. A ``sh`` block is for commands that
+need what a test has not (a cluster, a server that stays): it is read, not run.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.conftest import Call
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+BLOCK = re.compile(r"^```(?P<kind>\w+)[^\n]*\n(?P<body>.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+class Example(NamedTuple):
+    """One command of a page, and the output shown below it."""
+
+    page: str
+    line: int
+    command: str
+    shown: str
+
+
+def blocks(kind: str) -> Iterator[tuple[Path, int, str]]:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for match in BLOCK.finditer(text):
+            if match["kind"] == kind:
+                yield page, text.count("\n", 0, match.start()) + 2, match["body"]
+
+
+def examples() -> Iterator[Example]:
+    for page, line, body in blocks("console"):
+        for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+            command, _, shown = part.replace("\\\n", " ").partition("\n")
+            yield Example(page.name, line, command, shown)
+
+
+EXAMPLES = list(examples())
+
+
+def test_readme_shows_commands_that_are_run() -> None:
+    assert any(example.page == "README.md" for example in EXAMPLES)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: f"{each.page}:{each.line}")
+def test_a_command_prints_what_the_page_shows(
+    example: Example, serried: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name, *words = shlex.split(example.command)
+    assert name == "serried", "console blocks hold serried commands; use a sh block for others"
+    answer = serried(*words)
+    assert shown_matches(example.shown, answer.out + answer.err), answer.out + answer.err
+
+
+def shown_matches(shown: str, printed: str) -> bool:
+    """Tells whether the lines shown stand in ``printed``, ``…`` lines matching any lines."""
+    parts = [re.escape(line.rstrip()) for line in shown.strip("\n").split("\n")]
+    pattern = "\n".join(".*?" if part.strip() in ("…", re.escape("…")) else part for part in parts)
+    clean = "\n".join(line.rstrip() for line in printed.strip("\n").split("\n"))
+    return re.fullmatch(pattern, clean, re.DOTALL) is not None
+
+
+@pytest.mark.parametrize(
+    ("page", "line", "body"), [pytest.param(*each, id=f"{each[0].name}:{each[1]}") for each in blocks("pycon")]
+)
+def test_a_python_example_gives_what_the_page_shows(page: Path, line: int, body: str) -> None:
+    test = doctest.DocTestParser().get_doctest(body, {}, page.name, str(page), line)
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_links_only_to_files_that_are_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    targets = re.findall(r"\]\((?!https?://|#|mailto:)([^)#\s]+)", text)
+    assert [t for t in targets if not (page.parent / t).exists()] == []
