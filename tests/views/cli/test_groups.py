@@ -206,3 +206,16 @@ def test_an_unknown_option_is_one_line_without_a_traceback(serried: Call) -> Non
     assert shown.code == 2
     assert shown.err.count("\n") == 1
     assert "--worldsize" in shown.err
+
+
+@pytest.mark.parametrize(("lang", "word"), [("en", "all-reduce"), ("zh", "张量并行")])
+def test_the_dimensions_that_are_split_are_explained(serried: Call, lang: str, word: str) -> None:
+    shown = serried("groups", "--world-size", "16", "--tp", "2", "--explain", "--lang", lang)
+    assert shown.code == 0
+    assert word in shown.out
+
+
+def test_an_explanation_can_be_asked_for_any_dimensions(serried: Call) -> None:
+    whole = serried("groups", "--world-size", "16", "--dims", "cp+dp", "--explain").out
+    assert "ring" in whole
+    assert serried("groups", "--world-size", "16", "--explain").out != whole

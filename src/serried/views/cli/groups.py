@@ -13,6 +13,7 @@ from serried.errors import InputError, listed
 from serried.mesh import Layout, Placement, place_of
 from serried.views.cli.options import COUNT, placement_of, size_options, sizes_of
 from serried.views.cli.output import FORMATS, as_json, format_of, show, width, write
+from serried.views.explain import as_text, explanation
 from serried.views.layout_document import groups_csv, groups_document, rank_document
 from serried.views.layout_text import (
     groups_table,
@@ -54,8 +55,6 @@ def groups(
     placement = placement_of(options, layout.world_size)
     form = format_of(form, output)
     if explain:
-        from serried.views.explain import as_text, explanation
-
         write(as_text(explanation(_dims(layout, dims), lang=lang), width()), output)
     elif rank is not None:
         _rank(layout, placement, rank, form, output)
