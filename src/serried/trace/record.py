@@ -1,19 +1,22 @@
 """The record format: one crash-safe file per rank, 40 bytes per span, appended through mmap.
 
     rank-00003.spans
-    ├── 4096 bytes   magic, length, JSON header: run, rank, host, clock, job
+    ├── 4096 bytes   magic, length, JSON header: run, rank, host, clock, job; last, the count
     └── 40 bytes x n start_ns end_ns step microbatch peer stage kind 0 seal
 
-The kernel keeps what was written to the map when the process is killed. ``seal`` is the
-record's number from 1, written last: a record without it was never completed, and reading
-stops there. Times are CLOCK_MONOTONIC nanoseconds, one clock for all processes of a host;
-the header holds a (monotonic, wall) pair to place them beside other hosts.
+The kernel keeps what was written to the map when the process is killed (not when the
+machine loses power). ``seal`` is the record's number from 1, written last: a record without
+it was never completed, and reading stops there. The count, one more than the records, is
+written by ``close``; a file without it belongs to a rank that was killed or still runs.
+Times are CLOCK_MONOTONIC nanoseconds, one clock for all processes of a host; the header
+holds a (monotonic, wall) pair to place them beside other hosts.
 """
 
 from __future__ import annotations
 
 import json
 import mmap
+import os
 import socket
 import struct
 import time
@@ -24,12 +27,17 @@ from typing import Any
 
 import numpy as np
 
-from serried.errors import InputError
+from serried.errors import EnvironmentProblem, InputError
 from serried.span import ActionKind, Spans
 
 MAGIC = b"serried\x01"
 HEADER_BYTES = 4096
+_COUNT = struct.Struct("<Q")
+_COUNT_PLACE = HEADER_BYTES - _COUNT.size
 _RECORD = struct.Struct("<qqiiiiHHI")
+_RECORD_BYTES = _RECORD.size
+_pack_record = _RECORD.pack_into
+_BEFORE_FIRST = HEADER_BYTES - _RECORD_BYTES
 _FIELDS = "start_ns:i8 end_ns:i8 step:i4 microbatch:i4 peer:i4 stage:i4 kind:u2 zero:u2 seal:u4"
 _DTYPE = np.dtype([(name, f"<{kind}") for name, kind in (f.split(":") for f in _FIELDS.split())])
 _GROWTH_RECORDS = 16_384
@@ -52,6 +60,12 @@ class Job:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
+def boot_id() -> str:
+    """Returns what tells two machines of one name apart: the kernel's boot id, or nothing."""
+    path = Path("/proc/sys/kernel/random/boot_id")
+    return path.read_text().strip() if path.exists() else ""
+
+
 @dataclass(frozen=True)
 class RecordHeader:
     """Says which run, rank and host a file belongs to, and relates its clock to the wall's."""
@@ -60,13 +74,18 @@ class RecordHeader:
     rank: int
     job: Job
     host: str = field(default_factory=socket.gethostname)
+    boot: str = field(default_factory=boot_id)
     monotonic_ns: int = field(default_factory=time.monotonic_ns)
     wall_ns: int = field(default_factory=time.time_ns)
 
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """Holds what one file gave: its header, its complete spans, and whether its end was torn."""
+    """Holds what one file gave: its header, its complete spans, and whether its end was torn.
+
+    A torn file was not closed by its recorder (the rank was killed, or still runs), or lost
+    or gained bytes since.
+    """
 
     header: RecordHeader
     spans: Spans
@@ -83,28 +102,38 @@ def file_name(rank: int) -> str:
 
 
 class Recorder:
-    """Appends spans of one rank to its file; safe to lose the process at any instant."""
+    """Appends spans of one rank to its file; safe to lose the process at any instant.
+
+    One thread at a time may add. Space is reserved before it is written, so that a full disk
+    is an error here and not the signal that a write to an unbacked map would be.
+    """
 
     def __init__(self, folder: Path, header: RecordHeader) -> None:
-        """Creates the file of ``header.rank`` in ``folder``; raises InputError where one stands."""
+        """Creates the file of ``header.rank`` in ``folder``.
+
+        Raises InputError where one stands, EnvironmentProblem where none can be written.
+        """
         self.path = folder / file_name(header.rank)
         text = json.dumps(asdict(header)).encode()
-        if len(text) > HEADER_BYTES - len(MAGIC) - 4:
+        start = MAGIC + struct.pack("<I", len(text)) + text
+        if len(start) > _COUNT_PLACE:
             raise InputError("the header of {path} is too long to record", path=self.path)
         try:
-            self._file = self.path.open("x+b")
+            self._file = self.path.open("x+b", buffering=0)
+            self._file.write(start.ljust(HEADER_BYTES, b"\0"))
         except FileExistsError as error:
             raise InputError(
                 "{path} holds an earlier recording; choose another folder or remove it",
                 path=self.path,
             ) from error
-        self._file.write(MAGIC + struct.pack("<I", len(text)) + text)
+        except OSError as error:
+            raise self._unwritable(error) from error
         self._count = 0
         self._capacity = 0
-        self._map: mmap.mmap
+        self._map = mmap.mmap(self._file.fileno(), 0)
         self._grow()
 
-    def add(
+    def add(  # one call per span, kept flat for its cost
         self,
         kind: ActionKind,
         start_ns: int,
@@ -115,42 +144,87 @@ class Recorder:
         microbatch: int = -1,
         peer: int = -1,
     ) -> None:
-        """Appends one span; times are CLOCK_MONOTONIC nanoseconds."""
+        """Appends one span; times are CLOCK_MONOTONIC nanoseconds.
+
+        Raises EnvironmentProblem when the disk is full.
+        """
         if self._count == self._capacity:
             self._grow()
-        place = HEADER_BYTES + self._count * _RECORD.size
-        self._count += 1
-        _RECORD.pack_into(
-            self._map, place, start_ns, end_ns, step, microbatch, peer, stage, kind, 0, self._count
+        seal = self._count + 1
+        place = _BEFORE_FIRST + seal * _RECORD_BYTES
+        _pack_record(
+            self._map, place, start_ns, end_ns, step, microbatch, peer, stage, kind, 0, seal
         )
+        self._count = seal
 
     def close(self) -> None:
-        """Cuts the file to what was recorded and closes it."""
+        """Cuts the file to what was recorded, writes the count and closes it; at once or twice."""
+        if self._file.closed:
+            return
+        _COUNT.pack_into(self._map, _COUNT_PLACE, self._count + 1)
         self._map.close()
-        self._file.truncate(HEADER_BYTES + self._count * _RECORD.size)
+        self._file.truncate(HEADER_BYTES + self._count * _RECORD_BYTES)
         self._file.close()
 
     def _grow(self) -> None:
-        if self._capacity:
-            self._map.close()
-        self._capacity += _GROWTH_RECORDS
-        self._file.truncate(HEADER_BYTES + self._capacity * _RECORD.size)
+        capacity = self._capacity + _GROWTH_RECORDS
+        size = HEADER_BYTES + capacity * _RECORD_BYTES
+        try:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(self._file.fileno(), 0, size)
+            self._file.truncate(size)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self._map.close()
         self._map = mmap.mmap(self._file.fileno(), 0)
+        self._capacity = capacity
+
+    def _unwritable(self, error: OSError) -> EnvironmentProblem:
+        return EnvironmentProblem(
+            "{path} cannot be recorded: {reason}; choose a folder with space that can be written",
+            path=self.path,
+            reason=error.strerror,
+        )
 
 
 def read_recording(path: Path) -> Recording:
     """Reads one rank's file up to its last complete span.
 
-    Raises InputError when ``path`` is not such a file.
+    Raises InputError when ``path`` cannot be read, is not such a file, ends within its header,
+    or is damaged.
     """
-    raw = path.read_bytes()
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            "{path} cannot be read: {reason}", path=path, reason=error.strerror
+        ) from error
     header = _read_header(path, raw)
-    body = raw[HEADER_BYTES:]
-    table = np.frombuffer(body, dtype=_DTYPE, count=len(body) // _RECORD.size)
-    sealed = table["seal"] == np.arange(1, len(table) + 1)
-    complete = len(table) if sealed.all() else int(np.argmin(sealed))
-    torn = any(body[complete * _RECORD.size :])
+    count = (len(raw) - HEADER_BYTES) // _RECORD_BYTES
+    table = np.frombuffer(raw, dtype=_DTYPE, count=count, offset=HEADER_BYTES)
+    sealed = table["seal"] == np.arange(1, count + 1)
+    complete = count if sealed.all() else int(np.argmin(sealed))
+    _require_sound(path, table[:complete])
+    (closed_at,) = _COUNT.unpack_from(raw, _COUNT_PLACE)
+    ends_there = len(raw) == HEADER_BYTES + complete * _RECORD_BYTES
+    torn = not ends_there or closed_at != complete + 1
     return Recording(header, _spans(header.rank, table[:complete]), torn)
+
+
+def _require_sound(path: Path, table: np.ndarray[Any, np.dtype[np.void]]) -> None:
+    duration_ns = table["end_ns"] - table["start_ns"]
+    is_sound = np.isin(table["kind"], list(ActionKind)) & (duration_ns >= 0)
+    if is_sound.all():
+        return
+    bad = int(np.argmin(is_sound))
+    raise InputError(
+        "{path} is damaged, or of a newer serried: its span {number} is of kind {kind} and lasts "
+        "{duration} ns",
+        path=path,
+        number=bad,
+        kind=int(table["kind"][bad]),
+        duration=int(duration_ns[bad]),
+    )
 
 
 def _spans(rank: int, table: np.ndarray[Any, np.dtype[np.void]]) -> Spans:
@@ -167,11 +241,32 @@ def _spans(rank: int, table: np.ndarray[Any, np.dtype[np.void]]) -> Spans:
 
 def _read_header(path: Path, raw: bytes) -> RecordHeader:
     start = len(MAGIC) + 4
-    if len(raw) < start or not raw.startswith(MAGIC):
+    if not raw.startswith(MAGIC[: len(raw)]):
         raise InputError("{path} is not a recording of serried", path=path)
+    if len(raw) < HEADER_BYTES:
+        raise InputError(
+            "{path} ends within its header: its rank stopped before it recorded a span", path=path
+        )
     (length,) = struct.unpack_from("<I", raw, len(MAGIC))
     try:
         fields = json.loads(raw[start : start + length])
-        return RecordHeader(**{**fields, "job": Job(**fields["job"])})
-    except (ValueError, TypeError, KeyError) as error:
+        header = RecordHeader(**{**fields, "job": Job(**fields["job"])})
+        _require_plausible(header)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputError("the header of {path} cannot be read", path=path) from error
+    return header
+
+
+def _require_plausible(header: RecordHeader) -> None:
+    """Raises ValueError for values that no recorder writes."""
+    job = header.job
+    counts = (job.world_size, job.num_microbatches, job.gpus_per_node, *job.sizes.values())
+    numbers = (header.rank, header.monotonic_ns, header.wall_ns)
+    words = [header.run, header.host, header.boot, job.framework, job.order, job.schedule]
+    words += [job.compute, job.backend, *job.options, *job.options.values()]
+    if not (
+        all(type(each) is int and 0 < each < 2**31 for each in counts)
+        and all(type(each) is int and 0 <= each < 2**62 for each in numbers)
+        and all(type(each) is str for each in words)
+    ):
+        raise ValueError(header)

@@ -1,0 +1,105 @@
+"""What one recorded span costs, beside other ways to keep one; run by ``make bench``.
+
+Each keeps the same span (kind, start, end, step, stage, microbatch, peer). The JSON lines are
+flushed one by one, for without that a killed process loses them; ``record_function`` is timed
+as a user would write it, with torch's profiler off (where it keeps nothing) and on.
+Time is the processor's, the best of several rounds, of which the machine disturbs the fewest.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from serried.span import ActionKind
+from serried.trace.record import HEADER_BYTES, Job, Recorder, RecordHeader
+
+NUM_SPANS = 20_000
+ROUNDS = 7
+TARGET_NS, TARGET_BYTES = 500, 64
+
+
+class Cost(NamedTuple):
+    """Is what one span took: processor time, and bytes on disk (None where none are kept)."""
+
+    ns: float
+    size_bytes: float | None
+
+
+def best(round_once: Callable[[], Cost]) -> Cost:
+    return min((round_once() for _ in range(ROUNDS)), key=lambda cost: cost.ns)
+
+
+def per_span(start_ns: int) -> float:
+    return (time.process_time_ns() - start_ns) / NUM_SPANS
+
+
+def recorder() -> Cost:
+    job = Job("megatron", 8, {"tp": 2, "pp": 2, "dp": 2}, "tp-cp-ep-dp-pp", "1f1b", 8)
+    with tempfile.TemporaryDirectory() as folder:
+        record = Recorder(Path(folder), RecordHeader("bench", 0, job))
+        add, kind, now = record.add, ActionKind.F, time.monotonic_ns()
+        start = time.process_time_ns()
+        for i in range(NUM_SPANS):
+            add(kind, now, now + i, step=i, stage=3, microbatch=i, peer=4)
+        ns = per_span(start)
+        record.close()
+        return Cost(ns, (record.path.stat().st_size - HEADER_BYTES) / NUM_SPANS)
+
+
+def json_lines() -> Cost:
+    now = time.monotonic_ns()
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+        start = time.process_time_ns()
+        for i in range(NUM_SPANS):
+            span = {"kind": "F", "start_ns": now, "end_ns": now + i, "step": i}
+            span |= {"stage": 3, "microbatch": i, "peer": 4}
+            file.write(json.dumps(span) + "\n")
+            file.flush()
+        return Cost(per_span(start), Path(file.name).stat().st_size / NUM_SPANS)
+
+
+def record_function() -> Cost:
+    from torch.profiler import record_function
+
+    start = time.process_time_ns()
+    for i in range(NUM_SPANS):
+        with record_function(f"3F{i}"):
+            pass
+    return Cost(per_span(start), None)
+
+
+def profiled() -> Cost:
+    from torch.profiler import ProfilerActivity, profile
+
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        with profile(activities=[ProfilerActivity.CPU]) as profiler:
+            cost = record_function()
+        profiler.export_chrome_trace(file.name)
+        return Cost(cost.ns, Path(file.name).stat().st_size / NUM_SPANS)
+
+
+def main() -> None:
+    ours = best(recorder)
+    print(f"{'one span':44} {'CPU ns':>8} {'bytes':>6}   beside ours")
+    print(f"{'serried Recorder.add, survives kill -9':44} {ours.ns:8.0f} {ours.size_bytes:6.0f}")
+    peers = {"a flushed JSON line, survives kill -9": json_lines}
+    if importlib.util.find_spec("torch"):
+        os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler tells of each start and stop
+        peers["torch record_function, profiler off"] = record_function
+        peers["torch record_function in torch.profiler"] = profiled
+    for name, peer in peers.items():
+        cost = best(peer)
+        size = "-" if cost.size_bytes is None else f"{cost.size_bytes:.0f}"
+        print(f"{name:44} {cost.ns:8.0f} {size:>6}   {cost.ns / ours.ns:.1f} x the time")
+    print(f"target: at most {TARGET_NS} ns and {TARGET_BYTES} bytes a span")
+
+
+if __name__ == "__main__":
+    main()

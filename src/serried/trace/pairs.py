@@ -1,0 +1,146 @@
+"""Pairs: which send met which receive, found by what both sides wrote down.
+
+    rank 0   3SEND_F2  peer 4  ──────>  rank 4   4RECV_F2  peer 0     boundary 3, forwards
+    rank 0   3RECV_B2  peer 4  <──────  rank 4   4SEND_B2  peer 0     boundary 3, backwards
+
+A boundary lies between two consecutive stages and has the number of the lower one. Sender,
+receiver, step, boundary, direction and microbatch name a message; where a name comes twice,
+the first send meets the first receive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serried.span import ActionKind, Spans
+
+Rows = NDArray[np.int64]
+Codes = NDArray[np.int64]
+
+SENDS = (ActionKind.SEND_F, ActionKind.SEND_B)
+RECEIVES = (ActionKind.RECV_F, ActionKind.RECV_B)
+_BACKWARDS = (ActionKind.SEND_B, ActionKind.RECV_B)
+_RECEIVERS = (ActionKind.F, ActionKind.B, ActionKind.I)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Holds, message by message, the row of its send and of its receive, and those left alone."""
+
+    sends: Rows
+    receives: Rows
+    lone_sends: Rows
+    lone_receives: Rows
+
+    def __len__(self) -> int:
+        return len(self.sends)
+
+
+def pair_messages(spans: Spans) -> Pairs:
+    """Pairs sends with receives one to one; rows are those of ``spans``.
+
+    >>> ranks = np.array([0, 1], dtype=np.int32)
+    >>> kind = np.array([ActionKind.SEND_F, ActionKind.RECV_F], dtype=np.int32)
+    >>> none, times = ranks * 0, np.array([5, 6])
+    >>> spans = Spans(ranks, ranks, kind, none, none, ranks[::-1], times, times + 1)
+    >>> pairs = pair_messages(spans)
+    >>> pairs.sends.tolist(), pairs.receives.tolist()
+    ([0], [1])
+    """
+    sends = np.flatnonzero(np.isin(spans.kind, SENDS))
+    receives = np.flatnonzero(np.isin(spans.kind, RECEIVES))
+    names = _message_names(spans, np.concatenate([sends, receives]), len(sends))
+    of_send, of_receive = _matches(names, len(sends))
+    return Pairs(
+        sends=sends[of_send],
+        receives=receives[of_receive],
+        lone_sends=np.delete(sends, of_send),
+        lone_receives=np.delete(receives, of_receive),
+    )
+
+
+def computed_from(spans: Spans, receives: Rows) -> Rows:
+    """Returns the row of the F, B or I that each receive was for, -1 where there is none."""
+    computes = np.flatnonzero(np.isin(spans.kind, _RECEIVERS))
+    rows = np.concatenate([receives, computes])
+    is_backwards = np.isin(spans.kind[rows], (ActionKind.RECV_B, ActionKind.B, ActionKind.I))
+    names = [
+        column.astype(np.int64)
+        for column in (*_place(spans, rows), spans.stage[rows], spans.rank[rows], is_backwards)
+    ]
+    of_receive, of_compute = _matches(names, len(receives))
+    found = np.full(len(receives), -1, dtype=np.int64)
+    found[of_receive] = computes[of_compute]
+    return found
+
+
+def _matches(names: Sequence[Codes], num_left: int) -> tuple[Rows, Rows]:
+    """Matches rows of equal ``names``: the first ``num_left`` rows with the others, in turn."""
+    codes = _packed(names)
+    turns = [_turns(codes[:num_left]), _turns(codes[num_left:])]
+    codes = _packed([codes, np.concatenate(turns)])
+    _, left, right = np.intersect1d(
+        codes[:num_left], codes[num_left:], assume_unique=True, return_indices=True
+    )
+    return left, right
+
+
+def _message_names(spans: Spans, rows: Rows, num_sends: int) -> list[Codes]:
+    """Returns sender, receiver, boundary, direction, step and microbatch of messages.
+
+    The first ``num_sends`` of ``rows`` are sends, the others receives.
+    """
+    is_send = np.arange(len(rows)) < num_sends
+    is_backwards = np.isin(spans.kind[rows], _BACKWARDS)
+    rank, peer, stage = spans.rank[rows], spans.peer[rows], spans.stage[rows]
+    return [
+        np.where(is_send, rank, peer).astype(np.int64),
+        np.where(is_send, peer, rank).astype(np.int64),
+        # SEND_F and RECV_B stand on the lower stage of their boundary, the others on the upper.
+        (stage - (is_send == is_backwards)).astype(np.int64),
+        is_backwards.astype(np.int64),
+        *_place(spans, rows),
+    ]
+
+
+def _place(spans: Spans, rows: Rows) -> list[Codes]:
+    """Returns step and microbatch of ``rows``."""
+    return [spans.step[rows].astype(np.int64), spans.microbatch[rows].astype(np.int64)]
+
+
+def _turns(names: Codes) -> Codes:
+    """Returns for each name how many equal ones come before it.
+
+    >>> _turns(np.array([7, 4, 7, 7])).tolist()
+    [0, 0, 1, 2]
+    """
+    order = np.argsort(names, kind="stable")
+    place = np.arange(len(names))
+    is_first = np.diff(names[order], prepend=names[order[:1]] - 1) != 0
+    turns = np.empty_like(place)
+    turns[order] = place - np.maximum.accumulate(np.where(is_first, place, 0))
+    return turns
+
+
+def _packed(columns: Sequence[Codes]) -> Codes:
+    """Returns one number per row, equal where all ``columns`` are: a mixed-radix number.
+
+    >>> _packed([np.array([5, 5, 6]), np.array([1, 1, 1])]).tolist()
+    [0, 0, 1]
+    """
+    code = np.zeros(len(columns[0]), dtype=np.int64)
+    if not len(code):
+        return code
+    size = 1
+    for column in columns:
+        low, high = int(column.min()), int(column.max())
+        if size * (high - low + 1) > 2**62:
+            code = np.unique(code, return_inverse=True)[1]
+            size = int(code.max()) + 1
+        code = code * (high - low + 1) + (column - low)
+        size *= high - low + 1
+    return code

@@ -1,0 +1,222 @@
+"""Statistics of a Trace: bubble, where each rank's time went, and whether messages pair.
+
+    rank 0  F F . . . . B F B F . B . . B      window: first forward start to last backward end
+    rank 1  . F . F B B . F B . F . B B .      of one step, over all ranks
+            |<------- window ------->|
+
+    bubble = 1 - busy / (ranks x window)       busy: all F, B, I and W of the step, added up
+
+The optimizer and the gaps between steps lie outside the window; waiting for a message inside
+it is idle time, not computation. Beside it stands what the schedule must cost at best,
+(p - 1) / (m + p - 1) for p stages and m microbatches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serried.schedule import ideal_bubble
+from serried.span import COMPUTE, ActionKind, Spans
+from serried.trace.merge import Trace
+from serried.trace.pairs import RECEIVES, SENDS, pair_messages
+from serried.trace.record import Job
+
+CLOSED_FORM = ("1f1b", "gpipe")
+"""Schedules, one stage a rank, whose ideal bubble is (p - 1) / (m + p - 1)."""
+
+Table = NDArray[np.int64]
+"""One row per step, one column per rank."""
+
+
+@dataclass(frozen=True)
+class StepStatistics:
+    """Says how long one complete step took and how much of it was computation."""
+
+    step: int
+    window_ns: int
+    busy_ns: int
+    """Summed over ranks."""
+    bubble: float
+
+
+@dataclass(frozen=True)
+class RankStatistics:
+    """Says where one rank's time within the windows went: a mean per step, in nanoseconds."""
+
+    rank: int
+    compute_ns: float
+    receive_wait_ns: float
+    other_ns: float
+    """Sends, Python, and being done before the others."""
+
+
+@dataclass(frozen=True)
+class MessageStatistics:
+    """Counts the sends and receives of complete steps."""
+
+    spans: int
+    pairs: int
+    lone_sends: int
+    lone_receives: int
+    expected_spans: int | None
+    """What the schedule makes: 4 (p - 1) m per pipeline and step; None where it is not known."""
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Says how far the clocks can be trusted, and what the messages say about them.
+
+    A violation is a message that was received before its sender began to send it.
+    """
+
+    num_hosts: int
+    checked: int
+    causality_violations: int
+
+    @property
+    def uncertainty_us(self) -> float | None:
+        """0 on one host, whose ranks share a clock; not known between hosts' wall clocks."""
+        return 0.0 if self.num_hosts == 1 else None
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Holds all that is measured of a trace; ``bubble`` is the mean over its complete steps."""
+
+    num_ranks: int
+    steps: tuple[StepStatistics, ...]
+    left_out: tuple[int, ...]
+    """Steps that some rank did not finish."""
+    bubble: float | None
+    ideal: Fraction | None
+    ranks: tuple[RankStatistics, ...]
+    messages: MessageStatistics
+    alignment: Alignment
+
+
+def measure(trace: Trace) -> Statistics:
+    """Measures every step that all ranks with a file finished."""
+    compute = trace.spans.where(np.isin(trace.spans.kind, list(COMPUTE)))
+    whole = _Grid(np.unique(compute.step), np.asarray(trace.ranks))
+    is_complete = _is_complete(whole, compute, trace.job.num_microbatches)
+    grid = _Grid(whole.steps[is_complete], whole.ranks)
+    steps, ranks = _times(grid, grid.inside(trace.spans), grid.inside(compute))
+    messages, alignment = _messages(trace, grid)
+    return Statistics(
+        num_ranks=len(trace.ranks),
+        steps=steps,
+        left_out=tuple(whole.steps[~is_complete].tolist()),
+        bubble=float(np.mean([step.bubble for step in steps])) if steps else None,
+        ideal=_ideal(trace.job),
+        ranks=ranks,
+        messages=messages,
+        alignment=alignment,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    """Is a table of steps by ranks, both ascending, that spans are counted or summed into."""
+
+    steps: NDArray[np.int32]
+    ranks: NDArray[np.int64]
+
+    def inside(self, spans: Spans) -> Spans:
+        return spans.where(np.isin(spans.step, self.steps))
+
+    def row(self, spans: Spans) -> NDArray[np.int64]:
+        return np.searchsorted(self.steps, spans.step)
+
+    def total(self, spans: Spans, amount: NDArray[np.int64] | None = None) -> Table:
+        """Returns the count of ``spans`` in each cell, or the sum of their ``amount``."""
+        cell = self.row(spans) * len(self.ranks) + np.searchsorted(self.ranks, spans.rank)
+        # Weights are summed as float64, exact below 2**53 ns: a hundred days in one cell.
+        sums = np.bincount(cell, amount, minlength=len(self.steps) * len(self.ranks))
+        return sums.astype(np.int64).reshape(len(self.steps), len(self.ranks))
+
+
+def _is_complete(grid: _Grid, compute: Spans, num_microbatches: int) -> NDArray[np.bool_]:
+    """Tells of each step whether every rank did all its forwards and backwards in it."""
+
+    def count(kind: ActionKind) -> Table:
+        return grid.total(compute.where(compute.kind == kind))
+
+    num_stages = 1 + int(compute.stage.max(initial=0))
+    chunks = np.unique(compute.rank.astype(np.int64) * num_stages + compute.stage) // num_stages
+    chunks_of = np.searchsorted(chunks, grid.ranks, "right") - np.searchsorted(chunks, grid.ranks)
+    needed = np.maximum(chunks_of, 1) * num_microbatches
+    backwards = count(ActionKind.B) + np.minimum(count(ActionKind.I), count(ActionKind.W))
+    is_done = (count(ActionKind.F) >= needed) & (backwards >= needed)
+    return np.asarray(is_done.all(axis=1), dtype=np.bool_)
+
+
+def _times(
+    grid: _Grid, spans: Spans, compute: Spans
+) -> tuple[tuple[StepStatistics, ...], tuple[RankStatistics, ...]]:
+    """Measures steps and ranks; both spans are those of the grid's steps."""
+    num_steps, num_ranks = len(grid.steps), len(grid.ranks)
+    if not num_steps:
+        return (), ()
+    row, is_forward = grid.row(compute), compute.kind == ActionKind.F
+    first = np.full(num_steps, np.iinfo(np.int64).max)
+    last = np.full(num_steps, np.iinfo(np.int64).min)
+    np.minimum.at(first, row[is_forward], compute.start_ns[is_forward])
+    np.maximum.at(last, row[~is_forward], compute.end_ns[~is_forward])
+    window = last - first
+    busy = grid.total(compute, compute.end_ns - compute.start_ns)
+    waits = spans.where(np.isin(spans.kind, RECEIVES))
+    row = grid.row(waits)
+    inside = np.clip(waits.end_ns, first[row], last[row]) - np.clip(
+        waits.start_ns, first[row], last[row]
+    )
+    wait = grid.total(waits, inside)
+    total = busy.sum(axis=1)
+    bubble = 1 - total / (num_ranks * window)
+    steps = zip(grid.steps, window, total, bubble, strict=True)
+    other = window[:, None] - busy - wait
+    ranks = zip(grid.ranks, *(table.mean(axis=0) for table in (busy, wait, other)), strict=True)
+    return (
+        tuple(StepStatistics(int(s), int(w), int(t), float(b)) for s, w, t, b in steps),
+        tuple(RankStatistics(int(r), float(c), float(w), float(o)) for r, c, w, o in ranks),
+    )
+
+
+def _messages(trace: Trace, grid: _Grid) -> tuple[MessageStatistics, Alignment]:
+    spans = trace.spans
+    pairs = pair_messages(spans)
+    counts = np.isin(spans.step, grid.steps)
+    early = spans.end_ns[pairs.receives] < spans.start_ns[pairs.sends]
+    messages = MessageStatistics(
+        spans=int(np.isin(spans.kind[counts], SENDS + RECEIVES).sum()),
+        pairs=int(counts[pairs.sends].sum()),
+        lone_sends=int(counts[pairs.lone_sends].sum()),
+        lone_receives=int(counts[pairs.lone_receives].sum()),
+        expected_spans=_expected_spans(trace.job, len(grid.steps)),
+    )
+    return messages, Alignment(len(trace.hosts), len(pairs), int(early.sum()))
+
+
+def _expected_spans(job: Job, num_steps: int) -> int | None:
+    """Returns the sends and receives of ``num_steps``: one of each way per boundary and microbatch.
+
+    4 (p - 1) m per pipeline: forward and backward, a send and a receive for each.
+    """
+    p = _stages(job)
+    if p is None:
+        return None
+    return 4 * (p - 1) * job.num_microbatches * (job.world_size // p) * num_steps
+
+
+def _ideal(job: Job) -> Fraction | None:
+    p = _stages(job)
+    return None if p is None else ideal_bubble(p, job.num_microbatches)
+
+
+def _stages(job: Job) -> int | None:
+    """Returns the number of stages where the schedule is one with a closed form, else None."""
+    is_closed = job.schedule.lower() in CLOSED_FORM and job.num_microbatches > 0
+    return job.sizes.get("pp", 1) if is_closed else None

@@ -1,0 +1,74 @@
+"""A Trace and its statistics as a document that other programs read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from serried.finding import Finding
+from serried.trace.merge import Trace
+from serried.trace.statistics import Statistics
+
+
+def stats_document(trace: Trace, stats: Statistics) -> dict[str, Any]:
+    """Returns the ``serried.trace-stats/1`` document; times are microseconds."""
+    return {
+        "schema": "serried.trace-stats/1",
+        "run": trace.run,
+        "framework": trace.job.framework,
+        "world_size": trace.job.world_size,
+        "sizes": dict(trace.job.sizes),
+        "schedule": trace.job.schedule,
+        "num_microbatches": trace.job.num_microbatches,
+        "compute": trace.job.compute,
+        "num_spans": len(trace.spans),
+        "hosts": [{"name": host.name, "ranks": list(host.ranks)} for host in trace.hosts],
+        "missing": list(trace.missing),
+        "torn": list(trace.torn),
+        "steps": [
+            {
+                "step": each.step,
+                "window_us": each.window_ns / 1e3,
+                "busy_us": each.busy_ns / 1e3,
+                "bubble": each.bubble,
+            }
+            for each in stats.steps
+        ],
+        "left_out": list(stats.left_out),
+        "bubble": {
+            "definition": "makespan",
+            "measured": stats.bubble,
+            "ideal": None if stats.ideal is None else float(stats.ideal),
+        },
+        "ranks": [
+            {
+                "rank": each.rank,
+                "compute_us": each.compute_ns / 1e3,
+                "receive_wait_us": each.receive_wait_ns / 1e3,
+                "other_us": each.other_ns / 1e3,
+            }
+            for each in stats.ranks
+        ],
+        "messages": {
+            "spans": stats.messages.spans,
+            "expected_spans": stats.messages.expected_spans,
+            "pairs": stats.messages.pairs,
+            "lone_sends": stats.messages.lone_sends,
+            "lone_receives": stats.messages.lone_receives,
+        },
+        "alignment": {
+            "hosts": stats.alignment.num_hosts,
+            "uncertainty_us": stats.alignment.uncertainty_us,
+            "causality_violations": stats.alignment.causality_violations,
+            "checked": stats.alignment.checked,
+        },
+        "warnings": [_finding(each) for each in trace.warnings],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "kind": finding.kind,
+        "ranks": list(finding.ranks),
+        "evidence": [str(sentence) for sentence in finding.evidence],
+        "cure": str(finding.cure) if finding.cure else None,
+    }

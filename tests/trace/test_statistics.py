@@ -1,0 +1,273 @@
+"""Statistics of runs whose bubble, waits and messages are known exactly."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serried.schedule import ideal_bubble
+from serried.span import Action, ActionKind, Span
+from serried.trace.merge import Host, Trace, merge
+from serried.trace.record import Job
+from serried.trace.statistics import Alignment, Statistics, StepStatistics, measure
+from tests.trace.recorded_run import BACKWARD_NS, FORWARD_NS, Clock, Run, table
+
+RUN = Run(pp=4, tp=1, dp=2, num_microbatches=8, num_steps=3)
+
+
+def traced(spans: list[Span], job: Job, *, ranks: tuple[int, ...] | None = None) -> Trace:
+    """Returns a trace of ``spans`` on one host, without files."""
+    everyone = tuple(range(job.world_size)) if ranks is None else ranks
+    return Trace(
+        run="run-a",
+        job=job,
+        spans=table(spans),
+        base_ns=0,
+        hosts=(Host("a", everyone, 0),),
+        ranks=everyone,
+        torn=(),
+        missing=tuple(sorted(set(range(job.world_size)) - set(everyone))),
+        warnings=(),
+        layout=None,
+    )
+
+
+def measured(run: Run, keep: Callable[[Span], bool] = lambda span: True) -> Statistics:
+    return measure(traced([span for span in run.spans() if keep(span)], run.job))
+
+
+def compute(rank: int, action: str, start: int, end: int, step: int = 0) -> Span:
+    return Span(rank, Action.parse(action), step, start, end)
+
+
+# ----------------------------------------------------------------------- bubble
+
+
+def test_the_bubble_of_a_drawn_step_is_its_idle_share() -> None:
+    #        0    2    4    6    8    10   12
+    # rank 0 [0F0][0F1]          [0B0]  [0B1]      busy 8 of 14
+    # rank 1      [1F0][1B0][1F1][1B1]             busy 8 of 14
+    spans = [
+        compute(0, "0F0", 0, 2), compute(0, "0F1", 2, 4),
+        compute(0, "0B0", 8, 10), compute(0, "0B1", 12, 14),
+        compute(1, "1F0", 2, 4), compute(1, "1B0", 4, 6),
+        compute(1, "1F1", 6, 8), compute(1, "1B1", 8, 10),
+    ]  # fmt: skip
+    job = dataclasses.replace(Run(pp=2, num_microbatches=2).job, num_microbatches=2)
+
+    stats = measure(traced(spans, job))
+
+    assert stats.steps == (StepStatistics(0, 14, 16, 1 - 16 / 28),)
+    assert [rank.compute_ns for rank in stats.ranks] == [8, 8]
+    assert [rank.other_ns for rank in stats.ranks] == [6, 6]
+
+
+@given(
+    p=st.integers(1, 5),
+    m=st.integers(1, 9),
+    dp=st.integers(1, 3),
+    steps=st.integers(1, 3),
+)
+def test_1f1b_with_equal_stages_measures_exactly_its_ideal_bubble(
+    p: int, m: int, dp: int, steps: int
+) -> None:
+    run = Run(pp=p, dp=dp, num_microbatches=m, num_steps=steps)
+
+    stats = measured(run)
+
+    assert stats.ideal == ideal_bubble(p, m) == Fraction(p - 1, m + p - 1)
+    assert stats.bubble == pytest.approx(float(stats.ideal))
+    assert [step.step for step in stats.steps] == list(range(steps))
+    assert {step.window_ns for step in stats.steps} == {run.window_ns}
+    assert {step.busy_ns for step in stats.steps} == {run.busy_ns}
+
+
+def test_optimizer_and_gaps_between_steps_are_outside_the_window() -> None:
+    without = measured(RUN, lambda span: span.action.kind != ActionKind.OPTIMIZER)
+
+    assert without == measured(RUN)
+
+
+def test_split_backwards_count_as_computation() -> None:
+    def split(span: Span) -> list[Span]:
+        if span.action.kind != ActionKind.B:
+            return [span]
+        halves = (ActionKind.I, ActionKind.W)
+        middle = (span.start_ns + span.end_ns) // 2
+        times = ((span.start_ns, middle), (middle, span.end_ns))
+        return [
+            Span(span.rank, dataclasses.replace(span.action, kind=kind), span.step, *time)
+            for kind, time in zip(halves, times, strict=True)
+        ]
+
+    spans = [part for span in RUN.spans() for part in split(span)]
+
+    assert measure(traced(spans, RUN.job)) == measured(RUN)
+
+
+def test_the_mean_is_over_steps_not_over_time() -> None:
+    job = Run(pp=1, num_microbatches=1).job
+    spans = [
+        compute(0, "0F0", 0, 10), compute(0, "0B0", 10, 20),  # no idle time
+        compute(0, "0F0", 100, 110, step=1), compute(0, "0B0", 170, 200, step=1),  # 60 of 100
+    ]  # fmt: skip
+
+    stats = measure(traced(spans, job))
+
+    assert [step.bubble for step in stats.steps] == [0.0, pytest.approx(0.6)]
+    assert stats.bubble == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "is_known"), [("1F1B", True), ("gpipe", True), ("zbv", False)]
+)
+def test_the_ideal_is_given_only_where_it_has_the_closed_form(
+    schedule: str, is_known: bool
+) -> None:
+    stats = measured(dataclasses.replace(RUN, schedule=schedule))
+
+    assert (stats.ideal is not None) == is_known
+    assert (stats.messages.expected_spans is not None) == is_known
+
+
+# ----------------------------------------------------------------------- ranks
+
+
+def test_each_rank_time_is_split_into_compute_wait_and_other() -> None:
+    stats = measured(RUN)
+
+    slot, m, p = FORWARD_NS + BACKWARD_NS, RUN.num_microbatches, RUN.pp
+    assert {rank.compute_ns for rank in stats.ranks} == {m * slot}
+    # Stage s is done s backwards before the window ends, and waits in the rest of the bubble.
+    assert [rank.other_ns for rank in stats.ranks] == [(r // 2) * BACKWARD_NS for r in range(8)]
+    assert {rank.receive_wait_ns + rank.other_ns for rank in stats.ranks} == {(p - 1) * slot}
+
+
+@pytest.mark.parametrize(
+    ("wait", "counted"), [((0, 105), 5), ((115, 900), 5), ((0, 50), 0), ((90, 300), 20)]
+)
+def test_a_wait_outside_the_window_does_not_count(wait: tuple[int, int], counted: int) -> None:
+    job = Run(pp=1, num_microbatches=1).job
+    received = Span(0, Action.parse("0RECV_F0"), 0, *wait, 0)
+    spans = [received, compute(0, "0F0", 100, 110), compute(0, "0B0", 110, 120)]
+
+    (rank,) = measure(traced(spans, job)).ranks
+
+    assert (rank.compute_ns, rank.receive_wait_ns, rank.other_ns) == (20, counted, -counted)
+
+
+# ----------------------------------------------------------------------- incomplete steps
+
+
+@pytest.mark.parametrize("lost", ["0F0", "3B7", "2B4", "1F7"])
+def test_a_step_that_one_rank_did_not_finish_is_left_out(lost: str) -> None:
+    action = Action.parse(lost)
+
+    stats = measured(RUN, lambda span: not (span.step == 2 and span.action == action))
+
+    assert stats.left_out == (2,)
+    assert [step.step for step in stats.steps] == [0, 1]
+    assert stats.messages == measured(dataclasses.replace(RUN, num_steps=2)).messages
+
+
+def test_a_rank_that_recorded_nothing_leaves_no_step_complete() -> None:
+    stats = measured(RUN, lambda span: span.rank != 5)
+
+    assert (stats.steps, stats.left_out, stats.ranks) == ((), (0, 1, 2), ())
+    assert stats.bubble is None
+    assert stats.messages.spans == 0
+
+
+def test_a_window_of_steps_keeps_their_numbers() -> None:
+    stats = measured(RUN, lambda span: span.step >= 1)
+
+    assert [step.step for step in stats.steps] == [1, 2]
+    assert stats.left_out == ()
+
+
+def test_a_missing_file_leaves_the_other_ranks_measured() -> None:
+    spans = [span for span in RUN.spans() if span.rank != 7]
+
+    stats = measure(traced(spans, RUN.job, ranks=tuple(range(7))))
+
+    assert stats.num_ranks == len(stats.ranks) == 7
+    assert stats.bubble == pytest.approx(3 / 11)
+    assert stats.messages.lone_sends == stats.messages.lone_receives == 3 * 8
+
+
+def test_ranks_that_hold_several_stages_must_finish_them_all() -> None:
+    job = dataclasses.replace(Run(pp=1, num_microbatches=1).job, schedule="interleaved")
+    first = [compute(0, "0F0", 0, 1), compute(0, "1F0", 1, 2)]
+    last = [compute(0, "1B0", 2, 3), compute(0, "0B0", 3, 4)]
+
+    assert measure(traced(first + last, job)).left_out == ()
+    assert measure(traced(first + last[:1], job)).left_out == (0,)
+
+
+@pytest.mark.parametrize("halves", ["0I0", "0W0"])
+def test_a_backward_of_which_only_one_half_was_done_is_not_finished(halves: str) -> None:
+    job = Run(pp=1, num_microbatches=1).job
+    spans = [compute(0, "0F0", 0, 1), compute(0, halves, 1, 2)]
+
+    assert measure(traced(spans, job)).left_out == (0,)
+
+
+# ----------------------------------------------------------------------- messages
+
+
+@pytest.mark.parametrize(("received", "violations"), [(9, 1), (10, 0), (15, 0), (25, 0)])
+def test_a_message_may_arrive_while_it_is_sent_but_not_before(
+    received: int, violations: int
+) -> None:
+    job = Run(pp=2, num_microbatches=1).job
+    spans = [
+        Span(0, Action.parse("0SEND_F0"), 0, 10, 20, 1),
+        Span(1, Action.parse("1RECV_F0"), 0, 0, received, 0),
+    ]
+
+    assert measure(traced(spans, job)).alignment == Alignment(1, 1, violations)
+
+
+def test_the_schedule_says_how_many_sends_and_receives_there_are() -> None:
+    messages = measured(RUN).messages
+
+    # 4 (p - 1) m for 2 pipelines and 3 steps
+    assert messages.spans == messages.expected_spans == 4 * 3 * 8 * 2 * 3
+    assert messages.pairs == messages.spans // 2
+    assert (messages.lone_sends, messages.lone_receives) == (0, 0)
+
+
+def test_a_lost_receive_leaves_its_send_alone() -> None:
+    lost = Action.parse("2RECV_F4")
+
+    messages = measured(RUN, lambda span: span.action != lost).messages
+
+    assert (messages.lone_sends, messages.lone_receives) == (6, 0)
+    assert messages.spans == (messages.expected_spans or 0) - 6
+
+
+def test_clocks_of_one_host_are_certain_and_no_message_runs_backwards() -> None:
+    alignment = measured(RUN).alignment
+
+    assert alignment == Alignment(num_hosts=1, checked=288, causality_violations=0)
+    assert alignment.uncertainty_us == 0
+
+
+def test_messages_show_that_two_wall_clocks_disagree(tmp_path: Path) -> None:
+    late = Clock("b", late_ns=-500_000_000)
+    clocks = [Clock("a")] * 4 + [late] * 4
+
+    alignment = measure(merge([RUN.write(tmp_path / "run", clocks=clocks)])).alignment
+
+    # Host b's clock is half a second behind, more than the whole run: all that stages 1 to 2
+    # send forward over the host boundary seems to arrive before it was sent.
+    assert alignment.num_hosts == 2
+    assert alignment.uncertainty_us is None
+    assert alignment.causality_violations == 8 * 2 * 3
+    assert alignment.checked == 288

@@ -1,0 +1,305 @@
+"""``serried trace`` writes one timeline and says what it measured, or says what is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from serried.trace.record import HEADER_BYTES, file_name
+from tests.conftest import Call
+from tests.trace.chrome_rules import checked
+from tests.trace.recorded_run import Clock, Run
+
+RUN = Run(pp=4, tp=1, dp=2, num_microbatches=8, num_steps=2)
+
+STATS = """\
+run run-a: 8 ranks on 1 host, 2 complete steps, 656 spans
+megatron, pp 4, dp 2, edp 2; 1f1b with 8 microbatches; compute is emulated by fixed times
+
+step   window  busy, a rank  bubble
+   0  33.0 ms       24.0 ms   27.3%
+   1  33.0 ms       24.0 ms   27.3%
+
+rank  node  compute (emulated)  receive wait    other
+   0     0             24.0 ms       9.00 ms     0 ns
+   1     0             24.0 ms       9.00 ms     0 ns
+   2     0             24.0 ms       7.00 ms  2.00 ms
+   3     0             24.0 ms       7.00 ms  2.00 ms
+   4     0             24.0 ms       5.00 ms  4.00 ms
+   5     0             24.0 ms       5.00 ms  4.00 ms
+   6     0             24.0 ms       3.00 ms  6.00 ms
+   7     0             24.0 ms       3.00 ms  6.00 ms
+
+bubble measured   27.3%   mean of 2 steps, of emulated compute
+bubble ideal      27.3%   (p - 1) / (m + p - 1), p = 4, m = 8
+sends and receives pair: 384 of 384
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return RUN.write(tmp_path / "run")
+
+
+# ----------------------------------------------------------------------- merge
+
+
+def test_merge_writes_the_timeline_beside_the_recordings_and_measures_it(
+    serried: Call, folder: Path
+) -> None:
+    answer = serried("trace", "merge", str(folder))
+
+    path = folder / "trace.json"
+    size = f"{path.stat().st_size / 1000:.0f} kB"
+    assert answer.code == 0
+    assert answer.out == STATS
+    assert answer.err == f"wrote {path}, {size}; open it in https://ui.perfetto.dev\n"
+    assert len(checked(path.read_text(encoding="utf-8")).slices) == 656
+
+
+def test_merge_writes_where_it_is_asked_to(serried: Call, folder: Path, tmp_path: Path) -> None:
+    answer = serried("trace", "merge", str(folder), "-o", str(tmp_path / "other.JSON"))
+
+    assert answer.code == 0
+    checked((tmp_path / "other.JSON").read_text(encoding="utf-8"))
+    assert not (folder / "trace.json").exists()
+
+
+def test_merge_takes_the_folders_of_several_nodes(serried: Call, tmp_path: Path) -> None:
+    RUN.write(tmp_path / "node0", only=range(4))
+    RUN.write(tmp_path / "node1", only=range(4, 8))
+
+    answer = serried("trace", "merge", str(tmp_path / "node0"), str(tmp_path / "node1"))
+
+    assert answer.out == STATS
+    assert (tmp_path / "node0" / "trace.json").exists()
+
+
+def test_merging_again_gives_the_same_bytes(serried: Call, folder: Path) -> None:
+    texts = set()
+    for _ in range(2):
+        serried("trace", "merge", str(folder))
+        texts.add((folder / "trace.json").read_bytes())
+
+    assert len(texts) == 1
+
+
+def test_merge_with_json_prints_nothing_else_to_stdout(serried: Call, folder: Path) -> None:
+    answer = serried("trace", "merge", str(folder), "--format", "json")
+
+    assert json.loads(answer.out)["schema"] == "serried.trace-stats/1"
+    assert (folder / "trace.json").exists()
+
+
+@pytest.mark.parametrize("name", ["trace.pftrace", "trace", "trace.json.gz"])
+def test_merge_says_which_suffix_works(serried: Call, folder: Path, name: str) -> None:
+    answer = serried("trace", "merge", str(folder), "-o", name)
+
+    assert answer.code == 2
+    assert answer.err == (
+        f"serried: {name} does not end in .json; merge writes Chrome JSON, such as trace.json\n"
+    )
+
+
+def test_merge_says_that_it_cannot_write(serried: Call, folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "absent" / "trace.json"
+
+    answer = serried("trace", "merge", str(folder), "-o", str(path))
+
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == f"serried: {path} cannot be written: No such file or directory\n"
+
+
+# ----------------------------------------------------------------------- stats
+
+
+def test_stats_prints_the_same_and_writes_nothing(serried: Call, folder: Path) -> None:
+    answer = serried("trace", "stats", str(folder))
+
+    assert (answer.code, answer.out, answer.err) == (0, STATS, "")
+    assert not (folder / "trace.json").exists()
+
+
+def test_the_table_fits_a_hundred_columns(serried: Call, folder: Path) -> None:
+    answer = serried("trace", "stats", str(folder))
+
+    assert max(map(len, answer.out.splitlines())) <= 100
+
+
+def test_real_compute_is_not_called_emulated(serried: Call, tmp_path: Path) -> None:
+    folder = dataclasses.replace(RUN, compute="real").write(tmp_path / "run")
+
+    answer = serried("trace", "stats", str(folder))
+
+    assert "emulated" not in answer.out
+    assert "compute  receive wait" in answer.out
+
+
+def test_json_holds_all_that_the_table_shows(serried: Call, folder: Path) -> None:
+    document = json.loads(serried("trace", "stats", str(folder), "--format", "json").out)
+
+    assert document["run"] == "run-a"
+    assert document["compute"] == "emulated"
+    assert document["bubble"] == {
+        "definition": "makespan",
+        "measured": pytest.approx(3 / 11),
+        "ideal": pytest.approx(3 / 11),
+    }
+    assert document["steps"][1] == {
+        "step": 1,
+        "window_us": 33_000.0,
+        "busy_us": 192_000.0,
+        "bubble": pytest.approx(3 / 11),
+    }
+    assert document["ranks"][7] == {
+        "rank": 7,
+        "compute_us": 24_000.0,
+        "receive_wait_us": 3_000.0,
+        "other_us": 6_000.0,
+    }
+    assert document["messages"] == {
+        "spans": 384,
+        "expected_spans": 384,
+        "pairs": 192,
+        "lone_sends": 0,
+        "lone_receives": 0,
+    }
+    assert document["alignment"] == {
+        "hosts": 1,
+        "uncertainty_us": 0.0,
+        "causality_violations": 0,
+        "checked": 192,
+    }
+    assert document["hosts"] == [{"name": "a", "ranks": list(range(8))}]
+    assert (document["left_out"], document["missing"], document["torn"]) == ([], [], [])
+    assert document["warnings"] == []
+
+
+def test_long_tables_are_cut_and_say_so(serried: Call, tmp_path: Path) -> None:
+    run = Run(pp=1, num_microbatches=1, num_steps=40)
+
+    answer = serried("trace", "stats", str(run.write(tmp_path / "run")))
+
+    lines = answer.out.splitlines()
+    assert "  31  3.00 ms       3.00 ms    0.0%" in lines
+    assert "   …   8 more" in lines
+    assert "bubble measured    0.0%   mean of 40 steps, of emulated compute" in lines
+
+
+def test_another_schedule_has_no_ideal_beside_it(serried: Call, tmp_path: Path) -> None:
+    run = Run(pp=2, schedule="zbv")
+
+    answer = serried("trace", "stats", str(run.write(tmp_path / "run")))
+
+    assert "bubble ideal     not known in closed form for zbv\n" in answer.out
+    assert "sends and receives pair: 64 of 64\n" in answer.out
+
+
+# ----------------------------------------------------------------------- damaged
+
+
+def test_a_killed_rank_is_a_warning_and_its_last_step_left_out(serried: Call, folder: Path) -> None:
+    path = folder / file_name(3)
+    path.write_bytes(path.read_bytes()[: HEADER_BYTES + 60 * 40 + 5])
+
+    answer = serried("trace", "merge", str(folder))
+
+    assert answer.code == 0
+    assert answer.err.startswith(
+        f"warning: {path} has no proper end: rank 3 was killed or still runs; "
+        "its 60 complete spans are kept; if it runs, merge again later\n"
+    )
+    assert "8 ranks on 1 host, 1 complete step, " in answer.out
+    assert "left out, not finished by every rank: step 1\n" in answer.out
+    assert "sends and receives pair: 192 of 192\n" in answer.out
+
+
+def test_a_missing_rank_is_a_warning_and_its_partners_are_alone(
+    serried: Call, tmp_path: Path
+) -> None:
+    folder = RUN.write(tmp_path / "run", only=[0, 1, 2, 3, 4, 5, 6])
+
+    answer = serried("trace", "stats", str(folder))
+
+    assert answer.code == 0
+    assert answer.err == (
+        "warning: 1 of 8 ranks have no file here: 7; give the folders of all nodes at once\n"
+    )
+    assert (
+        "sends and receives pair: 320 of 384; 16 sends and 16 receives without a partner\n"
+        in answer.out
+    )
+
+
+def test_no_complete_step_is_said_instead_of_a_bubble(serried: Call, tmp_path: Path) -> None:
+    folder = RUN.write(tmp_path / "run", keep=lambda span: span.rank != 0)
+
+    answer = serried("trace", "merge", str(folder))
+
+    assert answer.code == 0
+    assert "bubble: not measured, for no step was finished by every rank\n" in answer.out
+    assert "left out, not finished by every rank: step 0, 1\n" in answer.out
+    assert len(checked((folder / "trace.json").read_text(encoding="utf-8")).slices) > 0
+
+
+def test_warnings_stand_in_the_json_too(serried: Call, tmp_path: Path) -> None:
+    folder = RUN.write(tmp_path / "run", only=range(7))
+
+    document = json.loads(serried("trace", "stats", str(folder), "--format", "json").out)
+
+    assert document["warnings"] == [
+        {
+            "kind": "missing",
+            "ranks": [7],
+            "evidence": ["1 of 8 ranks have no file here: 7"],
+            "cure": "give the folders of all nodes at once",
+        }
+    ]
+
+
+def test_clocks_of_two_hosts_are_judged_by_their_messages(serried: Call, tmp_path: Path) -> None:
+    clocks = [Clock("a")] * 4 + [Clock("b", late_ns=-500_000_000)] * 4
+
+    answer = serried("trace", "stats", str(RUN.write(tmp_path / "run", clocks=clocks)))
+
+    assert "clocks of 2 hosts: 32 of 192 messages received before sent\n" in answer.out
+
+
+# ----------------------------------------------------------------------- refused
+
+
+@pytest.mark.parametrize("command", ["merge", "stats"])
+def test_two_runs_are_refused_in_one_line(serried: Call, tmp_path: Path, command: str) -> None:
+    a = RUN.write(tmp_path / "a")
+    b = dataclasses.replace(RUN, name="run-b").write(tmp_path / "b")
+
+    answer = serried("trace", command, str(a), str(b))
+
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == (
+        f"serried: two runs are mixed: {a}/rank-00000.spans is of run run-a, "
+        f"{b}/rank-00000.spans of run run-b; merge each run from a folder of its own\n"
+    )
+    assert not (a / "trace.json").exists()
+
+
+@pytest.mark.parametrize("command", ["merge", "stats"])
+def test_an_empty_folder_is_refused_in_one_line(
+    serried: Call, tmp_path: Path, command: str
+) -> None:
+    answer = serried("trace", command, str(tmp_path))
+
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == (
+        f"serried: {tmp_path} holds no rank-*.spans files; give the folder that --trace-dir named\n"
+    )
+
+
+def test_a_folder_must_be_given(serried: Call) -> None:
+    answer = serried("trace", "merge")
+
+    assert answer.code == 2
+    assert "DIR..." in answer.err
