@@ -1,0 +1,1 @@
+"""Real training runs: the only room that imports torch. Start with ``settings`` and ``launch``."""

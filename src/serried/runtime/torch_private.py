@@ -1,0 +1,117 @@
+"""Every private name of torch that serried uses, checked against torch 2.13.0.
+
+replicate                data parallelism on the FSDP2 machinery (DDP refuses DTensors)
+pipeline                 runs any order of actions on stages, adding the messages itself
+Messages, time_messages  hooks around posting messages and waiting for them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.pipelining import PipelineStage
+
+from serried.errors import EnvironmentProblem
+from serried.span import Action, ActionKind
+
+CHECKED_VERSION = "2.13.0"
+
+try:
+    from torch.distributed._composable.replicate_with_fsdp import replicate
+    from torch.distributed.pipelining import schedules
+    from torch.distributed.pipelining.schedules import _Action as TorchAction
+    from torch.distributed.pipelining.schedules import _batch_p2p as _post
+    from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime as ScheduleRuntime
+    from torch.distributed.pipelining.schedules import _wait_batch_p2p as _wait
+except ImportError as error:
+    raise EnvironmentProblem(
+        "torch {found} moved parts that training needs; install the version serried was checked "
+        "with: pip install 'torch=={checked}'",
+        found=torch.__version__,
+        checked=CHECKED_VERSION,
+    ) from error
+
+__all__ = ["Messages", "ScheduleRuntime", "pipeline", "replicate", "time_messages"]
+
+
+def pipeline(
+    stages: list[PipelineStage],
+    order: Iterable[Iterable[Action]],
+    microbatches: int,
+    loss: Callable[[Tensor, Tensor], Tensor],
+) -> ScheduleRuntime:
+    """Returns torch's runtime for this rank's ``stages``, loaded with every rank's ``order``.
+
+    Gradients of microbatches are averaged. torch writes an action as serried does.
+    """
+    runtime = ScheduleRuntime(stages, microbatches, loss_fn=loss)  # type: ignore[no-untyped-call]
+    ranks = [[TorchAction.from_str(str(action)) for action in actions] for actions in order]
+    runtime._prepare_schedule_with_comms(dict(enumerate(ranks)))
+    return runtime
+
+
+@dataclass(frozen=True)
+class _Label:
+    kind: ActionKind
+    stage: int
+    microbatch: int
+    peer: int
+
+
+class Messages(list[Any]):
+    """Is the list that a stage gives the runtime, labelled; the hooks see the label again."""
+
+    label: _Label
+
+    @classmethod
+    def labelled(
+        cls, operations: list[dist.P2POp], kind: ActionKind, *, stage: int, microbatch: int
+    ) -> Messages:
+        """Labels ``operations``, all of one kind and with one peer."""
+        messages = cls(operations)
+        messages.label = _Label(kind, stage, microbatch, operations[0].peer if operations else -1)
+        return messages
+
+
+@contextmanager
+def time_messages(
+    now: Callable[[], int], record: Callable[[ActionKind, int, int, int, int, int], None]
+) -> Iterator[None]:
+    """Times the posting of labelled sends and the waiting for labelled receives.
+
+    ``record`` gets kind, start, end, stage, microbatch and the peer's global rank. The
+    runtime posts a receive early and waits for it just before the computation that needs
+    it; only that wait is a receive's time.
+    """
+
+    def post(operations: list[dist.P2POp], desc: str | None = None) -> list[Any]:
+        start = now()
+        works: list[Any] = _post(operations, desc)
+        label = getattr(operations, "label", None)
+        if label is None or label.peer < 0:
+            return works
+        if label.kind in (ActionKind.SEND_F, ActionKind.SEND_B):
+            record(label.kind, start, now(), label.stage, label.microbatch, label.peer)
+            return works
+        waited = Messages(works)
+        waited.label = label
+        return waited
+
+    def wait(works: list[Any]) -> None:
+        start = now()
+        _wait(works)
+        label = getattr(works, "label", None)
+        if label is not None:
+            record(label.kind, start, now(), label.stage, label.microbatch, label.peer)
+
+    schedules._batch_p2p, schedules._wait_batch_p2p = post, wait  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        schedules._batch_p2p, schedules._wait_batch_p2p = _post, _wait

@@ -1,0 +1,126 @@
+"""``serried demo``: a real training, an emulated run of the same layout, and the workbench on both."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from pathlib import Path
+
+import click
+
+from serried.errors import EnvironmentProblem, InputError
+from serried.runtime.report import Event, StepDone
+from serried.runtime.settings import Emulated, TrainSettings
+from serried.trace.chrome import write_chrome
+from serried.trace.merge import merge
+from serried.trace.statistics import measure
+from serried.views.cli.options import COUNT
+from serried.views.trace_text import bubble_lines
+
+EMULATED_STEPS = 6
+EMULATED_MICROBATCHES = 8
+EMULATED_TIMES = Emulated(forward_ms=24.0, backward_ms=48.0)
+"""Long beside a message of two busy cores, so that the timeline shows the pipeline alone."""
+
+
+@click.command()
+@click.option("--nproc", type=COUNT, default=8, show_default=True, help="Local ranks.")
+@click.option("--tp", type=COUNT, default=2, show_default=True, help="Tensor parallel size.")
+@click.option("--pp", type=COUNT, default=2, show_default=True, help="Pipeline parallel size.")
+@click.option("--steps", type=COUNT, default=20, show_default=True, help="Of the real training.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Default: runs/demo-<date>-<time>.")
+@click.option("--port", type=COUNT, default=8765, show_default=True, help="Of the workbench.")
+@click.option("--no-open", is_flag=True, help="Open no browser; print the address.")
+@click.option("--no-serve", is_flag=True, help="Stop after the runs, without the workbench.")
+def demo(
+    nproc: int,
+    tp: int,
+    pp: int,
+    steps: int,
+    folder: Path | None,
+    port: int,
+    no_open: bool,
+    no_serve: bool,
+) -> None:
+    """Trains for real on local ranks, records it, and opens the workbench on what happened.
+
+    The second run computes nothing: its stages wait fixed times, so that a machine with two
+    cores shows a true pipeline. It is labelled emulated wherever it is shown.
+    """
+    _require_extras(web=not no_serve)
+    folder = _new_folder(folder)
+    real = TrainSettings(
+        nproc, tp=tp, pp=pp, steps=steps, trace_dir=folder / "real", log_file=folder / "real.jsonl"
+    )
+    emulated = TrainSettings(
+        nproc,
+        tp=tp,
+        pp=pp,
+        steps=EMULATED_STEPS,
+        microbatches=EMULATED_MICROBATCHES,
+        emulated=EMULATED_TIMES,
+        trace_dir=folder / "emulated",
+    )
+    runs = [real, emulated]
+    for settings in runs:
+        _run(settings)
+    if no_serve:
+        return
+    from serried.views.web.server import serve
+
+    split = [dim for dim, size in (("dp", real.dp), ("tp", tp), ("pp", pp)) if size > 1]
+    serve(
+        [folder / "emulated", folder / "real"],
+        port=port,
+        open_browser=not no_open,
+        query=f"dims={','.join(split)}" if split else "",
+    )
+
+
+def _run(settings: TrainSettings) -> None:
+    """Runs one training, with its progress, and prints what its trace says."""
+    from serried.runtime.launch import train
+
+    folder = settings.trace_dir
+    assert folder is not None
+    what = "emulated compute, fixed times" if settings.emulated else "real compute"
+    click.echo(
+        f"training on {settings.world_size} ranks: tp {settings.tp} x pp {settings.pp} "
+        f"x dp {settings.dp}, {settings.steps} steps, {what}"
+    )
+    start = time.monotonic()
+    result = train(settings, _tell)
+    click.echo(f"  done in {time.monotonic() - start:.1f} s")
+    if result.losses:
+        click.echo(f"  loss {result.losses[0]:.3f} -> {result.losses[-1]:.3f}")
+    trace = merge([folder])
+    write_chrome(trace, folder / "trace.json")
+    for line in bubble_lines(trace, measure(trace)):
+        click.echo(f"  {line}")
+    click.echo(f"  timeline for Perfetto or Chrome: {folder / 'trace.json'}\n")
+
+
+def _tell(event: Event) -> None:
+    if isinstance(event, StepDone):
+        loss = "" if event.loss is None else f"  loss {event.loss:.4f}"
+        click.echo(f"  step {event.step:>3}{loss}  {event.duration_ms:.0f} ms", err=True)
+
+
+def _new_folder(asked: Path | None) -> Path:
+    folder = asked or Path("runs") / time.strftime("demo-%Y%m%d-%H%M%S")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError("{folder} is not empty; name a folder that is new", folder=folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _require_extras(*, web: bool) -> None:
+    """Raises EnvironmentProblem before anything runs, where an extra is not installed."""
+    needed = ["torch", *(["starlette", "uvicorn"] if web else [])]
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        raise EnvironmentProblem(
+            "the demo needs {missing}, which is not installed; "
+            "install it with: pip install 'serried[torch,web]'",
+            missing=" and ".join(missing),
+        )

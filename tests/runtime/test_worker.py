@@ -1,0 +1,94 @@
+"""Where a rank's process finds its place, and how it tells what ended it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from serried.errors import EnvironmentProblem, InputError, SerriedError
+from serried.runtime.report import Place
+from serried.runtime.worker import failure, prepare_environment, torchrun_place
+
+NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+
+
+@pytest.fixture(autouse=True)
+def outside_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_without_rank_there_is_no_torchrun() -> None:
+    assert torchrun_place() is None
+
+
+def test_torchrun_s_variables_give_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in zip(NAMES, ("5", "8", "1", "4"), strict=True):
+        monkeypatch.setenv(name, value)
+    assert torchrun_place() == Place(rank=5, world_size=8, local_rank=1, local_world_size=4)
+
+
+@pytest.mark.parametrize(
+    ("values", "name"), [({"RANK": "x"}, "RANK=x"), ({"RANK": "0"}, "WORLD_SIZE=None")]
+)
+def test_a_rank_without_a_whole_torchrun_is_refused(
+    monkeypatch: pytest.MonkeyPatch, values: dict[str, str], name: str
+) -> None:
+    for variable, value in values.items():
+        monkeypatch.setenv(variable, value)
+    with pytest.raises(InputError) as refused:
+        torchrun_place()
+    assert str(refused.value) == (
+        f"RANK is set, so this process joins a torchrun job, but {name} is not a number; "
+        "start it with torchrun, or unset RANK"
+    )
+
+
+def test_a_failure_is_told_by_the_error_that_began_it() -> None:
+    try:
+        try:
+            raise ValueError("the real reason\nand much more")
+        except ValueError as error:
+            raise RuntimeError("stage 1 failed to run forward") from error
+    except RuntimeError as error:
+        failed = failure(3, error)
+    assert (failed.rank, failed.exit_code) == (3, 1)
+    assert failed.message == "ValueError: the real reason"
+    assert "stage 1 failed to run forward" in failed.traceback
+
+
+@pytest.mark.parametrize("kind", [InputError, EnvironmentProblem])
+def test_our_own_error_keeps_its_sentence_and_exit_code(kind: type[SerriedError]) -> None:
+    try:
+        try:
+            raise kind("{what} is missing", what="text")
+        except SerriedError as error:
+            raise RuntimeError("wrapped") from error
+    except RuntimeError as wrapped:
+        told = failure(2, wrapped).error()
+    assert type(told) is kind
+    assert str(told) == "rank 2 failed: text is missing; the other ranks were ended"
+    assert "wrapped" in told.__notes__[0]
+
+
+def test_an_error_without_words_is_told_by_its_name() -> None:
+    assert failure(0, KeyboardInterrupt()).message == "KeyboardInterrupt"
+
+
+def test_the_environment_is_set_where_the_user_has_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    for name in ("TORCH_GLOO_LAZY_INIT", "GLOO_SOCKET_IFNAME"):
+        monkeypatch.setenv(name, "")  # restored afterwards, whatever is set below
+        monkeypatch.delenv(name)
+    prepare_environment(local=False)
+    assert os.environ["OMP_NUM_THREADS"] == "3"
+    assert os.environ["TORCH_GLOO_LAZY_INIT"] == "1"
+    assert "GLOO_SOCKET_IFNAME" not in os.environ
+    prepare_environment(local=True)
+    assert os.environ.get("GLOO_SOCKET_IFNAME") == (
+        "lo" if Path("/sys/class/net/lo").exists() else None
+    )
