@@ -7,7 +7,10 @@ An action is written as PyTorch's pipelining writes it, ``<stage><kind><microbat
     3SEND_F2   sends stage 3's output on;          3RECV_F2  waits for stage 3's input
     3SEND_B2   sends the gradient of its input;    3RECV_B2  waits for the gradient of its output
     3REDUCE_GRAD  reduces stage 3's gradients over data parallel ranks
+    3UNSHARD and 3RESHARD  gather stage 3's parameters and let them go again
     OPTIMIZER  the optimizer step, of no stage and no microbatch
+    (3F2;0B0)OVERLAP_F_B  a forward and a backward run as one, hiding each other's messages
+    1:3F2      of direction 1, where microbatches flow both ways and a stage has two ranks
 
 A stage is a virtual pipeline stage, numbered globally. Schedules (planned) and traces
 (recorded) both speak in these, so one timeline shows either.
@@ -17,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -40,48 +43,99 @@ class ActionKind(IntEnum):
     RECV_B = 8
     REDUCE_GRAD = 9
     OPTIMIZER = 10
+    OVERLAP_F_B = 11
+    UNSHARD = 12
+    RESHARD = 13
 
 
-COMPUTE = frozenset({ActionKind.F, ActionKind.B, ActionKind.I, ActionKind.W})
+COMPUTE = frozenset(
+    {ActionKind.F, ActionKind.B, ActionKind.I, ActionKind.W, ActionKind.OVERLAP_F_B}
+)
 """Kinds that are a stage's own computation; the rest is waiting, sending or the step's tail."""
 
-_PATTERN = re.compile(r"(?P<stage>\d+)?(?P<kind>[A-Z][A-Z_]*[A-Z]|[FBIW])(?P<microbatch>\d+)?")
+_PATTERN = re.compile(
+    r"(?:(?P<direction>[01]):)?(?P<stage>\d+)?"
+    r"(?P<kind>[A-Z][A-Z_]*[A-Z]|[FBIW])(?P<microbatch>\d+)?"
+)
+_PAIR = re.compile(r"\((?P<forward>[^;()]+);(?P<backward>[^;()]+)\)OVERLAP_F_B")
+_OF_A_STAGE = {ActionKind.REDUCE_GRAD, ActionKind.UNSHARD, ActionKind.RESHARD}
 
 
 @dataclass(frozen=True)
 class Action:
     """Names one piece of work; stage and microbatch are -1 where there is none.
 
+    ``direction`` is 0 or 1 in schedules whose microbatches flow both ways, else -1;
+    ``parts`` holds the forward and the backward of an overlapped pair, else nothing.
+
     >>> Action.parse("3SEND_F2")
     Action(kind=<ActionKind.SEND_F: 5>, stage=3, microbatch=2)
     >>> str(Action(ActionKind.F, 3, 2))
     '3F2'
+    >>> [str(part) for part in Action.parse("(3F2;0B0)OVERLAP_F_B").each]
+    ['3F2', '0B0']
     """
 
     kind: ActionKind
     stage: int = -1
     microbatch: int = -1
+    direction: int = field(default=-1, repr=False)
+    parts: tuple[Action, ...] = field(default=(), repr=False)
 
     @classmethod
     def parse(cls, text: str) -> Action:
         """Reads an action; raises InputError when ``text`` is not one."""
+        if pair := _PAIR.fullmatch(text.strip()):
+            return cls.pair(cls.parse(pair["forward"]), cls.parse(pair["backward"]))
         match = _PATTERN.fullmatch(text.strip())
         if not match or match["kind"] not in ActionKind.__members__:
-            raise InputError(
-                "'{text}' is not an action; one reads <stage><kind><microbatch>, such as 3F2",
-                text=text,
-            )
-        stage, microbatch = match["stage"], match["microbatch"]
-        return cls(
-            ActionKind[match["kind"]],
-            -1 if stage is None else int(stage),
-            -1 if microbatch is None else int(microbatch),
+            raise _not_an_action(text)
+        kind = ActionKind[match["kind"]]
+        numbers = {"stage": match["stage"], "microbatch": match["microbatch"]}
+        if any((numbers[name] is None) == needed for name, needed in _numbers_of(kind).items()):
+            raise _not_an_action(text)
+        stage, microbatch, direction = (
+            -1 if number is None else int(number)
+            for number in (*numbers.values(), match["direction"])
         )
+        return cls(kind, stage, microbatch, direction)
+
+    @classmethod
+    def pair(cls, forward: Action, backward: Action) -> Action:
+        """Joins a forward and a full backward; raises InputError for any other two."""
+        whole = cls(ActionKind.OVERLAP_F_B, parts=(forward, backward))
+        if (forward.kind, backward.kind) != (ActionKind.F, ActionKind.B):
+            raise InputError(
+                "'{text}' is not an overlapped pair; one joins a forward and a full backward, "
+                "such as (3F2;0B0)OVERLAP_F_B",
+                text=str(whole),
+            )
+        return whole
+
+    @property
+    def each(self) -> tuple[Action, ...]:
+        """Gives the two actions of an overlapped pair, or the action itself."""
+        return self.parts or (self,)
 
     def __str__(self) -> str:
+        if self.parts:
+            return f"({';'.join(map(str, self.parts))}){self.kind.name}"
+        direction = "" if self.direction < 0 else f"{self.direction}:"
         stage = "" if self.stage < 0 else str(self.stage)
         microbatch = "" if self.microbatch < 0 else str(self.microbatch)
-        return f"{stage}{self.kind.name}{microbatch}"
+        return f"{direction}{stage}{self.kind.name}{microbatch}"
+
+
+def _numbers_of(kind: ActionKind) -> dict[str, bool]:
+    """Says which numbers an action of ``kind`` carries."""
+    of_no_stage = kind in {ActionKind.OPTIMIZER, ActionKind.OVERLAP_F_B}
+    return {"stage": not of_no_stage, "microbatch": not (of_no_stage or kind in _OF_A_STAGE)}
+
+
+def _not_an_action(text: str) -> InputError:
+    return InputError(
+        "'{text}' is not an action; one reads <stage><kind><microbatch>, such as 3F2", text=text
+    )
 
 
 @dataclass(frozen=True)

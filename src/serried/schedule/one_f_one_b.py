@@ -1,44 +1,45 @@
-"""1F1B: each stage warms up, then alternates one forward with one backward, then drains.
+"""1F1B: each rank warms up, then alternates one forward with one backward, then drains.
 
     p = 4 ranks, m = 8 microbatches, forward 1 slot, backward 2 (drawn as two cells)
 
     rank 0  0 1 2 3 . . . . . . 0 0 4 1 1 5 2 2 6 3 3 7 4 4 . 5 5 . 6 6 . 7 7
-    rank 1  . 0 1 2 . . . 0 0 3 1 1 4 ...            warm-up: p - 1 - r forwards
-    rank 2  . . 0 1 . 0 0 2 1 1 3 ...
-    rank 3  . . . 0 0 0 1 1 1 2 ...                  idle: (p - 1) (f + b) on every rank
+    rank 1  . 0 1 2 . . . . 0 0 3 1 1 4 2 2 5 3 3 6 4 4 7 5 5 . 6 6 . 7 7 . .
+    rank 2  . . 0 1 . . 0 0 2 1 1 3 2 2 4 3 3 5 4 4 6 5 5 7 6 6 . 7 7 . . . .
+    rank 3  . . . 0 0 0 1 1 1 2 2 2 3 3 3 4 4 4 5 5 5 6 6 6 7 7 7 . . . . . .
 
-Rule: PipeDream-flush (arXiv 2006.09503), DAPPLE (2007.01045), and Megatron's
-``forward_backward_pipelining_without_interleaving``, which runs any m.
+Warm-up of rank r: p - 1 - r forwards. Every rank is idle for (p - 1)(f + b), as in GPipe,
+but keeps at most p - r activations. Rule: PipeDream-flush (arXiv 2006.09503), DAPPLE
+(2007.01045), and Megatron's ``forward_backward_pipelining_without_interleaving``, which
+runs any m; PyTorch's ``Schedule1F1B`` refuses m < p.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from serried.errors import InputError
-from serried.span import Action, ActionKind
+from serried.schedule.packed import work
+from serried.schedule.placement import loop
+from serried.schedule.schedule import Schedule
+from serried.schedule.sizes import some_of_each
+from serried.schedule.turns import one_each
+from serried.span import ActionKind
 
 
-def one_f_one_b(num_ranks: int, num_microbatches: int) -> list[list[Action]]:
-    """Returns each rank's actions in order; stage r sits on rank r.
+def one_f_one_b(num_ranks: int, num_microbatches: int) -> Schedule:
+    """Returns the schedule; stage r sits on rank r.
 
     >>> [" ".join(map(str, actions)) for actions in one_f_one_b(2, 3)]
     ['0F0 0F1 0B0 0F2 0B1 0B2', '1F0 1B0 1F1 1B1 1F2 1B2']
 
     Raises InputError when a size is below one.
     """
-    _check(num_ranks, num_microbatches)
-    return [_rank_actions(rank, num_ranks, num_microbatches) for rank in range(num_ranks)]
-
-
-def _rank_actions(rank: int, p: int, m: int) -> list[Action]:
-    """Returns the actions of one of ``p`` ranks for ``m`` microbatches."""
-    warmup = min(m, p - 1 - rank)
-    actions = [Action(ActionKind.F, rank, i) for i in range(warmup)]
-    for i in range(m - warmup):
-        actions.append(Action(ActionKind.F, rank, warmup + i))
-        actions.append(Action(ActionKind.B, rank, i))
-    return actions + [Action(ActionKind.B, rank, i) for i in range(m - warmup, m)]
+    some_of_each("1f1b", num_ranks, num_microbatches)
+    m = range(num_microbatches)
+    ranks = [
+        one_each(work(ActionKind.F, r, m), work(ActionKind.B, r, m), warmup=num_ranks - 1 - r)
+        for r in range(num_ranks)
+    ]
+    return Schedule.of("1f1b", loop(num_ranks), num_microbatches, ranks)
 
 
 def ideal_bubble(num_ranks: int, num_microbatches: int) -> Fraction:
@@ -50,13 +51,5 @@ def ideal_bubble(num_ranks: int, num_microbatches: int) -> Fraction:
     >>> ideal_bubble(4, 8)
     Fraction(3, 11)
     """
-    _check(num_ranks, num_microbatches)
+    some_of_each("1f1b", num_ranks, num_microbatches)
     return Fraction(num_ranks - 1, num_microbatches + num_ranks - 1)
-
-
-def _check(num_ranks: int, num_microbatches: int) -> None:
-    for name, value in (("ranks", num_ranks), ("microbatches", num_microbatches)):
-        if value < 1:
-            raise InputError(
-                "1F1B with {value} {name} cannot be; it needs at least 1", value=value, name=name
-            )

@@ -1,0 +1,51 @@
+"""In-flight activations: how many forwards a rank holds whose backwards are still to come.
+
+A whole backward lets its activation go. Of one in halves it depends: the input half frees most of
+it, the weight half the rest, so both counts are given; the zero-bubble papers count to W.
+
+    ZB-H1, p = 4     counted to W  4 4 4 4      counted to I  4 3 2 1
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from serried.schedule.packed import Numbers
+from serried.schedule.schedule import Schedule
+from serried.span import ActionKind
+
+
+@dataclass(frozen=True, eq=False)
+class Peaks:
+    """Holds each rank's most activations at a time, one for a microbatch of a stage."""
+
+    to_weight: Numbers
+    to_input: Numbers
+
+
+def peaks(schedule: Schedule) -> Peaks:
+    """Counts the peaks; they follow from the lists alone, whatever the times.
+
+    >>> from serried.schedule.one_f_one_b import one_f_one_b
+    >>> peaks(one_f_one_b(4, 8)).to_weight.tolist()
+    [4, 3, 2, 1]
+    """
+    first = schedule.first[:-1]
+    return Peaks(
+        np.maximum.reduceat(held(schedule, ActionKind.W), first),
+        np.maximum.reduceat(held(schedule, ActionKind.I), first),
+    )
+
+
+def held(schedule: Schedule, until: ActionKind = ActionKind.W) -> Numbers:
+    """Returns how many activations its rank holds once each entry has run.
+
+    ``until`` is the half of a backward that lets go of one, I or W.
+    """
+    kind = schedule.kind
+    change = (kind == ActionKind.F).astype(np.int64)
+    change -= (kind == ActionKind.B) | (kind == until)
+    # Every rank ends with none, so one sum runs over all of them.
+    return np.cumsum(change)

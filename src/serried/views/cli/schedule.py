@@ -1,0 +1,247 @@
+"""``serried schedule``: any pipeline schedule drawn, timed, explained and written for others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from serried.errors import InputError
+from serried.schedule import (
+    ENTRIES,
+    Costs,
+    Extra,
+    Links,
+    Memory,
+    Request,
+    Schedule,
+    fit,
+    generate,
+    read_csv,
+    simulate,
+    to_csv,
+)
+from serried.schedule.costs import Number
+from serried.views.cli.options import COUNT
+from serried.views.cli.output import as_json, format_of, show, width, write
+from serried.views.schedule_document import Measured, chrome_document, schedules_document
+from serried.views.schedule_picture import picture
+from serried.views.schedule_png import schedule_png
+from serried.views.schedule_svg import schedule_svg
+from serried.views.schedule_text import (
+    comparison_table,
+    headline,
+    number_lines,
+    registry_table,
+)
+
+FORMATS = ("table", "json", "csv", "svg", "png", "chrome")
+PICTURE_RANKS = 64
+
+
+class Numbers(click.ParamType[tuple[Number, ...]]):
+    """Reads exact numbers apart by commas: 10, 0.601 or 1/3; one, or one for each stage."""
+
+    name = "number"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[Number, ...]:
+        """Returns the numbers; raises InputError when one is none."""
+        if isinstance(value, tuple):
+            return value
+        option = param.opts[0] if param else "the option"
+        return tuple(_number(option, word.strip()) for word in str(value).split(","))
+
+
+def _number(option: str, word: str) -> Number:
+    try:
+        exact = Fraction(word)
+    except (ValueError, ZeroDivisionError) as error:
+        if word.lower().lstrip("+-") in {"nan", "inf", "infinity"}:
+            return math.nan
+        raise InputError(
+            "{option} takes numbers, such as 10, 0.5 or 1/3; it got '{word}'",
+            option=option,
+            word=word,
+        ) from error
+    return int(exact) if exact.denominator == 1 else exact
+
+
+NUMBERS = Numbers()
+ONE, NOTHING = (1,), (0,)
+
+
+@click.command()
+@click.argument("names", required=False, metavar="[NAME,...]")
+@click.option("--name", "names_option", metavar="NAME,...", help="Schedules, or a CSV file.")
+@click.option("--stages", "--pp", "num_ranks", type=COUNT, help="Pipeline ranks.")
+@click.option("--microbatches", type=COUNT, help="Microbatches in a step.")
+@click.option("--chunks", type=COUNT, help="Stages on each rank; 2 where there may be several.")
+@click.option("--group", type=COUNT, help="Microbatches a group; p where a schedule has groups.")
+@click.option("--moe-overlap", is_flag=True, help="One warm-up forward more, as Megatron for MoE.")
+@click.option("--forward", type=NUMBERS, default=ONE, help="Time of a forward.")
+@click.option("--input-grad", type=NUMBERS, default=ONE, help="Of the input half of a backward.")
+@click.option("--weight-grad", type=NUMBERS, default=ONE, help="Of the weight half.")
+@click.option("--backward", type=NUMBERS, help="Of a whole backward; both halves by default.")
+@click.option("--overlap", type=NUMBERS, help="Of an overlapped pair; the sum by default.")
+@click.option("--recompute", type=NUMBERS, default=NOTHING, help="Of a forward run again.")
+@click.option("--recompute-early", is_flag=True, help="Recompute while the gradient is awaited.")
+@click.option("--embedding", type=NUMBERS, default=NOTHING, help="F,I,W more on the first stage.")
+@click.option("--loss", type=NUMBERS, default=NOTHING, help="F,I,W more on the last stage.")
+@click.option("--latency", type=NUMBERS, default=NOTHING, help="Of a message between ranks.")
+@click.option("--message-bytes", type=NUMBERS, default=NOTHING, help="Size of a message.")
+@click.option("--bandwidth", type=NUMBERS, help="Bytes in a unit of time.")
+@click.option("--blocking", is_flag=True, help="A message holds its sender until it arrives.")
+@click.option("--all-reduce", type=NUMBERS, default=NOTHING, help="Of a stage's gradients.")
+@click.option("--optimizer", type=NUMBERS, default=NOTHING, help="Of the optimizer step.")
+@click.option("--memory-limit", type=NUMBERS, help="Activations that fit on a rank.")
+@click.option("--memory", type=NUMBERS, help="F,I,W: what each adds to memory; 1,0,-1.")
+@click.option("--fit", type=click.Path(path_type=Path), metavar="RUN", help="Times of a run.")
+@click.option("--summary", is_flag=True, help="Leave the lists of actions out.")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Of the answer.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write by suffix.")
+def schedule(
+    names: str | None,
+    names_option: str | None,
+    form: str | None,
+    output: Path | None,
+    summary: bool,
+    **options: Any,
+) -> None:
+    """Draws, times and explains pipeline schedules; without a name, lists them.
+
+    \b
+    serried schedule 1f1b --stages 4 --microbatches 8
+    serried schedule 1f1b,zb-h1,zbv --stages 4 --microbatches 8 --latency 0.1
+    serried schedule auto --stages 4 --microbatches 12 --memory-limit 6 -o plan.csv
+    serried schedule my.csv --forward 10,12,10,12 --format json
+    """
+    names = names_option or names
+    if not names:
+        return show(registry_table(), output=output)
+    form = format_of(form, output, ("table", "json", "csv", "svg", "png"))
+    costs = _costs(options)
+    several = [_measured(name.strip(), options, costs) for name in names.split(",")]
+    if form == "json":
+        return write(as_json(schedules_document(several, summary=summary), depth=1), output)
+    if form != "table" and len(several) > 1:
+        raise InputError(
+            "{form} holds one schedule and {count} are named; name one, or take table or json",
+            form=form,
+            count=len(several),
+        )
+    if form == "table":
+        return _table(several, output)
+    return write(_file(several[0], form), output)
+
+
+def _table(several: list[Measured], output: Path | None) -> None:
+    parts: list[str | Text | Table] = []
+    for measured in several:
+        parts += [headline(measured), ""]
+        if measured.schedule.num_ranks <= PICTURE_RANKS:
+            parts += [*picture(measured.simulation, width()), ""]
+        if len(several) == 1:
+            parts += number_lines(measured)
+    if len(several) > 1:
+        parts.append(comparison_table(several))
+    return show(*parts, output=output)
+
+
+def _file(measured: Measured, form: str) -> str | bytes:
+    if form == "csv":
+        return to_csv(measured.schedule)
+    if form == "chrome":
+        return as_json(chrome_document(measured), depth=1)
+    if form == "png":
+        return schedule_png(measured.simulation)
+    return schedule_svg(measured.simulation)
+
+
+def _measured(name: str, options: Mapping[str, Any], costs: Costs) -> Measured:
+    limit = _one(options, "memory_limit")
+    made = _schedule(name, options, costs)
+    barred = None if limit is None else math.floor(limit)
+    return Measured(simulate(made, costs), memory_limit=barred)
+
+
+def _schedule(name: str, options: Mapping[str, Any], costs: Costs) -> Schedule:
+    if name.lower().endswith(".csv"):
+        return read_csv(Path(name))
+    for option, size in (("stages", "num_ranks"), ("microbatches", "microbatches")):
+        if options[size] is None:
+            raise InputError(
+                "the number of {option} is missing; give it, such as --{option} 4", option=option
+            )
+    if options["group"] and name in ENTRIES and not ENTRIES[name].takes_group:
+        click.echo(f"serried: {name} has no groups; --group does nothing to it", err=True)
+    limit, weights = _one(options, "memory_limit"), options["memory"]
+    asked = Request(
+        options["num_ranks"],
+        options["microbatches"],
+        options["chunks"],
+        options["group"],
+        moe_overlap=options["moe_overlap"],
+        costs=costs,
+        memory=Memory(limit, *(_three("memory", weights) if weights else ())),
+    )
+    return generate(name, asked)
+
+
+def _costs(options: Mapping[str, Any]) -> Costs:
+    """Returns the costs that the options say, or those of a run with the rest of the options."""
+    given = {name: _duration(options[name]) for name in _DURATIONS}
+    if options["fit"]:
+        from serried.trace.merge import merge
+
+        run = fit(merge([options["fit"]]).spans)
+        given |= {name: getattr(run, name) for name in _OF_A_RUN}
+    latency, size = _one(options, "latency"), _one(options, "message_bytes")
+    return Costs(
+        **given,
+        is_recompute_early=options["recompute_early"],
+        embedding=Extra(*_three("embedding", options["embedding"])),
+        loss=Extra(*_three("loss", options["loss"])),
+        links=Links(latency, size, _one(options, "bandwidth"), options["blocking"]),
+        optimizer=_one(options, "optimizer"),
+    )
+
+
+_OF_A_RUN = ("forward", "input_grad", "weight_grad", "backward")
+_DURATIONS = (*_OF_A_RUN, "overlap", "recompute", "all_reduce")
+
+
+def _duration(numbers: tuple[Number, ...] | None) -> Any:
+    """Returns one number, or one for each stage, or None where the option was not given."""
+    return numbers[0] if numbers and len(numbers) == 1 else numbers
+
+
+def _one(options: Mapping[str, Any], name: str) -> Any:
+    numbers = options[name]
+    if numbers and len(numbers) > 1:
+        raise InputError(
+            "--{option} takes one number; it got {count}",
+            option=name.replace("_", "-"),
+            count=len(numbers),
+        )
+    return _duration(numbers)
+
+
+def _three(option: str, numbers: tuple[Number, ...]) -> tuple[Number, Number, Number]:
+    """Returns what F, I and W take; nothing where the option is left at 0."""
+    if numbers == NOTHING:
+        return 0, 0, 0
+    if len(numbers) != 3:
+        raise InputError(
+            "--{option} takes three numbers, for F, I and W, such as 1,0,2; it got {count}",
+            option=option,
+            count=len(numbers),
+        )
+    return numbers[0], numbers[1], numbers[2]

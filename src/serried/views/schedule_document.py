@@ -1,0 +1,188 @@
+"""A simulated schedule as documents that other programs read: JSON values and a Chrome trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from serried.schedule import (
+    Bubble,
+    ClosedForm,
+    IdleIntervals,
+    Peaks,
+    Schedule,
+    Simulation,
+    bubble,
+    closed_forms,
+    critical_path,
+    idle,
+    latency_adds,
+    peaks,
+    planned_spans,
+)
+from serried.schedule.costs import Number
+from serried.span import ActionKind
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Is one schedule with all that its simulation tells, each worked out when it is asked for."""
+
+    simulation: Simulation
+    memory_limit: int | None = None
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule itself."""
+        return self.simulation.schedule
+
+    @cached_property
+    def bubble(self) -> Bubble:
+        """The three bubble numbers."""
+        return bubble(self.simulation)
+
+    @cached_property
+    def peaks(self) -> Peaks:
+        """The most activations on each rank."""
+        return peaks(self.schedule)
+
+    @cached_property
+    def idle(self) -> IdleIntervals:
+        """Every idle interval."""
+        return idle(self.simulation, memory_limit=self.memory_limit)
+
+    @cached_property
+    def closed_forms(self) -> list[ClosedForm]:
+        """The formulas that are exact here."""
+        return closed_forms(self.schedule, self.simulation.costs)
+
+    @cached_property
+    def latency_adds(self) -> int:
+        """What a unit of latency more adds to the makespan."""
+        return latency_adds(self.simulation)
+
+
+def schedule_document(measured: Measured, *, summary: bool = False) -> dict[str, Any]:
+    """Returns the ``serried.schedule/1`` document; ``summary`` leaves the lists out."""
+    simulation, schedule = measured.simulation, measured.schedule
+    numbers = measured.bubble
+    document: dict[str, Any] = {
+        "schema": "serried.schedule/1",
+        "name": schedule.name,
+        "ranks": schedule.num_ranks,
+        "microbatches": schedule.num_microbatches,
+        "stages_per_rank": schedule.placement.stages_per_rank,
+        "group": schedule.group,
+    }
+    if not summary:
+        document["actions"] = [schedule.texts(rank) for rank in range(schedule.num_ranks)]
+    document |= {
+        "makespan": _plain(simulation.makespan),
+        "bubble": {
+            "makespan": _plain(numbers.of_makespan),
+            "over_ideal": _plain(numbers.over_ideal),
+            "window": _plain(numbers.longest_window),
+        },
+        "peak_activations": {
+            "to_weight": measured.peaks.to_weight.tolist(),
+            "to_input": measured.peaks.to_input.tolist(),
+        },
+        "work": [_plain(simulation.ticks.number(ticks)) for ticks in simulation.work],
+        "idle": {
+            "total": _plain(measured.idle.total()),
+            "causes": {
+                cause.words: _plain(time) for cause, time in measured.idle.by_cause().items()
+            },
+        },
+        "closed_forms": [
+            {
+                "quantity": form.quantity.value,
+                "value": _plain(form.value),
+                "formula": form.formula,
+                "region": form.region,
+            }
+            for form in measured.closed_forms
+        ],
+    }
+    if not summary:
+        document |= _lists(measured)
+    return document
+
+
+def _lists(measured: Measured) -> dict[str, Any]:
+    """Returns what a summary leaves out beside the actions."""
+    return {
+        "latency_adds": measured.latency_adds,
+        "critical_path": [
+            {
+                "rank": step.rank,
+                "action": str(step.action),
+                "message": step.is_message,
+                "start": _plain(step.start),
+                "end": _plain(step.end),
+            }
+            for step in critical_path(measured.simulation)
+        ],
+        "idle_intervals": [
+            {
+                "rank": each.rank,
+                "start": _plain(each.start),
+                "end": _plain(each.end),
+                "cause": each.cause.words,
+                "waits_for": str(each.waits_for) if each.waits_for else None,
+            }
+            for each in measured.idle
+        ],
+    }
+
+
+def schedules_document(several: Sequence[Measured], *, summary: bool = False) -> dict[str, Any]:
+    """Returns one schedule's document, or that of several side by side."""
+    documents = [schedule_document(each, summary=summary) for each in several]
+    if len(documents) == 1:
+        return documents[0]
+    return {"schema": "serried.schedules/1", "schedules": documents}
+
+
+def chrome_document(measured: Measured) -> dict[str, Any]:
+    """Returns the plan in Chrome's trace format, a unit of time as a millisecond.
+
+    A rank is a process, and the halves of overlapped pairs are drawn below one another.
+    """
+    events: list[dict[str, Any]] = []
+    for rank in range(measured.schedule.num_ranks):
+        args = {"name": f"rank {rank}"}
+        events.append({"ph": "M", "pid": rank, "name": "process_name", "args": args})
+        events.append({"ph": "M", "pid": rank, "name": "process_sort_index",
+                       "args": {"sort_index": rank}})  # fmt: skip
+    ends: dict[int, int] = {}
+    for span in planned_spans(measured.simulation):
+        below = span.start_ns < ends.get(span.rank, 0)
+        ends[span.rank] = max(span.end_ns, ends.get(span.rank, 0))
+        events.append(
+            {
+                "ph": "X",
+                "pid": span.rank,
+                "tid": 2 if below else 1,
+                "name": str(span.action),
+                "cat": span.action.kind.name,
+                "ts": span.start_ns / 1000,
+                "dur": span.duration_ns / 1000,
+                "args": _args(span.action.stage, span.action.microbatch, span.action.kind),
+            }
+        )
+    return {"displayTimeUnit": "ms", "traceEvents": events}
+
+
+def _args(stage: int, microbatch: int, kind: ActionKind) -> dict[str, int]:
+    if kind == ActionKind.OPTIMIZER:
+        return {}
+    return {"stage": stage} | ({"microbatch": microbatch} if microbatch >= 0 else {})
+
+
+def _plain(number: Number) -> int | float:
+    """Returns a number that JSON has: a whole one as an integer, a fraction as its float."""
+    value = float(number)
+    return int(number) if number == int(number) else value

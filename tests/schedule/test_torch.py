@@ -1,0 +1,45 @@
+"""PyTorch's runtime takes the CSV of every schedule whose microbatches flow one way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from serried.schedule import ENTRIES, Request, generate, to_csv
+
+schedules = pytest.importorskip("torch.distributed.pipelining.schedules")
+ONE_WAY = sorted(set(ENTRIES) - {"chimera", "dualpipe"})
+
+
+class Stage:
+    """Is as much of a stage as a schedule looks at before it runs."""
+
+    has_backward = True
+    submod = None
+    group = None
+    device = "cpu"
+
+    def __init__(self, index: int, num_stages: int, num_ranks: int) -> None:
+        self.stage_index, self.num_stages = index, num_stages
+        self.group_rank, self.group_size = 0, num_ranks
+        self.is_first, self.is_last = index == 0, index == num_stages - 1
+        self.stage_index_to_group_rank: dict[int, int] = {}
+
+
+@pytest.mark.parametrize("name", ONE_WAY)
+def test_pytorch_loads_our_csv_and_lowers_it_to_messages(name: str, tmp_path: Path) -> None:
+    schedule = generate(name, Request(2, 4))
+    path = tmp_path / "plan.csv"
+    path.write_text(to_csv(schedule), encoding="utf-8")
+    num_stages = schedule.placement.num_stages
+    mine = [stage for _, stage in schedule.placement.stages_of(0)]
+    runtime = schedules._PipelineScheduleRuntime(
+        [Stage(stage, num_stages, 2) for stage in mine], n_microbatches=4
+    )
+    runtime._load_csv(str(path))
+    assert runtime.stage_index_to_group_rank == dict(enumerate(schedule.placement.rank_of[0]))
+    lowered = runtime.pipeline_order_with_comms
+    for rank in range(2):
+        computed = [str(action) for action in lowered[rank] if action.is_compute_op]
+        assert computed == schedule.texts(rank)
