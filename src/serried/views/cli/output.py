@@ -13,6 +13,7 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from serried.errors import InputError, listed
 
@@ -24,18 +25,18 @@ def width() -> int:
     return shutil.get_terminal_size((100, 40)).columns
 
 
-def rendered(*parts: str | Table, plain: bool = False) -> str:
+def rendered(*parts: str | Text | Table, plain: bool = False) -> str:
     """Returns lines and tables as text: coloured for a terminal unless ``plain``."""
     screen = Console(
         width=width(), highlight=False, markup=False, color_system=None if plain else "auto"
     )
     with screen.capture() as text:
         for part in parts:
-            screen.print(part, soft_wrap=isinstance(part, str))
+            screen.print(part, soft_wrap=not isinstance(part, Table))
     return "\n".join(line.rstrip() for line in text.get().splitlines())
 
 
-def show(*parts: str | Table, output: Path | None = None) -> None:
+def show(*parts: str | Text | Table, output: Path | None = None) -> None:
     """Prints lines and tables, or writes them to ``output`` as plain text."""
     write(rendered(*parts, plain=output is not None), output)
 
@@ -80,16 +81,18 @@ def _lines(value: object, depth: int, indent: str) -> str:
     return "{\n" + ",\n".join(entries) + f"\n{indent}}}"
 
 
-def write(text: str, path: Path | None) -> None:
+def write(text: str | bytes, path: Path | None) -> None:
     """Prints ``text``, or writes it to ``path`` by way of a temporary file beside it."""
+    if isinstance(text, str):
+        text = text.rstrip("\n") + "\n"
     if path is None:
-        click.echo(text.rstrip("\n"))
+        click.echo(text, nl=False)
         return
     try:
         with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
+            "wb", dir=path.parent, prefix=f".{path.name}.", delete=False
         ) as file:
-            file.write(text if text.endswith("\n") else text + "\n")
+            file.write(text.encode() if isinstance(text, str) else text)
         os.chmod(file.name, 0o666 & ~_umask())  # noqa: PTH101  the name is not a Path yet
         Path(file.name).replace(path)
     except OSError as error:

@@ -1,0 +1,115 @@
+"""Takes the pictures of docs/images from the running page.
+
+    python docs/screenshots.py                       records a run with `serried demo` first
+    python docs/screenshots.py --trace runs/demo-…/emulated
+
+Chromium (on PATH) and Playwright for Python must be there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Page, ViewportSize, sync_playwright
+
+IMAGES = Path(__file__).parent / "images"
+SERRIED = [sys.executable, "-c", "from serried.views.cli.main import main; main()"]
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+LARGE = "dims=dp,tp,pp,cp&world=16384&tp=8&pp=16&cp=2"
+
+
+@dataclass(frozen=True)
+class Shot:
+    """Is one picture: its file, the state of the page, and the rank that is pointed at.
+
+    Of a trace, ``steps`` says how many of the first steps are in view.
+    """
+
+    name: str
+    query: str
+    lang: str = "en-US"
+    scheme: str = "light"
+    rank: int | None = None
+    steps: int = 0
+
+
+SHOTS = (
+    Shot("workbench", "dims=dp,tp,pp&rank=1", steps=2),
+    Shot("workbench.zh", "dims=dp,tp,pp&rank=1", lang="zh-CN", steps=2),
+    Shot("workbench-dark", "dims=dp,tp,pp&rank=1", scheme="dark", steps=2),
+    Shot("groups", "dims=dp,tp,pp&rank=5"),
+    Shot("groups.zh", "dims=dp,tp,pp&rank=5", lang="zh-CN"),
+    Shot("ranks-16384", LARGE, rank=5000),
+    Shot("ranks-16384.zh", LARGE, lang="zh-CN", rank=5000),
+)
+
+
+def main() -> None:
+    """Takes every picture; traces are those named, or of a run made for the purpose."""
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("--trace", type=Path, action="append", default=[])
+    traces: list[Path] = parser.parse_args().trace
+    with tempfile.TemporaryDirectory() as folder:
+        if not traces:
+            subprocess.run([*SERRIED, "demo", "--no-serve", "--folder", folder], check=True)
+            traces = [Path(folder) / "emulated"]
+        with serving(traces) as traced, serving([]) as plain:
+            take(traced, plain)
+
+
+@contextmanager
+def serving(traces: list[Path]) -> Iterator[str]:
+    """Runs ``serried serve`` on the traces and yields its address."""
+    options = [word for path in traces for word in ("--trace", str(path))]
+    command = [*SERRIED, "serve", "--port", "0", "--no-open", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        try:
+            yield server.stdout.readline().split()[-1].partition("?")[0]
+        finally:
+            server.terminate()
+
+
+def take(traced: str, plain: str) -> None:
+    """Opens each state of the page and writes its picture."""
+    IMAGES.mkdir(exist_ok=True)
+    path = next(found for name in CHROMIUM if (found := shutil.which(name)))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        for shot in SHOTS:
+            context = browser.new_context(
+                viewport=ViewportSize(width=1400, height=900),
+                locale=shot.lang,
+                color_scheme="dark" if shot.scheme == "dark" else "light",
+            )
+            page = context.new_page()
+            show(page, f"{traced if shot.steps else plain}?{shot.query}", shot)
+            page.screenshot(path=IMAGES / f"{shot.name}.png")
+            context.close()
+        browser.close()
+
+
+def show(page: Page, address: str, shot: Shot) -> None:
+    """Opens the page, and points at what the picture is about."""
+    page.goto(address)
+    page.evaluate("serried.settled()")
+    if shot.steps:
+        slices = "Array.from({length: serried.slices()}, (_, i) => serried.slice(i))"
+        end = max(s["end_ns"] for s in page.evaluate(slices) if s["step"] < shot.steps)
+        page.goto(f"{address}&time={-0.01 * end:.0f},{1.01 * end:.0f}")
+    if shot.rank is not None:
+        place = page.evaluate(f"serried.where({shot.rank})")
+        page.mouse.move(place["x"], place["y"])
+    page.evaluate("serried.settled()")
+
+
+if __name__ == "__main__":
+    main()

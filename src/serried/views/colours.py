@@ -1,0 +1,147 @@
+"""One palette for text and web: a hue family and a mark per dimension, a shade per group.
+
+Shades are points of OKLCH (Björn Ottosson, 2020), where equal steps look equally far:
+
+    lightness   a band so light that dark letters on a shade reach a contrast of 4.5
+    hue         a band around the family's own; the families of dp, tp, pp and cp stay apart
+                for red-, green- and blue-blind eyes too (a test simulates all three)
+
+Colour never stands alone: a dimension has a mark as well, and a group its number.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serried.span import ActionKind
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Is how one kind of groups looks: its mark, and its band of colours in OKLCH."""
+
+    mark: str
+    hue: float
+    """Middle of the hue band, in degrees."""
+    chroma: float
+    lightness: tuple[float, float]
+    """The darkest and the lightest shade."""
+
+    @property
+    def ink(self) -> str:
+        """The strong colour of lines and letters on a light page."""
+        return _hex(_srgb(0.47, self.chroma * 1.15, self.hue))
+
+    @property
+    def ink_on_dark(self) -> str:
+        """The strong colour on a dark page."""
+        return _hex(_srgb(0.82, self.chroma, self.hue))
+
+
+FAMILIES = {
+    "dp": Family("triangle", 257, 0.137, (0.60, 0.86)),
+    "tp": Family("pentagon", 60, 0.149, (0.61, 0.83)),
+    "pp": Family("hexagon", 148, 0.135, (0.66, 0.93)),
+    "cp": Family("square", 336, 0.115, (0.615, 0.84)),
+    "ep": Family("diamond", 105, 0.120, (0.66, 0.90)),
+}
+"""The dimensions' own looks; every other kind takes one of ``OTHERS`` in turn."""
+
+OTHERS = (
+    Family("circle", 20, 0.08, (0.64, 0.88)),
+    Family("star", 290, 0.08, (0.64, 0.88)),
+    Family("plus", 200, 0.07, (0.64, 0.88)),
+    Family("trapezium", 125, 0.07, (0.64, 0.88)),
+)
+
+ACTIONS = {
+    ActionKind.F: "#7eb6ea",
+    ActionKind.B: "#f0a35e",
+    ActionKind.I: "#e8c04f",
+    ActionKind.W: "#7cc49b",
+    ActionKind.SEND_F: "#8d98a6",
+    ActionKind.RECV_F: "#d3d9e0",
+    ActionKind.SEND_B: "#8d98a6",
+    ActionKind.RECV_B: "#d3d9e0",
+    ActionKind.REDUCE_GRAD: "#c79bd6",
+    ActionKind.OPTIMIZER: "#d98a8a",
+    ActionKind.OVERLAP_F_B: "#a9b56b",
+    ActionKind.UNSHARD: "#b5a6e0",
+    ActionKind.RESHARD: "#9c93b8",
+    ActionKind.OVERLAP_F_B: "#b3a7e0",
+    ActionKind.UNSHARD: "#d3d9e0",
+    ActionKind.RESHARD: "#d3d9e0",
+}
+"""The colour of a span by what it does; waits are palest, for nothing is computed in them."""
+
+HUE_BAND_DEGREES = 31.0
+_PLASTIC = 1.324717957244746
+"""The root of x^3 = x + 1: its powers spread points evenly in two dimensions (Roberts' R2)."""
+_START = (0.305, 0.036)
+"""Where the points begin: of 1,500 starts the one whose first 16 lie farthest apart."""
+
+
+def family(dim: str, *, place: int = 0) -> Family:
+    """Returns the look of a dimension, or the ``place``-th of the others for any other kind."""
+    return FAMILIES.get(dim) or OTHERS[place % len(OTHERS)]
+
+
+def shades(look: Family, count: int) -> NDArray[np.uint32]:
+    """Returns one colour per group as 0xRRGGBB: neighbours in number lie far apart in the band.
+
+    >>> [f"#{shade:06x}" for shade in shades(FAMILIES["tp"], 2)]
+    ['#e4705c', '#f3b139']
+    """
+    number = np.arange(count)
+    up = np.mod(_START[0] + number / _PLASTIC**2, 1.0)
+    along = np.mod(_START[1] + number / _PLASTIC, 1.0)
+    darkest, lightest = look.lightness
+    lightness = darkest + (lightest - darkest) * up
+    hue = look.hue + HUE_BAND_DEGREES * (2 * along - 1)
+    red, green, blue = (np.round(255 * channel) for channel in _srgb(lightness, look.chroma, hue))
+    packed: NDArray[np.uint32] = (red * 65536 + green * 256 + blue).astype(np.uint32)
+    return packed
+
+
+def _srgb(
+    lightness: Floats | float, chroma: float, hue: Floats | float
+) -> tuple[Floats, Floats, Floats]:
+    """Returns sRGB channels in 0..1, the chroma lowered point by point until they fit."""
+    light, angle = np.broadcast_arrays(np.asarray(lightness, float), np.radians(hue))
+    fitted = np.full(light.shape, chroma)
+    for _ in range(40):
+        channels = _linear(light, fitted, angle)
+        outside = np.any([(c < 0) | (c > 1) for c in channels], axis=0)
+        if not outside.any():
+            break
+        fitted = np.where(outside, fitted * 0.95, fitted)
+    red, green, blue = (_companded(np.clip(c, 0, 1)) for c in channels)
+    return red, green, blue
+
+
+def _linear(light: Floats, chroma: Floats, angle: Floats) -> tuple[Floats, Floats, Floats]:
+    """Returns linear sRGB of an OKLCH point, by Ottosson's published matrices."""
+    a, b = chroma * np.cos(angle), chroma * np.sin(angle)
+    long = (light + 0.3963377774 * a + 0.2158037573 * b) ** 3
+    middle = (light - 0.1055613458 * a - 0.0638541728 * b) ** 3
+    short = (light - 0.0894841775 * a - 1.2914855480 * b) ** 3
+    return (
+        4.0767416621 * long - 3.3077115913 * middle + 0.2309699292 * short,
+        -1.2684380046 * long + 2.6097574011 * middle - 0.3413193965 * short,
+        -0.0041960863 * long - 0.7034186147 * middle + 1.7076147010 * short,
+    )
+
+
+def _companded(linear: Floats) -> Floats:
+    """Returns sRGB from linear light (IEC 61966-2-1)."""
+    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+
+
+def _hex(channels: tuple[Floats, Floats, Floats]) -> str:
+    return "#" + "".join(f"{math.floor(255 * float(c) + 0.5):02x}" for c in channels)

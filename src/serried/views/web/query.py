@@ -1,0 +1,164 @@
+"""What the page asks for, read from the words of an address: sizes, placement, dimensions."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from serried import frameworks
+from serried.errors import InputError
+from serried.frameworks import Sizes
+from serried.mesh import Layout, Placement
+from serried.views.sentences import require_language
+
+DEFAULT_FRAMEWORK = "megatron"
+MAX_WORLD_SIZE = 131_072
+"""Ranks that the page draws at most; the command line has no such bound."""
+_MAX_DIGITS = 9
+_COUNTS = {
+    "tp": "--tp",
+    "pp": "--pp",
+    "cp": "--cp",
+    "dp": "--dp",
+    "ep": "--ep",
+    "etp": "--etp",
+    "zero": "--zero",
+    "zero1": "--zero1-size",
+    "nettest": "--nettest-size",
+}
+"""Sizes by the page's names, each with the option of the command line."""
+
+Words = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Is one kind of groups in view: the dimension it stands for, or "" for any other kind."""
+
+    dim: str
+    kind: str
+
+    @property
+    def label(self) -> str:
+        """What a mark of this kind is called: DP for a dimension, else the kind's own name."""
+        return self.dim.upper() or self.kind
+
+
+@dataclass(frozen=True)
+class Query:
+    """Holds one question of the page, every word of it already checked for form."""
+
+    framework: str
+    sizes: Sizes
+    placement: Placement
+    dims: tuple[str, ...]
+    kinds: tuple[str, ...]
+
+    def layout(self) -> Layout:
+        """Returns the layout asked about; raises InputError where the framework would refuse."""
+        return frameworks.layout(self.framework, self.sizes)
+
+    def shown(self, layout: Layout) -> list[Shown]:
+        """Returns the kinds in view: data groups have context folded in when cp is in view."""
+        folded = "cp" in self.dims
+        by_dim = [Shown(dim, layout.kind_of(dim, with_cp=folded)) for dim in self.dims]
+        return by_dim + [Shown("", layout.kind(name).name) for name in self.kinds]
+
+    def command(self, shown: Sequence[Shown]) -> str:
+        """Returns the command line that prints the same groups."""
+        words = ["serried", "groups", "--world-size", str(self.sizes.world_size)]
+        for name, option in _COUNTS.items():
+            size = getattr(self.sizes, name)
+            if size is not None and (size != 1 or name not in ("tp", "pp", "cp", "ep")):
+                words += [option, str(size)]
+        if self.framework != DEFAULT_FRAMEWORK:
+            words += ["--framework", self.framework]
+        if self.sizes.order:
+            words += ["--order", self.sizes.order]
+        for key, value in self.sizes.options.items():
+            words += ["--set", f"{key}={value}"]
+        if self.placement.gpus_per_node != Placement.gpus_per_node:
+            words += ["--gpus-per-node", str(self.placement.gpus_per_node)]
+        if self.placement.gpus_per_rank != Placement.gpus_per_rank:
+            words += ["--gpus-per-rank", str(self.placement.gpus_per_rank)]
+        for each in shown:
+            words += ["--kind", each.kind]
+        return shlex.join(words)
+
+
+def read_query(words: Words) -> Query:
+    """Reads a question; raises InputError for a word that is not of its form."""
+    world_size = _count(words, "world", 16)
+    if world_size > MAX_WORLD_SIZE:
+        raise InputError(
+            "a world of {world} ranks is more than this page draws, which is {limit}; "
+            "'serried groups' has no such bound",
+            world=world_size,
+            limit=MAX_WORLD_SIZE,
+        )
+    sizes = Sizes(
+        world_size,
+        tp=_count(words, "tp", 1),
+        pp=_count(words, "pp", 1),
+        cp=_count(words, "cp", 1),
+        dp=_optional(words, "dp"),
+        ep=_count(words, "ep", 1),
+        etp=_optional(words, "etp"),
+        zero=_optional(words, "zero"),
+        zero1=_optional(words, "zero1"),
+        nettest=_optional(words, "nettest"),
+        order=_word(words, "order") or None,
+        options=dict(_setting(text) for text in words.get("set", ()) if text.strip()),
+    )
+    placement = Placement(
+        world_size, _count(words, "gpus_per_node", 8), _count(words, "gpus_per_rank", 1)
+    )
+    name = _word(words, "framework") or DEFAULT_FRAMEWORK
+    return Query(name, sizes, placement, _names(words, "dims"), _names(words, "kinds"))
+
+
+def read_language(words: Words) -> str:
+    """Reads ``lang``, English where it is not given; raises InputError for an unknown one."""
+    return require_language(_word(words, "lang") or "en")
+
+
+def read_rank(words: Words) -> int:
+    """Reads the rank asked about; whether it is in the world is for the layout to say."""
+    return _count(words, "rank", 0)
+
+
+def _word(words: Words, name: str) -> str:
+    return next(iter(words.get(name, ())), "").strip()
+
+
+def _names(words: Words, name: str) -> tuple[str, ...]:
+    """Returns a comma-separated list of names, each once."""
+    found = (each.strip() for each in _word(words, name).split(","))
+    return tuple(dict.fromkeys(each for each in found if each))
+
+
+def _count(words: Words, name: str, default: int) -> int:
+    count = _optional(words, name)
+    return default if count is None else count
+
+
+def _optional(words: Words, name: str) -> int | None:
+    text = _word(words, name)
+    if not text:
+        return None
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS):
+        raise InputError(
+            "{name}={value} is not a whole number; one such as 16 is", name=name, value=text[:40]
+        )
+    return int(text)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not (key.strip() and equals):
+        raise InputError(
+            "'{text}' is not a setting; one reads KEY=VALUE, such as num_experts=4", text=text
+        )
+    return key.strip(), value.strip()

@@ -1,0 +1,228 @@
+"""The local server of the workbench: the page, its five questions, and nothing from elsewhere.
+
+    GET  ./             the page             GET  ./api/layout?…   payload of a layout
+    GET  ./static/…     modules, styles      GET  ./api/rank?…     one rank, as JSON
+    GET  ./api/traces   traces on offer      GET  ./api/trace?trace=N   payload of one trace
+    GET  ./api/page     frameworks, words
+
+Every address in the page is relative, so it works under a sub-path and through ``ssh -L``.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from serried.errors import EnvironmentProblem, InputError, SerriedError
+from serried.trace.merge import merge
+from serried.views.sentences import say
+from serried.views.web.gate import Gate, GateMiddleware, is_loopback, new_token
+from serried.views.web.layout_payload import layout_payload, page_answer, rank_answer
+from serried.views.web.query import Words, read_language, read_query, read_rank
+from serried.views.web.trace_payload import NamedTrace, trace_payload, traces_answer
+
+STATIC = Path(__file__).parent / "static"
+PORT = 8765
+_PORTS_TRIED = 100
+_BINARY = "application/octet-stream"
+
+
+def application(traces: Sequence[NamedTrace], gate: Gate) -> Starlette:
+    """Returns the application that serves the page and answers its questions."""
+
+    def layout(words: Words) -> Response:
+        return Response(layout_payload(read_query(words), read_language(words)), media_type=_BINARY)
+
+    def rank(words: Words) -> Response:
+        answer = rank_answer(read_query(words), read_rank(words), read_language(words))
+        return JSONResponse(answer)
+
+    def page(words: Words) -> Response:
+        return JSONResponse(page_answer(read_language(words)))
+
+    def offered(_: Words) -> Response:
+        return JSONResponse(traces_answer(traces))
+
+    def trace(words: Words) -> Response:
+        return Response(
+            trace_payload(_chosen(traces, words), read_language(words)), media_type=_BINARY
+        )
+
+    questions = {
+        "page": page,
+        "layout": layout,
+        "rank": rank,
+        "traces": offered,
+        "trace": trace,
+    }
+    return Starlette(
+        routes=[
+            Route("/", _page),
+            *(Route(f"/api/{name}", _answering(answer)) for name, answer in questions.items()),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        middleware=[
+            Middleware(GateMiddleware, gate=gate),
+            Middleware(GZipMiddleware, minimum_size=512),
+        ],
+    )
+
+
+def serve(
+    traces: Sequence[Path],
+    *,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    open_browser: bool = True,
+    query: str = "",
+    token: str | None = None,
+) -> None:
+    """Serves the workbench until it is interrupted; ``query`` is the state that it opens with.
+
+    Raises InputError for a folder that holds no trace, and EnvironmentProblem where the
+    port or the host cannot be had.
+    """
+    named = [NamedTrace(path.name or str(path), merge([path])) for path in traces]
+    listening = listen(host, port)
+    gate = Gate(host, listening.getsockname()[1], token or _token_for(host))
+    address = _address(gate, query)
+    _announce(gate, address)
+    if open_browser and _has_screen():
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    config = uvicorn.Config(
+        application(named, gate), log_level="warning", ws="none", lifespan="off"
+    )
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    except KeyboardInterrupt:
+        click.echo("stopped", err=True)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Returns a listening socket; raises EnvironmentProblem naming what would work instead."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = _socket(family)
+    try:
+        listening.bind((host, port))
+        listening.listen(128)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise _refused(error, family, host, port) from error
+    return listening
+
+
+def _refused(error: Exception, family: socket.AddressFamily, host: str, port: int) -> SerriedError:
+    """Returns the sentence for a port or a host that cannot be had."""
+    if isinstance(error, OverflowError):
+        return InputError("port {port} cannot be; ports run from 0 to 65535", port=port)
+    if isinstance(error, PermissionError):
+        return EnvironmentProblem(
+            "port {port} is reserved for the system; take one above 1023, such as {free}",
+            port=port,
+            free=PORT,
+        )
+    if _can_bind(family, host, 0):
+        return _taken(family, host, port)
+    return EnvironmentProblem(
+        "{host} is not an address of this machine; 127.0.0.1 is, for this machine alone", host=host
+    )
+
+
+def _taken(family: socket.AddressFamily, host: str, port: int) -> EnvironmentProblem:
+    tried = range(port + 1, min(port + 1 + _PORTS_TRIED, 65536))
+    free = next((each for each in tried if _can_bind(family, host, each)), 0)
+    return EnvironmentProblem(
+        "port {port} is in use; {free} is free: add --port {free}", port=port, free=free
+    )
+
+
+def _can_bind(family: socket.AddressFamily, host: str, port: int) -> bool:
+    with _socket(family) as trial:
+        try:
+            trial.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def _socket(family: socket.AddressFamily) -> socket.socket:
+    """Returns a socket that may take over a port whose last connections are still closing."""
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return made
+
+
+def _answering(answer: Callable[[Words], Response]) -> Callable[[Request], Response]:
+    """Wraps a question: a user's mistake becomes its sentence, in the page's language."""
+
+    def endpoint(request: Request) -> Response:
+        params = request.query_params
+        words = {name: params.getlist(name) for name in params}
+        try:
+            return answer(words)
+        except SerriedError as error:
+            lang = "zh" if "zh" in words.get("lang", ()) else "en"
+            field = error.values.get("axis") or error.values.get("name")
+            return JSONResponse({"error": say(error, lang), "field": field}, 400)
+
+    return endpoint
+
+
+def _page(_: Request) -> Response:
+    return FileResponse(STATIC / "index.html")
+
+
+def _chosen(traces: Sequence[NamedTrace], words: Words) -> NamedTrace:
+    text = next(iter(words.get("trace", ())), "0")
+    if not (text.isascii() and text.isdecimal() and int(text) < len(traces)):
+        raise InputError(
+            "there is no trace {number} here; {count} are open, numbered from 0",
+            number=text[:40],
+            count=len(traces),
+        )
+    return traces[int(text)]
+
+
+def _token_for(host: str) -> str | None:
+    return None if is_loopback(host) else new_token()
+
+
+def _address(gate: Gate, query: str) -> str:
+    """Returns the address to open: this machine's name where the server binds to all."""
+    name = socket.gethostname() if gate.host in ("0.0.0.0", "::") else gate.host
+    words = [word for word in (f"token={gate.token}" if gate.token else "", query) if word]
+    shown = f"[{name}]" if ":" in name else name
+    return f"http://{shown}:{gate.port}/{'?' if words else ''}{'&'.join(words)}"
+
+
+def _announce(gate: Gate, address: str) -> None:
+    click.echo(f"serried workbench: {address}")
+    click.echo("nothing leaves this machine; press Ctrl+C to stop", err=True)
+    if is_loopback(gate.host) and "SSH_CONNECTION" in os.environ:
+        click.echo(
+            f"from your own machine: ssh -L {gate.port}:localhost:{gate.port} "
+            f"{socket.gethostname()}, then the same address",
+            err=True,
+        )
+
+
+def _has_screen() -> bool:
+    """Tells whether a browser can be shown; a text browser would take over the terminal."""
+    if sys.platform != "linux":
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

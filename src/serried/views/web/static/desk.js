@@ -1,0 +1,307 @@
+// The desk that all views stand on: it holds the state, asks the server, and tells the views.
+
+import { Address } from "./address.js";
+import { say } from "./announcer.js";
+import { listenToControls } from "./controls.js";
+import { complain, showAnswer, showPinned, showScene, showTimeline, showWords } from "./display.js";
+import { byId } from "./dom.js";
+import { leaveSearch } from "./finder.js";
+import { showForm } from "./form.js";
+import { chosenLanguage, language, speak, t } from "./i18n.js";
+import { litBy } from "./lit.js";
+import { pinWords, pinnedTarget } from "./pins.js";
+import { Refusal, askDocument, askPayload } from "./questions.js";
+import { publish } from "./readback.js";
+import { Scene } from "./scene.js";
+import { spokenTarget } from "./speech.js";
+import { DEFAULTS, asksFor, namesJob, question, readState, withJob } from "./state.js";
+import { onThemeChange } from "./theme.js";
+import { hideTip } from "./tip.js";
+import { Tracks } from "./tracks.js";
+import { makeList, makeMap, makeTimeline } from "./views.js";
+
+/** @typedef {import("./state.js").State} State */
+/** @typedef {import("./lit.js").Target} Target */
+/** @typedef {{name: string, question: Record<string, string | string[]>}} Offer  a trace to show */
+
+const TYPING_MS = 180;
+/** Fields that change where ranks stand on the map, and so end a view of it. */
+const SHAPES = ["world", "gpus_per_node", "gpus_per_rank", "arrange"];
+
+/** Holds the page together. */
+export class Desk {
+  constructor() {
+    /** @type {State} */
+    this.state = readState(location.search);
+    /** @type {import("./scene.js").PageWords | null} */
+    this.words = null;
+    /** @type {Scene | null} */
+    this.scene = null;
+    /** @type {Tracks | null} */
+    this.tracks = null;
+    /** @type {Offer[]} */
+    this.offers = [];
+    /** @type {Target | null} */
+    this.hovered = null;
+    /** Answers awaited. */
+    this.asked = 0;
+    /** @type {number | null} */
+    this.typing = null;
+    this.asking = new AbortController();
+    this.address = new Address(() => this.state, () => (this.offers.length ? ["world"] : []));
+    this.map = makeMap(this);
+    this.timeline = makeTimeline(this);
+    this.list = makeList(this);
+    listenToControls(this);
+    window.addEventListener("popstate", () => this._while(this._return()));
+    onThemeChange(() => {
+      showWords(this);
+      if (this.scene) showScene(this, this.scene);
+    });
+    publish(this);
+  }
+
+  /** Shows the state that the address holds, or the first trace's own layout. */
+  async open() {
+    await this._while(this._open());
+  }
+
+  // ---- what the views and the controls call
+
+  /** Changes the state; `field` is the one typed into, so that one word typed is one step back. @param {Partial<State>} change @param {string} [field] */
+  edit(change, field = "") {
+    const map = SHAPES.some((each) => each in change) ? "" : this.state.map;
+    this.state = { ...this.state, map, ...change };
+    this.address.step(field);
+    showForm(this.state, null);
+    if (this.typing !== null) clearTimeout(this.typing);
+    this.typing = setTimeout(() => {
+      this.typing = null;
+      this._while(this._ask());
+    }, field ? TYPING_MS : 0);
+  }
+
+  /** Returns to the state of a page that was just opened. */
+  reset() {
+    const { lang, trace } = this.state;
+    const start = { ...DEFAULTS, lang, trace };
+    this.edit(this.offer ? this._ownLayout(start, this.offer) : start);
+    this.timeline.fit();
+  }
+
+  /** Shows another trace, and its layout where the map shows that of the one before. @param {string} trace */
+  showTrace(trace) {
+    const follows = this.offer && asksFor(this.state, this.offer.question);
+    const next = { ...this.state, trace, slice: "", time: "" };
+    const offer = this.offers[Number(trace)];
+    this.edit(follows && offer ? this._ownLayout(next, offer) : next);
+    this._while(this._askTrace());
+  }
+
+  /** Shows the layout of the trace in view. */
+  showOwnLayout() {
+    if (this.offer) this.edit({ ...this._ownLayout(this.state, this.offer), slice: this.state.slice });
+  }
+
+  /** Lights a target while the pointer is on it. @param {Target | null} target */
+  hover(target) {
+    this.hovered = target;
+    this.light();
+  }
+
+  /** Lights and says the rank that the keyboard is on. @param {number} rank */
+  focusRank(rank) {
+    this.hover({ type: "rank", rank });
+    if (this.scene) say(spokenTarget({ type: "rank", rank }, this.scene, this.tracks));
+  }
+
+  /** Pins a target, or nothing. @param {Target | null} target */
+  pin(target) {
+    this._pinWords(pinWords(target, this.scene));
+  }
+
+  /** Pins the ranks that a search finds. @param {string} find */
+  pinSearch(find) {
+    this._pinWords({ ...pinWords(null, null), find });
+  }
+
+  /** Pins a rank and brings it into view everywhere. @param {number} rank */
+  choose(rank) {
+    this.pin({ type: "rank", rank });
+    this.map.reveal(rank);
+    this.timeline.revealRank(rank);
+  }
+
+  /** Pins a slice, or the rank of its row, or nothing. @param {number} span @param {number} rank */
+  pinSpan(span, rank) {
+    if (span >= 0) this.pin({ type: "slice", slice: span, rank });
+    else this.pin(rank < 0 ? null : { type: "rank", rank });
+    this.timeline.reveal(span);
+    this.map.reveal(rank);
+  }
+
+  /** Clears what is pinned, found and pointed at. */
+  clear() {
+    hideTip();
+    this.map.blur();
+    leaveSearch();
+    this.pin(null);
+  }
+
+  /** Shows in map and timeline what is lit. */
+  light() {
+    const lit = this.lit();
+    this.map.light(lit, this.pinnedRank);
+    this.timeline.light(lit, this.scene?.kinds ?? [], this.pinnedRank);
+  }
+
+  /** Takes the views as they were moved to into the state. */
+  moved() {
+    this.state = { ...this.state, map: String(this.map), time: String(this.timeline) };
+    this.address.writeSoon();
+  }
+
+  /** Asks Python what a rank is, and shows the answer. @param {number} rank */
+  askRank(rank) {
+    this._while(this._askRank(rank));
+  }
+
+  // ---- what the views and the controls read
+
+  /** Returns what is lit now. */
+  lit() {
+    return this.scene && this.isDrawn ? litBy(this.scene, this.hovered ?? this.pinned) : null;
+  }
+
+  get isBusy() {
+    return this.asked > 0 || this.typing !== null;
+  }
+
+  get isDrawn() {
+    return Boolean(this.scene?.kinds.length);
+  }
+
+  get pinned() {
+    return pinnedTarget(this.state, this.scene, this.tracks);
+  }
+
+  get pinnedRank() {
+    const target = this.pinned;
+    return target?.type === "rank" || target?.type === "slice" ? target.rank : -1;
+  }
+
+  /** The trace in view, as it was offered. */
+  get offer() {
+    return this.offers[Number(this.state.trace)] ?? this.offers[0];
+  }
+
+  // ---- questions and answers
+
+  /** Counts a question as asked until it is answered. @param {Promise<void>} answer */
+  async _while(answer) {
+    this.asked++;
+    try {
+      await answer;
+    } catch (error) {
+      console.error(error);
+      complain(this, t("error.server"));
+    } finally {
+      this.asked--;
+    }
+  }
+
+  async _open() {
+    await this._speak();
+    this.offers = (await askDocument("traces")).traces;
+    if (this.offer && !namesJob(location.search)) {
+      const { slice, rank, time } = this.state;
+      this.state = { ...this._ownLayout(this.state, this.offer), slice, rank, time };
+    }
+    byId("timeline-section").hidden = !this.offers.length;
+    byId("splitter").hidden = !this.offers.length;
+    this.address.write();
+    await Promise.all([this._ask(), this._askTrace()]);
+    document.body.classList.add("ready");
+  }
+
+  /** Shows the state that the browser has gone back or forward to. */
+  async _return() {
+    const { trace } = this.state;
+    this.state = readState(location.search);
+    this.address.typedInto = "";
+    showForm(this.state, null);
+    await this._ask();
+    if (trace !== this.state.trace) await this._askTrace();
+    else if (this.tracks) this.timeline.take(this.state.time);
+  }
+
+  _language() {
+    return chosenLanguage(this.state.lang, navigator.languages);
+  }
+
+  /** Turns the page to the language that the state asks for. */
+  async _speak() {
+    await speak(this._language());
+    this.words = await askDocument(`page?lang=${language()}`);
+    showWords(this);
+  }
+
+  /** Returns a state with a trace's own layout in it, and types in view if there were none. @param {State} state @param {Offer} offer */
+  _ownLayout(state, offer) {
+    return { ...withJob(state, offer.question), dims: state.dims || String(offer.question.dims) };
+  }
+
+  async _ask() {
+    this.asking.abort();
+    this.asking = new AbortController();
+    const { signal } = this.asking;
+    try {
+      if (this._language() !== language()) {
+        await this._speak();
+        if (this.tracks) await this._askTrace();
+      }
+      this.scene = new Scene(await askPayload(`layout?${question(this.state, language())}`, signal));
+      complain(this, "");
+      showScene(this, this.scene);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof Refusal)) throw error;
+      complain(this, error.message, error.field);
+    }
+  }
+
+  async _askTrace() {
+    if (!this.offer) return;
+    const trace = this.offers.indexOf(this.offer);
+    const tracks = new Tracks(await askPayload(`trace?trace=${trace}&lang=${language()}`));
+    const isNew = this.tracks?.name !== tracks.name;
+    this.tracks = tracks;
+    if (isNew) {
+      this.timeline.show(tracks);
+      this.timeline.take(this.state.time);
+    } else this.timeline.tracks = tracks;
+    showTimeline(this);
+    showPinned(this);
+  }
+
+  /** @param {number} rank */
+  async _askRank(rank) {
+    const { scene } = this;
+    try {
+      const asked = question(this.state, language(), { rank: String(rank) });
+      const answer = await askDocument(`rank?${asked}`);
+      if (scene === this.scene) showAnswer(this, answer);
+    } catch (error) {
+      // The layout was asked for in the same words, so its refusal stands in place already.
+      if (!(error instanceof Refusal)) throw error;
+    }
+  }
+
+  /** @param {Pick<State, "rank" | "group" | "slice" | "find">} words */
+  _pinWords(words) {
+    this.state = { ...this.state, ...words };
+    this.hovered = null;
+    showPinned(this);
+    this.address.writeSoon();
+  }
+}

@@ -1,0 +1,84 @@
+// Showing: what the desk holds, written into the parts of the page that are not pictures.
+
+import { say } from "./announcer.js";
+import { byId, make } from "./dom.js";
+import { blame, fillForm, showForm, typeName } from "./form.js";
+import { t } from "./i18n.js";
+import { showFound, showGroup, showNothing, showRank, showSlice } from "./panel.js";
+import { headline, showBasics, showExplanation, showLegend, showTerms } from "./prose.js";
+import { spokenTarget } from "./speech.js";
+import { asksFor } from "./state.js";
+import { showTimelineBar } from "./timelinebar.js";
+import { explainTerms } from "./tip.js";
+
+/** @typedef {import("./desk.js").Desk} Desk */
+/** @typedef {import("./panel.js").RankAnswer} RankAnswer */
+
+/** Shows what stands on the page whatever the layout. @param {Desk} desk */
+export function showWords(desk) {
+  if (!desk.words) return;
+  fillForm(desk.words);
+  byId("hint").hidden = Boolean(desk.state.dims || desk.state.kinds);
+  byId("hint").replaceChildren(make("strong", {}, t("hint.title")), make("span", {}, t("hint.text")));
+  showBasics(desk.words);
+  showTerms(desk.words);
+  if (desk.scene) return;
+  showNothing();
+  showExplanation(null);
+}
+
+/** Shows the layout in view. @param {Desk} desk @param {import("./scene.js").Scene} scene */
+export function showScene(desk, scene) {
+  const drawn = desk.isDrawn ? scene : null;
+  showForm(desk.state, scene);
+  byId("headline").textContent = headline(scene);
+  document.title = `${typeName(desk.state.dims)} ${scene.worldSize} · serried`.trim();
+  byId("command").textContent = scene.command;
+  byId("hint").hidden = Boolean(drawn);
+  /** @type {HTMLSelectElement} */ (byId("arrange")).value = desk.state.arrange;
+  showExplanation(scene.explanation);
+  showLegend(scene);
+  desk.map.show(drawn, desk.state.arrange === "stage");
+  desk.map.take(desk.state.map);
+  desk.list.show(drawn);
+  showTimeline(desk);
+  showPinned(desk);
+}
+
+/** Shows what is known of the trace in view. @param {Desk} desk */
+export function showTimeline({ tracks, offer, offers, state }) {
+  if (!tracks || !offer) return;
+  showTimelineBar(tracks, offers.map(({ name }) => name), state.trace, asksFor(state, offer.question));
+}
+
+/** Shows what is pinned in every view, and says it. @param {Desk} desk */
+export function showPinned(desk) {
+  const { scene, tracks, pinned: target } = desk;
+  const choose = (/** @type {number} */ rank) => desk.choose(rank);
+  desk.timeline.select(target?.type === "slice" ? target.slice : -1);
+  desk.list.mark(target?.type === "group" ? target : null);
+  if (target?.type === "slice" && tracks) showSlice(tracks, target.slice, choose);
+  else if (target?.type === "group" && scene) showGroup(scene, target.kind, target.group);
+  else if (target?.type === "ranks") showFound(desk.state.find, target.ranks, choose);
+  else if (target?.type === "rank") desk.askRank(target.rank);
+  else showNothing();
+  explainTerms(desk.words?.terms ?? []);
+  desk.light();
+  say(target && scene ? spokenTarget(target, scene, tracks) : "");
+}
+
+/** Shows a rank as Python describes it. @param {Desk} desk @param {RankAnswer} answer */
+export function showAnswer(desk, answer) {
+  if (!desk.scene || desk.pinned?.type !== "rank" || desk.pinnedRank !== answer.rank) return;
+  showRank(answer, desk.scene, (rank) => desk.choose(rank));
+  explainTerms(desk.words?.terms ?? []);
+}
+
+/** Shows what was wrong with a question, and what still stands; "" for nothing. @param {Desk} desk @param {string} sentence @param {string} [field] */
+export function complain(desk, sentence, field = "") {
+  const kept = desk.isDrawn && desk.scene ? [make("span", {}, t("error.kept", { job: headline(desk.scene) }))] : [];
+  byId("alert").replaceChildren(...(sentence ? [make("b", {}, sentence), ...kept] : []));
+  byId("map-frame").classList.toggle("stale", Boolean(sentence));
+  if (sentence) showForm(desk.state, null);
+  blame(field);
+}

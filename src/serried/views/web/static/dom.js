@@ -1,0 +1,46 @@
+// Building and finding elements of the page, and copying text out of it.
+
+/**
+ * Returns the element with an id; the page is broken without it.
+ * @template {HTMLElement} [T=HTMLElement]
+ * @param {string} id @returns {T}
+ */
+export function byId(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`the page has no #${id}`);
+  return /** @type {T} */ (found);
+}
+
+/**
+ * Makes an element; `properties` are attributes, and functions listen to the event they name.
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag @param {Record<string, unknown>} [properties] @param {...(Node | string)} children
+ * @returns {HTMLElementTagNameMap[K]}
+ */
+export function make(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (typeof value === "function") element.addEventListener(name, /** @type {EventListener} */ (value));
+    else if (typeof value === "boolean") element.toggleAttribute(name, value);
+    else element.setAttribute(name, String(value));
+  }
+  element.append(...children);
+  return element;
+}
+
+/**
+ * Copies text; true when the browser did. It needs no navigator.clipboard, which plain http
+ * on a cluster's node does not have.
+ * @param {string} text
+ */
+export function copyText(text) {
+  const before = /** @type {HTMLElement | null} */ (document.activeElement);
+  const field = make("textarea", { class: "unseen", readonly: true, "aria-hidden": "true" });
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  before?.focus({ preventScroll: true });
+  return done;
+}

@@ -1,0 +1,59 @@
+// What lights up: the ranks that belong to a target, kind by kind.
+
+/** @typedef {import("./scene.js").Scene} Scene */
+/**
+ * @typedef {{type: "rank", rank: number}
+ *   | {type: "group", kind: number, group: number}
+ *   | {type: "ranks", ranks: Int32Array}
+ *   | {type: "slice", slice: number, rank: number}} Target
+ */
+/**
+ * @typedef {object} Lit
+ * @property {number} rank              the rank itself, -1 for a group
+ * @property {Int32Array[]} byKind      its peers in each kind in view, itself included
+ * @property {Int32Array} ranks         all of them, ascending, each once
+ */
+
+const NONE = new Int32Array(0);
+
+/**
+ * Returns what a target lights up in a scene; null when it lies outside.
+ * @param {Scene} scene @param {Target | null} target @returns {Lit | null}
+ */
+export function litBy(scene, target) {
+  if (!target) return null;
+  if (target.type === "ranks") {
+    const byKind = scene.kinds.map(() => target.ranks);
+    return { rank: -1, byKind, ranks: target.ranks };
+  }
+  if (target.type === "group") {
+    if (!scene.kinds[target.kind] || target.group >= scene.numGroups(target.kind)) return null;
+    const ranks = scene.members(target.kind, target.group);
+    const byKind = scene.kinds.map((_, kind) => (kind === target.kind ? ranks : NONE));
+    return { rank: -1, byKind, ranks: Int32Array.from(ranks).sort() };
+  }
+  if (target.rank < 0 || target.rank >= scene.worldSize) return null;
+  const byKind = scene.kinds.map((_, kind) => peers(scene, kind, target.rank));
+  return { rank: target.rank, byKind, ranks: union([Int32Array.of(target.rank), ...byKind]) };
+}
+
+/** Returns the ranks that share a group of the `kind`-th kind with `rank`, itself included. @param {Scene} scene @param {number} kind @param {number} rank */
+function peers(scene, kind, rank) {
+  const { group, overlaps } = scene.kinds[kind];
+  if (group[rank] < 0) return NONE;
+  if (!overlaps) return scene.members(kind, group[rank]);
+  const found = [];
+  for (let g = 0; g < scene.numGroups(kind); g++) {
+    const ranks = scene.members(kind, g);
+    if (ranks.includes(rank)) found.push(ranks);
+  }
+  return union(found);
+}
+
+/** Returns all ranks of several lists, ascending, each once. @param {Int32Array[]} lists */
+function union(lists) {
+  /** @type {Set<number>} */
+  const all = new Set();
+  for (const ranks of lists) for (const rank of ranks) all.add(rank);
+  return Int32Array.from(all).sort();
+}

@@ -1,0 +1,29 @@
+// Questions to the server: relative addresses only, and a user's mistake comes back as its sentence.
+
+/** Is an answer that says what was wrong with the question. */
+export class Refusal extends Error {
+  /** @param {string} sentence @param {string} field the word of the question it is about, if known */
+  constructor(sentence, field) {
+    super(sentence);
+    this.field = field;
+  }
+}
+
+/** @param {string} path @param {AbortSignal} [signal] */
+async function ask(path, signal) {
+  const answer = await fetch(`api/${path}`, { signal });
+  if (answer.ok) return answer;
+  if (answer.status !== 400) throw new Error(`${answer.status} ${answer.statusText}`);
+  const { error, field } = await answer.json();
+  throw new Refusal(error, field ?? "");
+}
+
+/** Asks for a payload. @param {string} path @param {AbortSignal} [signal] */
+export async function askPayload(path, signal) {
+  return (await ask(path, signal)).arrayBuffer();
+}
+
+/** Asks for a document. @param {string} path @param {AbortSignal} [signal] */
+export async function askDocument(path, signal) {
+  return (await ask(path, signal)).json();
+}

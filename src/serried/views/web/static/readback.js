@@ -1,0 +1,85 @@
+// window.serried: what the page shows, read back. Tests use it; so may a script in the console.
+//
+//   busy()          whether an answer is awaited or a picture is still to be drawn
+//   settled()       a promise that is kept once the page is not busy
+//   state()         the state that the address bar holds
+//   written()       a promise that is kept once the address bar holds the newest view
+//   view()          the map's and the timeline's view: numbers that change when it is moved
+//   drawn()         how often each picture was drawn, and how many spans one by one
+//   lit()           the ranks lit now, ascending; litBy(kind) those of one kind in view
+//   groups()        the groups in view as {kind: [[rank, …], …]}
+//   marks(rank)     [{label, mark, colour}] in the rank's cell
+//   where(rank)     the middle of its cell, in pixels of the page; null when nothing is drawn
+//   slices()        how many spans the timeline holds
+//   slice(i)        {name, action, rank, stage, microbatch, step, peer, start_ns, end_ns, duration}
+//   whereSlice(i)   the middle of its part in view, in pixels of the page; null when out of view
+
+import { duration } from "./clock.js";
+import { css } from "./theme.js";
+
+/** Publishes the desk. @param {import("./desk.js").Desk} desk */
+export function publish(desk) {
+  const { map, timeline } = desk;
+  const busy = () => desk.isBusy || map.redraw.waiting || map.relight.waiting || timeline.redraw.waiting;
+  const settled = async () => {
+    do await new Promise(requestAnimationFrame);
+    while (busy());
+  };
+  Object.assign(window, {
+    serried: Object.freeze({
+      busy,
+      settled,
+      state: () => ({ ...desk.state }),
+      written: async () => {
+        while (desk.address.timer !== null) await new Promise(requestAnimationFrame);
+      },
+      view: () => ({
+        map: { x: map.camera.x, y: map.camera.y, scale: map.camera.scale },
+        timeline: { start: timeline.time.start, end: timeline.time.end, scrolled: timeline.scrolled },
+      }),
+      drawn: () => ({ ...map.drawn, ...timeline.drawn }),
+      lit: () => Array.from(desk.lit()?.ranks ?? []),
+      litBy: (/** @type {string} */ kind) => {
+        const place = desk.scene?.kinds.findIndex((each) => each.kind === kind) ?? -1;
+        return Array.from(desk.lit()?.byKind[place] ?? []);
+      },
+      groups: () => groups(desk),
+      marks: (/** @type {number} */ rank) =>
+        (desk.isDrawn ? (desk.scene?.kinds ?? []) : [])
+          .filter(({ group }) => group[rank] >= 0)
+          .map(({ label, mark, group, colour }) => ({ label: `${label}${group[rank]}`, mark, colour: css(colour[group[rank]]) })),
+      where: (/** @type {number} */ rank) => map.where(rank),
+      slices: () => desk.tracks?.length ?? 0,
+      slice: (/** @type {number} */ i) => slice(desk, i),
+      whereSlice: (/** @type {number} */ i) => timeline.where(i),
+    }),
+  });
+}
+
+/** @param {import("./desk.js").Desk} desk */
+function groups({ scene, isDrawn }) {
+  if (!scene || !isDrawn) return {};
+  return Object.fromEntries(
+    scene.kinds.map(({ kind }, i) => [
+      kind,
+      Array.from({ length: scene.numGroups(i) }, (_, group) => Array.from(scene.members(i, group))),
+    ]),
+  );
+}
+
+/** @param {import("./desk.js").Desk} desk @param {number} i */
+function slice({ tracks }, i) {
+  if (!tracks || i < 0 || i >= tracks.length) return null;
+  return {
+    name: tracks.actionName(i),
+    action: tracks.actions.get(tracks.kind[i])?.name,
+    rank: tracks.rank[i],
+    stage: tracks.stage[i],
+    microbatch: tracks.microbatch[i],
+    step: tracks.step[i],
+    peer: tracks.peer[i],
+    start_ns: tracks.start[i],
+    end_ns: tracks.end[i],
+    duration: duration(tracks.end[i] - tracks.start[i]),
+  };
+}

@@ -1,0 +1,113 @@
+// The layout in view, as the map, the lists and the panels read it: Python's columns, named.
+
+import { integers, readPayload } from "./payload.js";
+
+/**
+ * @typedef {object} Kind  One kind of groups in view.
+ * @property {string} dim      dp, tp, … or "" for a kind that is no dimension
+ * @property {string} kind     the framework's own name
+ * @property {string} label    what a mark is called: DP, or the kind's name
+ * @property {string} mark     the shape of its mark
+ * @property {string} ink      its strong colour on a light page
+ * @property {string} ink_on_dark
+ * @property {Int32Array} members  group g is members[bounds[g] .. bounds[g + 1]]
+ * @property {Int32Array} bounds
+ * @property {Int32Array} group    the first group of each rank, -1 where it has none
+ * @property {boolean} overlaps    whether some rank stands in several groups
+ * @property {Int32Array} nodes    over how many nodes each group spreads
+ * @property {Uint32Array} colour  0xRRGGBB of each group
+ */
+/** @typedef {{heading: string, paragraphs: string[]}} Section */
+/** @typedef {{title: string, sections: Section[], reading: {title: string, url: string}[]}} Explanation */
+/** @typedef {{mark: string, ink: string, ink_on_dark: string}} Look */
+/**
+ * @typedef {object} PageWords  what the page shows whatever the layout (serried.page/1)
+ * @property {FrameworkTable[]} frameworks
+ * @property {Record<string, Look>} looks  of each dimension
+ * @property {{dim: string, text: string}[]} basics
+ * @property {{key: string, name: string, text: string}[]} terms
+ */
+/**
+ * @typedef {object} Job
+ * @property {string} framework
+ * @property {string} title
+ * @property {string} version
+ * @property {number} world_size
+ * @property {Record<string, number>} sizes
+ * @property {string} order
+ * @property {Record<string, number>} axes
+ * @property {string[]} dims
+ * @property {number} num_stages
+ * @property {number} gpus_per_node
+ * @property {number} gpus_per_rank
+ * @property {number} ranks_per_node
+ * @property {number} num_nodes
+ */
+/**
+ * @typedef {object} FrameworkTable
+ * @property {string} name
+ * @property {string} title
+ * @property {string} version   the newest
+ * @property {string[]} versions  oldest first
+ * @property {string} source
+ * @property {string[]} dims
+ * @property {string[]} sizes
+ * @property {Record<string, string>} options
+ * @property {string} order
+ * @property {string[]} orders
+ */
+/** @typedef {{name: string, dim: string, note: string, twin_of: string, num_groups: number, smallest: number, largest: number}} KindTable */
+
+/** A layout in view. */
+export class Scene {
+  /** @param {ArrayBuffer} buffer */
+  constructor(buffer) {
+    const { header, columns } = readPayload(buffer);
+    /** @type {Job} */
+    this.job = header.job;
+    /** @type {KindTable[]} */
+    this.allKinds = header.kinds;
+    /** @type {Explanation | null} */
+    this.explanation = header.explanation;
+    /** @type {string} */
+    this.command = header.command;
+    this.node = integers(columns, "node");
+    this.localRank = integers(columns, "local_rank");
+    this.stage = integers(columns, "stage");
+    this.placeInStage = integers(columns, "place_in_stage");
+    /** @type {Map<string, Int32Array>} */
+    this.axes = new Map();
+    for (const name of columns.keys()) {
+      if (name.startsWith("axis:")) this.axes.set(name.slice(5), integers(columns, name));
+    }
+    /** @type {Kind[]} */
+    this.kinds = header.shown.map((/** @type {object} */ shown, /** @type {number} */ i) => ({
+      ...shown,
+      members: integers(columns, `members:${i}`),
+      bounds: integers(columns, `bounds:${i}`),
+      group: integers(columns, `group:${i}`),
+      nodes: integers(columns, `nodes:${i}`),
+      colour: columns.get(`colour:${i}`),
+    }));
+  }
+
+  get worldSize() {
+    return this.job.world_size;
+  }
+
+  /** Returns the ranks of a group of the `kind`-th kind in view. @param {number} kind @param {number} group */
+  members(kind, group) {
+    const { members, bounds } = this.kinds[kind];
+    return members.subarray(bounds[group], bounds[group + 1]);
+  }
+
+  /** Returns how many groups the `kind`-th kind has. @param {number} kind */
+  numGroups(kind) {
+    return this.kinds[kind].bounds.length - 1;
+  }
+
+  /** Writes a group as text: "TP 0: [0, 1]". @param {number} kind @param {number} group */
+  groupText(kind, group) {
+    return `${this.kinds[kind].label} ${group}: [${this.members(kind, group).join(", ")}]`;
+  }
+}

@@ -1,0 +1,57 @@
+// A canvas that fills its frame: its size in pixels of the page, its density, one redraw a frame.
+
+/** Keeps a canvas as large as its frame and as sharp as the screen. */
+export class Surface {
+  /** @param {HTMLCanvasElement} canvas @param {HTMLElement} frame */
+  constructor(canvas, frame) {
+    this.canvas = canvas;
+    this.frame = frame;
+    this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    this.width = 0;
+    this.height = 0;
+    this.density = 1;
+  }
+
+  /** Takes the size of the frame; true when it has changed. */
+  resize() {
+    const { clientWidth: width, clientHeight: height } = this.frame;
+    const density = window.devicePixelRatio || 1;
+    if (width === this.width && height === this.height && density === this.density) return false;
+    Object.assign(this, { width, height, density });
+    this.canvas.width = Math.max(1, Math.round(width * density));
+    this.canvas.height = Math.max(1, Math.round(height * density));
+    return true;
+  }
+
+  /** Wipes the canvas and returns its context, scaled to pixels of the page. */
+  begin() {
+    this.context.setTransform(1, 0, 0, 1, 0, 0);
+    this.context.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    this.context.setTransform(this.density, 0, 0, this.density, 0, 0);
+    return this.context;
+  }
+
+  /** Returns where a pointer event is on the canvas. @param {MouseEvent} event */
+  point(event) {
+    const { left, top } = this.canvas.getBoundingClientRect();
+    return { x: event.clientX - left, y: event.clientY - top };
+  }
+}
+
+/** Gathers requests to draw into one call per frame. */
+export class Redraw {
+  /** @param {() => void} draw */
+  constructor(draw) {
+    this.draw = draw;
+    this.waiting = false;
+  }
+
+  request() {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      this.draw();
+    });
+  }
+}

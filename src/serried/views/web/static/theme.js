@@ -1,0 +1,56 @@
+// The colours of the page as the canvases use them: read from the style sheet, light or dark.
+
+/**
+ * @typedef {object} Theme
+ * @property {boolean} dark
+ * @property {string} box      inside a node
+ * @property {string} edge     around a node or a cell
+ * @property {string} cell     inside a rank's cell
+ * @property {string} text
+ * @property {string} faint    secondary text
+ * @property {string} veil     over what is not lit
+ * @property {string} letters  on a shade of the palette
+ * @property {string} accent   what is pinned
+ * @property {string} font
+ */
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+/** Returns the colours in use now. @returns {Theme} */
+export function theme() {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`).trim();
+  return {
+    dark: dark.matches,
+    box: colour("panel"),
+    edge: colour("edge"),
+    cell: colour("cell"),
+    text: colour("text"),
+    faint: colour("faint"),
+    veil: colour("veil"),
+    letters: "#10151d",
+    accent: colour("accent"),
+    font: getComputedStyle(document.body).fontFamily,
+  };
+}
+
+/** Calls `redraw` when the page turns dark or light. @param {() => void} redraw */
+export function onThemeChange(redraw) {
+  dark.addEventListener("change", redraw);
+}
+
+/** Returns the strong colour of a kind in a theme. @param {import("./scene.js").Kind} kind @param {Theme} colours */
+export function inkOf(kind, colours) {
+  return colours.dark ? kind.ink_on_dark : kind.ink;
+}
+
+/** Writes 0xRRGGBB for CSS. @param {number} rgb */
+export function css(rgb) {
+  return `#${rgb.toString(16).padStart(6, "0")}`;
+}
+
+/** Returns 0xRRGGBB or "#rrggbb" as a pixel of ImageData, opaque. @param {number | string} colour */
+export function pixel(colour) {
+  const rgb = typeof colour === "number" ? colour : parseInt(colour.slice(1), 16);
+  return (0xff000000 | ((rgb & 0xff) << 16) | (rgb & 0xff00) | (rgb >> 16)) >>> 0;
+}

@@ -1,0 +1,67 @@
+// The timeline's window: which stretch of time is in view, in nanoseconds from the trace's start.
+
+const LEAST_NS = 50;
+
+/** Maps nanoseconds to pixels: pixel = (time - start) / span * width. */
+export class TimeWindow {
+  /** @param {number} total nanoseconds of the whole trace */
+  constructor(total) {
+    this.total = Math.max(total, LEAST_NS);
+    this.start = 0;
+    this.end = this.total;
+    this.fit();
+  }
+
+  get span() {
+    return this.end - this.start;
+  }
+
+  /** Shows all of the trace, with a little room on both sides. */
+  fit() {
+    this.start = -0.01 * this.total;
+    this.end = 1.01 * this.total;
+  }
+
+  /** Zooms by `factor` about the time at `share` of the width. @param {number} factor @param {number} share 0..1 */
+  zoom(factor, share) {
+    const span = Math.min(1.5 * this.total, Math.max(LEAST_NS, this.span / factor));
+    const still = this.start + share * this.span;
+    this._show(still - share * span, span);
+  }
+
+  /** Moves the view by a share of its width. @param {number} share */
+  pan(share) {
+    this._show(this.start + share * this.span, this.span);
+  }
+
+  /** Shows [from, to] with room around it. @param {number} from @param {number} to */
+  centre(from, to) {
+    const span = Math.max(LEAST_NS, 1.5 * (to - from));
+    this._show((from + to) / 2 - span / 2, span);
+  }
+
+  /** Moves, without zooming, so that [from, to] is in view. @param {number} from @param {number} to */
+  reveal(from, to) {
+    if (to < this.start || from > this.end) this._show((from + to) / 2 - this.span / 2, this.span);
+  }
+
+  /** @param {number} start @param {number} span */
+  _show(start, span) {
+    const half = span / 2;
+    this.start = Math.min(this.total - half, Math.max(-half, start));
+    this.end = this.start + span;
+  }
+
+  /** Writes the view as the address bar holds it. */
+  toString() {
+    return `${Math.round(this.start)},${Math.round(this.end)}`;
+  }
+
+  /** Takes the view that `text` holds; false when it holds none. @param {string} text */
+  take(text) {
+    const [start, end] = text.split(",").map(Number);
+    if (!(Number.isFinite(start) && end - start >= LEAST_NS)) return false;
+    this._show(start, Math.min(end - start, 1.5 * this.total));
+    return true;
+  }
+}

@@ -1,0 +1,42 @@
+"""Serves the workbench from this process, for tests that ask it as a browser would."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from serried.views.web.gate import Gate
+from serried.views.web.server import application, listen
+from serried.views.web.trace_payload import NamedTrace
+
+
+@contextmanager
+def served(
+    traces: Sequence[NamedTrace] = (),
+    *,
+    host: str = "127.0.0.1",
+    token: str | None = None,
+    below: str = "",
+) -> Iterator[str]:
+    """Yields the address of a server on a free port of this machine; it ends with the block.
+
+    ``below`` is the path that a proxy would put before all others.
+    """
+    with listen("127.0.0.1", 0) as listening:
+        port = listening.getsockname()[1]
+        app = application(traces, Gate(host, port, token))
+        if below:
+            app = Starlette(routes=[Mount(below, app)])
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none", lifespan="off"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{port}{below}"
+        finally:
+            server.should_exit = True
+            thread.join()

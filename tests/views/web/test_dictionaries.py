@@ -1,0 +1,77 @@
+"""The page's dictionaries: the same keys and places in each language, none missing, none idle."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from serried.frameworks import FRAMEWORKS
+from serried.span import ActionKind
+from serried.views.explain import basics
+from serried.views.web.server import STATIC
+
+DICTIONARIES = {
+    path.stem: json.loads(path.read_text(encoding="utf-8"))
+    for path in (STATIC / "i18n").glob("*.json")
+}
+ENGLISH, CHINESE = DICTIONARIES["en"], DICTIONARIES["zh"]
+CODE = "\n".join(
+    path.read_text(encoding="utf-8") for path in [*STATIC.glob("*.js"), STATIC / "index.html"]
+)
+ASKED = set(re.findall(r'(?:\bt|counted|has)\(\s*"([^"]+)"', CODE)) | set(
+    re.findall(r'data-i18n(?:-\w+)?="([^"]+)"', CODE)
+)
+FAMILIES = set(re.findall(r"`(\w+)\.\$\{", CODE))
+"""First words of keys that the code completes, such as action. and type."""
+
+
+def places(sentence: str) -> set[str]:
+    return set(re.findall(r"\{(\w+)\}", sentence))
+
+
+def test_there_is_a_dictionary_for_each_language() -> None:
+    assert set(DICTIONARIES) == {"en", "zh"}
+
+
+def test_both_languages_say_the_same_keys_in_the_same_order() -> None:
+    assert list(ENGLISH) == list(CHINESE)
+
+
+@pytest.mark.parametrize("key", ENGLISH)
+def test_both_languages_fill_the_same_places(key: str) -> None:
+    assert places(ENGLISH[key]) == places(CHINESE[key])
+
+
+def test_every_sentence_that_the_page_asks_for_is_there() -> None:
+    assert {key for key in ASKED if key not in ENGLISH} == set()
+
+
+def test_no_sentence_is_idle() -> None:
+    chosen = {
+        key
+        for key in ENGLISH
+        if key.split(".")[0] in FAMILIES or key.removesuffix(".one") in ASKED or f'"{key}"' in CODE
+    }
+    assert set(ENGLISH) - ASKED - chosen == set()
+
+
+def test_every_action_every_dimension_and_every_basic_has_its_words() -> None:
+    for kind in ActionKind:
+        assert f"action.{kind.name}" in ENGLISH
+    for framework in FRAMEWORKS.values():
+        assert {f"dim.{dim}" for dim in framework.dims} <= set(ENGLISH)
+    assert {f"basics.{each.dim}" for each in basics("en")} - set(ENGLISH) == {
+        f"basics.{dim}" for dim in ("dp", "tp", "pp", "cp")
+    }
+
+
+@pytest.mark.parametrize("key", CHINESE)
+def test_chinese_sentences_are_chinese(key: str) -> None:
+    latin = {"bar.language", "job.world", "basics.stage", "map.stage", "map.by_stage"}
+    latin |= {"timeline.rank", "timeline.stage", "timeline.place", "groups.copy_json"}
+    latin |= {"selected.rank", "selected.slice", "job.gpus_per_rank", "tip.slice"}
+    latin |= {"fact.local_rank", "fact.gpu", "fact.stage", "fact.rank"}
+    has_chinese = any("\u4e00" <= letter <= "\u9fff" for letter in CHINESE[key])
+    assert has_chinese != (key in latin)

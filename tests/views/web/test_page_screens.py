@@ -1,0 +1,96 @@
+"""The page at the sizes people have: nothing runs over, is cut off or lies on something else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.views.web.conftest import Open
+from tests.views.web.workbench import Workbench
+
+LARGE = "dims=dp,tp,pp,cp&tp=8&pp=16&cp=2"
+
+
+@dataclass(frozen=True)
+class Screen:
+    """One way to look at the page, and the file that the picture of it goes to."""
+
+    name: str
+    query: str
+    lang: str = "en-US"
+    scheme: str = "light"
+    width: int = 1400
+    height: int = 900
+    traced: bool = False
+
+
+SCREENS = [
+    Screen("start", ""),
+    Screen("start-zh", "", lang="zh-CN", width=1280, height=720),
+    Screen("16", "dims=dp,tp,pp&rank=5"),
+    Screen("16-zh-dark", "dims=dp,tp,pp,cp&cp=2&rank=5", lang="zh-CN", scheme="dark"),
+    Screen("16-stages", "dims=pp&arrange=stage&kinds=embd,mp", width=1280, height=720),
+    Screen("wrong-zh", "dims=dp&tp=3", lang="zh-CN", width=1280, height=720),
+    Screen("1024-dark", "dims=dp,tp,pp&world=1024&tp=8&pp=8&rank=100", scheme="dark"),
+    Screen("16384", f"{LARGE}&world=16384&rank=5000"),
+    Screen("16384-zh-near", f"{LARGE}&world=16384&map=5000,60", lang="zh-CN"),
+    Screen("timeline", "slice=40", traced=True),
+    Screen("timeline-zh-dark", "slice=40", lang="zh-CN", scheme="dark", traced=True),
+    Screen("timeline-near", "time=0,9000000&slice=12", width=1280, height=720, traced=True),
+    Screen("timeline-long-zh", "trace=1", lang="zh-CN", width=1280, height=720, traced=True),
+]
+
+PANELS = "#left, #job, #basics, #right > section, .toolbar, #bar, #foot"
+WORDS = "button, h2, h3, label > span, summary, #legend li, #actions li, #bubble"
+PIECES = "button, input, select, h2, output, #legend li, #bubble, #emulated, #actions li"
+
+RUNS_OVER = """(selector) => [...document.querySelectorAll(selector)]
+  .filter((e) => e.checkVisibility() && e.clientWidth && e.scrollWidth > e.clientWidth + 1)
+  .map((e) => `${e.id || e.textContent.slice(0, 40)}: ${e.scrollWidth} in ${e.clientWidth}`)"""
+OVERLAPS = """(selector) => {
+  const all = [...document.querySelectorAll(selector)]
+    .filter((e) => e.checkVisibility() && !e.closest("#others, #more"));
+  const boxes = all.map((e) => e.getBoundingClientRect());
+  const found = [];
+  all.forEach((one, i) => all.slice(i + 1).forEach((other, k) => {
+    if (one.contains(other) || other.contains(one)) return;
+    const [a, b] = [boxes[i], boxes[i + 1 + k]];
+    const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+    const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+    const names = [one, other].map((e) => e.outerHTML.slice(0, 60));
+    if (wide > 1 && high > 1) found.push(names.join(" on "));
+  }));
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.name)
+def test_nothing_runs_over_is_cut_off_or_overlaps(
+    page_of: Open, plain: str, traced: str, screenshots: Path, screen: Screen
+) -> None:
+    workbench: Workbench = page_of(
+        traced if screen.traced else plain,
+        screen.query,
+        lang=screen.lang,
+        scheme=screen.scheme,
+        width=screen.width,
+        height=screen.height,
+    )
+    workbench.page.screenshot(path=screenshots / f"{screen.name}.png")
+    assert workbench.page.evaluate("document.documentElement.scrollHeight") <= screen.height
+    assert workbench.page.evaluate("document.documentElement.scrollWidth") <= screen.width
+    assert workbench.page.evaluate(RUNS_OVER, PANELS) == []
+    assert workbench.page.evaluate(RUNS_OVER, WORDS) == []
+    assert workbench.page.evaluate(OVERLAPS, PIECES) == []
+    lowest = workbench.page.locator("#foot").bounding_box()
+    assert lowest and lowest["y"] + lowest["height"] == pytest.approx(screen.height, abs=1)
+
+
+def test_a_narrow_window_stacks_the_columns(page_of: Open, plain: str) -> None:
+    workbench = page_of(plain, "dims=tp", width=600, height=900)
+    assert workbench.page.evaluate("document.documentElement.scrollWidth") <= 600
+    workbench.page.locator("#map").scroll_into_view_if_needed()
+    workbench.hover_rank(3)
+    assert workbench.lit() == [2, 3]

@@ -1,0 +1,221 @@
+"""The server's answers: the page, payloads, and a user's mistake as its sentence."""
+
+from __future__ import annotations
+
+import queue
+import re
+import socket
+import sys
+import webbrowser
+from collections.abc import Iterator
+
+import httpx
+import pytest
+import uvicorn
+
+from serried.errors import EnvironmentProblem, InputError
+from serried.trace.merge import merge
+from serried.views.web.server import STATIC, listen, serve
+from serried.views.web.trace_payload import NamedTrace
+from tests.trace.recorded_run import Run
+from tests.views.web.reader import read
+from tests.views.web.served import served
+
+RUN = Run(pp=2, num_microbatches=3)
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    folder = tmp_path_factory.mktemp("runs")
+    traces = [NamedTrace(name, merge([RUN.write(folder / name)])) for name in ("first", "second")]
+    with served(traces) as address, httpx.Client(base_url=address) as visitor:
+        yield visitor
+
+
+def test_the_page_and_all_that_it_names_are_there(client: httpx.Client) -> None:
+    page = client.get("/").text
+    named = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert named
+    assert not any(":" in path or path.startswith("/") for path in named), "addresses are relative"
+    for path in named:
+        assert client.get(f"/{path}").status_code == 200
+
+
+def test_every_module_imports_only_modules_that_are_there_and_relative() -> None:
+    for module in STATIC.glob("*.js"):
+        for path in re.findall(r'from "([^"]+)"', module.read_text(encoding="utf-8")):
+            assert path.startswith("./"), f"{module.name}: {path}"
+            assert (STATIC / path).is_file(), f"{module.name}: {path}"
+
+
+def test_the_page_asks_for_all_of_its_modules_at_once(client: httpx.Client) -> None:
+    named = set(re.findall(r'href="static/([a-z0-9]+\.js)"', client.get("/").text))
+    assert named == {path.name for path in STATIC.glob("*.js")} - {"app.js"}
+
+
+def test_nothing_that_is_served_names_another_site() -> None:
+    for path in STATIC.rglob("*.*"):
+        text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"(https?:)?//[a-z0-9-]+\.[a-z]", text), path.name
+
+
+def test_a_layout_comes_as_a_payload(client: httpx.Client) -> None:
+    answer = client.get("/api/layout?world=16&tp=2&pp=4&dims=tp")
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert read(answer.content).lists(0)[:2] == [[0, 1], [2, 3]]
+
+
+def test_answers_are_compressed_for_a_browser(client: httpx.Client) -> None:
+    answer = client.get("/api/layout?world=1024&dims=dp", headers={"Accept-Encoding": "gzip"})
+    assert answer.headers["content-encoding"] == "gzip"
+
+
+@pytest.mark.parametrize(
+    ("lang", "sentence"),
+    [
+        ("en", "tp=3 does not divide 16 ranks; sizes that do: 1, 2, 4, 8, 16"),
+        ("zh", "tp=3 不能整除 16 个 rank；可以用的大小：1, 2, 4, 8, 16"),
+    ],
+)
+def test_a_wrong_size_is_a_sentence_in_the_page_s_language(
+    client: httpx.Client, lang: str, sentence: str
+) -> None:
+    answer = client.get(f"/api/layout?world=16&tp=3&dims=tp&lang={lang}")
+    assert answer.status_code == 400
+    assert answer.json() == {"error": sentence, "field": "tp"}
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("layout?framework=nemo", "framework 'nemo' is not known; those that are: "),
+        ("layout?order=tp-tp-dp", "order 'tp-tp-dp' names tp twice"),
+        ("layout?order=tp-xp", "order 'tp-xp' names an unknown axis 'xp'"),
+        ("layout?world=0", "world size 0 cannot be"),
+        ("layout?kinds=nettest", "megatron makes no group kind 'nettest' here"),
+        ("layout?lang=fr", "language 'fr' is not known; those that are: en, zh"),
+        ("rank?world=16&rank=16", "rank 16 is outside the world; ranks run from 0 to 15"),
+        ("rank?world=16&rank=-1", "rank -1 is outside the world; ranks run from 0 to 15"),
+        ("trace?trace=2", "there is no trace 2 here; 2 are open, numbered from 0"),
+        ("trace?trace=x", "there is no trace x here; 2 are open, numbered from 0"),
+    ],
+)
+def test_a_question_that_cannot_be_gets_its_sentence(
+    client: httpx.Client, question: str, sentence: str
+) -> None:
+    answer = client.get(f"/api/{question}")
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith(sentence)
+
+
+def test_a_rank_comes_as_a_document(client: httpx.Client) -> None:
+    answer = client.get("/api/rank?world=16&tp=2&pp=4&rank=5").json()
+    assert (answer["rank"], answer["groups"]["pp"]) == (5, [[1, 5, 9, 13]])
+
+
+def test_traces_are_offered_by_name_and_sent_by_number(client: httpx.Client) -> None:
+    assert [each["name"] for each in client.get("/api/traces").json()["traces"]] == [
+        "first",
+        "second",
+    ]
+    message = read(client.get("/api/trace?trace=1").content)
+    assert (message.header["name"], len(message.columns["rank"])) == ("second", len(RUN.spans()))
+
+
+def test_the_page_without_data_is_small(client: httpx.Client) -> None:
+    paths = ["", *(f"static/{path.relative_to(STATIC)}" for path in STATIC.rglob("*.*"))]
+    sizes = [
+        int(client.get(f"/{path}", headers={"Accept-Encoding": "gzip"}).headers["content-length"])
+        for path in paths
+        if not path.endswith("index.html")
+    ]
+    assert sum(sizes) < 100_000
+
+
+def test_a_port_in_use_names_one_that_is_free() -> None:
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(EnvironmentProblem) as caught:
+            listen("127.0.0.1", port)
+        sentence = str(caught.value)
+        found = re.fullmatch(rf"port {port} is in use; (\d+) is free: add --port \1", sentence)
+        assert found
+        listen("127.0.0.1", int(found[1])).close()
+
+
+def test_a_host_that_is_not_this_machine_s_is_refused() -> None:
+    for host in ("192.0.2.1", "no-such-host.invalid"):
+        with pytest.raises(EnvironmentProblem, match=f"{host} is not an address of this machine"):
+            listen(host, 0)
+
+
+def test_a_port_that_cannot_be_is_refused() -> None:
+    with pytest.raises(InputError, match="port 70000 cannot be; ports run from 0 to 65535"):
+        listen("127.0.0.1", 70000)
+
+
+def test_a_reserved_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbid(self: socket.socket, address: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(socket.socket, "bind", forbid)
+    with pytest.raises(EnvironmentProblem, match="port 80 is reserved for the system"):
+        listen("127.0.0.1", 80)
+
+
+def test_an_address_of_version_six_is_listened_on() -> None:
+    if not socket.has_ipv6:
+        pytest.skip("this machine has no IPv6")
+    try:
+        listening = listen("::1", 0)
+    except EnvironmentProblem:
+        pytest.skip("this machine has no ::1")
+    listening.close()
+
+
+def interrupt(self: uvicorn.Server, sockets: list[socket.socket]) -> None:
+    for each in sockets:
+        each.close()
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> queue.Queue[str]:
+    """Lets ``serve`` run no server, and collects what it would open in a browser."""
+    addresses: queue.Queue[str] = queue.Queue()
+    monkeypatch.setattr(uvicorn.Server, "run", interrupt)
+    monkeypatch.setattr(webbrowser, "open", addresses.put)
+    return addresses
+
+
+def test_a_browser_opens_on_the_state_asked_for(
+    opened: queue.Queue[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DISPLAY", ":0")
+    serve([], port=0, query="dims=dp,tp")
+    address = opened.get(timeout=30)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?dims=dp,tp", address)
+    printed = capsys.readouterr()
+    assert printed.out == f"serried workbench: {address}\n"
+    assert printed.err.endswith("stopped\n")
+
+
+def test_without_a_screen_no_browser_opens_and_over_ssh_the_tunnel_is_told(
+    opened: queue.Queue[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22")
+    serve([], port=0)
+    assert opened.empty()
+    assert re.search(r"ssh -L (\d+):localhost:\1 ", capsys.readouterr().err)
+
+
+def test_on_all_addresses_the_printed_one_names_this_machine(
+    opened: queue.Queue[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    serve([], host="0.0.0.0", port=0, open_browser=False, token="t", query="lang=zh")
+    printed = capsys.readouterr().out
+    host = re.escape(socket.gethostname())
+    assert re.fullmatch(rf"serried workbench: http://{host}:\d+/\?token=t&lang=zh\n", printed)
