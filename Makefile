@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check unit bench soak screenshots browser modules clean
+.PHONY: help run test check unit bench oracle goldens soak screenshots browser modules clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,11 +22,17 @@ check: $(VENV)/.test modules ## format, lint, types of Python and of the page's 
 	npx --no-install tsc --project tsconfig.json
 
 unit: $(VENV)/.test browser modules
-	node --test 'tests/web_modules/*.test.js'
+	node --test tests/web_modules/*.test.js
 	$(BIN)/python -m pytest -q
 
 bench: $(VENV)/.bench ## print every benchmark beside its peer
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python -W ignore $$file; done
+
+oracle: $(VENV)/.test ## fuzz the layouts against the real packages, each in an environment of its own
+	$(BIN)/python -m pytest -q -m oracle -o addopts='--import-mode=importlib --strict-markers' tests/oracle
+
+goldens: $(VENV)/.test ## make the goldens again whose packages are on PyPI
+	$(BIN)/python -m tests.oracle
 
 soak: $(VENV)/.test ## long counts: kills, exits, fuzzing
 	$(BIN)/python -m pytest -q -m soak -o addopts='--import-mode=importlib --strict-markers'

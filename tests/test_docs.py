@@ -74,7 +74,8 @@ def shown_matches(shown: str, printed: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("page", "line", "body"), [pytest.param(*each, id=f"{each[0].name}:{each[1]}") for each in blocks("pycon")]
+    ("page", "line", "body"),
+    [pytest.param(*each, id=f"{each[0].name}:{each[1]}") for each in blocks("pycon")],
 )
 def test_a_python_example_gives_what_the_page_shows(page: Path, line: int, body: str) -> None:
     test = doctest.DocTestParser().get_doctest(body, {}, page.name, str(page), line)

@@ -32,8 +32,12 @@ def test_the_core_prints_groups_without_torch_or_a_web_stack(bare: Path) -> None
 
 
 def test_the_core_brings_neither_torch_nor_a_web_stack(bare: Path) -> None:
-    code = "import importlib.util as u; print([n for n in ('torch', 'starlette') if u.find_spec(n)])"
-    found = subprocess.run([bare / "python", "-c", code], capture_output=True, text=True, check=True)
+    code = (
+        "import importlib.util as u; print([n for n in ('torch', 'starlette') if u.find_spec(n)])"
+    )
+    found = subprocess.run(
+        [bare / "python", "-c", code], capture_output=True, text=True, check=True
+    )
     assert found.stdout.strip() == "[]"
 
 
