@@ -51,3 +51,21 @@ def test_a_rank_knows_its_neighbours_in_the_pipeline() -> None:
 def test_without_a_pipeline_a_rank_has_no_neighbours() -> None:
     place = place_of(layout("internlm", Sizes(8, tp=2)), Placement(8), 3)
     assert (place.stage, place.previous, place.next) == (0, None, None)
+
+
+def test_a_twin_is_told_to_a_rank_as_its_kind_is() -> None:
+    found = layout("megatron", Sizes(16, tp=2)).groups_of(3)
+    assert found["dp_gloo"] == found["dp"] == [[1, 3, 5, 7, 9, 11, 13, 15]]
+
+
+def test_a_rank_outside_every_mesh_has_no_coordinates_and_no_groups() -> None:
+    made = layout("devicemesh", Sizes(16, options={"mesh_shape": "2,4"}))
+    assert made.coordinates(3) == {"dim_0": 0, "dim_1": 3}
+    assert made.coordinates(12) == {}
+    assert made.groups_of(12) == {"dim_0": [], "dim_1": []}
+
+
+@pytest.mark.parametrize("rank", [-1, 16])
+def test_a_rank_outside_the_world_is_refused(rank: int) -> None:
+    with pytest.raises(InputError, match=f"rank {rank} is outside the world; ranks run from 0"):
+        layout("megatron", Sizes(16)).groups_of(rank)

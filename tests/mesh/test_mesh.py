@@ -78,6 +78,32 @@ def test_coordinates_along_an_axis_agree_with_those_of_each_rank(mesh: Mesh) -> 
         assert along == [mesh.coordinates(rank)[axis] for rank in ranks]
 
 
+@given(meshes_with_axes(), st.data())
+def test_a_row_is_found_and_made_without_the_others(
+    case: tuple[Mesh, tuple[str, ...]], data: st.DataObject
+) -> None:
+    mesh, axes = case
+    dropped = tuple(axis for axis in mesh.axes if axis not in axes)
+    by = tuple(data.draw(st.permutations(dropped)))
+    within = tuple(data.draw(st.permutations(axes)))
+    table = mesh.groups(*axes, by=by, within=within)
+    numbers = range(len(table) // 3, len(table))
+    rows = mesh.rows(numbers, *axes, by=by, within=within)
+    assert rows.tolist() == table[numbers.start :].tolist()
+    rank = data.draw(st.integers(mesh.offset, mesh.offset + mesh.num_ranks - 1))
+    assert rank in table[mesh.row(rank, *axes, by=by)]
+
+
+def test_a_mesh_may_name_its_ranks() -> None:
+    mesh = Mesh({"dp": 2, "tp": 2}, explicit=(7, 1, 4, 2))
+    assert mesh.groups("tp").tolist() == [[7, 1], [4, 2]]
+    assert mesh.groups("dp").tolist() == [[7, 4], [1, 2]]
+    assert mesh.rows(range(1, 2), "dp").tolist() == [[1, 2]]
+    assert mesh.coordinates(4) == {"dp": 1, "tp": 0}
+    assert mesh.rank(dp=1, tp=1) == 2
+    assert [rank for rank in range(9) if rank in mesh] == [1, 2, 4, 7]
+
+
 def test_coordinates_left_out_count_as_zero() -> None:
     assert Mesh({"pp": 2, "tp": 4}).rank(pp=1) == 4
 

@@ -27,6 +27,11 @@ def test_groups_are_told_over_how_many_nodes_they_spread() -> None:
     assert spread.tolist() == [1, 2, 2]
 
 
+def test_groups_that_name_ranks_beyond_the_world_spread_beyond_its_nodes() -> None:
+    spread = Placement(8).nodes_of(Groups.of([[0, 1], [0, 8], [16, 24]]))
+    assert spread.tolist() == [1, 2, 2]
+
+
 def test_gpus_of_a_rank_must_divide_those_of_a_node() -> None:
     with pytest.raises(
         InputError,

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from serried.errors import InputError, listed
+from serried.frameworks.accelerate import ACCELERATE
+from serried.frameworks.colossalai import COLOSSALAI
+from serried.frameworks.custom import CUSTOM
+from serried.frameworks.deepspeed import DEEPSPEED
+from serried.frameworks.devicemesh import DEVICEMESH
 from serried.frameworks.framework import Framework, Sizes
+from serried.frameworks.fsdp import FSDP
+from serried.frameworks.internevo import INTERNEVO
 from serried.frameworks.internlm import INTERNLM
 from serried.frameworks.megatron import MEGATRON
+from serried.frameworks.nanotron import NANOTRON
+from serried.frameworks.paddle import PADDLE
+from serried.frameworks.torchtitan import TORCHTITAN
 from serried.mesh import Layout
 
-FRAMEWORKS: dict[str, Framework] = {each.name: each for each in (MEGATRON, INTERNLM)}
+FRAMEWORKS: dict[str, Framework] = {
+    each.name: each
+    for each in (
+        *(MEGATRON, INTERNLM, INTERNEVO, DEEPSPEED, TORCHTITAN, DEVICEMESH, ACCELERATE, FSDP),
+        *(COLOSSALAI, NANOTRON, PADDLE, CUSTOM),
+    )
+}
 """Every framework serried knows, by the name the command line takes."""
 
 __all__ = ["FRAMEWORKS", "Framework", "Sizes", "find", "layout"]
@@ -24,14 +40,7 @@ def find(name: str) -> Framework:
             known=listed(FRAMEWORKS, limit=40),
         )
     found = FRAMEWORKS[bare]
-    if version not in ("", found.version):
-        raise InputError(
-            "{name} {version} is not known; versions that are: {known}",
-            name=bare,
-            version=version,
-            known=found.version,
-        )
-    return found
+    return found.at(version) if version else found
 
 
 def layout(name: str, sizes: Sizes) -> Layout:

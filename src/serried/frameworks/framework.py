@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from serried.errors import InputError, listed
 from serried.mesh import Layout
@@ -13,6 +14,7 @@ from serried.mesh import Layout
 class Sizes:
     """Holds what the user asked for, in the neutral short names; None means not given.
 
+    ``zero`` is the ZeRO stage, 0 to 3; ``zero1`` the ranks that share one optimizer state.
     ``options`` are settings under the framework's own names (``--set KEY=VALUE``).
     """
 
@@ -23,6 +25,7 @@ class Sizes:
     dp: int | None = None
     ep: int = 1
     etp: int | None = None
+    zero: int | None = None
     zero1: int | None = None
     nettest: int | None = None
     order: str | None = None
@@ -37,6 +40,8 @@ class Sizes:
             size = getattr(self, name)
             if size is not None and size < 1:
                 raise InputError("{axis}={size}; a size is at least 1", axis=name, size=size)
+        if self.zero not in (None, 0, 1, 2, 3):
+            raise InputError("ZeRO stage {stage} is not known; stages are 0 to 3", stage=self.zero)
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class Framework:
     name: str
     title: str
     version: str
-    """The newest version whose rules ``layout`` follows."""
+    """The version whose rules ``layout`` follows."""
     source: str
     """Package and file that the rules were read from."""
     dims: tuple[str, ...]
@@ -57,7 +62,59 @@ class Framework:
     """The order of axes when none is given, as the framework writes it."""
     orders: tuple[str, ...]
     """Orders that its own launcher can ask for."""
-    layout: Callable[[Sizes], Layout]
+    make: Callable[[Sizes, str], Layout]
+    """Returns the layout of some sizes under the rules of a version."""
+    versions: tuple[str, ...] = ()
+    """Versions read, oldest first; numbered ones between two of them are known as well."""
+
+    def layout(self, sizes: Sizes) -> Layout:
+        """Returns the layout of ``sizes``; raises InputError wherever the package refuses."""
+        return self.make(sizes, self.version)
+
+    def at(self, version: str) -> Framework:
+        """Returns this framework at ``version``; raises InputError for one it does not know.
+
+        A version may be written as a tag (``core_v0.16.1``) or, a named one, by its beginning.
+        """
+        known = self.versions or (self.version,)
+        version = re.sub(r"^(core_)?v(?=\d)", "", version)
+        begun = [each for each in known if each.startswith(f"{version}-")]
+        version = begun[0] if len(begun) == 1 else version
+        if version not in known and not _between(version, known):
+            raise InputError(
+                "{name} {version} is not known; versions that are: {known}",
+                name=self.name,
+                version=version,
+                known=listed(known, limit=40),
+            )
+        return replace(self, version=version)
+
+
+def number_of(version: str) -> tuple[int, ...]:
+    """Returns a numbered version as numbers, () for one with a name.
+
+    >>> number_of("0.16.1"), number_of("develop-2025-01")
+    ((0, 16, 1), ())
+    """
+    words = version.split(".")
+    return tuple(map(int, words)) if all(word.isdecimal() for word in words) else ()
+
+
+def at_least(version: str, since: str) -> bool:
+    """Tells whether ``version`` is ``since`` or newer; a named version is newer than any number.
+
+    >>> at_least("0.9.2", "0.10"), at_least("0.10.0", "0.10"), at_least("main", "0.10")
+    (False, True, True)
+    """
+    return not number_of(version) or number_of(version) >= number_of(since)
+
+
+def _between(version: str, known: tuple[str, ...]) -> bool:
+    numbers = [number_of(each) for each in known if number_of(each)]
+    asked = number_of(version)
+    if not asked or not numbers:
+        return False
+    return min(numbers) <= asked and asked[:2] <= max(numbers)[:2]
 
 
 def divisors(number: int) -> list[int]:
@@ -68,6 +125,21 @@ def divisors(number: int) -> list[int]:
     """
     small = [n for n in range(1, int(number**0.5) + 1) if number % n == 0]
     return small + [number // n for n in reversed(small) if n * n != number]
+
+
+def prime_factors(number: int) -> list[int]:
+    """Returns the prime factors of ``number``, ascending.
+
+    >>> prime_factors(12)
+    [2, 2, 3]
+    """
+    factors, left, candidate = [], number, 2
+    while candidate * candidate <= left:
+        while left % candidate == 0:
+            factors.append(candidate)
+            left //= candidate
+        candidate += 1
+    return factors + ([left] if left > 1 else [])
 
 
 def split_world(world_size: int, factors: Mapping[str, int], dp: int | None) -> int:
@@ -144,14 +216,40 @@ def refuse_unknown_options(sizes: Sizes, framework: str, known: Iterable[str]) -
             )
 
 
-def number(sizes: Sizes, key: str, default: int) -> int:
-    """Returns option ``key`` as a whole number of at least 1; raises InputError otherwise."""
+def number(sizes: Sizes, key: str, default: int, *, least: int = 1) -> int:
+    """Returns option ``key`` as a whole number of at least ``least``; raises InputError."""
     text = sizes.options.get(key, str(default))
-    if not text.isdecimal() or int(text) < 1:
+    if text != str(default) and (not text.isdecimal() or int(text) < least):
         raise InputError(
-            "{key}={value} is not a size; it is a whole number of at least 1", key=key, value=text
+            "{key}={value} is not a size; it is a whole number of at least {least}",
+            key=key,
+            value=text,
+            least=least,
         )
     return int(text)
+
+
+def numbers(text: str) -> list[int]:
+    """Returns the whole numbers of a list such as ``2 4`` or ``[2, 4]``; () words become 0.
+
+    >>> numbers("[2, 4]"), numbers("2 x")
+    ([2, 4], [2, 0])
+    """
+    words = text.strip("[]() ").replace(",", " ").split()
+    return [int(word) if word.isdecimal() else 0 for word in words]
+
+
+def choice(sizes: Sizes, key: str, known: tuple[str, ...]) -> str:
+    """Returns option ``key``, the first of ``known`` when not set; raises InputError otherwise."""
+    text = sizes.options.get(key, known[0])
+    if text not in known:
+        raise InputError(
+            "{key}={value} is not known; it is one of {known}",
+            key=key,
+            value=text,
+            known=listed(known),
+        )
+    return text
 
 
 def switch(sizes: Sizes, key: str, *, default: bool = False) -> bool:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from serried.errors import InputError, listed
-from serried.mesh.kind import GroupKind, Groups
+from serried.finding import Finding
+from serried.mesh.groups import Groups
+from serried.mesh.kind import GroupKind
 from serried.mesh.mesh import Mesh
 
 
@@ -17,7 +20,8 @@ class Layout:
     ``sizes`` uses the neutral short names (``tp pp cp dp ep …``), derived ones included;
     ``kinds`` stand in the framework's creation order; ``dims`` says which kind is *the*
     group of a dimension (``{"tp": "tensor"}`` for InternLM) and ``dp_with_cp`` which kind
-    is the data group with context parallelism folded in, where there is one.
+    is the data group with context parallelism folded in, where there is one. ``findings``
+    say where the framework itself makes groups that overlap, miss ranks or leave the world.
     """
 
     framework: str
@@ -29,6 +33,7 @@ class Layout:
     kinds: tuple[GroupKind, ...]
     dims: Mapping[str, str]
     dp_with_cp: str | None = None
+    findings: tuple[Finding, ...] = ()
     _made: dict[str, Groups] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -38,9 +43,8 @@ class Layout:
 
     def kind(self, name: str) -> GroupKind:
         """Returns the kind called ``name``; raises InputError naming those there are."""
-        for kind in self.kinds:
-            if kind.name == name:
-                return kind
+        if name in self._by_name:
+            return self._by_name[name]
         raise InputError(
             "{framework} makes no group kind '{kind}' here; it makes {kinds}",
             framework=self.framework,
@@ -48,15 +52,31 @@ class Layout:
             kinds=listed((kind.name for kind in self.kinds), limit=40),
         )
 
+    @cached_property
+    def _by_name(self) -> dict[str, GroupKind]:
+        return {kind.name: kind for kind in self.kinds}
+
     def groups(self, name: str) -> Groups:
         """Returns all groups of the kind called ``name``, made once and kept."""
         if name not in self._made:
             kind = self.kind(name)
-            self._made[name] = self.groups(kind.twin_of) if kind.twin_of else self._make(kind)
+            self._made[name] = self.groups(kind.twin_of) if kind.twin_of else kind.over(self.meshes)
         return self._made[name]
 
-    def _make(self, kind: GroupKind) -> Groups:
-        return kind.groups(self.meshes[kind.mesh])
+    def coordinates(self, rank: int) -> dict[str, int]:
+        """Returns the coordinates of ``rank`` on the first mesh that holds it; none may.
+
+        Raises InputError when ``rank`` is outside the world.
+        """
+        if not 0 <= rank < self.world_size:
+            raise InputError(
+                "rank {rank} is outside the world; ranks run from {first} to {last}",
+                rank=rank,
+                first=0,
+                last=self.world_size - 1,
+            )
+        mesh = next((mesh for mesh in self.meshes.values() if rank in mesh), None)
+        return mesh.coordinates(rank) if mesh else {}
 
     def kind_of(self, dim: str, *, with_cp: bool = False) -> str:
         """Returns the kind that carries a dimension: ``dp`` with or without ``cp`` folded in.
@@ -77,11 +97,11 @@ class Layout:
     def groups_of(self, rank: int) -> dict[str, list[list[int]]]:
         """Returns, kind by kind, the groups that ``rank`` is in (usually one, at times none).
 
-        Raises InputError when ``rank`` is outside the world.
+        It makes only the groups of this rank. Raises InputError outside the world.
         """
-        self.mesh.coordinates(rank)
+        self.coordinates(rank)
         found: dict[str, list[list[int]]] = {}
         for kind in self.kinds:
-            groups = self.groups(kind.name)
-            found[kind.name] = [groups[g].tolist() for g in groups.containing(rank)]
+            twin = found.get(kind.twin_of or "")
+            found[kind.name] = kind.of(rank, self.meshes) if twin is None else twin
         return found

@@ -31,7 +31,8 @@ Ranks = NDArray[np.int32]
 class Mesh:
     """Arranges ``prod(sizes)`` consecutive ranks, from ``offset`` on, along named axes.
 
-    ``sizes`` maps an axis name to its size, slowest axis first.
+    ``sizes`` maps an axis name to its size, slowest axis first. ``explicit`` names the ranks
+    in mesh order where they are not consecutive, as ``DeviceMesh(mesh=[[3, 1], …])`` does.
 
     >>> mesh = Mesh({"pp": 2, "dp": 2, "tp": 2})
     >>> mesh.groups("tp").tolist()
@@ -46,6 +47,7 @@ class Mesh:
 
     sizes: Mapping[str, int]
     offset: int = 0
+    explicit: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for axis, size in self.sizes.items():
@@ -53,7 +55,7 @@ class Mesh:
                 raise InputError("{axis}={size}; a size is at least 1", axis=axis, size=size)
 
     def __hash__(self) -> int:
-        return hash((tuple(self.sizes.items()), self.offset))
+        return hash((tuple(self.sizes.items()), self.offset, self.explicit))
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -73,37 +75,91 @@ class Mesh:
     @cached_property
     def ranks(self) -> Ranks:
         """All ranks as an array of shape ``shape``."""
+        if self.explicit:
+            return np.array(self.explicit, dtype=np.int32).reshape(self.shape)
         return np.arange(self.offset, self.offset + self.num_ranks, dtype=np.int32).reshape(
             self.shape
         )
 
-    def groups(self, *keep: str) -> Ranks:
+    def __contains__(self, rank: int) -> bool:
+        if self.explicit:
+            return rank in self.explicit
+        return self.offset <= rank < self.offset + self.num_ranks
+
+    def groups(self, *keep: str, by: tuple[str, ...] = (), within: tuple[str, ...] = ()) -> Ranks:
         """Returns the groups along the axes ``keep``: shape (groups, ranks in a group).
 
         It moves the kept axes last and reshapes. Groups and members both run with the
-        fastest axis first, whatever the order of ``keep``, so members ascend.
+        fastest axis first, whatever the order of ``keep``, so members ascend. ``by`` and
+        ``within`` name dropped and kept axes, slowest first, where another order is used.
 
         >>> Mesh({"pp": 2, "dp": 2, "tp": 2}).groups("tp", "pp").tolist()
         [[0, 1, 4, 5], [2, 3, 6, 7]]
+        >>> Mesh({"pp": 2, "dp": 2, "tp": 2}).groups("dp", by=("tp", "pp")).tolist()
+        [[0, 2], [4, 6], [1, 3], [5, 7]]
         """
-        self._require(keep)
-        dropped = [i for i, axis in enumerate(self.axes) if axis not in keep]
-        kept = [i for i, axis in enumerate(self.axes) if axis in keep]
+        dropped, kept = self._split(keep, by, within)
         size = math.prod(self.shape[i] for i in kept)
         return self.ranks.transpose(*dropped, *kept).reshape(-1, size)
 
+    def row(self, rank: int, *keep: str, by: tuple[str, ...] = ()) -> int:
+        """Returns which row of ``groups(*keep, by=by)`` holds ``rank``, without making them."""
+        dropped, _ = self._split(keep, by, ())
+        place = tuple(self.coordinates(rank).values())
+        number = 0
+        for i in dropped:
+            number = number * self.shape[i] + place[i]
+        return number
+
+    def rows(
+        self,
+        numbers: range,
+        *keep: str,
+        by: tuple[str, ...] = (),
+        within: tuple[str, ...] = (),
+    ) -> Ranks:
+        """Returns these rows of ``groups(*keep, by=by, within=within)``, without the others.
+
+        >>> Mesh({"pp": 2, "dp": 2, "tp": 2}).rows(range(1, 3), "dp").tolist()
+        [[1, 3], [4, 6]]
+        """
+        dropped, kept = self._split(keep, by, within)
+        strides = [math.prod(self.shape[i + 1 :]) for i in range(len(self.shape))]
+        left = np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
+        places = np.zeros((len(left), 1), dtype=np.int64)
+        for i in reversed(dropped):
+            left, at = np.divmod(left, self.shape[i])
+            places += at[:, None] * strides[i]
+        for i in kept:
+            steps = np.arange(self.shape[i], dtype=np.int64) * strides[i]
+            places = (places[:, :, None] + steps).reshape(len(places), -1)
+        if self.explicit:
+            return np.array(self.explicit, dtype=np.int32)[places]
+        return (places + self.offset).astype(np.int32)
+
+    def _split(
+        self, keep: tuple[str, ...], by: tuple[str, ...], within: tuple[str, ...]
+    ) -> tuple[list[int], list[int]]:
+        """Returns the positions of the dropped and of the kept axes, slowest first."""
+        self._require(keep)
+        dropped = by or tuple(axis for axis in self.axes if axis not in keep)
+        kept = within or tuple(axis for axis in self.axes if axis in keep)
+        return [self.axes.index(axis) for axis in dropped], [self.axes.index(a) for a in kept]
+
     def coordinates(self, rank: int) -> dict[str, int]:
         """Returns the coordinate of ``rank`` on each axis. Raises InputError outside the mesh."""
-        last = self.offset + self.num_ranks - 1
-        if not self.offset <= rank <= last:
+        if rank not in self:
             raise InputError(
                 "rank {rank} is outside the world; ranks run from {first} to {last}",
                 rank=rank,
-                first=self.offset,
-                last=last,
+                first=min(self.explicit, default=self.offset),
+                last=max(self.explicit, default=self.offset + self.num_ranks - 1),
             )
-        place = np.unravel_index(rank - self.offset, self.shape)
-        return dict(zip(self.axes, map(int, place), strict=True))
+        number = self.explicit.index(rank) if self.explicit else rank - self.offset
+        place: dict[str, int] = {}
+        for axis in reversed(self.axes):
+            number, place[axis] = divmod(number, self.sizes[axis])
+        return {axis: place[axis] for axis in self.axes}
 
     def rank(self, **coordinates: int) -> int:
         """Returns the rank at ``coordinates``; axes left out count as 0."""

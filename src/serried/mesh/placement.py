@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.errors import InputError, listed
-from serried.mesh.kind import Groups
+from serried.mesh.groups import Groups
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,9 @@ class Placement:
         >>> Placement(16).nodes_of(Groups.of([[0, 1], [7, 8]])).tolist()
         [1, 2]
         """
+        nodes = groups.members // self.ranks_per_node
+        # A framework's own rule may name ranks beyond the world, and so nodes beyond num_nodes.
+        radix = int(nodes.max(initial=0)) + 1
         owner = np.repeat(np.arange(len(groups)), groups.sizes)
-        pairs = np.unique(owner * self.num_nodes + groups.members // self.ranks_per_node)
-        return np.bincount(pairs // self.num_nodes, minlength=len(groups))
+        pairs = np.unique(owner * radix + nodes)
+        return np.bincount(pairs // radix, minlength=len(groups))

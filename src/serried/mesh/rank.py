@@ -32,11 +32,12 @@ class RankPlace:
 def place_of(layout: Layout, placement: Placement, rank: int) -> RankPlace:
     """Returns the place of ``rank``; raises InputError when it is outside the world."""
     groups = layout.groups_of(rank)
-    pipeline = groups[layout.dims["pp"]][0] if "pp" in layout.dims else [rank]
+    pipelines = groups[layout.dims["pp"]] if "pp" in layout.dims else []
+    pipeline = pipelines[0] if pipelines else [rank]
     stage = pipeline.index(rank)
     return RankPlace(
         rank=rank,
-        coordinates=layout.mesh.coordinates(rank),
+        coordinates=layout.coordinates(rank),
         node=placement.node(rank),
         local_rank=placement.local_rank(rank),
         gpus=placement.gpus(rank),

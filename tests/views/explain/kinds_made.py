@@ -32,7 +32,7 @@ def megatron() -> Iterator[Tried]:
 
 
 def internlm() -> Iterator[Tried]:
-    options = {"num_experts": "2", "fsdp": "true"}
+    options = {"num_experts": "2", "zero1.fsdp": "true", "args_sanity_check": "false"}
     yield FRAMEWORKS["internlm"].version, Sizes(16, tp=2, pp=2, zero1=2, options=options)
 
 

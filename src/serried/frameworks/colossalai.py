@@ -1,0 +1,229 @@
+"""ColossalAI: one grid per plugin, row-major, sequence parallelism innermost by default.
+
+Read from colossalai 0.5.0: booster/plugin/hybrid_parallel_plugin.py,
+moe_hybrid_parallel_plugin.py, gemini_plugin.py, low_level_zero_plugin.py,
+cluster/process_group_mesh.py. Sequence modes are in ``colossalai_sequence``. Slowest axis first:
+
+    hybrid                      dp pp tp sp      ring_attn: dp pp sp tp
+    hybrid, dp_outside=false    pp dp tp sp
+    moe                         moe_dp pp ep tp sp
+    gemini                      zero extra_dp tp
+    low_level_zero              extra_dp inner_dp
+
+    16 ranks, tp 2, pp 2, sp 2 (all_to_all)    sp [0 1]   tp [0 2]   mixed_dp(dp+sp) [0 1 8 9]
+"""
+
+from __future__ import annotations
+
+from serried.errors import InputError, listed
+from serried.finding import Finding
+from serried.frameworks.colossalai_sequence import Sequence, half_rings, rings
+from serried.frameworks.framework import (
+    Framework,
+    Sizes,
+    choice,
+    divisors,
+    number,
+    refuse_foreign_sizes,
+    refuse_unknown_options,
+    split_world,
+    switch,
+)
+from serried.mesh import GroupKind, Layout, Mesh
+
+PLUGINS = ("hybrid", "moe", "gemini", "low_level_zero")
+OPTIONS = {
+    "plugin": "hybrid, moe, gemini or low_level_zero (default hybrid, moe with --ep)",
+    "dp_outside": "false puts data parallelism inside pipelines; also moe_dp_outside",
+    "moe_dp_outside": "false puts moe_dp inside pipelines (default true)",
+    "sp_size": "sequence parallel ranks (default 1)",
+    "enable_sequence_parallelism": "true lets sp_size be above 1 (default: when a mode is set)",
+    "sequence_parallelism_mode": "all_to_all, split_gather, ring or ring_attn",
+    "inner_ring_size": "ranks of an inner ring, with ring_attn",
+    "extra_dp_size": "whole copies beside gemini or low_level_zero shards (default 1)",
+    "pp_style": "1f1b, interleaved or zbv (default 1f1b)",
+    "num_model_chunks": "model chunks per rank (default 1; zbv 2)",
+}
+ABOUT = {
+    "dp": "same weights, other batches",
+    "pp": "consecutive stages",
+    "tp": "parts of every layer",
+    "sp": "parts of the same sequences",
+    "ep": "other experts",
+    "moe_dp": "same experts, other tokens",
+    "zero": "shards of the weights",
+    "extra_dp": "whole copies of the shards",
+    "inner_dp": "shards of the optimizer state",
+}
+
+
+def layout(sizes: Sizes, version: str) -> Layout:
+    """Returns the layout of a plugin; raises InputError wherever ColossalAI would refuse."""
+    refuse_unknown_options(sizes, "colossalai", OPTIONS)
+    if sizes.order is not None:
+        raise InputError(
+            "order '{order}' cannot be set: the plugin decides it; dp_outside=false puts data "
+            "parallelism inside pipelines",
+            order=sizes.order,
+        )
+    known = PLUGINS if sizes.ep == 1 else ("moe", *PLUGINS)
+    plugin = choice(sizes, "plugin", known)
+    if plugin == "gemini":
+        return _gemini(sizes, version)
+    if plugin == "low_level_zero":
+        return _low_level_zero(sizes, version)
+    takes = ("tp", "pp", "dp") + (("ep",) if plugin == "moe" else ())
+    refuse_foreign_sizes(sizes, f"colossalai {plugin}", takes)
+    _check_pipeline(sizes)
+    sequence = Sequence.of(sizes, plugin)
+    factors = {"tp": sizes.tp, "pp": sizes.pp}
+    left = split_world(sizes.world_size, factors, None)
+    if left % sequence.size:
+        raise InputError(
+            "sp_size={size} does not divide the {left} ranks that tp and pp leave; "
+            "sizes that do: {fits}",
+            size=sequence.size,
+            left=left,
+            fits=listed(divisors(left), limit=24),
+        )
+    dp = left // sequence.size
+    return (
+        _moe(sizes, version, sequence, dp)
+        if plugin == "moe"
+        else _hybrid(sizes, version, sequence, dp)
+    )
+
+
+# ----------------------------------------------------------------------- the four plugins
+
+
+def _hybrid(sizes: Sizes, version: str, sequence: Sequence, dp: int) -> Layout:
+    outside = switch(sizes, "dp_outside", default=True)
+    names = ["dp", "pp"] if outside else ["pp", "dp"]
+    names += ["sp", "tp"] if sequence.mode == "ring_attn" else ["tp", "sp"]
+    mesh = _mesh(names, {"dp": dp, "pp": sizes.pp, "tp": sizes.tp, "sp": sequence.size})
+    kinds = _axis_kinds(mesh, sequence)
+    if sequence.mode in ("all_to_all", "ring_attn"):
+        kinds.append(_mixed(("dp", "sp")))
+    kinds += rings(sizes, sequence)
+    return _layout(sizes, version, mesh, kinds, findings=half_rings(sizes, sequence))
+
+
+def _moe(sizes: Sizes, version: str, sequence: Sequence, dp: int) -> Layout:
+    if dp % sizes.ep:
+        raise InputError(
+            "ep={ep} does not divide dp={dp}; sizes that do: {fits}",
+            ep=sizes.ep,
+            dp=dp,
+            fits=listed(divisors(dp), limit=24),
+        )
+    key = "moe_dp_outside" if "moe_dp_outside" in sizes.options else "dp_outside"
+    names = ["moe_dp", "pp"] if switch(sizes, key, default=True) else ["pp", "moe_dp"]
+    axes = {"moe_dp": dp // sizes.ep, "pp": sizes.pp, "ep": sizes.ep, "tp": sizes.tp}
+    mesh = _mesh([*names, "ep", "tp", "sp"], axes | {"sp": sequence.size})
+    kinds = _axis_kinds(mesh, sequence)
+    kinds.append(GroupKind("dp", ("moe_dp", "ep"), about=ABOUT["dp"]))
+    if sequence.mode == "all_to_all":
+        kinds.append(_mixed(("moe_dp", "ep", "sp")))
+    return _layout(sizes, version, mesh, kinds)
+
+
+def _gemini(sizes: Sizes, version: str) -> Layout:
+    refuse_foreign_sizes(sizes, "colossalai gemini", ("tp", "dp"))
+    extra = number(sizes, "extra_dp_size", 1)
+    factors = {"tp": sizes.tp, "extra_dp_size": extra}
+    shards = split_world(sizes.world_size, factors, None)
+    mesh = _mesh(["zero", "extra_dp", "tp"], {"zero": shards, "extra_dp": extra, "tp": sizes.tp})
+    return _layout(sizes, version, mesh, _axis_kinds(mesh, Sequence(None, 1)), dp="zero")
+
+
+def _low_level_zero(sizes: Sizes, version: str) -> Layout:
+    refuse_foreign_sizes(sizes, "colossalai low_level_zero", ("dp",))
+    if sizes.zero not in (None, 1, 2):
+        raise InputError("low_level_zero has stages 1 and 2; here it is {stage}", stage=sizes.zero)
+    extra = number(sizes, "extra_dp_size", 1)
+    inner = split_world(sizes.world_size, {"extra_dp_size": extra}, None)
+    mesh = _mesh(["extra_dp", "inner_dp"], {"extra_dp": extra, "inner_dp": inner})
+    return _layout(sizes, version, mesh, _axis_kinds(mesh, Sequence(None, 1)), dp="inner_dp")
+
+
+def _mesh(names: list[str], sizes: dict[str, int]) -> Mesh:
+    return Mesh({name: sizes[name] for name in names})
+
+
+def _axis_kinds(mesh: Mesh, sequence: Sequence) -> list[GroupKind]:
+    """Returns each axis as a kind; shared sequence groups are those of tp."""
+    along = {axis: axis for axis in mesh.axes}
+    if sequence.shares_tp:
+        along["sp"] = "tp"
+    return [GroupKind(name, (axis,), about=ABOUT[name]) for name, axis in along.items()]
+
+
+def _mixed(axes: tuple[str, ...]) -> GroupKind:
+    return GroupKind(f"mixed_dp({'+'.join(axes)})", axes, about="gradients, sequences folded in")
+
+
+def _layout(
+    sizes: Sizes,
+    version: str,
+    mesh: Mesh,
+    kinds: list[GroupKind],
+    *,
+    dp: str = "dp",
+    findings: tuple[Finding, ...] = (),
+) -> Layout:
+    names = {kind.name for kind in kinds}
+    carried = {"dp": dp, "tp": "tp", "pp": "pp", "ep": "ep"}
+    data = mesh.sizes[dp] if dp in mesh.axes else mesh.sizes["moe_dp"] * mesh.sizes["ep"]
+    if sizes.dp not in (None, data):
+        raise InputError(
+            "dp={dp} does not fit: the other sizes leave dp={left}", dp=sizes.dp, left=data
+        )
+    return Layout(
+        framework="colossalai",
+        version=version,
+        world_size=sizes.world_size,
+        sizes={"tp": sizes.tp, "pp": sizes.pp, "dp": data, "ep": sizes.ep}
+        | {axis: mesh.sizes[axis] for axis in ("sp", "extra_dp") if axis in mesh.axes},
+        order=",".join(mesh.axes),
+        meshes={"dense": mesh},
+        kinds=tuple(kinds),
+        dims={dim: kind for dim, kind in carried.items() if kind in names},
+        findings=findings,
+    )
+
+
+# ----------------------------------------------------------------------- validity
+
+
+def _check_pipeline(sizes: Sizes) -> None:
+    if sizes.zero == 3:
+        raise InputError("hybrid plugins have ZeRO stages 0 to 2; here it is 3")
+    if sizes.pp == 1:
+        return
+    style = choice(sizes, "pp_style", ("1f1b", "interleaved", "zbv"))
+    chunks = number(sizes, "num_model_chunks", 2 if style == "zbv" else 1)
+    if sizes.zero == 2:
+        raise InputError("ZeRO stage 2 needs pp=1; with pp={pp} the stage is 0 or 1", pp=sizes.pp)
+    fits = {"1f1b": chunks == 1, "interleaved": chunks > 1, "zbv": chunks == 2}
+    if not fits[style]:
+        raise InputError(
+            "num_model_chunks={chunks} does not go with pp_style={style}; "
+            "1f1b takes 1, interleaved 2 or more, zbv 2",
+            chunks=chunks,
+            style=style,
+        )
+
+
+COLOSSALAI = Framework(
+    name="colossalai",
+    title="ColossalAI",
+    version="0.5.0",
+    source="colossalai colossalai/booster/plugin, colossalai/cluster/process_group_mesh.py",
+    dims=("dp", "tp", "pp", "ep"),
+    options=OPTIONS,
+    default_order="dp,pp,tp,sp",
+    orders=("dp,pp,tp,sp", "pp,dp,tp,sp"),
+    make=layout,
+    versions=("0.4.5", "0.5.0"),
+)

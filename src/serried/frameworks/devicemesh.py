@@ -1,0 +1,210 @@
+"""PyTorch's DeviceMesh: any named axes, the last one fastest, and axes flattened into one.
+
+Read from torch 2.13.0, torch/distributed/device_mesh.py (init_device_mesh, DeviceMesh._flatten).
+A mesh may hold fewer ranks than the world; an axis as long as the world reuses its group.
+
+    mesh_shape 2,8   mesh_dim_names a,b      a [0 8] [1 9] …      b [0 … 7] [8 … 15]
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+
+from serried.errors import InputError, listed
+from serried.frameworks.framework import (
+    Framework,
+    Sizes,
+    refuse_foreign_sizes,
+    refuse_unknown_options,
+    split_world,
+)
+from serried.mesh import FixedKind, GroupKind, Layout, Mesh
+
+OPTIONS = {
+    "mesh_shape": "sizes of the axes, slowest first, such as 2,8",
+    "mesh_dim_names": "names of the axes, such as dp,tp (default dim_0, dim_1 …)",
+    "mesh": "the ranks themselves as nested lists, such as [[0,2],[1,3]]",
+    "flatten": "axes merged into one, such as dp_cp=dp+cp; several by ';'",
+}
+DIMS = ("dp", "tp", "pp", "cp", "ep")
+
+
+def layout(sizes: Sizes, version: str) -> Layout:
+    """Returns the groups of a DeviceMesh; raises InputError wherever torch would refuse."""
+    refuse_unknown_options(sizes, "devicemesh", OPTIONS)
+    shape, explicit = _shape(sizes)
+    axes = dict(zip(_names(sizes, len(shape or ())), shape, strict=True)) if shape else None
+    if axes is None:
+        axes = _neutral(sizes)
+    else:
+        refuse_foreign_sizes(sizes, "devicemesh with mesh_shape", ("dp",))
+    held = math.prod(axes.values())
+    if held > sizes.world_size:
+        raise InputError(
+            "a mesh of {shape} holds {held} ranks, more than the world of {world}",
+            shape=" x ".join(map(str, axes.values())),
+            held=held,
+            world=sizes.world_size,
+        )
+    _check_explicit(explicit, sizes.world_size)
+    mesh = Mesh(axes, explicit=explicit)
+    kinds = [_kind(axis, (axis,), mesh, sizes.world_size) for axis in axes] + [
+        _kind(name, merged, mesh, sizes.world_size) for name, merged in _flattened(sizes, axes)
+    ]
+    return of_mesh("devicemesh", version, sizes.world_size, mesh, tuple(kinds))
+
+
+def of_mesh(
+    framework: str,
+    version: str,
+    world_size: int,
+    mesh: Mesh,
+    kinds: tuple[GroupKind, ...],
+    dims: Mapping[str, str] | None = None,
+) -> Layout:
+    """Returns the layout of one mesh whose kinds are named as its axes are."""
+    names = {kind.name for kind in kinds}
+    carried = dims if dims is not None else {dim: dim for dim in DIMS}
+    carried = {dim: kind for dim, kind in carried.items() if kind in names}
+    sizes = dict(mesh.sizes)
+    for dim, kind in carried.items():
+        axes = next(each.axes for each in kinds if each.name == kind)
+        sizes.setdefault(dim, math.prod(mesh.sizes[axis] for axis in axes))
+    return Layout(
+        framework=framework,
+        version=version,
+        world_size=world_size,
+        sizes=sizes,
+        order=",".join(mesh.axes),
+        meshes={"dense": mesh},
+        kinds=kinds,
+        dims=carried,
+    )
+
+
+def _kind(name: str, axes: tuple[str, ...], mesh: Mesh, world_size: int) -> GroupKind:
+    """Returns a kind along ``axes``; one as long as the world is the default group itself."""
+    about = "" if name in axes else " x ".join(axes)
+    size = math.prod(mesh.sizes[axis] for axis in axes)
+    if mesh.explicit and size == world_size:
+        return FixedKind(name, axes, about=about, lists=(tuple(range(world_size)),))
+    return GroupKind(name, axes, about=about)
+
+
+def _shape(sizes: Sizes) -> tuple[tuple[int, ...] | None, tuple[int, ...]]:
+    """Returns the shape asked for, None without one, and the ranks if they are listed."""
+    if "mesh" in sizes.options:
+        return _nested(sizes.options["mesh"])
+    if "mesh_shape" not in sizes.options:
+        return None, ()
+    text = sizes.options["mesh_shape"]
+    words = text.strip("()[] ").replace("x", ",").replace(" ", ",").split(",")
+    words = [word for word in words if word]
+    if not words or not all(word.isdecimal() and int(word) for word in words):
+        raise InputError("mesh_shape={text} is not a shape; one reads 2,8", text=text)
+    return tuple(map(int, words)), ()
+
+
+def _nested(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Returns the shape and the ranks of nested lists; raises InputError for ragged ones."""
+    try:
+        level = json.loads(text)
+    except ValueError:
+        level = None
+    shape: list[int] = []
+    while isinstance(level, list) and level:
+        shape.append(len(level))
+        if not isinstance(level[0], list):
+            break
+        if any(not isinstance(each, list) or len(each) != len(level[0]) for each in level):
+            level = None
+            break
+        level = [item for each in level for item in each]
+        shape[-1] = shape[-1] // math.prod(shape[:-1])
+    if not isinstance(level, list) or not all(isinstance(each, int) for each in level):
+        raise InputError("mesh={text} is not a mesh; one reads [[0,2],[1,3]]", text=text)
+    shape[-1] = len(level) // math.prod(shape[:-1])
+    return tuple(shape), tuple(level)
+
+
+def _check_explicit(ranks: Sequence[int], world_size: int) -> None:
+    if len(set(ranks)) < len(ranks):
+        raise InputError("a mesh names a rank twice; each rank stands once in it")
+    outside = [rank for rank in ranks if not 0 <= rank < world_size]
+    if outside:
+        raise InputError(
+            "a mesh names rank {rank}, outside the world; ranks run from 0 to {last}",
+            rank=outside[0],
+            last=world_size - 1,
+        )
+
+
+def _names(sizes: Sizes, count: int) -> list[str]:
+    text = sizes.options.get("mesh_dim_names")
+    names = [f"dim_{i}" for i in range(count)]
+    if text is not None:
+        names = [word for word in text.strip("()[] ").replace(" ", ",").split(",") if word]
+    if len(names) != count:
+        raise InputError(
+            "mesh_dim_names gives {named} names for {count} axes; give one name each",
+            named=len(names),
+            count=count,
+        )
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise InputError("mesh_dim_names gives '{name}' twice; names are unique", name=twice)
+    return names
+
+
+def _neutral(sizes: Sizes) -> dict[str, int]:
+    """Returns the axes of --pp --dp --cp --tp that are longer than one, in that order."""
+    refuse_foreign_sizes(sizes, "devicemesh", ("tp", "pp", "cp", "dp"))
+    factors = {"tp": sizes.tp, "cp": sizes.cp, "pp": sizes.pp}
+    dp = split_world(sizes.world_size, factors, sizes.dp)
+    axes = {"pp": sizes.pp, "dp": dp, "cp": sizes.cp, "tp": sizes.tp}
+    names = (sizes.order or "pp,dp,cp,tp").replace("-", ",").split(",")
+    if sorted(names) != sorted(axes):
+        raise InputError(
+            "order '{order}' does not name each of {axes} once",
+            order=sizes.order,
+            axes=listed(axes),
+        )
+    return {name: axes[name] for name in names if axes[name] > 1} or {"dp": dp}
+
+
+def _flattened(sizes: Sizes, axes: Mapping[str, int]) -> list[tuple[str, tuple[str, ...]]]:
+    """Returns the names and axes of the merged dims that the settings ask for."""
+    found = []
+    for text in filter(None, sizes.options.get("flatten", "").split(";")):
+        name, _, joined = text.rpartition("=")
+        merged = tuple(joined.replace(",", "+").split("+"))
+        unknown = next((axis for axis in merged if axis not in axes), None)
+        if unknown is not None:
+            raise InputError(
+                "flatten names '{axis}', which the mesh does not have; its axes are {axes}",
+                axis=unknown,
+                axes=listed(axes),
+            )
+        places = [list(axes).index(axis) for axis in merged]
+        if sorted(set(places)) != places:
+            raise InputError(
+                "flatten takes axes in mesh order, each once: {axes}", axes=listed(axes)
+            )
+        found.append((name.strip() or "_".join(merged), merged))
+    return found
+
+
+DEVICEMESH = Framework(
+    name="devicemesh",
+    title="PyTorch DeviceMesh",
+    version="2.13.0",
+    source="torch torch/distributed/device_mesh.py",
+    dims=("dp", "tp", "pp", "cp", "ep"),
+    options=OPTIONS,
+    default_order="pp,dp,cp,tp",
+    orders=("pp,dp,cp,tp",),
+    make=layout,
+    versions=("2.2.0", "2.13.0"),
+)

@@ -1,0 +1,231 @@
+"""Commands that start ranks: torchrun, srun, deepspeed, accelerate, mpirun and others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from serried.frameworks.launch import slurm
+from serried.frameworks.launch.shell_story import Run
+from serried.frameworks.launch.shell_values import Field, Piece
+
+MODULES = {
+    "torch.distributed.run": "torchrun",
+    "torch.distributed.launch": "torchrun",
+    "torch.distributed.elastic": "torchrun",
+    "paddle.distributed.launch": "paddle",
+    "accelerate.commands.launch": "accelerate",
+    "deepspeed.launcher.runner": "deepspeed",
+    "deepspeed": "deepspeed",
+}
+"""Module after ``python -m`` -> the launcher it is."""
+
+COMMANDS = {
+    ("torchrun",): "torchrun",
+    ("deepspeed",): "deepspeed",
+    ("accelerate", "launch"): "accelerate",
+    ("colossalai", "run"): "colossalai",
+    ("mpirun",): "mpirun",
+    ("mpiexec",): "mpirun",
+    ("fleetrun",): "paddle",
+    ("paddleformers-cli", "train"): "paddle",
+    ("erniekit", "train"): "paddle",
+    ("megatron", "sft"): "swift",
+    ("megatron", "pt"): "swift",
+    ("megatron", "rlhf"): "swift",
+}
+
+SWITCHES = {
+    "torchrun": frozenset(("standalone", "no-python", "use-env", "virtual-local-rank")),
+    "deepspeed": frozenset(
+        (
+            *("force-multi", "no-python", "save-pid", "no-local-rank", "no-ssh", "no-ssh-check"),
+            *("elastic-training", "bind-cores-to-rank", "quick-start"),
+        )
+    ),
+    "accelerate": frozenset(
+        (
+            *("quiet", "cpu", "multi-gpu", "tpu", "ipex", "use-deepspeed", "use-fsdp", "use-cpu"),
+            *("use-megatron-lm", "use-parallelism-config", "no-python", "debug", "use-xpu"),
+            *("enable-cpu-affinity", "same-network", "tpu-use-cluster", "use-tpu"),
+        )
+    ),
+    "paddle": frozenset(("auto-parallel",)),
+}
+"""Options of a launcher that take no value."""
+
+FORMATS = {
+    "torchrun": "torchrun command line",
+    "srun": "srun command line",
+    "deepspeed": "deepspeed command line",
+    "accelerate": "accelerate launch command line",
+    "colossalai": "ColossalAI command line",
+    "paddle": "Paddle command line",
+    "mpirun": "mpirun command line",
+    "swift": "Megatron command of ms-swift",
+}
+
+TALKS = re.compile("echo|printf|which|type|command|grep|pip3?|conda|ls|cat|rm|cp|sed")
+"""Commands that may name a launcher without starting it."""
+
+PYTHON = re.compile(r"python[\d.]*")
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Is one start of ranks: the launcher and its options, the program and its arguments.
+
+    ``step`` is what Slurm is asked for around it; ``has_srun`` tells whether srun starts it.
+    """
+
+    launcher: str
+    options: tuple[Field, ...]
+    program: Field | None
+    arguments: tuple[Field, ...]
+    run: Run
+    step: slurm.Job
+    has_srun: bool
+
+    @property
+    def format(self) -> str:
+        """What such a command is called when nothing tells its framework."""
+        return FORMATS.get(self.launcher, "Python command")
+
+
+def launch_of(run: Run) -> Launch | None:
+    """Returns the start of ranks that a command is, or None when it starts none."""
+    step = run.job or slurm.Job()
+    has_srun = False
+    for words in (*run.wrappers, run.fields):
+        at = _place(words, "srun")
+        if at is not None:
+            has_srun = True
+            step = slurm.Job(slurm.figures(_step_options(words[at + 1 :]))[0]).over(step)
+    found = _head(run.fields)
+    outer = next((head for words in run.wrappers if (head := _head(words))), None)
+    if found is None:
+        return None
+    launcher, rest, program = found
+    if launcher == "python" and outer and outer[0] == "mpirun":
+        launcher, rest = "mpirun", outer[1]
+    if launcher == "python" and has_srun:
+        launcher = "srun"
+    switches = SWITCHES.get(launcher, frozenset())
+    if program is not None or launcher in ("python", "srun", "swift"):
+        options: Sequence[Field] = ()
+        if program is None and rest and launcher != "swift":
+            program, rest = rest[0], rest[1:]
+    elif launcher == "mpirun":
+        options, program, rest = _mpi(rest)
+    else:
+        options, program, rest = _divided(rest, switches)
+    return Launch(launcher, tuple(options), program, tuple(rest), run, step, has_srun)
+
+
+def _place(words: Sequence[Field], name: str) -> int | None:
+    for i, each in enumerate(words):
+        if PurePosixPath(each.text or "").name == name:
+            return i
+    return None
+
+
+def _step_options(words: Sequence[Field]) -> Sequence[Field]:
+    """Returns the words after srun up to the program it starts, as far as that can be told."""
+    for i, each in enumerate(words):
+        name = PurePosixPath(each.text or "").name
+        if PYTHON.fullmatch(name) or name in ("torchrun", "bash", "sh", "accelerate", "deepspeed"):
+            return words[:i]
+    return words
+
+
+def _head(words: Sequence[Field]) -> tuple[str, Sequence[Field], Field | None] | None:
+    """Returns the first launcher among words, the words after it, and the program if told."""
+    if words and TALKS.fullmatch(words[0].text or ""):
+        return None
+    for i, each in enumerate(words):
+        name = PurePosixPath(each.text or "").name
+        following = words[i + 1].text if i + 1 < len(words) else None
+        for (command, *verb), launcher in COMMANDS.items():
+            if name == command and (not verb or following == verb[0]):
+                return launcher, words[i + 1 + len(verb) :], None
+        if PYTHON.fullmatch(name) or (each.text is None and each.via.upper().startswith("PYTHON")):
+            return _python(words[i + 1 :])
+        if name.endswith(".py"):
+            return "python", words[i:], None
+    if _is_torchrun(words):
+        return "torchrun", words[1:], None
+    return None
+
+
+def _is_torchrun(words: Sequence[Field]) -> bool:
+    """Tells torchrun by its options, where its path is a variable that is not known."""
+    names = {each.start.partition("=")[0].replace("_", "-") for each in words[1:]}
+    return "--nproc-per-node" in names
+
+
+def _python(words: Sequence[Field]) -> tuple[str, Sequence[Field], Field | None]:
+    """Returns what ``python`` starts: a launcher's module, a module, or a file."""
+    for i, each in enumerate(words):
+        text = each.text or each.start
+        if text == "-m" and i + 1 < len(words):
+            module = words[i + 1].text or ""
+            if module in MODULES:
+                return MODULES[module], words[i + 2 :], None
+            return "python", words[i + 2 :], words[i + 1]
+        if text == "-c":
+            return "python", (), each
+        if not text.startswith("-"):
+            return "python", words[i:], None
+    return "python", (), None
+
+
+def _divided(
+    words: Sequence[Field], switches: frozenset[str]
+) -> tuple[list[Field], Field | None, Sequence[Field]]:
+    """Divides words into the launcher's options, the program, and the program's arguments.
+
+    A word that is not known may be options or the program; what follows it is told apart
+    by name later.
+    """
+    options: list[Field] = []
+    at = 0
+    while at < len(words):
+        each = words[at]
+        at += 1
+        if each.start in ("-m", "--module") and at < len(words):
+            return options, words[at], words[at + 1 :]
+        if not each.start.startswith("-"):
+            if each.text is not None or at == len(words):
+                return options, each, words[at:]
+            options.append(each)
+            continue
+        options.append(each)
+        name = each.start.lstrip("-").replace("_", "-")
+        if "=" in each.start or name in switches or at == len(words):
+            continue
+        value = words[at]
+        if not value.start.startswith("--") and not _is_program(value):
+            numbers = {maybe.number for maybe in value.maybe}
+            options.append(value)
+            at += 1
+            while numbers and at < len(words) and numbers & {m.number for m in words[at].maybe}:
+                options.append(words[at])
+                at += 1
+    return options, None, ()
+
+
+def _is_program(word: Field) -> bool:
+    last = word.pieces[-1] if word.pieces else None
+    return isinstance(last, Piece) and last.text.endswith((".py", ".pyz"))
+
+
+def _mpi(words: Sequence[Field]) -> tuple[Sequence[Field], Field | None, Sequence[Field]]:
+    for i, each in enumerate(words):
+        if PYTHON.fullmatch(PurePosixPath(each.text or "").name):
+            _, rest, program = _python(words[i + 1 :])
+            if program is not None:
+                return words[:i], program, rest
+            return words[:i], (rest[0] if rest else None), rest[1:]
+    return words, None, ()

@@ -1,0 +1,74 @@
+"""Reads YAML of NeMo 1, NeMo 2 and Megatron-Bridge, which all hand sizes to Megatron-core.
+
+NeMo 1: examples/nlp/language_modeling/conf (``trainer`` and ``model``). NeMo 2: a
+``MegatronStrategy`` below ``trainer.strategy``. Megatron-Bridge: ``model``, ``dist``, ``ddp``.
+"""
+
+from __future__ import annotations
+
+from serried.finding import said
+from serried.frameworks.launch.config import Reading
+from serried.frameworks.launch.flags import Meaning
+from serried.frameworks.launch.found import Facts, Found, all_of_a_node, not_a_number
+from serried.frameworks.launch.keys import Keys, take
+from serried.frameworks.launch.megatron_flags import MEANINGS, SIZES, ask_for_version, complete
+
+SECTIONS = (
+    "model",
+    "model.config",
+    "trainer.strategy",
+    "strategy",
+    "dist",
+    "ddp",
+    "trainer.strategy.ddp",
+)
+MODEL = {
+    **MEANINGS,
+    "num-distributed-optimizer-instances": Meaning("num_distributed_optimizer_instances"),
+}
+TRAINER = {"num-nodes": Meaning("nodes")}
+PARALLEL = tuple(name.replace("-", "_") for name in SIZES if name != "num-layers")
+
+
+def is_one(keys: Keys) -> bool:
+    """Tells whether a YAML file is one of these: a parallel size stands in a known section."""
+    return any(f"{section}.{name}" in keys for section in SECTIONS for name in PARALLEL)
+
+
+def read(keys: Keys) -> Reading:
+    """Returns what the file says."""
+    facts = Facts(keys.file)
+    for section in SECTIONS:
+        take(facts, keys, MEANINGS, section=section)
+    take(facts, keys, TRAINER, section="trainer")
+    _devices(facts, keys)
+    for name in ("tp", "pp", "cp", "ep", "etp", "virtual_pipeline_model_parallel_size"):
+        if facts.number(name) == 0:
+            facts.drop(name)
+    complete(facts)
+    framework = None if ask_for_version(facts) else "megatron"
+    return Reading(_format(keys), facts, framework)
+
+
+def _format(keys: Keys) -> str:
+    if keys.has("trainer.strategy") or keys.has("strategy"):
+        return "NeMo 2 YAML"
+    return "NeMo YAML" if keys.has("trainer") else "Megatron-Bridge YAML"
+
+
+def _devices(facts: Facts, keys: Keys) -> None:
+    """Reads ``trainer.devices``: a number, a list of GPUs, or -1 for all that a node has."""
+    for entry in keys.entries.get("trainer.devices", []):
+        entry = keys.resolved(entry)
+        value = len(entry.value) if isinstance(entry.value, tuple) else entry.value
+        if isinstance(value, str) and value.isdecimal():
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            facts.add("gpus_per_node", value, entry.line, "trainer.devices", entry.via)
+        elif entry.why is not None:
+            facts.lack("gpus_per_node", said("{key}: {why}", key="trainer.devices", why=entry.why))
+        elif value is not None:
+            where = Found(str(value), keys.file, entry.line, "trainer.devices", entry.via).where
+            is_all = value in (-1, "auto", "gpu")
+            why = all_of_a_node(where, value) if is_all else not_a_number(where, value)
+            facts.lack("gpus_per_node", why)

@@ -1,0 +1,92 @@
+"""Which framework the options of a program tell, and what they say under it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from serried.frameworks.launch import (
+    colossalai_flags,
+    deepspeed_config,
+    megatron_flags,
+    nemo_yaml,
+    paddle_config,
+    torchtitan_toml,
+)
+from serried.frameworks.launch.config import Reading
+from serried.frameworks.launch.flags import NUMBER, Flag, take
+from serried.frameworks.launch.found import Facts
+from serried.frameworks.launch.keys import Entry, Keys
+from serried.frameworks.launch.launchers import Launch
+from serried.frameworks.launch.shell_values import Field
+
+HYDRA = re.compile(r"\+{0,2}([a-zA-Z_][\w.]*)=(.*)", re.S)
+"""``model.tensor_model_parallel_size=4``, as NeMo and Megatron-Bridge take settings."""
+
+
+def reading(launch: Launch, flags: Sequence[Flag], file: str) -> Reading | None:
+    """Returns what the options say, under the framework that alone has them, or None."""
+    names = {flag.name for flag in flags}
+    if launch.launcher == "paddle" or names & paddle_config.MARKS:
+        return _paddle(flags, names, file)
+    if names & set(torchtitan_toml.FLAGS):
+        return _torchtitan(flags, file)
+    if names & megatron_flags.MARKS:
+        if names & deepspeed_config.MARKS or launch.launcher == "deepspeed":
+            return deepspeed_config.read_flags(flags, file)
+        return megatron(flags, file)
+    if launch.launcher == "colossalai" or _is_colossalai(flags):
+        return colossalai_flags.read(flags, file)
+    return _hydra(launch.arguments, file)
+
+
+def is_megatron(flags: Sequence[Flag]) -> bool:
+    """Tells whether an option is there that only Megatron-LM and its kin have."""
+    return any(flag.name in megatron_flags.MARKS for flag in flags)
+
+
+def megatron(flags: Sequence[Flag], file: str) -> Reading:
+    """Returns what Megatron-LM's options say."""
+    facts = Facts(file)
+    take(facts, flags, megatron_flags.MEANINGS)
+    megatron_flags.complete(facts)
+    framework = None if megatron_flags.ask_for_version(facts) else "megatron"
+    return Reading("Megatron script", facts, framework, megatron_flags.version_of(facts))
+
+
+def _torchtitan(flags: Sequence[Flag], file: str) -> Reading:
+    facts = Facts(file)
+    take(facts, flags, torchtitan_toml.FLAGS)
+    torchtitan_toml.tidy(facts)
+    return Reading("torchtitan command line", facts, "torchtitan")
+
+
+def _paddle(flags: Sequence[Flag], names: set[str], file: str) -> Reading | None:
+    if not names & (paddle_config.MARKS | set(paddle_config.NEWER)):
+        return None
+    facts = Facts(file)
+    take(facts, flags, paddle_config.MEANINGS)
+    is_newer = bool(names & set(paddle_config.NEWER))
+    return paddle_config.settle(facts, "Paddle command line", is_newer=is_newer)
+
+
+def _is_colossalai(flags: Sequence[Flag]) -> bool:
+    return any(
+        flag.name == "plugin" and flag.values and flag.values[0].text in colossalai_flags.PLUGINS
+        for flag in flags
+    )
+
+
+def _hydra(words: Sequence[Field], file: str) -> Reading | None:
+    keys = Keys(file)
+    for word in words:
+        found = HYDRA.fullmatch(word.start)
+        if not found:
+            continue
+        if word.text is None:
+            keys.add(found[1], Entry(None, word.line.number, why=word.because))
+        else:
+            text = found[2].strip("'\"")
+            value = int(text) if NUMBER.fullmatch(text) else text
+            keys.add(found[1], Entry(value, word.line.number, word.via))
+    return nemo_yaml.read(keys) if nemo_yaml.is_one(keys) else None

@@ -1,0 +1,81 @@
+"""Reads a launch config: text given with its name, a file, or a folder that holds one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from serried.errors import InputError, listed
+from serried.frameworks.launch import recognise, source
+from serried.frameworks.launch.config import LaunchConfig
+
+LIMIT_FILES = 200
+"""Files of a folder that are looked at."""
+
+
+def read(text: str, *, name: str, beside: Mapping[str, str] | None = None) -> LaunchConfig:
+    """Returns what a launch file says; raises InputError when it is none, or cannot be read.
+
+    ``name`` is how the file is called in places and errors. ``beside`` maps names to the text
+    of other files that it may mean: a hostfile, a sourced script, a config it names.
+
+    >>> text = "torchrun --nnodes 2 --nproc_per_node 8 x.py --tensor-model-parallel-size 4"
+    >>> config = read(text, name="run.sh")
+    >>> config.framework, config.sizes().world_size, config.sizes().tp
+    ('megatron', 16, 4)
+    >>> str(config.fields["tp"].where)
+    'run.sh line 1, --tensor-model-parallel-size'
+    """
+    source.check_size(len(text), name)
+    given = {other: each for other, each in (beside or {}).items() if other != name}
+    return LaunchConfig.of(recognise.reading_of(text, name, given))
+
+
+def read_path(path: Path, *, beside: Mapping[str, str] | None = None) -> LaunchConfig:
+    """Returns what the launch file at ``path`` says, files of its folder standing beside it.
+
+    A folder is read when it holds one launch file; raises InputError naming them when it
+    holds several that do not mean one another.
+    """
+    if path.is_dir():
+        return _read_folder(path, beside or {})
+    text = source.text_at(path)
+    return read(text, name=path.name, beside={**_texts(path.parent), **(beside or {})})
+
+
+def _read_folder(folder: Path, beside: Mapping[str, str]) -> LaunchConfig:
+    texts = {**_texts(folder), **beside}
+    known = [name for name, text in texts.items() if recognise.is_known(text, name)]
+    named = {name for name in known if _is_named_by_another(name, known, texts)}
+    chosen = [name for name in known if name not in named]
+    if not chosen:
+        raise InputError(
+            "{folder} holds no launch file that serried knows; it reads {formats}",
+            folder=folder.name,
+            formats=recognise.FORMATS,
+        )
+    if len(chosen) > 1:
+        raise InputError(
+            "{folder} holds {count} launch files: {names}; give one of them",
+            folder=folder.name,
+            count=len(chosen),
+            names=listed(chosen),
+        )
+    return read(texts[chosen[0]], name=chosen[0], beside=texts)
+
+
+def _is_named_by_another(name: str, known: list[str], texts: Mapping[str, str]) -> bool:
+    return any(other != name and name in texts[other] for other in known)
+
+
+def _texts(folder: Path) -> dict[str, str]:
+    """Returns the texts of a folder that are small enough to be launch files."""
+    texts: dict[str, str] = {}
+    for path in sorted(folder.iterdir())[:LIMIT_FILES]:
+        try:
+            if path.is_file() and path.stat().st_size <= source.LIMIT_BYTES:
+                texts[path.name] = source.text_of(path.read_bytes(), path.name)
+        except (OSError, InputError):
+            # A file that is no text, or may not be read, is no launch file either.
+            continue
+    return texts

@@ -1,0 +1,47 @@
+"""What following a shell script told: the commands it would start, and the files it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from serried.finding import Sentence, said
+from serried.frameworks.launch.shell_values import Array, Field, Line, Value
+from serried.frameworks.launch.slurm import Job
+
+
+@dataclass(frozen=True)
+class Run:
+    """Is one command the script would start: its words, and what stands around it.
+
+    ``wrappers`` are the words of commands that start it on other nodes (``srun …``), outer
+    first; ``variables`` is what the script had set then.
+    """
+
+    fields: tuple[Field, ...]
+    line: Line
+    variables: Mapping[str, Value | Array]
+    wrappers: tuple[tuple[Field, ...], ...] = ()
+    job: Job | None = None
+
+
+@dataclass
+class Story:
+    """Gathers what a script would do."""
+
+    runs: list[Run] = field(default_factory=list)
+    files: dict[str, Value] = field(default_factory=dict)
+    """Files that the script writes by heredoc or echo, by name."""
+    notes: list[Sentence] = field(default_factory=list)
+    not_given: list[str] = field(default_factory=list)
+    """Scripts that it starts and that are not given beside it."""
+    variables: Mapping[str, Value | Array] = field(default_factory=dict)
+    """What is set at the end."""
+    job: Job | None = None
+    """The Slurm job that the file itself is, if it has #SBATCH lines."""
+
+    def note(self, line: Line, remark: Sentence) -> None:
+        """Adds a remark about ``line``, once."""
+        sentence = said("{file} line {line}: {remark}", file=line.file, line=line, remark=remark)
+        if sentence not in self.notes:
+            self.notes.append(sentence)

@@ -1,0 +1,307 @@
+"""Values of a shell script: text that knows its line, what is not known, and choices.
+
+A value is pieces in order. Where a condition cannot be decided, both outcomes are kept as
+a Choice, so that flags common to both are still known:
+
+    ARGS="--tp 2"                             Piece
+    if docker ps; then ARGS+=" --ep 4"; fi    Piece, Choice(" --ep 4" or nothing)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from serried.finding import Sentence
+
+LIMIT_LETTERS = 1_000_000
+"""No launch script builds a longer value; doubling variables are stopped here."""
+
+_numbers = count(1)
+
+
+@dataclass(frozen=True)
+class Line:
+    """Is a line of a file, counted from 1; it prints as its number."""
+
+    file: str
+    number: int
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Is known text, the line it was written on, and the variable it came through."""
+
+    text: str
+    line: Line
+    via: str = ""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Is text that only running the script would tell, and why.
+
+    ``name`` is the variable that was never set, where that is the reason; ``counted_by`` is
+    the variable that says how many words the text has.
+    """
+
+    because: Sentence
+    line: Line
+    name: str = ""
+    counted_by: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Is one of several outcomes of a condition that cannot be decided.
+
+    Each alternative is a list of words (an array's elements), or one value to be split.
+    """
+
+    alternatives: tuple[tuple[Value, ...], ...]
+    because: Sentence
+    line: Line
+    number: int = field(default_factory=lambda: next(_numbers))
+
+
+Value = tuple[Piece | Unknown | Choice, ...]
+Array = list[Value]
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """Says that a word stands only in one alternative of a choice."""
+
+    number: int
+    alternative: int
+    num_alternatives: int
+    because: Sentence
+
+
+@dataclass(frozen=True)
+class Field:
+    """Is one word of a command after expansion; ``maybe`` lists the choices it hangs on."""
+
+    pieces: Value
+    maybe: tuple[Maybe, ...] = ()
+
+    @property
+    def text(self) -> str | None:
+        """The word as text; None when a part of it is not known."""
+        return text_of(self.pieces)
+
+    @property
+    def line(self) -> Line:
+        """The line that the word was written on."""
+        return self.pieces[0].line if self.pieces else Line("", 0)
+
+    @property
+    def via(self) -> str:
+        """The variable or expression that brought the end of the word, if any."""
+        last = self.pieces[-1] if self.pieces else None
+        return last.via if isinstance(last, Piece) else ""
+
+    @property
+    def because(self) -> Sentence:
+        """Why the word is not known."""
+        return next(piece.because for piece in self.pieces if not isinstance(piece, Piece))
+
+    def tail(self, letters: int) -> Field:
+        """Returns the word without its first ``letters`` known letters.
+
+        >>> Field((Piece("--tp=2", Line("x.sh", 1)),)).tail(5).text
+        '2'
+        """
+        rest: list[Piece | Unknown | Choice] = []
+        for piece in self.pieces:
+            if isinstance(piece, Piece) and letters:
+                cut = min(letters, len(piece.text))
+                letters -= cut
+                piece = replace(piece, text=piece.text[cut:])
+                if not piece.text:
+                    continue
+            rest.append(piece)
+        return Field(tuple(rest), self.maybe)
+
+    @property
+    def start(self) -> str:
+        """The known letters that the word begins with."""
+        known = ""
+        for piece in self.pieces:
+            if not isinstance(piece, Piece):
+                break
+            known += piece.text
+        return known
+
+
+def text_of(value: Value) -> str | None:
+    """Returns a value as text, or None when a part of it is not known."""
+    if all(isinstance(piece, Piece) for piece in value):
+        return "".join(piece.text for piece in value if isinstance(piece, Piece))
+    return None
+
+
+def reason_of(value: Value) -> Unknown | Choice | None:
+    """Returns the first piece of a value that is not known."""
+    return next((piece for piece in value if not isinstance(piece, Piece)), None)
+
+
+def known(text: str, line: Line, via: str = "") -> Value:
+    """Returns ``text`` as a value."""
+    return (Piece(text, line, via),)
+
+
+def letters_in(value: Value) -> int:
+    """Returns how much text a value holds, every alternative counted."""
+    return sum(
+        len(piece.text)
+        if isinstance(piece, Piece)
+        else 1 + sum(letters_in(each) for words in piece.alternatives for each in words)
+        if isinstance(piece, Choice)
+        else 1
+        for piece in value
+    )
+
+
+def named(value: Value, name: str) -> Value:
+    """Returns a value of one word with ``name`` as its variable, unless it has one already."""
+    if len(value) != 1 or not isinstance(value[0], Piece):
+        return value
+    piece = value[0]
+    is_word = bool(piece.text) and not any(letter.isspace() for letter in piece.text)
+    return (replace(piece, via=name),) if is_word and not piece.via else value
+
+
+# ----------------------------------------------------------------------- splitting
+
+
+def split(
+    value: Value, maybe: tuple[Maybe, ...] = (), *, after: bool = False, before: bool = False
+) -> list[Field]:
+    """Splits a value at blanks, as the shell does with text that is not quoted.
+
+    ``after`` and ``before`` say that it stands after, and before, other text of its word.
+
+    >>> line = Line("x.sh", 1)
+    >>> [field.text for field in split((Piece("--tp 2  --pp", line), Piece(" 4", line)))]
+    ['--tp', '2', '--pp', '4']
+    """
+    fields: list[Field] = []
+    current: list[Piece | Unknown | Choice] = []
+
+    def flush() -> None:
+        if current:
+            fields.append(Field(tuple(current), maybe))
+            current.clear()
+
+    for i, piece in enumerate(value):
+        if isinstance(piece, Piece):
+            for part in re.split(r"(\s+)", piece.text):
+                if part.isspace():
+                    flush()
+                elif part:
+                    current.append(replace(piece, text=part))
+        elif isinstance(piece, Choice) and not (
+            (current and _glues(piece))
+            or (_is_short(piece) and ((after and not i) or _goes_on(value[i + 1 :], before)))
+        ):
+            flush()
+            fields += _alternatives(piece, maybe, splits=True)
+        else:
+            current.append(piece)
+    flush()
+    return fields
+
+
+def distribute(field: Field) -> list[Field]:
+    """Returns a word that holds a choice as the words it may be, each with its choice.
+
+    >>> line, why = Line("x.sh", 1), Sentence("a condition", {})
+    >>> nodes = Choice((((Piece("1", line),),), ((Piece("2", line),),)), why, line)
+    >>> [each.text for each in distribute(Field((Piece("--nnodes=", line), nodes)))]
+    ['--nnodes=1', '--nnodes=2']
+    """
+    choices = [piece for piece in field.pieces if isinstance(piece, Choice)]
+    if not choices:
+        return [field]
+    choice = choices[0]
+    if len(field.pieces) == 1:
+        return _alternatives(choice, field.maybe, splits=False)
+    if len(choices) > 1 or any(len(words) > 1 for words in choice.alternatives):
+        unknowns = (Unknown(choice.because, choice.line),)
+        return [Field(unknowns, field.maybe)]
+    place = field.pieces.index(choice)
+    head, tail = field.pieces[:place], field.pieces[place + 1 :]
+    return [
+        Field((*head, *(words[0] if words else ()), *tail), _hanging(field.maybe, choice, i))
+        for i, words in enumerate(choice.alternatives)
+    ]
+
+
+def as_choice(each: Field) -> Value:
+    """Returns a word that stands in one alternative as a value: itself there, nothing else."""
+    hangs = each.maybe[-1]
+    alternatives: list[tuple[Value, ...]] = [()] * hangs.num_alternatives
+    alternatives[hangs.alternative] = (each.pieces,)
+    return (Choice(tuple(alternatives), hangs.because, each.line, hangs.number),)
+
+
+def joined(fields: Sequence[Field]) -> Value:
+    """Returns words as one value, a blank between them, as ``eval`` and ``echo`` read them."""
+    pieces: list[Piece | Unknown | Choice] = []
+    for i, each in enumerate(fields):
+        if i:
+            pieces.append(Piece(" ", each.line))
+        pieces += each.pieces if not each.maybe else as_choice(each)
+    return tuple(pieces)
+
+
+def _glues(choice: Choice) -> bool:
+    """Tells whether an alternative continues the word before it."""
+    for words in choice.alternatives:
+        first = words[0][0] if words and words[0] else None
+        if isinstance(first, Piece) and first.text and not first.text[0].isspace():
+            return True
+        if first is not None and not isinstance(first, Piece):
+            return True
+    return False
+
+
+def _is_short(choice: Choice) -> bool:
+    """Tells whether every alternative is one word at most."""
+    texts = [[text_of(word) for word in words] for words in choice.alternatives]
+    return all(
+        len(words) < 2 and all(text is not None and not re.search(r"\s", text) for text in words)
+        for words in texts
+    )
+
+
+def _goes_on(rest: Value, before: bool) -> bool:
+    """Tells whether the word goes on after a piece, with ``rest`` or with what stands after."""
+    first = rest[0] if rest else None
+    if first is None:
+        return before
+    return not isinstance(first, Piece) or not first.text[:1].isspace()
+
+
+def _alternatives(choice: Choice, maybe: tuple[Maybe, ...], *, splits: bool) -> list[Field]:
+    fields: list[Field] = []
+    for i, words in enumerate(choice.alternatives):
+        hangs = _hanging(maybe, choice, i)
+        for word in words:
+            fields += split(word, hangs) if splits else [Field(word, hangs)]
+    return fields
+
+
+def _hanging(maybe: tuple[Maybe, ...], choice: Choice, i: int) -> tuple[Maybe, ...]:
+    return (*maybe, Maybe(choice.number, i, len(choice.alternatives), choice.because))
+
+
+def unknown(because: Sentence, line: Line) -> Value:
+    """Returns a value that is not known, with the reason."""
+    return (Unknown(because, line),)

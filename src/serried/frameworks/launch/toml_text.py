@@ -1,0 +1,59 @@
+"""Reads TOML as plain keys with lines."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from serried.errors import InputError
+from serried.frameworks.launch.keys import Keys, unfold
+
+SECTION = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
+PAIR = re.compile(r"""\s*([\w.\-"']+)\s*=\s*([^#]*)""")
+
+
+def read(text: str, file: str) -> Keys:
+    """Returns the keys of a TOML file; raises InputError where it is none, or says a key twice.
+
+    >>> read("[a]\\nb = 2 # two", "x.toml").entries
+    {'a.b': [Entry(value=2, line=2, via='', why=None, file='')]}
+    """
+    places: dict[str, list[tuple[int, str]]] = {}
+    section = ""
+    for number, row in enumerate(text.split("\n"), 1):
+        if found := SECTION.match(row):
+            section = _bare(found[1])
+        elif found := PAIR.match(row):
+            key = f"{section}.{_bare(found[1])}" if section else _bare(found[1])
+            places.setdefault(key, []).append((number, found[2].strip()))
+    try:
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _refusal(file, places, error) from error
+    except RecursionError as error:
+        raise InputError("{file} is nested too deeply to be a launch file", file=file) from error
+    keys = Keys(file)
+    unfold(keys, tree, lambda key: places[key][0][0] if key in places else None)
+    return keys
+
+
+def _bare(key: str) -> str:
+    return re.sub(r"[\"'\s]", "", key)
+
+
+def _refusal(
+    file: str, places: dict[str, list[tuple[int, str]]], error: tomllib.TOMLDecodeError
+) -> InputError:
+    for key, found in places.items():
+        if len(found) > 1:
+            return InputError(
+                "{file} gives {key} twice: {first} on line {line} and {second} on line {again}; "
+                "keep one",
+                file=file,
+                key=key,
+                first=found[0][1],
+                line=found[0][0],
+                second=found[1][1],
+                again=found[1][0],
+            )
+    return InputError("{file} is no TOML: {problem}", file=file, problem=error)

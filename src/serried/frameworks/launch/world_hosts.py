@@ -1,0 +1,128 @@
+"""Ranks that launchers with a list of hosts start: DeepSpeed's and ColossalAI's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from serried.finding import Sentence, said
+from serried.frameworks.launch import hostfile
+from serried.frameworks.launch.flags import Meaning
+from serried.frameworks.launch.found import Facts, Found
+from serried.frameworks.launch.launchers import Launch
+from serried.frameworks.launch.world_numbers import number, take_options, visible
+
+DEEPSPEED = {
+    "num-gpus": Meaning("_ranks", "text"),
+    "num-nodes": Meaning("_nodes", "text"),
+    "hostfile": Meaning("_hostfile", "text"),
+    "H": Meaning("_hostfile", "text"),
+    "include": Meaning("_include", "text"),
+    "i": Meaning("_include", "text"),
+    "exclude": Meaning("_exclude", "text"),
+    "e": Meaning("_exclude", "text"),
+}
+COLOSSALAI = {
+    "nproc-per-node": Meaning("_ranks", "text"),
+    "num-nodes": Meaning("_nodes", "text"),
+    "hostfile": Meaning("_hostfile", "text"),
+    "host": Meaning("_hosts", "text"),
+    "include": Meaning("_include", "text"),
+    "exclude": Meaning("_exclude", "text"),
+}
+DEFAULT_HOSTFILE = "/job/hostfile"
+"""Where DeepSpeed's launcher looks when it is given none."""
+
+
+def deepspeed(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
+    """Counts slots of the hostfile, or of this machine, that the filters leave."""
+    take_options(launch, facts, DEEPSPEED)
+    path = facts.text("_hostfile")
+    include, exclude = facts.text("_include") or "", facts.text("_exclude") or ""
+    for private in ("_hostfile", "_include", "_exclude"):
+        facts.drop(private)
+    number(facts, "_nodes", "nodes")
+    number(facts, "_ranks", "gpus_per_node")
+    hosts = _hosts(path, beside)
+    if hosts is not None:
+        line = launch.run.line.number
+        hostfile.count(facts, hosts, include=include, exclude=exclude, line=line)
+    elif include and (slots := _explicit(include)):
+        facts.add("world_size", slots, launch.run.line.number, "--include")
+    elif facts.says("gpus_per_node") and (not path or facts.says("nodes")):
+        if not facts.says("nodes"):
+            facts.claim("nodes", Found(1, default_of="deepspeed"))
+    elif (found := visible(launch)) and not path:
+        facts.claim("world_size", found)
+    else:
+        facts.lacks.pop("world_size", None)
+        facts.lack("world_size", _no_hosts(launch, path))
+
+
+def _no_hosts(launch: Launch, path: str | None) -> Sentence:
+    if path:
+        return said(
+            "the hostfile {path} (line {line}) is not given beside it",
+            path=path,
+            line=launch.run.line,
+        )
+    return said("deepspeed on line {line} takes every GPU it finds", line=launch.run.line)
+
+
+def _hosts(path: str | None, beside: Mapping[str, str]) -> hostfile.Hosts | None:
+    """Returns the hosts of the hostfile meant: ``/job/hostfile`` when none is named."""
+    wanted = PurePosixPath(path or DEFAULT_HOSTFILE).name
+    for name, text in beside.items():
+        if PurePosixPath(name).name == wanted:
+            return hostfile.read(text, wanted)
+    return None
+
+
+def _explicit(include: str) -> int | None:
+    """Returns how many slots a filter names, where it names them for every host."""
+    parts = [part.partition(":")[2] for part in include.split("@")]
+    if not all(parts):
+        return None
+    return sum(len(set(part.split(","))) for part in parts)
+
+
+def colossalai(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
+    """Counts hosts, named or in a file of one name a line, times ranks on each."""
+    take_options(launch, facts, COLOSSALAI)
+    path, named = facts.text("_hostfile"), facts.text("_hosts")
+    include, exclude = facts.text("_include") or "", facts.text("_exclude") or ""
+    for private in ("_hostfile", "_hosts", "_include", "_exclude"):
+        facts.drop(private)
+    number(facts, "_ranks", "gpus_per_node")
+    number(facts, "_nodes", "nodes")
+    line = launch.run.line.number
+    if named:
+        facts.add("nodes", len(_left(named.split(","), include, exclude)), line, "--host")
+    elif path:
+        wanted = PurePosixPath(path).name
+        text = next(
+            (text for name, text in beside.items() if PurePosixPath(name).name == wanted), None
+        )
+        if text is not None:
+            facts.drop("nodes")
+            left = _left(hostfile.names(text), include, exclude)
+            facts.add("nodes", len(left), line, "--hostfile")
+        elif not facts.says("nodes"):
+            facts.lack(
+                "nodes",
+                said(
+                    "the hostfile {path} (line {line}) is not given beside it",
+                    path=path,
+                    line=line,
+                ),
+            )
+    elif not facts.says("nodes"):
+        facts.claim("nodes", Found(1, default_of="colossalai run"))
+    if not facts.says("gpus_per_node"):
+        why = said("colossalai run on line {line} takes every GPU of a node", line=line)
+        facts.lack("gpus_per_node", why)
+
+
+def _left(names: list[str], include: str, exclude: str) -> list[str]:
+    kept = [name for name in names if not include or name in include.split(",")]
+    return [name for name in kept if name not in exclude.split(",")]

@@ -1,0 +1,169 @@
+"""Megatron's order string, read into meshes, and the rules that depend on it.
+
+tp-cp-ep-dp-pp names the fastest axis first; names left out are appended at the slow end if
+their size is 1 (RankGenerator.__init__). An axis named twice counts twice, so ranks beyond
+the world appear; serried refuses that unless ``allow_repeated_axes`` is set, and then warns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from serried.errors import InputError
+from serried.finding import Finding, said
+from serried.frameworks.framework import Sizes, number, switch
+from serried.mesh import Ends, First, Mesh, Pick, Rule
+
+AXES = ("tp", "pp", "dp", "ep", "cp")
+"""The order in which names missing from the order string are appended at its slow end."""
+
+ORDER = "tp-cp-ep-dp-pp"
+TP_PP_DP = "tp-cp-ep-pp-dp"
+"""What ``--use-tp-pp-dp-mapping`` asks for."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """Holds an order as the user wrote it and as the axes it names, fastest first."""
+
+    text: str
+    axes: tuple[str, ...]
+    with_gtp: bool = False
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def named(self) -> list[str]:
+        """The axes that the text names; the others follow at the slow end."""
+        return self.text.lower().split("-")
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether an axis stands twice."""
+        return len(set(self.axes)) < len(self.axes)
+
+    def mesh(self, sizes: Mapping[str, int], offset: int = 0, *, gtp_after: str = "") -> Mesh:
+        """Returns the mesh of ``sizes``; a repeated axis is called ``tp#2`` the second time."""
+        fastest_first: list[str] = []
+        for axis in self.axes:
+            fastest_first.append(f"{axis}#2" if axis in fastest_first else axis)
+            if self.with_gtp and axis == gtp_after:
+                fastest_first.append("gtp_remat")
+        named = {axis: sizes[axis.removesuffix("#2")] for axis in reversed(fastest_first)}
+        return Mesh(named, offset)
+
+
+def read_order(sizes: Sizes, *, with_gtp: bool = False) -> Order:
+    """Returns the order asked for; raises InputError for one Megatron cannot use."""
+    mapping = switch(sizes, "use_tp_pp_dp_mapping")
+    text = sizes.order or (TP_PP_DP if mapping else ORDER)
+    names = text.lower().split("-")
+    for name in names:
+        if name not in AXES:
+            raise InputError(
+                "order '{order}' names an unknown axis '{axis}'; "
+                "it joins some of tp, cp, ep, dp, pp by '-', such as {example}",
+                order=text,
+                axis=name,
+                example=ORDER,
+            )
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice and not switch(sizes, "allow_repeated_axes"):
+        raise InputError(
+            "order '{order}' names {axis} twice; each axis stands once, such as {example}",
+            order=text,
+            axis=twice,
+            example=ORDER,
+        )
+    if any(names.count(name) > 2 for name in names):
+        raise InputError("order '{order}' names an axis more than twice", order=text)
+    missing = tuple(axis for axis in AXES if axis not in names)
+    findings = (_repeated(text, twice, sizes.world_size),) if twice else ()
+    return Order(text, (*names, *missing), with_gtp, findings)
+
+
+def _repeated(text: str, axis: str, world_size: int) -> Finding:
+    return Finding(
+        "out_of_range",
+        evidence=(
+            said(
+                "order '{order}' names {axis} twice; Megatron accepts it and counts it twice, "
+                "so groups reach beyond the {world} ranks and leave some out",
+                order=text,
+                axis=axis,
+                world=world_size,
+            ),
+        ),
+        cure=said("name each axis once, such as {example}", example=ORDER),
+    )
+
+
+def require_in_order(sizes: Mapping[str, int], order: Order) -> None:
+    """Raises InputError for an axis longer than one that the order leaves out."""
+    for axis, size in sizes.items():
+        if size > 1 and axis in AXES and axis not in order.named:
+            raise InputError(
+                "order '{order}' leaves out {axis}, whose size is {size}; "
+                "add it where it varies, such as {example}",
+                order=order.text,
+                axis=axis,
+                size=size,
+                example=f"{order.text}-{axis}",
+            )
+
+
+def check_pipelines(
+    order: Order, meshes: Mapping[str, Mesh], pp: int, *, dp: int, edp: int, strict: bool
+) -> None:
+    """Raises InputError unless both grids hold the same pipelines.
+
+    ``strict`` is the further rule of newer versions: an order whose text does not end in pp
+    (in lower case) needs as many data ranks for experts as for dense layers.
+    """
+    for mesh in meshes.values():
+        require_in_order(mesh.sizes, order)
+    if pp == 1:
+        return
+    dense, expert = meshes["dense"], meshes["expert"]
+    if strict and not order.text.endswith("pp") and dp != edp:
+        raise InputError(
+            "order '{order}' needs dp = expert dp, but dp={dp} and expert dp={edp}; "
+            "make etp x ep = tp x cp = {both}, or end the order in pp",
+            order=order.text,
+            dp=dp,
+            edp=edp,
+            both=dense.sizes["tp"] * dense.sizes["cp"],
+        )
+    if not _same_pipelines(dense, expert):
+        raise InputError(
+            "order '{order}' gives experts other pipelines than the dense layers; "
+            "an order that ends in pp does not, such as {example}",
+            order=order.text,
+            example=ORDER,
+        )
+
+
+def _same_pipelines(dense: Mesh, expert: Mesh) -> bool:
+    """Tells whether the grids step equally through stages, hence hold the same pipelines."""
+    if dense.axes[0] == expert.axes[0] == "pp" and dense.num_ranks == expert.num_ranks:
+        return True
+    return np.array_equal(dense.groups("pp"), expert.groups("pp"))
+
+
+def embedding_rules(sizes: Sizes) -> tuple[Rule, Rule]:
+    """Returns which members of a pipeline, its encoder's included, hold the embeddings.
+
+    The first rule is that of word embeddings, the second that of position embeddings.
+    """
+    key = "pipeline_model_parallel_split_rank"
+    split = number(sizes, key, 0, least=0)
+    last = sizes.pp + number(sizes, "encoder_pipeline_model_parallel_size", 0, least=0) - 1
+    if split > last:
+        raise InputError(
+            "{key}={split} is no stage; stages are 0 to {last}", key=key, split=split, last=last
+        )
+    if split in (0, last):
+        return Ends(), (First() if split == 0 else Pick((0, split)))
+    return Pick((0, split, last)), Pick((0, split))

@@ -1,0 +1,89 @@
+"""Groups: the process groups of one kind over all ranks, kept as two arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serried.mesh.mesh import Ranks
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Holds the groups of one kind: members end to end, and where each group starts.
+
+    Group ``g`` is ``members[bounds[g]:bounds[g + 1]]``. Sizes may differ (a ragged last
+    window), and a rank may be in no group or, where a framework does so, in several.
+
+    >>> groups = Groups.of([[0, 1, 2], [3, 4]])
+    >>> len(groups), groups[1].tolist(), groups.containing(4)
+    (2, [3, 4], [1])
+    """
+
+    members: Ranks
+    bounds: NDArray[np.int64]
+
+    @classmethod
+    def even(cls, table: Ranks) -> Groups:
+        """Wraps a table of equal groups, shape (groups, size)."""
+        num_groups, size = table.shape
+        bounds = np.arange(num_groups + 1, dtype=np.int64) * size
+        return cls(np.ascontiguousarray(table).reshape(-1), bounds)
+
+    @classmethod
+    def of(cls, lists: Sequence[Sequence[int]]) -> Groups:
+        """Wraps lists of ranks, which may differ in length."""
+        members = np.array([rank for ranks in lists for rank in ranks], dtype=np.int32)
+        bounds = np.cumsum([0, *(len(ranks) for ranks in lists)], dtype=np.int64)
+        return cls(members, bounds)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Groups]) -> Groups:
+        """Stands the groups of several parts behind one another.
+
+        >>> Groups.joined([Groups.of([[0, 1]]), Groups.of([[2], [3]])]).lists()
+        [[0, 1], [2], [3]]
+        """
+        sizes = np.concatenate([[0], *(part.sizes for part in parts)])
+        members = np.concatenate([part.members for part in parts])
+        return cls(members, np.cumsum(sizes, dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+    def __getitem__(self, group: int) -> Ranks:
+        return self.members[self.bounds[group] : self.bounds[group + 1]]
+
+    def lists(self) -> list[list[int]]:
+        """Returns the groups as lists of ranks."""
+        members, bounds = self.members.tolist(), self.bounds.tolist()
+        return [members[a:b] for a, b in pairwise(bounds)]
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many ranks each group has."""
+        return np.diff(self.bounds)
+
+    @property
+    def table(self) -> Ranks:
+        """The groups as an array (groups, size); they must be of one size."""
+        return self.members.reshape(len(self), -1)
+
+    def containing(self, rank: int) -> list[int]:
+        """Returns the numbers of the groups that ``rank`` is in, usually one."""
+        places = np.flatnonzero(self.members == rank)
+        found = np.searchsorted(self.bounds, places, side="right") - 1
+        return [int(group) for group in found]
+
+    def index(self, world_size: int) -> Ranks:
+        """Returns the first group of each rank, shape (world_size,); -1 where it has none."""
+        owner = np.full(world_size, -1, dtype=np.int32)
+        numbers = np.repeat(np.arange(len(self), dtype=np.int32), self.sizes)
+        inside = self.members < world_size
+        owner[self.members[inside][::-1]] = numbers[inside][::-1]
+        return owner

@@ -1,0 +1,135 @@
+"""How many ranks each launcher starts: its options, its defaults, hosts and the environment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from serried.errors import InputError
+from serried.frameworks.launch import LaunchConfig, read
+from tests.frameworks.goldens import FOLDER
+
+PROGRAM = "pretrain_gpt.py --tensor-model-parallel-size 2"
+HOSTS = {"hosts": "# two nodes\nnode-a slots=8\nnode-b slots=4\n"}
+NAMES = {"names": "node-a\n# node-b\nnode-c\n"}
+
+
+def config_of(command: str, beside: Mapping[str, str] = {}) -> LaunchConfig:
+    return read(command.replace("PROGRAM", PROGRAM), name="run.sh", beside=beside)
+
+
+COUNTED = [
+    # torchrun and its elders
+    ("torchrun PROGRAM", 1),
+    ("torchrun --nproc_per_node=8 PROGRAM", 8),
+    ("torchrun --nproc-per-node 8 --nnodes=4 --node_rank $RANK PROGRAM", 32),
+    ("torchrun --nnodes 2:2 --nproc_per_node 4 PROGRAM", 8),
+    ("python -m torch.distributed.run --nnodes 2 --nproc_per_node 8 PROGRAM", 16),
+    ("python3 -u -m torch.distributed.launch --nproc_per_node 4 --use_env PROGRAM", 4),
+    ("/opt/conda/bin/torchrun --nproc_per_node 4 PROGRAM", 4),
+    ("CUDA_VISIBLE_DEVICES=0,1 OMP_NUM_THREADS=1 torchrun --nproc_per_node 2 PROGRAM", 2),
+    ("numactl -N 0 torchrun --nproc_per_node 2 PROGRAM", 2),
+    ("nohup torchrun --nproc_per_node 2 PROGRAM > log 2>&1 &", 2),
+    ("docker run --gpus all -e A=1 image:tag torchrun --nproc_per_node 2 PROGRAM", 2),
+    ("ssh node-a 'torchrun --nproc_per_node 2 --nnodes 2 PROGRAM'", 4),
+    ("WORLD_SIZE=16 python PROGRAM", 16),
+    # Slurm
+    ("srun -N 4 --ntasks-per-node=8 python PROGRAM", 32),
+    ("srun -N4 -n32 python PROGRAM", 32),
+    ("srun --nodes=2 --ntasks-per-node 1 torchrun --nnodes 2 --nproc_per_node 8 PROGRAM", 16),
+    ("srun -N 2 bash -c 'torchrun --nnodes $SLURM_NNODES --nproc_per_node 8 PROGRAM'", 16),
+    ("srun -N 2 --gres=gpu:4 --ntasks-per-node 4 python -u PROGRAM", 8),
+    ("sbatch -N 2 --wrap 'srun --ntasks-per-node 8 python PROGRAM'", 16),
+    # MPI
+    ("mpirun -np 16 python PROGRAM", 16),
+    ("mpiexec -n 4 --bind-to none python PROGRAM", 4),
+    ("mpirun -H a:8,b:8 -x NCCL_DEBUG python PROGRAM", 16),
+    # DeepSpeed
+    ("deepspeed --num_gpus 4 PROGRAM", 4),
+    ("deepspeed --num_nodes 2 --num_gpus=8 PROGRAM", 16),
+    ("deepspeed --hostfile=/job/hosts PROGRAM", 12),
+    ("deepspeed --hostfile hosts --include 'node-a:0,2@node-b' PROGRAM", 6),
+    ("deepspeed --hostfile hosts --exclude node-b:0 PROGRAM", 11),
+    ("deepspeed --hostfile hosts --num_nodes 1 PROGRAM", 8),
+    ("deepspeed --hostfile hosts --num_gpus 2 PROGRAM", 4),
+    ("deepspeed --include localhost:1,3,5 PROGRAM", 3),
+    ("CUDA_VISIBLE_DEVICES=0,1,2 deepspeed PROGRAM", 3),
+    # ColossalAI
+    ("colossalai run --nproc_per_node 8 train.py --tp 2", 8),
+    ("colossalai run --nproc_per_node 8 --host a,b,c train.py --tp 2", 24),
+    ("colossalai run --nproc_per_node 8 --hostfile names train.py --tp 2", 16),
+    ("colossalai run --nproc_per_node 8 --hostfile names --exclude node-c train.py --tp 2", 8),
+    # Paddle
+    ("python -m paddle.distributed.launch --gpus 0,1,2,3 run_pretrain.py --output_dir o", 4),
+    ("python -m paddle.distributed.launch --devices 0,1 --nnodes 2 p.py --output_dir o", 4),
+    ("python -m paddle.distributed.launch --ips a,b --gpus 0,1 p.py --output_dir o", 4),
+    ("CUDA_VISIBLE_DEVICES=0,1 python -m paddle.distributed.launch p.py --output_dir o", 2),
+    # Accelerate and ms-swift
+    ("accelerate launch --num_processes 16 --num_machines 2 --use_fsdp train.py", 16),
+    ("accelerate launch --multi_gpu --num_processes=4 train.py", 4),
+    ("NNODES=2 NPROC_PER_NODE=8 megatron sft --tensor_model_parallel_size 2", 16),
+    ("NPROC_PER_NODE=4 megatron sft --tensor_model_parallel_size 2", 4),
+]
+
+
+@pytest.mark.parametrize(("command", "ranks"), COUNTED)
+def test_a_launcher_starts_so_many_ranks(command: str, ranks: int) -> None:
+    world = config_of(command, {**HOSTS, **NAMES}).world_size
+    assert world is not None
+    assert world.value == ranks
+
+
+NODES = [
+    ("torchrun --nnodes 2 --nproc_per_node 4 PROGRAM", (2, 4)),
+    ("srun -N 4 -n 16 python PROGRAM", (4, 4)),
+    ("deepspeed --num_gpus 4 PROGRAM", (1, 4)),
+    ("deepspeed --hostfile hosts --include node-a PROGRAM", (1, 8)),
+    ("deepspeed --hostfile hosts PROGRAM", (2, None)),
+    ("accelerate launch --num_processes 16 --num_machines 2 --use_fsdp train.py", (2, 8)),
+]
+
+
+@pytest.mark.parametrize(("command", "shape"), NODES)
+def test_nodes_and_ranks_of_each_are_told_where_they_are_alike(
+    command: str, shape: tuple[int, int | None]
+) -> None:
+    fields = config_of(command, HOSTS).fields
+    found = [fields.get(name) for name in ("nodes", "gpus_per_node")]
+    assert tuple(each and each.value for each in found) == shape
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("deepspeed__hostfile_*")), ids=lambda p: p.stem)
+def test_hostfile_filters_leave_what_deepspeed_leaves(path: Path) -> None:
+    golden = json.loads(path.read_text(encoding="utf-8"))
+    config = golden["config"]
+    filters = [f"--{key} {config[key]}" for key in ("include", "exclude") if key in config]
+    hosts = {"hosts": (FOLDER / "hostfile_example").read_text(encoding="utf-8")}
+    command = f"deepspeed --hostfile hosts {' '.join(filters)} PROGRAM"
+    if "error" in golden:
+        with pytest.raises(InputError):
+            config_of(command, hosts)
+        return
+    slots = [len(each) for host in golden["groups"].values() for each in host]
+    found = config_of(command, hosts)
+    assert found.sizes().world_size == sum(slots)
+    assert found.fields["nodes"].value == len(slots)
+
+
+def test_a_launcher_goes_before_the_config_it_is_given() -> None:
+    config = {"acc.yaml": "distributed_type: FSDP\nnum_processes: 4\nnum_machines: 1\n"}
+    command = "accelerate launch --config_file acc.yaml --num_processes 8 train.py"
+    found = config_of(command, config).world_size
+    assert (found and found.value, found and found.key) == (8, "--num_processes")
+
+
+def test_two_commands_that_disagree_are_both_named() -> None:
+    config = config_of("torchrun --nproc_per_node 8 PROGRAM\ntorchrun --nproc_per_node 4 PROGRAM")
+    with pytest.raises(InputError) as caught:
+        config.sizes()
+    assert (
+        "gpus_per_node: it is given as 8 (run.sh line 1, --nproc_per_node) and as 4 (run.sh line "
+        "2, --nproc_per_node)"
+    ) in str(caught.value)

@@ -1,0 +1,126 @@
+"""Paddle 3.3.1 from PyPI: fleet's topology file, at rank 0."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from typing import Any
+
+from serried.frameworks.paddle import AXES
+from tests.oracle.recording import Lists, Recorder, Silent, loaded, refusal, stub
+from tests.oracle.wheels import unpacked
+
+VERSIONS = ("3.3.1",)
+FOLDER = "paddle/distributed/fleet/base/"
+
+
+@cache
+def _modules(version: str) -> tuple[Any, Any]:
+    folder = unpacked("paddlepaddle", version, only=FOLDER)
+    stub("paddle", get_flags=lambda name: {name: False}, zeros=Silent())
+    stub("paddle.base", core=stub("paddle.base.core", is_compiled_with_xpu=lambda: False))
+    stub("paddle.framework", core=Silent())
+    distributed = stub("paddle.distributed", all_reduce=Silent(), ReduceOp=Silent())
+    for name in ("fleet", "fleet.proto", "fleet.base", "fleet.utils", "utils"):
+        stub(f"paddle.distributed.{name}")
+    stub("paddle.distributed.fleet.proto.distributed_strategy_pb2", NCCLConfig=object)
+    stub("paddle.distributed.utils.nccl_utils", check_nccl_version_for_p2p=Silent())
+    stub("paddle.distributed.fleet.utils.log_util", logger=Silent())
+    name = "paddle.distributed.fleet.base.topology"
+    return loaded(folder / FOLDER / "topology.py", name), distributed
+
+
+def golden(config: dict[str, Any], version: str) -> dict[str, Any]:
+    """Returns what fleet makes of ``config``, as a golden."""
+    name = f"paddlepaddle {version} fleet topology"
+    made: dict[str, Any] = {"oracle": name, "config": config}
+    try:
+        made["groups"] = _groups(config, version)
+    except (AssertionError, ValueError, KeyError, IndexError) as error:
+        made["error"] = refusal(error)
+    return made
+
+
+def _groups(config: dict[str, Any], version: str) -> dict[str, Lists]:
+    module, distributed = _modules(version)
+    degrees = {name: max(size, 1) for name, size in config["degrees"].items()}
+    names = [AXES[name] for name in config["order"]]
+    dims = [degrees[name] for name in config["order"]]
+    recorder = Recorder(config["world"])
+    with recorder.patched(distributed):
+        vars(distributed)["new_group"] = lambda ranks, **_: _group(recorder, ranks)
+        if "expert" in names and dims[names.index("expert")] > 1:
+            return _experts(module, names, dims)
+        topology = module.CommunicateTopology(names, dims)
+        hybrid = module.HybridCommunicateGroup(topology)
+        return _dense(hybrid, topology, names)
+
+
+def _group(recorder: Recorder, ranks: list[int]) -> Any:
+    group = recorder.new_group(ranks)
+    group.nranks = len(ranks)  # type: ignore[attr-defined]
+    return group
+
+
+def _dense(hybrid: Any, topology: Any, names: list[str]) -> dict[str, Lists]:
+    made = {name: topology.get_comm_list(name) for name in names}
+    size = topology.get_dim("data")
+    made["check(data)"] = [topology.get_axis_list("data", index) for index in range(size)]
+    if hybrid._sep_degree > 1:
+        made["dp_sep"] = sorted(topology.get_fused_ranks(["data", "sep"]))
+        made["pp_mp"] = sorted(topology.get_fused_ranks(["pipe", "model"]))
+    return made
+
+
+def _experts(module: Any, names: list[str], dims: list[int]) -> dict[str, Lists]:
+    hybrid = module.EPHybridCommunicateGroup(names, dims)
+    dense, expert = hybrid._dense_topo, hybrid._moe_topo
+    made = {name: expert.get_comm_list(name) for name in ("pipe", "expert", "moe_sharding")}
+    made |= {name: dense.get_comm_list(name) for name in ("data", "sep", "model")}
+    made["sharding"] = hybrid.merge_inner_comm_list(dense, "moe_sharding", "dense_sharding")
+    made["context"] = hybrid.split_context_comm_list(dense)
+    if hybrid._cp_degree > 1:
+        made["cp_mp"] = hybrid.fuse_context_tensor_parallel_comm_list(dense)
+    made["cp_sharding"] = hybrid.split_context_sharding_comm_list(dense)
+    return made
+
+
+def random_config(rng: random.Random, version: str) -> dict[str, Any]:
+    """Returns a config that is valid more often than not."""
+    if rng.random() < 0.5:
+        return _random_experts(rng)
+    order = ["dp", "pp", "sharding", "sep", "cp", "mp"]
+    if rng.random() < 0.4:
+        order.remove("cp")
+    if rng.random() < 0.6:
+        rng.shuffle(order)
+    degrees = {name: rng.choice((1, 1, 2, 2, 3)) for name in order}
+    if "cp" in degrees:
+        degrees["cp"] = rng.choice((1, 1, 1, 1, 2))
+    world = 1
+    for name, size in degrees.items():
+        world *= size if name != "cp" else 1
+    return {
+        "world": world if rng.random() < 0.85 else world * 2,
+        "order": order,
+        "degrees": degrees,
+    }
+
+
+def _random_experts(rng: random.Random) -> dict[str, Any]:
+    order = rng.choice(
+        (
+            ["dp", "moe_sharding", "cp", "sharding", "pp", "sep", "ep", "mp"],
+            ["dp", "pp", "moe_sharding", "cp", "sharding", "sep", "ep", "mp"],
+            ["sharding", "moe_sharding", "pp", "sep", "cp", "dp", "ep", "mp"],
+        )
+    )
+    mp, pp = rng.choice((1, 2, 2, 4)), rng.choice((1, 2, 2, 4))
+    moe, dense = rng.choice((1, 2, 2, 4)), rng.choice((1, 2, 4))
+    sharding = moe * dense
+    degrees = {"dp": 1, "sep": 1, "mp": mp, "pp": pp, "moe_sharding": moe, "sharding": sharding}
+    degrees |= {"ep": dense * mp, "cp": rng.choice((1, 1, 2, 4))}
+    if rng.random() < 0.15:
+        degrees[rng.choice(list(degrees))] += 1
+    ordered = {name: degrees[name] for name in order}
+    return {"world": mp * pp * sharding, "order": order, "degrees": ordered}
