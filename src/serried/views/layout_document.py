@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from serried.mesh import Layout, RankPlace
+from serried.finding import Finding
+from serried.mesh import Layout, Placement, RankPlace
+from serried.mesh.advice import is_important
+from serried.mesh.compare import Comparison, Pair
+from serried.mesh.layers import LayerSplit, positions
+from serried.mesh.sweep import Tried, four_lists
+from serried.views.sentences import say
 
 
 def groups_document(layout: Layout, kinds: Sequence[str]) -> dict[str, Any]:
@@ -41,3 +47,107 @@ def groups_csv(layout: Layout, kinds: Sequence[str]) -> str:
         for number, ranks in enumerate(layout.groups(kind).lists()):
             writer.writerows((kind, number, place, rank) for place, rank in enumerate(ranks))
     return text.getvalue()
+
+
+def advice_document(layout: Layout, findings: Sequence[Finding], lang: str) -> dict[str, Any]:
+    """Returns the ``serried.advice/1`` document: every finding, in words."""
+    return {
+        "schema": "serried.advice/1",
+        "framework": layout.framework,
+        "world_size": layout.world_size,
+        "findings": [
+            {
+                "kind": each.kind,
+                "is_important": is_important(each),
+                "groups": list(each.groups),
+                "ranks": list(each.ranks),
+                "evidence": [say(sentence, lang) for sentence in each.evidence],
+                "cure": say(each.cure, lang) if each.cure else None,
+                "confidence": each.confidence,
+            }
+            for each in findings
+        ],
+    }
+
+
+def comparison_document(found: Comparison, left: str, right: str, lang: str) -> dict[str, Any]:
+    """Returns the ``serried.comparison/1`` document: both layouts and every pair of kinds."""
+    return {
+        "schema": "serried.comparison/1",
+        "same": found.is_same,
+        "layouts": [_side(left, found.left), _side(right, found.right)],
+        "kinds": [_pair(pair, left, right, lang) for pair in found.pairs],
+        "only_first": [pair.left for pair in found.alone if pair.left],
+        "only_second": [pair.right for pair in found.alone if pair.right],
+    }
+
+
+def _side(name: str, layout: Layout) -> dict[str, Any]:
+    return {
+        "name": name,
+        "framework": layout.framework,
+        "version": layout.version,
+        "world_size": layout.world_size,
+        "sizes": dict(layout.sizes),
+        "order": layout.order,
+    }
+
+
+def _pair(pair: Pair, left: str, right: str, lang: str) -> dict[str, Any]:
+    sentence = pair.sentence(left, right)
+    return {
+        "kinds": [pair.left, pair.right],
+        "dim": pair.dim or None,
+        "same": pair.is_same,
+        "reordered": pair.is_reordered,
+        "rank": pair.rank,
+        "groups": [pair.ours, pair.theirs],
+        "difference": say(sentence, lang) if sentence else None,
+    }
+
+
+def sweep_document(worlds: Sequence[Tried], place: Callable[[int], Placement]) -> dict[str, Any]:
+    """Returns the ``serried.sweep/1`` document: all four lists of each world, or its refusal."""
+    return {
+        "schema": "serried.sweep/1",
+        "worlds": [_world(each, place) for each in worlds],
+    }
+
+
+def _world(each: Tried, place: Callable[[int], Placement]) -> dict[str, Any]:
+    if each.layout is None:
+        return {
+            "world_size": each.world_size,
+            "error": str(each.refusal),
+            "worlds_that_do": list(each.fits),
+        }
+    lists = four_lists(each.layout)
+    return {
+        "world_size": each.world_size,
+        "framework": each.layout.framework,
+        "version": each.layout.version,
+        "sizes": dict(each.layout.sizes),
+        "nodes": place(each.world_size).num_nodes,
+        "counts": {kind: len(groups) for kind, groups in lists.items()},
+        "groups": {kind: groups.lists() for kind, groups in lists.items()},
+    }
+
+
+def layers_document(layout: Layout, split: LayerSplit) -> dict[str, Any]:
+    """Returns the ``serried.layers/1`` document: layers and ranks of each pipeline position."""
+    at = positions(layout)
+    return {
+        "schema": "serried.layers/1",
+        "framework": layout.framework,
+        "world_size": layout.world_size,
+        "layers": split.num_layers,
+        "chunks": split.num_chunks,
+        "positions": [
+            {
+                "position": position,
+                "chunks": [list(chunk) for chunk in held],
+                "ranks": (at == position).nonzero()[0].tolist(),
+            }
+            for position, held in enumerate(split.held)
+        ],
+    }

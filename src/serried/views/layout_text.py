@@ -23,28 +23,39 @@ def headline(layout: Layout, placement: Placement) -> str:
     )
 
 
-def kinds_table(layout: Layout, placement: Placement, kinds: Sequence[str]) -> Table:
-    """Returns a row per kind: how many groups, how large, how many stay on one node."""
-    table = _table("kind", "groups", "ranks each", "on one node", "first groups", "what it carries")
+def kinds_table(
+    layout: Layout, placement: Placement, kinds: Sequence[str], domain: Placement | None = None
+) -> Table:
+    """Returns a row per kind: how many groups, how large, how many stay on one node.
+
+    ``domain`` adds how many stay in one NVLink domain, where that is no node.
+    """
+    inside = ("on one node", "in one domain") if domain else ("on one node",)
+    rows = table("kind", "groups", "ranks each", *inside, "first groups", "what it carries")
     for name in kinds:
         groups = layout.groups(name)
-        local = int((placement.nodes_of(groups) == 1).sum())
-        share = "all" if local == len(groups) else f"{local:,}" if local else "none"
+        shares = [_share(each, groups) for each in (placement, domain) if each]
         first = " ".join(_members(groups[g].tolist(), 4) for g in range(min(2, len(groups))))
         more = " …" if len(groups) > 2 else ""
         about = layout.kind(name).about
-        table.add_row(name, f"{len(groups):,}", _sizes(groups), share, first + more, about)
-    return table
+        rows.add_row(name, f"{len(groups):,}", _sizes(groups), *shares, first + more, about)
+    return rows
+
+
+def _share(placement: Placement, groups: Groups) -> str:
+    """Returns how many groups stay on one node (or domain) of a placement, in a word."""
+    local = int((placement.nodes_of(groups) == 1).sum())
+    return "all" if local == len(groups) else f"{local:,}" if local else "none"
 
 
 def groups_table(layout: Layout, placement: Placement, kind: str) -> Table:
     """Returns a row per group of ``kind``, every one of them."""
-    table = _table(f"{kind} group", "ranks", "nodes", "members")
+    rows = table(f"{kind} group", "ranks", "nodes", "members")
     groups = layout.groups(kind)
     nodes = placement.nodes_of(groups)
     for number, ranks in enumerate(groups.lists()):
-        table.add_row(str(number), str(len(ranks)), str(nodes[number]), _members(ranks, 64))
-    return table
+        rows.add_row(str(number), str(len(ranks)), str(nodes[number]), _members(ranks, 64))
+    return rows
 
 
 def rank_lines(layout: Layout, place: RankPlace) -> list[str]:
@@ -71,7 +82,7 @@ def rank_lines(layout: Layout, place: RankPlace) -> list[str]:
 
 def rank_table(layout: Layout, place: RankPlace) -> Table:
     """Returns a row per group of one rank: its position, and whom it talks to there."""
-    table = _table("kind", "group", "rank within", "talks to", "what it carries")
+    rows = table("kind", "group", "rank within", "talks to", "what it carries")
     for name, found in place.groups.items():
         kind = layout.kind(name)
         numbers = layout.groups(name).containing(place.rank)
@@ -79,17 +90,18 @@ def rank_table(layout: Layout, place: RankPlace) -> Table:
             others = [rank for rank in ranks if rank != place.rank]
             position = f"{ranks.index(place.rank)} of {len(ranks)}"
             talks = _members(others, MEMBERS_SHOWN) if others else "nobody: it is alone"
-            table.add_row(name, str(number), position, talks, kind.about)
+            rows.add_row(name, str(number), position, talks, kind.about)
         if not found:
-            table.add_row(name, "-", "-", "not a member", kind.about)
-    return table
+            rows.add_row(name, "-", "-", "not a member", kind.about)
+    return rows
 
 
-def _table(*headings: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+def table(*headings: str) -> Table:
+    """Returns an empty table of serried's look: no lines, bold headings."""
+    rows = Table(box=None, pad_edge=False, header_style="bold")
     for i, heading in enumerate(headings):
-        table.add_column(heading, no_wrap=i == 0, overflow="fold")
-    return table
+        rows.add_column(heading, no_wrap=i == 0, overflow="fold")
+    return rows
 
 
 def _sizes(groups: Groups) -> str:

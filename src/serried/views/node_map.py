@@ -39,8 +39,9 @@ def _coordinates(layout: Layout) -> Cell:
     fastest_first = [axis for axis in reversed(layout.mesh.axes) if layout.mesh.sizes[axis] > 1]
 
     def cell(rank: int) -> list[str]:
-        place = layout.mesh.coordinates(rank)
-        return [str(rank), *(f"{axis}{place[axis]}" for axis in fastest_first)]
+        place = layout.coordinates(rank)
+        at = (f"{axis}{place[axis]}" if axis in place else "-" for axis in fastest_first)
+        return [str(rank), *at]
 
     return cell
 

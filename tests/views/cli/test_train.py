@@ -68,9 +68,34 @@ def test_explain_prints_what_each_rank_holds(serried: Call) -> None:
     ]
 
 
+def test_a_schedule_is_run_by_name_or_from_a_file_that_schedule_wrote(
+    serried: Call, tmp_path: Path
+) -> None:
+    plan, log = tmp_path / "plan.csv", tmp_path / "log.jsonl"
+    sizes = ["--pp", "2", "--microbatches", "3"]
+    assert serried("schedule", "looped-bfs", "--chunks", "3", *sizes, "-o", str(plan)).code == 0
+    words = [*sizes, *TINY, "--layers", "6", "--global-batch-size", "6", "--steps", "2"]
+    words += ["--dtype", "float64", "--log-file", str(log)]
+    losses = []
+    for chosen in (["looped-bfs", "--chunks", "3"], [str(plan)], ["1f1b"]):
+        done = serried("train", *words, "--schedule", *chosen)
+        assert done.code == 0
+        losses.append([json.loads(line)["loss"] for line in log.read_text().splitlines()])
+    assert losses[0] == losses[1] == pytest.approx(losses[2], rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        (
+            ["--pp", "2", "--schedule", "zbv", "--layers", "3"],
+            "layers=3 cannot fill the 4 stages that zbv has on pp=2; take at least 4 layers",
+        ),
+        (
+            ["--schedule", "/nowhere/plan.csv"],
+            "/nowhere/plan.csv cannot be read: [Errno 2] No such file or directory: "
+            "'/nowhere/plan.csv'",
+        ),
         (
             ["--tp", "2", "--heads", "3", "--hidden", "60"],
             "tp=2 does not divide 3 heads and the vocabulary of 256; sizes that do: 1",

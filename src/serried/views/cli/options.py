@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from serried.errors import InputError
-from serried.frameworks import Sizes
-from serried.mesh import Placement
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -39,22 +38,39 @@ class Count(click.ParamType[int]):
 COUNT = Count()
 
 
+class Counts(click.ParamType[tuple[int, ...]]):
+    """Reads whole numbers separated by commas, most often just one."""
+
+    name = "number"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """Returns ``value`` as ints; raises InputError for a part that is not a whole number."""
+        if isinstance(value, tuple):
+            return value
+        parts = str(value).rstrip(",").split(",")
+        return tuple(COUNT.convert(part, param, ctx) for part in parts)
+
+
+COUNTS = Counts()
+
+
 def size_options(command: Command) -> Command:
     """Adds the options that say a layout: sizes, framework, order, settings, placement."""
     options = [
-        click.option("--world-size", type=COUNT, help="Ranks in the job."),
-        click.option("--tp", type=COUNT, default=1, help="Tensor parallel size."),
-        click.option("--pp", type=COUNT, default=1, help="Pipeline parallel size."),
-        click.option("--cp", type=COUNT, default=1, help="Context parallel size."),
+        click.option("--world-size", type=COUNTS, help="Ranks in the job; several: 96,128,160."),
+        click.option("--tp", type=COUNT, help="Tensor parallel size."),
+        click.option("--pp", type=COUNT, help="Pipeline parallel size."),
+        click.option("--cp", type=COUNT, help="Context parallel size."),
         click.option("--dp", type=COUNT, help="Data parallel size; it follows from the others."),
-        click.option("--ep", type=COUNT, default=1, help="Expert parallel size."),
+        click.option("--ep", type=COUNT, help="Expert parallel size."),
         click.option("--etp", type=COUNT, help="Tensor parallel size of experts."),
+        click.option("--zero", type=COUNT, help="ZeRO stage, 0 to 3."),
         click.option("--zero1-size", type=COUNT, help="Ranks that share one optimizer state."),
         click.option("--nettest-size", type=COUNT, help="Ranks of a network-test window."),
         click.option("--order", help="Axis order, as the framework writes it."),
-        click.option(
-            "--framework", default="megatron", show_default=True, help="NAME or NAME@VERSION."
-        ),
+        click.option("--framework", help="NAME or NAME@VERSION; megatron, unless FILE tells."),
         click.option(
             "--set",
             "settings",
@@ -62,31 +78,30 @@ def size_options(command: Command) -> Command:
             metavar="KEY=VALUE",
             help="A framework's own setting.",
         ),
-        click.option("--gpus-per-node", type=COUNT, default=8, show_default=True),
-        click.option("--gpus-per-rank", type=COUNT, default=1, show_default=True),
+        click.option("--gpus-per-node", type=COUNT, help="8, unless FILE tells."),
+        click.option("--gpus-per-rank", type=COUNT, help="1, unless given."),
     ]
+    return _with(command, options)
+
+
+def job_options(command: Command) -> Command:
+    """Adds the options that say more of a job than its layout: hosts, layers, fast links."""
+    path = click.Path(path_type=Path)
+    options = [
+        click.option("--hostfile", type=path, help="Hosts and slots to run on: NAME slots=8."),
+        click.option("--include", default="", help="Of the hostfile, only NAME:0,2@NAME."),
+        click.option("--exclude", default="", help="Of the hostfile, all but NAME:0,2@NAME."),
+        click.option("--layers", type=COUNTS, help="Layers, or a list: one number per stage."),
+        click.option("--chunks", type=COUNT, help="Model chunks of each rank."),
+        click.option("--nvlink-domain", type=COUNT, help="GPUs joined by NVLink; a node."),
+    ]
+    return _with(command, options)
+
+
+def _with(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
     for option in reversed(options):
         command = option(command)
     return command
-
-
-def sizes_of(options: Mapping[str, Any]) -> Sizes:
-    """Returns the Sizes that the options of ``size_options`` say.
-
-    The world size may be left out where ``--dp`` completes the product.
-    """
-    world_size = options["world_size"]
-    if world_size is None and options["dp"] is not None:
-        world_size = options["tp"] * options["pp"] * options["cp"] * options["dp"]
-    if world_size is None:
-        raise InputError("the number of ranks is missing; give it, such as --world-size 16")
-    return Sizes(
-        world_size=world_size,
-        **{name: options[name] for name in ("tp", "pp", "cp", "dp", "ep", "etp", "order")},
-        zero1=options["zero1_size"],
-        nettest=options["nettest_size"],
-        options=settings_of(options["settings"]),
-    )
 
 
 def settings_of(texts: tuple[str, ...]) -> dict[str, str]:
@@ -104,8 +119,3 @@ def settings_of(texts: tuple[str, ...]) -> dict[str, str]:
             )
         settings[key.strip()] = value.strip()
     return settings
-
-
-def placement_of(options: Mapping[str, Any], world_size: int) -> Placement:
-    """Returns the Placement that ``--gpus-per-node`` and ``--gpus-per-rank`` say."""
-    return Placement(world_size, options["gpus_per_node"], options["gpus_per_rank"])

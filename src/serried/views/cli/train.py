@@ -29,6 +29,9 @@ PROGRESS_LINES = 20
 @click.option("--framework", default="megatron", show_default=True, help="Whose rank placement.")
 @click.option("--order", help="Axis order, as the framework writes it.")
 @click.option("--set", "options", multiple=True, metavar="KEY=VALUE", help="Framework's setting.")
+@click.option("--schedule", default="1f1b", metavar="NAME|FILE.csv", help="What pipelines run.")
+@click.option("--chunks", type=COUNT, help="Stages on each rank; 2 where there may be several.")
+@click.option("--group", type=COUNT, help="Microbatches a group; p where a schedule has groups.")
 @click.option("--steps", type=COUNT, default=20, show_default=True)
 @click.option("--layers", type=COUNT, default=4, show_default=True)
 @click.option("--hidden", type=COUNT, default=64, show_default=True)
@@ -46,6 +49,7 @@ PROGRESS_LINES = 20
 @click.option("--forward-ms", type=float, help="Emulated forward of a microbatch, 12 if not given.")
 @click.option("--backward-ms", type=float, help="Emulated backward, 24 if not given.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
+@click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float32")
 @click.option("--timeout", type=float, default=300.0, help="Seconds that any message may take.")
 @click.option("--explain", is_flag=True, help="Print what each rank holds and its groups.")
 def train(explain: bool, **options: Any) -> None:
@@ -56,6 +60,7 @@ def train(explain: bool, **options: Any) -> None:
     \b
     serried train --nproc 8 --tp 2 --pp 2
     serried train --nproc 8 --pp 4 --compute emulated --trace-dir runs/pp4
+    serried train --pp 4 --schedule zbv --layers 8
     torchrun --nproc-per-node 8 --no-python serried train --tp 2 --pp 2
     """
     from serried.runtime import launch, worker
@@ -103,7 +108,8 @@ def _settings(place: Place | None, **options: Any) -> TrainSettings:
         timeout_s=options["timeout"],
         **{name: options[name] for name in ("tp", "pp", "cp", "framework", "order", "steps", "lr")},
         **{name: options[name] for name in ("global_batch_size", "microbatches", "seed", "data")},
-        **{name: options[name] for name in ("trace_dir", "log_file", "device")},
+        **{name: options[name] for name in ("trace_dir", "log_file", "device", "dtype")},
+        **{name: options[name] for name in ("schedule", "chunks", "group")},
     )
 
 
