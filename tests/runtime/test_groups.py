@@ -10,6 +10,7 @@ from serried.runtime.emulate import EmulatedStage
 from serried.runtime.model import Stage
 from serried.runtime.parallelize import parallelize, parameter_bytes
 from serried.runtime.settings import Emulated, ModelSizes, TrainSettings
+from serried.span import ActionKind
 from tests.runtime.fake_ranks import as_rank
 
 SIZES = ModelSizes(layers=2, hidden=32, heads=4, seq_len=16)
@@ -22,9 +23,16 @@ def collectives(stage: Stage) -> tuple[int, int]:
     x = torch.zeros(1, DEEP.seq_len, DEEP.hidden, requires_grad=True)
     with CommDebugMode() as forward:  # type: ignore[no-untyped-call]
         out = stage(x)
+        _emulate(stage, ActionKind.F)
     with CommDebugMode() as backward:  # type: ignore[no-untyped-call]
         out.sum().backward()
+        _emulate(stage, ActionKind.B)
     return forward.get_total_counts(), backward.get_total_counts()
+
+
+def _emulate(stage: Stage, kind: ActionKind) -> None:
+    if isinstance(stage, EmulatedStage):
+        stage.take(kind, start_ns=0)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +78,7 @@ def test_a_rank_s_groups_are_its_framework_s(
 
 def test_a_layer_all_reduces_twice_forward_and_twice_backward() -> None:
     with as_rank(0, TrainSettings(world_size=2, tp=2)) as groups:
-        stage = Stage(DEEP, stage=1, pp=3)
+        stage = Stage(DEEP, stage=1, num_stages=3)
         parallelize(stage, groups)
         assert collectives(stage) == (2 * len(stage.layers), 2 * len(stage.layers))
 
@@ -78,7 +86,7 @@ def test_a_layer_all_reduces_twice_forward_and_twice_backward() -> None:
 def test_an_emulated_layer_all_reduces_as_often_as_a_real_one() -> None:
     times = Emulated(forward_ms=0.01, backward_ms=0.01)
     with as_rank(0, TrainSettings(world_size=2, tp=2)) as groups:
-        stage = EmulatedStage(DEEP, times, stage=1, pp=3)
+        stage = EmulatedStage(DEEP, times, stage=1, num_stages=3)
         parallelize(stage, groups)
         stage.tp_group = groups.group("tp")
         assert collectives(stage) == (2 * len(stage.layers), 2 * len(stage.layers))
@@ -86,10 +94,10 @@ def test_an_emulated_layer_all_reduces_as_often_as_a_real_one() -> None:
 
 @pytest.mark.parametrize("tp", [1, 2, 4])
 def test_a_rank_holds_its_share_of_every_matrix(tp: int) -> None:
-    whole = Stage(SIZES, stage=0, pp=1)
+    whole = Stage(SIZES, stage=0, num_stages=1)
     norms = sum(p.numel() * 4 for name, p in whole.named_parameters() if "norm" in name)
     matrices = parameter_bytes(whole) - norms
     with as_rank(tp - 1, TrainSettings(world_size=tp, tp=tp, model=SIZES)) as groups:
-        stage = Stage(SIZES, stage=0, pp=1)
+        stage = Stage(SIZES, stage=0, num_stages=1)
         parallelize(stage, groups)
         assert parameter_bytes(stage) == matrices // tp + norms

@@ -14,7 +14,7 @@ SIZES = ModelSizes(layers=3, hidden=32, heads=4, seq_len=16)
 
 def stages(pp: int, seed: int = 0) -> list[Stage]:
     """Returns all stages of the model, weights drawn."""
-    cut = [Stage(SIZES, stage=stage, pp=pp) for stage in range(pp)]
+    cut = [Stage(SIZES, stage=stage, num_stages=pp) for stage in range(pp)]
     for stage in cut:
         stage.draw_weights(seed)
     return cut
@@ -76,8 +76,8 @@ def test_an_untrained_model_knows_nothing_about_the_next_byte() -> None:
 
 def test_an_emulated_stage_has_the_real_stage_s_shapes_and_zero_gradients() -> None:
     times = Emulated(forward_ms=0.01, backward_ms=0.01)
-    first = EmulatedStage(SIZES, times, stage=0, pp=2)
-    last = EmulatedStage(SIZES, times, stage=1, pp=2)
+    first = EmulatedStage(SIZES, times, stage=0, num_stages=2)
+    last = EmulatedStage(SIZES, times, stage=1, num_stages=2)
     hidden = first(text(2, SIZES.seq_len))
     scores = last(hidden)
     last.loss(scores, text(2, SIZES.seq_len)).backward()  # type: ignore[no-untyped-call]

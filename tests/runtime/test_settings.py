@@ -58,6 +58,18 @@ from serried.runtime.settings import Emulated, ModelSizes, TrainSettings, stage_
             "trace steps 3:3 hold none of the steps 0 to 19; "
             "give the first and the one after the last, such as 0:20",
         ),
+        (
+            {"world_size": 2, "pp": 2, "schedule": "zbv", "model": ModelSizes(layers=3)},
+            "layers=3 cannot fill the 4 stages that zbv has on pp=2; take at least 4 layers",
+        ),
+        (
+            {"world_size": 2, "pp": 2, "schedule": "looped-bfs", "chunks": 3},
+            "layers=4 cannot fill the 6 stages that looped-bfs has on pp=2; take at least 6 layers",
+        ),
+        (
+            {"world_size": 4, "pp": 4, "schedule": "dualpipev", "model": ModelSizes(layers=8)},
+            "dualpipev with 4 microbatches cannot be; it needs at least 8",
+        ),
         ({"world_size": 1, "steps": 0}, "steps=0; it is at least 1"),
         ({"world_size": 1, "global_batch_size": 0}, "global_batch_size=0; it is at least 1"),
         ({"world_size": 1, "microbatches": -1}, "microbatches=-1; it is at least 1"),
@@ -159,10 +171,31 @@ def test_a_job_says_what_the_layout_can_be_made_of_again() -> None:
     assert job.options == {"use_tp_pp_dp_mapping": "true"}
 
 
+def test_a_job_names_its_schedule(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.csv"
+    plan.write_text("0F0,0B0\n")
+    named = TrainSettings(world_size=2, pp=2, schedule="zbv")
+    read = TrainSettings(world_size=1, microbatches=1, schedule=str(plan))
+    assert [each.job("gloo").schedule for each in (named, read)] == ["zbv", "plan.csv"]
+
+
 def test_resolved_settings_name_files_by_absolute_paths(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    settings = TrainSettings(world_size=1, data=Path("text"), trace_dir=Path("trace"))
-    expected = replace(settings, data=tmp_path / "text", trace_dir=tmp_path / "trace")
+    Path("plan.csv").write_text("0F0,0B0\n")
+    settings = TrainSettings(
+        world_size=1,
+        microbatches=1,
+        data=Path("text"),
+        trace_dir=Path("trace"),
+        schedule="plan.csv",
+    )
+    expected = replace(
+        settings,
+        data=tmp_path / "text",
+        trace_dir=tmp_path / "trace",
+        schedule=str(tmp_path / "plan.csv"),
+    )
     assert settings.resolved() == expected
+    assert TrainSettings(world_size=1).resolved().schedule == "1f1b"

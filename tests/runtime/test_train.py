@@ -30,7 +30,7 @@ TOLERANCE = 2e-5
 
 def plain_losses(settings: TrainSettings) -> list[float]:
     """Trains the whole model in this process, one plain backward a step, without the runtime."""
-    model = Stage(settings.model, stage=0, pp=1)
+    model = Stage(settings.model, stage=0, num_stages=1)
     model.draw_weights(settings.seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=settings.lr)
     corpus = Corpus.of(settings.data)
@@ -157,6 +157,14 @@ def test_one_stage_runs_on_the_same_path(sizes: dict[str, int], plain: list[floa
     np.testing.assert_allclose(result.losses, plain[:3], rtol=TOLERANCE)
 
 
+@pytest.mark.parametrize("schedule", ["interleaved-1f1b", "zbv"])
+def test_several_stages_a_rank_lose_what_one_process_loses(schedule: str) -> None:
+    asked = replace(
+        SMALL, world_size=4, pp=2, tp=2, steps=4, model=replace(MODEL, layers=5), schedule=schedule
+    )
+    np.testing.assert_allclose(train(asked).losses, plain_losses(asked), rtol=TOLERANCE)
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_a_gpu_loses_what_the_cpu_loses(plain: list[float]) -> None:
@@ -185,7 +193,7 @@ def test_stages_hold_different_layers_and_together_the_whole_model(eight: Run) -
 
 def test_with_tp_2_a_rank_holds_half_of_every_matrix_and_whole_norms(eight: Run) -> None:
     for report in eight.result.ranks:
-        stage = Stage(MODEL, stage=report.coordinates["pp"], pp=2)
+        stage = Stage(MODEL, stage=report.coordinates["pp"], num_stages=2)
         sizes = {name: p.numel() * 4 for name, p in stage.named_parameters()}
         norms = sum(size for name, size in sizes.items() if "norm" in name)
         assert report.parameter_bytes == (sum(sizes.values()) - norms) // 2 + norms
@@ -320,3 +328,29 @@ def test_fewer_microbatches_than_stages_run_too(tmp_path: Path) -> None:
     first = ["0F0", "0SEND_F0", "0RECV_B0", "0B0", "0REDUCE_GRAD", "OPTIMIZER"]
     last = ["1RECV_F0", "1F0", "1B0", "1SEND_B0", "1REDUCE_GRAD", "OPTIMIZER"]
     assert actions == [first, first, last, last]
+
+
+def test_emulated_halves_take_half_of_a_backward_each(tmp_path: Path) -> None:
+    it = run(
+        replace(
+            SMALL,
+            world_size=2,
+            pp=2,
+            steps=1,
+            model=replace(MODEL, layers=4),
+            schedule="zbv",
+            emulated=Emulated(forward_ms=1, backward_ms=4),
+            trace_dir=tmp_path,
+        )
+    )
+    least = {ActionKind.F: 1e6, ActionKind.I: 2e6, ActionKind.W: 2e6}
+    compute = [span for span in it.spans if span.action.kind in least]
+    assert Counter(span.action.kind for span in compute) == dict.fromkeys(least, 4 * 2)
+    assert all(span.duration_ns >= least[span.action.kind] for span in compute)
+    planned = [[part for action in rank for part in action.each] for rank in it.settings.pipeline]
+    assert [[s.action for s in compute if s.rank == rank] for rank in (0, 1)] == planned
+    assert {recording.header.job.schedule for recording in it.recordings} == {"zbv"}
+    assert [report.modules for report in it.result.ranks] == [
+        ("embed", "layers.0", "layers.3", "norm", "output"),
+        ("layers.1", "layers.2"),
+    ]

@@ -80,13 +80,14 @@ class Stage(nn.Module):
 
     angles: Tensor
 
-    def __init__(self, sizes: ModelSizes, *, stage: int, pp: int) -> None:
+    def __init__(self, sizes: ModelSizes, *, stage: int, num_stages: int) -> None:
         super().__init__()
         self.sizes = sizes
-        self.is_last = stage == pp - 1
+        self.stage = stage
+        self.is_last = stage == num_stages - 1
         if stage == 0:
             self.embed = nn.Embedding(VOCABULARY, sizes.hidden)
-        held = stage_layers(sizes.layers, pp)[stage]
+        held = stage_layers(sizes.layers, num_stages)[stage]
         self.layers = nn.ModuleDict({str(number): Layer(sizes) for number in held})
         if self.is_last:
             self.norm = nn.RMSNorm(sizes.hidden, eps=1e-5)

@@ -14,6 +14,8 @@ from serried.errors import InputError, listed
 from serried.frameworks import Sizes, layout
 from serried.frameworks.framework import divisors
 from serried.mesh import Layout
+from serried.runtime.pipeline import is_file, schedule_of
+from serried.schedule import Request, Schedule
 from serried.trace.record import Job
 
 VOCABULARY = 256
@@ -64,7 +66,10 @@ class ModelSizes:
 
 @dataclass(frozen=True)
 class Emulated:
-    """Fixed times, in milliseconds, that stand for a stage's computation of one microbatch."""
+    """Fixed times, in milliseconds, that stand for a stage's computation of one microbatch.
+
+    Each half of a backward that runs in two takes half of its time.
+    """
 
     forward_ms: float = 12.0
     backward_ms: float = 24.0
@@ -92,6 +97,12 @@ class TrainSettings:
     framework: str = "megatron"
     order: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    schedule: str = "1f1b"
+    """The pipeline's schedule: a name of the registry, or a CSV file that torch could run too."""
+    chunks: int | None = None
+    """Stages on each rank; None takes the schedule's own number."""
+    group: int | None = None
+    """Microbatches that run through a chunk before the next does, for schedules with groups."""
     model: ModelSizes = field(default_factory=ModelSizes)
     steps: int = 20
     global_batch_size: int = 32
@@ -108,6 +119,8 @@ class TrainSettings:
     """First step recorded and the one after the last; None records all."""
     log_file: Path | None = None
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    dtype: Literal["float32", "float64"] = "float32"
+    """Of parameters, activations and gradients; all computation is in it."""
     timeout_s: float = 300.0
     """How long any collective or message may take before the run gives up."""
 
@@ -130,6 +143,17 @@ class TrainSettings:
         )
         return layout(self.framework, sizes)
 
+    @cached_property
+    def pipeline(self) -> Schedule:
+        """What each rank of a pipeline runs in which order, and where each stage is."""
+        request = Request(self.pp, self.microbatches, self.chunks, self.group)
+        return schedule_of(self.schedule, request)
+
+    @property
+    def num_stages(self) -> int:
+        """How many stages the model is cut into."""
+        return self.pipeline.placement.num_stages
+
     @property
     def dp(self) -> int:
         """The data parallel size: what tp and pp leave of the world."""
@@ -148,7 +172,12 @@ class TrainSettings:
     def resolved(self) -> TrainSettings:
         """Returns the same settings with absolute paths, for processes that start elsewhere."""
         named = {name: getattr(self, name) for name in ("data", "trace_dir", "log_file")}
-        return replace(self, **{name: path and path.absolute() for name, path in named.items()})
+        schedule = self.schedule
+        return replace(
+            self,
+            schedule=str(Path(schedule).absolute()) if is_file(schedule) else schedule,
+            **{name: path and path.absolute() for name, path in named.items()},
+        )
 
     def records(self, step: int) -> bool:
         """Tells whether ``step`` falls into the recorded window."""
@@ -162,7 +191,7 @@ class TrainSettings:
             world_size=self.world_size,
             sizes=dict(self.layout.sizes),
             order=self.layout.order,
-            schedule="1f1b",
+            schedule=self.pipeline.name,
             num_microbatches=self.microbatches,
             compute=self.compute,
             backend=backend,
@@ -198,13 +227,7 @@ class TrainSettings:
             )
 
     def _check_stages(self) -> None:
-        if self.model.layers < self.pp:
-            raise InputError(
-                "layers={layers} cannot fill pp={pp} stages; take at least {pp} layers, "
-                "or pp up to {layers}",
-                layers=self.model.layers,
-                pp=self.pp,
-            )
+        self._check_layers()
         if self.tp > 1 and math.gcd(self.model.heads, VOCABULARY) % self.tp:
             raise InputError(
                 "tp={tp} does not divide {heads} heads and the vocabulary of {vocabulary}; "
@@ -213,6 +236,24 @@ class TrainSettings:
                 heads=self.model.heads,
                 vocabulary=VOCABULARY,
                 fits=listed(divisors(math.gcd(self.model.heads, VOCABULARY))),
+            )
+
+    def _check_layers(self) -> None:
+        if self.model.layers < self.num_stages == self.pp:
+            raise InputError(
+                "layers={layers} cannot fill pp={pp} stages; take at least {pp} layers, "
+                "or pp up to {layers}",
+                layers=self.model.layers,
+                pp=self.pp,
+            )
+        if self.model.layers < self.num_stages:
+            raise InputError(
+                "layers={layers} cannot fill the {stages} stages that {schedule} has on pp={pp}; "
+                "take at least {stages} layers",
+                layers=self.model.layers,
+                stages=self.num_stages,
+                schedule=self.pipeline.name,
+                pp=self.pp,
             )
 
     def _check_batch(self) -> None:
@@ -242,14 +283,14 @@ class TrainSettings:
             )
 
 
-def stage_layers(layers: int, pp: int) -> list[range]:
-    """Cuts ``layers`` into ``pp`` runs, as even as can be, longer ones first.
+def stage_layers(layers: int, num_stages: int) -> list[range]:
+    """Cuts ``layers`` into a run for each stage, as even as can be, longer ones first.
 
     >>> stage_layers(5, 2)
     [range(0, 3), range(3, 5)]
     """
-    short, longer = divmod(layers, pp)
-    starts = [stage * short + min(stage, longer) for stage in range(pp + 1)]
+    short, longer = divmod(layers, num_stages)
+    starts = [stage * short + min(stage, longer) for stage in range(num_stages + 1)]
     return [range(a, b) for a, b in pairwise(starts)]
 
 

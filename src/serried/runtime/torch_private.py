@@ -7,7 +7,7 @@ Messages, time_messages  hooks around posting messages and waiting for them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +27,7 @@ try:
     from torch.distributed.pipelining import schedules
     from torch.distributed.pipelining.schedules import _Action as TorchAction
     from torch.distributed.pipelining.schedules import _batch_p2p as _post
-    from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime as ScheduleRuntime
+    from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime as TorchRuntime
     from torch.distributed.pipelining.schedules import _wait_batch_p2p as _wait
 except ImportError as error:
     raise EnvironmentProblem(
@@ -40,17 +40,42 @@ except ImportError as error:
 __all__ = ["Messages", "ScheduleRuntime", "pipeline", "replicate", "time_messages"]
 
 
+class ScheduleRuntime(TorchRuntime):
+    """Runs actions on stages, with the last stage's microbatches in any order.
+
+    torch keeps losses in the order of their forwards but looks them up by microbatch, so that a
+    last stage that runs microbatch 1 before 0 would start backwards from the wrong loss.
+    """
+
+    def _maybe_compute_loss(
+        self,
+        stage: PipelineStage,
+        output: Tensor,
+        target_mbs: list[Tensor],
+        mb_index: int,
+        loss_kwargs: object = None,
+    ) -> None:
+        if stage.is_last:
+            losses: list[Any] = self._internal_losses
+            losses.extend([None] * (self._n_microbatches - len(losses)))
+            losses[mb_index] = self._compute_loss(  # type: ignore[no-untyped-call]
+                output, target_mbs[mb_index], loss_kwargs
+            )
+
+
 def pipeline(
-    stages: list[PipelineStage],
+    stages: Sequence[PipelineStage],
     order: Iterable[Iterable[Action]],
     microbatches: int,
     loss: Callable[[Tensor, Tensor], Tensor],
 ) -> ScheduleRuntime:
     """Returns torch's runtime for this rank's ``stages``, loaded with every rank's ``order``.
 
-    Gradients of microbatches are averaged. torch writes an action as serried does.
+    Stages are where their actions stand; what two of one rank hand over is no message. The
+    two halves of an overlapped pair run one after the other. Gradients of microbatches are
+    averaged. torch writes an action as serried does.
     """
-    runtime = ScheduleRuntime(stages, microbatches, loss_fn=loss)  # type: ignore[no-untyped-call]
+    runtime = ScheduleRuntime(list(stages), microbatches, loss_fn=loss)  # type: ignore[no-untyped-call]
     ranks = [[TorchAction.from_str(str(action)) for action in actions] for actions in order]
     runtime._prepare_schedule_with_comms(dict(enumerate(ranks)))
     return runtime

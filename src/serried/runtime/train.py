@@ -1,17 +1,17 @@
-"""The training loop of one rank: set up its stage, then step after step."""
+"""The training loop of one rank: set up its stages, then step after step."""
 
 from __future__ import annotations
 
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 
 from serried.errors import EnvironmentProblem
 from serried.runtime.data import Corpus
@@ -22,7 +22,7 @@ from serried.runtime.parallelize import parallelize, parameter_bytes
 from serried.runtime.recording import Recording
 from serried.runtime.report import Place, Progress, RankReport, Started, StepDone
 from serried.runtime.settings import AXES, TrainSettings
-from serried.runtime.stage import RecordedStage, make_schedule
+from serried.runtime.stage import RecordedStage, make_runtime
 from serried.runtime.torch_private import time_messages
 from serried.span import ActionKind
 
@@ -73,17 +73,19 @@ def _device(settings: TrainSettings, place: Place) -> torch.device:
 
 
 class RankTrainer:
-    """Trains one rank's stage."""
+    """Trains the stages of one rank."""
 
     def __init__(self, settings: TrainSettings, groups: RankGroups, recording: Recording) -> None:
         self.settings = settings
         self.groups = groups
         self.recording = recording
-        self.model = make_model(settings, groups)
-        self.stage = RecordedStage(self.model, settings, groups, recording)
-        self.schedule = make_schedule(self.stage, settings.microbatches)
+        self.models = make_models(settings, groups)
+        stages = [RecordedStage(model, settings, groups, recording) for model in self.models]
+        self.is_first = any(stage.is_first for stage in stages)
+        self.is_last = any(stage.is_last for stage in stages)
+        self.runtime = make_runtime(stages, settings.pipeline)
         # foreach mixes DTensors with plain tensors, which torch does not promise to take.
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=settings.lr, foreach=False)
+        self.optimizer = torch.optim.AdamW(self.models.parameters(), lr=settings.lr, foreach=False)
         self.corpus = Corpus.of(settings.data)
 
     def run(self, run: str, tell: Progress) -> None:
@@ -103,31 +105,34 @@ class RankTrainer:
         On first use torch loads parts of itself, plans DTensor operations and opens
         connections, for seconds; that belongs to no step.
         """
-        self._compute(0)
-        torch.optim.AdamW(self.model.parameters(), lr=0.0, weight_decay=0.0, foreach=False).step()
-        self.model.zero_grad()
+        self.compute(0)
+        torch.optim.AdamW(self.models.parameters(), lr=0.0, weight_decay=0.0, foreach=False).step()
+        self.models.zero_grad()
 
     def step(self, step: int) -> float | None:
         """Runs one step; returns the mean loss of its global batch, None where emulated."""
         self.recording.begin_step(step)
-        losses = self._compute(step)
+        losses = self.compute(step)
         start = self.recording.now()
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.recording.add(ActionKind.OPTIMIZER, start, self.recording.now())
         return None if self.settings.emulated else self._mean_loss(losses)
 
-    def _compute(self, step: int) -> list[Tensor]:
-        """Runs all forwards and backwards of a step; returns the last stage's losses."""
+    def compute(self, step: int) -> list[Tensor]:
+        """Runs all forwards and backwards of a step; returns the last stage's losses.
+
+        Gradients are then averaged over microbatches and data parallel ranks.
+        """
         inputs, targets = self._batch(step)
         losses: list[Tensor] = []
-        given = (inputs,) if self.stage.is_first else ()
-        self.schedule.step(*given, target=targets, losses=losses, return_outputs=False)
+        given = (inputs,) if self.is_first else ()
+        self.runtime.step(*given, target=targets, losses=losses, return_outputs=False)
         return losses
 
     def _batch(self, step: int) -> tuple[Tensor | None, Tensor | None]:
         """Returns this rank's inputs and targets; middle stages need neither."""
-        if not (self.stage.is_first or self.stage.is_last):
+        if not (self.is_first or self.is_last):
             return None, None
         per_rank = self.settings.global_batch_size // self.settings.dp
         first = self.groups.coordinate("dp") * per_rank
@@ -139,16 +144,17 @@ class RankTrainer:
         )
         on_device = torch.from_numpy(text).to(self.groups.device)
         inputs, targets = on_device[:, :-1].contiguous(), on_device[:, 1:].contiguous()
-        return inputs, targets if self.stage.is_last else None
+        return inputs, targets if self.is_last else None
 
     def _mean_loss(self, losses: list[Tensor]) -> float:
         """Averages over microbatches and dp on the last stage, then tells the whole pipeline."""
-        mean = torch.zeros((), device=self.groups.device)
-        if self.stage.is_last:
+        mean = torch.zeros((), device=self.groups.device, dtype=_dtype(self.settings))
+        if self.is_last:
             mean = torch.stack([loss.detach() for loss in losses]).mean()
             dist.all_reduce(mean, group=self.groups.group("dp"))
             mean /= self.settings.dp
-        dist.broadcast(mean, src=self.groups.members("pp")[-1], group=self.groups.group("pp"))
+        last = self.groups.members("pp")[self.settings.pipeline.placement.rank_of[0, -1]]
+        dist.broadcast(mean, src=last, group=self.groups.group("pp"))
         return mean.item()
 
     def _gather_reports(self) -> tuple[RankReport, ...]:
@@ -158,24 +164,41 @@ class RankTrainer:
             device=str(self.groups.device),
             coordinates={axis: self.groups.coordinate(axis) for axis in AXES},
             groups={axis: self.groups.members(axis) for axis in AXES},
-            modules=self.model.held(),
-            parameter_bytes=parameter_bytes(self.model),
+            modules=tuple(name for model in self.models for name in model.held()),
+            parameter_bytes=parameter_bytes(self.models),
         )
         reports: list[RankReport] = [report] * self.settings.world_size
         dist.all_gather_object(reports, report)
         return tuple(reports)
 
 
-def make_model(settings: TrainSettings, groups: RankGroups) -> Stage:
-    """Returns this rank's stage, weights drawn, sharded and replicated."""
-    place = {"stage": groups.coordinate("pp"), "pp": settings.pp}
+class Stages(nn.ModuleList):
+    """Holds the stages of one rank, in the order of the model."""
+
+    def __iter__(self) -> Iterator[Stage]:
+        return cast(Iterator[Stage], super().__iter__())
+
+
+def make_models(settings: TrainSettings, groups: RankGroups) -> Stages:
+    """Returns this rank's stages, weights drawn, sharded and replicated."""
+    held = settings.pipeline.placement.stages_of(groups.coordinate("pp"))
+    return Stages(_make_model(settings, groups, stage) for _, stage in held)
+
+
+def _make_model(settings: TrainSettings, groups: RankGroups, stage: int) -> Stage:
+    place = {"stage": stage, "num_stages": settings.num_stages}
     if settings.emulated:
         model: Stage = EmulatedStage(settings.model, settings.emulated, **place)
     else:
         model = Stage(settings.model, **place)
     model.draw_weights(settings.seed)
-    model.to(groups.device)
+    model.to(groups.device, _dtype(settings))
     parallelize(model, groups)
     if isinstance(model, EmulatedStage) and groups.size("tp") > 1:
         model.tp_group = groups.group("tp")
     return model
+
+
+def _dtype(settings: TrainSettings) -> torch.dtype:
+    dtype: torch.dtype = getattr(torch, settings.dtype)
+    return dtype
