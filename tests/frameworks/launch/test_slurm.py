@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from serried.frameworks.launch import LaunchConfig, read
+from serried.frameworks.launch.shell_values import text_of
 from serried.frameworks.launch.slurm import job_of, variables
 
 HEAD = "#!/bin/bash\n"
@@ -53,9 +54,7 @@ def test_lines_after_a_command_do_not_count() -> None:
 
 def test_slurm_sets_variables_of_what_the_lines_settle() -> None:
     job = job_of(f"{HEAD}#SBATCH -N 2 --ntasks-per-node=4\n#SBATCH --gres=gpu:4", "job.sh")
-    assert {
-        name: "".join(str(piece.text) for piece in value) for name, value in variables(job).items()
-    } == {
+    assert {name: text_of(value) for name, value in variables(job).items()} == {
         "SLURM_NNODES": "2",
         "SLURM_JOB_NUM_NODES": "2",
         "SLURM_NTASKS": "8",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from serried.finding import Sentence, said
@@ -22,6 +22,8 @@ BINARY: Mapping[type[ast.operator], Callable[..., object]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
 }
 COMPARE: Mapping[type[ast.cmpop], Callable[..., object]] = {
     ast.Eq: operator.eq,
@@ -205,8 +207,7 @@ class Values:
             rule = COMPARE[type(node.ops[0])]
             return bool(rule(self._scalar(node.left), self._scalar(node.comparators[0])))
         if isinstance(node, ast.BoolOp):
-            values = [bool(self._scalar(each)) for each in node.values]
-            return all(values) if isinstance(node.op, ast.And) else any(values)
+            return self._first(node.values, is_or=isinstance(node.op, ast.Or))
         if isinstance(node, ast.Constant | ast.Name | ast.Call | ast.Subscript | ast.IfExp):
             tree = self.tree(node)
             if isinstance(tree, Leaf):
@@ -215,13 +216,22 @@ class Values:
                 return tree.value
         raise Open(self.not_run(node))
 
+    def _first(self, nodes: Sequence[ast.expr], *, is_or: bool) -> Scalar:
+        """Returns what ``a or b``, or ``a and b``, stands for: the value that settles it."""
+        value: Scalar = None
+        for each in nodes:
+            value = self._scalar(each)
+            if bool(value) == is_or:
+                break
+        return value
+
     def _binary(self, node: ast.BinOp) -> Scalar:
         left, right = self._scalar(node.left), self._scalar(node.right)
         rule = BINARY.get(type(node.op))
         grows = isinstance(node.op, ast.Mult | ast.Mod) and (
             isinstance(left, str) or isinstance(right, str)
         )
-        explodes = isinstance(node.op, ast.Pow) and not (
+        explodes = isinstance(node.op, ast.Pow | ast.LShift) and not (
             isinstance(right, int) and abs(right) <= LIMIT_POWER
         )
         if rule is None or grows or explodes:

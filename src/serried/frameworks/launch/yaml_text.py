@@ -15,22 +15,27 @@ LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def read(text: str, file: str) -> Keys | None:
     """Returns the keys of a YAML mapping, or None when the text is something else.
 
+    A text of several documents holds the keys of all of them.
+
     Raises InputError for a tag that would build an object, and for aliases that explode.
 
     >>> read("a:\\n  b: 2", "x.yaml").entries
     {'a.b': [Entry(value=2, line=2, via='', why=None, file='')]}
     """
-    node = _root(text, file)
-    if not isinstance(node, yaml.MappingNode):
+    nodes = _documents(text, file)
+    if not nodes or any(not isinstance(each, yaml.MappingNode) for each in nodes):
         return None
-    keys = Keys(file)
-    _Reader(keys).node(node, "", 0)
-    return keys
+    reader = _Reader(Keys(file))
+    for node in nodes:
+        reader.node(node, "", 0)
+    return reader.keys
 
 
-def _root(text: str, file: str) -> yaml.Node | None:
+def _documents(text: str, file: str) -> list[yaml.Node]:
+    """Returns the documents that say something."""
     try:
-        return next((each for each in yaml.compose_all(text, LOADER) if each is not None), None)
+        nodes = [each for each in yaml.compose_all(text, LOADER) if each is not None]
+        return [each for each in nodes if each.tag != STANDARD + "null"]
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise InputError(

@@ -1,4 +1,4 @@
-"""``serried demo``: a real training, an emulated run of the same layout, and the workbench on both."""
+"""``serried demo``: a real training, an emulated run of the same layout, and the workbench."""
 
 from __future__ import annotations
 
