@@ -8,6 +8,7 @@ unknown, with the reason and its line.
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -53,7 +54,7 @@ def read(
 def is_python(text: str) -> bool:
     """Tells whether a text reads as Python."""
     try:
-        ast.parse(text)
+        _body(text)
     except (SyntaxError, RecursionError, MemoryError, ValueError):
         return False
     return True
@@ -62,17 +63,24 @@ def is_python(text: str) -> bool:
 def is_program(text: str) -> bool:
     """Tells whether a text is Python that does more than set names, or at least imports."""
     try:
-        body = ast.parse(text).body
+        body = _body(text)
     except (SyntaxError, RecursionError, MemoryError, ValueError):
         return False
     told = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return any(isinstance(each, told) for each in body)
 
 
+def _body(text: str) -> list[ast.stmt]:
+    """Returns the statements of a text; what Python would warn of is its author's business."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text).body
+
+
 def _module(text: str, file: str, beside: Mapping[str, str], depth: int) -> _Module:
     try:
         reader = _Reader(file, beside, depth)
-        reader.block(ast.parse(text).body)
+        reader.block(_body(text))
         return reader.module
     except SyntaxError as error:
         raise InputError(
