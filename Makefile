@@ -32,7 +32,7 @@ oracle: $(VENV)/.test ## fuzz the layouts against the real packages, each in an 
 	$(BIN)/python -m pytest -q -m oracle -o addopts='--import-mode=importlib --strict-markers' tests/oracle
 
 goldens: $(VENV)/.test ## make the goldens again whose packages are on PyPI
-	$(BIN)/python -m tests.oracle
+	$(BIN)/python -m tests.oracle --write
 
 soak: $(VENV)/.test ## long counts: kills, exits, fuzzing
 	$(BIN)/python -m pytest -q -m soak -o addopts='--import-mode=importlib --strict-markers'
