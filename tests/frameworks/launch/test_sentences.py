@@ -13,6 +13,7 @@ from serried.errors import InputError, SerriedError
 from serried.finding import Sentence
 from serried.frameworks import launch
 from serried.frameworks.launch import read
+from serried.views.sentences import say
 
 SOURCES = sorted(Path(launch.__file__).parent.glob("*.py"))
 RUN = "torchrun --nproc_per_node 8 pretrain_gpt.py --tensor-model-parallel-size"
@@ -244,3 +245,12 @@ QUOTED = "\n".join(
 def test_every_sentence_of_a_module_is_quoted_in_a_test(source: Path) -> None:
     said = constants(source, called=("said", "InputError"))
     assert [each for each in said if longest(each) not in QUOTED] == []
+
+
+def test_a_sentence_is_said_in_chinese_down_to_its_places() -> None:
+    config = read(f"{RUN} 2\n{RUN} 4", name="x.sh")
+    [tp] = [each.because for each in config.missing if each.name == "tp"]
+    option = "--tensor-model-parallel-size"
+    assert say(tp, "zh") == (
+        f"给出的值不止一个：2 (x.sh 第 1 行，{option})，又是 4 (x.sh 第 2 行，{option})"
+    )

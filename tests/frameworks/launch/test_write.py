@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
+from math import prod
 from typing import Any
 
 import pytest
@@ -80,6 +81,11 @@ TAKES = {
     "paddle": ("tp", "pp", "ep"),
     "colossalai": ("tp", "pp", "ep"),
 }
+PARTS = {
+    "accelerate": ("dp_replicate_size", "dp_shard_size"),
+    "torchtitan": ("data_parallel_replicate_degree", "data_parallel_shard_degree"),
+}
+"""Options whose product is the data parallel size, so that drawn jobs fit their world."""
 
 
 @st.composite
@@ -87,18 +93,23 @@ def jobs(draw: st.DrawFn, name: str) -> tuple[Layout, Sizes]:
     """Draws a layout that a framework makes, and the sizes that made it."""
     takes = TAKES.get(name, ("tp", "pp", "cp", "ep"))
     sizes: dict[str, Any] = {axis: draw(SIZE) for axis in takes}
+    options = draw(OPTIONS[name])
     dp = draw(st.sampled_from([1, 2, 4]))
-    world = dp
-    for axis in ("tp", "pp", "cp"):
-        world *= sizes.get(axis, 1)
+    if name in PARTS:
+        dp = prod(int(options.get(part, "1")) for part in PARTS[name])
+    world = prod((dp, *(sizes.get(axis, 1) for axis in ("tp", "pp", "cp"))))
     given_dp = dp if name == "nanotron" else None
-    made = Sizes(world, dp=given_dp, options=draw(OPTIONS[name]), **sizes)
     version = draw(st.sampled_from(VERSIONS.get(name, [""])))
-    try:
-        return frameworks.layout(f"{name}@{version}" if version else name, made), made
-    except InputError:
-        assume(False)
-        raise
+    named = f"{name}@{version}" if version else name
+    parts = {part: options[part] for part in PARTS.get(name, ()) if part in options}
+    for settings_given in (options, parts):
+        made = Sizes(world, dp=given_dp, options=settings_given, **sizes)
+        try:
+            return frameworks.layout(named, made), made
+        except InputError:
+            continue
+    assume(False)
+    raise AssertionError
 
 
 def placement(layout: Layout) -> Placement:

@@ -9,7 +9,7 @@ from math import prod
 from serried.errors import InputError
 from serried.finding import Sentence, said
 from serried.frameworks.framework import Sizes
-from serried.frameworks.launch.found import FIELDS, Facts, Found, Missing, Value, chained
+from serried.frameworks.launch.found import FIELDS, Facts, Found, Missing, Value, apart, chained
 from serried.mesh import Placement
 
 SIZES = ("tp", "pp", "cp", "dp", "ep", "etp", "zero", "zero1", "nettest", "order")
@@ -133,7 +133,7 @@ class LaunchConfig:
         because = [each for each in self.missing if each.name in ("nodes", "gpus_per_node")]
         if because:
             reasons = [said("{name}: {why}", name=each.name, why=each.because) for each in because]
-            return chained("{before}; {next}", reasons)
+            return chained(apart, reasons)
         return said("{file} does not say on how many ranks it runs", file=self.file)
 
     # ------------------------------------------------------------------- settling

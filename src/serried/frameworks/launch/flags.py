@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from serried.finding import Sentence, said
-from serried.frameworks.launch.found import TEXT_FIELDS, Facts, Found, chained, not_a_number
+from serried.frameworks.launch.found import TEXT_FIELDS, Facts, Found, chained, either, not_a_number
 from serried.frameworks.launch.shell_values import Field, Maybe
 
 NUMBER = re.compile(r"-?\d+")
@@ -29,7 +29,8 @@ class Flag:
 def flags_of(fields: Sequence[Field]) -> list[Flag]:
     """Returns the options among the words of a command, in order.
 
-    >>> from serried.frameworks.launch.shell_values import Line, Piece, split
+    >>> from serried.frameworks.launch.shell_split import split
+    >>> from serried.frameworks.launch.shell_values import Line, Piece
     >>> words = split((Piece("--tp 2 --sp --sizes 2 4 --pp=8", Line("x.sh", 1)),))
     >>> [(flag.name, [each.text for each in flag.values]) for flag in flags_of(words)]
     [('tp', ['2']), ('sp', []), ('sizes', ['2', '4']), ('pp', ['8'])]
@@ -198,7 +199,7 @@ def _settle(facts: Facts, name: str, claims: list[tuple[Maybe, Found]]) -> None:
     if len(values) == 1 and (covers_all or any(each.value in values for each in certain)):
         facts.claim(name, claims[0][1])
         return
-    places = chained("{before} or {next}", [found.told for _, found in claims[:3]])
+    places = chained(either, [found.told for _, found in claims[:3]])
     if not covers_all and not certain:
         facts.lack(
             name,

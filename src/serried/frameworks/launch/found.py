@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from serried.finding import Sentence, said
 
@@ -64,7 +65,7 @@ class Found:
         if self.default_of:
             return said("default of {source}", source=self.default_of)
         if self.parts:
-            return chained("{before} x {next}", [part.told for part in self.parts])
+            return chained(_times, [part.told for part in self.parts])
         if self.line is None:
             return said("{file}, {key}", file=self.file, key=self.key)
         if not self.key:
@@ -196,9 +197,9 @@ class Facts:
     def _reason(self, name: str) -> Sentence:
         claims = self.claims.get(name, [])
         if len(claims) > 1:
-            both = chained("{before} and as {next}", [each.told for each in claims])
+            both = chained(_and_as, [each.told for each in claims])
             return said("it is given as {claims}", claims=both)
-        return chained("{before}, {next}", self.lacks[name][:3])
+        return chained(_comma, self.lacks[name][:3])
 
 
 def not_a_number(where: Sentence, value: object) -> Sentence:
@@ -211,13 +212,35 @@ def all_of_a_node(where: Sentence, value: object) -> Sentence:
     return said("{where} is '{text}', all that a node has", where=where, text=value)
 
 
-def chained(joint: str, sentences: Sequence[Sentence]) -> Sentence:
-    """Returns sentences as one, ``joint`` between each and the next.
+Link = Callable[[Sentence, Sentence], Sentence]
 
-    >>> str(chained("{before}, {next}", [said("one"), said("two"), said("three")]))
-    'one, two, three'
+
+def chained(link: Link, sentences: Sequence[Sentence]) -> Sentence:
+    """Returns sentences as one, ``link`` joining each to those before it.
+
+    >>> str(chained(either, [said("one"), said("two"), said("three")]))
+    'one or two or three'
     """
-    whole = sentences[0]
-    for each in sentences[1:]:
-        whole = Sentence(joint, {"before": whole, "next": each})
-    return whole
+    return reduce(link, sentences)
+
+
+def either(before: Sentence, after: Sentence) -> Sentence:
+    """Joins two outcomes of which one holds."""
+    return said("{before} or {next}", before=before, next=after)
+
+
+def apart(before: Sentence, after: Sentence) -> Sentence:
+    """Joins two remarks that stand alone."""
+    return said("{before}; {next}", before=before, next=after)
+
+
+def _and_as(before: Sentence, after: Sentence) -> Sentence:
+    return said("{before} and as {next}", before=before, next=after)
+
+
+def _comma(before: Sentence, after: Sentence) -> Sentence:
+    return said("{before}, {next}", before=before, next=after)
+
+
+def _times(before: Sentence, after: Sentence) -> Sentence:
+    return said("{before} x {next}", before=before, next=after)

@@ -26,8 +26,9 @@ from serried.frameworks.launch.flags import Flag, flags_of, loose
 from serried.frameworks.launch.found import Facts
 from serried.frameworks.launch.launchers import Launch, launch_of
 from serried.frameworks.launch.named_config import ReadOther, Shelf
+from serried.frameworks.launch.shell_split import split
 from serried.frameworks.launch.shell_story import Story
-from serried.frameworks.launch.shell_values import Field, split
+from serried.frameworks.launch.shell_values import Field
 
 MENTIONS_LAUNCH = re.compile(
     r"torchrun|torch\.distributed|deepspeed|accelerate launch|colossalai run|srun|mpirun|"

@@ -7,16 +7,9 @@ import re
 from serried.frameworks.launch.shell_conditions import OPEN, RAN, Verdict
 from serried.frameworks.launch.shell_expansion import Expansion
 from serried.frameworks.launch.shell_scope import Scope
+from serried.frameworks.launch.shell_split import as_choice
 from serried.frameworks.launch.shell_syntax import Assign, Text, Word
-from serried.frameworks.launch.shell_values import (
-    Field,
-    Line,
-    Value,
-    as_choice,
-    known,
-    named,
-    text_of,
-)
+from serried.frameworks.launch.shell_values import Field, Line, Value, known, named, text_of
 from serried.frameworks.launch.shell_words import Words
 
 ASSIGNS = re.compile(r"\s*([A-Za-z_]\w*)\s*([-+*/%]?)=(?!=)(.*)", re.S)

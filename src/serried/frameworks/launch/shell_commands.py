@@ -11,16 +11,9 @@ from serried.frameworks.launch.shell_assign import assign, calculate
 from serried.frameworks.launch.shell_conditions import RAN, Verdict, decide
 from serried.frameworks.launch.shell_files import ending, given, note_written
 from serried.frameworks.launch.shell_nested import handed, start
+from serried.frameworks.launch.shell_split import joined
 from serried.frameworks.launch.shell_syntax import Simple
-from serried.frameworks.launch.shell_values import (
-    Field,
-    Line,
-    Unknown,
-    Value,
-    joined,
-    named,
-    unknown,
-)
+from serried.frameworks.launch.shell_values import Field, Line, Unknown, Value, named, unknown
 from serried.frameworks.launch.shell_walk import Flow, Walk
 
 DECLARES = frozenset(["export", "declare", "local", "readonly", "typeset"])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from serried.finding import said
 from serried.frameworks.launch.shell_parameters import Parameters, short
 from serried.frameworks.launch.shell_scope import Scope
+from serried.frameworks.launch.shell_split import distribute, split
 from serried.frameworks.launch.shell_syntax import (
     Arithmetic,
     HeldPart,
@@ -24,10 +25,8 @@ from serried.frameworks.launch.shell_values import (
     Piece,
     Unknown,
     Value,
-    distribute,
     known,
     letters_in,
-    split,
     text_of,
     unknown,
 )

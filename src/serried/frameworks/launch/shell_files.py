@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
+from serried.frameworks.launch.shell_split import joined
 from serried.frameworks.launch.shell_syntax import Simple
-from serried.frameworks.launch.shell_values import Field, Piece, Value, joined, text_of
+from serried.frameworks.launch.shell_values import Field, Piece, Value, text_of
 from serried.frameworks.launch.shell_walk import Walk
 
 PRINTS = ("-e", "-n", "-en", "%s", "%s\\n")

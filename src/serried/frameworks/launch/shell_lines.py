@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from serried.finding import said
+from serried.frameworks.launch.shell_cursor import part_of
 from serried.frameworks.launch.shell_syntax import (
     Assign,
     Heredoc,
@@ -15,7 +16,7 @@ from serried.frameworks.launch.shell_syntax import (
     Text,
     Word,
 )
-from serried.frameworks.launch.shell_words import BLANKS, Words, part_of
+from serried.frameworks.launch.shell_words import BLANKS, Words
 
 ASSIGN = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[([^\]\n]*)\])?(\+?)=")
 REDIRECT = re.compile(r"(?:\d+|\{\w+\})?(&>>|&>|<<<|<<-|<<|<>|>>|>\||>&|<&|>|<)")

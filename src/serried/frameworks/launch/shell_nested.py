@@ -9,7 +9,8 @@ from pathlib import PurePosixPath
 from serried.finding import said
 from serried.frameworks.launch import slurm
 from serried.frameworks.launch.shell_files import ending, given
-from serried.frameworks.launch.shell_values import Field, Line, Value, as_choice
+from serried.frameworks.launch.shell_split import as_choice
+from serried.frameworks.launch.shell_values import Field, Line, Value
 from serried.frameworks.launch.shell_walk import Walk
 
 SHELLS = ("bash", "sh", "zsh", "dash", "ksh")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from serried.errors import InputError
-from serried.finding import Sentence, said
+from serried.finding import said
+from serried.frameworks.launch.shell_cursor import Cursor, never_closes, part_of
 from serried.frameworks.launch.shell_syntax import (
     HELD,
     Arithmetic,
@@ -15,10 +15,8 @@ from serried.frameworks.launch.shell_syntax import (
     Parameter,
     Part,
     Substitution,
-    Text,
     Word,
 )
-from serried.frameworks.launch.shell_values import Line
 
 BLANKS = " \t"
 BREAKS = frozenset(" \t\n;&|<>()")
@@ -28,28 +26,8 @@ SPECIAL = frozenset("@*#?$!-0123456789")
 OPERATOR = re.compile(r":[-=?+]|##|%%|//|\^\^|,,|[-=?+#%/:^,@]")
 
 
-class Words:
+class Words(Cursor):
     """Reads words from ``text`` at ``at``; raises InputError for a quote that never ends."""
-
-    def __init__(self, text: Text) -> None:
-        self.source = text
-        self.text = text.text
-        self.at = 0
-
-    def peek(self, text: str) -> bool:
-        """Tells whether ``text`` stands next."""
-        return self.text.startswith(text, self.at)
-
-    @property
-    def line(self) -> Line:
-        """The line that comes next."""
-        return self.source.line(self.at)
-
-    def error(self, problem: Sentence, line: Line) -> InputError:
-        """Returns the error that says ``problem`` of ``line``."""
-        return InputError(
-            "{file} line {line}: {problem}", file=line.file, line=line, problem=problem
-        )
 
     # ------------------------------------------------------------------- words
 
@@ -124,7 +102,7 @@ class Words:
         line = self.line
         end = self.text.find("'", self.at + 1)
         if end < 0:
-            raise self.error(_never_closes("'"), line)
+            raise self.error(never_closes("'"), line)
         start, self.at = self.at + 1, end + 1
         return list(self._lines(start, end))
 
@@ -144,7 +122,7 @@ class Words:
         self.at += 1
         parts = list(self._until(lambda: self.text[self.at] == '"', quoted=True))
         if self.at >= len(self.text):
-            raise self.error(_never_closes('"'), line)
+            raise self.error(never_closes('"'), line)
         self.at += 1
         return parts or [Literal("", line, True)]
 
@@ -188,7 +166,7 @@ class Words:
         name = found[0] if found else self._special_name()
         self.at += len(name)
         index = self._index()
-        operator = self._matched(OPERATOR)
+        operator = self.matched(OPERATOR)
         self.at += len(operator)
         argument = self._argument_of_braces(quoted)
         if self.at >= len(self.text):
@@ -202,11 +180,7 @@ class Words:
 
     def _special_name(self) -> str:
         """Returns the digits, or the one letter, that name an argument of the script."""
-        return self._matched(DIGITS) or self.text[self.at : self.at + 1]
-
-    def _matched(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self.text, self.at)
-        return found[0] if found else ""
+        return self.matched(DIGITS) or self.text[self.at : self.at + 1]
 
     def _argument_of_braces(self, quoted: bool) -> Word:
         """Reads up to ``}``; double quotes inside count as quotes even within quotes."""
@@ -232,7 +206,7 @@ class Words:
         while end < len(self.text) and self.text[end] != "`":
             end += 2 if self.text[end] == "\\" else 1
         if end >= len(self.text):
-            raise self.error(_never_closes("`"), line)
+            raise self.error(never_closes("`"), line)
         command = self.text[self.at + 1 : end]
         self.at = end + 1
         return Substitution(command, line, quoted)
@@ -256,61 +230,3 @@ class Words:
         inner = Words(part_of(self.source, opening, at)).all()
         self.at = at + 2
         return inner
-
-    def balanced(self, opening: int) -> str:
-        """Skips ``( … )`` from ``opening`` on, quotes respected, and returns what is inside."""
-        line = self.source.line(opening)
-        depth, at = 0, opening
-        while at < len(self.text):
-            letter = self.text[at]
-            if letter == "\\":
-                at += 1
-            elif letter == "'":
-                at = self._closing("'", at)
-            elif letter == '"':
-                at = self._closing_double(at)
-            elif letter == "#" and self.text[at - 1] in " \t\n":
-                at = self.text.find("\n", at) if "\n" in self.text[at:] else len(self.text)
-            elif letter == "(":
-                depth += 1
-            elif letter == ")":
-                depth -= 1
-                if not depth:
-                    self.at = at + 1
-                    return self.text[opening + 1 : at].strip()
-            at += 1
-        raise self.error(said("a ( opens here and never closes; add the closing )"), line)
-
-    def _closing(self, quote: str, opening: int) -> int:
-        end = self.text.find(quote, opening + 1)
-        if end < 0:
-            raise self.error(_never_closes(quote), self.source.line(opening))
-        return end
-
-    def _closing_double(self, opening: int) -> int:
-        at = opening + 1
-        while at < len(self.text) and self.text[at] != '"':
-            if self.text.startswith("$(", at):
-                here = self.at
-                self.balanced(at + 1)
-                at, self.at = self.at, here
-                continue
-            at += 2 if self.text[at] == "\\" else 1
-        if at >= len(self.text):
-            return self._closing('"', opening)
-        return at
-
-
-def part_of(source: Text, start: int, end: int) -> Text:
-    """Returns the text from ``start`` to ``end`` with its lines."""
-    starts, lines, vias = [0], [source.line(start)], [source.via(start)]
-    for offset, line, via in zip(source.starts, source.lines, source.vias, strict=True):
-        if start < offset < end:
-            starts.append(offset - start)
-            lines.append(line)
-            vias.append(via)
-    return Text(source.text[start:end], tuple(starts), tuple(lines), tuple(vias), source.held)
-
-
-def _never_closes(quote: str) -> Sentence:
-    return said("a {quote} quote opens here and never closes; add the closing {quote}", quote=quote)

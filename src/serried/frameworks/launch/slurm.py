@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from serried.finding import Sentence, said
-from serried.frameworks.launch.shell_values import Field, Line, Piece, Value, known, split
+from serried.frameworks.launch.shell_split import split
+from serried.frameworks.launch.shell_values import Field, Line, Piece, Value, known
 
 SHORT = {"N": "nodes", "n": "ntasks", "G": "gpus"}
 LONG = {

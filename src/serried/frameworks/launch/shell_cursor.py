@@ -1,0 +1,98 @@
+"""Stands at a place in the text of a script: looks ahead, and skips what is in brackets."""
+
+from __future__ import annotations
+
+import re
+
+from serried.errors import InputError
+from serried.finding import Sentence, said
+from serried.frameworks.launch.shell_syntax import Text
+from serried.frameworks.launch.shell_values import Line
+
+
+class Cursor:
+    """Stands in ``text`` at ``at``; raises InputError for what opens and never closes."""
+
+    def __init__(self, text: Text) -> None:
+        self.source = text
+        self.text = text.text
+        self.at = 0
+
+    def peek(self, text: str) -> bool:
+        """Tells whether ``text`` stands next."""
+        return self.text.startswith(text, self.at)
+
+    @property
+    def line(self) -> Line:
+        """The line that comes next."""
+        return self.source.line(self.at)
+
+    def error(self, problem: Sentence, line: Line) -> InputError:
+        """Returns the error that says ``problem`` of ``line``."""
+        return InputError(
+            "{file} line {line}: {problem}", file=line.file, line=line, problem=problem
+        )
+
+    def matched(self, pattern: re.Pattern[str]) -> str:
+        """Returns what ``pattern`` finds next, or nothing."""
+        found = pattern.match(self.text, self.at)
+        return found[0] if found else ""
+
+    def balanced(self, opening: int) -> str:
+        """Skips ``( … )`` from ``opening`` on, quotes respected, and returns what is inside."""
+        line = self.source.line(opening)
+        depth, at = 0, opening
+        while at < len(self.text):
+            letter = self.text[at]
+            if letter == "\\":
+                at += 1
+            elif letter == "'":
+                at = self._closing("'", at)
+            elif letter == '"':
+                at = self._closing_double(at)
+            elif letter == "#" and self.text[at - 1] in " \t\n":
+                at = self.text.find("\n", at) if "\n" in self.text[at:] else len(self.text)
+            elif letter == "(":
+                depth += 1
+            elif letter == ")":
+                depth -= 1
+                if not depth:
+                    self.at = at + 1
+                    return self.text[opening + 1 : at].strip()
+            at += 1
+        raise self.error(said("a ( opens here and never closes; add the closing )"), line)
+
+    def _closing(self, quote: str, opening: int) -> int:
+        end = self.text.find(quote, opening + 1)
+        if end < 0:
+            raise self.error(never_closes(quote), self.source.line(opening))
+        return end
+
+    def _closing_double(self, opening: int) -> int:
+        at = opening + 1
+        while at < len(self.text) and self.text[at] != '"':
+            if self.text.startswith("$(", at):
+                here = self.at
+                self.balanced(at + 1)
+                at, self.at = self.at, here
+                continue
+            at += 2 if self.text[at] == "\\" else 1
+        if at >= len(self.text):
+            return self._closing('"', opening)
+        return at
+
+
+def part_of(source: Text, start: int, end: int) -> Text:
+    """Returns the text from ``start`` to ``end`` with its lines."""
+    starts, lines, vias = [0], [source.line(start)], [source.via(start)]
+    for offset, line, via in zip(source.starts, source.lines, source.vias, strict=True):
+        if start < offset < end:
+            starts.append(offset - start)
+            lines.append(line)
+            vias.append(via)
+    return Text(source.text[start:end], tuple(starts), tuple(lines), tuple(vias), source.held)
+
+
+def never_closes(quote: str) -> Sentence:
+    """Says of a quote that it has no end."""
+    return said("a {quote} quote opens here and never closes; add the closing {quote}", quote=quote)
