@@ -102,7 +102,8 @@ def jobs(draw: st.DrawFn, name: str) -> tuple[Layout, Sizes]:
     version = draw(st.sampled_from(VERSIONS.get(name, [""])))
     named = f"{name}@{version}" if version else name
     parts = {part: options[part] for part in PARTS.get(name, ()) if part in options}
-    for settings_given in (options, parts):
+    alone = [{**parts, key: value} for key, value in options.items()]
+    for settings_given in (options, *alone, parts):
         made = Sizes(world, dp=given_dp, options=settings_given, **sizes)
         try:
             return frameworks.layout(named, made), made
