@@ -150,3 +150,14 @@ def test_a_framework_says_what_it_was_read_from(framework: Framework) -> None:
     assert framework.version in (framework.versions or (framework.version,))
     assert framework.default_order in framework.orders
     assert all(about and not about.endswith(".") for about in framework.options.values())
+
+
+def test_a_deepspeed_feature_switched_off_makes_no_groups() -> None:
+    def kinds(value: str) -> list[str]:
+        options = {"zero_quantized_gradients": value}
+        return [
+            kind.name for kind in frameworks.layout("deepspeed", Sizes(16, options=options)).kinds
+        ]
+
+    assert "local_0" in kinds("true")
+    assert not [name for name in kinds("false") if name.startswith("local_")]

@@ -28,6 +28,7 @@ from serried.frameworks.framework import (
     refuse_foreign_sizes,
     refuse_unknown_options,
     split_world,
+    switch,
 )
 from serried.mesh import GroupKind, Layout, Mesh, Pairs
 
@@ -111,7 +112,7 @@ def _wanted(sizes: Sizes) -> list[Callable[[Sizes, str], Feature]]:
         ("sequence_parallel_size" in sizes.options, "ulysses"),
         ("zero_hpz_partition_size" in sizes.options, "hpz"),
         ("mics_shard_size" in sizes.options, "mics"),
-        ("zero_quantized_gradients" in sizes.options, "qgz"),
+        (switch(sizes, "zero_quantized_gradients"), "qgz"),
         (sizes.ep > 1 and "autoep_size" not in sizes.options, "moe"),
     ]
     names = [name for is_asked, name in asked if is_asked]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 from tests.conftest import Call
@@ -37,3 +38,21 @@ def test_a_folder_with_something_in_it_is_left_alone(serried: Call, tmp_path: Pa
     assert (shown.code, shown.out) == (2, "")
     assert f"{tmp_path} is not empty; name a folder that is new" in shown.err
     assert [each.name for each in tmp_path.iterdir()] == ["kept.txt"]
+
+
+def test_sizes_that_cannot_be_leave_no_folder(serried: Call, tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    shown = serried("demo", "--nproc", "8", "--tp", "3", "--no-serve", "--folder", str(folder))
+    assert (shown.code, shown.out) == (2, "")
+    assert "tp=3 does not divide 8 ranks" in shown.err
+    assert not folder.exists()
+
+
+def test_a_port_in_use_is_told_before_anything_runs(serried: Call, tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        shown = serried("demo", "--port", port, "--no-open", "--folder", str(folder))
+    assert (shown.code, shown.out) == (3, "")
+    assert f"port {port} is in use" in shown.err
+    assert not folder.exists()

@@ -48,7 +48,7 @@ def demo(
     cores shows a true pipeline. It is labelled emulated wherever it is shown.
     """
     _require_extras(web=not no_serve)
-    folder = _new_folder(folder)
+    folder = folder or Path("runs") / time.strftime("demo-%Y%m%d-%H%M%S")
     real = TrainSettings(
         nproc, tp=tp, pp=pp, steps=steps, trace_dir=folder / "real", log_file=folder / "real.jsonl"
     )
@@ -57,12 +57,15 @@ def demo(
         tp=tp,
         pp=pp,
         steps=EMULATED_STEPS,
+        global_batch_size=real.dp * EMULATED_MICROBATCHES,
         microbatches=EMULATED_MICROBATCHES,
         emulated=EMULATED_TIMES,
         trace_dir=folder / "emulated",
     )
-    runs = [real, emulated]
-    for settings in runs:
+    if not no_serve:
+        _require_port(port)
+    _make_new(folder)
+    for settings in (real, emulated):
         _run(settings)
     if no_serve:
         return
@@ -106,12 +109,17 @@ def _tell(event: Event) -> None:
         click.echo(f"  step {event.step:>3}{loss}  {event.duration_ms:.0f} ms", err=True)
 
 
-def _new_folder(asked: Path | None) -> Path:
-    folder = asked or Path("runs") / time.strftime("demo-%Y%m%d-%H%M%S")
+def _make_new(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("{folder} is not empty; name a folder that is new", folder=folder)
     folder.mkdir(parents=True, exist_ok=True)
-    return folder
+
+
+def _require_port(port: int) -> None:
+    """Raises what the workbench would raise a minute later, before anything runs."""
+    from serried.views.web.server import listen
+
+    listen("127.0.0.1", port).close()
 
 
 def _require_extras(*, web: bool) -> None:
