@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
 
@@ -193,6 +193,10 @@ class Spans:
     def where(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> Spans:
         """Returns the rows that ``keep`` selects, by mask or by index."""
         return Spans(*(column[keep] for column in self.columns().values()))
+
+    def shifted(self, by_ns: int) -> Spans:
+        """Returns the same spans ``by_ns`` nanoseconds later."""
+        return replace(self, start_ns=self.start_ns + by_ns, end_ns=self.end_ns + by_ns)
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Returns the columns by name, in the order of the fields."""

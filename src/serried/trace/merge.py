@@ -13,7 +13,7 @@ their wall clocks (NTP: some hundred microseconds to milliseconds).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -214,14 +214,10 @@ def _median(values: list[int]) -> int:
 def _on_one_clock(recordings: list[Recording], hosts: tuple[Host, ...]) -> tuple[Spans, int]:
     """Returns the spans of all ranks in wall time less the first start, and that start."""
     offset = {rank: host.offset_ns for host in hosts for rank in host.ranks}
-    shifted = [_shifted(each.spans, offset[each.header.rank]) for each in recordings]
+    shifted = [each.spans.shifted(offset[each.header.rank]) for each in recordings]
     whole = Spans.joined(shifted)
     base_ns = int(np.min(whole.start_ns))
-    return _shifted(whole, -base_ns), base_ns
-
-
-def _shifted(spans: Spans, by_ns: int) -> Spans:
-    return replace(spans, start_ns=spans.start_ns + by_ns, end_ns=spans.end_ns + by_ns)
+    return whole.shifted(-base_ns), base_ns
 
 
 # ----------------------------------------------------------------------- what is said

@@ -43,6 +43,10 @@ _DTYPE = np.dtype([(name, f"<{kind}") for name, kind in (f.split(":") for f in _
 _GROWTH_RECORDS = 16_384
 
 
+UNKNOWN_SCHEDULE = "unknown"
+"""Stands for the schedule of a run whose writer does not say it."""
+
+
 @dataclass(frozen=True)
 class Job:
     """Describes the job that a trace belongs to, enough to make its Layout again."""

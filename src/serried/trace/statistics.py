@@ -23,7 +23,7 @@ from serried.schedule import ideal_bubble
 from serried.span import COMPUTE, ActionKind, Spans
 from serried.trace.merge import Trace
 from serried.trace.pairs import RECEIVES, SENDS, pair_messages
-from serried.trace.record import Job
+from serried.trace.record import UNKNOWN_SCHEDULE, Job
 
 CLOSED_FORM = ("1f1b", "gpipe")
 """Schedules, one stage a rank, whose ideal bubble is (p - 1) / (m + p - 1)."""
@@ -102,7 +102,7 @@ def measure(trace: Trace) -> Statistics:
     """Measures every step that all ranks with a file finished."""
     compute = trace.spans.where(np.isin(trace.spans.kind, list(COMPUTE)))
     whole = _Grid(np.unique(compute.step), np.asarray(trace.ranks))
-    is_complete = _is_complete(whole, compute, trace.job.num_microbatches)
+    is_complete = _is_complete(whole, compute, trace.job)
     grid = _Grid(whole.steps[is_complete], whole.ranks)
     steps, ranks = _times(grid, grid.inside(trace.spans), grid.inside(compute))
     messages, alignment = _messages(trace, grid)
@@ -139,18 +139,27 @@ class _Grid:
         return sums.astype(np.int64).reshape(len(self.steps), len(self.ranks))
 
 
-def _is_complete(grid: _Grid, compute: Spans, num_microbatches: int) -> NDArray[np.bool_]:
-    """Tells of each step whether every rank did all its forwards and backwards in it."""
+def _is_complete(grid: _Grid, compute: Spans, job: Job) -> NDArray[np.bool_]:
+    """Tells of each step whether every rank did all its forwards and backwards in it.
+
+    All are those of its chunks and the job's microbatches; where another tool's files do not
+    say how many, as many as the rank did in its fullest step.
+    """
 
     def count(kind: ActionKind) -> Table:
         return grid.total(compute.where(compute.kind == kind))
 
+    forwards = count(ActionKind.F)
+    backwards = count(ActionKind.B) + np.minimum(count(ActionKind.I), count(ActionKind.W))
+    if job.schedule == UNKNOWN_SCHEDULE:
+        is_done = (forwards == forwards.max(axis=0)) & (backwards == backwards.max(axis=0))
+        return np.asarray(is_done.all(axis=1), dtype=np.bool_)
+
     num_stages = 1 + int(compute.stage.max(initial=0))
     chunks = np.unique(compute.rank.astype(np.int64) * num_stages + compute.stage) // num_stages
     chunks_of = np.searchsorted(chunks, grid.ranks, "right") - np.searchsorted(chunks, grid.ranks)
-    needed = np.maximum(chunks_of, 1) * num_microbatches
-    backwards = count(ActionKind.B) + np.minimum(count(ActionKind.I), count(ActionKind.W))
-    is_done = (count(ActionKind.F) >= needed) & (backwards >= needed)
+    needed = np.maximum(chunks_of, 1) * job.num_microbatches
+    is_done = (forwards >= needed) & (backwards >= needed)
     return np.asarray(is_done.all(axis=1), dtype=np.bool_)
 
 

@@ -8,10 +8,12 @@ import click
 
 from serried.errors import InputError
 from serried.trace.chrome import write_chrome
-from serried.trace.merge import Trace, merge
+from serried.trace.merge import Trace
+from serried.trace.reading import read_trace
 from serried.trace.statistics import measure
 from serried.units import bytes_text
 from serried.views.cli.output import as_json, show
+from serried.views.cli.trace_paddle import paddle
 from serried.views.trace_document import stats_document
 from serried.views.trace_text import (
     bubble_lines,
@@ -59,7 +61,7 @@ def merge_command(folders: tuple[Path, ...], output: Path | None, form: str) -> 
             "{path} does not end in .json; merge writes Chrome JSON, such as trace.json",
             path=output,
         )
-    merged = merge(folders)
+    merged = read_trace(folders)
     write_chrome(merged, output)
     _tell(merged, form)
     size = bytes_text(output.stat().st_size)
@@ -76,7 +78,10 @@ def stats_command(folders: tuple[Path, ...], form: str) -> None:
     serried trace stats runs/first
     serried trace stats runs/first --format json
     """
-    _tell(merge(folders), form)
+    _tell(read_trace(folders), form)
+
+
+trace.add_command(paddle)
 
 
 def _tell(merged: Trace, form: str) -> None:

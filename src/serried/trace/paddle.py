@@ -1,0 +1,95 @@
+"""A Paddle job as a Trace: each worker log becomes a rank, each job line a span.
+
+    machine0/workerlog.0   rank 0   stage 0        stages follow machine and device order,
+    machine0/workerlog.1   rank 1   stage 1        unless sizes are given: then ranks stand
+    machine1/workerlog.0   rank 2   stage 2        where Paddle's own topology puts them
+    machine1/workerlog.1   rank 3   stage 3
+
+``forward1`` and ``backward1`` are of the second virtual stage of their device, stage p + d on
+device d of p. ``backward(chunk0)`` and ``backward(chunk1)`` are the pieces of one job, of one
+stage and microbatch. ``recv_forward`` and ``send_backward`` are messages; ``lr`` and
+``default`` belong to no action and are left to the timeline files (``paddle_timeline``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from serried.mesh import Layout
+from serried.span import ActionKind, Spans
+from serried.trace.foreign import foreign_trace, laid_out
+from serried.trace.merge import Trace
+from serried.trace.paddle_log import DeviceLog, PaddleLogs
+
+_TYPE = re.compile(r"(?P<name>[a-z_]+?)(?P<chunk>\d*)(?:\(chunk\d+\))?")
+_KINDS = {
+    "forward": ActionKind.F,
+    "backward": ActionKind.B,
+    "backward_b": ActionKind.I,
+    "backward_w": ActionKind.W,
+    "recv_forward": ActionKind.RECV_F,
+    "send_forward": ActionKind.SEND_F,
+    "recv_backward": ActionKind.RECV_B,
+    "send_backward": ActionKind.SEND_B,
+    "optimizer": ActionKind.OPTIMIZER,
+}
+_UP = frozenset({ActionKind.SEND_F, ActionKind.RECV_B})
+_DOWN = frozenset({ActionKind.RECV_F, ActionKind.SEND_B})
+
+
+def action_of(type_: str) -> tuple[ActionKind, int] | None:
+    """Returns the kind and the virtual stage on its device of a job type, None for no action.
+
+    >>> action_of("backward_b1"), action_of("backward(chunk1)"), action_of("lr")
+    ((<ActionKind.I: 3>, 1), (<ActionKind.B: 2>, 0), None)
+    """
+    match = _TYPE.fullmatch(type_)
+    if not match or match["name"] not in _KINDS:
+        return None
+    return _KINDS[match["name"]], int(match["chunk"] or 0)
+
+
+def paddle_trace(logs: PaddleLogs, sizes: Mapping[str, int] | None = None) -> Trace:
+    """Returns the Trace of ``logs``; ``sizes`` (``{"pp": 2, "dp": 2}``) say how ranks stand.
+
+    Raises InputError when the sizes do not make as many ranks as there are logs, and when no
+    job of the logs is an action.
+    """
+    layout = laid_out("paddle", len(logs.devices), sizes)
+    machines: dict[str, list[int]] = {}
+    for rank, log in enumerate(logs.devices):
+        machines.setdefault(log.machine, []).append(rank)
+    spans = [_spans(rank, log, layout) for rank, log in enumerate(logs.devices)]
+    run = logs.folder.resolve().name
+    whole = Spans.joined(spans)
+    return foreign_trace(run, layout, machines, whole, findings=logs.findings)
+
+
+def _spans(rank: int, log: DeviceLog, layout: Layout) -> Spans:
+    """Returns the jobs of one device that are actions, as spans of ``rank``."""
+    stages = layout.sizes.get("pp", 1)
+    column = layout.groups_of(rank)[layout.kind_of("pp")][0] if stages > 1 else [rank]
+    at = column.index(rank)
+    rows = []
+    for job in log.jobs:
+        if (action := action_of(job.type)) is None:
+            continue
+        kind, chunk = action
+        stage = -1 if kind is ActionKind.OPTIMIZER else chunk * stages + at
+        microbatch = -1 if kind is ActionKind.OPTIMIZER else job.microbatch
+        peer = _peer(kind, column, at)
+        rows.append((rank, stage, kind, microbatch, job.step, peer, job.start_ns, job.end_ns))
+    table = np.array(rows, dtype=np.int64).reshape(-1, 8).T
+    ranks, at_stage, kinds, of, steps, peers = table[:6].astype(np.int32)
+    return Spans(ranks, at_stage, kinds, of, steps, peers, table[6], table[7])
+
+
+def _peer(kind: ActionKind, column: list[int], at: int) -> int:
+    """Returns the rank that a message of ``kind`` goes to or comes from, -1 for none."""
+    towards = 1 if kind in _UP else -1 if kind in _DOWN else 0
+    place = at + towards
+    # Virtual stages go round: the last device sends on to the first.
+    return column[place % len(column)] if towards and len(column) > 1 else -1

@@ -1,0 +1,258 @@
+"""Paddle's worker logs: the jobs that its static-graph executor timed, one line each, in steps.
+
+    I1020 09:15:07.265326 22317 standalone_executor.cc:217] Profiler Info: Job (3), type = forward,
+        micro_batch_id = 2, job_start_time = 1697793307213.760986, job_end_time = 1697793307254.0061
+
+Times are milliseconds since 1970 with six decimals, taken on the compute stream. A new step
+begins when the job that began the file comes again with microbatch 0; the line ``Schedule
+Profiler start at step S and end at step E`` says which step is the first. Lines are found by a
+pattern without a leading wildcard, so a log of any length and noise is read in linear time.
+
+Source: paddlepaddle 3.3.1, standalone_executor.cc and
+distributed/auto_parallel/static/profiler_helper_static.py (whose own pattern loses
+``backward(chunk0)`` and takes seconds for a megabyte of long lines).
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from serried.errors import InputError
+from serried.finding import Finding, said
+
+_JOB = re.compile(
+    rb"Profiler Info: Job \((?P<number>\d{1,9})\), type = (?P<type>[^,\n]{1,64}), "
+    rb"micro_batch_id = (?P<microbatch>\d{1,9}), "
+    rb"job_start_time = (?P<start>\d{1,16}\.\d{1,9}), job_end_time = (?P<end>\d{1,16}\.\d{1,9})"
+    rb"|Schedule Profiler start at step (?P<first>\d{1,9}) and end at step (?P<last>\d{1,9})"
+)
+_MACHINE = "machine"
+_LOG = re.compile(r"workerlog\.(\d+)")
+_OUTSIDE_A_STEP = frozenset({"default", "lr"})
+
+
+@dataclass(frozen=True)
+class Job:
+    """Is one timed job: what the executor calls it, and when it ran by its machine's clock."""
+
+    type: str
+    number: int
+    """The executor's own count, a job index or a microbatch by version; not to rely on."""
+    microbatch: int
+    step: int
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class DeviceLog:
+    """Holds what one ``workerlog.N`` gave: its machine's name, its device, its jobs in order."""
+
+    machine: str
+    device: int
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True)
+class PaddleLogs:
+    """Holds the logs of a job by machine and device, and what is to be said of them."""
+
+    folder: Path
+    devices: tuple[DeviceLog, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """Names the machines in order; one without a name where the logs lie in the folder."""
+        return tuple(dict.fromkeys(each.machine for each in self.devices))
+
+
+def read_paddle_logs(
+    folder: Path, devices: tuple[int, ...] | None = None, *, multi_machine: bool | None = None
+) -> PaddleLogs:
+    """Reads the worker logs of ``folder``, or of the ``machine*`` folders in it.
+
+    ``devices`` are those to read, all by default; a device without a log is reported, not
+    fatal. ``multi_machine`` says where the logs lie; by default the folder is looked at.
+
+    Raises InputError when there is no log, or none that holds a timed job.
+    """
+    places = _places(folder, multi_machine)
+    paths = {name: _logs(place) for name, place in places.items()}
+    wanted = devices or sorted({device for logs in paths.values() for device in logs})
+    if not wanted:
+        raise _no_log(folder)
+    found: list[DeviceLog] = []
+    findings: list[Finding] = []
+    for machine, logs in paths.items():
+        for device in wanted:
+            if device not in logs:
+                findings.append(_missing(places[machine], device))
+                continue
+            jobs, left_out = _read(logs[device])
+            found.append(DeviceLog(machine, device, jobs))
+            findings += [_untimed(logs[device], left_out)] if left_out else []
+    if not any(each.jobs for each in found):
+        raise InputError(
+            "the worker logs of {folder} hold no timed job; run with "
+            "pipeline.job_schedule_profiler_start and _stop set, which prints a line "
+            "'Profiler Info: Job …' for each",
+            folder=folder,
+        )
+    findings += [_empty(each, places) for each in found if not each.jobs]
+    return PaddleLogs(folder, tuple(each for each in found if each.jobs), tuple(findings))
+
+
+def holds_paddle_logs(folder: Path) -> bool:
+    """Tells whether ``folder``, or a ``machine*`` folder in it, holds a ``workerlog.N``."""
+    return any(_logs(place) for place in (folder, *_machines(folder).values()))
+
+
+# ----------------------------------------------------------------------- which files
+
+
+def _places(folder: Path, multi_machine: bool | None) -> dict[str, Path]:
+    """Returns the folders that hold logs, by the name of their machine."""
+    if not folder.is_dir():
+        raise InputError(
+            "{folder} is not a folder; give the one that holds the workerlog.N files",
+            folder=folder,
+        )
+    machines = _machines(folder)
+    if multi_machine is None:
+        multi_machine = not _logs(folder) and bool(machines)
+    if not multi_machine:
+        return {"": folder}
+    if not machines:
+        raise InputError(
+            "{folder} holds no folder whose name begins with machine; put each machine's "
+            "worker logs into machine0, machine1 and so on",
+            folder=folder,
+        )
+    return machines
+
+
+def _machines(folder: Path) -> dict[str, Path]:
+    """Returns the ``machine*`` folders by name, machine2 before machine10."""
+    found = [path for path in folder.glob(f"{_MACHINE}*") if path.is_dir()]
+    return {path.name: path for path in sorted(found, key=lambda path: _natural(path.name))}
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Returns a key that sorts numbers in a name by value."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def _logs(folder: Path) -> dict[int, Path]:
+    """Returns the worker logs of one folder, by device."""
+    names = ((_LOG.fullmatch(path.name), path) for path in folder.glob("workerlog.*"))
+    found = {int(match[1]): path for match, path in names if match and path.is_file()}
+    return dict(sorted(found.items()))
+
+
+# ----------------------------------------------------------------------- one file
+
+
+class _Steps:
+    """Counts the steps of one file: a new one begins when its first job comes again."""
+
+    def __init__(self) -> None:
+        self.step = 0
+        self._window: tuple[bytes, ...] = ()
+        self._opener: str | None = None
+        self._has_begun = False
+
+    def enter(self, window: tuple[bytes, ...]) -> None:
+        """Takes a line that says which steps are profiled; repeated lines change nothing."""
+        if window != self._window:
+            self.step, self._window = int(window[0]), window
+            self._opener, self._has_begun = None, False
+
+    def place(self, kind: str, microbatch: int) -> int:
+        """Returns the step that the next job, of ``kind``, belongs to."""
+        if self._opener is None and kind not in _OUTSIDE_A_STEP:
+            self._opener = kind
+        if kind == self._opener and microbatch == 0:
+            self.step += self._has_begun
+            self._has_begun = True
+        return self.step
+
+
+def _read(path: Path) -> tuple[tuple[Job, ...], int]:
+    """Returns the jobs of one log, and how many were left out because they hold no time."""
+    jobs: list[Job] = []
+    left_out = 0
+    steps = _Steps()
+    for match in _matches(path):
+        if match["first"] is not None:
+            steps.enter((match["first"], match["last"]))
+            continue
+        kind = match["type"].decode("utf-8", "replace").strip()
+        microbatch = int(match["microbatch"])
+        step = steps.place(kind, microbatch)
+        start, end = _nanoseconds(match["start"]), _nanoseconds(match["end"])
+        if start == 0 or end < start:
+            left_out += 1
+        else:
+            jobs.append(Job(kind, int(match["number"]), microbatch, step, start, end))
+    return tuple(jobs), left_out
+
+
+def _matches(path: Path) -> Iterator[re.Match[bytes]]:
+    """Yields the lines that matter; the file is mapped, not read whole."""
+    try:
+        with path.open("rb") as file:
+            if not path.stat().st_size:
+                return
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+                yield from _JOB.finditer(text)
+    except OSError as error:
+        raise InputError(
+            "{path} cannot be read: {reason}", path=path, reason=error.strerror
+        ) from error
+
+
+def _nanoseconds(milliseconds: bytes) -> int:
+    """Returns a time of the log in nanoseconds, exactly.
+
+    >>> _nanoseconds(b"1697793307213.760986")
+    1697793307213760986
+    """
+    whole, part = milliseconds.split(b".")
+    return int(whole + part[:6].ljust(6, b"0"))
+
+
+# ----------------------------------------------------------------------- what is said
+
+
+def _no_log(folder: Path) -> InputError:
+    return InputError(
+        "{folder} holds no workerlog.N file; give the folder that paddle.distributed.launch "
+        "wrote as --log_dir",
+        folder=folder,
+    )
+
+
+def _missing(folder: Path, device: int) -> Finding:
+    evidence = said("{folder} holds no workerlog.{device}", folder=folder, device=device)
+    return Finding("missing", (evidence,))
+
+
+def _untimed(path: Path, count: int) -> Finding:
+    evidence = said(
+        "{path} holds {count} jobs without a usable time (Paddle does not time jobs of "
+        "communication alone); they are left out",
+        path=path,
+        count=count,
+    )
+    return Finding("untimed", (evidence,))
+
+
+def _empty(log: DeviceLog, places: dict[str, Path]) -> Finding:
+    path = places[log.machine] / f"workerlog.{log.device}"
+    evidence = said("{path} holds no timed job", path=path)
+    return Finding("missing", (evidence,))

@@ -1,0 +1,172 @@
+"""Paddle's two timeline files, written from the worker logs as its own script would mean to.
+
+    pipeline_profile.json            tracks GPU0, GPU1(machine:1), Step: names as thread ids
+    pipeline_profile_perfetto.json   the same events, numbered threads and their names
+
+Events, names, categories, colours and times are the script's (paddlepaddle 3.3.1,
+profiler_helper_static.py), so what reads its files reads these. Different on purpose:
+
+* jobs such as ``backward(chunk0)`` are kept, and take the colour of their kind;
+* ``recv_forward`` and ``send_backward`` are kept, on a track of messages beside their device;
+* jobs that intersect stand on tracks of their own: as begin and end of one track they would
+  come out with wrong lengths;
+* a machine is called what its folder is called, and ``--devices 2,3`` names threads GPU:2, GPU:3.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from serried.errors import InputError
+from serried.trace.paddle import action_of
+from serried.trace.paddle_log import DeviceLog, Job, PaddleLogs
+
+CHROME, PERFETTO = "pipeline_profile.json", "pipeline_profile_perfetto.json"
+"""The names that Paddle's script gives its two files."""
+
+_COLOURS = {
+    "forward": "thread_state_running",
+    "backward": "rail_idle",
+    "optimizer": "rail_response",
+    "default": "thread_state_unknown",
+}
+_STEP_THREAD = 2333
+_MESSAGES = ("recv_", "send_")
+
+Event = dict[str, Any]
+
+
+def write_paddle_timelines(logs: PaddleLogs, folder: Path) -> tuple[Path, Path]:
+    """Writes both files into ``folder``, each whole or not at all, and returns their paths.
+
+    Raises InputError when they cannot be written.
+    """
+    tracks = _tracks(logs)
+    steps = list(_step_events(logs))
+    chrome = [*(event for name, jobs in tracks for event in _events(jobs, name)), *steps]
+    threads = {name: _STEP_THREAD + 1 + at for at, (name, _) in enumerate(tracks)}
+    threads["Step"] = _STEP_THREAD
+    numbered = [{**event, "tid": threads[event["tid"]]} for event in chrome]
+    names = [_thread_name(_STEP_THREAD, "STEP")]
+    names += [_thread_name(threads[name], _titled(name)) for name, _ in tracks]
+    return (
+        _write(folder / CHROME, chrome),
+        _write(folder / PERFETTO, [*numbered, *names]),
+    )
+
+
+# ----------------------------------------------------------------------- tracks
+
+
+def _tracks(logs: PaddleLogs) -> list[tuple[str, list[Job]]]:
+    """Returns the tracks by name: every device's own first, in order, then the further ones."""
+    own: list[tuple[str, list[Job]]] = []
+    further: list[tuple[str, list[Job]]] = []
+    for log in logs.devices:
+        messages = [job for job in log.jobs if job.type.startswith(_MESSAGES)]
+        computed = [job for job in log.jobs if not job.type.startswith(_MESSAGES)]
+        first, *others = _lanes(computed) or [[]]
+        own.append((_track_name(log), first))
+        further += [(_track_name(log, f" ({n})"), lane) for n, lane in enumerate(others, 2)]
+        lanes = [(_track_name(log, _numbered(n)), lane) for n, lane in enumerate(_lanes(messages))]
+        further += lanes
+    return [*own, *further]
+
+
+def _numbered(lane: int) -> str:
+    return f" messages ({lane + 1})" if lane else " messages"
+
+
+def _lanes(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Returns ``jobs`` on as few lanes as keep those of one lane from intersecting.
+
+    >>> a, b = Job("forward", 0, 0, 0, 0, 10), Job("forward", 1, 1, 0, 5, 15)
+    >>> [len(lane) for lane in _lanes([a, b])]
+    [1, 1]
+    """
+    lanes: list[list[Job]] = []
+    free_at: list[tuple[int, int]] = []
+    for job in sorted(jobs, key=lambda job: (job.start_ns, job.end_ns)):
+        if free_at and free_at[0][0] <= job.start_ns:
+            lane = heapq.heappop(free_at)[1]
+        else:
+            lane = len(lanes)
+            lanes.append([])
+        lanes[lane].append(job)
+        heapq.heappush(free_at, (job.end_ns, lane))
+    return sorted(lanes, key=len, reverse=True)
+
+
+def _track_name(log: DeviceLog, suffix: str = "") -> str:
+    """Returns what the script calls a device: ``GPU0`` or ``GPU0(machine:1)``."""
+    number = re.sub(r"^machine[_-]?", "", log.machine) or log.machine
+    machine = f"(machine:{number})" if log.machine else ""
+    return f"GPU{log.device}{machine}{suffix}"
+
+
+def _titled(track: str) -> str:
+    """Returns a track's name as the script shows it in Perfetto: ``GPU:0``."""
+    return re.sub(r"^GPU", "GPU:", track)
+
+
+# ----------------------------------------------------------------------- events
+
+
+def _events(jobs: Sequence[Job], track: str) -> Iterator[Event]:
+    for job in jobs:
+        named = {"name": f"{job.type}_{job.number}", "cat": job.type}
+        colour = _COLOURS.get(_plain(job.type))
+        coloured = {"cname": colour} if colour else {}
+        for phase, at_ns in (("B", job.start_ns), ("E", job.end_ns)):
+            place = {"ph": phase, "ts": at_ns / 1000, "pid": 0, "tid": track}
+            yield {**named, **place, **coloured}
+
+
+def _plain(type_: str) -> str:
+    """Returns the kind of a job type: ``backward`` for ``backward(chunk1)`` and ``backward0``."""
+    return re.sub(r"(_[bw])?\d*(\(chunk\d+\))?$", "", type_) if action_of(type_) else type_
+
+
+def _step_events(logs: PaddleLogs) -> Iterator[Event]:
+    """Yields a slice per step, messages apart: first start to last end, after the step before."""
+    windows: dict[int, tuple[int, int]] = {}
+    for log in logs.devices:
+        for job in (job for job in log.jobs if not job.type.startswith(_MESSAGES)):
+            start, end = windows.get(job.step, (job.start_ns, job.end_ns))
+            windows[job.step] = min(start, job.start_ns), max(end, job.end_ns)
+    before = 0
+    for step, (start, end) in sorted(windows.items()):
+        for phase, at_ns in (("B", max(start, before)), ("E", end)):
+            event = {"name": f"step{step}", "cat": "step", "ph": phase, "ts": at_ns / 1000}
+            yield {**event, "pid": 0, "tid": "Step", "cname": "thread_state_unknown"}
+        before = end
+
+
+def _thread_name(thread: int, name: str) -> Event:
+    event = {"args": {"name": name}, "cat": "__metadata", "name": "thread_name", "ph": "M"}
+    return {**event, "pid": 0, "tid": thread, "ts": 0}
+
+
+def _write(path: Path, events: list[Event]) -> Path:
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("w", encoding="utf-8") as file:
+            file.write('{"traceEvents": [')
+            file.writelines(
+                f"{', ' if at else ''}{json.dumps(each)}" for at, each in enumerate(events)
+            )
+            file.write("]}")
+        part.replace(path)
+    except OSError as error:
+        raise InputError(
+            "{path} cannot be written: {reason}", path=path, reason=error.strerror
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)
+    return path

@@ -1,0 +1,226 @@
+"""Paddle's worker logs: read whole and in linear time, as a Trace and as its two timelines."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from serried.errors import InputError
+from serried.span import ActionKind
+from serried.trace.paddle import action_of, paddle_trace
+from serried.trace.paddle_log import read_paddle_logs
+from serried.trace.paddle_timeline import CHROME, PERFETTO, write_paddle_timelines
+from serried.trace.reading import read_trace
+from serried.trace.statistics import measure
+
+SAMPLES = Path(__file__).parents[1] / "goldens" / "traces" / "paddle"
+LINE = (
+    "I1020 09:15:07.26 22317 standalone_executor.cc:217] Profiler Info: Job ({number}), "
+    "type = {type}, micro_batch_id = {microbatch}, job_start_time = {start:.6f}, "
+    "job_end_time = {end:.6f}\n"
+)
+T0 = 1_700_000_000_000
+
+
+def line(type_: str, microbatch: int, start: float, end: float) -> str:
+    return LINE.format(
+        number=microbatch, type=type_, microbatch=microbatch, start=T0 + start, end=T0 + end
+    )
+
+
+def events(path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(path.read_text())["traceEvents"]
+    return found
+
+
+def timelines(sample: str, folder: Path) -> list[tuple[list[dict[str, Any]], Path]]:
+    written = write_paddle_timelines(read_paddle_logs(SAMPLES / sample), folder)
+    return [(events(path), SAMPLES / sample / path.name) for path in written]
+
+
+def test_both_files_are_those_of_paddles_script(tmp_path: Path) -> None:
+    for ours, theirs in timelines("single", tmp_path):
+        assert ours == events(theirs)
+
+
+def test_device_numbers_stay_in_the_chrome_file_and_name_the_perfetto_threads(
+    tmp_path: Path,
+) -> None:
+    (chrome, theirs), (perfetto, _) = timelines("dev23", tmp_path)
+    assert chrome == events(theirs)
+    names = {e["tid"]: e["args"]["name"] for e in perfetto if e["ph"] == "M"}
+    assert names == {2333: "STEP", 2334: "GPU:2", 2335: "GPU:3"}
+    assert {event["tid"] for event in perfetto} == set(names)
+
+
+def test_a_machine_is_called_what_its_folder_is_called(tmp_path: Path) -> None:
+    (chrome, theirs), _ = timelines("multi", tmp_path)
+    swapped = {"0": "1", "1": "0"}  # the script took machine1, listed first, for machine 0
+
+    def renamed(event: dict[str, Any]) -> str:
+        name, _, machine = event["tid"].partition("(machine:")
+        tid = f"{name}(machine:{swapped[machine[0]]})" if machine else name
+        return json.dumps({**event, "tid": tid}, sort_keys=True)
+
+    assert sorted(map(renamed, chrome)) == sorted(
+        json.dumps(event, sort_keys=True) for event in events(theirs)
+    )
+    assert next(e["ts"] for e in chrome if e["tid"] == "GPU0(machine:0)") == T0 * 1e3
+
+
+def test_pieces_of_a_job_are_kept(tmp_path: Path) -> None:
+    (chrome, theirs), _ = timelines("chunk", tmp_path)
+    kept = [event for event in chrome if "chunk" in event["cat"]]
+    assert [event for event in chrome if event not in kept] == events(theirs)
+    assert len(kept) == 32
+    assert {event["cname"] for event in kept} == {"rail_idle"}
+
+
+def test_messages_stand_beside_their_device(tmp_path: Path) -> None:
+    (chrome, theirs), _ = timelines("sendrecv", tmp_path)
+    beside = [event for event in chrome if event["tid"] == "GPU0 messages"]
+    assert {event["cat"] for event in beside} == {"recv_forward", "send_backward"}
+    assert [event for event in chrome if "messages" not in event["tid"]] == events(theirs)
+
+
+def test_jobs_that_intersect_get_tracks_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "workerlog.0").write_text(line("forward", 0, 0, 10) + line("backward", 0, 5, 15))
+    write_paddle_timelines(read_paddle_logs(tmp_path), tmp_path)
+    starts = {e["name"]: e["tid"] for e in events(tmp_path / CHROME) if e["ph"] == "B"}
+    assert starts["forward_0"] == "GPU0"
+    assert starts["backward_0"] == "GPU0 (2)"
+    assert len({e["tid"] for e in events(tmp_path / PERFETTO)}) == 3
+
+
+@pytest.mark.parametrize("sample", ["single", "sendrecv", "vpp", "chunk", "dev23"])
+def test_the_bubble_of_two_stages_and_four_microbatches_is_a_fifth(sample: str) -> None:
+    assert measure(read_trace([SAMPLES / sample])).bubble == pytest.approx(1 / 5)
+
+
+def test_four_stages_on_two_machines_stand_in_machine_and_device_order() -> None:
+    trace = read_trace([SAMPLES / "multi"])
+    assert measure(trace).bubble == pytest.approx(3 / 11)
+    assert [(host.name, host.ranks) for host in trace.hosts] == [
+        ("machine0", (0, 1)),
+        ("machine1", (2, 3)),
+    ]
+    assert set(zip(trace.spans.rank.tolist(), trace.spans.stage.tolist(), strict=True)) == {
+        *((rank, rank) for rank in range(4)),
+        *((rank, -1) for rank in range(4)),
+    }
+
+
+def test_sizes_place_ranks_by_paddles_own_topology() -> None:
+    trace = read_trace([SAMPLES / "multi"], {"pp": 2, "dp": 2})
+    forwards = trace.spans.kind == ActionKind.F
+    of_rank = dict(zip(trace.spans.rank[forwards], trace.spans.stage[forwards], strict=True))
+    assert trace.layout is not None
+    (column,) = trace.layout.groups_of(1)[trace.layout.kind_of("pp")]
+    assert [of_rank[rank] for rank in column] == [0, 1]
+
+
+def test_sizes_that_do_not_make_the_ranks_are_refused() -> None:
+    with pytest.raises(InputError, match="but there are 4 ranks"):
+        read_trace([SAMPLES / "multi"], {"pp": 3})
+
+
+def test_virtual_stages_go_round_the_devices() -> None:
+    assert action_of("backward_w1") == (ActionKind.W, 1)
+    spans = read_trace([SAMPLES / "vpp"]).spans
+    assert sorted(set(spans.stage[spans.rank == 1].tolist())) == [-1, 1, 3]
+
+
+def test_steps_are_numbered_from_the_header_even_when_it_is_repeated(tmp_path: Path) -> None:
+    header = "Schedule Profiler start at step 7 and end at step 9\n"
+    step = line("lr", 0, 0, 1) + line("forward", 0, 1, 2) + line("backward", 0, 2, 3)
+    (tmp_path / "workerlog.0").write_text(header + step + header + step)
+    jobs = read_paddle_logs(tmp_path).devices[0].jobs
+    assert [job.step for job in jobs if job.type == "forward"] == [7, 8]
+
+
+def test_a_second_window_of_steps_is_numbered_by_its_own_header(tmp_path: Path) -> None:
+    windows = [
+        f"Schedule Profiler start at step {first} and end at step {first + 1}\n"
+        + line("forward", 0, first, first + 1)
+        for first in (3, 10)
+    ]
+    (tmp_path / "workerlog.0").write_text("".join(windows))
+    assert [job.step for job in read_paddle_logs(tmp_path).devices[0].jobs] == [3, 10]
+
+
+def test_noise_of_any_kind_between_the_lines_changes_nothing(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / "single", tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "workerlog.0"
+    noise = b"\xff\xfe\x00 Profiler Info: Job (\n" + b"x" * 20_000 + b"\n"
+    path.write_bytes(noise.join(path.read_bytes().splitlines(keepends=True)))
+    assert read_paddle_logs(tmp_path).devices == read_paddle_logs(SAMPLES / "single").devices
+
+
+def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
+    text = line("forward", 0, 0, 10) + line("backward", 0, 10, 30)
+    (tmp_path / "workerlog.0").write_text(text[:-40])
+    assert [job.type for job in read_paddle_logs(tmp_path).devices[0].jobs] == ["forward"]
+
+
+def test_jobs_without_a_time_are_counted_and_left_out(tmp_path: Path) -> None:
+    (tmp_path / "workerlog.0").write_text(line("forward", 0, 0, 10) + line("x", 0, -T0, -T0))
+    logs = read_paddle_logs(tmp_path)
+    assert len(logs.devices[0].jobs) == 1
+    assert "holds 1 jobs without a usable time" in str(logs.findings[0])
+
+
+def test_a_device_without_a_log_is_reported_and_the_others_are_read() -> None:
+    logs = read_paddle_logs(SAMPLES / "single", (0, 1, 2))
+    assert [log.device for log in logs.devices] == [0, 1]
+    assert str(logs.findings[0]).endswith("holds no workerlog.2")
+
+
+def test_a_log_without_jobs_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / "single", tmp_path, dirs_exist_ok=True)
+    (tmp_path / "workerlog.1").write_bytes(b"")
+    logs = read_paddle_logs(tmp_path)
+    assert [log.device for log in logs.devices] == [0]
+    assert "workerlog.1 holds no timed job" in str(logs.findings[0])
+
+
+def test_machine10_comes_after_machine2(tmp_path: Path) -> None:
+    for name in ("machine10", "machine2"):
+        shutil.copytree(SAMPLES / "single", tmp_path / name)
+    assert read_paddle_logs(tmp_path).machines == ("machine2", "machine10")
+
+
+def test_a_folder_without_logs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"holds no workerlog\.N file"):
+        read_paddle_logs(tmp_path)
+    with pytest.raises(InputError, match="is not a folder"):
+        read_paddle_logs(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="no folder whose name begins with machine"):
+        read_paddle_logs(tmp_path, multi_machine=True)
+
+
+def test_logs_without_a_timed_job_say_how_to_make_them(tmp_path: Path) -> None:
+    (tmp_path / "workerlog.0").write_text("loss: 1.0\n")
+    with pytest.raises(InputError, match="hold no timed job; run with"):
+        read_paddle_logs(tmp_path)
+
+
+def test_logs_without_an_action_are_no_trace(tmp_path: Path) -> None:
+    (tmp_path / "workerlog.0").write_text(line("lr", 0, 0, 1))
+    with pytest.raises(InputError, match="holds no forward, no backward and no message"):
+        paddle_trace(read_paddle_logs(tmp_path))
+
+
+def test_several_folders_are_refused_where_one_holds_paddles_logs(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="put each machine's logs into machine0"):
+        read_trace([SAMPLES / "single", tmp_path])
+
+
+def test_timelines_that_cannot_be_written_say_so(tmp_path: Path) -> None:
+    (tmp_path / CHROME).mkdir()
+    with pytest.raises(InputError, match="cannot be written"):
+        write_paddle_timelines(read_paddle_logs(SAMPLES / "single"), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [CHROME]
