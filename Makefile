@@ -48,11 +48,11 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install -q -e '.[torch,web]'
+	$(BIN)/pip install -q -e '.[torch,web,trace]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install -q -e '.[torch,web,test]'
+	$(BIN)/pip install -q -e '.[torch,web,trace,test]'
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.bench: $(VENV)/.test

@@ -4,7 +4,8 @@
     ├── thread 1  compute     forward, backward
     ├── thread 2  receive     receive forward wait, receive backward wait
     ├── thread 3  send        send forward, send backward
-    └── thread 4  step        reduce gradients, optimizer
+    ├── thread 4  step        reduce gradients, optimizer
+    └── thread 5  exchange    ring, all-to-all …: parts of the computation above them
 
 What Perfetto (v58 and older) asks for, and other writers get wrong:
 
@@ -38,7 +39,7 @@ from serried.span import COMPUTE, ActionKind, Spans
 from serried.trace.merge import Trace
 from serried.trace.pairs import computed_from, pair_messages
 
-THREADS = ("compute", "receive", "send", "step")
+THREADS = ("compute", "receive", "send", "step", "exchange")
 
 SLICES: dict[ActionKind, tuple[str, str]] = {
     ActionKind.F: ("forward", "compute"),
@@ -54,6 +55,10 @@ SLICES: dict[ActionKind, tuple[str, str]] = {
     ActionKind.UNSHARD: ("gather parameters", "step"),
     ActionKind.RESHARD: ("release parameters", "step"),
     ActionKind.OPTIMIZER: ("optimizer", "step"),
+    ActionKind.RING: ("ring wait", "exchange"),
+    ActionKind.ALL_TO_ALL: ("all-to-all", "exchange"),
+    ActionKind.ALL_GATHER: ("all-gather", "exchange"),
+    ActionKind.REDUCE_SCATTER: ("reduce-scatter", "exchange"),
 }
 """What a slice of each kind is called, and which thread it stands on."""
 

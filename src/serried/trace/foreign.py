@@ -21,6 +21,7 @@ from serried.mesh import Layout
 from serried.span import Spans
 from serried.trace.merge import Host, Trace
 from serried.trace.record import UNKNOWN_SCHEDULE, Job
+from serried.trace.replay import Replay
 
 
 def laid_out(framework: str, world_size: int, sizes: Mapping[str, int] | None) -> Layout:
@@ -43,6 +44,7 @@ def foreign_trace(
     *,
     schedule: str = UNKNOWN_SCHEDULE,
     findings: Sequence[Finding] = (),
+    replay: Replay | None = None,
 ) -> Trace:
     """Returns the Trace of ``spans``, whose ranks are those of ``layout``, on ``machines``.
 
@@ -74,4 +76,5 @@ def foreign_trace(
         missing=tuple(sorted(set(range(world)) - present)),
         warnings=tuple(findings),
         layout=layout,
+        replay=replay,
     )

@@ -25,6 +25,7 @@ from serried.frameworks import Sizes
 from serried.mesh import Layout, Placement
 from serried.span import Spans
 from serried.trace.record import HEADER_BYTES, Job, Recording, read_recording
+from serried.trace.replay import Replay
 
 PATTERN = "rank-*.spans"
 
@@ -60,6 +61,8 @@ class Trace:
     warnings: tuple[Finding, ...]
     layout: Layout | None
     """The run's groups, where its framework can make them again."""
+    replay: Replay | None = None
+    """Its operations with what they wait for, where its writer said more than spans hold."""
 
     @property
     def placement(self) -> Placement:

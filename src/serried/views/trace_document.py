@@ -7,9 +7,12 @@ from typing import Any
 from serried.finding import Finding
 from serried.trace.merge import Trace
 from serried.trace.statistics import Statistics
+from serried.trace.what_if import WhatIf
 
 
-def stats_document(trace: Trace, stats: Statistics) -> dict[str, Any]:
+def stats_document(
+    trace: Trace, stats: Statistics, replayed: WhatIf | None = None
+) -> dict[str, Any]:
     """Returns the ``serried.trace-stats/1`` document; times are microseconds."""
     return {
         "schema": "serried.trace-stats/1",
@@ -61,7 +64,21 @@ def stats_document(trace: Trace, stats: Statistics) -> dict[str, Any]:
             "causality_violations": stats.alignment.causality_violations,
             "checked": stats.alignment.checked,
         },
+        "what_if": replayed and _what_if(replayed),
         "warnings": [_finding(each) for each in trace.warnings],
+    }
+
+
+def _what_if(replayed: WhatIf) -> dict[str, Any]:
+    return {
+        "steps": replayed.num_steps,
+        "replayed_us": replayed.recorded * 1e6,
+        "ideal_us": replayed.ideal * 1e6,
+        "slowdown": replayed.slowdown,
+        "slowest_ranks_share": replayed.slowest_share,
+        "last_stage_share": replayed.last_stage_share,
+        "slowdown_by_type": replayed.by_type,
+        "without_rank": [{"rank": gain.rank, "shorter": gain.shorter} for gain in replayed.ranks],
     }
 
 

@@ -9,8 +9,11 @@ from rich.table import Table
 from serried.errors import listed
 from serried.trace.merge import Trace
 from serried.trace.statistics import Statistics
+from serried.trace.what_if import WhatIf
 from serried.units import duration_text
 
+_WORTH_SAYING = 0.005
+_LARGE_SHARE = 0.5
 ROWS_SHOWN = 32
 """Steps and ranks that a table shows; JSON has them all."""
 
@@ -83,6 +86,30 @@ def message_lines(stats: Statistics) -> list[str]:
         lines.append(
             f"clocks of {_count(aligned.num_hosts, 'host')}: {aligned.causality_violations:,} of "
             f"{_count(aligned.checked, 'message')} received before sent"
+        )
+    return lines
+
+
+def what_if_lines(replayed: WhatIf | None) -> list[str]:
+    """Returns what replaying the run with ideal durations says, if it could be replayed."""
+    if replayed is None:
+        return []
+    recorded, ideal = (duration_text(s * 1e9) for s in (replayed.recorded, replayed.ideal))
+    lines = [
+        f"slowdown         {replayed.slowdown:5.3f}x   a step replays in {recorded}; "
+        f"in {ideal} with ideal durations"
+    ]
+    if replayed.slowdown - 1 < _WORTH_SAYING:
+        return lines
+    if (replayed.last_stage_share or 0) >= _LARGE_SHARE:
+        lines.append(
+            f"                 the last stage explains {replayed.last_stage_share:.0%} of it"
+        )
+    worst = replayed.ranks[0]
+    if worst.shorter >= _WORTH_SAYING:
+        lines.append(
+            f"                 without rank {worst.rank}'s slowness the step is "
+            f"{worst.shorter:.1%} shorter"
         )
     return lines
 

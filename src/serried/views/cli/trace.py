@@ -10,7 +10,9 @@ from serried.errors import InputError
 from serried.trace.chrome import write_chrome
 from serried.trace.merge import Trace
 from serried.trace.reading import read_trace
+from serried.trace.replay_spans import replay_of_trace
 from serried.trace.statistics import measure
+from serried.trace.what_if import what_if
 from serried.units import bytes_text
 from serried.views.cli.output import as_json, show
 from serried.views.cli.trace_paddle import paddle
@@ -22,6 +24,7 @@ from serried.views.trace_text import (
     message_lines,
     ranks_table,
     steps_table,
+    what_if_lines,
 )
 
 FORMATS = ("table", "json")
@@ -87,10 +90,13 @@ trace.add_command(paddle)
 def _tell(merged: Trace, form: str) -> None:
     """Prints warnings to stderr and the statistics to stdout."""
     stats = measure(merged)
+    replay = replay_of_trace(merged)
+    replayed = what_if(replay) if replay else None
     for warning in merged.warnings:
         click.echo(f"warning: {warning}", err=True)
     if form == "json":
-        return click.echo(as_json(stats_document(merged, stats)))
+        return click.echo(as_json(stats_document(merged, stats, replayed)))
     tables = ("", steps_table(stats), "", ranks_table(merged, stats)) if stats.steps else ()
-    lines = [*bubble_lines(merged, stats), *message_lines(stats), *left_out_lines(stats)]
+    lines = [*bubble_lines(merged, stats), *what_if_lines(replayed)]
+    lines += [*message_lines(stats), *left_out_lines(stats)]
     return show(*headlines(merged, stats), *tables, "", *lines)
