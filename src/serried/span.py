@@ -8,6 +8,9 @@ An action is written as PyTorch's pipelining writes it, ``<stage><kind><microbat
     3SEND_B2   sends the gradient of its input;    3RECV_B2  waits for the gradient of its output
     3REDUCE_GRAD  reduces stage 3's gradients over data parallel ranks
     3UNSHARD and 3RESHARD  gather stage 3's parameters and let them go again
+    3RING2  waits inside a computation for the next keys of a context parallel ring, or the
+            gradients that come home by it;  3ALL_TO_ALL2, 3ALL_GATHER2 and 3REDUCE_SCATTER2
+            are such exchanges of the other forms, and of experts
     OPTIMIZER  the optimizer step, of no stage and no microbatch
     (3F2;0B0)OVERLAP_F_B  a forward and a backward run as one, hiding each other's messages
     1:3F2      of direction 1, where microbatches flow both ways and a stage has two ranks
@@ -46,12 +49,21 @@ class ActionKind(IntEnum):
     OVERLAP_F_B = 11
     UNSHARD = 12
     RESHARD = 13
+    RING = 14
+    ALL_TO_ALL = 15
+    ALL_GATHER = 16
+    REDUCE_SCATTER = 17
 
 
 COMPUTE = frozenset(
     {ActionKind.F, ActionKind.B, ActionKind.I, ActionKind.W, ActionKind.OVERLAP_F_B}
 )
 """Kinds that are a stage's own computation; the rest is waiting, sending or the step's tail."""
+
+EXCHANGES = frozenset(
+    {ActionKind.RING, ActionKind.ALL_TO_ALL, ActionKind.ALL_GATHER, ActionKind.REDUCE_SCATTER}
+)
+"""Kinds that lie within the span of a computation, whose time they are a part of."""
 
 _PATTERN = re.compile(
     r"(?:(?P<direction>[01]):)?(?P<stage>\d+)?"

@@ -23,48 +23,20 @@ What Perfetto (v58 and older) asks for, and other writers get wrong:
 
 from __future__ import annotations
 
-import heapq
 import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict
-from itertools import count
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from serried.errors import InputError, listed
-from serried.span import COMPUTE, ActionKind, Spans
+from serried.span import Spans
 from serried.trace.merge import Trace
-from serried.trace.pairs import computed_from, pair_messages
-
-THREADS = ("compute", "receive", "send", "step", "exchange")
-
-SLICES: dict[ActionKind, tuple[str, str]] = {
-    ActionKind.F: ("forward", "compute"),
-    ActionKind.B: ("backward", "compute"),
-    ActionKind.I: ("backward for input", "compute"),
-    ActionKind.W: ("backward for weight", "compute"),
-    ActionKind.OVERLAP_F_B: ("forward and backward", "compute"),
-    ActionKind.RECV_F: ("receive forward wait", "receive"),
-    ActionKind.RECV_B: ("receive backward wait", "receive"),
-    ActionKind.SEND_F: ("send forward", "send"),
-    ActionKind.SEND_B: ("send backward", "send"),
-    ActionKind.REDUCE_GRAD: ("reduce gradients", "step"),
-    ActionKind.UNSHARD: ("gather parameters", "step"),
-    ActionKind.RESHARD: ("release parameters", "step"),
-    ActionKind.OPTIMIZER: ("optimizer", "step"),
-    ActionKind.RING: ("ring wait", "exchange"),
-    ActionKind.ALL_TO_ALL: ("all-to-all", "exchange"),
-    ActionKind.ALL_GATHER: ("all-gather", "exchange"),
-    ActionKind.REDUCE_SCATTER: ("reduce-scatter", "exchange"),
-}
-"""What a slice of each kind is called, and which thread it stands on."""
+from serried.trace.tracks import SLICES, THREADS, Column, arrows, lanes_of, stages_of, threads_of
 
 _CHUNK = 16_384
-
-Column = NDArray[np.int64]
 
 
 def write_chrome(trace: Trace, path: Path) -> None:
@@ -86,7 +58,7 @@ def write_chrome(trace: Trace, path: Path) -> None:
 
 
 def _document(trace: Trace) -> Iterator[str]:
-    lanes = _lanes(trace.spans)
+    lanes = lanes_of(trace.spans)
     tids = _thread_ids(trace.spans, lanes)
     yield '{"traceEvents":[\n'
     yield ",\n".join(_names(trace, tids, lanes))
@@ -108,50 +80,9 @@ def _document(trace: Trace) -> Iterator[str]:
 # ----------------------------------------------------------------------- threads
 
 
-def _thread(spans: Spans) -> Column:
-    """Returns the place in THREADS of each span."""
-    of_kind = np.zeros(max(SLICES) + 1, dtype=np.int64)
-    for kind, (_, thread) in SLICES.items():
-        of_kind[kind] = THREADS.index(thread)
-    return np.asarray(of_kind[spans.kind], dtype=np.int64)
-
-
-def _lanes(spans: Spans) -> Column:
-    """Returns 0 for each span, or a higher lane where it would overlap one on its thread."""
-    lanes = np.zeros(len(spans), dtype=np.int64)
-    track = spans.rank.astype(np.int64) * len(THREADS) + _thread(spans)
-    order = np.lexsort((spans.end_ns, spans.start_ns, track))
-    before, after = order[:-1], order[1:]
-    overlaps = (track[before] == track[after]) & (spans.end_ns[before] > spans.start_ns[after])
-    ordered = track[order]
-    for crowded in np.unique(track[after[overlaps]]):
-        rows = order[slice(*np.searchsorted(ordered, (crowded, crowded + 1)))]
-        lanes[rows] = _spread(spans.start_ns[rows].tolist(), spans.end_ns[rows].tolist())
-    return lanes
-
-
-def _spread(starts: list[int], ends: list[int]) -> list[int]:
-    """Returns the lowest free lane for each interval; ``starts`` ascend.
-
-    >>> _spread([0, 5, 10], [10, 15, 12])
-    [0, 1, 0]
-    """
-    busy: list[tuple[int, int]] = []
-    free: list[int] = []
-    fresh = count()
-    lanes = []
-    for start, end in zip(starts, ends, strict=True):
-        while busy and busy[0][0] <= start:
-            heapq.heappush(free, heapq.heappop(busy)[1])
-        lane = heapq.heappop(free) if free else next(fresh)
-        heapq.heappush(busy, (end, lane))
-        lanes.append(lane)
-    return lanes
-
-
 def _thread_ids(spans: Spans, lanes: Column) -> Column:
     """Returns a thread id for each span: rank, then lane, then thread, counted from 1."""
-    within = 1 + lanes * len(THREADS) + _thread(spans)
+    within = 1 + lanes * len(THREADS) + threads_of(spans)
     stride: int = 10 ** len(str(int(within.max(initial=1))))
     return spans.rank.astype(np.int64) * stride + within
 
@@ -162,28 +93,17 @@ def _thread_ids(spans: Spans, lanes: Column) -> Column:
 def _names(trace: Trace, tids: Column, lanes: Column) -> Iterator[str]:
     """Yields the metadata that names and orders processes and threads."""
     emulated = " (emulated)" if trace.is_emulated else ""
-    stages = _stages_of(trace)
+    stages = stages_of(trace)
     for rank in trace.ranks:
         stage = f" · stage {listed(stages[rank])}" if rank in stages else ""
         name = f"rank {rank}{stage} · node {trace.placement.node(rank)}"
         yield _metadata("process", rank, None, name, rank)
     tid_of_each, first = np.unique(tids, return_index=True)
-    threads = _thread(trace.spans)
+    threads = threads_of(trace.spans)
     for tid, row in zip(tid_of_each.tolist(), first.tolist(), strict=True):
         thread, lane = THREADS[threads[row]], int(lanes[row])
         name = f"{thread}{emulated if thread == 'compute' else ''}{f' {lane + 1}' if lane else ''}"
         yield _metadata("thread", int(trace.spans.rank[row]), tid, name, tid)
-
-
-def _stages_of(trace: Trace) -> dict[int, list[int]]:
-    """Returns the stages that each rank computed, several where it holds several."""
-    own = np.isin(trace.spans.kind, list(COMPUTE)) & (trace.spans.stage >= 0)
-    num_stages = 1 + int(trace.spans.stage.max(initial=0))
-    held = np.unique(trace.spans.rank[own].astype(np.int64) * num_stages + trace.spans.stage[own])
-    stages: dict[int, list[int]] = {}
-    for each in held.tolist():
-        stages.setdefault(each // num_stages, []).append(each % num_stages)
-    return stages
 
 
 def _metadata(what: str, pid: int, tid: int | None, name: str, sort_index: int) -> str:
@@ -233,15 +153,8 @@ def _heads(is_emulated: bool) -> dict[int, tuple[str, str, str]]:
 
 
 def _arrows(spans: Spans, tids: Column) -> Iterator[list[str]]:
-    """Yields an arrow from each send to what was computed from its message.
-
-    Left out are messages without a receive or a computation, and those whose computation
-    began before the send: the clocks of two hosts can say so, the statistics count it.
-    """
-    pairs = pair_messages(spans)
-    into = computed_from(spans, pairs.receives)
-    is_drawn = (into >= 0) & (spans.start_ns[into] >= spans.start_ns[pairs.sends])
-    sends, computes = pairs.sends[is_drawn], into[is_drawn]
+    """Yields an arrow from each send to what was computed from its message."""
+    sends, computes = arrows(spans)
     # One nanosecond inside the slice: at its very edge Perfetto may find its neighbour.
     leaves = spans.start_ns[sends] + (spans.end_ns[sends] - spans.start_ns[sends] > 1)
     arrives = spans.start_ns[computes] + (spans.end_ns[computes] - spans.start_ns[computes] > 1)
