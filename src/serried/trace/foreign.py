@@ -10,18 +10,118 @@ the sizes given under a framework's rule, or, with none given, as so many pipeli
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from serried import frameworks
 from serried.errors import InputError
 from serried.finding import Finding
 from serried.frameworks import Sizes
 from serried.mesh import Layout
-from serried.span import Spans
+from serried.span import ActionKind, Spans
 from serried.trace.merge import Host, Trace
 from serried.trace.record import UNKNOWN_SCHEDULE, Job
 from serried.trace.replay import Replay
+
+
+class Row(NamedTuple):
+    """Is one span of another tool's file; times are nanoseconds."""
+
+    rank: int
+    stage: int
+    kind: ActionKind
+    microbatch: int
+    step: int
+    start_ns: int
+    end_ns: int
+    peer: int = -1
+
+
+def spans_of(rows: Iterable[Row]) -> Spans:
+    """Returns ``rows`` as columns, by rank and start."""
+    table = np.array([tuple(row) for row in rows], dtype=np.int64).reshape(-1, len(Row._fields))
+    columns = dict(zip(Row._fields, table.T, strict=True))
+    whole: dict[str, Any] = {
+        name: column if name.endswith("_ns") else column.astype(np.int32)
+        for name, column in columns.items()
+    }
+    return Spans.joined([Spans(**whole)])
+
+
+def pipelines(rows: Sequence[Row], world_size: int, sizes: Mapping[str, int] | None) -> Layout:
+    """Returns the layout of ranks whose stages are seen in ``rows``.
+
+    Without ``sizes``, ranks of the same stages are each other's replicas, and the world is as
+    many pipelines as there are replicas: neighbours are replicas in Megatron's order, and stand
+    in neighbouring pipelines in the other.
+    """
+    if sizes:
+        return laid_out("megatron", world_size, sizes)
+    stages: dict[int, set[int]] = {}
+    for row in rows:
+        if row.stage >= 0:
+            stages.setdefault(row.rank, set()).add(row.stage)
+    first = [min(stages.get(rank, {rank})) for rank in range(world_size)]
+    depth = len(set(first))
+    if world_size % depth:
+        return laid_out("megatron", world_size, None)
+    replicas = world_size // depth
+    if first == [rank // replicas for rank in range(world_size)]:
+        return laid_out("megatron", world_size, {"pp": depth, "dp": replicas})
+    axes = {"axes": f"dp={replicas} pp={depth}"}
+    return frameworks.layout("custom", Sizes(world_size, options=axes))
+
+
+def with_peers(rows: Sequence[Row], layout: Layout) -> list[Row]:
+    """Returns ``rows`` with the rank that each send goes to and each receive comes from.
+
+    It is the neighbour in the pipeline; virtual stages go round it.
+    """
+    columns = _pipelines_of(layout)
+    return [
+        row._replace(peer=_neighbour(columns[row.rank], row.rank, TOWARDS[row.kind]))
+        if row.kind in TOWARDS and row.peer < 0
+        else row
+        for row in rows
+    ]
+
+
+TOWARDS = {
+    ActionKind.SEND_F: 1,
+    ActionKind.RECV_B: 1,
+    ActionKind.RECV_F: -1,
+    ActionKind.SEND_B: -1,
+}
+"""Which neighbour a message goes to or comes from: 1 the next stage's rank, -1 the one before."""
+
+
+def _pipelines_of(layout: Layout) -> dict[int, list[int]]:
+    if layout.sizes.get("pp", 1) == 1:
+        return {rank: [rank] for rank in range(layout.world_size)}
+    groups = layout.groups(layout.kind_of("pp")).lists()
+    return {rank: group for group in groups for rank in group}
+
+
+def _neighbour(column: Sequence[int], rank: int, towards: int) -> int:
+    at = column.index(rank)
+    return column[(at + towards) % len(column)] if len(column) > 1 else -1
+
+
+def one_after_another(spans: Spans) -> Spans:
+    """Returns ``spans`` with each step behind the one before, where a writer begins each at 0."""
+    steps, of = np.unique(spans.step, return_inverse=True)
+    first = np.full(len(steps), np.iinfo(np.int64).max)
+    last = np.full(len(steps), np.iinfo(np.int64).min)
+    np.minimum.at(first, of, spans.start_ns)
+    np.maximum.at(last, of, spans.end_ns)
+    if not len(steps) or (first[1:] >= last[:-1]).all():
+        return spans
+    begins = np.concatenate([[0], np.cumsum(last - first + 1_000_000)[:-1]])
+    by = (begins - first)[of]
+    return replace(spans, start_ns=spans.start_ns + by, end_ns=spans.end_ns + by)
 
 
 def laid_out(framework: str, world_size: int, sizes: Mapping[str, int] | None) -> Layout:

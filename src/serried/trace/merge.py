@@ -13,7 +13,7 @@ their wall clocks (NTP: some hundred microseconds to milliseconds).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +63,10 @@ class Trace:
     """The run's groups, where its framework can make them again."""
     replay: Replay | None = None
     """Its operations with what they wait for, where its writer said more than spans hold."""
+
+    def with_warnings(self, *findings: Finding) -> Trace:
+        """Returns the same trace with more to be said of it."""
+        return replace(self, warnings=(*self.warnings, *findings))
 
     @property
     def placement(self) -> Placement:

@@ -14,13 +14,11 @@ stage and microbatch. ``recv_forward`` and ``send_backward`` are messages; ``lr`
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-
-import numpy as np
+from collections.abc import Iterator, Mapping
 
 from serried.mesh import Layout
-from serried.span import ActionKind, Spans
-from serried.trace.foreign import foreign_trace, laid_out
+from serried.span import ActionKind
+from serried.trace.foreign import Row, foreign_trace, laid_out, spans_of, with_peers
 from serried.trace.merge import Trace
 from serried.trace.paddle_log import DeviceLog, PaddleLogs
 
@@ -36,8 +34,6 @@ _KINDS = {
     "send_backward": ActionKind.SEND_B,
     "optimizer": ActionKind.OPTIMIZER,
 }
-_UP = frozenset({ActionKind.SEND_F, ActionKind.RECV_B})
-_DOWN = frozenset({ActionKind.RECV_F, ActionKind.SEND_B})
 
 
 def action_of(type_: str) -> tuple[ActionKind, int] | None:
@@ -62,34 +58,21 @@ def paddle_trace(logs: PaddleLogs, sizes: Mapping[str, int] | None = None) -> Tr
     machines: dict[str, list[int]] = {}
     for rank, log in enumerate(logs.devices):
         machines.setdefault(log.machine, []).append(rank)
-    spans = [_spans(rank, log, layout) for rank, log in enumerate(logs.devices)]
+    rows = [row for rank, log in enumerate(logs.devices) for row in _rows(rank, log, layout)]
+    spans = spans_of(with_peers(rows, layout))
     run = logs.folder.resolve().name
-    whole = Spans.joined(spans)
-    return foreign_trace(run, layout, machines, whole, findings=logs.findings)
+    return foreign_trace(run, layout, machines, spans, findings=logs.findings)
 
 
-def _spans(rank: int, log: DeviceLog, layout: Layout) -> Spans:
-    """Returns the jobs of one device that are actions, as spans of ``rank``."""
+def _rows(rank: int, log: DeviceLog, layout: Layout) -> Iterator[Row]:
+    """Yields the jobs of one device that are actions, as spans of ``rank``."""
     stages = layout.sizes.get("pp", 1)
     column = layout.groups_of(rank)[layout.kind_of("pp")][0] if stages > 1 else [rank]
     at = column.index(rank)
-    rows = []
     for job in log.jobs:
         if (action := action_of(job.type)) is None:
             continue
         kind, chunk = action
         stage = -1 if kind is ActionKind.OPTIMIZER else chunk * stages + at
         microbatch = -1 if kind is ActionKind.OPTIMIZER else job.microbatch
-        peer = _peer(kind, column, at)
-        rows.append((rank, stage, kind, microbatch, job.step, peer, job.start_ns, job.end_ns))
-    table = np.array(rows, dtype=np.int64).reshape(-1, 8).T
-    ranks, at_stage, kinds, of, steps, peers = table[:6].astype(np.int32)
-    return Spans(ranks, at_stage, kinds, of, steps, peers, table[6], table[7])
-
-
-def _peer(kind: ActionKind, column: list[int], at: int) -> int:
-    """Returns the rank that a message of ``kind`` goes to or comes from, -1 for none."""
-    towards = 1 if kind in _UP else -1 if kind in _DOWN else 0
-    place = at + towards
-    # Virtual stages go round: the last device sends on to the first.
-    return column[place % len(column)] if towards and len(column) > 1 else -1
+        yield Row(rank, stage, kind, microbatch, job.step, job.start_ns, job.end_ns)

@@ -1,37 +1,129 @@
 """Reading: what lies in the folders decides how they become one Trace.
 
-rank-*.spans                      recorded by serried        merge
-workerlog.N, machine*/workerlog.N Paddle's static executor   paddle
-*.parquet with its columns        StragglerAnalysis          straggler
+rank-*.spans                                recorded by serried          merge
+workerlog.N, machine*/workerlog.N           Paddle's static executor     paddle
+profile_record_tmp_file_for_rank_N          Paddle's dynamic graph       paddle_dynamic
+*.json, *.json.gz  with PP: ranges          torch.profiler (Kineto)      kineto
+                   with model_chunk         MegatronApp                  megatronapp
+                   with forward-compute     veScale ndtimeline           ndtimeline
+                   with pipeline timeline   Paddle's dynamic graph       paddle_dynamic
+*.parquet          with its columns         StragglerAnalysis            straggler
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from serried.errors import InputError, listed
-from serried.trace.merge import Trace, merge
+from serried.finding import Finding, said
+from serried.trace.event_file import EventFile, read_event_file
+from serried.trace.kineto import is_kineto, kineto_trace
+from serried.trace.megatronapp import is_megatronapp, megatronapp_trace
+from serried.trace.merge import PATTERN, Trace, merge
+from serried.trace.ndtimeline import is_ndtimeline, ndtimeline_trace
 from serried.trace.paddle import paddle_trace
+from serried.trace.paddle_dynamic import (
+    RECORDS,
+    is_paddle_dynamic,
+    paddle_dynamic_trace,
+    read_records,
+)
 from serried.trace.paddle_log import holds_paddle_logs, read_paddle_logs
 from serried.trace.straggler import straggler_trace
 
+Reader = Callable[[Sequence[EventFile], Mapping[str, int] | None], Trace]
 
-def read_trace(folders: Sequence[Path], sizes: Mapping[str, int] | None = None) -> Trace:
-    """Returns the Trace that ``folders`` hold, whichever tool wrote them.
+TOOLS: tuple[tuple[str, Callable[[EventFile], bool], Reader], ...] = (
+    ("MegatronApp", is_megatronapp, megatronapp_trace),
+    ("torch.profiler", is_kineto, kineto_trace),
+    ("ndtimeline", is_ndtimeline, ndtimeline_trace),
+    ("Paddle", is_paddle_dynamic, paddle_dynamic_trace),
+)
+"""Who writes event files, how to tell, and who reads them."""
+
+_EVENT_FILES = ("*.json", "*.json.gz", "trace_step*")
+_OWN_OUTPUT = frozenset({"trace.json", "pipeline_profile.json", "pipeline_profile_perfetto.json"})
+
+
+def read_trace(paths: Sequence[Path], sizes: Mapping[str, int] | None = None) -> Trace:
+    """Returns the Trace that ``paths``, folders or files, hold, whichever tool wrote them.
 
     ``sizes`` lay out the ranks of files that do not say how they stand. Raises InputError as
-    the reader of those files does, and when folders of two tools are given.
+    the reader of those files does, and when files of two tools are given.
     """
-    if len(folders) == 1 and folders[0].suffix == ".parquet" and folders[0].is_file():
-        return straggler_trace(folders[0])
-    foreign = [folder for folder in folders if folder.is_dir() and holds_paddle_logs(folder)]
-    if not foreign:
-        return merge(folders)
-    if len(folders) > 1:
+    if len(paths) == 1 and paths[0].suffix == ".parquet" and paths[0].is_file():
+        return straggler_trace(paths[0])
+    if any(path.is_dir() and holds_paddle_logs(path) for path in paths):
+        return _paddle(paths, sizes)
+    if records := [file for path in paths if path.is_dir() for file in sorted(path.glob(RECORDS))]:
+        return paddle_dynamic_trace([read_records(path) for path in records], sizes)
+    if files := _event_files(paths):
+        return _events(files, sizes)
+    return merge(paths)
+
+
+def _paddle(paths: Sequence[Path], sizes: Mapping[str, int] | None) -> Trace:
+    if len(paths) > 1:
         raise InputError(
             "{folders} are several folders, one of them of Paddle's logs; put each machine's "
             "logs into machine0, machine1 … of one folder and give that one",
-            folders=listed(folders),
+            folders=listed(paths),
         )
-    return paddle_trace(read_paddle_logs(folders[0]), sizes)
+    return paddle_trace(read_paddle_logs(paths[0]), sizes)
+
+
+def _event_files(paths: Sequence[Path]) -> list[Path]:
+    """Returns the event files given, or those in folders that hold no recording of our own."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_file():
+            found += [path] if any(path.match(pattern) for pattern in _EVENT_FILES) else []
+        elif path.is_dir() and not any(path.rglob(PATTERN)):
+            names = {each for pattern in _EVENT_FILES for each in path.glob(pattern)}
+            found += sorted(each for each in names if each.is_file())
+    if len(found) > 1:
+        found = [path for path in found if path.name not in _OWN_OUTPUT] or found
+    return found
+
+
+def _events(paths: Sequence[Path], sizes: Mapping[str, int] | None) -> Trace:
+    by_tool: dict[str, list[EventFile]] = {}
+    unknown: list[Path] = []
+    for path in paths:
+        file = read_event_file(path)
+        tool = next((name for name, is_its, _ in TOOLS if is_its(file)), None)
+        if tool is None:
+            unknown.append(path)
+        else:
+            by_tool.setdefault(tool, []).append(file)
+    if not by_tool:
+        raise InputError(
+            "{paths} are of no tool that is known; known are {tools}, Paddle's worker logs, "
+            "StragglerAnalysis tables and serried's own recordings",
+            paths=listed(paths, limit=3),
+            tools=listed(name for name, *_ in TOOLS),
+        )
+    if len(by_tool) > 1:
+        raise InputError(
+            "files of {tools} are mixed; give those of one run",
+            tools=listed(f"{name} ({files[0].path.name})" for name, files in by_tool.items()),
+        )
+    ((tool, files),) = by_tool.items()
+    trace = next(reader for name, _, reader in TOOLS if name == tool)(files, sizes)
+    return trace.with_warnings(
+        *(_cut_off(file) for file in files if file.cut_off), *map(_foreign, unknown)
+    )
+
+
+def _cut_off(file: EventFile) -> Finding:
+    evidence = said(
+        "{path} ends in the middle; its first {count} events are kept",
+        path=file.path,
+        count=len(file.events),
+    )
+    return Finding("torn", (evidence,))
+
+
+def _foreign(path: Path) -> Finding:
+    return Finding("foreign", (said("{path} is of no tool that is known; left out", path=path),))

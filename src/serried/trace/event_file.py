@@ -1,0 +1,138 @@
+"""Event files: the JSON that Chrome, Kineto and other tools write, read with care.
+
+Plain or gzipped, one object with ``traceEvents`` or a bare array. A file that ends in the
+middle (its writer was killed) gives the events up to there. Nothing in it is trusted: numbers
+that are none, nesting without end and objects of other shapes are refused or left out.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from serried.errors import InputError
+
+Event = dict[str, Any]
+SUFFIXES = (".json", ".json.gz", ".pt.trace.json", ".pt.trace.json.gz")
+"""How the names of event files end."""
+
+_LARGEST_BYTES = 4 * 2**30
+
+
+@dataclass(frozen=True, eq=False)
+class EventFile:
+    """Holds the events of one file and what stands beside them."""
+
+    path: Path
+    events: list[Event]
+    about: Event
+    """The other keys of the object, none for an array."""
+    cut_off: bool
+    """Whether the file ends in the middle."""
+
+
+def read_event_file(path: Path) -> EventFile:
+    """Reads ``path``; raises InputError when it is no JSON, hostile, or holds no events."""
+    text = _text(path)
+    try:
+        document = json.loads(text, parse_constant=_refuse_constant)
+        cut_off = False
+    except json.JSONDecodeError as error:
+        document, cut_off = _rescued(path, text, error), True
+    except (RecursionError, _NotANumberError) as error:
+        raise InputError(
+            "{path} is not usable JSON: {reason}", path=path, reason=_reason(error)
+        ) from error
+    about: Event = {}
+    events = document
+    if isinstance(document, dict):
+        about = {key: value for key, value in document.items() if key != "traceEvents"}
+        events = document.get("traceEvents")
+    if not isinstance(events, list):
+        raise InputError(
+            "{path} holds no events; a trace is an array of them, or an object with traceEvents",
+            path=path,
+        )
+    return EventFile(path, [each for each in events if isinstance(each, dict)], about, cut_off)
+
+
+def whole(value: object) -> int | None:
+    """Returns a count or an index that a file gives as a number or as text, None for neither."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value if abs(value) < 2**31 else None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 2**31 else None
+    if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
+        return whole(int(value)) if len(value) < 12 else None
+    return None
+
+
+def nanoseconds(microseconds: object) -> int | None:
+    """Returns a time that a file gives in microseconds, None where it is no time."""
+    if isinstance(microseconds, bool) or not isinstance(microseconds, int | float):
+        return None
+    if abs(microseconds) > 9e15:
+        return None
+    if isinstance(microseconds, int):
+        return 1000 * microseconds
+    return round(microseconds * 1000)
+
+
+class _NotANumberError(ValueError):
+    pass
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _NotANumberError(name)
+
+
+def _reason(error: Exception) -> str:
+    return "nested too deeply" if isinstance(error, RecursionError) else f"{error} is no number"
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _LARGEST_BYTES:
+            raise InputError(
+                "{path} is larger than 4 GiB; give files of a rank each, or fewer steps", path=path
+            )
+        if path.suffix != ".gz":
+            return path.read_text(encoding="utf-8", errors="replace")
+        with gzip.open(path) as file:
+            raw = file.read(_LARGEST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError("{path} cannot be read: {reason}", path=path, reason=error) from error
+    if len(raw) > _LARGEST_BYTES:
+        raise InputError(
+            "{path} is larger than 4 GiB; give files of a rank each, or fewer steps", path=path
+        )
+    return raw.decode("utf-8", "replace")
+
+
+def _rescued(path: Path, text: str, error: json.JSONDecodeError) -> Event:
+    """Returns the events of a file that was cut off, one by one up to the cut."""
+    start = text.find('"traceEvents"')
+    at = text.find("[", max(start, 0))
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+    events: list[Event] = []
+    while at >= 0:
+        at += 1
+        while at < len(text) and text[at] in " \r\n\t,":
+            at += 1
+        try:
+            event, at = decoder.raw_decode(text, at)
+        except (json.JSONDecodeError, RecursionError, _NotANumberError):
+            break
+        events.append(event)
+        at -= 1
+    if not events:
+        raise InputError(
+            "{path} is not usable JSON: {reason}", path=path, reason=error.msg
+        ) from error
+    return {"traceEvents": events}

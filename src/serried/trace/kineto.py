@@ -1,0 +1,118 @@
+"""Kineto, the files of ``torch.profiler``: the ranges that PyTorch's pipelining names.
+
+    rank0.json      "distributedInfo": {"rank": 0, "world_size": 4}, "baseTimeNanoseconds": …
+                    ProfilerStep#3      PP:0F0    PP:0SEND_F0    PP:0B0    …
+    rank1.json.gz   …
+
+``PP:`` ranges carry the action's own text; GPipe writes ``Forward 0`` and ``Backward 0``, of
+the rank's one stage, and Schedule1F1B nothing (run it from its CSV). A range of an action
+holds the wait for its input too, so its length is not its computation's alone; a SEND or RECV
+range is only the posting of a message, no transfer and no wait, and is left out. Time stamps are
+microseconds since the file's base.
+
+Source: torch 2.13.0, torch/distributed/pipelining/schedules.py (record_function names) and
+kineto's output_json.cpp.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from serried.errors import InputError, listed
+from serried.span import Action, ActionKind
+from serried.trace.event_file import EventFile, nanoseconds, whole
+from serried.trace.foreign import TOWARDS, Row, foreign_trace, pipelines, spans_of
+from serried.trace.merge import Trace
+
+_PREFIX = "PP:"
+_EAGER = re.compile(r"(Forward|Backward) (\d{1,9})")
+_STEP = re.compile(r"ProfilerStep#(\d{1,9})")
+_OPTIMIZER = re.compile(r"Optimizer\.step#.*\.step")
+
+Interval = tuple[int, int, int]
+
+
+def is_kineto(file: EventFile) -> bool:
+    """Tells whether ``file`` was written by torch.profiler."""
+    return "distributedInfo" in file.about or any(
+        str(each.get("name")).startswith(_PREFIX) for each in file.events
+    )
+
+
+def kineto_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | None = None) -> Trace:
+    """Returns the Trace of a job's Kineto files, one of each rank.
+
+    Raises InputError when two are of one rank, and when none holds a pipeline action.
+    """
+    by_rank: dict[int, EventFile] = {}
+    for place, file in enumerate(files):
+        rank = _number(file.about.get("distributedInfo"), "rank", place)
+        if rank in by_rank:
+            raise InputError(
+                "rank {rank} stands twice, in {first} and {second}; give only one of them",
+                rank=rank,
+                first=by_rank[rank].path,
+                second=file.path,
+            )
+        by_rank[rank] = file
+    rows = [row for rank, file in by_rank.items() for row in _rows(rank, file)]
+    if not any(row.kind is not ActionKind.OPTIMIZER for row in rows):
+        raise InputError(
+            "{paths} hold no pipeline action (PP:0F0 …); profile a schedule of "
+            "torch.distributed.pipelining that has several stages a rank or is read from CSV",
+            paths=listed((file.path for file in files), limit=3),
+        )
+    worlds = [_number(f.about.get("distributedInfo"), "world_size", 0) for f in files]
+    world_size = max(*worlds, 1 + max(by_rank), len(files))
+    layout = pipelines(rows, world_size, sizes)
+    machines: dict[str, list[int]] = {}
+    for rank, file in sorted(by_rank.items()):
+        machines.setdefault(str(file.about.get("host_name") or ""), []).append(rank)
+    return foreign_trace(files[0].path.parent.resolve().name, layout, machines, spans_of(rows))
+
+
+def _rows(rank: int, file: EventFile) -> list[Row]:
+    base = file.about.get("baseTimeNanoseconds")
+    base_ns = base if isinstance(base, int) and abs(base) < 2**62 else 0
+    steps: list[Interval] = []
+    found: list[tuple[Action, int, int]] = []
+    for event in file.events:
+        start, length = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
+        if event.get("ph") != "X" or start is None or length is None or length < 0:
+            continue
+        name = str(event.get("name"))
+        begun = base_ns + start
+        if step := _STEP.fullmatch(name):
+            steps.append((begun, begun + length, int(step[1])))
+        elif action := _action(name, rank):
+            found.append((action, begun, begun + length))
+    return [_row(rank, action, start, end, steps) for action, start, end in found]
+
+
+def _action(name: str, rank: int) -> Action | None:
+    """Returns the action that a range's name says, None for any other range."""
+    if eager := _EAGER.fullmatch(name):
+        kind = ActionKind.F if eager[1] == "Forward" else ActionKind.B
+        return Action(kind, rank, int(eager[2]))
+    if _OPTIMIZER.fullmatch(name):
+        return Action(ActionKind.OPTIMIZER)
+    if not name.startswith(_PREFIX) or len(name) > 100:
+        return None
+    try:
+        action = Action.parse(name.removeprefix(_PREFIX))
+    except InputError:
+        return None  # WAIT_SEND_B, WAIT_REDUCE_GRAD: waits that belong to no action of ours
+    return None if action.kind in TOWARDS else action
+
+
+def _row(rank: int, action: Action, start: int, end: int, steps: Sequence[Interval]) -> Row:
+    step = next((number for first, last, number in steps if first <= start <= last), 0)
+    # A pair goes under its forward's numbers: one span holds one stage and one microbatch.
+    numbers = action.parts[0] if action.parts else action
+    return Row(rank, numbers.stage, action.kind, numbers.microbatch, step, start, end)
+
+
+def _number(about: object, key: str, otherwise: int) -> int:
+    value = whole(about.get(key)) if isinstance(about, dict) else None
+    return otherwise if value is None or value < 0 else value

@@ -1,0 +1,98 @@
+"""veScale ndtimeline's local timeline: Chrome events by rank, in the metrics' own names.
+
+    {"name": "forward-compute", "ph": "X", "ts": …, "dur": …, "pid": "dp rank[0]", "tid": 30,
+     "args": {"rank": 3, "step": 7, "tp": 0, "pp": 1}}
+
+Metrics carry no microbatch: the k-th forward of a rank in a step is taken for microbatch k,
+which holds for one stage a rank.
+
+Source: volcengine/veScale 20cf5c7, legacy/vescale/ndtimeline (predefined metrics,
+local_timeline_handler).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from serried.errors import InputError
+from serried.span import ActionKind
+from serried.trace.event_file import EventFile, nanoseconds, whole
+from serried.trace.foreign import (
+    Row,
+    foreign_trace,
+    one_after_another,
+    pipelines,
+    spans_of,
+    with_peers,
+)
+from serried.trace.merge import Trace
+
+_KINDS = {
+    "forward-compute": ActionKind.F,
+    "backward-compute": ActionKind.B,
+    "forward-send": ActionKind.SEND_F,
+    "forward-recv": ActionKind.RECV_F,
+    "backward-send": ActionKind.SEND_B,
+    "backward-recv": ActionKind.RECV_B,
+    "unshard-all-gather": ActionKind.UNSHARD,
+    "grad-reduce-scatter": ActionKind.REDUCE_GRAD,
+    "grad-all-reduce": ActionKind.REDUCE_GRAD,
+    "optimizer": ActionKind.OPTIMIZER,
+    "optimizer-step": ActionKind.OPTIMIZER,
+}
+_BOTH = {
+    "forward-send-backward-recv": (ActionKind.SEND_F, ActionKind.RECV_B),
+    "backward-send-forward-recv": (ActionKind.SEND_B, ActionKind.RECV_F),
+}
+_OF_A_MICROBATCH = frozenset({*(_KINDS[name] for name in list(_KINDS)[:6])})
+
+
+def is_ndtimeline(file: EventFile) -> bool:
+    """Tells whether ``file`` was written by ndtimeline."""
+    return any(
+        each.get("ph") == "X" and (each.get("name") in _KINDS or each.get("name") in _BOTH)
+        for each in file.events
+    )
+
+
+def ndtimeline_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | None = None) -> Trace:
+    """Returns the Trace of ndtimeline files, of one rank or of many.
+
+    Raises InputError when no event names its rank.
+    """
+    rows = sorted(
+        (row for file in files for row in _rows(file)), key=lambda row: (row.rank, row.start_ns)
+    )
+    if not rows:
+        raise InputError(
+            "{path} holds no ndtimeline event with a rank, a step and a duration",
+            path=files[0].path,
+        )
+    turns: dict[tuple[int, int, ActionKind], int] = defaultdict(int)
+    numbered = []
+    for row in rows:
+        key = (row.rank, row.step, row.kind)
+        microbatch = turns[key] if row.kind in _OF_A_MICROBATCH else -1
+        turns[key] += 1
+        numbered.append(row._replace(microbatch=microbatch))
+    world_size = 1 + max(row.rank for row in rows)
+    layout = pipelines(numbered, world_size, sizes)
+    spans = one_after_another(spans_of(with_peers(numbered, layout)))
+    return foreign_trace(files[0].path.stem, layout, {"": range(world_size)}, spans)
+
+
+def _rows(file: EventFile) -> list[Row]:
+    rows = []
+    for event in file.events:
+        name, arguments = event.get("name"), event.get("args")
+        kinds = _BOTH.get(str(name)) or tuple(filter(None, [_KINDS.get(str(name))]))
+        start, length = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
+        if not kinds or not isinstance(arguments, dict) or start is None or (length or -1) < 0:
+            continue
+        rank, step, stage = (whole(arguments.get(key)) for key in ("rank", "step", "pp"))
+        if rank is None or step is None or rank < 0:
+            continue
+        end = start + (length or 0)
+        rows += [Row(rank, max(stage or 0, 0), kind, -1, step, start, end) for kind in kinds]
+    return rows
