@@ -144,6 +144,7 @@ def foreign_trace(
     *,
     schedule: str = UNKNOWN_SCHEDULE,
     findings: Sequence[Finding] = (),
+    waits_inside: bool = False,
     replay: Replay | None = None,
 ) -> Trace:
     """Returns the Trace of ``spans``, whose ranks are those of ``layout``, on ``machines``.
@@ -176,5 +177,6 @@ def foreign_trace(
         missing=tuple(sorted(set(range(world)) - present)),
         warnings=tuple(findings),
         layout=layout,
+        waits_inside=waits_inside,
         replay=replay,
     )

@@ -69,7 +69,8 @@ def kineto_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | None = N
     machines: dict[str, list[int]] = {}
     for rank, file in sorted(by_rank.items()):
         machines.setdefault(str(file.about.get("host_name") or ""), []).append(rank)
-    return foreign_trace(files[0].path.parent.resolve().name, layout, machines, spans_of(rows))
+    run = files[0].path.parent.resolve().name
+    return foreign_trace(run, layout, machines, spans_of(rows), waits_inside=True)
 
 
 def _rows(rank: int, file: EventFile) -> list[Row]:

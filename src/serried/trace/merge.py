@@ -40,6 +40,22 @@ class Host:
     """What turns its CLOCK_MONOTONIC into wall time."""
 
 
+@dataclass(frozen=True)
+class HostClock:
+    """Says how one host's clock was brought onto the first host's."""
+
+    host: str
+    source: str
+    """``own`` for the first host, else ``pings``, ``messages``, ``order`` or several joined by +,
+    and ``wall`` where nothing ties it to the others."""
+    offset_ns: float
+    """What was added in the middle of the trace, beyond the hosts' wall clocks."""
+    drift: float
+    """How much faster the first host's clock ran, per unit."""
+    uncertainty_ns: float | None
+    """How far it may still be off anywhere in the trace; None where that is not known."""
+
+
 @dataclass(frozen=True, eq=False)
 class Trace:
     """Holds one run's spans on one clock, and all that is known of how they came about.
@@ -61,6 +77,10 @@ class Trace:
     warnings: tuple[Finding, ...]
     layout: Layout | None
     """The run's groups, where its framework can make them again."""
+    clocks: tuple[HostClock, ...] = ()
+    """How the clocks of its hosts were aligned (``align``); none where that was not done."""
+    waits_inside: bool = False
+    """Whether a computation's span begins with the wait for its input."""
     replay: Replay | None = None
     """Its operations with what they wait for, where its writer said more than spans hold."""
 

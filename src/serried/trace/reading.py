@@ -17,6 +17,8 @@ from pathlib import Path
 
 from serried.errors import InputError, listed
 from serried.finding import Finding, said
+from serried.trace.align import aligned
+from serried.trace.clock_pings import read_pings
 from serried.trace.event_file import EventFile, read_event_file
 from serried.trace.kineto import is_kineto, kineto_trace
 from serried.trace.megatronapp import is_megatronapp, megatronapp_trace
@@ -49,9 +51,15 @@ _OWN_OUTPUT = frozenset({"trace.json", "pipeline_profile.json", "pipeline_profil
 def read_trace(paths: Sequence[Path], sizes: Mapping[str, int] | None = None) -> Trace:
     """Returns the Trace that ``paths``, folders or files, hold, whichever tool wrote them.
 
-    ``sizes`` lay out the ranks of files that do not say how they stand. Raises InputError as
-    the reader of those files does, and when files of two tools are given.
+    ``sizes`` lay out the ranks of files that do not say how they stand. The clocks of several
+    hosts are aligned. Raises InputError as the reader of those files does, and when files of
+    two tools are given.
     """
+    trace = _read(paths, sizes)
+    return aligned(trace, read_pings(paths, trace))
+
+
+def _read(paths: Sequence[Path], sizes: Mapping[str, int] | None) -> Trace:
     if len(paths) == 1 and paths[0].suffix == ".parquet" and paths[0].is_file():
         return straggler_trace(paths[0])
     if any(path.is_dir() and holds_paddle_logs(path) for path in paths):

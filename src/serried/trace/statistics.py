@@ -25,6 +25,9 @@ from serried.trace.merge import Trace
 from serried.trace.pairs import RECEIVES, SENDS, pair_messages
 from serried.trace.record import UNKNOWN_SCHEDULE, Job
 
+RESOLUTION_NS = 1
+"""What a time stamp can tell apart."""
+
 CLOSED_FORM = ("1f1b", "gpipe")
 """Schedules, one stage a rank, whose ideal bubble is (p - 1) / (m + p - 1)."""
 
@@ -70,17 +73,20 @@ class MessageStatistics:
 class Alignment:
     """Says how far the clocks can be trusted, and what the messages say about them.
 
-    A violation is a message that was received before its sender began to send it.
+    A violation is a message that was received before its sender began to send it, by more than
+    a time stamp can tell and the clocks' stated uncertainty allows.
     """
 
     num_hosts: int
     checked: int
     causality_violations: int
+    uncertainty_ns: float | None = 0.0
+    """The largest of any host; None where some host's clock is tied to no other."""
 
     @property
     def uncertainty_us(self) -> float | None:
-        """0 on one host, whose ranks share a clock; not known between hosts' wall clocks."""
-        return 0.0 if self.num_hosts == 1 else None
+        """The same in microseconds: 0 on one host, whose ranks share a clock."""
+        return None if self.uncertainty_ns is None else self.uncertainty_ns / 1e3
 
 
 @dataclass(frozen=True)
@@ -198,7 +204,9 @@ def _messages(trace: Trace, grid: _Grid) -> tuple[MessageStatistics, Alignment]:
     spans = trace.spans
     pairs = pair_messages(spans)
     counts = np.isin(spans.step, grid.steps)
-    early = spans.end_ns[pairs.receives] < spans.start_ns[pairs.sends]
+    uncertainty_ns = _uncertainty_ns(trace)
+    allowed_ns = RESOLUTION_NS + (uncertainty_ns or 0)
+    early = spans.end_ns[pairs.receives] + allowed_ns < spans.start_ns[pairs.sends]
     messages = MessageStatistics(
         spans=int(np.isin(spans.kind[counts], SENDS + RECEIVES).sum()),
         pairs=int(counts[pairs.sends].sum()),
@@ -206,7 +214,18 @@ def _messages(trace: Trace, grid: _Grid) -> tuple[MessageStatistics, Alignment]:
         lone_receives=int(counts[pairs.lone_receives].sum()),
         expected_spans=_expected_spans(trace.job, len(grid.steps)),
     )
-    return messages, Alignment(len(trace.hosts), len(pairs), int(early.sum()))
+    violations = int(early.sum())
+    return messages, Alignment(len(trace.hosts), len(pairs), violations, uncertainty_ns)
+
+
+def _uncertainty_ns(trace: Trace) -> float | None:
+    """Returns how far any two hosts' clocks may be apart, None where that is not known."""
+    if len(trace.hosts) == 1:
+        return 0.0
+    known = [clock.uncertainty_ns for clock in trace.clocks]
+    worst = [each for each in known if each is not None]
+    # Two hosts are each tied to the first: both may be off.
+    return sum(sorted(worst)[-2:]) if worst and len(worst) == len(trace.hosts) else None
 
 
 def _expected_spans(job: Job, num_steps: int) -> int | None:
