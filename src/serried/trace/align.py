@@ -13,17 +13,16 @@ that nothing ties to the others keeps its wall clock, and its uncertainty is not
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import ActionKind, Spans
+from serried.span import Spans
 from serried.trace.clock_fit import Bounds, ClockLine, fit_clock
 from serried.trace.merge import HostClock, Trace
-from serried.trace.pairs import pair_messages
+from serried.trace.pairs import hand_overs, pair_messages
 
 Times = NDArray[np.int64]
 Pair = tuple[int, int]
@@ -109,40 +108,13 @@ def _orders(trace: Trace, host: NDArray[np.int64]) -> Crossings:
     Where a computation's span holds its wait, only its end is known to follow.
     """
     spans = trace.spans
-    keys = zip(
-        spans.step.tolist(),
-        spans.kind.tolist(),
-        spans.stage.tolist(),
-        spans.microbatch.tolist(),
-        strict=True,
-    )
-    rows: dict[tuple[int, int, int, int], list[int]] = defaultdict(list)
-    for row, key in enumerate(keys):
-        rows[key].append(row)
-    befores, afters = [], []
-    for (step, kind, stage, microbatch), mine in rows.items():
-        for way, kinds in _NEIGHBOURS.get(kind, ()):
-            for other in kinds:
-                there = rows.get((step, other, stage + way, microbatch), [])
-                # Pipelines side by side hand over to one another in the order of their ranks.
-                if len(there) == len(mine):
-                    befores += mine
-                    afters += there
-    before, after = np.array(befores, dtype=np.int64), np.array(afters, dtype=np.int64)
+    before, after = hand_overs(spans)
     return _between_hosts(
         host[spans.rank[before]],
         host[spans.rank[after]],
         spans.end_ns[before],
         (spans.end_ns if trace.waits_inside else spans.start_ns)[after],
     )
-
-
-_BACKWARDS = (int(ActionKind.B), int(ActionKind.I))
-_NEIGHBOURS: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {
-    int(ActionKind.F): ((1, (int(ActionKind.F),)),),
-    **dict.fromkeys(_BACKWARDS, ((-1, _BACKWARDS),)),
-}
-"""What an action hands over to: which way the stage lies, and the kinds there."""
 
 
 def _between_hosts(

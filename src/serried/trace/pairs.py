@@ -78,6 +78,26 @@ def computed_from(spans: Spans, receives: Rows) -> Rows:
     return found
 
 
+def hand_overs(spans: Spans) -> tuple[Rows, Rows]:
+    """Returns the rows of computations and of those that their results go to, pair by pair.
+
+    F of stage s goes to F of s + 1, the backward of s + 1 to that of s, of the same step and
+    microbatch. Pipelines side by side are paired in the order of their ranks.
+    """
+    backwards = np.isin(spans.kind, (ActionKind.B, ActionKind.I))
+    forwards = spans.kind == ActionKind.F
+    befores, afters = [], []
+    for rows, way in ((np.flatnonzero(forwards), 1), (np.flatnonzero(backwards), -1)):
+        mine = [column.astype(np.int64) for column in _place(spans, rows)]
+        stage = spans.stage[rows].astype(np.int64)
+        both = [np.concatenate([column, column]) for column in mine]
+        names = [*both, np.concatenate([stage + way, stage])]
+        left, right = _matches(names, len(rows))
+        befores.append(rows[left])
+        afters.append(rows[right])
+    return np.concatenate(befores), np.concatenate(afters)
+
+
 def _matches(names: Sequence[Codes], num_left: int) -> tuple[Rows, Rows]:
     """Matches rows of equal ``names``: the first ``num_left`` rows with the others, in turn."""
     codes = _packed(names)

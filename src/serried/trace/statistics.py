@@ -7,8 +7,15 @@
     bubble = 1 - busy / (ranks x window)       busy: all F, B, I and W of the step, added up
 
 The optimizer and the gaps between steps lie outside the window; waiting for a message inside
-it is idle time, not computation. Beside it stands what the schedule must cost at best,
-(p - 1) / (m + p - 1) for p stages and m microbatches.
+it is idle time, not computation, and every idle nanosecond has a cause (``idle``). Three shares
+go by the name of bubble rate, and all three are given, as in ``schedule.bubble``:
+
+    of_makespan     1 - busy / (ranks x window)
+    over_ideal      ranks x window / busy - 1
+    longest_window  1 - busy / (ranks x the longest time from a rank's first to its last action)
+
+Beside them stands what the schedule must cost at best, (p - 1) / (m + p - 1) of the makespan
+for p stages and m microbatches.
 """
 
 from __future__ import annotations
@@ -19,17 +26,23 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.schedule import ideal_bubble
-from serried.span import COMPUTE, ActionKind, Spans
+from serried.span import COMPUTE, EXCHANGES, ActionKind, Spans
+from serried.trace.idle import MeasuredIdle, measured_idle
 from serried.trace.merge import Trace
-from serried.trace.pairs import RECEIVES, SENDS, pair_messages
+from serried.trace.messages import Alignment, MessageStatistics, ideal_of, measure_messages
+from serried.trace.pairs import RECEIVES, SENDS
 from serried.trace.record import UNKNOWN_SCHEDULE, Job
 
-RESOLUTION_NS = 1
-"""What a time stamp can tell apart."""
-
-CLOSED_FORM = ("1f1b", "gpipe")
-"""Schedules, one stage a rank, whose ideal bubble is (p - 1) / (m + p - 1)."""
+WORK: dict[str, tuple[ActionKind, ...]] = {
+    "forward": (ActionKind.F, ActionKind.OVERLAP_F_B),
+    "backward": (ActionKind.B, ActionKind.I),
+    "weight": (ActionKind.W,),
+    "send": SENDS,
+    "reduce": (ActionKind.REDUCE_GRAD, ActionKind.UNSHARD, ActionKind.RESHARD),
+    "exchange": tuple(sorted(EXCHANGES)),
+    "optimizer": (ActionKind.OPTIMIZER,),
+}
+"""What a rank's time is told apart into, beside waiting; an exchange is part of its computation."""
 
 Table = NDArray[np.int64]
 """One row per step, one column per rank."""
@@ -55,38 +68,27 @@ class RankStatistics:
     receive_wait_ns: float
     other_ns: float
     """Sends, Python, and being done before the others."""
+    by_work_ns: dict[str, float]
+    """Forward, backward, weight, send, reduce, exchange and optimizer, by ``WORK``."""
+    idle_ns: dict[str, float]
+    """Its idle time in the windows by cause, which add up to the window less computation."""
 
 
 @dataclass(frozen=True)
-class MessageStatistics:
-    """Counts the sends and receives of complete steps."""
+class BubbleStatistics:
+    """Holds the three bubble shares and what made them up; means over complete steps."""
 
-    spans: int
-    pairs: int
-    lone_sends: int
-    lone_receives: int
-    expected_spans: int | None
-    """What the schedule makes: 4 (p - 1) m per pipeline and step; None where it is not known."""
-
-
-@dataclass(frozen=True)
-class Alignment:
-    """Says how far the clocks can be trusted, and what the messages say about them.
-
-    A violation is a message that was received before its sender began to send it, by more than
-    a time stamp can tell and the clocks' stated uncertainty allows.
-    """
-
-    num_hosts: int
-    checked: int
-    causality_violations: int
-    uncertainty_ns: float | None = 0.0
-    """The largest of any host; None where some host's clock is tied to no other."""
-
-    @property
-    def uncertainty_us(self) -> float | None:
-        """The same in microseconds: 0 on one host, whose ranks share a clock."""
-        return None if self.uncertainty_ns is None else self.uncertainty_ns / 1e3
+    of_makespan: float
+    over_ideal: float
+    longest_window: float
+    causes: dict[str, float]
+    """The share of all ranks' time that was idle for each cause; they add up to of_makespan."""
+    exposed: float
+    """The share of all ranks' time in which a rank communicated and computed nothing."""
+    overlapped: float
+    """The share in which communication went on behind a computation."""
+    step_jitter: float
+    """The standard deviation of the windows, over their mean."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ class Statistics:
     """Steps that some rank did not finish."""
     bubble: float | None
     ideal: Fraction | None
+    bubbles: BubbleStatistics | None
     ranks: tuple[RankStatistics, ...]
     messages: MessageStatistics
     alignment: Alignment
@@ -110,14 +113,15 @@ def measure(trace: Trace) -> Statistics:
     whole = _Grid(np.unique(compute.step), np.asarray(trace.ranks))
     is_complete = _is_complete(whole, compute, trace.job)
     grid = _Grid(whole.steps[is_complete], whole.ranks)
-    steps, ranks = _times(grid, grid.inside(trace.spans), grid.inside(compute))
-    messages, alignment = _messages(trace, grid)
+    steps, ranks, bubbles = _times(grid, grid.inside(trace.spans), grid.inside(compute))
+    messages, alignment = measure_messages(trace, grid.steps)
     return Statistics(
         num_ranks=len(trace.ranks),
         steps=steps,
         left_out=tuple(whole.steps[~is_complete].tolist()),
         bubble=float(np.mean([step.bubble for step in steps])) if steps else None,
-        ideal=_ideal(trace.job),
+        ideal=ideal_of(trace.job),
+        bubbles=bubbles,
         ranks=ranks,
         messages=messages,
         alignment=alignment,
@@ -171,11 +175,11 @@ def _is_complete(grid: _Grid, compute: Spans, job: Job) -> NDArray[np.bool_]:
 
 def _times(
     grid: _Grid, spans: Spans, compute: Spans
-) -> tuple[tuple[StepStatistics, ...], tuple[RankStatistics, ...]]:
+) -> tuple[tuple[StepStatistics, ...], tuple[RankStatistics, ...], BubbleStatistics | None]:
     """Measures steps and ranks; both spans are those of the grid's steps."""
     num_steps, num_ranks = len(grid.steps), len(grid.ranks)
     if not num_steps:
-        return (), ()
+        return (), (), None
     row, is_forward = grid.row(compute), compute.kind == ActionKind.F
     first = np.full(num_steps, np.iinfo(np.int64).max)
     last = np.full(num_steps, np.iinfo(np.int64).min)
@@ -183,68 +187,71 @@ def _times(
     np.maximum.at(last, row[~is_forward], compute.end_ns[~is_forward])
     window = last - first
     busy = grid.total(compute, compute.end_ns - compute.start_ns)
+    total = busy.sum(axis=1)
+    bubble = 1 - total / (num_ranks * window)
+    idle = measured_idle(spans, grid.steps, grid.ranks, (first, last))
+    steps = zip(grid.steps, window, total, bubble, strict=True)
+    return (
+        tuple(StepStatistics(int(s), int(w), int(t), float(b)) for s, w, t, b in steps),
+        _ranks(grid, spans, (first, last), busy, idle),
+        BubbleStatistics(
+            of_makespan=float(bubble.mean()),
+            over_ideal=float((num_ranks * window / total - 1).mean()),
+            longest_window=float((1 - total / (num_ranks * _longest(grid, compute))).mean()),
+            causes={
+                cause: _share(table, window, num_ranks) for cause, table in idle.by_cause.items()
+            },
+            exposed=_share(idle.exposed_ns, window, num_ranks),
+            overlapped=_share(idle.overlapped_ns, window, num_ranks),
+            step_jitter=float(window.std() / window.mean()),
+        ),
+    )
+
+
+def _share(table: Table, window: NDArray[np.int64], num_ranks: int) -> float:
+    """Returns what part of all ranks' windows a table is, the mean over steps."""
+    return float((table.sum(axis=1) / (num_ranks * window)).mean())
+
+
+def _longest(grid: _Grid, compute: Spans) -> NDArray[np.int64]:
+    """Returns for each step the longest time from a rank's first action to its last."""
+    cell = grid.row(compute), np.searchsorted(grid.ranks, compute.rank)
+    first = np.full((len(grid.steps), len(grid.ranks)), np.iinfo(np.int64).max)
+    last = np.full_like(first, np.iinfo(np.int64).min)
+    np.minimum.at(first, cell, compute.start_ns)
+    np.maximum.at(last, cell, compute.end_ns)
+    return np.asarray((last - first).max(axis=1))
+
+
+def _ranks(
+    grid: _Grid,
+    spans: Spans,
+    windows: tuple[NDArray[np.int64], NDArray[np.int64]],
+    busy: Table,
+    idle: MeasuredIdle,
+) -> tuple[RankStatistics, ...]:
+    first, last = windows
     waits = spans.where(np.isin(spans.kind, RECEIVES))
     row = grid.row(waits)
     inside = np.clip(waits.end_ns, first[row], last[row]) - np.clip(
         waits.start_ns, first[row], last[row]
     )
     wait = grid.total(waits, inside)
-    total = busy.sum(axis=1)
-    bubble = 1 - total / (num_ranks * window)
-    steps = zip(grid.steps, window, total, bubble, strict=True)
-    other = window[:, None] - busy - wait
-    ranks = zip(grid.ranks, *(table.mean(axis=0) for table in (busy, wait, other)), strict=True)
-    return (
-        tuple(StepStatistics(int(s), int(w), int(t), float(b)) for s, w, t, b in steps),
-        tuple(RankStatistics(int(r), float(c), float(w), float(o)) for r, c, w, o in ranks),
+    other = (last - first)[:, None] - busy - wait
+    work = {}
+    for name, kinds in WORK.items():
+        mine = spans.where(np.isin(spans.kind, kinds))
+        work[name] = grid.total(mine, mine.end_ns - mine.start_ns).mean(axis=0)
+    causes = {cause: table.mean(axis=0) for cause, table in idle.by_cause.items()}
+    times = zip(grid.ranks, *(table.mean(axis=0) for table in (busy, wait, other)), strict=True)
+    return tuple(
+        RankStatistics(
+            int(rank),
+            float(compute_ns),
+            float(wait_ns),
+            float(other_ns),
+            {name: float(each[at]) for name, each in work.items()},
+            {cause: float(each[at]) for cause, each in causes.items()},
+        )
+        for at, (rank, compute_ns, wait_ns, other_ns) in enumerate(times)
     )
-
-
-def _messages(trace: Trace, grid: _Grid) -> tuple[MessageStatistics, Alignment]:
-    spans = trace.spans
-    pairs = pair_messages(spans)
-    counts = np.isin(spans.step, grid.steps)
-    uncertainty_ns = _uncertainty_ns(trace)
-    allowed_ns = RESOLUTION_NS + (uncertainty_ns or 0)
-    early = spans.end_ns[pairs.receives] + allowed_ns < spans.start_ns[pairs.sends]
-    messages = MessageStatistics(
-        spans=int(np.isin(spans.kind[counts], SENDS + RECEIVES).sum()),
-        pairs=int(counts[pairs.sends].sum()),
-        lone_sends=int(counts[pairs.lone_sends].sum()),
-        lone_receives=int(counts[pairs.lone_receives].sum()),
-        expected_spans=_expected_spans(trace.job, len(grid.steps)),
-    )
-    violations = int(early.sum())
-    return messages, Alignment(len(trace.hosts), len(pairs), violations, uncertainty_ns)
-
-
-def _uncertainty_ns(trace: Trace) -> float | None:
-    """Returns how far any two hosts' clocks may be apart, None where that is not known."""
-    if len(trace.hosts) == 1:
-        return 0.0
-    known = [clock.uncertainty_ns for clock in trace.clocks]
-    worst = [each for each in known if each is not None]
-    # Two hosts are each tied to the first: both may be off.
-    return sum(sorted(worst)[-2:]) if worst and len(worst) == len(trace.hosts) else None
-
-
-def _expected_spans(job: Job, num_steps: int) -> int | None:
-    """Returns the sends and receives of ``num_steps``: one of each way per boundary and microbatch.
-
-    4 (p - 1) m per pipeline: forward and backward, a send and a receive for each.
-    """
-    p = _stages(job)
-    if p is None:
-        return None
-    return 4 * (p - 1) * job.num_microbatches * (job.world_size // p) * num_steps
-
-
-def _ideal(job: Job) -> Fraction | None:
-    p = _stages(job)
-    return None if p is None else ideal_bubble(p, job.num_microbatches)
-
-
-def _stages(job: Job) -> int | None:
-    """Returns the number of stages where the schedule is one with a closed form, else None."""
-    is_closed = job.schedule.lower() in CLOSED_FORM and job.num_microbatches > 0
-    return job.sizes.get("pp", 1) if is_closed else None

@@ -1,0 +1,104 @@
+"""Messages of a run: whether sends and receives pair, and what they say of the hosts' clocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serried.schedule import ideal_bubble
+from serried.trace.merge import Trace
+from serried.trace.pairs import RECEIVES, SENDS, pair_messages
+from serried.trace.record import Job
+
+CLOSED_FORM = ("1f1b", "gpipe")
+"""Schedules, one stage a rank, whose ideal bubble is (p - 1) / (m + p - 1)."""
+
+RESOLUTION_NS = 1
+"""What a time stamp can tell apart."""
+
+
+@dataclass(frozen=True)
+class MessageStatistics:
+    """Counts the sends and receives of complete steps."""
+
+    spans: int
+    pairs: int
+    lone_sends: int
+    lone_receives: int
+    expected_spans: int | None
+    """What the schedule makes: 4 (p - 1) m per pipeline and step; None where it is not known."""
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Says how far the clocks can be trusted, and what the messages say about them.
+
+    A violation is a message that was received before its sender began to send it, by more than
+    a time stamp can tell and the clocks' stated uncertainty allows.
+    """
+
+    num_hosts: int
+    checked: int
+    causality_violations: int
+    uncertainty_ns: float | None = 0.0
+    """The largest of any host; None where some host's clock is tied to no other."""
+
+    @property
+    def uncertainty_us(self) -> float | None:
+        """The same in microseconds: 0 on one host, whose ranks share a clock."""
+        return None if self.uncertainty_ns is None else self.uncertainty_ns / 1e3
+
+
+def measure_messages(trace: Trace, steps: NDArray[np.int32]) -> tuple[MessageStatistics, Alignment]:
+    """Counts the messages of ``steps``, and those of all that were received before sent."""
+    spans = trace.spans
+    pairs = pair_messages(spans)
+    counts = np.isin(spans.step, steps)
+    uncertainty_ns = _uncertainty_ns(trace)
+    allowed_ns = RESOLUTION_NS + (uncertainty_ns or 0)
+    early = spans.end_ns[pairs.receives] + allowed_ns < spans.start_ns[pairs.sends]
+    messages = MessageStatistics(
+        spans=int(np.isin(spans.kind[counts], SENDS + RECEIVES).sum()),
+        pairs=int(counts[pairs.sends].sum()),
+        lone_sends=int(counts[pairs.lone_sends].sum()),
+        lone_receives=int(counts[pairs.lone_receives].sum()),
+        expected_spans=_expected_spans(trace.job, len(steps)),
+    )
+    violations = int(early.sum())
+    return messages, Alignment(len(trace.hosts), len(pairs), violations, uncertainty_ns)
+
+
+def _uncertainty_ns(trace: Trace) -> float | None:
+    """Returns how far any two hosts' clocks may be apart, None where that is not known."""
+    if len(trace.hosts) == 1:
+        return 0.0
+    known = [clock.uncertainty_ns for clock in trace.clocks]
+    worst = [each for each in known if each is not None]
+    # Two hosts are each tied to the first: both may be off.
+    return sum(sorted(worst)[-2:]) if worst and len(worst) == len(trace.hosts) else None
+
+
+def _expected_spans(job: Job, num_steps: int) -> int | None:
+    """Returns the sends and receives of ``num_steps``: one of each way per boundary and microbatch.
+
+    4 (p - 1) m per pipeline: forward and backward, a send and a receive for each.
+    """
+    p = _stages(job)
+    if p is None:
+        return None
+    return 4 * (p - 1) * job.num_microbatches * (job.world_size // p) * num_steps
+
+
+def ideal_of(job: Job) -> Fraction | None:
+    """Returns the least bubble of a job's schedule, None without a closed form."""
+    p = _stages(job)
+    return None if p is None else ideal_bubble(p, job.num_microbatches)
+
+
+def _stages(job: Job) -> int | None:
+    """Returns the number of stages where the schedule is one with a closed form, else None."""
+    is_closed = job.schedule.lower() in CLOSED_FORM and job.num_microbatches > 0
+    return job.sizes.get("pp", 1) if is_closed else None
