@@ -32,7 +32,7 @@ from pathlib import Path
 import numpy as np
 
 from serried.errors import InputError, listed
-from serried.span import Spans
+from serried.span import ActionKind, Spans
 from serried.trace.merge import Trace
 from serried.trace.tracks import SLICES, THREADS, Column, arrows, lanes_of, stages_of, threads_of
 
@@ -126,6 +126,9 @@ def _slices(trace: Trace, rows: Column, tids: Column) -> Iterator[str]:
         *(column.tolist() for column in (*where, *what)), strict=True
     ):
         name, action, extra = heads[kind]
+        if kind == ActionKind.SPAN and peer >= 0:
+            called, peer = json.dumps(trace.names[peer], ensure_ascii=False), -1
+            name = f'"name":{called},"cat":"named"'
         of_stage = "" if stage < 0 else f',"stage":{stage}'
         of_microbatch = "" if mb < 0 else f',"microbatch":{mb}'
         yield (

@@ -23,7 +23,7 @@ from serried.errors import InputError, listed
 from serried.finding import Finding, said
 from serried.frameworks import Sizes
 from serried.mesh import Layout, Placement
-from serried.span import Spans
+from serried.span import ActionKind, Spans
 from serried.trace.record import HEADER_BYTES, Job, Recording, read_recording
 from serried.trace.replay import Replay
 
@@ -83,6 +83,8 @@ class Trace:
     """Whether a computation's span begins with the wait for its input."""
     replay: Replay | None = None
     """Its operations with what they wait for, where its writer said more than spans hold."""
+    names: tuple[str, ...] = ()
+    """What its user called spans of kind SPAN, whose peer is a place in it."""
 
     def with_warnings(self, *findings: Finding) -> Trace:
         """Returns the same trace with more to be said of it."""
@@ -120,6 +122,7 @@ def merge(folders: Sequence[Path]) -> Trace:
 
 def _trace(recordings: dict[Path, Recording], stubs: list[Path]) -> Trace:
     header = next(iter(recordings.values())).header
+    names, recordings = _with_common_names(recordings)
     hosts = _hosts(list(recordings.values()))
     spans, base_ns = _on_one_clock(list(recordings.values()), hosts)
     ranks = tuple(sorted(each.header.rank for each in recordings.values()))
@@ -143,6 +146,7 @@ def _trace(recordings: dict[Path, Recording], stubs: list[Path]) -> Trace:
         missing=missing,
         warnings=tuple(warnings),
         layout=layout,
+        names=names,
     )
 
 
@@ -236,6 +240,28 @@ def _hosts(recordings: list[Recording]) -> tuple[Host, ...]:
 def _median(values: list[int]) -> int:
     """Returns the lower median: a value that was measured, exact where a mean would round."""
     return sorted(values)[(len(values) - 1) // 2]
+
+
+def _with_common_names(
+    recordings: dict[Path, Recording],
+) -> tuple[tuple[str, ...], dict[Path, Recording]]:
+    """Returns the names of all ranks, and the recordings numbered by their places in them.
+
+    A span whose name was lost keeps none.
+    """
+    names = tuple(dict.fromkeys(name for each in recordings.values() for name in each.names))
+    if not names:
+        return (), recordings
+    place = {name: number for number, name in enumerate(names)}
+    common = {}
+    for path, each in recordings.items():
+        # The last entry, which -1 and numbers past the end lead to, stands for no name.
+        places = np.array([*(place[name] for name in each.names), -1], dtype=np.int32)
+        own = np.where(each.spans.peer < len(each.names), each.spans.peer, -1)
+        is_named = each.spans.kind == ActionKind.SPAN
+        peer = np.where(is_named, places[np.maximum(own, -1)], each.spans.peer)
+        common[path] = replace(each, spans=replace(each.spans, peer=peer.astype(np.int32)))
+    return names, common
 
 
 def _on_one_clock(recordings: list[Recording], hosts: tuple[Host, ...]) -> tuple[Spans, int]:

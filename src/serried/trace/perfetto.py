@@ -239,7 +239,7 @@ class _Events:
         shape = (
             (spans.stage[span] >= 0)
             + 2 * (spans.microbatch[span] >= 0)
-            + 4 * (spans.peer[span] >= 0)
+            + 4 * ((spans.peer[span] >= 0) & (spans.kind[span] != ActionKind.SPAN))
             + 8 * (self.flows[0][span] > 0)
             + 16 * (self.flows[1][span] > 0)
         )

@@ -2,7 +2,8 @@
 
     rank-00003.spans
     ├── 4096 bytes   magic, length, JSON header: run, rank, host, clock, job; last, the count
-    └── 40 bytes x n start_ns end_ns step microbatch peer stage kind 0 seal
+    └── 40 bytes x n start_ns end_ns step microbatch peer stage kind name seal
+    rank-00003.names  a JSON string a line; a span's name is its line from 1, and 0 is none
 
 The kernel keeps what was written to the map when the process is killed (not when the
 machine loses power). ``seal`` is the record's number from 1, written last: a record without
@@ -38,9 +39,12 @@ _RECORD = struct.Struct("<qqiiiiHHI")
 _RECORD_BYTES = _RECORD.size
 _pack_record = _RECORD.pack_into
 _BEFORE_FIRST = HEADER_BYTES - _RECORD_BYTES
-_FIELDS = "start_ns:i8 end_ns:i8 step:i4 microbatch:i4 peer:i4 stage:i4 kind:u2 zero:u2 seal:u4"
+_FIELDS = "start_ns:i8 end_ns:i8 step:i4 microbatch:i4 peer:i4 stage:i4 kind:u2 name:u2 seal:u4"
 _DTYPE = np.dtype([(name, f"<{kind}") for name, kind in (f.split(":") for f in _FIELDS.split())])
 _GROWTH_RECORDS = 16_384
+NAMES_SUFFIX = ".names"
+LARGEST_NAME = 65_535
+"""How many names a rank's spans can have; those beyond are recorded without one."""
 
 
 UNKNOWN_SCHEDULE = "unknown"
@@ -94,6 +98,8 @@ class Recording:
     header: RecordHeader
     spans: Spans
     torn: bool
+    names: tuple[str, ...] = ()
+    """What its user called spans of kind SPAN, whose peer is a place in it."""
 
 
 def file_name(rank: int) -> str:
@@ -132,6 +138,7 @@ class Recorder:
             ) from error
         except OSError as error:
             raise self._unwritable(error) from error
+        self._names: dict[str, int] = {}
         self._count = 0
         self._capacity = 0
         self._map = mmap.mmap(self._file.fileno(), 0)
@@ -147,6 +154,7 @@ class Recorder:
         stage: int = -1,
         microbatch: int = -1,
         peer: int = -1,
+        name: int = 0,
     ) -> None:
         """Appends one span; times are CLOCK_MONOTONIC nanoseconds.
 
@@ -157,9 +165,27 @@ class Recorder:
         seal = self._count + 1
         place = _BEFORE_FIRST + seal * _RECORD_BYTES
         _pack_record(
-            self._map, place, start_ns, end_ns, step, microbatch, peer, stage, kind, 0, seal
+            self._map, place, start_ns, end_ns, step, microbatch, peer, stage, kind, name, seal
         )
         self._count = seal
+
+    def number_of(self, name: str) -> int:
+        """Returns the number of ``name``, which is kept before the first span that has it.
+
+        Raises EnvironmentProblem when the disk is full.
+        """
+        number = self._names.get(name)
+        if number is None:
+            number = len(self._names) + 1
+            if number > LARGEST_NAME:
+                return 0
+            try:
+                with self.path.with_suffix(NAMES_SUFFIX).open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(name) + "\n")
+            except OSError as error:
+                raise self._unwritable(error) from error
+            self._names[name] = number
+        return number
 
     def close(self) -> None:
         """Cuts the file to what was recorded, writes the count and closes it; at once or twice."""
@@ -212,7 +238,7 @@ def read_recording(path: Path) -> Recording:
     (closed_at,) = _COUNT.unpack_from(raw, _COUNT_PLACE)
     ends_there = len(raw) == HEADER_BYTES + complete * _RECORD_BYTES
     torn = not ends_there or closed_at != complete + 1
-    return Recording(header, _spans(header.rank, table[:complete]), torn)
+    return Recording(header, _spans(header.rank, table[:complete]), torn, _names(path))
 
 
 def _require_sound(path: Path, table: np.ndarray[Any, np.dtype[np.void]]) -> None:
@@ -231,12 +257,31 @@ def _require_sound(path: Path, table: np.ndarray[Any, np.dtype[np.void]]) -> Non
     )
 
 
+def _names(path: Path) -> tuple[str, ...]:
+    """Returns the names beside a recording, up to the first line that is none."""
+    beside = path.with_suffix(NAMES_SUFFIX)
+    names: list[str] = []
+    if not beside.is_file():
+        return ()
+    for line in beside.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            name = json.loads(line)
+        except (ValueError, RecursionError):
+            break
+        if not isinstance(name, str):
+            break
+        names.append(name)
+    return tuple(names)
+
+
 def _spans(rank: int, table: np.ndarray[Any, np.dtype[np.void]]) -> Spans:
     int32 = {name: table[name].astype(np.int32) for name in ("stage", "kind", "microbatch")}
+    is_named = table["kind"] == ActionKind.SPAN
+    peer = np.where(is_named, table["name"].astype(np.int32) - 1, table["peer"])
     return Spans(
         rank=np.full(len(table), rank, dtype=np.int32),
         step=table["step"].astype(np.int32),
-        peer=table["peer"].astype(np.int32),
+        peer=peer.astype(np.int32),
         start_ns=table["start_ns"].astype(np.int64),
         end_ns=table["end_ns"].astype(np.int64),
         **int32,

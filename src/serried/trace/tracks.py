@@ -22,7 +22,7 @@ from serried.span import COMPUTE, ActionKind, Spans
 from serried.trace.merge import Trace
 from serried.trace.pairs import computed_from, pair_messages
 
-THREADS = ("compute", "receive", "send", "step", "exchange")
+THREADS = ("compute", "receive", "send", "step", "exchange", "named")
 
 SLICES: dict[ActionKind, tuple[str, str]] = {
     ActionKind.F: ("forward", "compute"),
@@ -42,6 +42,7 @@ SLICES: dict[ActionKind, tuple[str, str]] = {
     ActionKind.ALL_TO_ALL: ("all-to-all", "exchange"),
     ActionKind.ALL_GATHER: ("all-gather", "exchange"),
     ActionKind.REDUCE_SCATTER: ("reduce-scatter", "exchange"),
+    ActionKind.SPAN: ("named by the user", "named"),
 }
 """What a slice of each kind is called, and which thread it stands on."""
 

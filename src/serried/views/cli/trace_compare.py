@@ -1,0 +1,57 @@
+"""``serried trace compare``: two runs, or a run and its plan, action by action."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from serried.errors import InputError
+from serried.schedule import Request, generate
+from serried.trace.compare import compare_traces, planned_trace
+from serried.trace.merge import Trace
+from serried.trace.reading import read_trace
+from serried.views.advice_text import warned
+from serried.views.cli.language import lang_option
+from serried.views.cli.output import as_json, show
+from serried.views.trace_comparison import comparison_document, comparison_lines
+
+
+@click.command("compare", short_help="Compare two runs, or a run with its plan.")
+@click.argument("runs", nargs=-1, required=True, metavar="A [B]", type=click.Path(path_type=Path))
+@click.option("--plan", is_flag=True, help="Compare A with its schedule, timed as A was.")
+@click.option("--name", metavar="SCHEDULE", help="The schedule of --plan, where A does not say it.")
+@click.option("--chunks", type=click.IntRange(min=1), help="Stages on each rank of --name.")
+@click.option(
+    "--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True
+)
+@lang_option
+def compare(
+    runs: tuple[Path, ...], plan: bool, name: str | None, chunks: int | None, form: str, lang: str
+) -> None:
+    """Says where the time of A went that B did not take, action by action, and what differs.
+
+    \b
+    serried trace compare runs/today runs/yesterday
+    serried trace compare runs/today --plan
+    """
+    if len(runs) != (1 if plan else 2):
+        raise InputError(
+            "compare takes two runs, or one with --plan; {count} were given", count=len(runs)
+        )
+    first = read_trace([runs[0]])
+    second = _plan(first, name, chunks) if plan else read_trace([runs[1]])
+    for warning in (*first.warnings, *second.warnings):
+        click.echo(warned(warning, lang=lang), err=True)
+    compared = compare_traces(first, second)
+    names = str(runs[0]), "plan" if plan else str(runs[1])
+    if form == "json":
+        return click.echo(as_json(comparison_document(compared, *names)))
+    return show(*comparison_lines(compared, *names, lang=lang))
+
+
+def _plan(run: Trace, name: str | None, chunks: int | None) -> Trace:
+    if name is None:
+        return planned_trace(run)
+    num_ranks = run.job.sizes.get("pp", 1)
+    return planned_trace(run, generate(name, Request(num_ranks, run.job.num_microbatches, chunks)))

@@ -1,0 +1,113 @@
+"""Two traces compared: every action matched, every nanosecond of the difference accounted for."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from serried.errors import InputError
+from serried.schedule import Request, generate
+from serried.span import ActionKind, Spans
+from serried.trace.compare import compare_traces, planned_trace
+from serried.trace.merge import Trace, merge
+from serried.trace.reading import read_trace
+from tests.trace.recorded_run import Run
+
+GOLDENS = Path(__file__).parents[1] / "goldens" / "traces"
+RUN = Run(pp=4, dp=2, num_microbatches=8, num_steps=3)
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    return merge([RUN.write(tmp_path_factory.mktemp("run"))])
+
+
+def test_a_run_compared_with_itself_differs_in_nothing(trace: Trace) -> None:
+    same = compare_traces(trace, trace)
+    assert (same.matched, same.only_first, same.only_second) == (8 * 16, 0, 0)
+    assert same.more_ns == 0
+    assert set(same.account.values()) == {0.0}
+    assert (same.changes[0].more_ns, same.orders) == (0, ())
+
+
+def test_a_longer_last_backward_is_found_and_accounted_for(trace: Trace) -> None:
+    spans = trace.spans
+    is_last = (spans.kind == ActionKind.B) & (spans.microbatch == 7) & (spans.rank == 0)
+    longer = dataclasses.replace(spans, end_ns=spans.end_ns + 500_000 * is_last)
+    found = compare_traces(dataclasses.replace(trace, spans=longer), trace)
+    assert found.more_ns == 500_000
+    assert found.changes[0].rank == 0
+    assert found.changes[0].action == "0B7"
+    assert found.changes[0].more_ns == 500_000
+    # One rank in eight computes longer; the others are done sooner than the window ends.
+    assert found.account["backward"] == pytest.approx(500_000 / 8)
+    assert found.account["cool_down"] == pytest.approx(500_000 * 7 / 8)
+    assert sum(found.account.values()) == pytest.approx(found.more_ns)
+
+
+def test_another_order_is_named_where_it_begins(trace: Trace) -> None:
+    spans = trace.spans
+    forwards = (spans.kind == ActionKind.F) & (spans.rank == 2) & (spans.step == 0)
+    second, third = (np.flatnonzero(forwards & (spans.microbatch == m)).item() for m in (1, 2))
+    start, end = spans.start_ns.copy(), spans.end_ns.copy()
+    for column in (start, end):
+        column[[second, third]] = column[[third, second]]
+    swapped = spans.where(np.lexsort((start, spans.rank)))
+    swapped = Spans(
+        **{
+            **swapped.columns(),
+            "start_ns": start[np.lexsort((start, spans.rank))],
+            "end_ns": end[np.lexsort((start, spans.rank))],
+        }
+    )
+    (order,) = compare_traces(dataclasses.replace(trace, spans=swapped), trace).orders
+    assert dataclasses.astuple(order) == (2, 1, "1F2", "1F1")
+
+
+def test_a_run_that_keeps_to_its_plan_differs_in_nothing(trace: Trace) -> None:
+    found = compare_traces(trace, planned_trace(trace))
+    assert found.matched == 8 * 16
+    assert found.more_ns == pytest.approx(0, abs=1)
+    assert found.orders == ()
+
+
+def test_a_real_runs_order_is_its_schedules() -> None:
+    run = read_trace([GOLDENS / "megatronapp"])
+    found = compare_traces(run, planned_trace(run, generate("interleaved-1f1b", Request(4, 8, 4))))
+    assert (found.matched, found.only_first, found.only_second) == (256, 0, 0)
+    assert found.orders == ()
+    assert found.more_ns > 0
+    assert sum(found.account.values()) == pytest.approx(found.more_ns)
+
+
+def test_another_schedules_order_is_not_the_runs() -> None:
+    run = read_trace([GOLDENS / "megatronapp"])
+    found = compare_traces(run, planned_trace(run, generate("looped-bfs", Request(4, 8, 4))))
+    assert [order.rank for order in found.orders] == [0, 1, 2, 3]
+    assert found.orders[0].place == 4
+
+
+def test_runs_of_two_sizes_are_refused(trace: Trace, tmp_path: Path) -> None:
+    other = merge([Run(pp=2, num_microbatches=8).write(tmp_path)])
+    with pytest.raises(InputError, match="has 8 ranks and run-a has 2"):
+        compare_traces(trace, other)
+
+
+def test_a_run_without_a_complete_step_is_refused(trace: Trace) -> None:
+    torn = dataclasses.replace(trace, spans=trace.spans.where(trace.spans.rank > 0))
+    with pytest.raises(InputError, match="no step of run-a was finished"):
+        compare_traces(torn, trace)
+
+
+def test_a_schedule_of_other_stages_is_refused() -> None:
+    run = read_trace([GOLDENS / "megatronapp"])
+    with pytest.raises(InputError, match="the run has 16 stages and 1f1b has 4"):
+        planned_trace(run, generate("1f1b", Request(4, 8)))
+
+
+def test_a_schedule_that_no_file_names_is_asked_for() -> None:
+    with pytest.raises(InputError, match="pp4_iter10 does not say which schedule ran"):
+        planned_trace(read_trace([GOLDENS / "megatronapp"]))
