@@ -128,7 +128,7 @@ def _trace(recordings: dict[Path, Recording], stubs: list[Path]) -> Trace:
     ranks = tuple(sorted(each.header.rank for each in recordings.values()))
     torn = {each.header.rank: path for path, each in recordings.items() if each.torn}
     missing = tuple(sorted(set(range(header.job.world_size)) - set(ranks)))
-    layout, failure = _layout(header.job)
+    layout, failure = layout_of(header.job)
     warnings = [
         *(_torn_finding(rank, path, len(recordings[path].spans)) for rank, path in torn.items()),
         *(_stub_finding(path) for path in stubs),
@@ -276,8 +276,8 @@ def _on_one_clock(recordings: list[Recording], hosts: tuple[Host, ...]) -> tuple
 # ----------------------------------------------------------------------- what is said
 
 
-def _layout(job: Job) -> tuple[Layout | None, Finding | None]:
-    """Makes the run's layout again, or says why that cannot be."""
+def layout_of(job: Job) -> tuple[Layout | None, Finding | None]:
+    """Returns a run's layout made again, or says why that cannot be."""
     asked = {each.name for each in fields(Sizes)} - {"world_size", "order", "options"}
     sizes = {name: size for name, size in job.sizes.items() if name in asked}
     try:

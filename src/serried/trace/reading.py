@@ -8,6 +8,7 @@ profile_record_tmp_file_for_rank_N          Paddle's dynamic graph       paddle_
                    with forward-compute     veScale ndtimeline           ndtimeline
                    with pipeline timeline   Paddle's dynamic graph       paddle_dynamic
 *.parquet          with its columns         StragglerAnalysis            straggler
+_serried.json, node=*/spans.parquet          merged by serried            store
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from serried.trace.paddle_dynamic import (
     read_records,
 )
 from serried.trace.paddle_log import holds_paddle_logs, read_paddle_logs
+from serried.trace.store import is_store, read_store
 from serried.trace.straggler import straggler_trace
 
 Reader = Callable[[Sequence[EventFile], Mapping[str, int] | None], Trace]
@@ -56,10 +58,12 @@ def read_trace(paths: Sequence[Path], sizes: Mapping[str, int] | None = None) ->
     two tools are given.
     """
     trace = _read(paths, sizes)
-    return aligned(trace, read_pings(paths, trace))
+    return trace if trace.clocks else aligned(trace, read_pings(paths, trace))
 
 
 def _read(paths: Sequence[Path], sizes: Mapping[str, int] | None) -> Trace:
+    if len(paths) == 1 and is_store(paths[0]):
+        return read_store(paths[0])
     if len(paths) == 1 and paths[0].suffix == ".parquet" and paths[0].is_file():
         return straggler_trace(paths[0])
     if any(path.is_dir() and holds_paddle_logs(path) for path in paths):
