@@ -1,13 +1,18 @@
-"""All groups of a 131,072-rank Megatron layout, beside megatron-core's own initialiser.
+"""All groups of large layouts, beside what the packages themselves take to list them.
 
-megatron-core runs unchanged with ``torch.distributed.new_group`` recorded instead of
-executed; each side makes every group of every kind. Run by ``make bench``.
+megatron-core runs unchanged with ``torch.distributed.new_group`` recorded instead of executed;
+DeviceMesh makes its groups on torch's fake backend; DeepSpeed lists every axis of its topology.
+Each side makes every group of every kind. Peers that are not installed are named with the
+command that installs them. Run by ``make bench``; a first argument sets the ranks of peers.
 """
 
 from __future__ import annotations
 
 import gc
+import resource
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from unittest import mock
@@ -15,62 +20,157 @@ from unittest import mock
 from serried.frameworks import Sizes, layout
 
 WORLD, TP, PP, CP, EP = 131_072, 8, 8, 2, 8
-OURS_RUNS = 15
+LARGE = 1_048_576
+RUNS = 15
+Work = Callable[[int], int]
+ENTRY = "from serried.views.cli.main import main; main()"
 
 
-def ours() -> int:
-    made = layout("megatron", Sizes(WORLD, tp=TP, pp=PP, cp=CP, ep=EP))
+def ours(world: int) -> int:
+    made = layout("megatron", Sizes(world, tp=TP, pp=PP, cp=CP, ep=EP))
     return sum(len(made.groups(kind.name)) for kind in made.kinds if kind.twin_of is None)
 
 
-def megatron() -> int:
+def ours_of_one_rank(world: int) -> int:
+    made = layout("megatron", Sizes(world, tp=TP, pp=PP, cp=CP, ep=EP))
+    return sum(map(len, made.groups_of(world // 2 + 5).values()))
+
+
+def our_mesh(world: int) -> int:
+    settings = {"mesh_shape": ",".join(map(str, _shape(world)))}
+    made = layout("devicemesh", Sizes(world, options=settings))
+    return sum(len(made.groups(kind.name)) for kind in made.kinds)
+
+
+def our_topology(world: int) -> int:
+    made = layout("deepspeed", Sizes(world, tp=TP, pp=PP))
+    return sum(len(made.groups(name)) for name in ("pipe", "data", "model"))
+
+
+def megatron() -> Work:
     import torch.distributed as dist
     from megatron.core import parallel_state
 
-    made: list[list[int]] = []
+    def work(world: int) -> int:
+        made: list[list[int]] = []
 
-    def record(ranks: list[int], *_: object, **__: object) -> object:
-        made.append(ranks)
-        return object()
+        def record(ranks: list[int], *_: object, **__: object) -> object:
+            made.append(ranks)
+            return object()
 
-    with (
-        mock.patch.object(dist, "new_group", record),
-        mock.patch.object(dist, "is_initialized", lambda: True),
-        mock.patch.object(dist, "get_rank", lambda *_: 0),
-        mock.patch.object(dist, "get_world_size", lambda *_: WORLD),
-    ):
-        parallel_state.initialize_model_parallel(
-            tensor_model_parallel_size=TP,
-            pipeline_model_parallel_size=PP,
-            context_parallel_size=CP,
-            expert_model_parallel_size=EP,
-            create_gloo_process_groups=False,
-        )
-    return len(made)
+        with (
+            mock.patch.object(dist, "new_group", record),
+            mock.patch.object(dist, "is_initialized", lambda: True),
+            mock.patch.object(dist, "get_rank", lambda *_: 0),
+            mock.patch.object(dist, "get_world_size", lambda *_: world),
+        ):
+            parallel_state.initialize_model_parallel(
+                tensor_model_parallel_size=TP,
+                pipeline_model_parallel_size=PP,
+                context_parallel_size=CP,
+                expert_model_parallel_size=EP,
+                create_gloo_process_groups=False,
+            )
+        return len(made)
+
+    return work
 
 
-def seconds(work: Callable[[], int]) -> tuple[float, int]:
+def device_mesh() -> Work:
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    def work(world: int) -> int:
+        dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=world)
+        init_device_mesh("cpu", _shape(world))
+        dist.destroy_process_group()
+        return sum(world // size for size in _shape(world))
+
+    return work
+
+
+def topology() -> Work:
+    from deepspeed.runtime.pipe.topology import PipeModelDataParallelTopology
+
+    def work(world: int) -> int:
+        made = PipeModelDataParallelTopology(PP, TP, world // (PP * TP))
+        return sum(len(made.get_axis_comm_lists(axis)) for axis in ("pipe", "data", "model"))
+
+    return work
+
+
+def _shape(world: int) -> tuple[int, int, int, int]:
+    return PP, world // (PP * CP * TP), CP, TP
+
+
+PEERS: tuple[tuple[str, str, Work, Callable[[], Work]], ...] = (
+    ("megatron-core", "20 kinds, recorded", ours, megatron),
+    ("torch", "DeviceMesh of 4 axes, fake backend", our_mesh, device_mesh),
+    ("deepspeed", "lists of 3 axes", our_topology, topology),
+)
+"""Package, what it does, our work, and its own once it is imported: imports are not counted."""
+
+
+def seconds(work: Work, world: int) -> tuple[float, int]:
     gc.collect()
     start = time.perf_counter()
-    count = work()
+    count = work(world)
     return time.perf_counter() - start, count
 
 
-def main() -> None:
-    times, counts = zip(*(seconds(ours) for _ in range(OURS_RUNS)), strict=True)
-    mine = statistics.median(times)
-    print(f"layout of {WORLD:,} ranks: tp {TP}, pp {PP}, cp {CP}, ep {EP}; every kind as arrays")
+def of_ours(work: Work, world: int, words: str) -> float:
+    """Prints the median of our runs; returns it in seconds."""
+    times, counts = zip(*(seconds(work, world) for _ in range(RUNS)), strict=True)
+    middle: float = statistics.median(times)
     print(
-        f"  serried              {mine * 1e3:10.2f} ms  median of {OURS_RUNS} "
+        f"  serried, {words:34} {middle * 1e3:10.2f} ms  median of {RUNS} "
         f"({min(times) * 1e3:.2f} to {max(times) * 1e3:.2f}), {counts[0]:,} groups"
     )
+    return middle
+
+
+def beside(
+    package: str, what: str, our_work: Work, prepare: Callable[[], Work], world: int
+) -> None:
+    mine = of_ours(our_work, world, f"as {package}")
     try:
-        theirs, count = seconds(megatron)
+        work = prepare()
     except ImportError as error:
-        print(f"  megatron-core 0.16.1  not installed here ({error.name}); see the extra 'bench'")
+        print(f"  {package}: not installed here ({error.name}); pip install {package}")
         return
-    print(f"  megatron-core 0.16.1 {theirs * 1e3:10.2f} ms  one run, {count:,} groups recorded")
-    print(f"  ratio                {theirs / mine:10.0f} x")
+    theirs, count = seconds(work, world)
+    print(f"  {package}, {what:34} {theirs * 1e3:10.2f} ms  one run, {count:,} groups")
+    print(f"  ratio {theirs / mine:.0f} x")
+
+
+def command_line(*words: str) -> None:
+    """Prints what a whole process takes from start to end: imports, groups, text."""
+    sizes = ("--world-size", str(LARGE), "--tp", str(TP), "--pp", str(PP), "--cp", str(CP))
+    start = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-c", ENTRY, "groups", *sizes, "--ep", str(EP), *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=True,
+    )
+    took = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    shown = " ".join(words) or "table"
+    print(f"  serried groups, {shown:20} {took:6.2f} s, at most {peak:,.0f} MiB so far")
+
+
+def main() -> None:
+    world = int(sys.argv[1]) if len(sys.argv) > 1 else WORLD
+    print(f"layout of {LARGE:,} ranks: tp {TP}, pp {PP}, cp {CP}, ep {EP}; every kind as arrays")
+    of_ours(ours, LARGE, "all groups of every kind")
+    of_ours(ours_of_one_rank, LARGE, "one rank's groups")
+    command_line("--rank", "77777")
+    command_line()
+    command_line("--format", "json")
+    print(f"layout of {world:,} ranks, the same sizes")
+    for package, what, our_work, prepare in PEERS:
+        beside(package, what, our_work, prepare, world)
 
 
 if __name__ == "__main__":

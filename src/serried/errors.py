@@ -14,6 +14,10 @@ same sentence in another language (``views/sentences``).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal, Self, TypeAlias
+
+Last: TypeAlias = Literal["", "and", "or"]
+"""What joins the last word of a list: a comma alone, or one of these."""
 
 
 class SerriedError(Exception):
@@ -42,13 +46,40 @@ class EnvironmentProblem(SerriedError):
     exit_code = 3
 
 
-def listed(items: Iterable[object], *, limit: int = 12) -> str:
-    """Joins ``items`` by commas, the first ``limit`` of them.
+class Listed(str):
+    """Is a list as English writes it, with its items, so that ``views/sentences`` can join anew.
+
+    >>> Listed(("tp", "pp", "dp"), last="and")
+    'tp, pp and dp'
+    """
+
+    items: tuple[object, ...]
+    last: Last
+
+    def __new__(cls, items: tuple[object, ...], last: Last = "") -> Self:
+        """Joins ``items`` by commas, the last by the word ``last`` where one is given."""
+        words = [str(item) for item in items]
+        if last and len(words) > 1:
+            made = super().__new__(cls, f"{', '.join(words[:-1])} {last} {words[-1]}")
+        else:
+            made = super().__new__(cls, ", ".join(words))
+        made.items, made.last = items, last
+        return made
+
+    def __getnewargs__(self) -> tuple[tuple[object, ...], Last]:  # type: ignore[override]
+        """Returns what makes the same list again, as pickle asks for it."""
+        return self.items, self.last
+
+
+def listed(items: Iterable[object], *, limit: int = 12, last: Last = "") -> Listed:
+    """Joins ``items`` by commas, the first ``limit`` of them; ``last`` is "and" or "or".
 
     >>> listed([1, 2, 4])
     '1, 2, 4'
+    >>> listed(["torch", "rich"], last="and")
+    'torch and rich'
     >>> listed(range(100), limit=3)
     '0, 1, 2, …'
     """
-    words = [str(item) for item in items]
-    return ", ".join(words[:limit] + (["…"] if len(words) > limit else []))
+    words = tuple(items)
+    return Listed(words[:limit] + (("…",) if len(words) > limit else ()), last)

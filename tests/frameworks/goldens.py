@@ -189,6 +189,8 @@ def deepspeed(golden: dict[str, Any], version: str) -> Iterator[str]:
     yield from _framework("deepspeed", version)
     yield from _set(kind=kind)
     yield from _sizes(config, pp="pp", tp="mp", ep="ep", zero="zero_stage")
+    if any(name.startswith("local_") for name in golden.get("groups", ())):
+        yield from _set(names="keys")
     if "mesh" in case and kind == "ulysses":
         yield from _set(data_parallel_size=config["world"] // config["sp"])
     yield from _set(
@@ -251,6 +253,10 @@ def paddle(golden: dict[str, Any], version: str) -> Iterator[str]:
     yield from _framework("paddle", version)
     yield from ("--order", ",".join(config["order"]))
     yield from _set(**{f"{name}_degree": degree for name, degree in degrees.items()})
+    yield from _set(four_directions_p2p=config.get("four_directions"))
+    made = golden.get("groups", {})
+    if "check(sharding)" not in made and "check(moe_sharding)" not in made:
+        yield from _set(check_groups="data" if "check(data)" in made else "none")
 
 
 # ------------------------------------------------ DeviceMesh, torchtitan, accelerate
@@ -263,8 +269,20 @@ def devicemesh(golden: dict[str, Any], version: str) -> Iterator[str]:
         mesh_shape=config.get("dims"),
         mesh_dim_names=config.get("names"),
         mesh=json.dumps(config["mesh"]) if "mesh" in config else None,
+        unflatten=_split(config.get("unflatten")),
         flatten=_flatten(config.get("flatten")),
+        concatenate=_flatten(config.get("concatenate")),
     )
+
+
+def _split(axes: Any) -> str | None:
+    """Returns axes split in parts in the form of ``--set unflatten=``."""
+    if axes is None or isinstance(axes, str):
+        return axes
+    parts = {
+        axis: "+".join(f"{n}:{size}" for n, size in each.items()) for axis, each in axes.items()
+    }
+    return ";".join(f"{axis}={text}" for axis, text in parts.items())
 
 
 def _flatten(merged: Any) -> str | None:

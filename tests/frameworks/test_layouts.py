@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from serried import frameworks
 from serried.errors import InputError
 from serried.frameworks import FRAMEWORKS, Framework, Sizes
-from serried.mesh import Layout
+from serried.mesh import Layout, Mesh
 from tests.frameworks.asking import asked
 from tests.frameworks.test_findings import LINES as QUIRKS
 
@@ -29,6 +29,8 @@ LINES = (
     "internlm 16 zero1=4 zero1.fsdp=true",
     "internlm@0.1.0 16 tp=2 num_experts=4",
     "internevo 32 tp=4 pp=2 tensor.mode=isp weight.size=2 zero1=2",
+    "internevo 96 tp=3 gqa=true",
+    "paddle 16 pp=4 tp=2 sharding_degree=2 four_directions_p2p=true",
     "internevo@develop-2024-12 32 tp=2 tensor.mode=isp weight.size=2 num_experts=4",
     "internevo@develop-2024-12 32 tp=4 num_experts=8 expert.no_tp=true",
     f"internevo@develop-2025-01 32 tp=8 pp=2 sequence_2D.enable=true {WINDOWS}",
@@ -41,6 +43,7 @@ LINES = (
     "deepspeed 32 autotp_size=4",
     "deepspeed 32 sequence_parallel_size=4 data_parallel_size=8",
     "deepspeed 32 kind=qgz",
+    "deepspeed 20 kind=qgz names=keys",
     "deepspeed 32 zero_hpz_partition_size=8",
     "deepspeed@0.18.9 32 kind=mics mics_shard_size=16 mics_hierarchical_params_gather=true",
     "deepspeed 6 hostfile='a slots=4\\nb slots=2' exclude=a:0",
@@ -51,6 +54,8 @@ LINES = (
     "torchtitan@0.1.0 32 tp=2 cp=2 pp=2",
     "devicemesh 16 mesh_shape=2,4 mesh_dim_names=dp,tp flatten=all=dp+tp",
     "devicemesh 16 mesh=[[3,1],[0,2]]",
+    "devicemesh 16 mesh_shape=16 mesh_dim_names=world unflatten=world=pp:2+dp:4+tp:2 "
+    "'flatten=m=pp+dp;dp_tp=dp+tp' concatenate=n=tp+pp",
     "accelerate 32 tp=2 cp=2 dp_shard_size=4 dp_replicate_size=2",
     "accelerate 32 sp_size=4",
     "fsdp 32 dp_shard=8",
@@ -65,8 +70,17 @@ LINES = (
     "custom 32 'axes=pp=4 dp=4 tp=2' 'groups=model=pp+tp'",
 )
 
+UNEVEN = (
+    "megatron@0.13.0 36 tp=4 pp=3 encoder_tensor_model_parallel_size=2 "
+    "encoder_pipeline_model_parallel_size=3 num_distributed_optimizer_instances=2",
+    "megatron@0.12.0 40 tp=4 pp=2 encoder_tensor_model_parallel_size=2 "
+    "encoder_pipeline_model_parallel_size=1 pipeline_model_parallel_split_rank=1",
+)
+"""Encoder and decoder make groups of their own sizes."""
+EVERY = (*LINES, *UNEVEN, *QUIRKS)
 
-@pytest.mark.parametrize("line", [*LINES, *QUIRKS])
+
+@pytest.mark.parametrize("line", EVERY)
 def test_a_rank_is_told_the_very_groups_that_all_ranks_are(line: str) -> None:
     made = asked(line)
     for rank in range(made.world_size):
@@ -76,7 +90,28 @@ def test_a_rank_is_told_the_very_groups_that_all_ranks_are(line: str) -> None:
             assert told[kind.name] == [groups[g].tolist() for g in groups.containing(rank)]
 
 
-@pytest.mark.parametrize("line", [*LINES, *QUIRKS])
+@pytest.mark.parametrize("line", EVERY)
+def test_a_rank_is_told_the_numbers_of_its_groups(line: str) -> None:
+    made = asked(line)
+    for rank in range(made.world_size):
+        for kind in made.kinds:
+            assert made.numbers_of(kind.name, rank) == made.groups(kind.name).containing(rank)
+
+
+@pytest.mark.parametrize("line", EVERY)
+def test_a_ranks_groups_are_found_without_those_of_the_others(
+    line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = asked(line)
+
+    def enumerated(*_: object, **__: object) -> None:
+        raise AssertionError("all groups were made")
+
+    monkeypatch.setattr(Mesh, "groups", enumerated)
+    assert made.groups_of(made.world_size - 1)
+
+
+@pytest.mark.parametrize("line", EVERY)
 def test_each_dimension_has_a_kind_and_a_size(line: str) -> None:
     made = asked(line)
     names = {kind.name for kind in made.kinds}
@@ -159,5 +194,5 @@ def test_a_deepspeed_feature_switched_off_makes_no_groups() -> None:
             kind.name for kind in frameworks.layout("deepspeed", Sizes(16, options=options)).kinds
         ]
 
-    assert "local_0" in kinds("true")
-    assert not [name for name in kinds("false") if name.startswith("local_")]
+    assert "local" in kinds("true")
+    assert "local" not in kinds("false")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from serried.mesh import Groups
+from serried.mesh import groups as groups_module
 
 LISTS = st.lists(st.lists(st.integers(0, 50), min_size=1, max_size=6, unique=True), max_size=8)
 
@@ -41,3 +44,16 @@ def test_the_index_names_each_ranks_first_group_or_none() -> None:
 
 def test_the_index_leaves_out_ranks_beyond_the_world() -> None:
     assert Groups.of([[0, 9], [1, 8]]).index(2).tolist() == [0, 1]
+
+
+@given(LISTS)
+def test_parts_hold_all_groups_in_their_order(lists: list[list[int]]) -> None:
+    with mock.patch.object(groups_module, "PART_RANKS", 5):
+        parts = list(Groups.of(lists).in_parts())
+    assert [ranks for part in parts for ranks in part] == lists
+    assert all(sum(map(len, part)) < 5 + 6 for part in parts)
+
+
+@given(LISTS)
+def test_groups_know_whether_their_ranks_ascend(lists: list[list[int]]) -> None:
+    assert Groups.of(lists).is_ascending == all(ranks == sorted(ranks) for ranks in lists)

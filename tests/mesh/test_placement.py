@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from serried.errors import InputError
 from serried.mesh import Groups, Placement
@@ -44,3 +46,9 @@ def test_gpus_of_a_rank_must_divide_those_of_a_node() -> None:
 def test_a_count_below_one_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=f"{name}=0; it is at least 1"):
         Placement(8, **{name: 0})
+
+
+@given(st.lists(st.lists(st.integers(0, 40), min_size=1, max_size=6, unique=True), max_size=8))
+def test_nodes_are_counted_whatever_the_order_of_ranks(lists: list[list[int]]) -> None:
+    spread = Placement(41).nodes_of(Groups.of(lists))
+    assert spread.tolist() == [len({rank // 8 for rank in ranks}) for ranks in lists]

@@ -22,11 +22,12 @@ from serried.mesh import (
     Leading,
     Level,
     Mesh,
-    Pairs,
     Pick,
+    Ring,
     Rule,
     Runs,
     Slices,
+    Strides,
     Strips,
     Windows,
 )
@@ -44,7 +45,15 @@ TURNED = TABLE[::-1, ::-1]
         (Level(4, 1), [[0, 8, 16, 24], [1, 9, 17, 25]]),
         (First(), [[0], [1]]),
         (Ends(), [[0, 24], [1, 25]]),
-        (Pairs(), [[0, 8], [1, 9], [8, 16], [9, 17], [16, 24], [17, 25], [24, 0], [25, 1]]),
+        (Strides(2), [[0, 16], [8, 24], [1, 17], [9, 25]]),
+        (Strides(3), [[0, 24], [8], [16], [1, 25], [9], [17]]),
+        (Strides(5), [[0], [8], [16], [24], [1], [9], [17], [25]]),
+        (Ring(), [[0, 8], [8, 16], [16, 24], [24, 0], [1, 9], [9, 17], [17, 25], [25, 1]]),
+        (Ring(1), [[24, 0], [0, 8], [8, 16], [16, 24], [25, 1], [1, 9], [9, 17], [17, 25]]),
+        (
+            Chain((Ring(), ByFirst())),
+            [[0, 8], [1, 9], [8, 16], [9, 17], [16, 24], [17, 25], [24, 0], [25, 1]],
+        ),
         (Pick((0, 2, 1, 3)), [[0, 16, 8, 24], [1, 17, 9, 25]]),
         (Pick((0, 3)), [[0, 24], [1, 25]]),
         (Slices(((0, 2, 1), (2, 4, 1))), [[0, 8], [1, 9], [16, 24], [17, 25]]),
@@ -100,7 +109,8 @@ def test_a_rank_holds_the_last_group_made_with_it(
 
 
 RULES = (
-    *(Chunks(2), Chunks(3), Level(2, 2), First(), Ends(), Pairs(), Pick((1, 0))),
+    *(Chunks(2), Chunks(3), Level(2, 2), First(), Ends(), Ring(), Pick((1, 0))),
+    *(Ring(1), Strides(3), Strides(2), Chain((Ring(), ByFirst()))),
     *(Slices(((0, 2, 1), (2, 4, 1))), Runs(2), Leading(2), Leading(0), ByFirst(), ByLowest()),
     *(Strips(2, 2), Held(Strips(2, 3)), Braid(2, 1), Windows(5)),
     Chain((Pick((0, 2, 1, 3)), Chunks(2))),

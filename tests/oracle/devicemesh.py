@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,9 +24,9 @@ DEGREES = ("dp_replicate", "dp_shard", "cp", "tp", "pp", "ep", "etp")
 
 
 @contextmanager
-def world(size: int) -> Iterator[None]:
-    """Gives a fake world of ``size`` ranks, taken down afterwards."""
-    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=size)
+def world(size: int, rank: int = 0) -> Iterator[None]:
+    """Gives a fake world of ``size`` ranks as one of them sees it, taken down afterwards."""
+    dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=size)
     try:
         yield
     finally:
@@ -40,9 +41,11 @@ def golden(config: dict[str, Any], version: str) -> dict[str, Any]:
         name = f"{version} {'ParallelDims' if 'titan' in version else 'ParallelismConfig'}"
     made: dict[str, Any] = {"oracle": name, "config": config}
     try:
-        with world(config["world"]):
+        # A mesh is asked for its groups at a rank that it holds.
+        held = torch.tensor(config["mesh"]).flatten().tolist() if "mesh" in config else [0]
+        with world(config["world"], held[0]):
             made["groups"] = _groups(config, version)
-    except (AssertionError, ValueError, RuntimeError, KeyError) as error:
+    except (AssertionError, ValueError, RuntimeError, KeyError, TypeError) as error:
         made["error"] = refusal(error)
     return made
 
@@ -53,17 +56,43 @@ def _groups(config: dict[str, Any], version: str) -> dict[str, Lists]:
         return _titan(config, number)
     if package == "accelerate":
         return _accelerate(config, number)
+    return _mesh(config)
+
+
+def _mesh(config: dict[str, Any]) -> dict[str, Lists]:
+    """Returns the groups of a mesh and of what is then split off or merged from its axes."""
     names = tuple(config["names"].split(",")) if "names" in config else None
-    shape = tuple(int(word) for word in config["dims"].split(","))
-    mesh = init_device_mesh("cpu", shape, mesh_dim_names=names)
-    labels = names or tuple(f"dim_{i}" for i in range(len(shape)))
-    return {label: _along(mesh, i) for i, label in enumerate(labels)}
+    if "mesh" in config:
+        mesh = DeviceMesh("cpu", config["mesh"], mesh_dim_names=names)
+    else:
+        shape = tuple(int(word) for word in config["dims"].split(","))
+        mesh = init_device_mesh("cpu", shape, mesh_dim_names=names)
+    made = {label: _along(mesh, i) for i, label in enumerate(names or _numbered(mesh))}
+    for name, parts in config.get("unflatten", {}).items():
+        mesh = mesh._unflatten(name, tuple(parts.values()), tuple(parts))
+        labels = list(mesh.mesh_dim_names or ())
+        made |= {part: _along(mesh, labels.index(part)) for part in parts}
+    for name, axes in config.get("flatten", {}).items():
+        made[name] = _along(mesh[tuple(axes)]._flatten(name), 0)
+    for name, axes in config.get("concatenate", {}).items():
+        joined = DeviceMesh._concatenate([mesh[axis] for axis in axes])
+        made[name] = _along(joined._flatten(name), 0)
+    return made
+
+
+def _numbered(mesh: DeviceMesh) -> list[str]:
+    return [f"dim_{i}" for i in range(mesh.ndim)]
 
 
 def _along(mesh: DeviceMesh, place: int) -> Lists:
-    """Returns every group along one axis, as DeviceMesh itself lists them to make them."""
-    layout = type(mesh._layout)([mesh._layout[place]])
-    table: Lists = layout.remap_to_tensor(mesh._rank_map).tolist()
+    """Returns every group along one axis, as DeviceMesh itself lists them to make them.
+
+    An axis as long as the world makes none: it takes the default group.
+    """
+    axis = mesh._layout[place]
+    if axis.numel() == dist.get_world_size():
+        return [list(range(axis.numel()))]
+    table: Lists = type(mesh._layout)([axis]).remap_to_tensor(mesh._rank_map).tolist()
     return table
 
 
@@ -147,6 +176,8 @@ def random_config(rng: random.Random, version: str) -> dict[str, Any]:
         if rng.random() < 0.8:
             names = [rng.choice("abcdefgh") for _ in shape]
             config["names"] = ",".join(names if rng.random() < 0.9 else [*names, "z"])
+        if rng.random() < 0.6:
+            config |= _random_derived(rng, config)
         return config
     config |= {name: rng.choice((1, 1, 2, 2, 4)) for name in DEGREES}
     config["backend"] = rng.choice(("partial_dtensor", "full_dtensor", "spmd_types"))
@@ -163,3 +194,33 @@ def random_config(rng: random.Random, version: str) -> dict[str, Any]:
     if version.endswith("0.1.0"):
         config |= {"ep": 1, "etp": 1}
     return config
+
+
+def _random_derived(rng: random.Random, config: dict[str, Any]) -> dict[str, Any]:
+    """Returns settings that split and merge the axes of a mesh, and at times list its ranks."""
+    shape = [int(word) for word in config["dims"].split(",")]
+    names = config["names"].split(",") if "names" in config else _unnamed(len(shape))
+    more: dict[str, Any] = {}
+    is_plain = len(set(names)) == len(shape) == len(names)
+    if is_plain and rng.random() < 0.3:
+        ranks = rng.sample(range(config["world"]), k=min(config["world"], math.prod(shape)))
+        if len(ranks) == math.prod(shape):
+            more["mesh"] = torch.tensor(ranks).reshape(shape).tolist()
+    if rng.random() < 0.5:
+        name, size = rng.choice(list(zip(names, shape, strict=False)))
+        first = rng.choice([n for n in range(1, size + 1) if size % n == 0 or rng.random() < 0.1])
+        more["unflatten"] = {name: {"u": first, "v": size // first}}
+        place = names.index(name)
+        names = [*names[:place], "u", "v", *names[place + 1 :]]
+    for key, label in (("flatten", "m"), ("concatenate", "n")):
+        if rng.random() < 0.6:
+            picked = rng.sample(names, rng.randint(1, min(3, len(names))))
+            in_order = sorted(picked, key=names.index)
+            axes = in_order if key == "flatten" and rng.random() < 0.9 else picked
+            taken = axes[0] not in "uv" and rng.random() < 0.1
+            more[key] = {axes[0] if taken else label: axes}
+    return more
+
+
+def _unnamed(count: int) -> list[str]:
+    return [f"dim_{i}" for i in range(count)]

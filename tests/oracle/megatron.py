@@ -132,6 +132,10 @@ def random_config(rng: random.Random, version: str) -> dict[str, Any]:
         "expert_model_parallel_size": rng.choice((1, 2, 2, 4)),
         "virtual_pipeline_model_parallel_size": rng.choice((None, None, None, 2)),
     }
+    limit = 48 if number >= (0, 16) else 24
+    if rng.random() < 0.7:
+        fitting = _ranks(config, decoder=True) * rng.choice((1, 2, 2, 3, 4))
+        config["world"] = fitting if fitting <= limit else world
     if rng.random() < 0.3 and number >= (0, 7):
         config["order"] = _random_order(rng)
     if rng.random() < 0.4 and number >= (0, 10):
@@ -150,11 +154,23 @@ def random_config(rng: random.Random, version: str) -> dict[str, Any]:
     if rng.random() < 0.25 and (0, 9) <= number < (0, 14):
         config["encoder_tensor_model_parallel_size"] = rng.choice((0, 1, 2))
         config["encoder_pipeline_model_parallel_size"] = rng.choice((0, 1, 1, 2))
-        config["world"] = rng.choice((12, 16, 20, 24, 32))
+        fitting = _ranks(config, encoder=True, decoder=True) * rng.choice((1, 2, 2, 3))
+        random_world = rng.choice((12, 16, 20, 24, 32))
+        config["world"] = fitting if fitting <= 36 and rng.random() < 0.8 else random_world
     if rng.random() < 0.1 and number < (0, 14) and config["pipeline_model_parallel_size"] > 1:
         stages = config["pipeline_model_parallel_size"]
         config["pipeline_model_parallel_split_rank"] = rng.randrange(stages)
     return config
+
+
+def _ranks(config: dict[str, Any], *, encoder: bool = False, decoder: bool = False) -> int:
+    """Returns how many ranks one copy of the model takes, of its encoder, decoder or both."""
+    tp, pp = config["tensor_model_parallel_size"], config["pipeline_model_parallel_size"]
+    ranks = tp * pp if decoder else 0
+    if encoder:
+        own = config["encoder_tensor_model_parallel_size"] or tp
+        ranks += own * config["encoder_pipeline_model_parallel_size"]
+    return ranks * int(config["context_parallel_size"])
 
 
 def _random_order(rng: random.Random) -> str:

@@ -17,7 +17,9 @@ FOLDER = "paddle/distributed/fleet/base/"
 @cache
 def _modules(version: str) -> tuple[Any, Any]:
     folder = unpacked("paddlepaddle", version, only=FOLDER)
-    stub("paddle", get_flags=lambda name: {name: False}, zeros=Silent())
+    # Others look for paddle among the loaded modules and ask it what a tensor is.
+    no_tensor: dict[str, object] = {"is_tensor": lambda _: False}
+    stub("paddle", get_flags=lambda name: {name: False}, zeros=Silent(), **no_tensor)
     stub("paddle.base", core=stub("paddle.base.core", is_compiled_with_xpu=lambda: False))
     stub("paddle.framework", core=Silent())
     distributed = stub("paddle.distributed", all_reduce=Silent(), ReduceOp=Silent())
@@ -50,10 +52,15 @@ def _groups(config: dict[str, Any], version: str) -> dict[str, Lists]:
     with recorder.patched(distributed):
         vars(distributed)["new_group"] = lambda ranks, **_: _group(recorder, ranks)
         if "expert" in names and dims[names.index("expert")] > 1:
-            return _experts(module, names, dims)
-        topology = module.CommunicateTopology(names, dims)
-        hybrid = module.HybridCommunicateGroup(topology)
-        return _dense(hybrid, topology, names)
+            hybrid = module.EPHybridCommunicateGroup(names, dims)
+            made = _experts(hybrid)
+        else:
+            topology = module.CommunicateTopology(names, dims)
+            hybrid = module.HybridCommunicateGroup(topology)
+            made = _dense(hybrid, topology, names)
+        if config.get("four_directions") and hybrid._pp_degree > 1:
+            made |= _pairs(hybrid, recorder)
+    return made
 
 
 def _group(recorder: Recorder, ranks: list[int]) -> Any:
@@ -64,16 +71,23 @@ def _group(recorder: Recorder, ranks: list[int]) -> Any:
 
 def _dense(hybrid: Any, topology: Any, names: list[str]) -> dict[str, Lists]:
     made = {name: topology.get_comm_list(name) for name in names}
-    size = topology.get_dim("data")
-    made["check(data)"] = [topology.get_axis_list("data", index) for index in range(size)]
+    has_shards = hybrid._sharding_degree > 1
+    made |= _checks(topology, ("data", "sharding") if has_shards else ("data",))
     if hybrid._sep_degree > 1:
         made["dp_sep"] = sorted(topology.get_fused_ranks(["data", "sep"]))
         made["pp_mp"] = sorted(topology.get_fused_ranks(["pipe", "model"]))
     return made
 
 
-def _experts(module: Any, names: list[str], dims: list[int]) -> dict[str, Lists]:
-    hybrid = module.EPHybridCommunicateGroup(names, dims)
+def _pairs(hybrid: Any, recorder: Recorder) -> dict[str, Lists]:
+    """Returns the pairs of PADDLE_USE_FOUR_DIRECTIONS_P2P, made by turns: on, back."""
+    recorder.calls.clear()
+    hybrid._set_four_directions_p2p_group()
+    made = [call.ranks for call in recorder.calls]
+    return {"p2p(next)": made[::2], "p2p(prev)": made[1::2]}
+
+
+def _experts(hybrid: Any) -> dict[str, Lists]:
     dense, expert = hybrid._dense_topo, hybrid._moe_topo
     made = {name: expert.get_comm_list(name) for name in ("pipe", "expert", "moe_sharding")}
     made |= {name: dense.get_comm_list(name) for name in ("data", "sep", "model")}
@@ -82,7 +96,18 @@ def _experts(module: Any, names: list[str], dims: list[int]) -> dict[str, Lists]
     if hybrid._cp_degree > 1:
         made["cp_mp"] = hybrid.fuse_context_tensor_parallel_comm_list(dense)
     made["cp_sharding"] = hybrid.split_context_sharding_comm_list(dense)
+    made |= _checks(hybrid._topo, ("data", "moe_sharding"))
     return made
+
+
+def _checks(topology: Any, axes: tuple[str, ...]) -> dict[str, Lists]:
+    """Returns the lists that ``_set_check_group`` makes groups of."""
+    return {
+        f"check({axis})": [
+            topology.get_axis_list(axis, index) for index in range(topology.get_dim(axis))
+        ]
+        for axis in axes
+    }
 
 
 def random_config(rng: random.Random, version: str) -> dict[str, Any]:
@@ -104,6 +129,7 @@ def random_config(rng: random.Random, version: str) -> dict[str, Any]:
         "world": world if rng.random() < 0.85 else world * 2,
         "order": order,
         "degrees": degrees,
+        "four_directions": rng.random() < 0.2,
     }
 
 
@@ -123,4 +149,5 @@ def _random_experts(rng: random.Random) -> dict[str, Any]:
     if rng.random() < 0.15:
         degrees[rng.choice(list(degrees))] += 1
     ordered = {name: degrees[name] for name in order}
-    return {"world": mp * pp * sharding, "order": order, "degrees": ordered}
+    world, four = mp * pp * sharding, rng.random() < 0.2
+    return {"world": world, "order": order, "degrees": ordered, "four_directions": four}

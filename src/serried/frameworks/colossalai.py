@@ -29,7 +29,7 @@ from serried.frameworks.framework import (
     split_world,
     switch,
 )
-from serried.mesh import GroupKind, Layout, Mesh
+from serried.mesh import GroupKind, Habits, Layout, Mesh
 
 PLUGINS = ("hybrid", "moe", "gemini", "low_level_zero")
 OPTIONS = {
@@ -43,7 +43,11 @@ OPTIONS = {
     "extra_dp_size": "whole copies beside gemini or low_level_zero shards (default 1)",
     "pp_style": "1f1b, interleaved or zbv (default 1f1b)",
     "num_model_chunks": "model chunks per rank (default 1; zbv 2)",
+    "num_microbatches": "microbatches of a step; pipelines want this or microbatch_size",
+    "microbatch_size": "samples of a microbatch",
+    "check_microbatches": "true refuses pipelines with neither, as the plugin does (default false)",
 }
+MICROBATCHES = ("num_microbatches", "microbatch_size")
 ABOUT = {
     "dp": "same weights, other batches",
     "pp": "consecutive stages",
@@ -201,6 +205,12 @@ def _check_pipeline(sizes: Sizes) -> None:
         raise InputError("hybrid plugins have ZeRO stages 0 to 2; here it is 3")
     if sizes.pp == 1:
         return
+    if switch(sizes, "check_microbatches") and not {*MICROBATCHES} & {*sizes.options}:
+        raise InputError(
+            "pp={pp} needs num_microbatches or microbatch_size; give one of them", pp=sizes.pp
+        )
+    for key in MICROBATCHES:
+        number(sizes, key, 1)
     style = choice(sizes, "pp_style", ("1f1b", "interleaved", "zbv"))
     chunks = number(sizes, "num_model_chunks", 2 if style == "zbv" else 1)
     if sizes.zero == 2:
@@ -226,4 +236,5 @@ COLOSSALAI = Framework(
     orders=("dp,pp,tp,sp", "pp,dp,tp,sp"),
     make=layout,
     versions=("0.4.5", "0.5.0"),
+    habits=Habits(shares_equal=True, left_over="middle"),
 )

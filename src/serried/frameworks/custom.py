@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from serried.errors import InputError, listed
+from serried.finding import said
 from serried.frameworks.devicemesh import of_mesh
 from serried.frameworks.framework import (
     Framework,
@@ -46,7 +47,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
 
 
 def _axes(sizes: Sizes) -> dict[str, int]:
-    refuse_foreign_sizes(sizes, "custom with axes", ())
+    refuse_foreign_sizes(sizes, said("custom with axes"), ())
     axes: dict[str, int] = {}
     for word in sizes.options["axes"].replace(",", " ").split():
         name, _, size = word.partition("=")

@@ -30,7 +30,7 @@ from serried.frameworks.framework import (
     split_world,
     switch,
 )
-from serried.mesh import GroupKind, Layout, Mesh, Pairs
+from serried.mesh import ByFirst, Chain, GroupKind, Layout, Mesh, Ring
 
 OPTIONS = {
     "kind": "one feature alone: topology, moe, autoep, autotp, ulysses, hpz, mics, qgz, hostfile",
@@ -45,6 +45,7 @@ OPTIONS = {
     "data_parallel_size": "beside sequence_parallel_size: a mesh of the two",
     "zero_hpz_partition_size": "ranks of a ZeRO++ secondary partition",
     "zero_quantized_gradients": "true makes the all-to-all groups of ZeRO++ qgZ",
+    "names": "kinds or keys: what qgZ groups are called, local or local_0, local_1 … (kinds)",
     "mics_shard_size": "ranks of a MiCS shard, before 0.19.8",
     "mics_hierarchical_params_gather": "true gathers MiCS shards by node first",
     "devices_per_node": "ranks of a node (default 8)",
@@ -121,12 +122,15 @@ def _wanted(sizes: Sizes) -> list[Callable[[Sizes, str], Feature]]:
     return [FEATURES[name] for name in names]
 
 
+PAIRS = Chain((Ring(), ByFirst()))
+"""Rank by rank, each with the rank of the next stage: lists that the grid keeps."""
+
 GRID = (
     GroupKind("pipe", ("pipe",), about="consecutive stages"),
     GroupKind("data", ("data",), about="same weights, other batches"),
     GroupKind("model", ("model",), about="parts of every layer"),
     GroupKind("ds_model", ("pipe", "model"), about="overflow checks of one whole model"),
-    GroupKind("p2p", ("pipe",), rule=Pairs(), about="stage to next stage, the last to the first"),
+    GroupKind("p2p", ("pipe",), rule=PAIRS, about="stage to next stage, the last to the first"),
     GroupKind("slice", ("model",), twin_of="model", about="the grid's own name for model"),
 )
 

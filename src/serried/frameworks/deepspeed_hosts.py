@@ -26,6 +26,12 @@ def hosts(sizes: Sizes, version: str) -> Feature:
     used = filtered(pool, sizes.options.get("include", ""), sizes.options.get("exclude", ""))
     num_ranks = sum(map(len, used.values()))
     total = sum(map(len, pool.values()))
+    if not num_ranks:
+        raise InputError(
+            "include and exclude leave none of the {total} slots of {hosts}; leave one in",
+            total=total,
+            hosts=listed(pool),
+        )
     if sizes.world_size not in (num_ranks, total):
         raise InputError(
             "{world} ranks were asked for, but the hosts have {used} slots in use of {total}",

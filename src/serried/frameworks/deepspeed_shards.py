@@ -7,7 +7,7 @@ _create_zero_param_parallel_group), runtime/sequence_parallel/parallel_state_sp.
     AutoTP      mesh (data_parallel, tensor_parallel), tensor fastest
     Ulysses     sequence = neighbouring ranks; sequence_data = the whole world
     hpZ         neighbouring ranks                       zero_param_intra
-    qgZ         local_i = a node, global_j = place j of every node
+    qgZ         local = the ranks of a node, global = one place of every node
     MiCS        shard = neighbouring ranks; replicate across; hierarchy by node inside a shard
 """
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from serried.errors import InputError, listed
 from serried.frameworks.deepspeed_feature import Feature, require_divides
-from serried.frameworks.framework import Sizes, at_least, divisors, number, switch
+from serried.frameworks.framework import Sizes, at_least, choice, divisors, number, switch
 from serried.mesh import Chunks, FixedKind, GroupKind, Level, Mesh
 
 
@@ -73,7 +73,10 @@ def secondary(sizes: Sizes, version: str) -> Feature:
 
 
 def all_to_all(sizes: Sizes, version: str) -> Feature:
-    """Returns the node and cross-node groups of ZeRO++ qgZ, each under its own name."""
+    """Returns the groups of ZeRO++ qgZ: the ranks of a node, and those of one place on each.
+
+    With names=keys each group is a kind, called as in the package's table: local_0, global_0 …
+    """
     world, node = sizes.world_size, number(sizes, "devices_per_node", 8)
     num_nodes = world // node
     if num_nodes == 1 and world != node:
@@ -83,15 +86,23 @@ def all_to_all(sizes: Sizes, version: str) -> Feature:
             node=node,
         )
     if num_nodes <= 1:
-        lists = {"local_0": tuple(range(world))}
-    else:
-        lists = {f"local_{i}": tuple(range(i * node, (i + 1) * node)) for i in range(num_nodes)}
-        lists |= {f"global_{j}": tuple(range(j, num_nodes * node, node)) for j in range(node)}
-    kinds = tuple(
-        FixedKind(name, (), "qgz", about="gradients by all-to-all", lists=(ranks,))
-        for name, ranks in lists.items()
-    )
-    return Feature({"qgz": Mesh({"world": world})}, kinds)
+        num_nodes, node = 1, world
+    mesh = Mesh({"node": num_nodes, "place": node})
+    kinds = [GroupKind("local", ("place",), "qgz", about="gradients, all-to-all in a node")]
+    if num_nodes > 1:
+        kinds.append(GroupKind("global", ("node",), "qgz", about="the same, across nodes"))
+    if choice(sizes, "names", ("kinds", "keys")) == "keys":
+        kinds = [each for kind in kinds for each in _by_key(kind, mesh)]
+    return Feature({"qgz": mesh}, tuple(kinds))
+
+
+def _by_key(kind: GroupKind, mesh: Mesh) -> list[GroupKind]:
+    """Returns each group of ``kind`` as a kind of its own."""
+    lists = mesh.groups(*kind.axes).tolist()
+    return [
+        FixedKind(f"{kind.name}_{i}", (), "qgz", about=kind.about, lists=(tuple(ranks),))
+        for i, ranks in enumerate(lists)
+    ]
 
 
 def mics(sizes: Sizes, version: str) -> Feature:

@@ -1,7 +1,8 @@
-"""PyTorch's DeviceMesh: any named axes, the last one fastest, and axes flattened into one.
+"""PyTorch's DeviceMesh: any named axes, the last one fastest, and axes made of them.
 
-Read from torch 2.13.0, torch/distributed/device_mesh.py (init_device_mesh, DeviceMesh._flatten).
+Read from torch 2.13.0, torch/distributed/device_mesh.py (init_device_mesh).
 A mesh may hold fewer ranks than the world; an axis as long as the world reuses its group.
+Axes split or merged are in ``devicemesh_derived``.
 
     mesh_shape 2,8   mesh_dim_names a,b      a [0 8] [1 9] …      b [0 … 7] [8 … 15]
 """
@@ -13,6 +14,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from serried.errors import InputError, listed
+from serried.finding import said
+from serried.frameworks.devicemesh_derived import DERIVED_OPTIONS, derived
 from serried.frameworks.framework import (
     Framework,
     Sizes,
@@ -26,8 +29,7 @@ OPTIONS = {
     "mesh_shape": "sizes of the axes, slowest first, such as 2,8",
     "mesh_dim_names": "names of the axes, such as dp,tp (default dim_0, dim_1 …)",
     "mesh": "the ranks themselves as nested lists, such as [[0,2],[1,3]]",
-    "flatten": "axes merged into one, such as dp_cp=dp+cp; several by ';'",
-}
+} | DERIVED_OPTIONS
 DIMS = ("dp", "tp", "pp", "cp", "ep")
 
 
@@ -39,7 +41,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
     if axes is None:
         axes = _neutral(sizes)
     else:
-        refuse_foreign_sizes(sizes, "devicemesh with mesh_shape", ("dp",))
+        refuse_foreign_sizes(sizes, said("devicemesh with mesh_shape"), ("dp",))
     held = math.prod(axes.values())
     if held > sizes.world_size:
         raise InputError(
@@ -49,11 +51,22 @@ def layout(sizes: Sizes, version: str) -> Layout:
             world=sizes.world_size,
         )
     _check_explicit(explicit, sizes.world_size)
-    mesh = Mesh(axes, explicit=explicit)
-    kinds = [_kind(axis, (axis,), mesh, sizes.world_size) for axis in axes] + [
-        _kind(name, merged, mesh, sizes.world_size) for name, merged in _flattened(sizes, axes)
+    _check_named(sizes)
+    made = derived(sizes, axes)
+    mesh = Mesh(made.axes, explicit=explicit)
+    kinds = [
+        _kind(name, over, mesh, sizes.world_size, is_turned=name in made.turned)
+        for name, over in made.kinds.items()
     ]
     return of_mesh("devicemesh", version, sizes.world_size, mesh, tuple(kinds))
+
+
+def _check_named(sizes: Sizes) -> None:
+    """Raises InputError for axes to be merged or split by name on a mesh without names."""
+    wanted = next((option for option in DERIVED_OPTIONS if sizes.options.get(option)), None)
+    is_bare = {"mesh", "mesh_shape"} & {*sizes.options} and "mesh_dim_names" not in sizes.options
+    if wanted and is_bare:
+        raise InputError("{option} needs names of the axes; give mesh_dim_names too", option=wanted)
 
 
 def of_mesh(
@@ -84,13 +97,16 @@ def of_mesh(
     )
 
 
-def _kind(name: str, axes: tuple[str, ...], mesh: Mesh, world_size: int) -> GroupKind:
+def _kind(
+    name: str, axes: tuple[str, ...], mesh: Mesh, world_size: int, *, is_turned: bool
+) -> GroupKind:
     """Returns a kind along ``axes``; one as long as the world is the default group itself."""
     about = "" if name in axes else " x ".join(axes)
     size = math.prod(mesh.sizes[axis] for axis in axes)
     if mesh.explicit and size == world_size:
         return FixedKind(name, axes, about=about, lists=(tuple(range(world_size)),))
-    return GroupKind(name, axes, about=about)
+    within = axes if is_turned and size < world_size else ()
+    return GroupKind(name, axes, about=about, within=within)
 
 
 def _shape(sizes: Sizes) -> tuple[tuple[int, ...] | None, tuple[int, ...]]:
@@ -172,28 +188,6 @@ def _neutral(sizes: Sizes) -> dict[str, int]:
             axes=listed(axes),
         )
     return {name: axes[name] for name in names if axes[name] > 1} or {"dp": dp}
-
-
-def _flattened(sizes: Sizes, axes: Mapping[str, int]) -> list[tuple[str, tuple[str, ...]]]:
-    """Returns the names and axes of the merged dims that the settings ask for."""
-    found = []
-    for text in filter(None, sizes.options.get("flatten", "").split(";")):
-        name, _, joined = text.rpartition("=")
-        merged = tuple(joined.replace(",", "+").split("+"))
-        unknown = next((axis for axis in merged if axis not in axes), None)
-        if unknown is not None:
-            raise InputError(
-                "flatten names '{axis}', which the mesh does not have; its axes are {axes}",
-                axis=unknown,
-                axes=listed(axes),
-            )
-        places = [list(axes).index(axis) for axis in merged]
-        if sorted(set(places)) != places:
-            raise InputError(
-                "flatten takes axes in mesh order, each once: {axes}", axes=listed(axes)
-            )
-        found.append((name.strip() or "_".join(merged), merged))
-    return found
 
 
 DEVICEMESH = Framework(

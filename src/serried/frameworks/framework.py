@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from serried.errors import InputError, listed
-from serried.mesh import Layout
+from serried.finding import Sentence, said
+from serried.mesh import PLAIN, Habits, Layout
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,12 @@ class Framework:
     """Returns the layout of some sizes under the rules of a version."""
     versions: tuple[str, ...] = ()
     """Versions read, oldest first; numbered ones between two of them are known as well."""
+    habits: Habits = PLAIN
+    """What it does beside its groups."""
 
     def layout(self, sizes: Sizes) -> Layout:
         """Returns the layout of ``sizes``; raises InputError wherever the package refuses."""
-        return self.make(sizes, self.version)
+        return replace(self.make(sizes, self.version), habits=self.habits)
 
     def at(self, version: str) -> Framework:
         """Returns this framework at ``version``; raises InputError for one it does not know.
@@ -151,24 +154,29 @@ def split_world(world_size: int, factors: Mapping[str, int], dp: int | None) -> 
     >>> split_world(16, {"tp": 2, "pp": 4}, dp=None)
     2
     """
-    left, taken = world_size, ""
+    left = world_size
+    taken: list[str] = []
     for name, size in factors.items():
         if left % size:
             raise _indivisible(name, size, left, world_size, taken)
         left //= size
-        taken += f"{', ' if taken else ''}{name}={size}" if size > 1 else ""
+        taken += [f"{name}={size}"] if size > 1 else []
     if dp is not None and dp != left:
+        if not taken:
+            raise InputError(
+                "dp={dp} does not fit: without other axes dp is {world}", dp=dp, world=world_size
+            )
         raise InputError(
             "dp={dp} does not fit: {world} ranks over {taken} leave dp={left}",
             dp=dp,
             world=world_size,
-            taken=taken or "no other axis",
+            taken=listed(taken),
             left=left,
         )
     return left
 
 
-def _indivisible(name: str, size: int, left: int, world_size: int, taken: str) -> InputError:
+def _indivisible(name: str, size: int, left: int, world_size: int, taken: list[str]) -> InputError:
     fits = listed(divisors(left), limit=24)
     if not taken:
         return InputError(
@@ -184,13 +192,13 @@ def _indivisible(name: str, size: int, left: int, world_size: int, taken: str) -
         axis=name,
         size=size,
         left=left,
-        taken=taken,
+        taken=listed(taken),
         world=world_size,
         fits=fits,
     )
 
 
-def refuse_foreign_sizes(sizes: Sizes, framework: str, takes: tuple[str, ...]) -> None:
+def refuse_foreign_sizes(sizes: Sizes, framework: str | Sentence, takes: tuple[str, ...]) -> None:
     """Raises InputError for a size above one along an axis that the framework does not have."""
     for axis in ("tp", "pp", "cp", "dp", "ep", "etp", "zero1", "nettest"):
         size = getattr(sizes, axis)
@@ -200,7 +208,7 @@ def refuse_foreign_sizes(sizes: Sizes, framework: str, takes: tuple[str, ...]) -
                 axis=axis,
                 size=size,
                 framework=framework,
-                takes=listed(takes),
+                takes=listed(takes) or said("none"),
             )
 
 
@@ -212,7 +220,7 @@ def refuse_unknown_options(sizes: Sizes, framework: str, known: Iterable[str]) -
                 "{framework} has no setting '{key}'; it has {known}",
                 framework=framework,
                 key=key,
-                known=listed(known, limit=40) or "none",
+                known=listed(known, limit=40) or said("none"),
             )
 
 

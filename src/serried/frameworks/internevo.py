@@ -112,4 +112,5 @@ INTERNEVO = Framework(
     orders=(ORDER,),
     make=layout,
     versions=("0.1.0", "0.2.2", "0.3.10", "0.5.2", DEVELOP_2024, DEVELOP_2025),
+    habits=internlm.INTERNLM.habits,
 )

@@ -21,7 +21,7 @@ from serried.frameworks.framework import (
     split_world,
     switch,
 )
-from serried.mesh import Chunks, GroupKind, Layout, Level, Mesh, Windows
+from serried.mesh import Chunks, GroupKind, Habits, Layout, Level, Mesh, Windows
 
 ORDER = "tensor-pipeline-data"
 NETTEST_SIZE = 32
@@ -205,4 +205,5 @@ INTERNLM = Framework(
     orders=(ORDER,),
     make=layout,
     versions=("0.1.0", "0.2.1dev20240102"),
+    habits=Habits(left_over="last"),
 )

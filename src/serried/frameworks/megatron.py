@@ -27,6 +27,7 @@ from serried.frameworks.framework import (
     refuse_unknown_options,
     split_world,
 )
+from serried.frameworks.megatron_arguments import ARGUMENTS, check_arguments
 from serried.frameworks.megatron_encoder import Encoder, with_encoder
 from serried.frameworks.megatron_kinds import Job, kinds_of, limited
 from serried.frameworks.megatron_names import DP_CP, dims_of, named
@@ -38,7 +39,7 @@ from serried.frameworks.megatron_rules import (
     findings_of,
     refuse_options_of_other_versions,
 )
-from serried.mesh import Layout, Mesh
+from serried.mesh import Habits, Layout, Mesh
 
 OPTIONS = {
     "use_tp_pp_dp_mapping": "true puts data parallelism outside pipelines (default false)",
@@ -59,7 +60,7 @@ OPTIONS = {
     "local_world_size": "ranks of this module's window, from 0.17 on (default the world)",
     "gtp_remat_size": "weight shards beyond tp, from 0.19 on (default 1)",
     "expert_gtp_remat_size": "expert weight shards beyond etp, from 0.19 on (default 1)",
-}
+} | ARGUMENTS
 
 
 def layout(sizes: Sizes, version: str) -> Layout:
@@ -67,6 +68,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
     refuse_unknown_options(sizes, "megatron", OPTIONS)
     refuse_foreign_sizes(sizes, "megatron", ("tp", "cp", "pp", "dp", "ep", "etp"))
     refuse_options_of_other_versions(sizes, version)
+    check_arguments(sizes)
     if not at_least(version, "0.10"):
         return megatron_old.layout(sizes, version)
     encoder = Encoder.of(sizes, version)
@@ -176,4 +178,5 @@ MEGATRON = Framework(
         *("0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "0.9.0", "0.10.0", "0.11.0", "0.12.0"),
         *("0.13.0", "0.14.0", "0.15.0", "0.16.1", "0.17.0", "0.18.0", "0.19.0"),
     ),
+    habits=Habits(divides_layers=True),
 )

@@ -16,17 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from serried.errors import InputError
+from serried.errors import InputError, listed
 from serried.finding import Finding, said
 from serried.frameworks.framework import Sizes, at_least, number
+from serried.frameworks.megatron_join import JoinedKind, RunsKind
 from serried.frameworks.megatron_kinds import Job
 from serried.frameworks.megatron_order import Order
-from serried.mesh import GroupKind, Groups, Mesh, ModulesKind, Ranks, Runs
+from serried.mesh import GroupKind, Mesh, ModulesKind, Runs
 
 PIPELINES = ("pp", "embd", "pos_embd")
 
@@ -82,7 +79,7 @@ class Encoder:
                 "{world}; worlds that fit: {fits}",
                 whole=whole,
                 world=sizes.world_size,
-                fits=f"{whole}, {2 * whole}, {3 * whole} …",
+                fits=listed([whole, 2 * whole, 3 * whole, 4 * whole], limit=3),
             )
         return sizes.world_size // whole
 
@@ -124,84 +121,9 @@ class Encoder:
         )
 
 
-@dataclass(frozen=True)
-class JoinedKind(GroupKind):
-    """Joins each decoder list to an encoder list, then shows what each rank holds of them.
-
-    ``place`` is the position in a rank's list of groups, None for ranks with one group only
-    and for kinds of which a rank keeps the last.
-    """
-
-    in_turn: bool = True
-    place: int | None = None
-    keeps_last: bool = False
-
-    def over(self, meshes: Mapping[str, Mesh]) -> Groups:
-        """Returns the groups in the order in which ranks, from 0 on, hold them."""
-        made = self._made(meshes)
-        shown = made[_each_once(self._shown(made))]
-        return Groups.even(_each_once(shown))
-
-    def of(self, rank: int, meshes: Mapping[str, Mesh]) -> list[list[int]]:
-        """Returns the groups that ``rank`` is in, out of all of them."""
-        groups = self.over(meshes)
-        return [groups[place].tolist() for place in groups.containing(rank)]
-
-    def _made(self, meshes: Mapping[str, Mesh]) -> Ranks:
-        """Returns the joined lists in the order of creation, a row each."""
-        axes = self.axes
-        encoder, decoder = meshes["encoder"].groups(*axes), meshes["dense"].groups(*axes)
-        if self.in_turn:
-            turns = np.arange(len(decoder)) % len(encoder)
-        else:
-            share, left = divmod(len(decoder), len(encoder))
-            turns = np.repeat(np.arange(len(encoder)), share + (np.arange(len(encoder)) < left))
-        table = np.concatenate([encoder[turns], decoder], axis=1)
-        return self.rule(table).table if self.rule else table
-
-    def _shown(self, made: Ranks) -> NDArray[Any]:
-        """Returns, rank by rank, the number of the group that is shown of those it is in."""
-        numbers: NDArray[Any] = np.repeat(np.arange(len(made)), made.shape[1])
-        numbers = numbers[np.argsort(made.reshape(-1), kind="stable")]
-        _, counts = np.unique(made, return_counts=True)
-        ends = np.cumsum(counts)
-        places = ends - 1
-        if not self.keeps_last and self.place is None:
-            places = places[counts == 1]
-        elif self.place is not None:
-            places = (ends - counts + self.place)[(counts > 1) & (counts > self.place)]
-        shown: NDArray[Any] = numbers[places]
-        return shown
-
-
 def _is_pipeline(kind: GroupKind) -> bool:
     """Tells whether ``kind`` joins pipelines, or keeps some members of them."""
     return isinstance(kind, JoinedKind) and kind.axes == ("pp",)
-
-
-def _each_once(values: NDArray[Any]) -> NDArray[Any]:
-    """Returns each value, or row, where it stands for the first time."""
-    _, places = np.unique(values, axis=0, return_index=True)
-    return values[np.sort(places)]
-
-
-@dataclass(frozen=True)
-class RunsKind(ModulesKind):
-    """Joins each run of ``length`` groups, counted on from the encoder into the decoder."""
-
-    length: int = 1
-
-    def over(self, meshes: Mapping[str, Mesh]) -> Groups:
-        """Returns the whole runs; groups left over at the end are in none."""
-        lists = super().over(meshes).lists()
-        starts = range(0, len(lists) - self.length + 1, self.length)
-        runs = [lists[a : a + self.length] for a in starts]
-        return Groups.of([[rank for ranks in run for rank in ranks] for run in runs])
-
-    def of(self, rank: int, meshes: Mapping[str, Mesh]) -> list[list[int]]:
-        """Returns the run that ``rank`` is in."""
-        groups = self.over(meshes)
-        return [groups[place].tolist() for place in groups.containing(rank)]
 
 
 def with_encoder(
@@ -225,8 +147,8 @@ def _joined(kind: GroupKind, meshes: Mapping[str, Mesh], in_turn: bool) -> list[
     if kind.name == "mp" or kind.name in PIPELINES[1:]:
         return [_join(kind, kind.name, in_turn, keeps_last=True)]
     if kind.name == "pp":
-        encoder, decoder = (meshes[name].groups("pp") for name in ("encoder", "dense"))
-        several = -(-len(decoder) // len(encoder)) if len(decoder) > len(encoder) else 0
+        counts = [kind.shape(meshes[name])[0] for name in ("encoder", "dense")]
+        several = -(-counts[1] // counts[0]) if counts[1] > counts[0] else 0
         lists = [_join(kind, f"pp[{i}]", in_turn, place=i) for i in range(several)]
         return [*lists, _join(kind, "pp", in_turn)]
     encoders = replace(kind, mesh="encoder")

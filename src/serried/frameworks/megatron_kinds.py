@@ -218,8 +218,7 @@ def limited(
     """Keeps, when an axis stands twice, only as many groups as Megatron then makes."""
 
     def limit(kind: GroupKind) -> Rule:
-        size = meshes[kind.mesh].groups(*kind.axes).shape[1]
-        leading = Leading(job.world // size)
+        leading = Leading(job.world // kind.shape(meshes[kind.mesh])[1])
         return Chain((leading, kind.rule)) if kind.rule else leading
 
     return tuple(replace(kind, rule=limit(kind)) for kind in kinds)

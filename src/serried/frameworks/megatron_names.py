@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from serried.frameworks.framework import Sizes, at_least, choice
-from serried.frameworks.megatron_encoder import JoinedKind
+from serried.frameworks.megatron_join import JoinedKind
 from serried.mesh import ByLowest, Chain, GroupKind, ModulesKind
 
 ALWAYS, NEVER = "0", "99"

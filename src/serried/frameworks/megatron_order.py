@@ -77,6 +77,14 @@ def read_order(sizes: Sizes, *, with_gtp: bool = False) -> Order:
             axis=twice,
             example=ORDER,
         )
+    if twice and "encoder_pipeline_model_parallel_size" in sizes.options:
+        raise InputError(
+            "order '{order}' names {axis} twice, which does not go with a separate encoder; "
+            "name each axis once, such as {example}",
+            order=text,
+            axis=twice,
+            example=ORDER,
+        )
     if any(names.count(name) > 2 for name in names):
         raise InputError("order '{order}' names an axis more than twice", order=text)
     missing = tuple(axis for axis in AXES if axis not in names)

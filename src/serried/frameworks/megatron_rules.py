@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from serried.errors import InputError, listed
-from serried.finding import Finding, said
+from serried.finding import Finding, Sentence, said
 from serried.frameworks.framework import Sizes, at_least, divisors, number, numbers, switch
 from serried.frameworks.megatron_kinds import Job, two_levels
 from serried.frameworks.megatron_names import name_of
@@ -37,12 +37,20 @@ def refuse_options_of_other_versions(sizes: Sizes, version: str) -> None:
         after = at_least(version, last) and not version.startswith(last)
         if key in sizes.options and (not at_least(version, first) or after):
             raise InputError(
-                "megatron {version} has no setting '{key}'; versions {first} to {last} have it",
+                "megatron {version} has no setting '{key}'; versions that do: {when}",
                 version=version,
                 key=key,
-                first=first if first != "0" else "before",
-                last=last if last != "99" else "the newest",
+                when=_when(first, last),
             )
+
+
+def _when(first: str, last: str) -> Sentence:
+    """Says in which versions a setting is there; 0 and 99 are the ends of all versions."""
+    if first == "0":
+        return said("up to {last}", last=last)
+    if last == "99":
+        return said("from {first} on", first=first)
+    return said("from {first} to {last}", first=first, last=last)
 
 
 def check_virtual_stages(sizes: Sizes) -> None:
@@ -90,7 +98,7 @@ def check_instances(job: Job) -> None:
                 "num_distributed_optimizer_instances={count} does not divide {name}={size}; "
                 "numbers that do: {fits}",
                 count=job.instances,
-                name=name,
+                name=said("expert dp") if name == "expert dp" else name,
                 size=size,
                 fits=listed(fits, limit=24),
             )

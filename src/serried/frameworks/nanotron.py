@@ -21,10 +21,14 @@ from serried.frameworks.framework import (
     split_world,
 )
 from serried.frameworks.internlm import refuse_other_orders
-from serried.mesh import GroupKind, Layout, Mesh, Windows
+from serried.mesh import GroupKind, Habits, Layout, Mesh, Windows
 
 ORDER = "ep-pp-dp-cp-tp"
-OPTIONS = {"LOCAL_WORLD_SIZE": "ranks of a node, main only (default 8, or the world if smaller)"}
+OPTIONS = {
+    "LOCAL_WORLD_SIZE": "ranks of a node, main only (default 8, or the world if smaller)",
+    "num_attention_heads": "heads of the model; tp must divide them (default not looked at)",
+    "num_key_value_heads": "key and value heads, at least tp (default not looked at)",
+}
 
 TURNED = {
     "tp": ("ep", "pp", "dp", "cp"),
@@ -57,6 +61,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
             "and the grid has ep besides; nanotron@0.4 takes it",
             ep=sizes.ep,
         )
+    _check_heads(sizes)
     factors = {"tp": sizes.tp, "cp": sizes.cp, "pp": sizes.pp, "ep": sizes.ep}
     dp = split_world(sizes.world_size, factors, sizes.dp)
     grid = {"ep": sizes.ep, "pp": sizes.pp, "dp": dp, "cp": sizes.cp, "tp": sizes.tp}
@@ -75,6 +80,25 @@ def layout(sizes: Sizes, version: str) -> Layout:
         dims={dim: kind for dim, kind in dims.items() if kind in names},
         dp_with_cp=None if old else "dp_cp_pg",
     )
+
+
+def _check_heads(sizes: Sizes) -> None:
+    """Raises InputError for heads that the model code cannot part among tensor ranks."""
+    heads = number(sizes, "num_attention_heads", sizes.tp)
+    if heads % sizes.tp:
+        raise InputError(
+            "tp={tp} does not divide num_attention_heads={heads}; sizes that do: {fits}",
+            tp=sizes.tp,
+            heads=heads,
+            fits=listed(divisors(heads), limit=24),
+        )
+    groups = number(sizes, "num_key_value_heads", sizes.tp)
+    if groups < sizes.tp:
+        raise InputError(
+            "num_key_value_heads={heads} is below tp={tp}; each tensor rank holds at least one",
+            heads=groups,
+            tp=sizes.tp,
+        )
 
 
 def _along(name: str, axis: str) -> GroupKind:
@@ -129,4 +153,5 @@ NANOTRON = Framework(
     orders=(ORDER,),
     make=layout,
     versions=("0.4", "main-2411b022"),
+    habits=Habits(shares_equal=True),
 )

@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass
 
 from serried.errors import InputError, listed
-from serried.finding import Finding, said
+from serried.finding import Finding, Sentence, said
 from serried.frameworks import paddle_experts
 from serried.frameworks.framework import (
     Framework,
@@ -27,7 +27,7 @@ from serried.frameworks.framework import (
     refuse_unknown_options,
     switch,
 )
-from serried.mesh import ByFirst, GroupKind, Layout, Mesh
+from serried.mesh import ByFirst, GroupKind, Layout, Mesh, Ring
 
 AXES = {
     "dp": "data",
@@ -58,6 +58,8 @@ OPTIONS = {f"{name}_degree": f"ranks along {group} (default 1)" for name, group 
     "hybrid_parallel_topo_order": "pp_first or sharding_first, as PaddleNLP names two orders",
     "use_expert_parallel": "true puts dp inside, before mp, as PaddleNLP 2.8 does for experts",
     "reorder_pipeline_priority": "true uses the order that PaddleFormers calls so",
+    "check_groups": "all, data or none: which groups of checks are listed (all)",
+    "four_directions_p2p": "true adds a pair for each direction between stages (false)",
 }
 ABOUT = {
     "data": "same weights, other batches",
@@ -91,8 +93,12 @@ def layout(sizes: Sizes, version: str) -> Layout:
     degrees = Degrees(sizes.world_size, _order(sizes), _degrees(sizes))
     if degrees.sizes["ep"] > 1 and "ep" in degrees.order:
         meshes, kinds, findings = paddle_experts.groups(degrees.named(), degrees.world)
+        checked: tuple[str, ...] = ("data", "moe_sharding")
     else:
         meshes, kinds, findings = _dense(degrees)
+        checked = ("data",) if degrees.sizes["sharding"] <= 1 else ("data", "sharding")
+    checks = _checks(sizes, meshes["dense"], checked)
+    kinds = (*kinds, *checks, *_pairs(sizes, meshes["dense"]))
     names = {kind.name for kind in kinds}
     found = degrees.sizes
     carried = {"dp": "data", "tp": "model", "pp": "pipe", "cp": "context", "ep": "expert"}
@@ -118,14 +124,36 @@ def _dense(
     _check_dense(degrees, axes)
     mesh = Mesh(axes)
     kinds = [GroupKind(axis, (axis,), about=ABOUT[axis]) for axis in axes]
-    others = tuple(axis for axis in axes if axis != "data")
-    kinds.append(GroupKind("check(data)", others, about="overflow checks, gradient norms"))
     if axes["sep"] > 1:
         kinds += [
             _fused("dp_sep", ("data", "sep"), "gradients, sequences folded in"),
             _fused("pp_mp", ("pipe", "model"), "one whole copy of the model"),
         ]
     return {"dense": mesh}, tuple(kinds), _beyond(mesh, degrees.world)
+
+
+def _checks(sizes: Sizes, mesh: Mesh, axes: tuple[str, ...]) -> list[GroupKind]:
+    """Returns the groups of all ranks that share a place along an axis, data or of sharding."""
+    wanted = choice(sizes, "check_groups", ("all", "data", "none"))
+    listed_axes = {"all": axes, "data": axes[:1], "none": ()}[wanted]
+    return [
+        GroupKind(
+            f"check({axis})",
+            tuple(other for other in mesh.axes if other != axis),
+            about="overflow checks, gradient norms",
+        )
+        for axis in listed_axes
+    ]
+
+
+def _pairs(sizes: Sizes, mesh: Mesh) -> list[GroupKind]:
+    """Returns, as PADDLE_USE_FOUR_DIRECTIONS_P2P asks for, each stage's pairs on and back."""
+    if not switch(sizes, "four_directions_p2p") or mesh.sizes["pipe"] == 1:
+        return []
+    return [
+        GroupKind("p2p(next)", ("pipe",), rule=Ring(), about="each stage to the next"),
+        GroupKind("p2p(prev)", ("pipe",), rule=Ring(back=1), about="each stage to the one before"),
+    ]
 
 
 def _fused(name: str, axes: tuple[str, ...], about: str) -> GroupKind:
@@ -245,10 +273,10 @@ def _check_dense(degrees: Degrees, axes: dict[str, int]) -> None:
         )
 
 
-def _fitting(world: int, others: int) -> str:
+def _fitting(world: int, others: int) -> str | Sentence:
     if others and world % others == 0:
         return str(world // others)
-    return "no number: the other degrees do not divide the world"
+    return said("no number: the other degrees do not divide the world")
 
 
 PADDLE = Framework(

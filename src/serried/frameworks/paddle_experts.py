@@ -23,7 +23,18 @@ import numpy as np
 
 from serried.errors import InputError
 from serried.finding import Finding, said
-from serried.mesh import Braid, Chain, Chunks, GroupKind, Groups, Level, Mesh
+from serried.mesh import (
+    Braid,
+    Chain,
+    Chunks,
+    GroupKind,
+    Groups,
+    Mesh,
+    Pick,
+    Ranks,
+    Rule,
+    Strides,
+)
 
 SPLIT = ("moe_sharding", "sharding", "expert", "context")
 """Axes of the order that do not stand in the dense grid as they are."""
@@ -39,22 +50,43 @@ class ConnectedKind(GroupKind):
         """Returns the connected ranks, each set ascending, by lowest rank."""
         tables = [part.over(meshes).table for part in self.parts]
         tables = [table for table in tables if table.shape[1] > 1]
-        label = np.arange(1 + max((int(table.max()) for table in tables), default=0))
+        num_labels = 1 + max((int(table.max()) for table in tables), default=0)
+        counts = [np.bincount(table.reshape(-1), minlength=num_labels) for table in tables]
+        label = np.arange(num_labels, dtype=np.int32)
         before = np.zeros_like(label)
         while not np.array_equal(before, label):
             before = label.copy()
-            for table in tables:
-                np.minimum.at(label, table, label[table].min(axis=1, keepdims=True))
-        joined = np.unique(np.concatenate([table.reshape(-1) for table in tables]))
+            for table, count in zip(tables, counts, strict=True):
+                _spread(label, table, overlaps=bool(count.max() > 1))
+        joined = np.flatnonzero(np.sum(counts, axis=0))
         order = joined[np.argsort(label[joined], kind="stable")]
-        _, sizes = np.unique(label[order], return_counts=True)
-        bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return Groups(order.astype(np.int32), bounds)
+        starts = np.flatnonzero(np.diff(label[order], prepend=-1))
+        return Groups(order.astype(np.int32), np.append(starts, len(order)).astype(np.int64))
 
     def of(self, rank: int, meshes: Mapping[str, Mesh]) -> list[list[int]]:
-        """Returns the connected ranks that ``rank`` is among."""
-        groups = self.over(meshes)
-        return [groups[place].tolist() for place in groups.containing(rank)]
+        """Returns the connected ranks that ``rank`` is among, found by going from it."""
+        found: set[int] = set()
+        ahead = [rank]
+        while ahead:
+            each = ahead.pop()
+            near = [ranks for part in self.parts for ranks in part.of(each, meshes)]
+            fresh = {other for ranks in near if len(ranks) > 1 for other in ranks} - found
+            found |= fresh
+            ahead += fresh - {each}
+        return [sorted(found)] if found else []
+
+    def numbers(self, rank: int, meshes: Mapping[str, Mesh]) -> list[int]:
+        """Returns the number of the connected ranks that ``rank`` is among."""
+        return self.over(meshes).containing(rank)
+
+
+def _spread(label: Ranks, table: Ranks, *, overlaps: bool) -> None:
+    """Gives every rank of a group the lowest label of the group, and of all groups it is in."""
+    lowest = label[table].min(axis=1, keepdims=True)
+    if overlaps:
+        np.minimum.at(label, table, np.broadcast_to(lowest, table.shape))
+    else:
+        label[table] = lowest
 
 
 def groups(
@@ -72,8 +104,8 @@ def groups(
     cp = axes.get("context", 1)
     length = width * dense.sizes["dense_sharding"]
     _check_context(axes, length, cp)
-    context = Chain((merged, Chunks(cp)))
-    across = Chain((merged, Level(length // cp, cp)))
+    context = Chain((merged, *_whole(length, cp), Chunks(cp)))
+    across = Chain((merged, Strides(cp)))
     inner = ("dense_sharding",)
     parts = (
         GroupKind("context", inner, rule=context, about="other tokens of the same sequences"),
@@ -92,8 +124,40 @@ def groups(
     if cp > 1:
         kinds.append(ConnectedKind("cp_mp", ("model",), about="context and model", parts=parts))
     kinds.append(GroupKind("cp_sharding", inner, rule=across, about="shards across contexts"))
-    findings = (*_misfit(dense.num_ranks, world), *_overlaps(num_lists, width, step))
+    findings = (
+        *_misfit(dense.num_ranks, world),
+        *_overlaps(num_lists, width, step),
+        *_left_out(length, cp),
+    )
     return meshes, tuple(kinds), findings
+
+
+def _whole(length: int, cp: int) -> tuple[Rule, ...]:
+    """Returns the rule that leaves out what whole context groups do not hold of a list."""
+    left = length % cp
+    return (Pick(tuple(range(length - left))),) if left else ()
+
+
+def _left_out(length: int, cp: int) -> tuple[Finding, ...]:
+    """Returns a finding where the last ranks of each sharding list are in no context group."""
+    if length % cp == 0:
+        return ()
+    return (
+        Finding(
+            "uncovered",
+            groups=("context",),
+            evidence=(
+                said(
+                    "Paddle cuts lists of {length} ranks into context groups of {cp} and leaves "
+                    "the last {left} of each in none, where the job fails",
+                    length=length,
+                    cp=cp,
+                    left=length % cp,
+                ),
+            ),
+            cure=said("choose cp that divides {length}", length=length),
+        ),
+    )
 
 
 def _dense(axes: dict[str, int]) -> Mesh:

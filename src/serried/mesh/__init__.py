@@ -2,31 +2,27 @@
 
 from serried.mesh.groups import Groups
 from serried.mesh.kind import FixedKind, GroupKind, ModulesKind
-from serried.mesh.layout import Layout
+from serried.mesh.layout import PLAIN, Habits, Layout
 from serried.mesh.mesh import Mesh, Ranks
 from serried.mesh.placement import Placement
 from serried.mesh.rank import RankPlace, place_of
 from serried.mesh.rule import (
-    Braid,
     ByFirst,
     ByLowest,
-    Chain,
     Chunks,
     Ends,
     First,
-    Held,
-    Leading,
     Level,
-    Pairs,
     Pick,
+    Ring,
     Rule,
-    Runs,
     Slices,
-    Strips,
-    Windows,
+    Strides,
 )
+from serried.mesh.rule_across import Braid, Chain, Held, Leading, Runs, Strips, Windows
 
 __all__ = [
+    "PLAIN",
     "Braid",
     "ByFirst",
     "ByLowest",
@@ -37,20 +33,22 @@ __all__ = [
     "FixedKind",
     "GroupKind",
     "Groups",
+    "Habits",
     "Held",
     "Layout",
     "Leading",
     "Level",
     "Mesh",
     "ModulesKind",
-    "Pairs",
     "Pick",
     "Placement",
     "RankPlace",
     "Ranks",
+    "Ring",
     "Rule",
     "Runs",
     "Slices",
+    "Strides",
     "Strips",
     "Windows",
     "place_of",

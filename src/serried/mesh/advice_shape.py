@@ -13,19 +13,20 @@ from serried.finding import Finding, Sentence, said
 from serried.mesh.compare import shown, signature
 from serried.mesh.groups import Groups
 from serried.mesh.kind import FixedKind
-from serried.mesh.layers import STRICT, LayerSplit
+from serried.mesh.layers import LayerSplit
 from serried.mesh.layout import Layout
-from serried.mesh.rule import Chain, Ends, First, Pairs, Rule, Windows
-
-MADE_ONCE = frozenset({"nanotron", "colossalai"})
-"""Frameworks that keep one communicator for equal lists of ranks (read from their sources)."""
+from serried.mesh.rule import Ends, First, Ring, Rule
+from serried.mesh.rule_across import Chain, Windows
 
 
 def ragged(layout: Layout) -> Iterator[Finding]:
     """Yields a finding for kinds whose groups differ in size."""
-    names = [n for n in _listed_kinds(layout) if len(set(_sizes(layout, n))) > 1]
+    names = [n for n in _odd_kinds(layout) if len(set(_sizes(layout, n))) > 1]
     if names:
-        parts = (f"{name} ({listed(_sizes(layout, name))})" for name in names)
+        parts = (
+            said("{name} ({sizes})", name=name, sizes=listed(_sizes(layout, name)))
+            for name in names
+        )
         evidence = said(
             "groups differ in size: {kinds}; what counts on equal groups hangs or averages wrongly",
             kinds=listed(parts),
@@ -36,7 +37,9 @@ def ragged(layout: Layout) -> Iterator[Finding]:
 
 def _sizes(layout: Layout, name: str) -> list[int]:
     """Returns the different sizes of a kind's groups, the largest first."""
-    return sorted(set(layout.groups(name).sizes.tolist()), reverse=True)
+    sizes = layout.groups(name).sizes
+    low, high = int(sizes.min()), int(sizes.max())
+    return [high] if low == high else sorted(set(sizes.tolist()), reverse=True)
 
 
 def _even_windows(layout: Layout, names: list[str]) -> Sentence:
@@ -51,12 +54,12 @@ def _even_windows(layout: Layout, names: list[str]) -> Sentence:
 
 def overlapping(layout: Layout) -> Iterator[Finding]:
     """Yields a finding for kinds in which a rank stands in several groups."""
-    for name in _listed_kinds(layout):
+    for name in _odd_kinds(layout):
         groups = layout.groups(name)
         counts = _memberships(groups, layout.world_size)
-        if counts.max(initial=0) > 1 and not _has(layout.kind(name).rule, (Pairs,)):
+        if counts.max(initial=0) > 1 and not _has(layout.kind(name).rule, (Ring,)):
             rank = int(counts.argmax())
-            both = ", ".join(shown(groups[g].tolist(), 8) for g in groups.containing(rank)[:2])
+            both = listed(shown(groups[g].tolist(), 8) for g in groups.containing(rank)[:2])
             evidence = said(
                 "{count} ranks stand in several {kind} groups, such as rank {rank} in {both}; "
                 "they hang when two members enter them in different orders",
@@ -73,7 +76,7 @@ def overlapping(layout: Layout) -> Iterator[Finding]:
 def outside(layout: Layout) -> Iterator[Finding]:
     """Yields a finding for kinds that name ranks beyond the world."""
     world = layout.world_size
-    names = [n for n in _listed_kinds(layout) if layout.groups(n).members.max(initial=0) >= world]
+    names = [n for n in _odd_kinds(layout) if layout.groups(n).members.max(initial=0) >= world]
     if names:
         evidence = said(
             "{kinds} name ranks beyond the last, {last}; new_group refuses them",
@@ -87,7 +90,7 @@ def outside(layout: Layout) -> Iterator[Finding]:
 def uncovered(layout: Layout) -> Iterator[Finding]:
     """Yields a finding for kinds that leave ranks without a group, unless that is their purpose."""
     missing: dict[tuple[int, ...], list[str]] = defaultdict(list)
-    for name in _listed_kinds(layout):
+    for name in _odd_kinds(layout):
         kind = layout.kind(name)
         if not _has(kind.rule, (First, Ends)) and not isinstance(kind, FixedKind):
             left = np.flatnonzero(_memberships(layout.groups(name), layout.world_size) == 0)
@@ -123,7 +126,7 @@ def alone(layout: Layout) -> Iterator[Finding]:
 
 def doubled(layout: Layout) -> Iterator[Finding]:
     """Yields one finding for all kinds over the same ranks, with the count for each rank."""
-    if layout.framework in MADE_ONCE:
+    if layout.habits.shares_equal:
         return
     same: dict[bytes, list[str]] = defaultdict(list)
     for name in _listed_kinds(layout):
@@ -209,7 +212,7 @@ def _uneven(layout: Layout, split: LayerSplit) -> Finding:
             most=max(widths),
         )
     ]
-    if layout.framework in STRICT:
+    if layout.habits.divides_layers:
         evidence.append(
             said(
                 "{framework} refuses that unless the first and last stage are given their own size",
@@ -231,6 +234,11 @@ def _listed_kinds(layout: Layout) -> list[str]:
     return [k.name for k in layout.kinds if not k.twin_of and len(layout.groups(k.name))]
 
 
+def _odd_kinds(layout: Layout) -> list[str]:
+    """Returns the listed kinds that may overlap, be ragged, or leave ranks out."""
+    return [name for name in _listed_kinds(layout) if not layout.is_partition(name)]
+
+
 def _memberships(groups: Groups, world_size: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     """Returns in how many groups each rank stands, shape (world_size,)."""
     inside = groups.members[groups.members < world_size]
@@ -239,10 +247,11 @@ def _memberships(groups: Groups, world_size: int) -> np.ndarray[tuple[int], np.d
 
 def _most_memberships(layout: Layout) -> int:
     """Returns how many groups the busiest rank is in, over all kinds but twins."""
+    listed_kinds, odd = _listed_kinds(layout), _odd_kinds(layout)
     counts = np.zeros(layout.world_size, dtype=np.intp)
-    for name in _listed_kinds(layout):
+    for name in odd:
         counts += _memberships(layout.groups(name), layout.world_size)
-    return int(counts.max(initial=0))
+    return int(counts.max(initial=0)) + len(listed_kinds) - len(odd)
 
 
 def _has(rule: Rule | None, kinds: tuple[type, ...]) -> bool:

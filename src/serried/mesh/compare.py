@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from serried.errors import listed
 from serried.finding import Sentence, said
 from serried.mesh.groups import Groups
 from serried.mesh.layout import Layout
@@ -230,17 +231,20 @@ def signature(groups: Groups) -> bytes:
     >>> signature(Groups.of([[2, 3], [1, 0]])) == signature(Groups.of([[0, 1], [2, 3]]))
     True
     """
-    owner = np.repeat(np.arange(len(groups)), groups.sizes)
-    members = groups.members[np.lexsort((groups.members, owner))]
-    firsts = members[groups.bounds[:-1]]
-    by_first = np.argsort(np.repeat(firsts, groups.sizes), kind="stable")
-    sizes = groups.sizes[np.argsort(firsts, kind="stable")]
-    return members[by_first].tobytes() + b"|" + sizes.tobytes()
+    members = groups.members
+    if not groups.is_ascending:
+        owner = np.repeat(np.arange(len(groups)), groups.sizes)
+        members = members[np.lexsort((members, owner))]
+    firsts, sizes = members[groups.bounds[:-1]], groups.sizes
+    if (np.diff(firsts) < 0).any():
+        members = members[np.argsort(np.repeat(firsts, sizes), kind="stable")]
+        sizes = sizes[np.argsort(firsts, kind="stable")]
+    return members.tobytes() + b"|" + sizes.tobytes()
 
 
 def _shown(groups: list[list[int]]) -> str:
     """Returns a rank's groups as text: ``[0 2]``, or ``[]`` without any."""
-    return ", ".join(shown(ranks) for ranks in groups) or "[]"
+    return listed((shown(ranks) for ranks in groups), limit=len(groups)) or "[]"
 
 
 def shown(ranks: list[int], limit: int = MEMBERS_SHOWN) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.mesh.mesh import Ranks
+
+PART_RANKS = 1 << 16
+"""About how many ranks ``in_parts`` makes Python numbers of at once; groups stay whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +67,27 @@ class Groups:
         members, bounds = self.members.tolist(), self.bounds.tolist()
         return [members[a:b] for a, b in pairwise(bounds)]
 
+    def in_parts(self) -> Iterator[list[list[int]]]:
+        """Yields the groups as lists, so many at a time as hold about PART_RANKS ranks."""
+        start, count = 0, len(self)
+        while start < count:
+            beyond = int(np.searchsorted(self.bounds, self.bounds[start] + PART_RANKS))
+            stop = min(max(start + 1, beyond), count)
+            first, last = self.bounds[start], self.bounds[stop]
+            yield Groups(self.members[first:last], self.bounds[start : stop + 1] - first).lists()
+            start = stop
+
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """How many ranks each group has."""
         return np.diff(self.bounds)
+
+    @cached_property
+    def is_ascending(self) -> bool:
+        """Whether the ranks of every group ascend, as nearly all frameworks list them."""
+        falls = np.diff(self.members) < 0
+        falls[self.bounds[1:-1] - 1] = False
+        return not falls.any()
 
     @property
     def table(self) -> Ranks:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from serried.mesh.groups import Groups
 from serried.mesh.mesh import Mesh
-from serried.mesh.rule import Rule, Windows
+from serried.mesh.rule import Rule
+from serried.mesh.rule_across import Chain, Leading, Windows
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,15 @@ class GroupKind:
 
     def groups(self, mesh: Mesh) -> Groups:
         """Returns the groups of this kind over ``mesh``."""
-        table = mesh.groups(*self.axes, by=self.by, within=self.within)
+        first = self.rule.rules[0] if isinstance(self.rule, Chain) else self.rule
+        leading = first.count if isinstance(first, Leading) else None
+        table = mesh.groups(*self.axes, by=self.by, within=self.within, leading=leading)
         return self.rule(table) if self.rule else Groups.even(table)
+
+    def shape(self, mesh: Mesh) -> tuple[int, int]:
+        """Returns how many axis groups there are, and how many ranks each has."""
+        size = math.prod(mesh.sizes[axis] for axis in self.axes)
+        return mesh.num_ranks // size, size
 
     def over(self, meshes: Mapping[str, Mesh]) -> Groups:
         """Returns the groups of this kind over the layout's meshes."""
@@ -45,19 +53,43 @@ class GroupKind:
         if rank not in mesh:
             return []
         if isinstance(self.rule, Windows) and not mesh.explicit:
-            return [self.rule.around(rank, mesh)]
+            return [self.rule.around(rank, mesh)[1]]
         row = mesh.row(rank, *self.axes, by=self.by)
-        num_rows = mesh.num_ranks // math.prod(mesh.sizes[axis] for axis in self.axes)
-        rows = self.rule.rows(row, num_rows) if self.rule else range(row, row + 1)
+        if self.rule is None:
+            return self._made_of(range(row, row + 1), mesh).lists()
+        rows = self.rule.rows(row, self.shape(mesh))
         if rows is None:
-            return _holding(self.groups(mesh), rank)
-        if not rows:
-            return []
+            return holding(self.groups(mesh), rank)
+        return [each for part in rows for each in holding(self._made_of(part, mesh), rank)]
+
+    def _made_of(self, rows: range, mesh: Mesh) -> Groups:
+        """Returns the groups that some rows make by themselves."""
         table = mesh.rows(rows, *self.axes, by=self.by, within=self.within)
-        return _holding(self.rule(table) if self.rule else Groups.even(table), rank)
+        return self.rule.alone(table) if self.rule else Groups.even(table)
+
+    def numbers(self, rank: int, meshes: Mapping[str, Mesh]) -> list[int]:
+        """Returns the numbers of the groups that ``rank`` is in, by arithmetic where it goes."""
+        mesh = meshes[self.mesh]
+        if rank not in mesh:
+            return []
+        if isinstance(self.rule, Windows) and not mesh.explicit:
+            return [self.rule.around(rank, mesh)[0]]
+        row = mesh.row(rank, *self.axes, by=self.by)
+        if self.rule is None:
+            return [row]
+        shape = self.shape(mesh)
+        first, rows = self.rule.number(row, shape), self.rule.rows(row, shape)
+        if first is None or rows is None:
+            return self.over(meshes).containing(rank)
+        return [first + i for part in rows for i in self._made_of(part, mesh).containing(rank)]
 
 
-def _holding(groups: Groups, rank: int) -> list[list[int]]:
+def holding(groups: Groups, rank: int) -> list[list[int]]:
+    """Returns those groups that hold ``rank``, as lists.
+
+    >>> holding(Groups.of([[0, 1], [2], [1, 2]]), 1)
+    [[0, 1], [1, 2]]
+    """
     return [groups[number].tolist() for number in groups.containing(rank)]
 
 
@@ -75,6 +107,10 @@ class ModulesKind(GroupKind):
         """Returns the groups of ``rank`` in the part it belongs to."""
         return [ranks for part in self.parts for ranks in part.of(rank, meshes)]
 
+    def numbers(self, rank: int, meshes: Mapping[str, Mesh]) -> list[int]:
+        """Returns the numbers of the groups that ``rank`` is in, all parts counted through."""
+        return self.over(meshes).containing(rank)
+
 
 @dataclass(frozen=True)
 class FixedKind(GroupKind):
@@ -89,3 +125,7 @@ class FixedKind(GroupKind):
     def of(self, rank: int, meshes: Mapping[str, Mesh]) -> list[list[int]]:
         """Returns the listed groups that hold ``rank``."""
         return [list(ranks) for ranks in self.lists if rank in ranks]
+
+    def numbers(self, rank: int, meshes: Mapping[str, Mesh]) -> list[int]:
+        """Returns the numbers of the listed groups that hold ``rank``."""
+        return [number for number, ranks in enumerate(self.lists) if rank in ranks]

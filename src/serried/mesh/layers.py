@@ -22,12 +22,6 @@ from serried.errors import InputError, listed
 from serried.mesh.layout import Layout
 from serried.mesh.mesh import Ranks
 
-LEFT_OVER = {"internlm": "last", "internevo": "last", "colossalai": "middle"}
-"""Where frameworks put the layers left over; others give them to the first positions."""
-
-STRICT = frozenset({"megatron"})
-"""Frameworks that refuse layers which the stages do not divide."""
-
 REPEATED = re.compile(r"\(([^()]*)\)\*(\d+)|([^()|,*])\*(\d+)")
 MAX_LAYERS = 100_000
 

@@ -14,6 +14,22 @@ from serried.mesh.mesh import Mesh
 
 
 @dataclass(frozen=True)
+class Habits:
+    """Says what a framework does beside making groups: with equal ones, and with layers."""
+
+    shares_equal: bool = False
+    """Keeps one communicator for equal lists of ranks."""
+    left_over: str = "first"
+    """Which pipeline positions hold the layers left over: first, middle or last."""
+    divides_layers: bool = False
+    """Refuses layers that the stages do not divide."""
+
+
+PLAIN = Habits()
+"""Those of most frameworks."""
+
+
+@dataclass(frozen=True)
 class Layout:
     """Holds the meshes and the group kinds that a framework makes from some sizes.
 
@@ -21,7 +37,8 @@ class Layout:
     ``kinds`` stand in the framework's creation order; ``dims`` says which kind is *the*
     group of a dimension (``{"tp": "tensor"}`` for InternLM) and ``dp_with_cp`` which kind
     is the data group with context parallelism folded in, where there is one. ``findings``
-    say where the framework itself makes groups that overlap, miss ranks or leave the world.
+    say where the framework itself makes groups that overlap, miss ranks or leave the world;
+    ``habits`` what else it does.
     """
 
     framework: str
@@ -34,6 +51,7 @@ class Layout:
     dims: Mapping[str, str]
     dp_with_cp: str | None = None
     findings: tuple[Finding, ...] = ()
+    habits: Habits = PLAIN
     _made: dict[str, Groups] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -62,6 +80,16 @@ class Layout:
             kind = self.kind(name)
             self._made[name] = self.groups(kind.twin_of) if kind.twin_of else kind.over(self.meshes)
         return self._made[name]
+
+    def is_partition(self, name: str) -> bool:
+        """Tells whether a kind holds every rank once by its very form, without looking at groups.
+
+        That is so for all groups along axes of a mesh that is the whole world.
+        """
+        kind = self.kind(name)
+        mesh = self.meshes.get(kind.mesh)
+        is_plain = type(kind) is GroupKind and kind.rule is None and mesh is not None
+        return is_plain and mesh is not None and mesh.holds_world(self.world_size)
 
     def coordinates(self, rank: int) -> dict[str, int]:
         """Returns the coordinates of ``rank`` on the first mesh that holds it; none may.
@@ -93,6 +121,11 @@ class Layout:
                 dims=listed(self.dims),
             )
         return self.dims[dim]
+
+    def numbers_of(self, name: str, rank: int) -> list[int]:
+        """Returns the numbers of the groups of a kind that ``rank`` is in, counted from 0."""
+        kind = self.kind(name)
+        return (self.kind(kind.twin_of) if kind.twin_of else kind).numbers(rank, self.meshes)
 
     def groups_of(self, rank: int) -> dict[str, list[list[int]]]:
         """Returns, kind by kind, the groups that ``rank`` is in (usually one, at times none).

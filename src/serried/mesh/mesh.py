@@ -81,17 +81,28 @@ class Mesh:
             self.shape
         )
 
+    def holds_world(self, world_size: int) -> bool:
+        """Tells whether the ranks of the mesh are those from 0 to ``world_size``, each once."""
+        return self.offset == 0 and self.num_ranks == world_size and not self.explicit
+
     def __contains__(self, rank: int) -> bool:
         if self.explicit:
             return rank in self.explicit
         return self.offset <= rank < self.offset + self.num_ranks
 
-    def groups(self, *keep: str, by: tuple[str, ...] = (), within: tuple[str, ...] = ()) -> Ranks:
+    def groups(
+        self,
+        *keep: str,
+        by: tuple[str, ...] = (),
+        within: tuple[str, ...] = (),
+        leading: int | None = None,
+    ) -> Ranks:
         """Returns the groups along the axes ``keep``: shape (groups, ranks in a group).
 
         It moves the kept axes last and reshapes. Groups and members both run with the
         fastest axis first, whatever the order of ``keep``, so members ascend. ``by`` and
-        ``within`` name dropped and kept axes, slowest first, where another order is used.
+        ``within`` name dropped and kept axes, slowest first, where another order is used;
+        ``leading`` is how many of the groups are wanted, all when None.
 
         >>> Mesh({"pp": 2, "dp": 2, "tp": 2}).groups("tp", "pp").tolist()
         [[0, 1, 4, 5], [2, 3, 6, 7]]
@@ -100,7 +111,20 @@ class Mesh:
         """
         dropped, kept = self._split(keep, by, within)
         size = math.prod(self.shape[i] for i in kept)
-        return self.ranks.transpose(*dropped, *kept).reshape(-1, size)
+        view = self.ranks.transpose(*dropped, *kept)
+        if leading is None:
+            return view.reshape(-1, size)
+        return view[self._corner(dropped, leading)].reshape(-1, size)[:leading]
+
+    def _corner(self, dropped: list[int], count: int) -> tuple[slice, ...]:
+        """Returns the part of the dropped axes that holds the first ``count`` groups."""
+        wanted = []
+        for place, i in enumerate(dropped):
+            faster = math.prod(self.shape[j] for j in dropped[place + 1 :])
+            wanted.append(slice(min(self.shape[i], -(-count // faster))))
+            if count > faster:
+                break
+        return tuple(wanted)
 
     def row(self, rank: int, *keep: str, by: tuple[str, ...] = ()) -> int:
         """Returns which row of ``groups(*keep, by=by)`` holds ``rank``, without making them."""
@@ -125,17 +149,18 @@ class Mesh:
         """
         dropped, kept = self._split(keep, by, within)
         strides = [math.prod(self.shape[i + 1 :]) for i in range(len(self.shape))]
-        left = np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
-        places = np.zeros((len(left), 1), dtype=np.int64)
+        left = np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int32)
+        places = np.zeros((len(left), 1), dtype=np.int32)
         for i in reversed(dropped):
             left, at = np.divmod(left, self.shape[i])
             places += at[:, None] * strides[i]
         for i in kept:
-            steps = np.arange(self.shape[i], dtype=np.int64) * strides[i]
-            places = (places[:, :, None] + steps).reshape(len(places), -1)
+            steps = np.arange(self.shape[i], dtype=np.int32) * strides[i]
+            width = places.shape[1] * self.shape[i]
+            places = (places[:, :, None] + steps).reshape(len(places), width)
         if self.explicit:
             return np.array(self.explicit, dtype=np.int32)[places]
-        return (places + self.offset).astype(np.int32)
+        return places + self.offset if self.offset else places
 
     def _split(
         self, keep: tuple[str, ...], by: tuple[str, ...], within: tuple[str, ...]

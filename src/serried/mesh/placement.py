@@ -83,9 +83,24 @@ class Placement:
         >>> Placement(16).nodes_of(Groups.of([[0, 1], [7, 8]])).tolist()
         [1, 2]
         """
+        if not len(groups.members):
+            return np.zeros(len(groups), dtype=np.int64)
         nodes = groups.members // self.ranks_per_node
-        # A framework's own rule may name ranks beyond the world, and so nodes beyond num_nodes.
-        radix = int(nodes.max(initial=0)) + 1
-        owner = np.repeat(np.arange(len(groups)), groups.sizes)
-        pairs = np.unique(owner * radix + nodes)
-        return np.bincount(pairs // radix, minlength=len(groups))
+        is_new = np.empty(len(nodes), dtype=np.bool_)
+        steps = np.diff(nodes)
+        is_new[1:] = steps != 0
+        is_new[groups.bounds[:-1]] = True
+        falls = steps < 0
+        falls[groups.bounds[1:-1] - 1] = False
+        if falls.any():
+            is_new = _first_visits(nodes, groups)
+        return np.add.reduceat(is_new, groups.bounds[:-1], dtype=np.int64)
+
+
+def _first_visits(nodes: NDArray[np.int32], groups: Groups) -> NDArray[np.bool_]:
+    """Returns True for each node of a group, False for its repeats, groups in any order."""
+    owner = np.repeat(np.arange(len(groups)), groups.sizes)
+    order = np.lexsort((nodes, owner))
+    is_new = np.ones(len(nodes), dtype=np.bool_)
+    is_new[1:] = (np.diff(nodes[order]) != 0) | (np.diff(owner) != 0)
+    return is_new

@@ -5,7 +5,8 @@ Chunks(2)           [0 8] [16 24]  [1 9] [17 25]                  ZeRO-1, partia
 Level(2, 2)         [0 16] [8 24]  [1 17] [9 25]                  across the chunks
 First()             [0]  [1]                                      position embeddings
 Ends()              [0 24]  [1 25]                                tied embeddings
-Pairs()             [0 8] [1 9] [8 16] … [24 0] [25 1]            stage to next stage
+Strides(2)          [0 16] [8 24]  [1 17] [9 25]                  shards across contexts
+Ring()              [0 8] [8 16] [16 24] [24 0]  [1 9] …          stage to next stage
 Runs(2)             [0 8 16 24 1 9 17 25]                         distributed optimizer
 Leading(1)          [0 8 16 24]                                   groups never made
 Pick((0, 2, 1, 3))  [0 16 8 24]  [1 17 9 25]                      interleaved windows
@@ -18,36 +19,60 @@ Windows(32)         [0 … 31] [32 … 63] [64 … 79]                  nettest,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
 from serried.mesh.groups import Groups
-from serried.mesh.mesh import Mesh, Ranks
+from serried.mesh.mesh import Ranks
+
+Shape = tuple[int, int]
+"""How many axis groups there are, and how many ranks each has."""
 
 
 class Rule(Protocol):
-    """Derives groups from a table of axis groups, shape (groups, size)."""
+    """Derives groups from a table of axis groups, shape (groups, size).
+
+    ``alone`` is the rule for the rows that ``rows`` names, cut out of the table.
+    """
+
+    @property
+    def alone(self) -> Rule: ...
 
     def __call__(self, table: Ranks, /) -> Groups: ...
 
-    def rows(self, row: int, num_rows: int, /) -> range | None:
-        """Returns which rows the groups of row ``row``'s members come from; None for all."""
+    def rows(self, row: int, shape: Shape, /) -> tuple[range, ...] | None:
+        """Returns the rows that groups of row ``row``'s members are made of; None for all.
+
+        Each range makes whole groups by itself, in the order in which all rows make them.
+        """
+
+    def number(self, row: int, shape: Shape, /) -> int | None:
+        """Returns the number of the first group of ``rows``; None where all groups tell it."""
 
 
 class EachRow:
-    """Is a rule that looks at one axis group at a time."""
+    """Is a rule that looks at one axis group at a time, and makes one group of it."""
 
-    def rows(self, row: int, num_rows: int, /) -> range | None:
+    @property
+    def alone(self) -> Self:
+        """The rule itself."""
+        return self
+
+    def rows(self, row: int, shape: Shape, /) -> tuple[range, ...] | None:
         """Returns the row itself."""
-        return range(row, row + 1)
+        return (range(row, row + 1),)
+
+    def number(self, row: int, shape: Shape, /) -> int | None:
+        """Returns the row's own number."""
+        return row
 
 
-class AllRows:
-    """Is a rule that needs every axis group to say one rank's groups."""
+class Sorted(EachRow):
+    """Is a rule that looks at one axis group at a time, but numbers groups in its own way."""
 
-    def rows(self, row: int, num_rows: int, /) -> range | None:
-        """Returns None: all of them."""
+    def number(self, row: int, shape: Shape, /) -> int | None:
+        """Returns None: the other groups tell it."""
         return None
 
 
@@ -83,6 +108,10 @@ class Chunks(EachRow):
         bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return Groups(np.ascontiguousarray(table).reshape(-1), bounds)
 
+    def number(self, row: int, shape: Shape, /) -> int | None:
+        """Returns the number of the row's first run."""
+        return row * -(-shape[1] // self.size)
+
 
 @dataclass(frozen=True)
 class Level(EachRow):
@@ -99,6 +128,10 @@ class Level(EachRow):
         cube = table.reshape(len(table), -1, self.size, self.stride)
         return Groups.even(cube.swapaxes(2, 3).reshape(-1, self.size))
 
+    def number(self, row: int, shape: Shape, /) -> int | None:
+        """Returns the number of the row's first group."""
+        return row * (shape[1] // self.size)
+
 
 @dataclass(frozen=True)
 class Pick(EachRow):
@@ -111,7 +144,7 @@ class Pick(EachRow):
 
 
 @dataclass(frozen=True)
-class Slices(EachRow):
+class Slices(Sorted):
     """Takes (start, stop, step) slices of every group, all groups' first slices first."""
 
     slices: tuple[tuple[int, int, int], ...]
@@ -121,94 +154,44 @@ class Slices(EachRow):
 
 
 @dataclass(frozen=True)
-class Pairs(EachRow):
-    """Pairs each member with the next of its group, the last with the first; by first rank."""
+class Strides(EachRow):
+    """Takes every ``step``-th member of each group; where they do not divide, groups differ."""
 
-    def __call__(self, table: Ranks, /) -> Groups:
-        pairs = np.stack([table, np.roll(table, -1, axis=1)], axis=2).reshape(-1, 2)
-        return Groups.even(pairs[np.argsort(pairs[:, 0], kind="stable")])
-
-
-@dataclass(frozen=True)
-class Strips(AllRows):
-    """Counts ``count`` runs of ``size`` ranks on from each group's first, wherever it ends."""
-
-    count: int
-    size: int
-
-    def __call__(self, table: Ranks, /) -> Groups:
-        steps = np.arange(self.count * self.size, dtype=np.int32)
-        return Groups.even((table[:, :1] + steps).reshape(-1, self.size))
-
-
-@dataclass(frozen=True)
-class Held(AllRows):
-    """Makes ``rule``'s groups and keeps those that some rank holds: the last made with it.
-
-    Where groups overlap a rank's variable is overwritten, so earlier ones are lost to it.
-    """
-
-    rule: Rule
-
-    def __call__(self, table: Ranks, /) -> Groups:
-        made = self.rule(table).table
-        ranks = np.sort(table.reshape(-1))
-        owner = np.full(int(max(made.max(), ranks.max())) + 1, -1, dtype=np.int32)
-        # Where a rank stands several times numpy keeps the last of the values assigned to it.
-        owner[made.reshape(-1)] = np.repeat(np.arange(len(made), dtype=np.int32), made.shape[1])
-        held, places = np.unique(owner[ranks], return_index=True)
-        in_rank_order = held[np.argsort(places)]
-        return Groups.even(made[in_rank_order[in_rank_order >= 0]])
-
-
-@dataclass(frozen=True)
-class Runs:
-    """Joins each run of ``length`` groups, end to end, in the order they stand."""
-
-    length: int
-
-    def __call__(self, table: Ranks, /) -> Groups:
-        return Groups.even(table.reshape(-1, table.shape[1] * self.length))
-
-    def rows(self, row: int, num_rows: int, /) -> range | None:
-        """Returns the run that ``row`` is in."""
-        first = row // self.length * self.length
-        return range(first, first + self.length)
-
-
-@dataclass(frozen=True)
-class Braid(AllRows):
-    """Joins group g with those ``step``, 2 ``step`` … after it, ``width`` in all.
-
-    One joined group is made per ``width`` groups there are, counted from the first, so a
-    ``step`` that does not fit makes groups overlap and leaves ranks out.
-    """
-
-    width: int
     step: int
 
     def __call__(self, table: Ranks, /) -> Groups:
-        starts = np.arange(len(table) // self.width)
-        rows = starts[:, None] + np.arange(self.width) * self.step
-        return Groups.even(table[rows].reshape(len(starts), -1))
+        num_rows, length = table.shape
+        parts = [range(first, length, self.step) for first in range(min(self.step, length))]
+        order = [place for part in parts for place in part]
+        sizes = np.tile(np.array([len(part) for part in parts]), num_rows)
+        bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return Groups(np.ascontiguousarray(table[:, order]).reshape(-1), bounds)
+
+    def number(self, row: int, shape: Shape, /) -> int | None:
+        """Returns the number of the row's first group."""
+        return row * min(self.step, shape[1])
 
 
 @dataclass(frozen=True)
-class Leading:
-    """Keeps the first ``count`` groups; the rest are never made."""
+class Ring(EachRow):
+    """Pairs each member with the next of its group, the last with the first.
 
-    count: int
+    ``back`` turns the ring: with 1 each member's pair is the one with the member before it.
+    """
+
+    back: int = 0
 
     def __call__(self, table: Ranks, /) -> Groups:
-        return Groups.even(table[: self.count])
+        ones, others = np.roll(table, self.back, axis=1), np.roll(table, self.back - 1, axis=1)
+        return Groups.even(np.stack([ones, others], axis=2).reshape(-1, 2))
 
-    def rows(self, row: int, num_rows: int, /) -> range | None:
-        """Returns the row itself, or nothing for a row that is not kept."""
-        return range(row, row + 1) if row < self.count else range(0)
+    def number(self, row: int, shape: Shape, /) -> int | None:
+        """Returns the number of the row's first pair."""
+        return row * shape[1]
 
 
 @dataclass(frozen=True)
-class ByFirst(EachRow):
+class ByFirst(Sorted):
     """Stands the groups in the order of their first members."""
 
     def __call__(self, table: Ranks, /) -> Groups:
@@ -216,50 +199,8 @@ class ByFirst(EachRow):
 
 
 @dataclass(frozen=True)
-class ByLowest(EachRow):
+class ByLowest(Sorted):
     """Stands the groups in the order of their lowest members, as ranks from 0 on find them."""
 
     def __call__(self, table: Ranks, /) -> Groups:
         return Groups.even(table[np.argsort(table.min(axis=1), kind="stable")])
-
-
-@dataclass(frozen=True)
-class Windows:
-    """Cuts all ranks, whatever the axes, into windows of ``size``; the last may be ragged."""
-
-    size: int
-
-    def __call__(self, table: Ranks, /) -> Groups:
-        ranks = np.sort(table.reshape(-1))
-        bounds = np.append(np.arange(0, len(ranks), self.size), len(ranks)).astype(np.int64)
-        return Groups(ranks, bounds)
-
-    def rows(self, row: int, num_rows: int, /) -> range | None:
-        """Returns None: a window may cross any axis."""
-        return None
-
-    def around(self, rank: int, mesh: Mesh) -> list[int]:
-        """Returns the window that holds ``rank``, by arithmetic."""
-        first = mesh.offset + (rank - mesh.offset) // self.size * self.size
-        return list(range(first, min(first + self.size, mesh.offset + mesh.num_ranks)))
-
-
-@dataclass(frozen=True)
-class Chain:
-    """Applies one rule after another; all but the last make groups of one size."""
-
-    rules: tuple[Rule, ...]
-
-    def __call__(self, table: Ranks, /) -> Groups:
-        groups = Groups.even(table)
-        for rule in self.rules:
-            groups = rule(groups.table)
-        return groups
-
-    def rows(self, row: int, num_rows: int, /) -> range | None:
-        """Returns the row itself where each rule looks at one row, else None."""
-        one = range(row, row + 1)
-        rows = [rule.rows(row, num_rows) for rule in self.rules]
-        if any(each is not None and not each for each in rows):
-            return range(0)
-        return one if all(each == one for each in rows) else None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from serried.errors import InputError
 from serried.mesh.groups import Groups
 from serried.mesh.layout import Layout
@@ -94,4 +96,4 @@ def model_groups(layout: Layout) -> Groups:
 
 
 def _each_alone(layout: Layout) -> Groups:
-    return Groups.of([[rank] for rank in range(layout.world_size)])
+    return Groups.even(np.arange(layout.world_size, dtype=np.int32).reshape(-1, 1))

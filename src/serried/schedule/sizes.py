@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serried.errors import InputError
+from serried.errors import InputError, listed
 
 
 def at_least(schedule: str, what: str, value: int, least: int) -> None:
@@ -40,7 +40,7 @@ def multiple_of(schedule: str, what: str, value: int, factor: int) -> None:
             value=value,
             what=what,
             factor=factor,
-            near=f"{below} or {below + factor}" if below else str(factor),
+            near=listed([below, below + factor] if below else [factor], last="or"),
         )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.errors import InputError
+from serried.errors import InputError, listed
 from serried.schedule.dependencies import Positions, dependencies
 from serried.schedule.longest_path import Lists, longest_path
 from serried.schedule.packed import Numbers
@@ -57,7 +57,7 @@ def deadlock(schedule: Schedule, producer: Numbers, stuck: dict[int, int]) -> In
     return InputError(
         "{name} deadlocks, each rank waiting for what the next has put behind its own: {circle}",
         name=schedule.name,
-        circle=", ".join(steps),
+        circle=listed(steps, limit=len(steps)),
     )
 
 
