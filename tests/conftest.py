@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,6 +10,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from serried.views.cli.main import run
+
+# Sentences are compared in English, whatever language the developer's terminal speaks.
+os.environ["LC_ALL"] = "C.UTF-8"
 
 settings.register_profile(
     "serried", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True

@@ -59,6 +59,7 @@ def test_a_command_prints_what_the_page_shows(
     example: Example, serried: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "tests").symlink_to(ROOT / "tests")  # examples read files of the repository
     name, *words = shlex.split(example.command)
     assert name == "serried", "console blocks hold serried commands; use a sh block for others"
     answer = serried(*words)

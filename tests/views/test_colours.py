@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 ALL = {**FAMILIES, **{f"other {i}": look for i, look in enumerate(OTHERS)}}
 LETTERS = 0x10151D
 LIGHT_PAGE, DARK_PAGE = 0xFFFFFF, 0x181C23
+LIGHT_CELL = 0xF3F5F8
 
 PAIRS = list(combinations(("dp", "tp", "pp", "cp"), 2))
 
@@ -122,6 +123,15 @@ def test_families_stay_apart_for_every_eye(eye: str, one: str, other: str) -> No
         oklab(linear(shades(FAMILIES[dim], 64)) @ EYES[eye].T).mean(axis=0) for dim in (one, other)
     ]
     assert float(np.linalg.norm(seen[0] - seen[1])) > 0.05
+
+
+@pytest.mark.parametrize("eye", EYES)
+def test_kinds_of_work_stay_apart_for_every_eye_and_from_idle_time(eye: str) -> None:
+    kinds = (ActionKind.F, ActionKind.B, ActionKind.I, ActionKind.W)
+    colours = [number(ACTIONS[kind]) for kind in kinds] + [LIGHT_CELL]
+    seen = oklab(linear(np.array(colours)) @ EYES[eye].T)
+    nearest = min(float(np.linalg.norm(one - other)) for one, other in combinations(seen, 2))
+    assert nearest > 0.12
 
 
 def test_every_look_has_a_mark_of_its_own() -> None:

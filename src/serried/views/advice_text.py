@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
-from rich.text import Text
-
 from serried.finding import Finding
 from serried.mesh.advice import is_important
+from serried.views.explain.plain import wrap
 from serried.views.sentences import say
 
-CURE = {"en": "cure", "zh": "解法"}
-WARNING = {"en": "warning", "zh": "注意"}
-NOTE = {"en": "note", "zh": "提示"}
+CURE = {"en": "cure: ", "zh": "解法："}
+WARNING = {"en": "warning: ", "zh": "注意："}
+NOTE = {"en": "note: ", "zh": "提示："}
+STOP = {"en": "; ", "zh": "；"}
 MORE = {
     "en": "{count} more, on communicators and sizes: --advice shows them",
     "zh": "另有 {count} 条，关于通信组和大小：加 --advice 查看",
@@ -25,11 +24,10 @@ def advice_lines(findings: Sequence[Finding], *, width: int, lang: str = "en") -
     lines: list[str] = []
     for finding in findings:
         word = (WARNING if is_important(finding) else NOTE)[lang]
-        stop = "；" if lang == "zh" else "; "
-        seen = stop.join(say(sentence, lang) for sentence in finding.evidence)
-        lines += _wrapped(f"{word}: {seen}", width)
+        seen = STOP[lang].join(say(sentence, lang) for sentence in finding.evidence)
+        lines += _wrapped(word + seen, width)
         if finding.cure:
-            lines += _wrapped(f"  {CURE[lang]}: {say(finding.cure, lang)}", width)
+            lines += _wrapped(f"  {CURE[lang]}{say(finding.cure, lang)}", width)
     return lines
 
 
@@ -43,14 +41,20 @@ def important_lines(findings: Sequence[Finding], *, width: int, lang: str = "en"
 
 def one_line(finding: Finding, *, lang: str = "en") -> str:
     """Returns a finding as one line, as it is told beside JSON."""
-    stop = "；" if lang == "zh" else "; "
-    return stop.join(line.strip() for line in advice_lines([finding], width=10_000, lang=lang))
+    return STOP[lang].join(
+        line.strip() for line in advice_lines([finding], width=10_000, lang=lang)
+    )
+
+
+def warned(finding: Finding, *, lang: str = "en") -> str:
+    """Returns a finding as a warning in one line: what was seen, and the cure."""
+    sentences = (*finding.evidence, *((finding.cure,) if finding.cure else ()))
+    return WARNING[lang] + STOP[lang].join(say(sentence, lang) for sentence in sentences)
 
 
 def _wrapped(text: str, width: int) -> list[str]:
     """Returns ``text`` in lines of at most ``width`` columns; a Chinese character takes two."""
     body = text.lstrip()
     start = " " * (len(text) - len(body))
-    lines = Text(body).wrap(Console(width=width), max(width - len(start) - 2, 1))
-    plain = [line.plain.rstrip() for line in lines]
-    return [start + plain[0], *(f"{start}  {line}" for line in plain[1:])]
+    first, *rest = wrap(body, max(width - len(start) - 2, 1))
+    return [start + first, *(f"{start}  {line}" for line in rest)]

@@ -61,22 +61,24 @@ OTHERS = (
 )
 
 ACTIONS = {
-    ActionKind.F: "#7eb6ea",
-    ActionKind.B: "#f0a35e",
-    ActionKind.I: "#e8c04f",
-    ActionKind.W: "#7cc49b",
+    ActionKind.F: "#5093c2",
+    ActionKind.B: "#d47d20",
+    ActionKind.I: "#eec743",
+    ActionKind.W: "#38cbbd",
     ActionKind.SEND_F: "#8d98a6",
     ActionKind.RECV_F: "#d3d9e0",
     ActionKind.SEND_B: "#8d98a6",
     ActionKind.RECV_B: "#d3d9e0",
     ActionKind.REDUCE_GRAD: "#c79bd6",
     ActionKind.OPTIMIZER: "#d98a8a",
-    ActionKind.OVERLAP_F_B: "#a9b56b",
-    ActionKind.UNSHARD: "#b5a6e0",
-    ActionKind.RESHARD: "#9c93b8",
     ActionKind.OVERLAP_F_B: "#b3a7e0",
     ActionKind.UNSHARD: "#d3d9e0",
     ActionKind.RESHARD: "#d3d9e0",
+    ActionKind.RING: "#a3b4cf",
+    ActionKind.ALL_TO_ALL: "#b9a9cf",
+    ActionKind.ALL_GATHER: "#a8c4bd",
+    ActionKind.REDUCE_SCATTER: "#c9b8a8",
+    ActionKind.SPAN: "#b5c98f",
 }
 """The colour of a span by what it does; waits are palest, for nothing is computed in them."""
 

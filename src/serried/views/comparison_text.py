@@ -8,39 +8,52 @@ from rich.table import Table
 
 from serried.errors import listed
 from serried.mesh.compare import Comparison, Pair
-from serried.views.layout_text import table
-from serried.views.sentences import say
+from serried.views.layout_text import sizes_text, table
+from serried.views.sentences import say, tell
 
 
 def comparison_lines(found: Comparison, left: str, right: str, *, lang: str = "en") -> list[str]:
     """Returns the verdict, the first difference of each kind, and what only one side has."""
-    return [*_verdict(found, left, right), *_differences(found, left, right, lang)]
+    return [*_verdict(found, left, right, lang), *_differences(found, left, right, lang)]
 
 
-def comparison_table(found: Comparison, left: str, right: str) -> Table:
+def comparison_table(found: Comparison, left: str, right: str, *, lang: str = "en") -> Table:
     """Returns a row per pair of kinds: their names, how many groups, and same or not."""
-    rows = table(left, right, "groups", "ranks each", "members")
+    headings = tell("groups", lang), tell("ranks each", lang), tell("members", lang)
+    rows = table(left, right, *headings)
     for pair in found.pairs:
         ours, theirs = (
             layout.groups(name or "")
             for layout, name in ((found.left, pair.left), (found.right, pair.right))
         )
-        counts = _both(f"{len(ours):,}", f"{len(theirs):,}")
-        sizes = _both(_sizes(ours.sizes.tolist()), _sizes(theirs.sizes.tolist()))
-        rows.add_row(pair.left, pair.right, counts, sizes, _state(pair))
+        counts = _both(f"{len(ours):,}", f"{len(theirs):,}", lang)
+        sizes = _both(sizes_text(ours, lang), sizes_text(theirs, lang), lang)
+        rows.add_row(pair.left, pair.right, counts, sizes, _state(pair, lang))
     return rows
 
 
-def _verdict(found: Comparison, left: str, right: str) -> Iterator[str]:
+def _verdict(found: Comparison, left: str, right: str, lang: str) -> Iterator[str]:
     if found.left.world_size != found.right.world_size:
-        ranks = f"{found.left.world_size:,} ranks and {right} {found.right.world_size:,}"
-        yield f"{left} has {ranks}"
+        yield tell(
+            "{left} has {ours:,} ranks and {right} {theirs:,}",
+            lang,
+            left=left,
+            ours=found.left.world_size,
+            right=right,
+            theirs=found.right.world_size,
+        )
     different = [pair for pair in found.pairs if not pair.is_same]
     if found.is_same:
-        yield f"{left} and {right} give the same groups"
+        yield tell("{left} and {right} give the same groups", lang, left=left, right=right)
     elif different:
-        total = len(found.pairs)
-        yield f"{left} and {right} differ in {len(different)} of {total} kinds that both make"
+        yield tell(
+            "{left} and {right} differ in {count} of {total} kinds that both make",
+            lang,
+            left=left,
+            right=right,
+            count=len(different),
+            total=len(found.pairs),
+        )
 
 
 def _differences(found: Comparison, left: str, right: str, lang: str) -> Iterator[str]:
@@ -53,20 +66,17 @@ def _differences(found: Comparison, left: str, right: str, lang: str) -> Iterato
         (right, [pair.right for pair in found.alone if pair.right]),
     ):
         if names:
-            yield f"only {side} makes {listed(names, limit=24)}"
+            makes = listed(names, limit=24)
+            yield tell("only {side} makes {kinds}", lang, side=side, kinds=makes)
 
 
-def _state(pair: Pair) -> str:
+def _state(pair: Pair, lang: str) -> str:
     if not pair.is_same:
-        return f"differ from rank {pair.rank} on"
-    same = "same" if pair.dim or pair.left == pair.right else "same ranks"
-    return f"{same}, in another order" if pair.is_reordered else same
+        return tell("differ from rank {rank} on", lang, rank=pair.rank)
+    is_named_alike = bool(pair.dim) or pair.left == pair.right
+    same = tell("same" if is_named_alike else "same ranks", lang)
+    return tell("{same}, in another order", lang, same=same) if pair.is_reordered else same
 
 
-def _both(ours: str, theirs: str) -> str:
-    return ours if ours == theirs else f"{ours} and {theirs}"
-
-
-def _sizes(sizes: list[int]) -> str:
-    low, high = min(sizes), max(sizes)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+def _both(ours: str, theirs: str, lang: str) -> str:
+    return ours if ours == theirs else say(listed([ours, theirs], last="and"), lang)

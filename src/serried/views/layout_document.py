@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
 from typing import Any
 
 from serried.finding import Finding
@@ -18,13 +18,16 @@ from serried.views.sentences import say
 
 
 def groups_document(layout: Layout, kinds: Sequence[str]) -> dict[str, Any]:
-    """Returns the ``serried.groups/1`` document: every group of ``kinds``, in their order."""
+    """Returns the ``serried.groups/1`` document: every group of ``kinds``, in their order.
+
+    Groups stay arrays; they become lists of ranks as they are written.
+    """
     return {
         "schema": "serried.groups/1",
         "framework": layout.framework,
         "world_size": layout.world_size,
         "sizes": dict(layout.sizes),
-        "groups": {kind: layout.groups(kind).lists() for kind in kinds},
+        "groups": {kind: layout.groups(kind) for kind in kinds},
     }
 
 
@@ -34,19 +37,24 @@ def rank_document(layout: Layout, place: RankPlace) -> dict[str, Any]:
         "schema": "serried.rank/1",
         "framework": layout.framework,
         "world_size": layout.world_size,
-        **asdict(place),
+        **{each.name: getattr(place, each.name) for each in fields(place)},
     }
 
 
-def groups_csv(layout: Layout, kinds: Sequence[str]) -> str:
-    """Returns one CSV row per member: kind, group, position in the group, rank."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("kind", "group", "position", "rank"))
+def groups_csv(layout: Layout, kinds: Sequence[str]) -> Iterator[str]:
+    """Yields one CSV row per member, many at a time: kind, group, position in it, rank."""
+    yield "kind,group,position,rank\n"
     for kind in kinds:
-        for number, ranks in enumerate(layout.groups(kind).lists()):
-            writer.writerows((kind, number, place, rank) for place, rank in enumerate(ranks))
-    return text.getvalue()
+        text = io.StringIO()
+        csv.writer(text, lineterminator=",").writerow((kind,))
+        name, first = text.getvalue(), 0
+        for part in layout.groups(kind).in_parts():
+            yield "".join(
+                f"{name}{number},{place},{rank}\n"
+                for number, ranks in enumerate(part, first)
+                for place, rank in enumerate(ranks)
+            )
+            first += len(part)
 
 
 def advice_document(layout: Layout, findings: Sequence[Finding], lang: str) -> dict[str, Any]:

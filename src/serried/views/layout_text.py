@@ -2,97 +2,176 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from rich.cells import cell_len, set_cell_size
 from rich.table import Table
 
 from serried.errors import listed
 from serried.mesh import Groups, Layout, Placement, RankPlace
+from serried.views.explain import about_in
+from serried.views.sentences import tell
 
 MEMBERS_SHOWN = 16
+MANY_GROUPS = 1000
+"""More groups than this are told in plain lines, which need no measuring."""
 
 
-def headline(layout: Layout, placement: Placement) -> str:
+def headline(layout: Layout, placement: Placement, *, lang: str = "en") -> str:
     """Returns one line: framework, sizes, order and nodes."""
     sizes = " x ".join(f"{axis} {size}" for axis, size in layout.mesh.sizes.items() if size > 1)
-    nodes = f"{placement.num_nodes:,} node{'s' if placement.num_nodes > 1 else ''}"
-    return (
-        f"{layout.framework} {layout.version}: {layout.world_size:,} ranks"
-        f"{' = ' + sizes if sizes else ''}, order {layout.order}, "
-        f"{nodes} of {placement.gpus_per_node} GPUs"
+    one = placement.num_nodes == 1
+    return tell(
+        "{framework} {version}: {world:,} ranks{sizes}, order {order}, {nodes}",
+        lang,
+        framework=layout.framework,
+        version=layout.version,
+        world=layout.world_size,
+        sizes=f" = {sizes}" if sizes else "",
+        order=layout.order,
+        nodes=tell(
+            "{nodes:,} node of {gpus} GPUs" if one else "{nodes:,} nodes of {gpus} GPUs",
+            lang,
+            nodes=placement.num_nodes,
+            gpus=placement.gpus_per_node,
+        ),
     )
 
 
 def kinds_table(
-    layout: Layout, placement: Placement, kinds: Sequence[str], domain: Placement | None = None
+    layout: Layout,
+    placement: Placement,
+    kinds: Sequence[str],
+    domain: Placement | None = None,
+    *,
+    lang: str = "en",
 ) -> Table:
     """Returns a row per kind: how many groups, how large, how many stay on one node.
 
     ``domain`` adds how many stay in one NVLink domain, where that is no node.
     """
-    inside = ("on one node", "in one domain") if domain else ("on one node",)
-    rows = table("kind", "groups", "ranks each", *inside, "first groups", "what it carries")
+    inside = [tell("on one node", lang)] + ([tell("in one domain", lang)] if domain else [])
+    rows = table(
+        tell("kind", lang),
+        tell("groups", lang),
+        tell("ranks each", lang),
+        *inside,
+        tell("first groups", lang),
+        tell("what it carries", lang),
+    )
     for name in kinds:
         groups = layout.groups(name)
-        shares = [_share(each, groups) for each in (placement, domain) if each]
+        shares = [_share(each, groups, lang) for each in (placement, domain) if each]
         first = " ".join(_members(groups[g].tolist(), 4) for g in range(min(2, len(groups))))
         more = " …" if len(groups) > 2 else ""
-        about = layout.kind(name).about
-        rows.add_row(name, f"{len(groups):,}", _sizes(groups), *shares, first + more, about)
+        about = about_in(layout.kind(name), lang)
+        rows.add_row(
+            name, f"{len(groups):,}", sizes_text(groups, lang), *shares, first + more, about
+        )
     return rows
 
 
-def _share(placement: Placement, groups: Groups) -> str:
+def _share(placement: Placement, groups: Groups, lang: str) -> str:
     """Returns how many groups stay on one node (or domain) of a placement, in a word."""
     local = int((placement.nodes_of(groups) == 1).sum())
-    return "all" if local == len(groups) else f"{local:,}" if local else "none"
+    if local == len(groups):
+        return tell("all", lang)
+    return f"{local:,}" if local else tell("none", lang)
 
 
-def groups_table(layout: Layout, placement: Placement, kind: str) -> Table:
-    """Returns a row per group of ``kind``, every one of them."""
-    rows = table(f"{kind} group", "ranks", "nodes", "members")
+def groups_table(
+    layout: Layout, placement: Placement, kind: str, *, lang: str = "en"
+) -> Table | str:
+    """Returns a row per group of ``kind``, every one of them; many of them as plain lines."""
+    headings = (
+        tell("{kind} group", lang, kind=kind),
+        tell("ranks", lang),
+        tell("nodes", lang),
+        tell("members", lang),
+    )
     groups = layout.groups(kind)
-    nodes = placement.nodes_of(groups)
-    for number, ranks in enumerate(groups.lists()):
-        rows.add_row(str(number), str(len(ranks)), str(nodes[number]), _members(ranks, 64))
+    nodes = placement.nodes_of(groups).tolist()
+    lists = (ranks for part in groups.in_parts() for ranks in part)
+    found = (
+        (str(number), str(len(ranks)), str(nodes[number]), _members(ranks, 64))
+        for number, ranks in enumerate(lists)
+    )
+    if len(groups) > MANY_GROUPS:
+        return _plain_table(headings, found)
+    rows = table(*headings)
+    for row in found:
+        rows.add_row(*row)
     return rows
 
 
-def rank_lines(layout: Layout, place: RankPlace) -> list[str]:
+def _plain_table(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """Returns rows as lines, all columns but the last as wide as their heading or ten columns."""
+    widths = [max(10, cell_len(heading)) for heading in headings[:-1]]
+
+    def line(cells: tuple[str, ...]) -> str:
+        padded = (set_cell_size(cell, width) for cell, width in zip(cells, widths, strict=False))
+        return "  ".join((*padded, cells[-1]))
+
+    return "\n".join(map(line, (headings, *rows)))
+
+
+def rank_lines(layout: Layout, place: RankPlace, *, lang: str = "en") -> list[str]:
     """Returns what a rank is, in sentences: its node and GPUs, coordinates, neighbours."""
-    gpus = f"GPU{'s' if len(place.gpus) > 1 else ''} {listed(place.gpus)}"
+    where = tell(
+        "node {node}, local rank {local}, GPUs {gpus}"
+        if len(place.gpus) > 1
+        else "node {node}, local rank {local}, GPU {gpus}",
+        lang,
+        node=place.node,
+        local=place.local_rank,
+        gpus=listed(place.gpus),
+    )
     coordinates = listed(f"{axis} {at}" for axis, at in reversed(list(place.coordinates.items())))
+    at = tell("coordinates: {coordinates}", lang, coordinates=coordinates)
     lines = [
-        f"rank {place.rank} of {layout.world_size:,}",
-        f"  node {place.node}, local rank {place.local_rank}, {gpus}",
-        f"  coordinates: {coordinates}",
+        tell("rank {rank} of {world:,}", lang, rank=place.rank, world=layout.world_size),
+        f"  {where}",
+        f"  {at}",
     ]
     if place.previous is not None:
-        lines.append(
-            f"  stage {place.stage}: takes activations from rank {place.previous} "
-            "and sends it their gradients"
+        taken = tell(
+            "stage {stage}: takes activations from rank {rank} and sends it their gradients",
+            lang,
+            stage=place.stage,
+            rank=place.previous,
         )
+        lines.append(f"  {taken}")
     if place.next is not None:
-        lines.append(
-            f"  stage {place.stage}: sends activations to rank {place.next} "
-            "and takes their gradients"
+        sent = tell(
+            "stage {stage}: sends activations to rank {rank} and takes their gradients",
+            lang,
+            stage=place.stage,
+            rank=place.next,
         )
+        lines.append(f"  {sent}")
     return lines
 
 
-def rank_table(layout: Layout, place: RankPlace) -> Table:
+def rank_table(layout: Layout, place: RankPlace, *, lang: str = "en") -> Table:
     """Returns a row per group of one rank: its position, and whom it talks to there."""
-    rows = table("kind", "group", "rank within", "talks to", "what it carries")
+    rows = table(
+        tell("kind", lang),
+        tell("group", lang),
+        tell("rank within", lang),
+        tell("talks to", lang),
+        tell("what it carries", lang),
+    )
+    alone, absent = tell("nobody: it is alone", lang), tell("not a member", lang)
     for name, found in place.groups.items():
-        kind = layout.kind(name)
-        numbers = layout.groups(name).containing(place.rank)
+        about = about_in(layout.kind(name), lang)
+        numbers = layout.numbers_of(name, place.rank)
         for number, ranks in zip(numbers, found, strict=True):
-            others = [rank for rank in ranks if rank != place.rank]
-            position = f"{ranks.index(place.rank)} of {len(ranks)}"
-            talks = _members(others, MEMBERS_SHOWN) if others else "nobody: it is alone"
-            rows.add_row(name, str(number), position, talks, kind.about)
+            others = [rank for rank in ranks[: MEMBERS_SHOWN + 2] if rank != place.rank]
+            position = tell("{at} of {count}", lang, at=ranks.index(place.rank), count=len(ranks))
+            talks = _members(others, MEMBERS_SHOWN) if others else alone
+            rows.add_row(name, str(number), position, talks, about)
         if not found:
-            rows.add_row(name, "-", "-", "not a member", kind.about)
+            rows.add_row(name, "-", "-", absent, about)
     return rows
 
 
@@ -104,9 +183,18 @@ def table(*headings: str) -> Table:
     return rows
 
 
-def _sizes(groups: Groups) -> str:
-    low, high = int(groups.sizes.min()), int(groups.sizes.max())
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+def sizes_text(groups: Groups, lang: str) -> str:
+    """Returns the size of groups, or their smallest and largest."""
+    return range_text(int(groups.sizes.min()), int(groups.sizes.max()), lang)
+
+
+def range_text(low: int, high: int, lang: str) -> str:
+    """Returns a number, or two as a range.
+
+    >>> range_text(16, 32, "en"), range_text(16, 32, "zh"), range_text(8, 8, "en")
+    ('16 to 32', '16 到 32', '8')
+    """
+    return f"{low:,}" if low == high else tell("{low:,} to {high:,}", lang, low=low, high=high)
 
 
 def _members(ranks: list[int], limit: int) -> str:

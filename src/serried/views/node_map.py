@@ -12,7 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from rich.cells import cell_len
+
 from serried.mesh import Layout, Placement
+from serried.views.sentences import tell
 
 MAX_NODES = 8
 """Nodes drawn before the map says how many more there are."""
@@ -20,7 +23,9 @@ MAX_NODES = 8
 Cell = Callable[[int], list[str]]
 
 
-def node_map(layout: Layout, placement: Placement, *, kind: str | None, width: int) -> str:
+def node_map(
+    layout: Layout, placement: Placement, *, kind: str | None, width: int, lang: str = "en"
+) -> str:
     """Returns the map, at most ``width`` columns wide, of the first ``MAX_NODES`` nodes.
 
     Cells name a rank's coordinates on the axes longer than one, or its group of ``kind``.
@@ -28,10 +33,14 @@ def node_map(layout: Layout, placement: Placement, *, kind: str | None, width: i
     cell = _coordinates(layout) if kind is None else _group(layout, kind)
     shown = range(min(placement.num_nodes, MAX_NODES))
     size = max(len(line) for node in shown for r in placement.ranks_on(node) for line in cell(r))
-    boxes = [_box(placement, node, cell, size, width) for node in shown]
+    boxes = [
+        [tell("node {node}", lang, node=node), *_box(placement, node, cell, size, width)]
+        for node in shown
+    ]
     lines = _side_by_side(boxes, width)
     if placement.num_nodes > MAX_NODES:
-        lines.append(f"… and {placement.num_nodes - MAX_NODES:,} more nodes")
+        more = placement.num_nodes - MAX_NODES
+        lines.append(tell("… and {count:,} more nodes", lang, count=more))
     return "\n".join(lines)
 
 
@@ -59,7 +68,7 @@ def _group(layout: Layout, kind: str) -> Cell:
 def _box(placement: Placement, node: int, cell: Cell, size: int, width: int) -> list[str]:
     ranks = placement.ranks_on(node)
     per_row = max(1, min(len(ranks), (width - 1) // (size + 3)))
-    lines = [f"node {node}"]
+    lines: list[str] = []
     for start in range(0, len(ranks), per_row):
         row = [cell(rank) for rank in ranks[start : start + per_row]]
         edge = "+" + "+".join("-" * (size + 2) for _ in row) + "+"
@@ -72,7 +81,7 @@ def _box(placement: Placement, node: int, cell: Cell, size: int, width: int) -> 
 
 def _side_by_side(boxes: list[list[str]], width: int) -> list[str]:
     """Joins boxes of equal height left to right, as many as ``width`` allows."""
-    box_width = max(len(line) for box in boxes for line in box)
+    box_width = max(cell_len(line) for box in boxes for line in box)
     per_row = max(1, (width + 2) // (box_width + 2))
     lines: list[str] = []
     for start in range(0, len(boxes), per_row):
@@ -80,5 +89,6 @@ def _side_by_side(boxes: list[list[str]], width: int) -> list[str]:
         height = max(len(box) for box in row)
         for i in range(height):
             parts = [box[i] if i < len(box) else "" for box in row]
-            lines.append("  ".join(part.ljust(box_width) for part in parts).rstrip())
+            padded = (part + " " * (box_width - cell_len(part)) for part in parts)
+            lines.append("  ".join(padded).rstrip())
     return lines

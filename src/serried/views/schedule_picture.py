@@ -17,6 +17,7 @@ from serried.schedule import Simulation
 from serried.schedule.longest_path import Times
 from serried.span import ActionKind
 from serried.views.colours import ACTIONS
+from serried.views.sentences import tell
 
 IDLE = "·"
 _INK = "#16191d"
@@ -30,7 +31,7 @@ class _Cell:
     kind: ActionKind
 
 
-def picture(simulation: Simulation, width: int) -> list[Text]:
+def picture(simulation: Simulation, width: int, *, lang: str = "en") -> list[Text]:
     """Returns a line per rank and a legend, at most ``width`` columns wide."""
     schedule = simulation.schedule
     names = [f"rank {rank}  " for rank in range(schedule.num_ranks)]
@@ -46,7 +47,7 @@ def picture(simulation: Simulation, width: int) -> list[Text]:
             at = cell.end
         line.append(IDLE * (columns - at))
         lines.append(line)
-    return [*lines, Text(""), _legend(simulation, margin)]
+    return [*lines, Text(""), _legend(simulation, margin, lang)]
 
 
 def _scale(simulation: Simulation, room: int) -> tuple[int, float]:
@@ -109,19 +110,19 @@ def _fitted(cell: _Cell) -> str:
     return label.ljust(width, "─")
 
 
-def _legend(simulation: Simulation, margin: int) -> Text:
+def _legend(simulation: Simulation, margin: int, lang: str) -> Text:
     schedule = simulation.schedule
     words = {
-        ActionKind.F: "F forward",
-        ActionKind.B: "B backward",
-        ActionKind.I: "I input half",
-        ActionKind.W: "W weight half",
+        ActionKind.F: tell("F forward", lang),
+        ActionKind.B: tell("B backward", lang),
+        ActionKind.I: tell("I input half", lang),
+        ActionKind.W: tell("W weight half", lang),
     }
     legend = Text(" " * margin)
     for kind, text in words.items():
         if (schedule.kind == kind).any():
             legend.append(f" {text} ", style=f"{_INK} on {ACTIONS[kind]}").append("  ")
-    legend.append(f"{IDLE} idle")
+    legend.append(f"{IDLE} {tell('idle', lang)}")
     if schedule.placement.stages_per_rank > 1:
-        legend.append("  small: other stages")
+        legend.append("  ").append(tell("small: other stages", lang))
     return legend

@@ -4,64 +4,109 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.table import Table
 
 from serried.errors import listed
+from serried.finding import said
 from serried.schedule import ENTRIES
+from serried.schedule.closed_form import ClosedForm
 from serried.schedule.costs import Number
 from serried.views.schedule_document import Measured
+from serried.views.sentences import phrase, say, tell
 
+LABEL_COLUMNS = 13
 RANKS_SHOWN = 16
 
 
-def headline(measured: Measured) -> str:
+def headline(measured: Measured, *, lang: str = "en") -> str:
     """Returns one line: the name and the sizes."""
     schedule = measured.schedule
     chunks = schedule.placement.stages_per_rank
-    return (
-        f"{schedule.name}: {schedule.num_ranks:,} ranks, {schedule.num_microbatches:,} "
-        f"microbatches, {chunks} stage{'s' if chunks > 1 else ''} a rank"
+    return tell(
+        "{schedule}: {ranks:,} ranks, {microbatches:,} microbatches, {chunks} stages a rank"
+        if chunks > 1
+        else "{schedule}: {ranks:,} ranks, {microbatches:,} microbatches, {chunks} stage a rank",
+        lang,
+        schedule=schedule.name,
+        ranks=schedule.num_ranks,
+        microbatches=schedule.num_microbatches,
+        chunks=chunks,
     )
 
 
-def number_lines(measured: Measured) -> list[str]:
+def number_lines(measured: Measured, *, lang: str = "en") -> list[str]:
     """Returns what the simulation tells, a line each."""
     simulation, bubble = measured.simulation, measured.bubble
-    lines = [
-        f"makespan     {number_text(simulation.makespan)}, of which work "
-        f"{_work(measured)} on each rank",
-        f"bubble       {_percent(bubble.of_makespan)} of the makespan, "
-        f"{_percent(bubble.over_ideal)} over the ideal, "
-        f"{_percent(bubble.longest_window)} of the longest window",
-        f"activations  {_listed(measured.peaks.to_weight.tolist())} at most, counted to W; "
-        f"{_listed(measured.peaks.to_input.tolist())} to I",
-        f"idle         {_causes(measured)}",
-        f"latency      each unit more adds {measured.latency_adds} to the makespan",
+    makespan = tell(
+        "{makespan}, of which work {work} on each rank",
+        lang,
+        makespan=number_text(simulation.makespan),
+        work=_work(measured, lang),
+    )
+    shares = tell(
+        "{makespan} of the makespan, {ideal} over the ideal, {window} of the longest window",
+        lang,
+        makespan=_percent(bubble.of_makespan),
+        ideal=_percent(bubble.over_ideal),
+        window=_percent(bubble.longest_window),
+    )
+    peaks = tell(
+        "{weight} at most, counted to W; {inputs} to I",
+        lang,
+        weight=_listed(measured.peaks.to_weight.tolist()),
+        inputs=_listed(measured.peaks.to_input.tolist()),
+    )
+    adds = tell("each unit more adds {adds} to the makespan", lang, adds=measured.latency_adds)
+    rows = [
+        (tell("makespan", lang), makespan),
+        (tell("bubble", lang), shares),
+        (tell("activations", lang), peaks),
+        (tell("idle", lang), _causes(measured, lang)),
+        (tell("latency", lang), adds),
     ]
-    if longest := _waits(measured):
-        lines.append(f"waits        {longest}")
-    for form in measured.closed_forms:
-        lines.append(
-            f"closed form  {form.formula} = {number_text(form.value)}, {form.quantity.value}; "
-            f"exact {'for any sizes' if form.region == 'always' else f'for {form.region}'}"
-        )
-    return lines
+    if longest := _waits(measured, lang):
+        rows.append((tell("waits", lang), longest))
+    rows += [(tell("closed form", lang), _form(form, lang)) for form in measured.closed_forms]
+    return [label + " " * (LABEL_COLUMNS - cell_len(label)) + text for label, text in rows]
 
 
-def comparison_table(several: Sequence[Measured]) -> Table:
+def _form(form: ClosedForm, lang: str) -> str:
+    """Returns a formula, its value, and where it is exact."""
+    return tell(
+        "{formula} = {value}, {what}; exact for any sizes"
+        if form.region == "always"
+        else "{formula} = {value}, {what}; exact for {region}",
+        lang,
+        formula=form.formula,
+        value=number_text(form.value),
+        what=form.quantity.value,
+        region=phrase(form.region, lang),
+    )
+
+
+def comparison_table(several: Sequence[Measured], *, lang: str = "en") -> Table:
     """Returns a row per schedule: time, the three bubbles, memory and latency.
 
     Times are those of one stage, so a schedule of two stages a rank has twice the work.
     """
-    table = _table("schedule", "makespan", "work", "bubble", "over ideal", "in window", "peak to W")
-    for name in ("to I", "a unit of latency adds"):
-        table.add_column(name, justify="right")
+    table = _table(
+        tell("schedule", lang),
+        tell("makespan", lang),
+        tell("work", lang),
+        tell("bubble", lang),
+        tell("over ideal", lang),
+        tell("in window", lang),
+        tell("peak to W", lang),
+        tell("to I", lang),
+        tell("a unit of latency adds", lang),
+    )
     for measured in several:
         bubble = measured.bubble
         table.add_row(
             measured.schedule.name,
             number_text(measured.simulation.makespan),
-            _work(measured),
+            _work(measured, lang),
             _percent(bubble.of_makespan),
             _percent(bubble.over_ideal),
             _percent(bubble.longest_window),
@@ -72,13 +117,19 @@ def comparison_table(several: Sequence[Measured]) -> Table:
     return table
 
 
-def registry_table() -> Table:
+def registry_table(*, lang: str = "en") -> Table:
     """Returns a row per schedule that there is."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("schedule", "what it is", "needs", "source"):
-        table.add_column(name)
+    for name in (
+        tell("schedule", lang),
+        tell("what it is", lang),
+        tell("needs", lang),
+        tell("source", lang),
+    ):
+        table.add_column(name, overflow="fold")
     for entry in ENTRIES.values():
-        table.add_row(entry.name, entry.about, entry.needs, entry.source)
+        words = (phrase(text, lang) for text in (entry.about, entry.needs, entry.source))
+        table.add_row(entry.name, *words)
     return table
 
 
@@ -103,11 +154,13 @@ def _percent(share: Number) -> str:
     return f"{100 * float(share):.1f}%"
 
 
-def _work(measured: Measured) -> str:
+def _work(measured: Measured, lang: str) -> str:
     simulation = measured.simulation
     values = [simulation.ticks.number(ticks) for ticks in simulation.work]
     low, high = min(values), max(values)
-    return number_text(low) if low == high else f"{number_text(low)} to {number_text(high)}"
+    if low == high:
+        return number_text(low)
+    return tell("{least} to {most}", lang, least=number_text(low), most=number_text(high))
 
 
 def _listed(numbers: list[int]) -> str:
@@ -116,17 +169,26 @@ def _listed(numbers: list[int]) -> str:
     return listed(numbers, limit=RANKS_SHOWN)
 
 
-def _causes(measured: Measured) -> str:
+def _causes(measured: Measured, lang: str) -> str:
     causes = [
-        f"{cause.words} {number_text(time)}"
+        f"{phrase(cause.words, lang)} {number_text(time)}"
         for cause, time in measured.idle.by_cause().items()
         if time
     ]
-    return f"{number_text(measured.idle.total())} on all ranks" + (
-        f": {listed(causes)}" if causes else ""
+    return tell(
+        "{total} on all ranks: {causes}" if causes else "{total} on all ranks",
+        lang,
+        total=number_text(measured.idle.total()),
+        causes=listed(causes),
     )
 
 
-def _waits(measured: Measured) -> str:
+def _waits(measured: Measured, lang: str) -> str:
     stages = list(measured.idle.by_stage().items())[:3]
-    return listed(f"{number_text(time)} for stage {stage}" for stage, time in stages)
+    return say(
+        listed(
+            said("{time} for stage {stage}", time=number_text(time), stage=stage)
+            for stage, time in stages
+        ),
+        lang,
+    )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from serried.views.layout_text import table
+from serried.views.sentences import tell
 
 
 @dataclass(frozen=True)
@@ -19,9 +20,9 @@ class Told:
     where: str
 
 
-def sources_table(sources: Sequence[Told]) -> Table:
+def sources_table(sources: Sequence[Told], *, lang: str = "en") -> Table:
     """Returns a row per size or setting."""
-    rows = table("what", "value", "from")
+    rows = table(tell("what", lang), tell("value", lang), tell("from", lang))
     for each in sources:
         rows.add_row(each.name, str(each.value), each.where)
     return rows

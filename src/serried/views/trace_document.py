@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from serried.finding import Finding
@@ -41,6 +42,7 @@ def stats_document(
             "definition": "makespan",
             "measured": stats.bubble,
             "ideal": None if stats.ideal is None else float(stats.ideal),
+            **(asdict(stats.bubbles) if stats.bubbles else {}),
         },
         "ranks": [
             {
@@ -48,6 +50,8 @@ def stats_document(
                 "compute_us": each.compute_ns / 1e3,
                 "receive_wait_us": each.receive_wait_ns / 1e3,
                 "other_us": each.other_ns / 1e3,
+                "work_us": {name: ns / 1e3 for name, ns in each.by_work_ns.items()},
+                "idle_us": {cause: ns / 1e3 for cause, ns in each.idle_ns.items()},
             }
             for each in stats.ranks
         ],
@@ -63,6 +67,18 @@ def stats_document(
             "uncertainty_us": stats.alignment.uncertainty_us,
             "causality_violations": stats.alignment.causality_violations,
             "checked": stats.alignment.checked,
+            "clocks": [
+                {
+                    "host": clock.host,
+                    "source": clock.source,
+                    "offset_us": clock.offset_ns / 1e3,
+                    "drift_ppm": clock.drift * 1e6,
+                    "uncertainty_us": (
+                        None if clock.uncertainty_ns is None else clock.uncertainty_ns / 1e3
+                    ),
+                }
+                for clock in trace.clocks
+            ],
         },
         "what_if": replayed and _what_if(replayed),
         "warnings": [_finding(each) for each in trace.warnings],

@@ -4,121 +4,197 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.table import Table
 
 from serried.errors import listed
+from serried.finding import said
 from serried.trace.merge import Trace
-from serried.trace.statistics import Statistics
+from serried.trace.statistics import BubbleStatistics, Statistics
 from serried.trace.what_if import WhatIf
 from serried.units import duration_text
+from serried.views.sentences import phrase, say, tell
 
 _WORTH_SAYING = 0.005
 _LARGE_SHARE = 0.5
+LABEL_COLUMNS = 20
 ROWS_SHOWN = 32
 """Steps and ranks that a table shows; JSON has them all."""
 
 
-def headlines(trace: Trace, stats: Statistics) -> list[str]:
+def headlines(trace: Trace, stats: Statistics, *, lang: str = "en") -> list[str]:
     """Returns what was merged, in two lines."""
     job = trace.job
     sizes = listed(f"{axis} {size}" for axis, size in job.sizes.items() if size > 1)
-    counts = [
-        _count(len(stats.steps), "complete step"),
-        _count(len(trace.spans), "span"),
-    ]
-    where = f"{_count(len(trace.ranks), 'rank')} on {_count(len(trace.hosts), 'host')}"
-    schedule = f"{job.schedule} with {_count(job.num_microbatches, 'microbatch')}"
-    compute = "; compute is emulated by fixed times" if trace.is_emulated else ""
-    return [
-        f"run {trace.run}: {where}, {', '.join(counts)}",
-        f"{job.framework}{', ' + sizes if sizes else ''}; {schedule}{compute}",
-    ]
+    merged = tell(
+        "run {run}: {ranks} on {hosts}, {steps}, {spans}",
+        lang,
+        run=trace.run,
+        ranks=_count(len(trace.ranks), "rank", lang),
+        hosts=_count(len(trace.hosts), "host", lang),
+        steps=_count(len(stats.steps), "complete step", lang),
+        spans=_count(len(trace.spans), "span", lang),
+    )
+    layout = said("{framework}, {sizes}", framework=job.framework, sizes=sizes)
+    schedule = tell(
+        "{layout}; {schedule} with {microbatches}",
+        lang,
+        layout=layout if sizes else job.framework,
+        schedule=job.schedule,
+        microbatches=_count(job.num_microbatches, "microbatch", lang),
+    )
+    compute = tell("; compute is emulated by fixed times", lang) if trace.is_emulated else ""
+    return [merged, schedule + compute]
 
 
-def steps_table(stats: Statistics) -> Table:
+def steps_table(stats: Statistics, *, lang: str = "en") -> Table:
     """Returns a row per complete step and the mean."""
-    table = _table("step", "window", "busy, a rank", "bubble")
+    headings = tell("window", lang), tell("busy, a rank", lang), tell("bubble", lang)
+    table = _table("step", *headings)
     for each in stats.steps[:ROWS_SHOWN]:
         busy = duration_text(each.busy_ns / stats.num_ranks)
         table.add_row(str(each.step), duration_text(each.window_ns), busy, f"{each.bubble:.1%}")
-    _add_more(table, stats.steps)
+    _add_more(table, stats.steps, lang)
     return table
 
 
-def ranks_table(trace: Trace, stats: Statistics) -> Table:
+def ranks_table(trace: Trace, stats: Statistics, *, lang: str = "en") -> Table:
     """Returns a row per rank: where its time within the windows went, a mean per step."""
-    compute = "compute (emulated)" if trace.is_emulated else "compute"
-    table = _table("rank", "node", compute, "receive wait", "other")
+    compute = tell("compute (emulated)" if trace.is_emulated else "compute", lang)
+    headings = compute, tell("receive wait", lang), tell("other", lang)
+    table = _table("rank", tell("node", lang), *headings)
     for each in stats.ranks[:ROWS_SHOWN]:
         times = (each.compute_ns, each.receive_wait_ns, each.other_ns)
         node = str(trace.placement.node(each.rank))
         table.add_row(str(each.rank), node, *map(duration_text, times))
-    _add_more(table, stats.ranks)
+    _add_more(table, stats.ranks, lang)
     return table
 
 
-def bubble_lines(trace: Trace, stats: Statistics) -> list[str]:
+def bubble_lines(trace: Trace, stats: Statistics, *, lang: str = "en") -> list[str]:
     """Returns the bubble measured beside the ideal one, or why there is none."""
     if stats.bubble is None:
-        return ["bubble: not measured, for no step was finished by every rank"]
-    lines = [
-        f"bubble measured  {stats.bubble:6.1%}   mean of {_count(len(stats.steps), 'step')}"
-        f"{', of emulated compute' if trace.is_emulated else ''}"
-    ]
+        return [tell("bubble: not measured, for no step was finished by every rank", lang)]
+    mean = tell(
+        "mean of {steps}, of emulated compute" if trace.is_emulated else "mean of {steps}",
+        lang,
+        steps=_count(len(stats.steps), "step", lang),
+    )
+    lines = [f"{_label(tell('bubble measured', lang))}{stats.bubble:6.1%}   {mean}"]
+    if stats.bubbles:
+        others = tell(
+            "{over:.1%} over the ideal time, {longest:.1%} of the longest window",
+            lang,
+            over=stats.bubbles.over_ideal,
+            longest=stats.bubbles.longest_window,
+        )
+        lines += [_label("") + others, *_idle_lines(stats.bubbles, lang)]
+    ideal = _label(tell("bubble ideal", lang))
     if stats.ideal is None:
-        return [*lines, f"bubble ideal     not known in closed form for {trace.job.schedule}"]
+        schedule = trace.job.schedule
+        unknown = tell("not known in closed form for {schedule}", lang, schedule=schedule)
+        return [*lines, ideal + unknown]
     p, m = trace.job.sizes.get("pp", 1), trace.job.num_microbatches
     formula = f"(p - 1) / (m + p - 1), p = {p}, m = {m}"
-    return [*lines, f"bubble ideal     {float(stats.ideal):6.1%}   {formula}"]
+    return [*lines, f"{ideal}{float(stats.ideal):6.1%}   {formula}"]
 
 
-def message_lines(stats: Statistics) -> list[str]:
+def _idle_lines(bubbles: BubbleStatistics, lang: str) -> list[str]:
+    """Returns the causes of the idle time, the largest first, those of next to nothing left out."""
+    causes = sorted(bubbles.causes.items(), key=lambda each: -each[1])
+    told = [
+        tell("{cause} {share:.1%}", lang, cause=tell(_CAUSES[cause], lang), share=share)
+        for cause, share in causes
+        if share >= _LEAST_SHARE
+    ]
+    return [_label(tell("idle time by cause", lang)) + say(listed(told), lang)] if told else []
+
+
+_LEAST_SHARE = 0.0005
+_CAUSES = {
+    "warm_up": "warm-up",
+    "late_peer": "late peer",
+    "transfer": "transfer",
+    "send": "send",
+    "reduce": "reduce",
+    "other": "nothing recorded",
+    "cool_down": "cool-down",
+}
+
+
+def message_lines(stats: Statistics, *, lang: str = "en") -> list[str]:
     """Returns how many sends and receives found each other, and what they say of the clocks."""
     found, aligned = stats.messages, stats.alignment
     wanted = found.spans if found.expected_spans is None else found.expected_spans
     lone = [(found.lone_sends, "send"), (found.lone_receives, "receive")]
-    alone = " and ".join(_count(number, what) for number, what in lone if number)
+    alone = listed([_count(n, what, lang) for n, what in lone if n], last="and")
     lines = [
-        f"sends and receives pair: {2 * found.pairs:,} of {wanted:,}"
-        f"{f'; {alone} without a partner' if alone else ''}"
+        tell(
+            "sends and receives pair: {paired:,} of {wanted:,}; {alone} without a partner"
+            if alone
+            else "sends and receives pair: {paired:,} of {wanted:,}",
+            lang,
+            paired=2 * found.pairs,
+            wanted=wanted,
+            alone=alone,
+        )
     ]
     if aligned.num_hosts > 1 or aligned.causality_violations:
+        within = aligned.uncertainty_ns
         lines.append(
-            f"clocks of {_count(aligned.num_hosts, 'host')}: {aligned.causality_violations:,} of "
-            f"{_count(aligned.checked, 'message')} received before sent"
+            tell(
+                "clocks of {hosts}: not tied to one another; {count:,} of {messages} received "
+                "before sent"
+                if within is None
+                else "clocks of {hosts}: aligned to {within}; {count:,} of {messages} received "
+                "before sent",
+                lang,
+                hosts=_count(aligned.num_hosts, "host", lang),
+                within=duration_text(within or 0),
+                count=aligned.causality_violations,
+                messages=_count(aligned.checked, "message", lang),
+            )
         )
     return lines
 
 
-def what_if_lines(replayed: WhatIf | None) -> list[str]:
+def what_if_lines(replayed: WhatIf | None, *, lang: str = "en") -> list[str]:
     """Returns what replaying the run with ideal durations says, if it could be replayed."""
     if replayed is None:
         return []
     recorded, ideal = (duration_text(s * 1e9) for s in (replayed.recorded, replayed.ideal))
-    lines = [
-        f"slowdown         {replayed.slowdown:5.3f}x   a step replays in {recorded}; "
-        f"in {ideal} with ideal durations"
-    ]
+    times = tell(
+        "a step replays in {recorded}; in {ideal} with ideal durations",
+        lang,
+        recorded=recorded,
+        ideal=ideal,
+    )
+    lines = [f"{_label(tell('slowdown', lang))}{replayed.slowdown:5.3f}x   {times}"]
     if replayed.slowdown - 1 < _WORTH_SAYING:
         return lines
     if (replayed.last_stage_share or 0) >= _LARGE_SHARE:
+        share = replayed.last_stage_share
         lines.append(
-            f"                 the last stage explains {replayed.last_stage_share:.0%} of it"
+            _label() + tell("the last stage explains {share:.0%} of it", lang, share=share)
         )
     worst = replayed.ranks[0]
     if worst.shorter >= _WORTH_SAYING:
-        lines.append(
-            f"                 without rank {worst.rank}'s slowness the step is "
-            f"{worst.shorter:.1%} shorter"
+        shorter = tell(
+            "without rank {rank}'s slowness the step is {shorter:.1%} shorter",
+            lang,
+            rank=worst.rank,
+            shorter=worst.shorter,
         )
+        lines.append(_label() + shorter)
     return lines
 
 
-def left_out_lines(stats: Statistics) -> list[str]:
+def left_out_lines(stats: Statistics, *, lang: str = "en") -> list[str]:
     """Returns which steps were left out, if any."""
     if not stats.left_out:
         return []
-    return [f"left out, not finished by every rank: step {listed(stats.left_out)}"]
+    steps = listed(stats.left_out)
+    return [tell("left out, not finished by every rank: step {steps}", lang, steps=steps)]
 
 
 def _table(*headings: str) -> Table:
@@ -128,11 +204,21 @@ def _table(*headings: str) -> Table:
     return table
 
 
-def _add_more(table: Table, rows: Sequence[object]) -> None:
+def _add_more(table: Table, rows: Sequence[object], lang: str) -> None:
     if len(rows) > ROWS_SHOWN:
-        table.add_row("…", f"{len(rows) - ROWS_SHOWN:,} more")
+        table.add_row("…", tell("{count:,} more", lang, count=len(rows) - ROWS_SHOWN))
 
 
-def _count(number: int, what: str) -> str:
+def _count(number: int, what: str, lang: str) -> str:
+    """Returns a number of things, of which ``phrases`` has the plural.
+
+    >>> _count(3, "microbatch", "en"), _count(1, "step", "zh")
+    ('3 microbatches', '1 个 step')
+    """
     plural = f"{what}es" if what.endswith("ch") else f"{what}s"
-    return f"{number:,} {what if number == 1 else plural}"
+    return phrase(f"{number:,} {what if number == 1 else plural}", lang)
+
+
+def _label(text: str = "") -> str:
+    """Returns what a line begins with, in as many columns as every line has for it."""
+    return text + " " * max(1, LABEL_COLUMNS - cell_len(text))

@@ -219,3 +219,15 @@ def test_an_explanation_can_be_asked_for_any_dimensions(serried: Call) -> None:
     whole = serried("groups", "--world-size", "16", "--dims", "cp+dp", "--explain").out
     assert "ring" in whole
     assert serried("groups", "--world-size", "16", "--explain").out != whole
+
+
+def test_more_than_a_thousand_groups_are_told_in_lines_that_line_up(serried: Call) -> None:
+    shown = serried("groups", "--world-size", "4096", "--tp", "2", "--kind", "tp")
+    assert shown.code == 0, shown.err
+    lines = shown.out.splitlines()
+    start = lines.index("tp group    ranks       nodes       members")
+    assert lines[start + 1 : start + 3] == [
+        "0           2           1           [0 1]",
+        "1           2           1           [2 3]",
+    ]
+    assert lines[start + 2048] == "2047        2           1           [4094 4095]"

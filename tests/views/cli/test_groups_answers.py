@@ -42,7 +42,7 @@ def test_advice_is_a_document_too_and_speaks_chinese(serried: Call) -> None:
     assert (document["schema"], first["kind"], first["is_important"]) == (
         *("serried.advice/1", "tp_across", True),
     )
-    assert first["cure"] == "不会跨出去的 tp：1, 2, 4, 8"
+    assert first["cure"] == "不会跨出去的 tp：1、2、4、8"
 
 
 def test_an_nvlink_domain_has_its_column(serried: Call) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from serried.trace.record import HEADER_BYTES, file_name
 from tests.conftest import Call
 from tests.trace.chrome_rules import checked
+from tests.trace.perfetto_rules import read
 from tests.trace.recorded_run import Clock, Run
 
 RUN = Run(pp=4, tp=1, dp=2, num_microbatches=8, num_steps=2)
@@ -33,9 +35,11 @@ rank  node  compute (emulated)  receive wait    other
    6     0             24.0 ms       3.00 ms  6.00 ms
    7     0             24.0 ms       3.00 ms  6.00 ms
 
-bubble measured   27.3%   mean of 2 steps, of emulated compute
-bubble ideal      27.3%   (p - 1) / (m + p - 1), p = 4, m = 8
-slowdown         1.001x   a step replays in 33.7 ms; in 33.7 ms with ideal durations
+bubble measured      27.3%   mean of 2 steps, of emulated compute
+                    37.5% over the ideal time, 27.3% of the longest window
+idle time by cause  late peer 13.6%, cool-down 9.1%, warm-up 4.5%
+bubble ideal         27.3%   (p - 1) / (m + p - 1), p = 4, m = 8
+slowdown            1.001x   a step replays in 33.7 ms; in 33.7 ms with ideal durations
 sends and receives pair: 384 of 384
 """
 
@@ -95,14 +99,15 @@ def test_merge_with_json_prints_nothing_else_to_stdout(serried: Call, folder: Pa
     assert (folder / "trace.json").exists()
 
 
-@pytest.mark.parametrize("name", ["trace.pftrace", "trace", "trace.json.gz"])
-def test_merge_says_which_suffix_works(serried: Call, folder: Path, name: str) -> None:
-    answer = serried("trace", "merge", str(folder), "-o", name)
+def test_merge_to_any_other_name_writes_a_store_that_stats_reads(
+    serried: Call, folder: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.store"
+    answer = serried("trace", "merge", str(folder), "-o", str(path))
 
-    assert answer.code == 2
-    assert answer.err == (
-        f"serried: {name} does not end in .json; merge writes Chrome JSON, such as trace.json\n"
-    )
+    assert (answer.code, answer.out) == (0, STATS)
+    assert re.fullmatch(f"wrote {path}, .* of Parquet; every trace command .*\n", answer.err)
+    assert serried("trace", "stats", str(path)).out == STATS
 
 
 def test_merge_says_that_it_cannot_write(serried: Call, folder: Path, tmp_path: Path) -> None:
@@ -148,7 +153,15 @@ def test_json_holds_all_that_the_table_shows(serried: Call, folder: Path) -> Non
         "definition": "makespan",
         "measured": pytest.approx(3 / 11),
         "ideal": pytest.approx(3 / 11),
+        "of_makespan": pytest.approx(3 / 11),
+        "over_ideal": pytest.approx(3 / 8),
+        "longest_window": pytest.approx(3 / 11),
+        "causes": document["bubble"]["causes"],
+        "exposed": pytest.approx(0.002, abs=0.002),
+        "overlapped": pytest.approx(0.002, abs=0.002),
+        "step_jitter": 0.0,
     }
+    assert sum(document["bubble"]["causes"].values()) == pytest.approx(3 / 11)
     assert document["steps"][1] == {
         "step": 1,
         "window_us": 33_000.0,
@@ -160,7 +173,13 @@ def test_json_holds_all_that_the_table_shows(serried: Call, folder: Path) -> Non
         "compute_us": 24_000.0,
         "receive_wait_us": 3_000.0,
         "other_us": 6_000.0,
+        "work_us": {
+            **{"forward": 8_000.0, "backward": 16_000.0, "weight": 0.0, "send": 40.0},
+            **{"reduce": 0.0, "exchange": 0.0, "optimizer": 700.0},
+        },
+        "idle_us": document["ranks"][7]["idle_us"],
     }
+    assert sum(document["ranks"][7]["idle_us"].values()) == pytest.approx(9_000.0)
     assert document["messages"] == {
         "spans": 384,
         "expected_spans": 384,
@@ -173,7 +192,15 @@ def test_json_holds_all_that_the_table_shows(serried: Call, folder: Path) -> Non
         "uncertainty_us": 0.0,
         "causality_violations": 0,
         "checked": 192,
+        "clocks": [
+            {
+                **{"host": "a", "source": "own", "offset_us": 0.0, "drift_ppm": 0.0},
+                "uncertainty_us": 0.0,
+            }
+        ],
     }
+    assert document["what_if"]["slowdown"] == pytest.approx(1, abs=2e-3)
+    assert [each["rank"] for each in document["what_if"]["without_rank"]] != []
     assert document["hosts"] == [{"name": "a", "ranks": list(range(8))}]
     assert (document["left_out"], document["missing"], document["torn"]) == ([], [], [])
     assert document["warnings"] == []
@@ -187,7 +214,7 @@ def test_long_tables_are_cut_and_say_so(serried: Call, tmp_path: Path) -> None:
     lines = answer.out.splitlines()
     assert "  31  3.00 ms       3.00 ms    0.0%" in lines
     assert "   …   8 more" in lines
-    assert "bubble measured    0.0%   mean of 40 steps, of emulated compute" in lines
+    assert "bubble measured       0.0%   mean of 40 steps, of emulated compute" in lines
 
 
 def test_another_schedule_has_no_ideal_beside_it(serried: Call, tmp_path: Path) -> None:
@@ -195,7 +222,7 @@ def test_another_schedule_has_no_ideal_beside_it(serried: Call, tmp_path: Path) 
 
     answer = serried("trace", "stats", str(run.write(tmp_path / "run")))
 
-    assert "bubble ideal     not known in closed form for zbv\n" in answer.out
+    assert "bubble ideal        not known in closed form for zbv\n" in answer.out
     assert "sends and receives pair: 64 of 64\n" in answer.out
 
 
@@ -266,7 +293,8 @@ def test_clocks_of_two_hosts_are_judged_by_their_messages(serried: Call, tmp_pat
 
     answer = serried("trace", "stats", str(RUN.write(tmp_path / "run", clocks=clocks)))
 
-    assert "clocks of 2 hosts: 32 of 192 messages received before sent\n" in answer.out
+    told = r"clocks of 2 hosts: aligned to \S+ .?s; 0 of 192 messages received before sent\n"
+    assert re.search(told, answer.out)
 
 
 # ----------------------------------------------------------------------- refused
@@ -304,3 +332,11 @@ def test_a_folder_must_be_given(serried: Call) -> None:
 
     assert answer.code == 2
     assert "DIR..." in answer.err
+
+
+def test_merge_writes_perfettos_own_format(serried: Call, folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "trace.pftrace"
+    answer = serried("trace", "merge", str(folder), "-o", str(path))
+    assert (answer.code, answer.out) == (0, STATS)
+    assert answer.err.startswith(f"wrote {path}, ")
+    assert len(read(path.read_bytes()).slices) == 656

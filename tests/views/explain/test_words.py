@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from serried import frameworks
 from serried.errors import InputError
-from serried.views.explain import basics, kind_note, terms
+from serried.frameworks import FRAMEWORKS, Sizes
+from serried.mesh import Layout
+from serried.views.explain import about_in, basics, kind_note, note_in, terms
 from serried.views.explain.content import part, table
 from serried.views.sentences import LANGUAGES
-from tests.views.explain.kinds_made import TRIED, kinds_made
+from tests.views.explain.kinds_made import TRIED, kinds_made, layouts_tried
 from tests.views.explain.reader import has_chinese, stray_english
 
 TERMS = (
     *("world", "world_size", "node", "rank", "local_rank", "group", "process"),
     *("stage", "microbatch", "axis", "collective", "nvlink_domain"),
 )
+SHARED = ("named", "by_rule")
+"""Files of notes that are of no framework's own."""
 MADE = [(framework, kind) for framework in TRIED for kind in kinds_made(framework)]
 
 
@@ -43,39 +50,63 @@ def text_of(key: str) -> str:
     return next(term.text for term in terms("en") if term.key == key)
 
 
+# ----------------------------------------------------------------------- notes on group kinds
+
+
+def test_every_framework_is_tried() -> None:
+    assert set(TRIED) == set(FRAMEWORKS)
+
+
 @pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize("framework", TRIED)
+def test_every_kind_that_can_be_made_has_a_note(framework: str, lang: str) -> None:
+    for layout in layouts_tried(framework):
+        for kind in layout.kinds:
+            note = note_in(layout, kind.name, lang)
+            assert note.endswith("." if lang == "en" else "。"), f"no note on {kind.name}"
+            assert "{" not in note
+
+
 @pytest.mark.parametrize(("framework", "kind"), MADE)
-def test_every_kind_that_can_be_made_has_a_note(framework: str, kind: str, lang: str) -> None:
-    note = kind_note(framework, kind, lang)
-    assert note, f"no note on {framework}'s {kind}"
-    assert note.endswith("." if lang == "en" else "。")
-    assert "{n}" not in note
+def test_a_kind_of_a_framework_has_a_note_that_somebody_wrote(framework: str, kind: str) -> None:
+    by_rule = kind.startswith(("axis:", "worker-")) or framework in ("devicemesh", "custom")
+    assert by_rule or kind_note(framework, kind, "en"), f"{framework}'s {kind} is left to a rule"
 
 
 def test_the_kinds_tried_include_every_optional_one() -> None:
-    made = {kind for framework, kind in MADE if framework == "megatron"}
-    assert {"dp_cp_ag", "dp_cp_gloo", "intra_dp_cp", "inter_dist_opt"} <= made
-    assert {"HYBRID_DP_CP_GROUP_4", "HIERARCHICAL_CONTEXT_PARALLEL_GROUP_L1"} <= made
-    assert {"zero3_dp", "expert", "expert_data", "pipe"} <= {kind for _, kind in MADE}
+    made = {framework: set(kinds_made(framework)) for framework in TRIED}
+    assert {"dp_cp_ag", "dp_cp_gloo", "intra_dp_cp", "inter_dist_opt"} <= made["megatron"]
+    assert {"HYBRID_DP_CP_GROUP_4", "HIERARCHICAL_CONTEXT_PARALLEL_GROUP_L1"} <= made["megatron"]
+    assert {"gtp_remat", "inter_dp_cp", "pp[1]", "expt_dp_cp"} <= made["megatron"]
+    assert {"zero3_dp", "expert", "expert_data", "pipe", "dummy"} <= made["internlm"]
+    assert {"gqa", "isp_data", "expert_weight", "dkv_inter_window"} <= made["internevo"]
+    assert {"p2p", "edp", "global_1", "replicate", "inter_node", "worker-1"} <= made["deepspeed"]
+    assert {"etp", "efsdp", "dp_shard_mod_ep", "loss"} <= made["torchtitan"]
+    assert {"sequence", "dp_shard_cp"} <= made["accelerate"]
+    assert {"inter_ring", "mixed_dp(moe_dp+ep+sp)", "zero"} <= made["colossalai"]
+    assert {"expert_pg", "tp_and_ep_pg"} <= made["nanotron"]
+    assert {"pp_mp", "cp_mp", "cp_sharding", "check(data)"} <= made["paddle"]
 
 
-@pytest.mark.parametrize("framework", ["megatron", "internlm"])
-def test_both_languages_have_notes_on_the_same_kinds(framework: str) -> None:
-    english, chinese = (table(part(f"kinds.{lang}")[framework]) for lang in LANGUAGES)
+@pytest.mark.parametrize("file", [*sorted(set(TRIED) - {"devicemesh", "custom"}), *SHARED])
+def test_both_languages_have_notes_on_the_same_kinds(file: str) -> None:
+    english, chinese = (part(f"kinds/{file}.{lang}") for lang in LANGUAGES)
     assert list(english) == list(chinese)
 
 
-@pytest.mark.parametrize("framework", ["megatron", "internlm"])
+@pytest.mark.parametrize("framework", TRIED)
 def test_no_note_is_on_a_kind_that_is_never_made(framework: str) -> None:
+    if framework in ("devicemesh", "custom"):
+        return
     made = [kind_note(framework, kind, "en") for kind in kinds_made(framework)]
-    for name in table(part("kinds.en")[framework]):
+    for name in part(f"kinds/{framework}.en"):
         assert any(
             kind_note(framework, name.replace("{n}", number), "en") in made for number in "0248"
         ), name
 
 
 def test_every_other_name_leads_to_a_note() -> None:
-    notes = table(part("kinds.en")["megatron"])
+    notes = part("kinds/megatron.en")
     names = table(part("kind_names")["megatron"])
     assert [name for name, field in names.items() if field not in notes] == []
 
@@ -89,10 +120,59 @@ def test_old_versions_say_the_same_under_their_own_names() -> None:
 def test_the_number_in_a_kind_is_spoken_of() -> None:
     assert "calls for 8 ranks" in kind_note("megatron", "HYBRID_DP_CP_GROUP_8", "en")
     assert "第 1 级" in kind_note("megatron", "HIERARCHICAL_CONTEXT_PARALLEL_GROUP_L1", "zh")
+    assert "inside node 1:" in kind_note("deepspeed", "local_1", "en")
+    assert "每个节点的第 3 个位置" in kind_note("deepspeed", "global_3", "zh")
+
+
+@pytest.mark.parametrize(
+    ("kind", "english", "chinese"),
+    [
+        ("blue", "ranks that differ along blue and in", "只在 blue 上不同"),
+        ("model", "ranks that differ along blue and dp and in", "只在 blue 和 dp 上不同"),
+        ("dp", "A data axis, by its name", "从名字看是数据轴"),
+    ],
+)
+def test_a_kind_that_the_user_names_has_a_note_by_rule(
+    kind: str, english: str, chinese: str
+) -> None:
+    mine = layout_of("custom", {"axes": "blue=2 dp=4", "groups": "model=blue+dp"}, world=8)
+    assert english in note_in(mine, kind, "en")
+    assert chinese in note_in(mine, kind, "zh")
+
+
+def test_lists_that_are_no_groups_say_so() -> None:
+    topology = layout_of("deepspeed", {"axes": "a,b", "dims": "2,4"}, world=8)
+    assert "A list of ranks along a," in note_in(topology, "axis:a", "en")
+    hosts = layout_of("deepspeed", {"hostfile": "node-7 slots=8"}, world=8)
+    assert "主机 node-7 上用到的 slot" in note_in(hosts, "node-7", "zh")
+
+
+def layout_of(framework: str, options: dict[str, str], *, world: int) -> Layout:
+    return frameworks.layout(framework, Sizes(world, options=options))
+
+
+@pytest.mark.parametrize("framework", TRIED)
+def test_what_a_table_says_of_a_kind_is_said_in_chinese(framework: str) -> None:
+    kinds = {kind.about: kind for layout in layouts_tried(framework) for kind in layout.kinds}
+    for about, kind in kinds.items():
+        if about and about != " x ".join(kind.axes):
+            assert has_chinese(about_in(kind, "zh")), f"no Chinese for: {about}"
+        assert about_in(kind, "en") == about
+
+
+def test_no_chinese_is_on_an_about_that_no_framework_says() -> None:
+    said = {kind.about for name in TRIED for layout in layouts_tried(name) for kind in layout.kinds}
+    families = {re.sub(r"\b\d+\b", "{n}", about) for about in said}
+    assert set(part("abouts.zh")) - families == set()
 
 
 def test_chinese_words_are_chinese() -> None:
-    notes = [kind_note(framework, kind, "zh") for framework, kind in MADE]
+    notes = [
+        note_in(layout, kind.name, "zh")
+        for framework in TRIED
+        for layout in layouts_tried(framework)
+        for kind in layout.kinds
+    ]
     written = [*(t.text for t in terms("zh")), *(b.text for b in basics("zh")), *notes]
     assert [text for text in written if not has_chinese(text) or stray_english(text)] == []
 

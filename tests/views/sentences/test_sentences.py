@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import ast
+import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
-from typing import NamedTuple
+from types import ModuleType
+from typing import Literal, NamedTuple
 
 import pytest
 
 import serried
-from serried.errors import EnvironmentProblem, InputError, SerriedError
+from serried.errors import EnvironmentProblem, InputError, SerriedError, listed
 from serried.finding import said
-from serried.views.sentences import LANGUAGES, catalogue, say
+from serried.frameworks.launch import json_text, python_text, read_path, toml_text, yaml_text
+from serried.mesh import Placement
+from serried.mesh.advice import advise
+from serried.schedule import ENTRIES
+from serried.schedule.closed_form import Quantity
+from serried.schedule.idle import Cause
+from serried.schedule.registry import Entry
+from serried.views.sentences import LANGUAGES, WORDS, catalogue, phrase, say, tell
+from tests.frameworks.test_refusals import refusal
+from tests.frameworks.test_refusals import table as refused
+from tests.views.explain.kinds_made import TRIED, layouts_tried
 from tests.views.explain.reader import has_chinese, stray_english
 
 ROOT = Path(serried.__file__).parent
+FILES = Path(__file__).parents[2] / "frameworks" / "launch" / "files"
 
 
 class Raised(NamedTuple):
@@ -57,9 +71,21 @@ def made(names: set[str]) -> Iterator[Raised]:
                 yield Raised(f"{path.relative_to(ROOT)}:{node.lineno}", node.args[0])
 
 
+def either(expression: ast.expr) -> list[ast.expr]:
+    """Returns the texts that a choice is between: one written ``A if plural else B`` has two."""
+    if isinstance(expression, ast.IfExp):
+        return [*either(expression.body), *either(expression.orelse)]
+    return [expression]
+
+
 RAISED = list(made(error_names(TREES)))
 PLAIN = [each for each in RAISED if isinstance(each.template, ast.Constant)]
-FOUND = [each for each in made({"said"}) if isinstance(each.template, ast.Constant)]
+FOUND = [
+    Raised(each.where, template)
+    for each in made({"said", "tell"})
+    for template in either(each.template)
+    if isinstance(template, ast.Constant)
+]
 CHINESE = catalogue("zh")
 
 
@@ -72,6 +98,15 @@ def placeholders(template: str) -> list[tuple[str, str | None, str | None]]:
     )
 
 
+def is_bare(template: str) -> bool:
+    """Tells whether a template only joins values, or is a term that stays in Latin letters."""
+    words = "".join(text for text, *_ in Formatter().parse(template))
+    return not any(letter.isalpha() for letter in words) or words.strip() in TERMS
+
+
+TERMS = {"rank", "world size", "x"}
+
+
 def test_errors_of_every_room_are_found() -> None:
     assert {"mesh", "frameworks", "trace", "views"} <= {each.where.split("/")[0] for each in RAISED}
 
@@ -82,7 +117,7 @@ def test_a_sentence_is_a_template_that_can_be_looked_up(each: Raised) -> None:
     assert kind == "Constant", f"{kind} at {each.where}: write one text with {{values}}"
 
 
-@pytest.mark.parametrize("each", PLAIN, ids=lambda each: each.where)
+@pytest.mark.parametrize("each", PLAIN + FOUND, ids=lambda each: each.where)
 def test_every_sentence_is_translated(each: Raised) -> None:
     assert each.text in CHINESE, f"{each.where} has no Chinese: {each.text}"
 
@@ -94,7 +129,7 @@ def test_no_translation_is_of_a_sentence_that_nobody_says() -> None:
 @pytest.mark.parametrize("english", CHINESE)
 def test_translations_are_chinese_and_keep_the_values(english: str) -> None:
     assert placeholders(CHINESE[english]) == placeholders(english)
-    assert has_chinese(CHINESE[english])
+    assert has_chinese(CHINESE[english]) or is_bare(CHINESE[english])
     assert not stray_english(CHINESE[english])
     assert not CHINESE[english].endswith(("。", "."))
 
@@ -141,3 +176,126 @@ def test_a_language_that_is_not_spoken_is_refused() -> None:
     with pytest.raises(InputError) as error:
         say(InputError("no"), "fr")
     assert str(error.value) == "language 'fr' is not known; those that are: en, zh"
+
+
+# ----------------------------------------------------------------------- lists
+
+
+@pytest.mark.parametrize(
+    ("items", "last", "english", "chinese"),
+    [
+        ([1, 2, 4], "", "1, 2, 4", "1、2、4"),
+        (["tp", "pp", "dp"], "or", "tp, pp or dp", "tp、pp 或 dp"),
+        ([said("data"), said("tensor")], "and", "data and tensor", "数据和张量"),
+        (["dp"], "and", "dp", "dp"),
+        ([], "", "", ""),
+    ],
+)
+def test_a_list_is_joined_as_its_language_joins(
+    items: list[object], last: Literal["", "and", "or"], english: str, chinese: str
+) -> None:
+    several = listed(items, last=last)
+    assert (say(several, "en"), say(several, "zh")) == (english, chinese)
+
+
+def test_a_list_that_is_cut_says_so_in_both_languages() -> None:
+    several = listed(range(9), limit=3)
+    assert (say(several, "en"), say(several, "zh")) == ("0, 1, 2, …", "0、1、2…")
+
+
+def test_a_list_within_a_sentence_is_joined_in_its_language() -> None:
+    error = InputError(
+        "{axis}={size} does not divide {world} ranks; sizes that do: {fits}",
+        axis="tp",
+        size=3,
+        world=4,
+        fits=listed([1, 2, 4]),
+    )
+    assert say(error, "zh") == "tp=3 不能整除 4 个 rank；可以用的大小：1、2、4"
+    assert str(error) == "tp=3 does not divide 4 ranks; sizes that do: 1, 2, 4"
+
+
+# ----------------------------------------------------------------------- phrases
+
+PHRASES = tomllib.loads((ROOT / "views/sentences/phrases.zh.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("english", PHRASES)
+def test_phrases_are_chinese_and_keep_their_parts(english: str) -> None:
+    assert set(placeholders(PHRASES[english])) <= set(placeholders(english))
+    assert has_chinese(PHRASES[english]) or is_bare(PHRASES[english])
+    assert not stray_english(PHRASES[english])
+
+
+def test_what_stands_in_a_phrase_is_said_in_chinese_too() -> None:
+    assert phrase("Invalid value for '--lr': 'x' is not a valid float.", "zh") == (
+        "--lr 的值不对：x 不是数"
+    )
+    assert phrase("'x' is not one of 'a', 'b'.", "zh") == "没有 x，可以是 a、b"
+    assert phrase("torchrun command line under Slurm", "zh") == "torchrun 命令行，由 Slurm 启动"
+
+
+def test_words_without_chinese_stay_as_they_are() -> None:
+    assert phrase("the disk sings", "zh") == "the disk sings"
+    assert phrase("Permission denied", "en") == "Permission denied"
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_values_that_are_words_are_said_in_chinese(name: str) -> None:
+    told = tell("{file} cannot be read: {" + name + "}", "zh", file="a", **{name: "Is a directory"})
+    assert "这是一个文件夹" in told
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+def test_every_schedule_is_described_in_chinese(entry: Entry) -> None:
+    assert has_chinese(phrase(entry.about, "zh"))
+    assert has_chinese(phrase(entry.needs, "zh")) or not re.search("[a-z]{2}", entry.needs)
+
+
+def test_causes_and_quantities_are_said_in_chinese() -> None:
+    words = [cause.words for cause in Cause] + [each.value for each in Quantity]
+    assert [text for text in words if not has_chinese(phrase(text, "zh"))] == ["all-reduce"]
+
+
+@pytest.mark.parametrize("module", [yaml_text, json_text, toml_text, python_text])
+@pytest.mark.parametrize("text", ["[1, 2", "a: b: c", "x = = 1", "{", "a\n\tb: 1", "'x"])
+def test_what_a_parser_objects_to_is_said_in_chinese(module: ModuleType, text: str) -> None:
+    try:
+        module.read(text, "a.txt", *([{}] if module is python_text else []))
+    except InputError as error:
+        told = say(error, "zh").removeprefix("a.txt")
+        assert not re.search("[a-z]{3,} [a-z]{3,}", told), told
+
+
+def test_every_kind_of_launch_file_has_a_name_in_chinese() -> None:
+    for path in sorted(FILES.glob("*")):
+        try:
+            found = read_path(path).format
+        except InputError:
+            continue
+        for part in found.split(", "):
+            words = re.sub("accelerate launch|under Slurm", "", phrase(part, "zh"))
+            assert not re.search(r"\b[a-z]{4,} [a-z]{4,}\b", words), part
+
+
+# ----------------------------------------------------------------------- whole sentences
+
+TERMS_IN_VALUES = re.compile(
+    r"world size|colossalai gemini|nanotron main|tp x cp|dp x |pp x |ep x "
+)
+ENGLISH = re.compile(r"(?<![\w-])[a-z]{2,}(?: [a-z]{2,})+(?![\w-])")
+"""Two small Latin words in a row, which Chinese holds only where a term has two words."""
+
+
+@pytest.mark.parametrize("line", [line for line, _ in refused()])
+def test_a_refusal_is_chinese_down_to_its_values(line: str) -> None:
+    told = say(refusal(line), "zh")
+    assert not ENGLISH.search(TERMS_IN_VALUES.sub("", told)), told
+
+
+@pytest.mark.parametrize("framework", TRIED)
+def test_advice_is_chinese_down_to_its_values(framework: str) -> None:
+    for layout in layouts_tried(framework):
+        for finding in advise(layout, Placement(layout.world_size)):
+            told = [say(each, "zh") for each in (*finding.evidence, finding.cure) if each]
+            assert [text for text in told if not has_chinese(text) or ENGLISH.search(text)] == []

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import click
 
-from serried.errors import EnvironmentProblem, InputError
+from serried.errors import EnvironmentProblem, InputError, listed
 from serried.runtime.report import Event, StepDone
 from serried.runtime.settings import Emulated, TrainSettings
 from serried.trace.chrome import write_chrome
 from serried.trace.merge import merge
 from serried.trace.statistics import measure
+from serried.views.cli.language import current_language
 from serried.views.cli.options import COUNT
+from serried.views.sentences import tell
 from serried.views.trace_text import bubble_lines
 
 EMULATED_STEPS = 6
@@ -86,21 +88,29 @@ def _run(settings: TrainSettings) -> None:
 
     folder = settings.trace_dir
     assert folder is not None
-    what = "emulated compute, fixed times" if settings.emulated else "real compute"
-    click.echo(
-        f"training on {settings.world_size} ranks: tp {settings.tp} x pp {settings.pp} "
-        f"x dp {settings.dp}, {settings.steps} steps, {what}"
+    lang = current_language()
+    is_real = settings.emulated is None
+    what = tell("real compute" if is_real else "emulated compute, fixed times", lang)
+    told = tell(
+        "training on {ranks} ranks: {sizes}, {steps} steps, {compute}",
+        lang,
+        ranks=settings.world_size,
+        sizes=f"tp {settings.tp} x pp {settings.pp} x dp {settings.dp}",
+        steps=settings.steps,
+        compute=what,
     )
+    click.echo(told)
     start = time.monotonic()
     result = train(settings, _tell)
-    click.echo(f"  done in {time.monotonic() - start:.1f} s")
+    click.echo("  " + tell("done in {seconds:.1f} s", lang, seconds=time.monotonic() - start))
     if result.losses:
         click.echo(f"  loss {result.losses[0]:.3f} -> {result.losses[-1]:.3f}")
     trace = merge([folder])
     write_chrome(trace, folder / "trace.json")
-    for line in bubble_lines(trace, measure(trace)):
+    for line in bubble_lines(trace, measure(trace), lang=lang):
         click.echo(f"  {line}")
-    click.echo(f"  timeline for Perfetto or Chrome: {folder / 'trace.json'}\n")
+    timeline = tell("timeline for Perfetto or Chrome: {path}", lang, path=folder / "trace.json")
+    click.echo(f"  {timeline}\n")
 
 
 def _tell(event: Event) -> None:
@@ -130,5 +140,5 @@ def _require_extras(*, web: bool) -> None:
         raise EnvironmentProblem(
             "the demo needs {missing}, which is not installed; "
             "install it with: pip install 'serried[torch,web]'",
-            missing=" and ".join(missing),
+            missing=listed(missing, last="and"),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,19 @@ from serried.mesh.compare import compare
 from serried.mesh.domain import domain_of
 from serried.mesh.sweep import tried
 from serried.views.advice_text import advice_lines, important_lines, one_line
-from serried.views.cli.job import Asked
-from serried.views.cli.layers import layers_of
+from serried.views.asked import Asked
+from serried.views.asked_layers import layers_of
+from serried.views.asked_sources import footer, sources_of
 from serried.views.cli.other import named, other_layout
-from serried.views.cli.output import as_json, format_of, show, width, write
-from serried.views.cli.sources import footer, sources_of
+from serried.views.cli.output import (
+    as_json,
+    format_of,
+    json_parts,
+    show,
+    width,
+    write,
+    write_parts,
+)
 from serried.views.comparison_text import comparison_lines, comparison_table
 from serried.views.explain import as_text, explanation
 from serried.views.layers_text import layers_table, layers_text
@@ -43,7 +52,7 @@ from serried.views.layout_text import (
     rank_table,
 )
 from serried.views.node_map import node_map
-from serried.views.sentences import say
+from serried.views.sentences import tell
 from serried.views.sources_text import sources_document, sources_table
 from serried.views.sweep_text import refusal_lines, sweep_table
 
@@ -61,6 +70,8 @@ def answer_of(options: Options) -> Answer:
             one=f"--{asked[0]}",
             other=f"--{asked[1]}",
         )
+    if options["compare_set"] and options["compare"] is None:
+        raise InputError("--compare-set gives sizes of what is compared; give --compare too")
     if several and asked:
         raise InputError(
             "--{option} needs one world size; --world-size has {count}",
@@ -85,9 +96,9 @@ def all_groups(asked: Asked, options: Options) -> int:
     if form == "json" and split:
         write(as_json(layers_document(layout, split), depth=1), output)
     elif form == "json":
-        write(as_json(groups_document(layout, kinds)), output)
+        write_parts(chain(json_parts(groups_document(layout, kinds)), ("\n",)), output)
     elif form == "csv":
-        write(groups_csv(layout, kinds), output)
+        write_parts(groups_csv(layout, kinds), output)
     else:
         _show_groups(asked, layout, placement, kinds, findings)
     if form != "table":
@@ -102,21 +113,22 @@ def _show_groups(
     kinds: Sequence[str],
     findings: Sequence[Finding],
 ) -> None:
-    options = asked.options
+    options, lang = asked.options, asked.options["lang"]
     is_named = bool(options["kinds"])
     if is_named:
-        tables = [groups_table(layout, placement, kind) for kind in kinds]
+        tables = [groups_table(layout, placement, kind, lang=lang) for kind in kinds]
     else:
         domain = domain_of(placement, options["nvlink_domain"])
         inside = None if domain.is_node else domain.placement
-        tables = [kinds_table(layout, placement, kinds, inside)]
-    advice = important_lines(findings, width=width(), lang=options["lang"])
-    split = layers_of(asked, layout)
-    held: list[str | Table] = ["", layers_table(layout, split)] if split and not is_named else []
+        tables = [kinds_table(layout, placement, kinds, inside, lang=lang)]
+    advice = important_lines(findings, width=width(), lang=lang)
+    split = layers_of(asked, layout) if not is_named else None
+    held: list[str | Table] = ["", layers_table(layout, split, lang=lang)] if split else []
     only = kinds[0] if is_named and len(kinds) == 1 else None
-    picture = node_map(layout, placement, kind=only, width=width())
-    told = footer(asked, options["lang"])
-    parts: list[str | Table] = [headline(layout, placement), "", *tables, *held]
+    picture = node_map(layout, placement, kind=only, width=width(), lang=lang)
+    told = footer(asked, lang)
+    top = headline(layout, placement, lang=lang)
+    parts: list[str | Table] = [top, "", *tables, *held]
     parts += ["", *advice] if advice else []
     parts += ["", picture]
     parts += ["", *told] if told else []
@@ -141,13 +153,17 @@ def rank(asked: Asked, options: Options) -> int:
         return 0
     if form == "csv":
         raise InputError("--rank has no csv form; it has table and json")
-    lines = rank_lines(layout, place)
+    lang = options["lang"]
+    lines = rank_lines(layout, place, lang=lang)
     split = layers_of(asked, layout)
     if split:
-        count = split.counts[place.stage]
-        lines.append(f"  holds {count} layers: {layers_text(split, place.stage)}")
-    top = [headline(layout, placement), "", *lines, ""]
-    show(*top, rank_table(layout, place), output=options["output"])
+        which = layers_text(split, place.stage, lang=lang)
+        held = tell(
+            "holds {count} layers: {which}", lang, count=split.counts[place.stage], which=which
+        )
+        lines.append(f"  {held}")
+    top = [headline(layout, placement, lang=lang), "", *lines, ""]
+    show(*top, rank_table(layout, place, lang=lang), output=options["output"])
     return 0
 
 
@@ -159,14 +175,15 @@ def advice(asked: Asked, options: Options) -> int:
     if form == "json":
         write(as_json(advice_document(layout, findings, lang)), options["output"])
         return 0
-    lines = advice_lines(findings, width=width(), lang=lang) or ["nothing to say of this layout"]
-    show(headline(layout, placement), "", *lines, output=options["output"])
+    lines = advice_lines(findings, width=width(), lang=lang)
+    lines = lines or [tell("nothing to say of this layout", lang)]
+    show(headline(layout, placement, lang=lang), "", *lines, output=options["output"])
     return 0
 
 
 def sources(asked: Asked, options: Options) -> int:
     """Shows where each size came from."""
-    told = sources_of(asked, options["lang"])
+    told = sources_of(asked, options["lang"], asked.layout())
     config = asked.config
     if _form(options, ("table", "json")) == "json":
         file, form = (config.file, config.format) if config else (None, "options")
@@ -174,7 +191,7 @@ def sources(asked: Asked, options: Options) -> int:
         return 0
     lines = footer(asked, options["lang"])
     below = ["", *lines] if lines else []
-    show(sources_table(told), *below, output=options["output"])
+    show(sources_table(told, lang=options["lang"]), *below, output=options["output"])
     return 0
 
 
@@ -194,14 +211,14 @@ def beside(asked: Asked, options: Options) -> int:
     layout = asked.layout()
     other = other_layout(asked, options["compare"])
     found = compare(layout, other)
-    left, right = named(layout, other, asked, options["compare"])
     form, lang = _form(options, ("table", "json")), options["lang"]
+    left, right = named(layout, other, asked, options["compare"], lang)
     if form == "json":
         document = comparison_document(found, left, right, lang)
         write(as_json(document), options["output"])
     else:
         lines = comparison_lines(found, left, right, lang=lang)
-        rows = comparison_table(found, left, right)
+        rows = comparison_table(found, left, right, lang=lang)
         show(rows, "", *lines, output=options["output"])
     return 0 if found.is_same else 1
 
@@ -214,7 +231,7 @@ def sweep(asked: Asked, options: Options) -> int:
         write(as_json(sweep_document(worlds, asked.placement)), options["output"])
     else:
         refusals = list(refusal_lines(worlds, lang=options["lang"]))
-        parts: list[str | Table] = [sweep_table(worlds, asked.placement)]
+        parts: list[str | Table] = [sweep_table(worlds, asked.placement, lang=options["lang"])]
         parts += ["", *refusals] if refusals else []
         show(*parts, output=options["output"])
     return 0 if any(each.layout for each in worlds) else 1
@@ -254,7 +271,7 @@ def _findings(
 def _warn(asked: Asked, findings: Sequence[Finding], lang: str) -> None:
     """Tells remarks and important findings on stderr, so that JSON and CSV stay what they are."""
     for note in asked.notes:
-        click.echo(f"note: {say(note, lang)}", err=True)
+        click.echo(tell("note: {remark}", lang, remark=note), err=True)
     for finding in findings:
         if is_important(finding):
             click.echo(one_line(finding, lang=lang), err=True)

@@ -11,8 +11,10 @@ import click
 
 from serried import __version__
 from serried.errors import SerriedError
+from serried.views.cli.language import language_of, speaking
+from serried.views.sentences import phrase, say
 
-COMMANDS = ("groups", "schedule", "train", "trace", "serve", "demo")
+COMMANDS = ("groups", "schedule", "check", "train", "export", "trace", "serve", "demo")
 """Each is the click command of that name in the module of that name."""
 
 
@@ -29,7 +31,7 @@ class LazyCommands(click.Group):
             return None
         module = importlib.import_module(f"serried.views.cli.{cmd_name}")
         command: click.Command = getattr(module, cmd_name)
-        return command
+        return speaking(command)
 
 
 @click.command(
@@ -41,6 +43,9 @@ def serried() -> None:
     """Shows every rank of a parallel training job: its groups, its schedule, its timeline."""
 
 
+speaking(serried)
+
+
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Runs the command line and exits: 0 fine, 1 something found, 2 bad input, 3 environment."""
     sys.exit(run(arguments))
@@ -48,16 +53,17 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 def run(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code; set SERRIED_TRACEBACK=1 for tracebacks."""
+    lang = language_of(sys.argv[1:] if arguments is None else arguments)
     try:
         result = serried.main(arguments, prog_name="serried", standalone_mode=False)
     except SerriedError as error:
-        return _tell(str(error), error.exit_code)
+        return _tell(say(error, lang), error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
         return _tell(error.format_message(), error.exit_code)
     except click.ClickException as error:
-        return _tell(error.format_message(), error.exit_code)
+        return _tell(phrase(error.format_message(), lang), error.exit_code)
     except click.Abort:
-        return _tell("stopped", 130)
+        return _tell(phrase("stopped", lang), 130)
     except BrokenPipeError:
         # The reader (head, less) has gone; Python would complain again while closing stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from serried.errors import InputError, listed
+from serried.mesh import Groups
+from serried.views.cli.language import current_language
+from serried.views.sentences import tell
 
 FORMATS = ("table", "json", "csv")
 
@@ -67,39 +70,54 @@ def as_json(document: Mapping[str, Any], *, depth: int = 2) -> str:
       }
     }
     """
-    return _lines(document, depth, indent="")
+    return "".join(json_parts(document, depth=depth))
 
 
-def _lines(value: object, depth: int, indent: str) -> str:
-    if not isinstance(value, Mapping) or not depth or not value:
-        return json.dumps(value, ensure_ascii=False)
-    deeper = indent + "  "
-    entries = [
-        f"{deeper}{json.dumps(key)}: {_lines(item, depth - 1, deeper)}"
-        for key, item in value.items()
-    ]
-    return "{\n" + ",\n".join(entries) + f"\n{indent}}}"
+def json_parts(value: object, *, depth: int = 2, indent: str = "") -> Iterator[str]:
+    """Yields what ``as_json`` returns in parts; groups of ranks are never text all at once."""
+    if isinstance(value, Groups):
+        yield "["
+        for i, part in enumerate(value.in_parts()):
+            yield (", " if i else "") + json.dumps(part)[1:-1]
+        yield "]"
+    elif not isinstance(value, Mapping) or not depth or not value:
+        yield json.dumps(value, ensure_ascii=False)
+    else:
+        deeper = indent + "  "
+        before = "{\n"
+        for key, item in value.items():
+            yield f"{before}{deeper}{json.dumps(key)}: "
+            yield from json_parts(item, depth=depth - 1, indent=deeper)
+            before = ",\n"
+        yield f"\n{indent}}}"
 
 
 def write(text: str | bytes, path: Path | None) -> None:
     """Prints ``text``, or writes it to ``path`` by way of a temporary file beside it."""
     if isinstance(text, str):
         text = text.rstrip("\n") + "\n"
+    write_parts([text], path)
+
+
+def write_parts(parts: Iterable[str | bytes], path: Path | None) -> None:
+    """Prints parts as they come, or writes them to ``path``, whole or not at all."""
     if path is None:
-        click.echo(text, nl=False)
+        for part in parts:
+            click.echo(part, nl=False)
         return
     try:
         with tempfile.NamedTemporaryFile(
             "wb", dir=path.parent, prefix=f".{path.name}.", delete=False
         ) as file:
-            file.write(text.encode() if isinstance(text, str) else text)
+            for part in parts:
+                file.write(part.encode() if isinstance(part, str) else part)
         os.chmod(file.name, 0o666 & ~_umask())  # noqa: PTH101  the name is not a Path yet
         Path(file.name).replace(path)
     except OSError as error:
         raise InputError(
             "{path} cannot be written: {reason}", path=path, reason=error.strerror
         ) from error
-    click.echo(f"wrote {path}", err=True)
+    click.echo(tell("wrote {path}", current_language(), path=path), err=True)
 
 
 def _umask() -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,10 @@ from serried.schedule import (
     to_csv,
 )
 from serried.schedule.costs import Number
+from serried.views.cli.language import current_language, lang_option
 from serried.views.cli.options import COUNT
 from serried.views.cli.output import as_json, format_of, show, width, write
+from serried.views.exact_number import read_numbers
 from serried.views.schedule_document import Measured, chrome_document, schedules_document
 from serried.views.schedule_picture import picture
 from serried.views.schedule_png import schedule_png
@@ -40,6 +41,7 @@ from serried.views.schedule_text import (
     number_lines,
     registry_table,
 )
+from serried.views.sentences import tell
 
 FORMATS = ("table", "json", "csv", "svg", "png", "chrome")
 PICTURE_RANKS = 64
@@ -57,21 +59,7 @@ class Numbers(click.ParamType[tuple[Number, ...]]):
         if isinstance(value, tuple):
             return value
         option = param.opts[0] if param else "the option"
-        return tuple(_number(option, word.strip()) for word in str(value).split(","))
-
-
-def _number(option: str, word: str) -> Number:
-    try:
-        exact = Fraction(word)
-    except (ValueError, ZeroDivisionError) as error:
-        if word.lower().lstrip("+-") in {"nan", "inf", "infinity"}:
-            return math.nan
-        raise InputError(
-            "{option} takes numbers, such as 10, 0.5 or 1/3; it got '{word}'",
-            option=option,
-            word=word,
-        ) from error
-    return int(exact) if exact.denominator == 1 else exact
+        return read_numbers(option, str(value))
 
 
 NUMBERS = Numbers()
@@ -106,6 +94,7 @@ ONE, NOTHING = (1,), (0,)
 @click.option("--fit", type=click.Path(path_type=Path), metavar="RUN", help="Times of a run.")
 @click.option("--summary", is_flag=True, help="Leave the lists of actions out.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Of the answer.")
+@lang_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write by suffix.")
 def schedule(
     names: str | None,
@@ -113,6 +102,7 @@ def schedule(
     form: str | None,
     output: Path | None,
     summary: bool,
+    lang: str,
     **options: Any,
 ) -> None:
     """Draws, times and explains pipeline schedules; without a name, lists them.
@@ -125,7 +115,7 @@ def schedule(
     """
     names = names_option or names
     if not names:
-        return show(registry_table(), output=output)
+        return show(registry_table(lang=lang), output=output)
     form = format_of(form, output, ("table", "json", "csv", "svg", "png"))
     costs = _costs(options)
     several = [_measured(name.strip(), options, costs) for name in names.split(",")]
@@ -138,20 +128,20 @@ def schedule(
             count=len(several),
         )
     if form == "table":
-        return _table(several, output)
+        return _table(several, output, lang)
     return write(_file(several[0], form), output)
 
 
-def _table(several: list[Measured], output: Path | None) -> None:
+def _table(several: list[Measured], output: Path | None, lang: str) -> None:
     parts: list[str | Text | Table] = []
     for measured in several:
-        parts += [headline(measured), ""]
+        parts += [headline(measured, lang=lang), ""]
         if measured.schedule.num_ranks <= PICTURE_RANKS:
-            parts += [*picture(measured.simulation, width()), ""]
+            parts += [*picture(measured.simulation, width(), lang=lang), ""]
         if len(several) == 1:
-            parts += number_lines(measured)
+            parts += number_lines(measured, lang=lang)
     if len(several) > 1:
-        parts.append(comparison_table(several))
+        parts.append(comparison_table(several, lang=lang))
     return show(*parts, output=output)
 
 
@@ -181,7 +171,10 @@ def _schedule(name: str, options: Mapping[str, Any], costs: Costs) -> Schedule:
                 "the number of {option} is missing; give it, such as --{option} 4", option=option
             )
     if options["group"] and name in ENTRIES and not ENTRIES[name].takes_group:
-        click.echo(f"serried: {name} has no groups; --group does nothing to it", err=True)
+        told = tell(
+            "{name} has no groups; --group does nothing to it", current_language(), name=name
+        )
+        click.echo(f"serried: {told}", err=True)
     limit, weights = _one(options, "memory_limit"), options["memory"]
     asked = Request(
         options["num_ranks"],

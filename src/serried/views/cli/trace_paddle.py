@@ -9,6 +9,9 @@ import click
 from serried.errors import InputError, listed
 from serried.trace.paddle_log import read_paddle_logs
 from serried.trace.paddle_timeline import write_paddle_timelines
+from serried.views.advice_text import warned
+from serried.views.cli.language import lang_option
+from serried.views.sentences import tell
 
 
 @click.command("paddle", short_help="Write the timeline files of Paddle's worker logs.")
@@ -40,7 +43,10 @@ from serried.trace.paddle_timeline import write_paddle_timelines
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder to write into; by default the log folder.",
 )
-def paddle(folder: Path, devices: str | None, multi_machine: bool, output: Path | None) -> None:
+@lang_option
+def paddle(
+    folder: Path, devices: str | None, multi_machine: bool, output: Path | None, lang: str
+) -> None:
     """Writes pipeline_profile.json and pipeline_profile_perfetto.json from worker logs.
 
     \b
@@ -49,11 +55,11 @@ def paddle(folder: Path, devices: str | None, multi_machine: bool, output: Path 
     """
     logs = read_paddle_logs(folder, _numbers(devices), multi_machine=multi_machine or None)
     for finding in logs.findings:
-        click.echo(f"warning: {finding}", err=True)
+        click.echo(warned(finding, lang=lang), err=True)
     target = output or folder
     target.mkdir(parents=True, exist_ok=True)
     for path in write_paddle_timelines(logs, target):
-        click.echo(f"wrote {path}", err=True)
+        click.echo(tell("wrote {path}", lang, path=path), err=True)
 
 
 def _numbers(devices: str | None) -> tuple[int, ...] | None:

@@ -2,7 +2,15 @@
 
 from serried.views.explain.explanation import Explanation, Link, Section, explanation
 from serried.views.explain.plain import as_text
-from serried.views.explain.words import Basic, Term, basics, kind_note, terms
+from serried.views.explain.words import (
+    Basic,
+    Term,
+    about_in,
+    basics,
+    kind_note,
+    note_in,
+    terms,
+)
 
 __all__ = [
     "Basic",
@@ -10,9 +18,11 @@ __all__ = [
     "Link",
     "Section",
     "Term",
+    "about_in",
     "as_text",
     "basics",
     "explanation",
     "kind_note",
+    "note_in",
     "terms",
 ]

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import TypeAlias
-from unicodedata import east_asian_width
 
-from serried.views.sentences import require_language
+from serried.views.sentences import is_wide, require_language
 
 Entry: TypeAlias = "str | list[Entry] | dict[str, Entry]"
 """What a file holds: text, and lists and tables of it."""
@@ -70,8 +69,3 @@ def _joined(lines: list[str]) -> str:
 def _runs_on(left: str, right: str) -> bool:
     marks = [is_wide(each) and not each.isalnum() for each in (left, right)]
     return any(marks) or (is_wide(left) and is_wide(right))
-
-
-def is_wide(character: str) -> bool:
-    """Tells whether a character takes two columns, as Chinese and its punctuation do."""
-    return east_asian_width(character) in "WF"

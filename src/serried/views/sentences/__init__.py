@@ -1,37 +1,139 @@
-"""Errors and findings said in the reader's language: templates translated, values as they are."""
+"""What serried says, in the reader's language: templates translated, values as they are."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from typing import TypeAlias
+from unicodedata import east_asian_width
 
-from serried.errors import InputError, SerriedError, listed
+from serried.errors import InputError, Listed, SerriedError, listed
 from serried.finding import Sentence
 
 LANGUAGES = ("en", "zh")
 """The languages that errors and explanations are written in."""
 
-__all__ = ["LANGUAGES", "catalogue", "require_language", "say"]
+Sayable: TypeAlias = SerriedError | Sentence | Listed
+
+WORDS = ("problem", "reason", "what")
+"""Values that are words of a table, a parser or the system, and so are said in ``lang`` too."""
+
+__all__ = [
+    "LANGUAGES",
+    "WORDS",
+    "Sayable",
+    "catalogue",
+    "is_wide",
+    "phrase",
+    "require_language",
+    "say",
+    "tell",
+]
 
 
-def say(sentence: SerriedError | Sentence, lang: str) -> str:
-    """Returns an error or a finding's sentence in ``lang``; in English without a translation.
+def tell(template: str, lang: str, /, **values: object) -> str:
+    """Returns what ``template`` says with ``values``, in ``lang``.
 
-    Values stay as they are, but those that are sentences themselves are said in ``lang`` too.
+    >>> tell("{low:,} to {high:,}", "zh", low=16, high=1024)
+    '16 到 1,024'
+    """
+    return say(Sentence(template, values), lang)
+
+
+def say(sentence: Sayable, lang: str) -> str:
+    """Returns an error, a finding's sentence or a list in ``lang``; without Chinese, in English.
+
+    Values stay as they are, but sentences and lists among them are said in ``lang`` too.
 
     >>> say(InputError("{axis}={size}; a size is at least 1", axis="tp", size=0), "zh")
     'tp=0 不行，大小至少是 1'
+    >>> say(listed(["tp", "pp", "dp"], last="or"), "zh")
+    'tp、pp 或 dp'
 
     Raises InputError for a language there is no catalogue of.
     """
+    if isinstance(sentence, Listed):
+        return _joined(sentence, require_language(lang))
     template = catalogue(lang).get(sentence.template, sentence.template)
-    values = {
-        name: say(value, lang) if isinstance(value, SerriedError | Sentence) else value
-        for name, value in sentence.values.items()
-    }
+    values = {name: _value(value, name, lang) for name, value in sentence.values.items()}
     return template.format(**values)
+
+
+def _value(value: object, name: str, lang: str) -> object:
+    if isinstance(value, SerriedError | Sentence | Listed):
+        return say(value, lang)
+    return phrase(str(value), lang) if name in WORDS else value
+
+
+def phrase(text: str, lang: str) -> str:
+    """Returns words of a table, a parser or the system in ``lang``; as they are if none are known.
+
+    >>> phrase("'(' was never closed", "zh"), phrase("no such words", "zh")
+    ('“(”没有闭合', 'no such words')
+    """
+    if lang == "en" or not text:
+        return text
+    whole, patterns = _phrases(lang)
+    if text in whole:
+        return whole[text]
+    for pattern, chinese in patterns:
+        found = pattern.fullmatch(text)
+        if found:
+            parts = found.groupdict()
+            return chinese.format(**{name: _part(name, each, lang) for name, each in parts.items()})
+    return text
+
+
+def _part(name: str, text: str, lang: str) -> str:
+    """Returns the text that a phrase holds; ``l`` is a list in quotes, said as lists are."""
+    if name == "l":
+        return say(listed((word.strip("'") for word in text.split(", ")), limit=64), lang)
+    return phrase(text, lang)
+
+
+@cache
+def _phrases(lang: str) -> tuple[dict[str, str], list[tuple[re.Pattern[str], str]]]:
+    """Returns the phrases that stand as they are, and those that hold any text."""
+    text = files(__name__).joinpath(f"phrases.{lang}.toml").read_text(encoding="utf-8")
+    written = tomllib.loads(text)
+    whole = {english: each for english, each in written.items() if "{" not in english}
+    return whole, [
+        (re.compile(re.sub(r"\\{(\w)\\}", r"(?P<\1>.+?)", re.escape(english))), each)
+        for english, each in written.items()
+        if english not in whole
+    ]
+
+
+def _joined(several: Listed, lang: str) -> str:
+    """Returns the words in a row: ``1, 2 and 4`` in English, ``1、2 和 4`` in Chinese."""
+    if lang == "en":
+        return str(Listed(tuple(_item(item, lang) for item in several.items), several.last))
+    *words, end = [_item(item, lang) for item in several.items] or [""]
+    if not words:
+        return end
+    first = "、".join(words)
+    if end == "…":
+        return f"{first}…"
+    link = {"and": "和", "or": "或", "": "、"}[several.last]
+    return link.join((first, end)) if link == "、" else _spaced(_spaced(first, link), end)
+
+
+def _item(item: object, lang: str) -> str:
+    return say(item, lang) if isinstance(item, SerriedError | Sentence | Listed) else str(item)
+
+
+def _spaced(left: str, right: str) -> str:
+    """Joins two words, by a space where Chinese meets letters or numbers."""
+    gap = "" if is_wide(left[-1:] or "、") == is_wide(right[:1] or "、") else " "
+    return left + gap + right
+
+
+def is_wide(character: str) -> bool:
+    """Tells whether a character takes two columns, as Chinese and its punctuation do."""
+    return east_asian_width(character) in "WF"
 
 
 @cache

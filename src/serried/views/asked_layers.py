@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from serried.errors import InputError
 from serried.mesh import Layout
-from serried.mesh.layers import LEFT_OVER, LayerSplit, as_listed, by_picture, evenly, with_ends
-from serried.views.cli.job import LAYER_SETTINGS, Asked
+from serried.mesh.layers import LayerSplit, as_listed, by_picture, evenly, with_ends
+from serried.views.asked import LAYER_SETTINGS, Asked
 
 VIRTUAL = "virtual_pipeline_model_parallel_size"
 """Megatron's setting for model chunks, which ``--chunks`` goes before."""
@@ -29,8 +29,7 @@ def layers_of(asked: Asked, layout: Layout) -> LayerSplit | None:
     first, last = _end(asked, "first"), _end(asked, "last")
     if first is not None or last is not None:
         return with_ends(layers, pp=pp, chunks=chunks, first=first, last=last)
-    where = LEFT_OVER.get(layout.framework, "first")
-    return evenly(layers, pp=pp, chunks=chunks, left_over=where)
+    return evenly(layers, pp=pp, chunks=chunks, left_over=layout.habits.left_over)
 
 
 def _from_file(asked: Asked, name: str) -> int | None:

@@ -1,0 +1,84 @@
+"""Which language a command line is answered in: the one asked for, else the environment's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import click
+
+from serried.views.sentences import LANGUAGES
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
+"""Variables that name the language of messages; the first that is set decides."""
+
+HELP = "Of the answer; by default the environment's (LANG)."
+ASKED = "serried.language"
+"""Where a running command keeps its language."""
+
+
+def language_of(words: Sequence[str], environment: Mapping[str, str] = os.environ) -> str:
+    """Returns the language that a command line asks for, which errors are said in as well.
+
+    >>> language_of(["groups", "--lang", "zh"]), language_of(["groups"], {"LANG": "zh_CN.UTF-8"})
+    ('zh', 'zh')
+    >>> language_of(["groups", "--lang=en"], {"LANG": "zh_CN.UTF-8"})
+    'en'
+    """
+    for name, following in zip(words, [*words[1:], ""], strict=True):
+        option, equals, value = name.partition("=")
+        asked = value if equals else following
+        if option == "--lang" and asked in LANGUAGES:
+            return asked
+    return environment_language(environment)
+
+
+def environment_language(environment: Mapping[str, str] = os.environ) -> str:
+    """Returns the language of the environment's locale; English for one that is not spoken."""
+    locale = next((environment[name] for name in LOCALE if environment.get(name)), "")
+    language = locale.replace("-", "_").partition("_")[0].lower()
+    return language if language in LANGUAGES else "en"
+
+
+def lang_option(command: Command) -> Command:
+    """Adds ``--lang``, which goes before the environment, as the argument ``lang``."""
+    return click.option(
+        "--lang",
+        type=click.Choice(LANGUAGES),
+        default=current_language,
+        callback=_remember,
+        help=HELP,
+    )(command)
+
+
+def speaking(command: click.Command) -> click.Command:
+    """Returns ``command`` with ``--lang``, added where it takes none as an argument."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            speaking(each)
+    if all(param.name != "lang" for param in command.params):
+        command.params.append(
+            click.Option(
+                ["--lang"],
+                type=click.Choice(LANGUAGES),
+                default=current_language,
+                callback=_remember,
+                expose_value=False,
+                help=HELP,
+            )
+        )
+    return command
+
+
+def current_language() -> str:
+    """Returns the language that the command now running answers in."""
+    context = click.get_current_context(silent=True)
+    return str(context.meta[ASKED]) if context and ASKED in context.meta else environment_language()
+
+
+def _remember(context: click.Context, _: click.Parameter, lang: str) -> str:
+    context.meta[ASKED] = lang
+    return lang

@@ -1,0 +1,54 @@
+"""Answers of any size are written in parts, and read back as what they were."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from serried.errors import InputError
+from serried.frameworks import Sizes, layout
+from serried.views.cli.output import as_json, json_parts, write_parts
+from serried.views.layout_document import groups_csv, groups_document
+
+RANKS = 1 << 18
+
+
+def test_json_of_many_ranks_comes_in_small_parts_that_read_back_whole() -> None:
+    made = layout("megatron", Sizes(RANKS, tp=8, pp=8))
+    parts = list(json_parts(groups_document(made, ["tp", "dp"])))
+    assert len(parts) > 8
+    assert max(map(len, parts)) < 1_000_000
+    groups = json.loads("".join(parts))["groups"]
+    assert groups == {kind: made.groups(kind).lists() for kind in ("tp", "dp")}
+
+
+def test_json_has_a_line_per_kind() -> None:
+    made = layout("megatron", Sizes(4, tp=2))
+    assert as_json(groups_document(made, ["tp", "pp"])).endswith(
+        '  "groups": {\n    "tp": [[0, 1], [2, 3]],\n    "pp": [[0], [1], [2], [3]]\n  }\n}'
+    )
+
+
+def test_csv_has_a_row_per_member_of_every_group() -> None:
+    made = layout("internlm", Sizes(80, tp=2, pp=4))
+    text = "".join(groups_csv(made, ["nettest", "pipe"]))
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[0] == ["kind", "group", "position", "rank"]
+    assert rows[1:] == [
+        [kind, str(number), str(place), str(rank)]
+        for kind in ("nettest", "pipe")
+        for number, ranks in enumerate(made.groups(kind).lists())
+        for place, rank in enumerate(ranks)
+    ]
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    write_parts(["one ", b"two"], tmp_path / "all.txt")
+    assert (tmp_path / "all.txt").read_text(encoding="utf-8") == "one two"
+    with pytest.raises(InputError, match="cannot be written: No such file or directory"):
+        write_parts(["one"], tmp_path / "none" / "all.txt")
+    assert [path.name for path in tmp_path.iterdir()] == ["all.txt"]
