@@ -23,6 +23,7 @@ from playwright.sync_api import Page, ViewportSize, sync_playwright
 IMAGES = Path(__file__).parent / "images"
 SERRIED = [sys.executable, "-c", "from serried.views.cli.main import main; main()"]
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SCHEDULES = "view=schedule&latency=1/4&memory_limit=4&show=strips,path&action=1:2I3"
 LARGE = "dims=dp,tp,pp,cp&world=16384&tp=8&pp=16&cp=2"
 
 
@@ -47,6 +48,8 @@ SHOTS = (
     Shot("workbench-dark", "dims=dp,tp,pp&rank=1", scheme="dark", steps=2),
     Shot("groups", "dims=dp,tp,pp&rank=5"),
     Shot("groups.zh", "dims=dp,tp,pp&rank=5", lang="zh-CN"),
+    Shot("schedule", SCHEDULES),
+    Shot("schedule.zh", SCHEDULES, lang="zh-CN"),
     Shot("ranks-16384", LARGE, rank=5000),
     Shot("ranks-16384.zh", LARGE, lang="zh-CN", rank=5000),
 )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-TYPES = {"u8": "|u1", "i32": "<i4", "u32": "<u4", "f64": "<f8"}
+TYPES = {"u8": "|u1", "u16": "<u2", "i32": "<i4", "u32": "<u4", "f64": "<f8"}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ import re
 import pytest
 
 from serried.frameworks import FRAMEWORKS
+from serried.schedule import ENTRIES, Cause
+from serried.schedule.closed_form import Quantity
 from serried.span import ActionKind
 from serried.views.explain import basics
 from serried.views.web.server import STATIC
@@ -67,11 +69,20 @@ def test_every_action_every_dimension_and_every_basic_has_its_words() -> None:
     }
 
 
+def test_every_schedule_cause_and_closed_form_has_its_words() -> None:
+    assert {f"about.{name}" for name in ENTRIES} <= set(ENGLISH)
+    assert {f"cause.{cause.name}" for cause in Cause} <= set(ENGLISH)
+    assert {f"why.{cause.name}" for cause in Cause} <= set(ENGLISH)
+    assert {f"quantity.{quantity.name}" for quantity in Quantity} <= set(ENGLISH)
+
+
 @pytest.mark.parametrize("key", CHINESE)
 def test_chinese_sentences_are_chinese(key: str) -> None:
     latin = {"bar.language", "job.world", "basics.stage", "map.stage", "map.by_stage"}
     latin |= {"timeline.rank", "timeline.stage", "timeline.place", "groups.copy_json"}
     latin |= {"selected.rank", "selected.slice", "job.gpus_per_rank", "tip.slice"}
     latin |= {"fact.local_rank", "fact.gpu", "fact.stage", "fact.rank"}
+    latin |= {"reading.stop"}
+    latin |= {"spot.action", "spot.extent", "form.line", "form.region"}
     has_chinese = any("\u4e00" <= letter <= "\u9fff" for letter in CHINESE[key])
     assert has_chinese != (key in latin)

@@ -11,6 +11,8 @@ from tests.views.web.conftest import Open
 from tests.views.web.workbench import Workbench
 
 LARGE = "dims=dp,tp,pp,cp&tp=8&pp=16&cp=2"
+BOTH_WAYS = "view=schedule&names=dualpipe,chimera,dualpipev&stages=8&microbatches=16"
+LIMITED = "view=schedule&names=1f1b,zb-h2,zbv&microbatches=6&latency=1/2&memory_limit=3"
 
 
 @dataclass(frozen=True)
@@ -36,15 +38,28 @@ SCREENS = [
     Screen("1024-dark", "dims=dp,tp,pp&world=1024&tp=8&pp=8&rank=100", scheme="dark"),
     Screen("16384", f"{LARGE}&world=16384&rank=5000"),
     Screen("16384-zh-near", f"{LARGE}&world=16384&map=5000,60", lang="zh-CN"),
+    Screen("schedule", "view=schedule&action=1:2I3"),
+    Screen("schedule-zh-dark", f"{BOTH_WAYS}&show=strips,path", lang="zh-CN", scheme="dark"),
+    Screen("schedule-small", LIMITED, width=1280, height=720),
+    Screen("schedule-small-zh", LIMITED, lang="zh-CN", width=1280, height=720),
     Screen("timeline", "slice=40", traced=True),
     Screen("timeline-zh-dark", "slice=40", lang="zh-CN", scheme="dark", traced=True),
     Screen("timeline-near", "time=0,9000000&slice=12", width=1280, height=720, traced=True),
     Screen("timeline-long-zh", "trace=1", lang="zh-CN", width=1280, height=720, traced=True),
 ]
 
-PANELS = "#left, #job, #basics, #right > section, .toolbar, #bar, #foot"
-WORDS = "button, h2, h3, label > span, summary, #legend li, #actions li, #bubble"
-PIECES = "button, input, select, h2, output, #legend li, #bubble, #emulated, #actions li"
+PANELS = (
+    "#left, #job, #basics, #right > section, .toolbar, #bar, #foot, #schedule-form, "
+    ".side > section, #schedule-frame"
+)
+WORDS = (
+    "button, h2, h3:not(.head h3), label > span, summary, #legend li, #actions li, #bubble, "
+    "#schedule-kinds li, .head .numbers span"
+)
+PIECES = (
+    "button, input, select, h2, output, #legend li, #bubble, #emulated, #actions li, "
+    "#schedule-kinds li, .head"
+)
 
 RUNS_OVER = """(selector) => [...document.querySelectorAll(selector)]
   .filter((e) => e.checkVisibility() && e.clientWidth && e.scrollWidth > e.clientWidth + 1)

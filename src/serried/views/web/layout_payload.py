@@ -10,9 +10,10 @@ import numpy as np
 
 from serried import frameworks
 from serried.frameworks import Sizes
+from serried.frameworks.launch.source import LIMIT_BYTES
 from serried.mesh import Layout, Placement, Ranks, place_of
 from serried.views.colours import FAMILIES, Family, family, shades
-from serried.views.explain import basics, explanation, kind_note, terms
+from serried.views.explain import basics, explanation, note_in, terms
 from serried.views.layout_document import rank_document
 from serried.views.web.payload import Column, pack
 from serried.views.web.query import Query, Shown
@@ -44,6 +45,7 @@ def page_answer(lang: str) -> dict[str, Any]:
         "looks": {dim: _look(look) for dim, look in FAMILIES.items()},
         "basics": [asdict(each) for each in basics(lang)],
         "terms": [asdict(each) for each in terms(lang)],
+        "limit_bytes": LIMIT_BYTES,
     }
 
 
@@ -55,8 +57,8 @@ def rank_answer(query: Query, rank: int, lang: str) -> dict[str, Any]:
     layout = query.layout()
     place = place_of(layout, query.placement, rank)
     return rank_document(layout, place) | {
-        "numbers": {name: layout.groups(name).containing(rank) for name in place.groups},
-        "notes": {name: _note(layout, name, lang) for name in place.groups},
+        "numbers": {name: layout.numbers_of(name, rank) for name in place.groups},
+        "notes": {name: note_in(layout, name, lang) for name in place.groups},
     }
 
 
@@ -120,16 +122,12 @@ def _kind(layout: Layout, name: str, lang: str) -> dict[str, Any]:
     return {
         "name": name,
         "dim": next((dim for dim, kind in layout.dims.items() if kind == name), ""),
-        "note": _note(layout, name, lang),
+        "note": note_in(layout, name, lang),
         "twin_of": layout.kind(name).twin_of or "",
         "num_groups": len(groups),
         "smallest": int(min(sizes, default=0)),
         "largest": int(max(sizes, default=0)),
     }
-
-
-def _note(layout: Layout, name: str, lang: str) -> str:
-    return kind_note(layout.framework, name, lang) or layout.kind(name).about
 
 
 def _looks(shown: Sequence[Shown]) -> list[tuple[Shown, Family]]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 SCHEMA = "serried.payload/1"
 ALIGNMENT = 8
-_TYPES = {"u8": "|u1", "i32": "<i4", "u32": "<u4", "f64": "<f8"}
+_TYPES = {"u8": "|u1", "u16": "<u2", "i32": "<i4", "u32": "<u4", "f64": "<f8"}
 
 Column = NDArray[np.generic]
 
@@ -46,10 +46,12 @@ def pack(header: Mapping[str, Any], columns: Mapping[str, Column]) -> bytes:
 
 
 def _code(column: Column) -> str:
-    """Returns the wire type of a column: whole numbers to 32 bits, else doubles."""
+    """Returns the wire type of a column: whole numbers up to 32 bits, else doubles."""
     match column.dtype.kind, column.dtype.itemsize:
         case "u", 1:
             return "u8"
+        case "u", 2:
+            return "u16"
         case "u", 4:
             return "u32"
         case "i", 4:

@@ -102,25 +102,44 @@ def read_query(words: Words) -> Query:
         tp=_count(words, "tp", 1),
         pp=_count(words, "pp", 1),
         cp=_count(words, "cp", 1),
-        dp=_optional(words, "dp"),
+        dp=read_count(words, "dp"),
         ep=_count(words, "ep", 1),
-        etp=_optional(words, "etp"),
-        zero=_optional(words, "zero"),
-        zero1=_optional(words, "zero1"),
-        nettest=_optional(words, "nettest"),
-        order=_word(words, "order") or None,
-        options=dict(_setting(text) for text in words.get("set", ()) if text.strip()),
+        etp=read_count(words, "etp"),
+        zero=read_count(words, "zero"),
+        zero1=read_count(words, "zero1"),
+        nettest=read_count(words, "nettest"),
+        order=read_word(words, "order") or None,
+        options=read_settings(words),
     )
     placement = Placement(
         world_size, _count(words, "gpus_per_node", 8), _count(words, "gpus_per_rank", 1)
     )
-    name = _word(words, "framework") or DEFAULT_FRAMEWORK
+    name = read_word(words, "framework") or DEFAULT_FRAMEWORK
     return Query(name, sizes, placement, _names(words, "dims"), _names(words, "kinds"))
+
+
+def words_of(framework: str, sizes: Sizes, placement: Placement) -> dict[str, list[str]]:
+    """Returns the words that ask for a layout, as far as the page's form holds them.
+
+    What follows from the others, dp, is left out.
+
+    >>> words = words_of("internlm", Sizes(16, tp=2, zero1=4), Placement(16))
+    >>> words["world"], words["tp"], words["zero1"], words["order"]
+    (['16'], ['2'], ['4'], [])
+    """
+    counts = {name: getattr(sizes, name) for name in _COUNTS if name != "dp"}
+    places = {name: getattr(placement, name) for name in ("gpus_per_node", "gpus_per_rank")}
+    numbers = {"world": sizes.world_size, **counts, **places}
+    return {name: [] if each is None else [str(each)] for name, each in numbers.items()} | {
+        "framework": [framework],
+        "order": [sizes.order] if sizes.order else [],
+        "set": [f"{key}={value}" for key, value in sizes.options.items()],
+    }
 
 
 def read_language(words: Words) -> str:
     """Reads ``lang``, English where it is not given; raises InputError for an unknown one."""
-    return require_language(_word(words, "lang") or "en")
+    return require_language(read_word(words, "lang") or "en")
 
 
 def read_rank(words: Words) -> int:
@@ -128,23 +147,25 @@ def read_rank(words: Words) -> int:
     return _count(words, "rank", 0)
 
 
-def _word(words: Words, name: str) -> str:
+def read_word(words: Words, name: str) -> str:
+    """Reads a word, "" where it is not given."""
     return next(iter(words.get(name, ())), "").strip()
 
 
 def _names(words: Words, name: str) -> tuple[str, ...]:
     """Returns a comma-separated list of names, each once."""
-    found = (each.strip() for each in _word(words, name).split(","))
+    found = (each.strip() for each in read_word(words, name).split(","))
     return tuple(dict.fromkeys(each for each in found if each))
 
 
 def _count(words: Words, name: str, default: int) -> int:
-    count = _optional(words, name)
+    count = read_count(words, name)
     return default if count is None else count
 
 
-def _optional(words: Words, name: str) -> int | None:
-    text = _word(words, name)
+def read_count(words: Words, name: str) -> int | None:
+    """Reads a whole number, None where it is not given; raises InputError for anything else."""
+    text = read_word(words, name)
     if not text:
         return None
     digits = text.removeprefix("-")
@@ -153,6 +174,11 @@ def _optional(words: Words, name: str) -> int | None:
             "{name}={value} is not a whole number; one such as 16 is", name=name, value=text[:40]
         )
     return int(text)
+
+
+def read_settings(words: Words) -> dict[str, str]:
+    """Reads the framework's settings; raises InputError for one that is no KEY=VALUE."""
+    return dict(_setting(text) for text in words.get("set", ()) if text.strip())
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -1,9 +1,10 @@
-"""The local server of the workbench: the page, its five questions, and nothing from elsewhere.
+"""The local server of the workbench: the page, its questions, and nothing from elsewhere.
 
     GET  ./             the page             GET  ./api/layout?…   payload of a layout
     GET  ./static/…     modules, styles      GET  ./api/rank?…     one rank, as JSON
     GET  ./api/traces   traces on offer      GET  ./api/trace?trace=N   payload of one trace
-    GET  ./api/page     frameworks, words
+    GET  ./api/page     frameworks, words  GET  ./api/schedule?…  payload of a schedule
+    GET  ./api/schedules   names on offer  POST ./api/launch?…    launch files, read
 
 Every address in the page is relative, so it works under a sub-path and through ``ssh -L``.
 """
@@ -21,19 +22,25 @@ from pathlib import Path
 import click
 import uvicorn
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from serried.errors import EnvironmentProblem, InputError, SerriedError
 from serried.trace.merge import merge
 from serried.views.sentences import say
+from serried.views.web.dropped import read_body, read_files
 from serried.views.web.gate import Gate, GateMiddleware, is_loopback, new_token
+from serried.views.web.launch_answer import launch_answer
 from serried.views.web.layout_payload import layout_payload, page_answer, rank_answer
 from serried.views.web.query import Words, read_language, read_query, read_rank
+from serried.views.web.schedule_payload import schedule_payload, schedules_answer
+from serried.views.web.schedule_query import field_of, read_schedule_query
+from serried.views.web.squeeze import squeezed
 from serried.views.web.trace_payload import NamedTrace, trace_payload, traces_answer
 
 STATIC = Path(__file__).parent / "static"
@@ -63,17 +70,26 @@ def application(traces: Sequence[NamedTrace], gate: Gate) -> Starlette:
             trace_payload(_chosen(traces, words), read_language(words)), media_type=_BINARY
         )
 
+    def schedules(_: Words) -> Response:
+        return JSONResponse(schedules_answer())
+
+    def schedule(words: Words) -> Response:
+        return Response(schedule_payload(read_schedule_query(words)), media_type=_BINARY)
+
     questions = {
         "page": page,
         "layout": layout,
         "rank": rank,
         "traces": offered,
         "trace": trace,
+        "schedules": schedules,
+        "schedule": schedule,
     }
     return Starlette(
         routes=[
             Route("/", _page),
             *(Route(f"/api/{name}", _answering(answer)) for name, answer in questions.items()),
+            Route("/api/launch", _launch, methods=["POST"]),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[
@@ -171,16 +187,38 @@ def _answering(answer: Callable[[Words], Response]) -> Callable[[Request], Respo
     """Wraps a question: a user's mistake becomes its sentence, in the page's language."""
 
     def endpoint(request: Request) -> Response:
-        params = request.query_params
-        words = {name: params.getlist(name) for name in params}
+        words = _words(request)
         try:
-            return answer(words)
+            return squeezed(answer(words), request)
         except SerriedError as error:
-            lang = "zh" if "zh" in words.get("lang", ()) else "en"
-            field = error.values.get("axis") or error.values.get("name")
-            return JSONResponse({"error": say(error, lang), "field": field}, 400)
+            return _refusal(error, words)
 
     return endpoint
+
+
+async def _launch(request: Request) -> Response:
+    """Reads the launch files of a request: text in, a description out, nothing kept or run."""
+    words = _words(request)
+    if request.headers.get("content-type") != _BINARY:
+        # A page of another site may send forms and plain text here, but no other type.
+        return PlainTextResponse(f"Files come as {_BINARY}.\n", 415)
+    try:
+        files = read_files(await read_body(request.stream()))
+        return JSONResponse(await run_in_threadpool(launch_answer, files, words))
+    except SerriedError as error:
+        return _refusal(error, words)
+
+
+def _words(request: Request) -> Words:
+    params = request.query_params
+    return {name: params.getlist(name) for name in params}
+
+
+def _refusal(error: SerriedError, words: Words) -> Response:
+    """Returns a user's mistake as its sentence, with the word of the question it is about."""
+    lang = "zh" if "zh" in words.get("lang", ()) else "en"
+    field = error.values.get("axis") or field_of(error) or error.values.get("name")
+    return JSONResponse({"error": say(error, lang), "field": field}, 400)
 
 
 def _page(_: Request) -> Response:

@@ -105,6 +105,7 @@ def trace_payload(named: NamedTrace, lang: str) -> bytes:
         "actions": _actions(),
         "statistics": _statistics(measure(trace)),
         "warnings": [_said(finding, lang) for finding in trace.warnings],
+        "names": list(trace.names),
     }
     columns = _span_columns(spans) | _track_columns(spans, lane, trace) | _step_columns(spans)
     return pack(header, columns)
@@ -163,7 +164,11 @@ def _said(finding: Finding, lang: str) -> str:
 
 def _span_columns(spans: Spans) -> dict[str, Column]:
     small = {name: column for name, column in spans.columns().items() if not name.endswith("_ns")}
+    # A span that its user named has no peer but the place of its name.
+    is_named = spans.kind == ActionKind.SPAN
     return small | {
+        "peer": np.where(is_named, -1, spans.peer).astype(np.int32),
+        "name": np.where(is_named, spans.peer, -1).astype(np.int32),
         "start_ns": spans.start_ns.astype(np.float64),
         "end_ns": spans.end_ns.astype(np.float64),
     }

@@ -8,10 +8,11 @@ const REST_MS = 250;
 
 /** Writes states into the address bar and the browser's history. */
 export class Address {
-  /** @param {() => State} state returns the newest state @param {() => import("./state.js").Field[]} always  fields always written */
-  constructor(state, always) {
+  /** @param {() => State} state returns the newest state @param {() => import("./state.js").Field[]} always  fields always written @param {() => string} mark  what a step of history remembers beside its address */
+  constructor(state, always, mark) {
     this.state = state;
     this.always = always;
+    this.mark = mark;
     /** The field that wrote the newest step of history. */
     this.typedInto = "";
     /** @type {number | null} */
@@ -21,7 +22,7 @@ export class Address {
   /** Writes the state as a step of history; what is typed into one field is one step. @param {string} field "" for a control that is not typed into */
   step(field) {
     if (field && field === this.typedInto) this.write();
-    else history.pushState(null, "", this._text());
+    else history.pushState(this.mark(), "", this._text());
     this.typedInto = field;
   }
 
@@ -29,7 +30,7 @@ export class Address {
   write() {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;
-    history.replaceState(null, "", this._text());
+    history.replaceState(this.mark(), "", this._text());
   }
 
   /** Writes the state once nothing has moved for a while: browsers allow few writes a second. */

@@ -32,7 +32,7 @@ export function ticks(start, end, most) {
 }
 
 /** Returns the smallest 1, 2 or 5 times a power of ten that is at least `step`. @param {number} step */
-function roundStep(step) {
+export function roundStep(step) {
   const power = 10 ** Math.floor(Math.log10(step));
   return power * ([1, 2, 5].find((each) => each * power >= step * 0.999999) ?? 10);
 }

@@ -2,10 +2,12 @@
 
 import { announce } from "./announcer.js";
 import { byId, copyText } from "./dom.js";
-import { enterSearch, listenToSearch } from "./finder.js";
+import { listenForFiles } from "./drop.js";
+import { listenToSearch } from "./finder.js";
 import { listenToForm } from "./form.js";
 import { language, t } from "./i18n.js";
-import { listenToKeys, openHelp } from "./keys.js";
+import { openHelp } from "./keys.js";
+import { listenToReading } from "./launchpanel.js";
 import { listenToSplitter } from "./splitter.js";
 
 /** @typedef {import("./desk.js").Desk} Desk */
@@ -33,16 +35,20 @@ export function listenToControls(desk) {
     desk.map.blur();
     desk.hover(null);
   });
+  const { launch } = desk;
+  listenForFiles({ files: (files) => launch.takeFiles(files), text: (file) => launch.takeText(file) });
+  listenToReading((answers) => launch.answer(answers), () => launch.close());
   listenToSearch(desk);
   listenToSplitter();
+}
+
+/** Returns the desk's views that take keys. @param {Desk} desk @returns {import("./keys.js").View[]} */
+export function keyViews(desk) {
   const { map, timeline } = desk;
-  listenToKeys(
-    [
-      { canvas: map.above.canvas, moves: map, key: (event) => mapKey(desk, event) },
-      { canvas: timeline.surface.canvas, moves: timeline, key: (event) => timelineKey(desk, event) },
-    ],
-    { search: enterSearch, clear: () => desk.clear() },
-  );
+  return [
+    { canvas: map.above.canvas, moves: map, key: (event) => mapKey(desk, event) },
+    { canvas: timeline.surface.canvas, moves: timeline, key: (event) => timelineKey(desk, event) },
+  ];
 }
 
 /** @param {string} id @param {() => void} act */

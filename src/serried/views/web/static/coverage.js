@@ -32,9 +32,13 @@ export class Coverage {
     const step = (end - start) / width;
     const before = new Float64Array(classes);
     const after = new Float64Array(classes);
-    this._filled(start, before);
+    const starts = this.spans.start;
+    let begun = countUpTo(starts, start);
+    this._filled(start, begun, before);
     for (let pixel = 0; pixel < width; pixel++) {
-      this._filled(start + (pixel + 1) * step, after);
+      const time = start + (pixel + 1) * step;
+      begun = countOn(starts, begun, time);
+      this._filled(time, begun, after);
       for (let c = 0; c < classes; c++) {
         shares[pixel * classes + c] = (after[c] - before[c]) / step;
         before[c] = after[c];
@@ -43,17 +47,37 @@ export class Coverage {
     return shares;
   }
 
-  /** Writes the time that each class fills before `time`. @param {number} time @param {Float64Array} filled */
-  _filled(time, filled) {
-    const { start, end } = this.spans;
-    const begun = countUpTo(start, time);
+  /** Writes the time that each class fills before `time`, when `begun` spans have begun. @param {number} time @param {number} begun @param {Float64Array} filled */
+  _filled(time, begun, filled) {
+    const { end } = this.spans;
     for (let c = 0; c < filled.length; c++) filled[c] = this.sums[c][begun];
     const last = begun - 1;
     if (last >= 0 && end[last] > time) filled[this.spans.class[last]] -= end[last] - time;
   }
 }
 
-/** Returns how many values of an ascending array are at most `limit`. @param {Float64Array} values @param {number} limit */
+/**
+ * Returns how many values of an ascending array are at most `limit`, when the first `from` are:
+ * found in steps that double, so that the next pixel costs little.
+ * @param {Float64Array} values @param {number} from @param {number} limit
+ */
+export function countOn(values, from, limit) {
+  let step = 1;
+  let low = from;
+  while (low + step <= values.length && values[low + step - 1] <= limit) {
+    low += step;
+    step *= 2;
+  }
+  let high = Math.min(values.length, low + step);
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Returns how many values of an ascending array are at most `limit`. @param {ArrayLike<number>} values @param {number} limit */
 export function countUpTo(values, limit) {
   let low = 0;
   let high = values.length;

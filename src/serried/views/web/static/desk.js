@@ -8,10 +8,10 @@ import { byId } from "./dom.js";
 import { leaveSearch } from "./finder.js";
 import { showForm } from "./form.js";
 import { chosenLanguage, language, speak, t } from "./i18n.js";
+import { Launch } from "./launch.js";
 import { litBy } from "./lit.js";
 import { pinWords, pinnedTarget } from "./pins.js";
 import { Refusal, askDocument, askPayload } from "./questions.js";
-import { publish } from "./readback.js";
 import { Scene } from "./scene.js";
 import { spokenTarget } from "./speech.js";
 import { DEFAULTS, asksFor, namesJob, question, readState, withJob } from "./state.js";
@@ -48,7 +48,10 @@ export class Desk {
     /** @type {number | null} */
     this.typing = null;
     this.asking = new AbortController();
-    this.address = new Address(() => this.state, () => (this.offers.length ? ["world"] : []));
+    /** Kept once the page has shown what its address holds. */
+    this.opened = Promise.resolve();
+    this.launch = new Launch(this, (answer) => void this._while(answer));
+    this.address = new Address(() => this.state, () => (this.offers.length ? ["world"] : []), () => this.launch.mark);
     this.map = makeMap(this);
     this.timeline = makeTimeline(this);
     this.list = makeList(this);
@@ -58,12 +61,12 @@ export class Desk {
       showWords(this);
       if (this.scene) showScene(this, this.scene);
     });
-    publish(this);
   }
 
   /** Shows the state that the address holds, or the first trace's own layout. */
   async open() {
-    await this._while(this._open());
+    this.opened = this._while(this._open());
+    await this.opened;
   }
 
   // ---- what the views and the controls call
@@ -74,6 +77,7 @@ export class Desk {
     this.state = { ...this.state, map, ...change };
     this.address.step(field);
     showForm(this.state, null);
+    this.launch.compare();
     if (this.typing !== null) clearTimeout(this.typing);
     this.typing = setTimeout(() => {
       this.typing = null;
@@ -85,6 +89,7 @@ export class Desk {
   reset() {
     const { lang, trace } = this.state;
     const start = { ...DEFAULTS, lang, trace };
+    this.launch.forget();
     this.edit(this.offer ? this._ownLayout(start, this.offer) : start);
     this.timeline.fit();
   }
@@ -100,6 +105,7 @@ export class Desk {
 
   /** Shows the layout of the trace in view. */
   showOwnLayout() {
+    this.launch.forget();
     if (this.offer) this.edit({ ...this._ownLayout(this.state, this.offer), slice: this.state.slice });
   }
 
@@ -229,6 +235,7 @@ export class Desk {
     const { trace } = this.state;
     this.state = readState(location.search);
     this.address.typedInto = "";
+    this.launch.recall(history.state);
     showForm(this.state, null);
     await this._ask();
     if (trace !== this.state.trace) await this._askTrace();
@@ -244,6 +251,7 @@ export class Desk {
     await speak(this._language());
     this.words = await askDocument(`page?lang=${language()}`);
     showWords(this);
+    await this.launch.retell();
   }
 
   /** Returns a state with a trace's own layout in it, and types in view if there were none. @param {State} state @param {Offer} offer */

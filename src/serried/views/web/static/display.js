@@ -19,7 +19,7 @@ export function showWords(desk) {
   if (!desk.words) return;
   fillForm(desk.words);
   byId("hint").hidden = Boolean(desk.state.dims || desk.state.kinds);
-  byId("hint").replaceChildren(make("strong", {}, t("hint.title")), make("span", {}, t("hint.text")));
+  byId("hint").replaceChildren(make("strong", {}, t("hint.title")), make("span", {}, t("hint.text")), make("span", {}, t("hint.drop")));
   showBasics(desk.words);
   showTerms(desk.words);
   if (desk.scene) return;
@@ -32,7 +32,7 @@ export function showScene(desk, scene) {
   const drawn = desk.isDrawn ? scene : null;
   showForm(desk.state, scene);
   byId("headline").textContent = headline(scene);
-  document.title = `${typeName(desk.state.dims)} ${scene.worldSize} · serried`.trim();
+  if (!desk.state.view) document.title = `${typeName(desk.state.dims)} ${scene.worldSize} · serried`.trim();
   byId("command").textContent = scene.command;
   byId("hint").hidden = Boolean(drawn);
   /** @type {HTMLSelectElement} */ (byId("arrange")).value = desk.state.arrange;

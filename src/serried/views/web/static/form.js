@@ -12,7 +12,7 @@ import { JOB_FIELDS, TYPES, sortedDims } from "./state.js";
 /** @typedef {(change: Partial<State>, field?: string) => void} Edit  field: the one that is typed into */
 
 /** @type {import("./scene.js").PageWords} */
-let words = { frameworks: [], looks: {}, basics: [], terms: [] };
+let words = { frameworks: [], looks: {}, basics: [], terms: [], limit_bytes: 0 };
 
 /** Listens to the form. @param {() => State} state @param {Edit} edit @param {() => void} reset */
 export function listenToForm(state, edit, reset) {

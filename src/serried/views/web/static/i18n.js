@@ -27,6 +27,8 @@ export async function speak(lang) {
   current = lang;
   document.documentElement.lang = lang === "zh" ? "zh-CN" : lang;
   translate(document);
+  document.documentElement.dataset.spoken = lang;
+  document.dispatchEvent(new Event("spoken"));
 }
 
 /**

@@ -14,27 +14,29 @@ const HOLD_MS = 220;
 /** Every key, as the help lists them: the keys, and the sentence that says what they do. */
 export const KEYS = [
   ["W S", "keys.zoom"], ["A D", "keys.pan"], ["0", "keys.fit"], ["wheel", "keys.wheel"],
-  ["← ↑ ↓ →", "keys.arrows"], ["Enter", "keys.enter"], [", .", "keys.beside"], ["F", "keys.centre"],
+  ["← ↑ ↓ →", "keys.arrows"], ["Enter", "keys.enter"], [", .", "keys.beside"], ["F", "keys.centre"], ["C", "keys.path"], ["M", "keys.strips"],
   ["/", "keys.search"], ["Esc", "keys.clear"], ["?", "keys.help"],
 ];
 
 /**
  * Sends keys to the view that has the focus or is under the pointer, never while text is typed.
  * @param {View[]} views
- * @param {{search: () => void, clear: () => void}} page
+ * @param {{search: () => unknown, clear: () => void}} page
  */
 export function listenToKeys(views, page) {
   const held = new Held();
   document.addEventListener("keyup", (event) => held.release(event.key.toLowerCase()));
   window.addEventListener("blur", () => held.release(null));
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || dialog().open) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.key === "Escape") return page.clear();
     const pointed = views.find(({ canvas }) => canvas.matches(":hover"));
     if (isTyping(event.target) && !(pointed && isForView(event.target, event.key))) return;
     if (event.key === "/" || event.key === "?") {
       event.preventDefault();
-      return event.key === "/" ? page.search() : openHelp();
+      if (event.key === "/") page.search();
+      else openHelp();
+      return;
     }
     const view = views.find(({ canvas }) => canvas === document.activeElement) ?? pointed;
     if (!view) return;

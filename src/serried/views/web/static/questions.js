@@ -1,5 +1,7 @@
 // Questions to the server: relative addresses only, and a user's mistake comes back as its sentence.
 
+import { framed, launchQuestion } from "./launchfiles.js";
+
 /** Is an answer that says what was wrong with the question. */
 export class Refusal extends Error {
   /** @param {string} sentence @param {string} field the word of the question it is about, if known */
@@ -9,9 +11,9 @@ export class Refusal extends Error {
   }
 }
 
-/** @param {string} path @param {AbortSignal} [signal] */
-async function ask(path, signal) {
-  const answer = await fetch(`api/${path}`, { signal });
+/** @param {string} path @param {RequestInit} [request] */
+async function ask(path, request) {
+  const answer = await fetch(`api/${path}`, request);
   if (answer.ok) return answer;
   if (answer.status !== 400) throw new Error(`${answer.status} ${answer.statusText}`);
   const { error, field } = await answer.json();
@@ -20,10 +22,17 @@ async function ask(path, signal) {
 
 /** Asks for a payload. @param {string} path @param {AbortSignal} [signal] */
 export async function askPayload(path, signal) {
-  return (await ask(path, signal)).arrayBuffer();
+  return (await ask(path, { signal })).arrayBuffer();
 }
 
 /** Asks for a document. @param {string} path @param {AbortSignal} [signal] */
 export async function askDocument(path, signal) {
-  return (await ask(path, signal)).json();
+  return (await ask(path, { signal })).json();
+}
+
+/** Asks what launch files say. @param {string} lang @param {import("./launchfiles.js").Answers} answers @param {import("./launchfiles.js").LaunchFile[]} files @returns {Promise<import("./launch.js").Told>} */
+export async function askLaunch(lang, answers, files) {
+  const headers = { "Content-Type": "application/octet-stream" };
+  const body = /** @type {Uint8Array<ArrayBuffer>} */ (framed(files));
+  return (await ask(`launch?${launchQuestion(lang, answers)}`, { method: "POST", headers, body })).json();
 }

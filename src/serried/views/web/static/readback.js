@@ -1,5 +1,7 @@
 // window.serried: what the page shows, read back. Tests use it; so may a script in the console.
 //
+// What is read of the Schedule view stands in schedulereadback.js.
+//
 //   busy()          whether an answer is awaited or a picture is still to be drawn
 //   settled()       a promise that is kept once the page is not busy
 //   state()         the state that the address bar holds
@@ -15,18 +17,20 @@
 //   whereSlice(i)   the middle of its part in view, in pixels of the page; null when out of view
 
 import { duration } from "./clock.js";
+import { scheduleReadback } from "./schedulereadback.js";
 import { css } from "./theme.js";
 
-/** Publishes the desk. @param {import("./desk.js").Desk} desk */
-export function publish(desk) {
+/** Publishes the desks. @param {import("./desk.js").Desk} desk @param {import("./scheduledesk.js").ScheduleDesk} schedules */
+export function publish(desk, schedules) {
   const { map, timeline } = desk;
-  const busy = () => desk.isBusy || map.redraw.waiting || map.relight.waiting || timeline.redraw.waiting;
+  const busy = () => schedules.isBusy || desk.isBusy || map.redraw.waiting || map.relight.waiting || timeline.redraw.waiting;
   const settled = async () => {
     do await new Promise(requestAnimationFrame);
     while (busy());
   };
   Object.assign(window, {
     serried: Object.freeze({
+      ...scheduleReadback(schedules),
       busy,
       settled,
       state: () => ({ ...desk.state }),

@@ -26,6 +26,7 @@ import { integers, readPayload } from "./payload.js";
  * @property {Record<string, Look>} looks  of each dimension
  * @property {{dim: string, text: string}[]} basics
  * @property {{key: string, name: string, text: string}[]} terms
+ * @property {number} limit_bytes  of the largest launch file
  */
 /**
  * @typedef {object} Job

@@ -1,7 +1,9 @@
 // The state of the page, which the address bar holds whole: only what differs from the defaults.
 
+import { SCHEDULE_DEFAULTS } from "./schedulestate.js";
+
 /**
- * @typedef {object} State
+ * @typedef {object} JobState
  * @property {string} framework  NAME, or NAME@VERSION for any but the newest
  * @property {string} world
  * @property {string} tp
@@ -28,6 +30,7 @@
  * @property {string} map      the map's view: x, y and pixels per rank
  * @property {string} time     the timeline's view: first and last nanosecond
  */
+/** @typedef {JobState & import("./schedulestate.js").ScheduleState} State */
 /** @typedef {keyof State} Field */
 
 /** @type {State} */
@@ -57,6 +60,7 @@ export const DEFAULTS = Object.freeze({
   find: "",
   map: "",
   time: "",
+  ...SCHEDULE_DEFAULTS,
 });
 
 /** Fields that make a job's layout; the rest is what is shown of it. @type {Field[]} */

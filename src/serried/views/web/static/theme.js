@@ -11,6 +11,7 @@
  * @property {string} veil     over what is not lit
  * @property {string} letters  on a shade of the palette
  * @property {string} accent   what is pinned
+ * @property {string} alarm    what should not be
  * @property {string} font
  */
 
@@ -30,6 +31,7 @@ export function theme() {
     veil: colour("veil"),
     letters: "#10151d",
     accent: colour("accent"),
+    alarm: colour("alarm"),
     font: getComputedStyle(document.body).fontFamily,
   };
 }

@@ -1,12 +1,13 @@
-// The timeline's window: which stretch of time is in view, in nanoseconds from the trace's start.
+// A window on time: which stretch is in view, from the start of a trace or of a schedule.
 
 const LEAST_NS = 50;
 
 /** Maps nanoseconds to pixels: pixel = (time - start) / span * width. */
 export class TimeWindow {
-  /** @param {number} total nanoseconds of the whole trace */
-  constructor(total) {
-    this.total = Math.max(total, LEAST_NS);
+  /** @param {number} total of all there is, in nanoseconds or any other unit @param {number} [least] the shortest stretch */
+  constructor(total, least = LEAST_NS) {
+    this.least = least;
+    this.total = Math.max(total, least);
     this.start = 0;
     this.end = this.total;
     this.fit();
@@ -24,7 +25,7 @@ export class TimeWindow {
 
   /** Zooms by `factor` about the time at `share` of the width. @param {number} factor @param {number} share 0..1 */
   zoom(factor, share) {
-    const span = Math.min(1.5 * this.total, Math.max(LEAST_NS, this.span / factor));
+    const span = Math.min(1.5 * this.total, Math.max(this.least, this.span / factor));
     const still = this.start + share * this.span;
     this._show(still - share * span, span);
   }
@@ -36,7 +37,7 @@ export class TimeWindow {
 
   /** Shows [from, to] with room around it. @param {number} from @param {number} to */
   centre(from, to) {
-    const span = Math.max(LEAST_NS, 1.5 * (to - from));
+    const span = Math.max(this.least, 1.5 * (to - from));
     this._show((from + to) / 2 - span / 2, span);
   }
 
@@ -54,13 +55,15 @@ export class TimeWindow {
 
   /** Writes the view as the address bar holds it. */
   toString() {
-    return `${Math.round(this.start)},${Math.round(this.end)}`;
+    const step = this.least / LEAST_NS;
+    const rounded = (/** @type {number} */ time) => Number((Math.round(time / step) * step).toPrecision(9));
+    return `${rounded(this.start)},${rounded(this.end)}`;
   }
 
   /** Takes the view that `text` holds; false when it holds none. @param {string} text */
   take(text) {
     const [start, end] = text.split(",").map(Number);
-    if (!(Number.isFinite(start) && end - start >= LEAST_NS)) return false;
+    if (!(Number.isFinite(start) && end - start >= 0.99 * this.least)) return false;
     this._show(start, Math.min(end - start, 1.5 * this.total));
     return true;
   }

@@ -28,6 +28,9 @@ export class Tracks {
     this.microbatch = integers(columns, "microbatch");
     this.step = integers(columns, "step");
     this.peer = integers(columns, "peer");
+    /** What users called spans of theirs, and which name each span has. @type {string[]} */
+    this.names = header.names ?? [];
+    this.named = columns.has("name") ? integers(columns, "name") : null;
     this.rank = integers(columns, "rank");
     this.start = /** @type {Float64Array} */ (columns.get("start_ns"));
     this.end = /** @type {Float64Array} */ (columns.get("end_ns"));
@@ -55,8 +58,10 @@ export class Tracks {
     return this.kind.length;
   }
 
-  /** Writes a span's action as Python does: "3F2". @param {number} span */
+  /** Writes a span's action as Python does: "3F2", or its own name. @param {number} span */
   actionName(span) {
+    const given = this.names[this.named?.[span] ?? -1];
+    if (given) return given;
     const part = (/** @type {number} */ value) => (value < 0 ? "" : String(value));
     const name = this.actions.get(this.kind[span])?.name ?? "?";
     return `${part(this.stage[span])}${name}${part(this.microbatch[span])}`;

@@ -1,0 +1,35 @@
+// The head of each stacked schedule: its name, its numbers by name, and the forms that are exact.
+
+import { byId, make } from "./dom.js";
+import { t } from "./i18n.js";
+import { aboutText } from "./schedulelist.js";
+import { formTexts, scheduleFacts } from "./schedulewords.js";
+
+/** @typedef {import("./simulated.js").Simulated} Simulated */
+
+/** Shows a head for each schedule. @param {string[]} names @param {(Simulated | null)[]} blocks @param {Map<string, import("./schedulelist.js").Fault>} faults */
+export function showHeads(names, blocks, faults) {
+  const heads = names.map((name, place) => {
+    const data = blocks[place];
+    const fault = faults.get(name);
+    const title = make("h3", {}, name, make("small", {}, aboutText(name)));
+    const facts = data ? scheduleFacts(data) : [];
+    const numbers = facts.map((fact) =>
+      make("span", { title: fact.title, class: fact.before ? "first" : "" }, fact.before && `${fact.before} `, make("b", {}, fact.value), ` ${fact.after}`),
+    );
+    const forms = data ? formTexts(data) : [];
+    const note = fault
+      ? make("p", { class: "fault" }, data ? t("head.kept", { sentence: fault.sentence }) : fault.sentence)
+      : make("p", { class: "forms", title: forms.join("\n") }, forms.length ? `${t("form.title")} ${forms.join(" · ")}` : "");
+    return make("section", { class: fault ? "head stale" : "head", "aria-label": name }, title, make("p", { class: "numbers" }, ...numbers), note);
+  });
+  byId("schedule-heads").replaceChildren(...heads);
+}
+
+/** Moves the heads to where their blocks stand. @param {import("./stack.js").Stack} stack */
+export function placeHeads(stack) {
+  byId("schedule-stack").style.height = `${stack.height}px`;
+  [...byId("schedule-heads").children].forEach((head, place) => {
+    if (stack.blocks[place] && head instanceof HTMLElement) head.style.top = `${stack.blocks[place].top}px`;
+  });
+}

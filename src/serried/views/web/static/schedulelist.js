@@ -1,0 +1,56 @@
+// The list of schedules in the form: which stand one under another, and which may be added.
+
+import { byId, make } from "./dom.js";
+import { has, t } from "./i18n.js";
+import { MOST_NAMES, PRESETS, movedUp, namesOf, presetOf } from "./schedulestate.js";
+
+/** @typedef {import("./schedulestate.js").ScheduleState} ScheduleState */
+/** @typedef {{sentence: string, field: string}} Fault */
+/** @typedef {{name: string, source: string, chunks: number | null, takes_group: boolean}} Offered */
+
+/** Shows the presets and the schedules of a state, each with what cannot be. @param {ScheduleState} state @param {Offered[]} offered @param {Map<string, Fault>} faults @param {(names: string) => void} change */
+export function showList(state, offered, faults, change) {
+  showPresets(state);
+  const names = namesOf(state);
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.id;
+  const items = names.map((name, place) => {
+    const up = button("up", name, "↑", () => change(movedUp(names, place)));
+    up.disabled = names.length < 2;
+    const away = button("away", name, "×", () => change(names.filter((each) => each !== name).join(",")));
+    away.disabled = names.length < 2;
+    const fault = faults.get(name);
+    const about = make("span", { title: aboutText(name) }, make("b", {}, name), make("small", {}, aboutText(name)));
+    return make("li", fault ? { class: "faulty" } : {}, about, up, away, ...(fault && !fault.field ? [make("p", { class: "fault" }, fault.sentence)] : []));
+  });
+  byId("schedule-names").replaceChildren(...items);
+  showAdd(names, offered);
+  if (focused) document.getElementById(focused)?.focus();
+}
+
+/** Says what a schedule is, "" of one that there is not. @param {string} name */
+export function aboutText(name) {
+  return has(`about.${name}`) ? t(`about.${name}`) : "";
+}
+
+/** @param {string} act @param {string} name @param {string} sign @param {() => void} click */
+function button(act, name, sign, click) {
+  const label = t(`names.${act}`, { name });
+  return make("button", { type: "button", id: `schedule-${act}-${name}`, "aria-label": label, title: label, click }, sign);
+}
+
+/** @param {ScheduleState} state */
+function showPresets(state) {
+  const select = /** @type {HTMLSelectElement} */ (byId("schedule-preset"));
+  const options = Object.keys(PRESETS).map((preset) => make("option", { value: preset }, t(`preset.${preset}`)));
+  select.replaceChildren(make("option", { value: "" }, t("schedule.preset_none")), ...options);
+  select.value = presetOf(state);
+}
+
+/** @param {string[]} names @param {Offered[]} offered */
+function showAdd(names, offered) {
+  const select = /** @type {HTMLSelectElement} */ (byId("schedule-add"));
+  const free = offered.filter(({ name }) => !names.includes(name));
+  const options = free.map(({ name }) => make("option", { value: name }, `${name} · ${aboutText(name)}`));
+  select.replaceChildren(make("option", { value: "" }, t("names.add")), ...options);
+  select.disabled = names.length >= MOST_NAMES;
+}
