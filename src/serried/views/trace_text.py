@@ -103,7 +103,7 @@ def _idle_lines(bubbles: BubbleStatistics, lang: str) -> list[str]:
     """Returns the causes of the idle time, the largest first, those of next to nothing left out."""
     causes = sorted(bubbles.causes.items(), key=lambda each: -each[1])
     told = [
-        tell("{cause} {share:.1%}", lang, cause=tell(_CAUSES[cause], lang), share=share)
+        tell("{cause} {share:.1%}", lang, cause=phrase(_CAUSES[cause], lang), share=share)
         for cause, share in causes
         if share >= _LEAST_SHARE
     ]

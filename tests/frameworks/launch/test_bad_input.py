@@ -423,13 +423,16 @@ def test_a_file_of_fifty_megabytes_gets_a_sentence(tmp_path: Path) -> None:
     path.write_bytes(b"#\n" * (25 * 1024 * 1024))
     with pytest.raises(InputError) as caught:
         read_path(path)
-    assert str(caught.value) == "train.sh holds 50 MB; a launch file holds at most 1 MB"
+    assert (
+        str(caught.value)
+        == "train.sh holds 50 MB; launch files are a few kilobytes, so serried reads at most 1 MB"
+    )
 
 
 def test_a_text_of_fifty_megabytes_gets_the_same() -> None:
     assert (
         refusal("#\n" * (25 * 1024 * 1024))
-        == "run.sh holds 50 MB; a launch file holds at most 1 MB"
+        == "run.sh holds 50 MB; launch files are a few kilobytes, so serried reads at most 1 MB"
     )
 
 

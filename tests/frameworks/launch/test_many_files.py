@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from serried.errors import InputError
-from serried.frameworks.launch import LaunchConfig, read, read_path
+from serried.frameworks.launch import LaunchConfig, read, read_among, read_path
 
 CLUSTER = """# Settings of one of our clusters; sourced by every job.
 export GPUS_PER_NODE=8
@@ -116,6 +116,24 @@ def test_files_of_the_folder_stand_beside_a_file(tmp_path: Path) -> None:
     for name, text in COLLECTED.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert read_path(tmp_path / "train.sh").sizes().world_size == 32
+
+
+def test_a_python_config_that_another_imports_is_no_second_job_of_a_folder() -> None:
+    base = "parallel = dict(zero1=8, tensor=dict(size=2, mode='mtp'), pipeline=dict(size=2))\n"
+    job = f"from configs.base import *\n{base.replace('size=2', 'size=4', 1)}"
+    config = read_among({"base.py": base, "job.py": job}, called="configs")
+    assert (config.file, config.sizes({"world_size": 64}).tp) == ("job.py", 4)
+
+
+def test_a_hostfile_is_no_second_job_of_a_folder() -> None:
+    texts = {
+        "hosts": "node1 slots=8\nnode2 slots=8",
+        "ds.json": '{"zero_optimization": {"stage": 1}}',
+    }
+    config = read_among(texts, called="runs")
+    assert (config.file, config.sizes().world_size) == ("ds.json", 16)
+    alone = read_among({"hosts": texts["hosts"]}, called="runs")
+    assert (alone.file, alone.sizes().world_size) == ("hosts", 16)
 
 
 def test_a_folder_with_two_jobs_asks_which(tmp_path: Path) -> None:

@@ -96,7 +96,6 @@ UNKNOWN = [
     "a: 1\nb: [2, 3]\n",
     '{"a": 1}',
     "[tool.ruff]\nline-length = 100\n",
-    "import torch\nprint(torch.__version__)\n",
     "x = 1\n",
     "jobs:\n  test:\n    steps:\n      - run: pytest\n",
     "a,b\n1,2\n",

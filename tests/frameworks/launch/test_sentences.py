@@ -247,10 +247,23 @@ def test_every_sentence_of_a_module_is_quoted_in_a_test(source: Path) -> None:
     assert [each for each in said if longest(each) not in QUOTED] == []
 
 
+def test_a_file_of_no_known_format_is_told_which_are_read() -> None:
+    with pytest.raises(InputError) as caught:
+        read("hello\n", name="x.txt")
+    formats = (
+        "Megatron scripts and YAML, Slurm scripts, torchrun, accelerate, deepspeed, colossalai and "
+        "Paddle command lines, NeMo and Megatron-Bridge YAML, InternLM and InternEvo configs, "
+        "DeepSpeed JSON and hostfiles, Accelerate YAML, torchtitan TOML, nanotron YAML, "
+        "PaddleNLP and PaddleFormers arguments"
+    )
+    assert str(caught.value).endswith(f"that serried knows; it reads {formats}")
+    assert say(caught.value, "zh").endswith("nanotron YAML、PaddleNLP 和 PaddleFormers 的参数")
+
+
 def test_a_sentence_is_said_in_chinese_down_to_its_places() -> None:
     config = read(f"{RUN} 2\n{RUN} 4", name="x.sh")
     [tp] = [each.because for each in config.missing if each.name == "tp"]
     option = "--tensor-model-parallel-size"
     assert say(tp, "zh") == (
-        f"给出的值不止一个：2 (x.sh 第 1 行，{option})，又是 4 (x.sh 第 2 行，{option})"
+        f"给出的值不止一个：2（x.sh 第 1 行，{option}），又是 4（x.sh 第 2 行，{option}）"
     )

@@ -53,8 +53,16 @@ SECTIONS = {
 FLAGS = {**LAUNCH, **PARALLELISM, **FSDP, **DEEPSPEED, **MEGATRON}
 """The same as options of ``accelerate launch``, whatever the section."""
 
-KINDS = {"use-fsdp": "FSDP", "use-deepspeed": "DEEPSPEED", "use-megatron-lm": "MEGATRON_LM"}
+KINDS = {
+    "use-fsdp": "FSDP",
+    "use-deepspeed": "DEEPSPEED",
+    "use-megatron-lm": "MEGATRON_LM",
+    "multi-gpu": "MULTI_GPU",
+}
 """Switches of the command line -> ``distributed_type``."""
+
+ALONE = ("NO", "FALSE")
+"""What ``distributed_type: NO`` reads as, with quotes and without: one process is started."""
 
 STRATEGIES = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2")
 """In the order of their numbers, from 1."""
@@ -88,9 +96,11 @@ def facts_of(keys: Keys) -> Facts:
 
 def settle(facts: Facts, name: str) -> Reading:
     """Decides the framework, and leaves only what its layout needs."""
-    _gpus_per_node(facts)
     declared = facts.settled().get("_type")
     kind = str(declared.value).upper() if declared else ""
+    if declared and kind in ALONE:
+        _alone(facts, declared)
+    _gpus_per_node(facts)
     has_mesh = any(facts.says(each) for each in ("sp_size", "dp_replicate_size", "dp_shard_size"))
     strategy = _strategy(facts)
     for private in PRIVATE:
@@ -109,9 +119,27 @@ def settle(facts: Facts, name: str) -> Reading:
     return Reading(name, facts, "accelerate")
 
 
+def _alone(facts: Facts, declared: Found) -> None:
+    """Counts one rank, whatever else is given: Accelerate then starts one process."""
+    asked = facts.number("world_size") or 1
+    if asked > 1:
+        facts.note(
+            said(
+                "{where} is NO, so accelerate starts one process and leaves num_processes {count}",
+                where=declared.where,
+                count=asked,
+            )
+        )
+    for name in ("world_size", "nodes"):
+        facts.drop(name)
+        facts.claim(name, replace(declared, value=1))
+
+
 def _gpus_per_node(facts: Facts) -> None:
+    if facts.says("world_size") and not facts.says("nodes"):
+        facts.claim("nodes", Found(1, default_of="accelerate"))
     world, nodes = facts.settled().get("world_size"), facts.settled().get("nodes")
-    if not facts.says("nodes") or not world or not nodes:
+    if not world or not nodes:
         return
     if isinstance(world.value, int) and isinstance(nodes.value, int) and nodes.value > 0:
         if world.value % nodes.value == 0:

@@ -59,6 +59,8 @@ class LaunchConfig:
     notes: tuple[Sentence, ...] = ()
     product: Mapping[str, int | None] = field(default_factory=dict, repr=False)
     derive: Derive | None = field(default=None, repr=False, compare=False)
+    is_world_contested: bool = field(default=False, repr=False)
+    """Whether the file means to give the world size, but does not settle it."""
 
     @classmethod
     def of(cls, reading: Reading) -> LaunchConfig:
@@ -76,6 +78,7 @@ class LaunchConfig:
             notes=tuple(facts.notes),
             product=reading.product,
             derive=reading.derive,
+            is_world_contested=any(each.name == "world_size" for each in facts.unsettled()),
         )
         return config._with_missing(facts)
 
@@ -105,7 +108,7 @@ class LaunchConfig:
         if "world_size" in given:
             return Found(given["world_size"])
         open_names = {each.name for each in self.missing} - set(given)
-        if "world_size" in open_names:
+        if self.is_world_contested:
             return None
         if "world_size" in self.fields:
             return self.fields["world_size"]
@@ -154,19 +157,15 @@ class LaunchConfig:
         for the first size that neither settles, saying why and which option would.
         """
         taken = {name: value for name, value in (given or {}).items() if value is not None}
-        for each in self.missing:
-            if each.name in taken or each.name in options:
-                continue
-            if each.name in SIZES or each.name not in (*FIELDS, "framework"):
-                raise self._ask(each.name)
+        for each in self.unanswered(taken, options):
+            raise self._ask(each.name)
         values: dict[str, Value] = {
             name: self.fields[name].value for name in SIZES if name in self.fields
         }
         values |= {name: value for name, value in taken.items() if name in SIZES}
         settings = {name: str(found.value) for name, found in self.options.items()}
         world = self._world(taken)
-        if world is None:
-            raise self._ask("world_size")
+        assert world is not None, "it is among what is unanswered"
 
         def whole(name: str) -> int | None:
             return int(values[name]) if name in values else None
@@ -189,6 +188,23 @@ class LaunchConfig:
             options={**settings, **options},
         )
         return self.derive(sizes) if self.derive else sizes
+
+    def unanswered(
+        self, given: Mapping[str, Value | None] | None = None, options: Mapping[str, str] = {}
+    ) -> tuple[Missing, ...]:
+        """Returns what must still be given before there are sizes, the world size last."""
+        taken = {name: value for name, value in (given or {}).items() if value is not None}
+        asked = [
+            each
+            for each in self.missing
+            if (each.name in SIZES or each.name not in (*FIELDS, "framework"))
+            and each.name not in taken
+            and each.name not in options
+        ]
+        if self._world(taken) is None and not self.product.keys() & {each.name for each in asked}:
+            told = (each for each in self.missing if each.name == "world_size")
+            asked.append(next(told, Missing("world_size", self._why_no_world())))
+        return tuple(asked)
 
     def placement(
         self, world_size: int, *, gpus_per_node: int | None = None, gpus_per_rank: int | None = None

@@ -53,6 +53,7 @@ FLAGS = sizes(
 
 NEOX = {
     **sizes(pipe_parallel_size="pp", model_parallel_size="tp", num_layers="layers"),
+    **sizes(moe_expert_parallel_size="ep", moe_deepspeed_expert_parallel_size="ep"),
     "zero-optimization.stage": Meaning("zero"),
 }
 MARKS = frozenset(

@@ -51,11 +51,18 @@ def flags_of(fields: Sequence[Field]) -> list[Flag]:
 def loose(fields: Sequence[Field]) -> list[Field]:
     """Returns the words that are not known and stand where an option may: they may be some."""
     words: list[Field] = []
-    before = ""
+    before = at_choice = ""
+    last: Maybe | None = None
     for each in fields:
+        hangs = each.maybe[0] if each.maybe else None
+        if hangs and last and hangs.number == last.number:
+            # Another outcome stands where the choice began.
+            before = before if hangs.alternative == last.alternative else at_choice
+        else:
+            at_choice = before
         if each.text is None and not each.start and not OPTION.match(before):
             words.append(each)
-        before = each.start
+        before, last = each.start, hangs
     return words
 
 
@@ -90,6 +97,7 @@ def sizes(**names: str) -> dict[str, Meaning]:
 def take(facts: Facts, flags: Sequence[Flag], meanings: Meanings) -> None:
     """Adds to ``facts`` what the flags that ``meanings`` knows say."""
     perhaps: dict[str, list[tuple[Maybe, Found]]] = {}
+    standing: set[str] = set()
     for flag in flags:
         meaning = meanings.get(flag.name)
         if meaning:
@@ -98,8 +106,9 @@ def take(facts: Facts, flags: Sequence[Flag], meanings: Meanings) -> None:
                     facts.claim(meaning.name, found)
                 else:
                     perhaps.setdefault(meaning.name, []).append((maybe, found))
+                    standing |= set() if flag.word.maybe else {meaning.name}
     for name, claims in perhaps.items():
-        _settle(facts, name, claims)
+        _settle(facts, name, claims, stands=name in standing)
 
 
 def _claims(facts: Facts, flag: Flag, meaning: Meaning) -> Iterator[tuple[Maybe | None, Found]]:
@@ -187,19 +196,25 @@ def _found(flag: Flag, word: Field, value: int | str) -> Found:
     return Found(value, line.file, line.number, flag.key, via=word.via)
 
 
-def _settle(facts: Facts, name: str, claims: list[tuple[Maybe, Found]]) -> None:
-    """Settles values that hang on open conditions: certain only if every outcome agrees."""
-    values = {found.value for _, found in claims}
+def _settle(facts: Facts, name: str, claims: list[tuple[Maybe, Found]], *, stands: bool) -> None:
+    """Settles values that hang on open conditions: certain only if every outcome agrees.
+
+    An option that ``stands`` in every outcome has no value in those that set none: such a
+    command does not start, so they have no say.
+    """
+    by_value = {found.value: found for _, found in reversed(claims)}
+    values = set(by_value)
     by_choice: dict[int, set[int]] = {}
     for maybe, _ in claims:
         by_choice.setdefault(maybe.number, set()).add(maybe.alternative)
     first = claims[0][0]
     covers_all = len(by_choice[first.number]) == first.num_alternatives
     certain = facts.claims.get(name, [])
-    if len(values) == 1 and (covers_all or any(each.value in values for each in certain)):
+    is_settled = covers_all or (stands and name not in facts.lacks)
+    if len(values) == 1 and (is_settled or any(each.value in values for each in certain)):
         facts.claim(name, claims[0][1])
         return
-    places = chained(either, [found.told for _, found in claims[:3]])
+    places = chained(either, [found.told for found in list(by_value.values())[::-1][:3]])
     if not covers_all and not certain:
         facts.lack(
             name,

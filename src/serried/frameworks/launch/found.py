@@ -133,7 +133,9 @@ class Facts:
 
     def lack(self, name: str, because: Sentence, *, example: str = "") -> None:
         """Says that the file means to give ``name`` but does not settle it."""
-        self.lacks.setdefault(name, []).append(because)
+        reasons = self.lacks.setdefault(name, [])
+        if because not in reasons:
+            reasons.append(because)
         if example:
             self.examples.setdefault(name, example)
 
@@ -154,7 +156,9 @@ class Facts:
 
     def give_way(self, other: Facts) -> None:
         """Adds what ``other`` says of names that this one leaves alone: it goes before other."""
-        for name in {*other.claims, *other.lacks} - {*self.claims, *self.lacks}:
+        for name in dict.fromkeys((*other.claims, *other.lacks)):
+            if self.says(name):
+                continue
             self.claims |= {name: other.claims[name]} if name in other.claims else {}
             self.lacks |= {name: other.lacks[name]} if name in other.lacks else {}
         self.notes += [note for note in other.notes if note not in self.notes]

@@ -59,13 +59,18 @@ CLASSIC = (
     "parallel.tensor",
     "parallel.sequence_parallel",
     "model.sequence_parallel",
+    "parallel.tensor.sp",
+    "parallel.tensor.intern_overlap",
 )
 """Entries, the first two as bare numbers, that only classic InternLM reads."""
+
+CKPT_TYPE = "ckpt.load_ckpt_info.ckpt_type"
+"""``internlm`` in classic configs; renamed ``internevo`` with the framework."""
 
 
 def is_one(keys: Keys) -> bool:
     """Tells whether a Python config is one of these."""
-    return keys.has("parallel") or keys.has("model", "data", "lr_scheduler")
+    return keys.has("parallel") or keys.has("data", "lr_scheduler")
 
 
 def read(keys: Keys, notes: Sequence[Sentence]) -> Reading:
@@ -105,13 +110,15 @@ def _framework(facts: Facts, keys: Keys) -> str | None:
     evo = [name for name in ("weight", "gqa", *DEVELOP) if keys.has(f"parallel.{name}")]
     if mode in MODES:
         evo.append("tensor.mode")
-    if keys.value("ckpt.load_ckpt_info.ckpt_type") == "internevo":
+    if keys.value(CKPT_TYPE) == "internevo":
         evo.append("ckpt_type")
     if evo:
         return "internevo"
-    classic = [f"{key} = {keys.value(key)}" for key in CLASSIC if key in keys]
+    classic = [_written(key, keys) for key in CLASSIC if key in keys]
     if mode in ("origin_tp", "fstp"):
         classic.append(f"parallel.tensor.mode = {mode}")
+    if keys.value(CKPT_TYPE) == "internlm":
+        classic.append(f"{CKPT_TYPE} = internlm")
     if classic:
         facts.note(
             said(
@@ -132,6 +139,12 @@ def _framework(facts: Facts, keys: Keys) -> str | None:
         example="--framework internevo",
     )
     return None
+
+
+def _written(key: str, keys: Keys) -> str:
+    """Returns an entry as the file has it, or the key alone where its value is not known."""
+    value = keys.value(key)
+    return key if value is None else f"{key} = {value}"
 
 
 def _version(keys: Keys) -> str | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from serried.frameworks.launch import slurm
+from serried.frameworks.launch.shell_split import split
 from serried.frameworks.launch.shell_story import Run
 from serried.frameworks.launch.shell_values import Field, Piece
 
@@ -29,6 +30,7 @@ COMMANDS = {
     ("colossalai", "run"): "colossalai",
     ("mpirun",): "mpirun",
     ("mpiexec",): "mpirun",
+    ("msrun",): "msrun",
     ("fleetrun",): "paddle",
     ("paddleformers-cli", "train"): "paddle",
     ("erniekit", "train"): "paddle",
@@ -64,10 +66,15 @@ FORMATS = {
     "colossalai": "ColossalAI command line",
     "paddle": "Paddle command line",
     "mpirun": "mpirun command line",
+    "msrun": "msrun command line",
     "swift": "Megatron command of ms-swift",
 }
 
-TALKS = re.compile("echo|printf|which|type|command|grep|pip3?|conda|ls|cat|rm|cp|sed")
+TALKS = re.compile(
+    "echo|printf|which|type|command|grep|pip3?|conda|mamba|apt(-get)?|module|git|wget|curl|"
+    "ls|cat|rm|cp|mv|ln|cd|mkdir|touch|chmod|chown|find|tar|sed|awk|head|tail|tee|"
+    "kill|pkill|killall|pgrep"
+)
 """Commands that may name a launcher without starting it."""
 
 PYTHON = re.compile(r"python[\d.]*")
@@ -145,7 +152,7 @@ def _head(words: Sequence[Field]) -> tuple[str, Sequence[Field], Field | None] |
     if words and TALKS.fullmatch(words[0].text or ""):
         return None
     for i, each in enumerate(words):
-        name = PurePosixPath(each.text or "").name
+        name = _command(each.text or "", is_first=not i)
         following = words[i + 1].text if i + 1 < len(words) else None
         for (command, *verb), launcher in COMMANDS.items():
             if name == command and (not verb or following == verb[0]):
@@ -157,6 +164,13 @@ def _head(words: Sequence[Field]) -> tuple[str, Sequence[Field], Field | None] |
     if _is_torchrun(words):
         return "torchrun", words[1:], None
     return None
+
+
+def _command(text: str, *, is_first: bool) -> str:
+    """Returns the command that a word is; a path among other words is one only below ``bin``."""
+    path = PurePosixPath(text)
+    is_folder = len(path.parts) > 1 and path.parent.name != "bin"
+    return "" if is_folder and not is_first and path.suffix != ".py" else path.name
 
 
 def _is_torchrun(words: Sequence[Field]) -> bool:
@@ -197,7 +211,7 @@ def _divided(
         if each.start in ("-m", "--module") and at < len(words):
             return options, words[at], words[at + 1 :]
         if not each.start.startswith("-"):
-            if each.text is not None or at == len(words):
+            if each.text is not None or at == len(words) or _is_program(each):
                 return options, each, words[at:]
             options.append(each)
             continue
@@ -228,4 +242,14 @@ def _mpi(words: Sequence[Field]) -> tuple[Sequence[Field], Field | None, Sequenc
             if program is not None:
                 return words[:i], program, rest
             return words[:i], (rest[0] if rest else None), rest[1:]
+    for i, each in enumerate(words):
+        if _is_program(each):
+            return words[:i], each, _spread(words[i + 1 :])
     return words, None, ()
+
+
+def _spread(words: Sequence[Field]) -> list[Field]:
+    """Returns words for a script that is not given, options in one pair of quotes apart."""
+    return [
+        part for each in words for part in (split(each.pieces) if " --" in each.start else [each])
+    ]

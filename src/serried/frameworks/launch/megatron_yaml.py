@@ -1,7 +1,8 @@
-"""Reads Megatron-LM's YAML: ``--yaml-cfg`` files and the recipes of its functional tests.
+"""Reads Megatron's YAML: ``--yaml-cfg`` files, recipes of functional tests, trainer arguments.
 
 ``--yaml-cfg``: megatron/training/yaml_arguments.py, section ``model_parallel``. Recipes:
 tests/functional_tests/test_cases/*/*/model_config.yaml, a mapping of command line options.
+Trainer arguments: those of a trainer on Megatron-core, such as LLaMA-Factory's examples/megatron.
 """
 
 from __future__ import annotations
@@ -11,15 +12,23 @@ from serried.frameworks.launch.found import Facts
 from serried.frameworks.launch.keys import Keys, take
 from serried.frameworks.launch.megatron_flags import (
     MEANINGS,
+    SIZES,
     ask_for_version,
     complete,
     version_of,
 )
 
+PARALLEL = frozenset(SIZES) - {"num-layers"}
+TRAINER = frozenset(("use-distributed-optimizer", "finetuning-type"))
+"""Keys beside sizes of the same names that PaddleFormers has, and it does not have these."""
+
 
 def is_one(keys: Keys) -> bool:
     """Tells whether a YAML file is one of these."""
-    return keys.has("MODEL_ARGS") or keys.has("model_parallel", "language_model")
+    if keys.has("MODEL_ARGS") or keys.has("model_parallel", "language_model"):
+        return True
+    names = {key.replace("_", "-") for key in keys.entries}
+    return bool(names & PARALLEL and names & TRAINER)
 
 
 def read(keys: Keys) -> Reading:
@@ -28,6 +37,9 @@ def read(keys: Keys) -> Reading:
     if keys.has("MODEL_ARGS"):
         take(facts, keys, MEANINGS, section="MODEL_ARGS")
         name = "Megatron functional-test YAML"
+    elif not keys.has("model_parallel"):
+        take(facts, keys, MEANINGS)
+        name = "Megatron trainer YAML"
     else:
         take(facts, keys, MEANINGS, section="model_parallel")
         take(facts, keys, MEANINGS, section="language_model")

@@ -6,6 +6,7 @@ NeMo 1: examples/nlp/language_modeling/conf (``trainer`` and ``model``). NeMo 2:
 
 from __future__ import annotations
 
+from serried.errors import listed
 from serried.finding import said
 from serried.frameworks.launch.config import Reading
 from serried.frameworks.launch.flags import Meaning
@@ -22,17 +23,20 @@ SECTIONS = (
     "ddp",
     "trainer.strategy.ddp",
 )
-MODEL = {
-    **MEANINGS,
-    "num-distributed-optimizer-instances": Meaning("num_distributed_optimizer_instances"),
-}
+BRIDGE = "Megatron-Bridge YAML"
+RECIPE = ("tp", "pp", "cp", "ep")
+"""Sizes that a recipe may set."""
 TRAINER = {"num-nodes": Meaning("nodes")}
 PARALLEL = tuple(name.replace("-", "_") for name in SIZES if name != "num-layers")
 
 
 def is_one(keys: Keys) -> bool:
-    """Tells whether a YAML file is one of these: a parallel size stands in a known section."""
-    return any(f"{section}.{name}" in keys for section in SECTIONS for name in PARALLEL)
+    """Tells whether a YAML file is one of these: a parallel size stands in a known section,
+    or the sections are those that a recipe of Megatron-Bridge has.
+    """
+    if any(f"{section}.{name}" in keys for section in SECTIONS for name in PARALLEL):
+        return True
+    return keys.has("model", "train", "checkpoint") and (keys.has("dist") or keys.has("ddp"))
 
 
 def read(keys: Keys) -> Reading:
@@ -47,13 +51,28 @@ def read(keys: Keys) -> Reading:
             facts.drop(name)
     complete(facts)
     framework = None if ask_for_version(facts) else "megatron"
+    if _format(keys) == BRIDGE:
+        _tell_of_recipe(facts)
     return Reading(_format(keys), facts, framework)
+
+
+def _tell_of_recipe(facts: Facts) -> None:
+    """Says that Megatron-Bridge merges its YAML into a recipe, which may set more sizes."""
+    because = said("{file} overrides a recipe, which is not read", file=facts.file)
+    missing = [name for name in RECIPE if not facts.says(name)]
+    if len(missing) == len(RECIPE):
+        for name in missing:
+            facts.lack(name, because)
+    elif missing:
+        facts.note(
+            said("{because}; {names} are taken as 1", because=because, names=listed(missing))
+        )
 
 
 def _format(keys: Keys) -> str:
     if keys.has("trainer.strategy") or keys.has("strategy"):
         return "NeMo 2 YAML"
-    return "NeMo YAML" if keys.has("trainer") else "Megatron-Bridge YAML"
+    return "NeMo YAML" if keys.has("trainer") else BRIDGE
 
 
 def _devices(facts: Facts, keys: Keys) -> None:

@@ -29,7 +29,8 @@ def reading(launch: Launch, flags: Sequence[Flag], file: str) -> Reading | None:
     names = {flag.name for flag in flags}
     if launch.launcher == "paddle" or names & paddle_config.MARKS:
         return _paddle(flags, names, file)
-    if names & set(torchtitan_toml.FLAGS):
+    program = launch.program.text if launch.program else None
+    if names & set(torchtitan_toml.FLAGS) or torchtitan_toml.PROGRAM.fullmatch(program or ""):
         return _torchtitan(flags, file)
     if names & megatron_flags.MARKS:
         if names & deepspeed_config.MARKS or launch.launcher == "deepspeed":
@@ -58,6 +59,7 @@ def _torchtitan(flags: Sequence[Flag], file: str) -> Reading:
     facts = Facts(file)
     take(facts, flags, torchtitan_toml.FLAGS)
     torchtitan_toml.tidy(facts)
+    torchtitan_toml.lack_registry(facts, flags)
     return Reading("torchtitan command line", facts, "torchtitan")
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from serried.errors import InputError, listed
-from serried.frameworks.launch import recognise, source
+from serried.frameworks.launch import hostfile, recognise, source
 from serried.frameworks.launch.config import LaunchConfig
 
 LIMIT_FILES = 200
@@ -38,34 +39,44 @@ def read_path(path: Path, *, beside: Mapping[str, str] | None = None) -> LaunchC
     holds several that do not mean one another.
     """
     if path.is_dir():
-        return _read_folder(path, beside or {})
+        return read_among({**_texts(path), **(beside or {})}, called=path.name or path)
     text = source.text_at(path)
     return read(text, name=path.name, beside={**_texts(path.parent), **(beside or {})})
 
 
-def _read_folder(folder: Path, beside: Mapping[str, str]) -> LaunchConfig:
-    texts = {**_texts(folder), **beside}
-    known = [name for name, text in texts.items() if recognise.is_known(text, name)]
+def read_among(texts: Mapping[str, str], *, called: object) -> LaunchConfig:
+    """Returns what the one launch file among ``texts`` says, the others standing beside it.
+
+    A hostfile counts as one only where nothing else is. Raises InputError naming them when
+    several do not mean one another; ``called`` is what holds them.
+    """
+    known = [name for name, text in texts.items() if recognise.is_known(text, name, texts)]
     named = {name for name in known if _is_named_by_another(name, known, texts)}
     chosen = [name for name in known if name not in named]
-    if not chosen:
+    jobs = [name for name in chosen if not hostfile.is_one(texts[name])] or chosen
+    if not jobs:
         raise InputError(
             "{folder} holds no launch file that serried knows; it reads {formats}",
-            folder=folder.name,
+            folder=called,
             formats=recognise.FORMATS,
         )
-    if len(chosen) > 1:
+    if len(jobs) > 1:
         raise InputError(
             "{folder} holds {count} launch files: {names}; give one of them",
-            folder=folder.name,
-            count=len(chosen),
-            names=listed(chosen),
+            folder=called,
+            count=len(jobs),
+            names=listed(jobs),
         )
-    return read(texts[chosen[0]], name=chosen[0], beside=texts)
+    return read(texts[jobs[0]], name=jobs[0], beside=texts)
 
 
 def _is_named_by_another(name: str, known: list[str], texts: Mapping[str, str]) -> bool:
-    return any(other != name and name in texts[other] for other in known)
+    """Tells whether another file names this one: by its name, or as a module it imports."""
+    words = re.escape(name)
+    if name.endswith(".py"):
+        words += rf"|^\s*(?:from|import)\s[\w.]*\b{re.escape(name.removesuffix('.py'))}\b"
+    naming = re.compile(words, re.MULTILINE)
+    return any(other != name and naming.search(texts[other]) for other in known)
 
 
 def _texts(folder: Path) -> dict[str, str]:

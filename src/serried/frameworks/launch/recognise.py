@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from functools import partial
 
-from serried.errors import InputError
+from serried.errors import InputError, listed
+from serried.finding import said
 from serried.frameworks.launch import (
     accelerate_config,
     deepspeed_config,
@@ -16,6 +17,7 @@ from serried.frameworks.launch import (
     mark,
     megatron_yaml,
     nanotron_yaml,
+    neighbours,
     nemo_yaml,
     paddle_config,
     python_text,
@@ -35,11 +37,17 @@ PYTHON_CONFIG = re.compile(r"(?m)^(?:parallel|model|data)\s*=\s*(?:dict\s*\(|\{)
 YAML_WORDS = re.compile(r"parallel|MODEL_ARGS|distributed_type|num_processes|trainer")
 """Words that a YAML file of ours has; text without them that is no YAML is something else."""
 
-FORMATS = (
-    "Megatron scripts and YAML, Slurm scripts, torchrun, accelerate, deepspeed, colossalai and "
-    "Paddle command lines, NeMo and Megatron-Bridge YAML, InternLM and InternEvo configs, "
-    "DeepSpeed JSON and hostfiles, Accelerate YAML, torchtitan TOML, nanotron YAML, "
-    "PaddleNLP and PaddleFormers arguments"
+FORMATS = listed(
+    (
+        said("Megatron scripts and YAML"),
+        said("Slurm scripts"),
+        said("torchrun, accelerate, deepspeed, colossalai and Paddle command lines"),
+        said("NeMo and Megatron-Bridge YAML"),
+        said("InternLM and InternEvo configs"),
+        said("DeepSpeed JSON and hostfiles"),
+        *("Accelerate YAML", "torchtitan TOML", "nanotron YAML"),
+        said("PaddleNLP and PaddleFormers arguments"),
+    )
 )
 
 
@@ -47,6 +55,7 @@ def reading_of(text: str, file: str, beside: Mapping[str, str]) -> Reading:
     """Returns what a launch file says; raises InputError when it is none that serried knows."""
     reading = _reading(text, file, beside)
     if reading is None:
+        _refuse_neighbour(text, file)
         raise InputError(
             "{file} is no launch file that serried knows; it reads {formats}",
             file=file,
@@ -56,12 +65,22 @@ def reading_of(text: str, file: str, beside: Mapping[str, str]) -> Reading:
     return reading
 
 
-def is_known(text: str, file: str) -> bool:
+def _refuse_neighbour(text: str, file: str) -> None:
+    """Raises InputError for a file that stands near a launch config, saying what to give."""
+    if file.endswith(".py") or python_text.is_program(text):
+        neighbours.refuse_python(text, file)
+    keys = None if TOML_SECTION.search(text) else _yaml(text, file)
+    if keys is not None:
+        neighbours.refuse_yaml(keys, file)
+
+
+def is_known(text: str, file: str, beside: Mapping[str, str]) -> bool:
     """Tells whether a text is a launch file, for choosing among several."""
     try:
-        return _reading(text, file, {}) is not None
+        return _reading(text, file, beside) is not None
     except InputError:
-        return True
+        # A script that only reads or starts what is not here may be anything.
+        return not SHEBANG.match(text) or script.is_one(text)
 
 
 def _reading(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
@@ -73,7 +92,7 @@ def _reading(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
         return _hostfile(text, file)
     if PYTHON_CONFIG.search(text) and (file.endswith(".py") or python_text.is_python(text)):
         return _python(text, file, beside)
-    if python_text.is_program(text):
+    if file.endswith(".py") or python_text.is_program(text):
         return None
     if TOML_SECTION.search(text):
         return _toml(text, file)

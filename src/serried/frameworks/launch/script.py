@@ -57,18 +57,33 @@ def read(text: str, file: str, beside: Mapping[str, str], read_other: ReadOther)
     if not chosen:
         chosen = _loose(story, file)
     if not chosen:
-        _refuse_wrapper(story, file)
+        _refuse_wrapper(story, file, text)
         return None
     return _joined(chosen, story, file)
 
 
-def _refuse_wrapper(story: Story, file: str) -> None:
-    """Raises InputError when the script only starts others that are not given."""
+def _refuse_wrapper(story: Story, file: str, text: str) -> None:
+    """Raises InputError when the script only starts others that are not given, or ends first."""
     if story.not_given:
         raise InputError(
             "{file} starts no ranks itself; it starts {others}, which is not given beside it",
             file=file,
             others=listed(story.not_given),
+        )
+    if story.not_named:
+        raise InputError(
+            "{file} starts no ranks itself; it starts a script that it does not name: {why}; "
+            "give that script",
+            file=file,
+            why=story.not_named[0],
+        )
+    if story.end and is_one(text):
+        raise InputError(
+            "{file} starts no ranks: line {line} of {where} ends it before; see what the condition "
+            "around that line asks for",
+            file=file,
+            line=story.end,
+            where=story.end.file,
         )
 
 
@@ -127,8 +142,8 @@ def _add(reading: Reading, other: Reading) -> None:
 
 def _complete(reading: Reading, launch: Launch, flags: Sequence[Flag]) -> None:
     """Names the framework and version that the launcher, or a way of launching, tells."""
-    if reading.framework is None and launch.launcher == "deepspeed":
-        reading.framework = "deepspeed"
+    if reading.framework is None and launch.launcher in ("deepspeed", "paddle"):
+        reading.framework = launch.launcher
     reads_toml = any(flag.name == "job.config-file" for flag in flags)
     if reading.framework == "torchtitan" and reads_toml and reading.version is None:
         reading.version = torchtitan_toml.NEWEST_TOML

@@ -10,7 +10,15 @@ from functools import partial
 from serried.finding import said
 from serried.frameworks.launch.shell_conditions import OPEN, Verdict
 from serried.frameworks.launch.shell_scope import Scope
-from serried.frameworks.launch.shell_syntax import Case, Group, If, Loop, Script, Word
+from serried.frameworks.launch.shell_syntax import (
+    Case,
+    Group,
+    If,
+    Loop,
+    Script,
+    Word,
+    assigned,
+)
 from serried.frameworks.launch.shell_values import Field, Line, Unknown, Value, named, text_of
 from serried.frameworks.launch.shell_walk import Flow, Walk
 
@@ -104,6 +112,8 @@ class Blocks(Walk):
     def _loop(self, command: Loop) -> Flow:
         if command.variable:
             fields = self.expansion.fields(command.words or ())
+            if not fields:
+                self._leave_to_arguments(command)
             if len(fields) <= LIMIT_TURNS and all(_is_plain(each) for each in fields):
                 return self._turns(command, fields)
             because = said("the loop on line {line} sets it", line=command.line)
@@ -118,7 +128,17 @@ class Blocks(Walk):
         if verdict.outcome:
             flow = self.run(command.body)
             return flow if flow in ("exit", "return") else ""
+        if verdict.is_assumed:
+            self._leave_to_arguments(command)
         return ""
+
+    def _leave_to_arguments(self, command: Loop) -> None:
+        """Makes what is empty, and what a loop over the script's arguments sets, not given."""
+        because = said("the loop on line {line} sets it", line=command.line)
+        for name in assigned(command.body):
+            value = self.scope.variables.get(name)
+            if isinstance(value, tuple) and text_of(value) == "":
+                self.scope.variables[name] = (Unknown(because, command.line, name),)
 
     def _turns(self, command: Loop, fields: Sequence[Field]) -> Flow:
         for each in fields:

@@ -10,7 +10,7 @@ from serried.finding import Sentence, said
 from serried.frameworks.launch.shell_assign import assign, calculate
 from serried.frameworks.launch.shell_conditions import RAN, Verdict, decide
 from serried.frameworks.launch.shell_files import ending, given, note_written
-from serried.frameworks.launch.shell_nested import handed, start
+from serried.frameworks.launch.shell_nested import SCRIPT, handed, start
 from serried.frameworks.launch.shell_split import joined
 from serried.frameworks.launch.shell_syntax import Simple
 from serried.frameworks.launch.shell_values import Field, Line, Unknown, Value, named, unknown
@@ -69,6 +69,7 @@ def _test(walk: Walk, fields: list[Field], line: Line) -> Outcome:
 
 
 def _stop(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+    walk.stopped = line
     return fields[0].text or "exit", RAN
 
 
@@ -146,6 +147,8 @@ def _source(walk: Walk, fields: list[Field], line: Line) -> Outcome:
         ):
             why = said("it reads {name}, which is not given beside it", name=name or "?")
             walk.story.note(line, why)
+            if SCRIPT.search(name):
+                walk.story.not_given.append(name)
         return "", RAN
     with walk.deeper(line):
         flow = walk.file(text, PurePosixPath(name).name)

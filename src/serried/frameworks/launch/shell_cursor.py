@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 
 from serried.errors import InputError
 from serried.finding import Sentence, said
@@ -51,7 +52,8 @@ class Cursor:
             elif letter == '"':
                 at = self._closing_double(at)
             elif letter == "#" and self.text[at - 1] in " \t\n":
-                at = self.text.find("\n", at) if "\n" in self.text[at:] else len(self.text)
+                end = self.text.find("\n", at)
+                at = end if end >= 0 else len(self.text)
             elif letter == "(":
                 depth += 1
             elif letter == ")":
@@ -84,13 +86,11 @@ class Cursor:
 
 def part_of(source: Text, start: int, end: int) -> Text:
     """Returns the text from ``start`` to ``end`` with its lines."""
-    starts, lines, vias = [0], [source.line(start)], [source.via(start)]
-    for offset, line, via in zip(source.starts, source.lines, source.vias, strict=True):
-        if start < offset < end:
-            starts.append(offset - start)
-            lines.append(line)
-            vias.append(via)
-    return Text(source.text[start:end], tuple(starts), tuple(lines), tuple(vias), source.held)
+    inner = slice(bisect_right(source.starts, start), bisect_left(source.starts, end))
+    starts = (0, *(offset - start for offset in source.starts[inner]))
+    lines = (source.line(start), *source.lines[inner])
+    vias = (source.via(start), *source.vias[inner])
+    return Text(source.text[start:end], starts, lines, vias, source.held)
 
 
 def never_closes(quote: str) -> Sentence:

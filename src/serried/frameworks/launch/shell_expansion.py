@@ -15,6 +15,7 @@ from serried.frameworks.launch.shell_syntax import (
     Literal,
     Part,
     Substitution,
+    Text,
     Word,
 )
 from serried.frameworks.launch.shell_values import (
@@ -30,9 +31,21 @@ from serried.frameworks.launch.shell_values import (
     text_of,
     unknown,
 )
+from serried.frameworks.launch.shell_words import Words
 
 COUNTS_HOSTS = re.compile(r"scontrol\s+show\s+hostnames?\b.*\|\s*wc\s+-[lw]\s*$", re.S)
 LISTS_HOSTS = re.compile(r"^\s*scontrol\s+show\s+hostnames?\b[^|]*$", re.S)
+NAMES_PATH = re.compile(r"\s*(?:realpath|readlink\s+-[ef])\s+([\w./-]*\w)\s*")
+"""Commands that make a path whole; the file it names stays the same."""
+COUNTS_PARTS = re.compile(
+    r"\s*echo\s+\"?\$\{?(\w+)\}?\"?\s*\|\s*(?:"
+    r"tr\s+['\"]?([,;:])['\"]?\s+['\"]\\n['\"]\s*\|\s*wc\s+-l|"
+    r"awk\s+-F\s*['\"]?([,;:])['\"]?\s+'\{\s*print\s+NF\s*;?\s*\}')\s*"
+)
+"""``echo $CUDA_VISIBLE_DEVICES | tr ',' '\\n' | wc -l``, the number of parts of a list."""
+
+EXPR = re.compile(r"\s*expr\s+((?:[\w${}]+\s+(?:[-+/%]|\\\*)\s+)+[\w${}]+)\s*")
+"""``expr $GPUS / 8``, which counts as ``$((GPUS / 8))`` does."""
 
 
 class Expansion:
@@ -127,6 +140,16 @@ class Expansion:
     def _substitution(self, part: Substitution) -> Value:
         if COUNTS_HOSTS.search(part.command):
             return self.parameters.look_up("SLURM_NNODES", part.line)
+        if path := NAMES_PATH.fullmatch(part.command):
+            return known(path[1], part.line)
+        if parts := COUNTS_PARTS.fullmatch(part.command):
+            listed = text_of(self.parameters.look_up(parts[1], part.line))
+            if listed:
+                number = str(listed.count(parts[2] or parts[3]) + 1)
+                return known(number, part.line, f"$({short(part.command)})")
+        if sum_ := EXPR.fullmatch(part.command):
+            words = Words(Text.of(sum_[1].replace("\\*", "*"), part.line.file, part.line.number))
+            return self.parameters.arithmetic(words.all(), part.line, f"$({part.command})")
         because = said(
             "$({command}) on line {line} is not run", command=short(part.command), line=part.line
         )

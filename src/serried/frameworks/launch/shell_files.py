@@ -47,9 +47,16 @@ def given(walk: Walk, path: str) -> str | None:
 
 
 def ending(each: Field) -> str:
-    """Returns the known end of a path, such as ``CONFIG.sh`` of ``$(pwd)/CONFIG.sh``."""
+    """Returns the known end of a path, such as ``CONFIG.sh`` of ``$(pwd)/CONFIG.sh``.
+
+    Where a name itself is known in part only, dots stand before that part.
+    """
     text = text_of(each.pieces)
     if text is not None:
         return text
-    last = each.pieces[-1] if each.pieces else None
-    return last.text.rsplit("/", 1)[-1] if isinstance(last, Piece) else ""
+    known = ""
+    for piece in reversed(each.pieces):
+        if not isinstance(piece, Piece):
+            break
+        known = piece.text + known
+    return known.rsplit("/", 1)[-1] if "/" in known else known and f"…{known}"

@@ -15,6 +15,13 @@ from serried.frameworks.launch.shell_walk import Walk
 
 SHELLS = ("bash", "sh", "zsh", "dash", "ksh")
 REMOTE = ("ssh", "pdsh", "clush", "parallel-ssh", "tmux", "screen", "watch")
+STARTERS = (
+    *("srun", "nohup", "time", "timeout", "env", "nice", "setsid", "stdbuf", "taskset"),
+    *("numactl", "ibrun", "jsrun", "aprun"),
+)
+"""Commands that start the program among their words as it stands."""
+
+PROGRAMS = re.compile(r"python[\d.]*|torchrun|accelerate|deepspeed|colossalai")
 SCRIPT = re.compile(r"\.(sh|slurm|sbatch|sub|bash|job)$")
 Handed = tuple[int, str]
 """Where the script stands among the words, and what it is: text, a file, wrap or input."""
@@ -30,6 +37,11 @@ def handed(fields: Sequence[Field]) -> Handed | None:
             return _to_sbatch(fields)
         if i == 0 and name in REMOTE and len(fields) > 1 and " " in fields[-1].start:
             return len(fields) - 1, "text"
+        if PROGRAMS.fullmatch(name):
+            return None
+        starts = i == 0 or PurePosixPath(fields[0].text or "").name in STARTERS
+        if starts and not name.startswith("-") and SCRIPT.search(name):
+            return i, "file"
     return None
 
 
@@ -76,7 +88,7 @@ def start(
         script = fields[at]
         if kind == "wrap":
             script = script.tail(script.start.index("=") + 1)
-        value = script.pieces if not script.maybe else as_choice(script)
+        value = script.pieces if not script.maybe else as_choice(script, fields[at + 1 :])
         walk.made(value, line, fields[:at])
     walk.scope.variables, walk.submitted = before, None
 
@@ -89,6 +101,8 @@ def _start_file(
     text = given(walk, name) if written is None else None
     if written is None and text is None:
         walk.started(fields, line, **prefix)
+        if not name:
+            walk.story.not_named.append(fields[at].because)
         if SCRIPT.search(name):
             why = said("it starts {name}, which is not given beside it", name=name)
             walk.story.note(line, why)
@@ -100,7 +114,7 @@ def _start_file(
         walk.made(written, line, fields[:at])
     elif text is not None:
         wrappers = walk.wrappers
-        if PurePosixPath(fields[0].text or "").name not in SHELLS:
+        if at and PurePosixPath(fields[0].text or "").name not in SHELLS:
             walk.wrappers = (*wrappers, tuple(fields[:at]))
         with walk.deeper(line):
             walk.file(text, PurePosixPath(name).name)

@@ -59,6 +59,8 @@ def split(
 def distribute(field: Field) -> list[Field]:
     """Returns a word that holds a choice as the words it may be, each with its choice.
 
+    Quoted text of several words stays one: it is read when another shell gets it.
+
     >>> from serried.finding import said
     >>> from serried.frameworks.launch.shell_values import Line
     >>> line, why = Line("x.sh", 1), said("a condition")
@@ -72,6 +74,8 @@ def distribute(field: Field) -> list[Field]:
     choice = choices[0]
     if len(field.pieces) == 1:
         return _alternatives(choice, field.maybe, splits=False)
+    if any(isinstance(piece, Piece) and " " in piece.text for piece in field.pieces):
+        return [field]
     if len(choices) > 1 or any(len(words) > 1 for words in choice.alternatives):
         unknowns = (Unknown(choice.because, choice.line),)
         return [Field(unknowns, field.maybe)]
@@ -83,11 +87,19 @@ def distribute(field: Field) -> list[Field]:
     ]
 
 
-def as_choice(each: Field) -> Value:
-    """Returns a word that stands in one alternative as a value: itself there, nothing else."""
+def as_choice(each: Field, following: Sequence[Field] = ()) -> Value:
+    """Returns a word that stands in one alternative as a value: itself there, nothing else.
+
+    Those among the ``following`` words that stand in the others come with it.
+    """
     hangs = each.maybe[-1]
     alternatives: list[tuple[Value, ...]] = [()] * hangs.num_alternatives
     alternatives[hangs.alternative] = (each.pieces,)
+    for other in following:
+        if not other.maybe or other.maybe[-1].number != hangs.number:
+            break
+        if not alternatives[other.maybe[-1].alternative]:
+            alternatives[other.maybe[-1].alternative] = (other.pieces,)
     return (Choice(tuple(alternatives), hangs.because, each.line, hangs.number),)
 
 

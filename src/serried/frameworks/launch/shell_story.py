@@ -9,13 +9,17 @@ from serried.finding import Sentence, said
 from serried.frameworks.launch.shell_values import Array, Field, Line, Value
 from serried.frameworks.launch.slurm import Job
 
+DEVICES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES")
+TOLD = ("WORLD_SIZE", "NNODES", "NPROC_PER_NODE", *DEVICES)
+"""Variables from which a command that starts ranks takes how many."""
+
 
 @dataclass(frozen=True)
 class Run:
     """Is one command the script would start: its words, and what stands around it.
 
     ``wrappers`` are the words of commands that start it on other nodes (``srun …``), outer
-    first; ``variables`` is what the script had set then.
+    first; ``variables`` is what the script had set then of those in ``TOLD``.
     """
 
     fields: tuple[Field, ...]
@@ -35,6 +39,10 @@ class Story:
     notes: list[Sentence] = field(default_factory=list)
     not_given: list[str] = field(default_factory=list)
     """Scripts that it starts and that are not given beside it."""
+    not_named: list[Sentence] = field(default_factory=list)
+    """Why scripts that it starts have no name in the file."""
+    end: Line | None = None
+    """Where ``exit`` ended it last, if it did."""
     variables: Mapping[str, Value | Array] = field(default_factory=dict)
     """What is set at the end."""
     job: Job | None = None

@@ -239,3 +239,25 @@ class AndOr:
 
 
 Script = tuple[AndOr, ...]
+
+
+def assigned(script: Script) -> set[str]:
+    """Returns the names that plain assignments in a script, and in its blocks, may set."""
+    names: set[str] = set()
+    for item in script:
+        for _, pipeline in item.parts:
+            for command in pipeline.commands:
+                if isinstance(command, Simple):
+                    names |= {each.name for each in command.assigns}
+                for body in _bodies(command):
+                    names |= assigned(body)
+    return names
+
+
+def _bodies(command: Command) -> tuple[Script, ...]:
+    """Returns the scripts that a command holds."""
+    if isinstance(command, If):
+        return (*(body for _, body in command.branches), command.otherwise)
+    if isinstance(command, Loop | Group):
+        return (command.body,)
+    return tuple(body for _, body in command.arms) if isinstance(command, Case) else ()

@@ -20,7 +20,7 @@ from serried.frameworks.launch.shell_expansion import Expansion
 from serried.frameworks.launch.shell_merge import merge
 from serried.frameworks.launch.shell_parser import parse
 from serried.frameworks.launch.shell_scope import Scope
-from serried.frameworks.launch.shell_story import Run, Story
+from serried.frameworks.launch.shell_story import TOLD, Run, Story
 from serried.frameworks.launch.shell_syntax import (
     AndOr,
     ArithmeticCommand,
@@ -67,6 +67,8 @@ class Walk(ABC):
         self.calling: tuple[str, ...] = ()
         """Functions being called, outermost first."""
         self.wrappers: tuple[tuple[Field, ...], ...] = ()
+        self.stopped: Line | None = None
+        """Where following stopped last."""
         self.inputs: list[Value] = []
         """What heredocs hand to the command being followed."""
         self._steps = 0
@@ -84,7 +86,7 @@ class Walk(ABC):
         self._submit(slurm.job_of(text, name))
         if self.story.job is None:
             self.story.job = self.job
-        return self.run(parse(Text.of(text, name)))
+        return self._ended(self.run(parse(Text.of(text, name))))
 
     def made(self, value: Value, line: Line, wrapper: Sequence[Field] = ()) -> Flow:
         """Follows text that the script made, such as the argument of ``bash -c``."""
@@ -94,8 +96,14 @@ class Walk(ABC):
             if wrapper:
                 self.wrappers = (*self.wrappers, tuple(wrapper))
             self._submit(slurm.job_of(text.text, line.file, text.line))
-            flow = self.run(parse(text))
+            flow = self._ended(self.run(parse(text)))
         self.wrappers, self.job = outer_wrappers, outer_job
+        return flow
+
+    def _ended(self, flow: Flow) -> Flow:
+        """Notes where ``exit`` ended a text."""
+        if flow == "exit":
+            self.story.end = self.stopped
         return flow
 
     def _submit(self, job: slurm.Job) -> None:
@@ -120,7 +128,8 @@ class Walk(ABC):
 
     def started(self, fields: Sequence[Field], line: Line, **prefix: Value) -> None:
         """Tells that the script would start a command here."""
-        variables = {**self.scope.variables, **prefix}
+        own = self.scope.variables
+        variables = {name: own[name] for name in TOLD if name in own} | prefix
         self.story.runs.append(Run(tuple(fields), line, variables, self.wrappers, self.job))
 
     # ------------------------------------------------------------------- lists

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from math import ceil
 from pathlib import Path
 
 from serried.errors import InputError
 
 LIMIT_BYTES = 1024 * 1024
-"""Launch files are a few kilobytes; a file beyond this is something else."""
+"""Launch files are a few kilobytes, hostfiles of 10,000 nodes some 300; more is something else."""
 
 
 def text_of(data: bytes, name: str) -> str:
@@ -27,9 +28,10 @@ def check_size(size_bytes: int, name: str) -> None:
     """Raises InputError when a file is larger than any launch file."""
     if size_bytes > LIMIT_BYTES:
         raise InputError(
-            "{file} holds {size} MB; a launch file holds at most {limit} MB",
+            "{file} holds {size} MB; launch files are a few kilobytes, so serried reads at most "
+            "{limit} MB",
             file=name,
-            size=f"{size_bytes / 1024**2:.0f}",
+            size=ceil(size_bytes / 1024**2),
             limit=LIMIT_BYTES // 1024**2,
         )
 

@@ -6,11 +6,15 @@ Sections by version: 0.1 and 0.2 ``[parallelism]``; before that ``[training]`` a
 
 from __future__ import annotations
 
-from serried.finding import said
+import re
+from collections.abc import Sequence
+
+from serried.errors import listed
+from serried.finding import Sentence, said
 from serried.frameworks.framework import at_least
 from serried.frameworks.launch.config import Reading
 from serried.frameworks.launch.emit import Job
-from serried.frameworks.launch.flags import sizes
+from serried.frameworks.launch.flags import Flag, sizes
 from serried.frameworks.launch.found import Facts
 from serried.frameworks.launch.keys import Keys, take
 
@@ -30,6 +34,12 @@ FLAGS = {f"{section}.{name}": each for section in SECTIONS for name, each in DEG
 
 NEWEST_TOML = "0.2.2"
 """The last release that reads TOML."""
+
+PROGRAM = re.compile(r"(?:.*[./])?torchtitan[./]train(?:\.py)?")
+"""What a command that trains with torchtitan starts."""
+
+ASKED = ("tp", "pp", "cp", "ep")
+"""Sizes that a config may set and that this reader asks for when the config is not given."""
 
 PRODUCT = {
     "data_parallel_replicate_degree": 1,
@@ -71,6 +81,33 @@ def tidy(facts: Facts) -> None:
     """Leaves out a shard degree of -1, which torchtitan derives from the world."""
     if facts.number("data_parallel_shard_degree") == -1:
         facts.drop("data_parallel_shard_degree")
+
+
+def lack_sizes(facts: Facts, because: Sentence) -> None:
+    """Says that sizes which the command does not give stand in a config that is not here."""
+    for name in ASKED:
+        if not facts.says(name):
+            facts.lack(name, because)
+
+
+def lack_registry(facts: Facts, flags: Sequence[Flag]) -> None:
+    """Says so when sizes may stand in the Python registry of torchtitan 0.3, ``--config NAME``."""
+    named = {flag.name: flag.values[0] for flag in flags if flag.values}
+    if not {"module", "config"} <= set(named):
+        return
+    word = named["config"]
+    because = said(
+        "line {line} names {config} of torchtitan's Python registry, which is not read",
+        line=word.line,
+        config=word.text or "--config",
+    )
+    missing = [name for name in ASKED if not facts.says(name)]
+    if len(missing) == len(ASKED):
+        lack_sizes(facts, because)
+    elif missing:
+        facts.note(
+            said("{because}; {names} are taken as 1", because=because, names=listed(missing))
+        )
 
 
 def _version(keys: Keys) -> str:

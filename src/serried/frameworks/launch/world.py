@@ -9,23 +9,41 @@ from serried.frameworks.launch import slurm, world_hosts
 from serried.frameworks.launch.flags import (
     NUMBER,
     Meaning,
+    flags_of,
     loose,
     place,
+    take,
 )
 from serried.frameworks.launch.found import Facts, Found, not_a_number
 from serried.frameworks.launch.launchers import Launch
 from serried.frameworks.launch.shell_values import Field
 from serried.frameworks.launch.world_numbers import number, take_options, visible
 
-TORCHRUN = {"nnodes": Meaning("_nodes", "text"), "nproc-per-node": Meaning("_ranks", "text")}
+TORCHRUN = {
+    "nnodes": Meaning("_nodes", "text"),
+    "nnode": Meaning("_nodes", "text"),
+    "nproc-per-node": Meaning("_ranks", "text"),
+}
+"""torchrun takes its options shortened, and ``--nnode`` is one that people write."""
 PADDLE = {
     "nnodes": Meaning("_nodes", "text"),
     "nproc-per-node": Meaning("_ranks", "text"),
     "devices": Meaning("_devices", "text"),
     "gpus": Meaning("_devices", "text"),
+    "selected-gpus": Meaning("_devices", "text"),
     "xpus": Meaning("_devices", "text"),
     "ips": Meaning("_ips", "text"),
 }
+MSRUN = {
+    "worker-num": Meaning("world_size"),
+    "local-worker-num": Meaning("gpus_per_node"),
+}
+ACTOR = {
+    "actor-num-nodes": Meaning("nodes"),
+    "actor-num-gpus-per-node": Meaning("gpus_per_node"),
+}
+"""Options by which a program that Ray starts is told where its trainer runs."""
+
 MPI = {
     "np": Meaning("world_size"),
     "n": Meaning("world_size"),
@@ -126,6 +144,13 @@ def _mpirun(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
         )
 
 
+def _msrun(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
+    """Counts as MindSpore's launcher does: eight workers, all on one node, unless told."""
+    take_options(launch, facts, MSRUN)
+    if not facts.says("world_size"):
+        facts.claim("world_size", Found(8, default_of="msrun"))
+
+
 def _paddle(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
     take_options(launch, facts, PADDLE)
     devices, ips = facts.drop("_devices"), facts.drop("_ips")
@@ -176,6 +201,9 @@ def _python(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
             line = each.line
             facts.claim("world_size", Found(int(each.text), line.file, line.number, name))
             return
+    take(facts, flags_of(launch.arguments), ACTOR)
+    if facts.says("nodes") and facts.says("gpus_per_node"):
+        return
     facts.lack(
         "world_size",
         said("the program on line {line} is told by its environment", line=launch.run.line),
@@ -189,6 +217,7 @@ RULES: dict[str, Rule] = {
     "deepspeed": world_hosts.deepspeed,
     "colossalai": world_hosts.colossalai,
     "mpirun": _mpirun,
+    "msrun": _msrun,
     "paddle": _paddle,
     "swift": _swift,
     "python": _python,

@@ -39,10 +39,12 @@ def deepspeed(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
     take_options(launch, facts, DEEPSPEED)
     path = facts.text("_hostfile")
     include, exclude = facts.text("_include") or "", facts.text("_exclude") or ""
-    for private in ("_hostfile", "_include", "_exclude"):
-        facts.drop(private)
+    unknown = _unknown(facts)
     number(facts, "_nodes", "nodes")
     number(facts, "_ranks", "gpus_per_node")
+    if unknown is not None:
+        facts.lack("world_size", unknown)
+        return
     hosts = _hosts(path, beside)
     if hosts is not None:
         line = launch.run.line.number
@@ -57,6 +59,17 @@ def deepspeed(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
     else:
         facts.lacks.pop("world_size", None)
         facts.lack("world_size", _no_hosts(launch, path))
+
+
+PRIVATE = ("_hostfile", "_hosts", "_include", "_exclude")
+
+
+def _unknown(facts: Facts) -> Sentence | None:
+    """Takes out what names hosts; returns why one of it is not known, where that is so."""
+    reasons = [each for name in PRIVATE for each in facts.lacks.get(name, [])]
+    for name in PRIVATE:
+        facts.drop(name)
+    return reasons[0] if reasons else None
 
 
 def _no_hosts(launch: Launch, path: str | None) -> Sentence:
@@ -91,12 +104,13 @@ def colossalai(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
     take_options(launch, facts, COLOSSALAI)
     path, named = facts.text("_hostfile"), facts.text("_hosts")
     include, exclude = facts.text("_include") or "", facts.text("_exclude") or ""
-    for private in ("_hostfile", "_hosts", "_include", "_exclude"):
-        facts.drop(private)
+    unknown = _unknown(facts)
     number(facts, "_ranks", "gpus_per_node")
     number(facts, "_nodes", "nodes")
     line = launch.run.line.number
-    if named:
+    if unknown is not None:
+        facts.lack("nodes", unknown)
+    elif named:
         facts.add("nodes", len(_left(named.split(","), include, exclude)), line, "--host")
     elif path:
         wanted = PurePosixPath(path).name

@@ -37,12 +37,12 @@ def _documents(text: str, file: str) -> list[yaml.Node]:
         nodes = [each for each in yaml.compose_all(text, LOADER) if each is not None]
         return [each for each in nodes if each.tag != STANDARD + "null"]
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
+        mark, place = getattr(error, "problem_mark", None), getattr(error, "position", 0)
         raise InputError(
             "{file} line {line} is no YAML: {problem}",
             file=file,
-            line=mark.line + 1 if mark else 1,
-            problem=getattr(error, "problem", None) or error,
+            line=mark.line + 1 if mark else text.count("\n", 0, place) + 1,
+            problem=getattr(error, "problem", None) or str(error).split("\n")[0],
         ) from error
     except RecursionError as error:
         raise too_many(file) from error
