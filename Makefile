@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check unit bench oracle goldens soak screenshots browser modules clean
+.PHONY: help run test check unit bench oracle goldens soak screenshots browser hosts modules clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -13,7 +13,7 @@ help: ## list these commands
 run: $(VENV)/.run ## install, train for real, open the workbench on it
 	$(BIN)/serried demo
 
-test: $(VENV)/.test browser modules check unit ## install, check and run every test
+test: $(VENV)/.test browser hosts modules check unit ## install, check and run every test
 
 check: $(VENV)/.test modules ## format, lint, types of Python and of the page's modules
 	$(BIN)/ruff format --check .
@@ -21,7 +21,7 @@ check: $(VENV)/.test modules ## format, lint, types of Python and of the page's 
 	$(BIN)/mypy
 	npx --no-install tsc --project tsconfig.json
 
-unit: $(VENV)/.test browser modules
+unit: $(VENV)/.test browser hosts modules
 	node --test tests/web_modules/*.test.js
 	$(BIN)/python -m pytest -q
 
@@ -52,7 +52,7 @@ $(VENV)/.run: pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install -q -e '.[torch,web,trace,test]'
+	$(BIN)/pip install -q -e '.[torch,web,trace,tensorboard,export,test]'
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.bench: $(VENV)/.test
@@ -65,6 +65,10 @@ browser: # the Chromium on PATH, else Debian's, with a font for Chinese
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
 		command -v google-chrome >/dev/null || \
 		{ $(APT) update -qq && $(APT) install -y -qq chromium fonts-noto-cjk; }
+
+hosts: # ip and tc, with which tests make hosts of network namespaces; they skip without
+	@{ command -v ip && command -v tc; } >/dev/null || \
+		{ $(APT) update -qq && $(APT) install -y -qq iproute2; } || true
 
 modules: node_modules/.ready
 node_modules/.ready: package.json package-lock.json # the type checker of the page's modules

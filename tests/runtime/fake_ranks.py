@@ -10,15 +10,15 @@ import torch
 import torch.distributed as dist
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from serried.runtime.groups import RankGroups, make_groups
 from serried.runtime.settings import TrainSettings
+from serried.runtime.train_mesh import TrainMesh, make_train_mesh
 
 
 @contextmanager
-def as_rank(rank: int, settings: TrainSettings) -> Iterator[RankGroups]:
+def as_rank(rank: int, settings: TrainSettings) -> Iterator[TrainMesh]:
     """Makes the groups of ``rank`` among ranks that are only pretended."""
     dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=settings.world_size)
     try:
-        yield make_groups(settings.layout, torch.device("cpu"), timedelta(seconds=5))
+        yield make_train_mesh(settings, torch.device("cpu"), timedelta(seconds=5))
     finally:
         dist.destroy_process_group()

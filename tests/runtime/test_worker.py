@@ -9,25 +9,51 @@ import pytest
 
 from serried.errors import EnvironmentProblem, InputError, SerriedError
 from serried.runtime.report import Place
-from serried.runtime.worker import failure, prepare_environment, torchrun_place
+from serried.runtime.worker import failure, place_of_launcher, prepare_environment
 
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+SLURM = ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE")
 
 
 @pytest.fixture(autouse=True)
 def outside_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in NAMES:
+    for name in (*NAMES, *SLURM):
         monkeypatch.delenv(name, raising=False)
 
 
 def test_without_rank_there_is_no_torchrun() -> None:
-    assert torchrun_place() is None
+    assert place_of_launcher() is None
 
 
 def test_torchrun_s_variables_give_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in zip(NAMES, ("5", "8", "1", "4"), strict=True):
         monkeypatch.setenv(name, value)
-    assert torchrun_place() == Place(rank=5, world_size=8, local_rank=1, local_world_size=4)
+    assert place_of_launcher() == Place(rank=5, world_size=8, local_rank=1, local_world_size=4)
+
+
+@pytest.mark.parametrize(("tasks", "local"), [("4(x2)", 4), ("4,4", 4), ("8", 8)])
+def test_slurm_s_variables_give_the_place(
+    tasks: str, local: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in zip(SLURM, ("5", "8", "1", tasks), strict=True):
+        monkeypatch.setenv(name, value)
+    assert place_of_launcher() == Place(5, 8, 1, local)
+
+
+def test_a_slurm_step_of_one_task_is_no_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in zip(SLURM, ("0", "1", "0", "1"), strict=True):
+        monkeypatch.setenv(name, value)
+    assert place_of_launcher() is None
+
+
+def test_a_slurm_step_that_is_not_whole_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "8")
+    with pytest.raises(InputError) as refused:
+        place_of_launcher()
+    assert str(refused.value) == (
+        "SLURM_PROCID is set, so this process joins a Slurm step, but SLURM_PROCID=None is not a "
+        "number; start it with srun, or unset SLURM_STEP_NUM_TASKS"
+    )
 
 
 @pytest.mark.parametrize(
@@ -39,7 +65,7 @@ def test_a_rank_without_a_whole_torchrun_is_refused(
     for variable, value in values.items():
         monkeypatch.setenv(variable, value)
     with pytest.raises(InputError) as refused:
-        torchrun_place()
+        place_of_launcher()
     assert str(refused.value) == (
         f"RANK is set, so this process joins a torchrun job, but {name} is not a number; "
         "start it with torchrun, or unset RANK"
@@ -81,7 +107,7 @@ def test_the_environment_is_set_where_the_user_has_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    for name in ("TORCH_GLOO_LAZY_INIT", "GLOO_SOCKET_IFNAME"):
+    for name in ("TORCH_GLOO_LAZY_INIT", "TORCH_CPP_LOG_LEVEL", "GLOO_SOCKET_IFNAME"):
         monkeypatch.setenv(name, "")  # restored afterwards, whatever is set below
         monkeypatch.delenv(name)
     prepare_environment(local=False)

@@ -1,32 +1,22 @@
-"""Starts local ranks, follows them, and ends them all when one fails or the parent goes.
-
-parent ── forkserver (torch loaded once) ─┬─ rank 0 ══ events ══> parent
-                                          ├─ rank 1 ── failure ─> parent
-                                          └─ …          each watches the parent's pipe
-"""
+"""Starts a training run: all of its ranks on this host, or one rank of a job on many."""
 
 from __future__ import annotations
 
 import importlib.util
-import multiprocessing
-import signal
-import tempfile
-import time
-from collections.abc import Generator
+import os
 from contextlib import closing
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkServerProcess
-from pathlib import Path
+from dataclasses import replace
 
-from serried.errors import EnvironmentProblem, InputError, SerriedError
+from serried.errors import EnvironmentProblem, InputError
 from serried.runtime import worker
+from serried.runtime.checkpoint import describe, require_fits, source_of
 from serried.runtime.data import Corpus
-from serried.runtime.report import Event, Failed, Place, Progress, TrainResult
+from serried.runtime.local_ranks import run_locally
+from serried.runtime.logs_tensorboard import require_tensorboard
+from serried.runtime.report import Place, Progress, TrainResult
 from serried.runtime.run_log import RunLog
 from serried.runtime.settings import TrainSettings
-
-GRACE_S = 2.0
-"""How long others may still speak after a first failure, so that the cause is told."""
+from serried.runtime.worker import TrainJob
 
 
 def train(settings: TrainSettings, on_progress: Progress = lambda event: None) -> TrainResult:
@@ -39,10 +29,11 @@ def train(settings: TrainSettings, on_progress: Progress = lambda event: None) -
     """
     require_torch()
     check_files(settings)
-    events = _local_events(settings.resolved())
-    with RunLog(settings, on_progress) as log, closing(events):
-        for event in events:
-            log.tell(event)
+    with RunLog(settings, on_progress) as log:
+        with closing(run_locally(TrainJob(settings.resolved()))) as events:
+            for event in events:
+                log.tell(event)
+        _export(settings)
         return log.result()
 
 
@@ -54,13 +45,48 @@ def join(
     The caller ends the process with ``worker.leave``.
     """
     require_torch()
+    settings = as_restarted(settings)
     check_files(settings)
     if place.rank:
-        worker.join(settings, place, lambda event: None)
+        worker.join(TrainJob(settings), place, lambda event: None)
         return None
     with RunLog(settings, on_progress) as log:
-        worker.join(settings, place, log.tell)
+        worker.join(TrainJob(settings), place, log.tell)
+        _export(settings)
         return log.result()
+
+
+def as_restarted(settings: TrainSettings) -> TrainSettings:
+    """Returns the settings of a rank that torchrun may have started again.
+
+    It then goes on from the last checkpoint, and records in a folder of its own.
+    """
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    if attempt == "0":
+        return settings
+    keeping, trace = settings.keeping, settings.trace_dir
+    return replace(
+        settings,
+        keeping=replace(keeping, resume=keeping.folder is not None),
+        trace_dir=trace and trace / f"restart-{attempt}",
+    )
+
+
+def _export(settings: TrainSettings) -> None:
+    """Writes the model of the last checkpoint where an export is asked for."""
+    if settings.keeping.export and settings.keeping.folder:
+        from serried.runtime.export import export
+
+        export(settings.keeping.folder, settings.keeping.export)
+
+
+def require_safetensors() -> None:
+    """Raises EnvironmentProblem where safetensors, which an export needs, is not installed."""
+    if importlib.util.find_spec("safetensors") is None:
+        raise EnvironmentProblem(
+            "an export needs the safetensors package, which is not installed; install it with: "
+            "pip install 'serried[export]'"
+        )
 
 
 def require_torch() -> None:
@@ -76,9 +102,35 @@ def require_torch() -> None:
         )
 
 
+def check_keeping(settings: TrainSettings) -> None:
+    """Raises InputError where checkpoints cannot be kept, or the one to begin from will not do."""
+    keeping = settings.keeping
+    source = source_of(settings)
+    if source:
+        require_fits(source, describe(source), settings)
+    if keeping.export:
+        require_safetensors()
+    for folder in (keeping.folder, keeping.export and keeping.export.absolute().parent):
+        if folder is None:
+            continue
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                "folder {path} cannot be made: {reason}", path=folder, reason=error.strerror
+            ) from error
+
+
 def check_files(settings: TrainSettings) -> None:
-    """Raises InputError for data that is missing, or a trace folder that is taken."""
-    Corpus.of(settings.data).require(settings.model.seq_len, settings.data)
+    """Raises InputError for data or a checkpoint that will not do, or a folder that is taken.
+
+    Raises EnvironmentProblem for a package that is not installed.
+    """
+    held_out = settings.validation.held_out
+    Corpus.of(settings.data).require(settings.model.seq_len, settings.data, held_out=held_out)
+    check_keeping(settings)
+    if settings.tensorboard:
+        require_tensorboard()
     if settings.trace_dir is None:
         return
     if next(settings.trace_dir.glob("rank-*.spans"), None):
@@ -94,109 +146,3 @@ def check_files(settings: TrainSettings) -> None:
             path=settings.trace_dir,
             reason=error.strerror,
         ) from error
-
-
-def _local_events(settings: TrainSettings) -> Generator[Event, None, None]:
-    """Starts the ranks, yields their events, and leaves none running, whatever happens."""
-    with tempfile.TemporaryDirectory(prefix="serried-") as folder:
-        ranks = LocalRanks()
-        try:
-            ranks.start(settings, Path(folder) / "store")
-            yield from ranks.events()
-        finally:
-            ranks.end()
-
-
-class LocalRanks:
-    """Owns the processes of one run on this host."""
-
-    def __init__(self) -> None:
-        self.processes: list[ForkServerProcess] = []
-        self._channels: dict[Connection, int] = {}
-
-    def start(self, settings: TrainSettings, store: Path) -> None:
-        """Starts every rank; ``store`` is the file in which they find each other."""
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["serried.runtime.preload"])
-        for rank in range(settings.world_size):
-            channel, far_end = context.Pipe(duplex=False)
-            place = Place(rank, settings.world_size, rank, settings.world_size)
-            process = context.Process(
-                target=worker.run_local,
-                args=(settings, place, store, far_end),
-                name=f"serried-rank-{rank}",
-                daemon=True,
-            )
-            self._channels[channel] = rank
-            process.start()
-            self.processes.append(process)
-            far_end.close()
-
-    def events(self) -> Generator[Event, None, None]:
-        """Yields what rank 0 tells until all ranks are done; raises what ended a rank."""
-        failures: list[Failed] = []
-        while self._channels:
-            for channel in wait(list(self._channels)):
-                assert isinstance(channel, Connection)
-                told = self._receive(channel)
-                if isinstance(told, Failed):
-                    failures.append(told)
-                elif told is not None:
-                    yield told
-            if failures or self._ended_badly():
-                raise self._cause(failures)
-
-    def end(self) -> None:
-        """Ends ranks that still run. They keep nothing outside their mapped files, so kill."""
-        for process in self.processes:
-            process.kill()
-        for process in self.processes:
-            process.join()
-        for channel in self._channels:
-            channel.close()
-
-    def _receive(self, channel: Connection) -> Event | Failed | None:
-        """Returns what a rank tells; None once it has gone, whose exit is then awaited."""
-        try:
-            told: Event | Failed = channel.recv()
-        except (EOFError, ConnectionResetError):
-            self.processes[self._channels.pop(channel)].join()
-            channel.close()
-            return None
-        return told
-
-    def _ended_badly(self) -> bool:
-        return any(process.exitcode for process in self.processes)
-
-    def _cause(self, failures: list[Failed]) -> SerriedError:
-        """Waits a moment for the others' last words, then picks the failure that came first.
-
-        A rank that was killed says nothing, and its peers' words are only echoes of that.
-        """
-        deadline = time.monotonic() + GRACE_S
-        while self._channels and (left := deadline - time.monotonic()) > 0:
-            for channel in wait(list(self._channels), left):
-                assert isinstance(channel, Connection)
-                told = self._receive(channel)
-                if isinstance(told, Failed):
-                    failures.append(told)
-        spoke = {failed.rank for failed in failures}
-        silent = [
-            (rank, process.exitcode)
-            for rank, process in enumerate(self.processes)
-            if process.exitcode and rank not in spoke
-        ]
-        aborted = -signal.SIGABRT  # gloo's threads may abort when a peer goes: an echo too
-        for rank, code in silent:
-            if code != aborted or not failures:
-                return _ended(rank, code)
-        return min(failures, key=lambda failed: failed.at_ns).error()
-
-
-def _ended(rank: int, code: int) -> SerriedError:
-    how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-    return SerriedError(
-        "rank {rank} ended by {how} without a word; the other ranks were ended",
-        rank=rank,
-        how=how,
-    )

@@ -13,66 +13,157 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from serried.errors import InputError, SerriedError
-from serried.runtime.report import Event, Failed, Place, Progress
+from serried.finding import Sentence, said
+from serried.runtime.report import Event, Failed, Place
 from serried.runtime.settings import TrainSettings
+
+Told = TypeVar("Told")
+Told_co = TypeVar("Told_co", covariant=True)
+Rendezvous = Mapping[str, Any]
+"""What torch.distributed is told of where ranks meet: ``{"store": …}``."""
+
+
+class Job(Protocol[Told_co]):
+    """Is what ranks are started for, sent to them by pickle; ``Told_co`` is what rank 0 tells."""
+
+    @property
+    def world_size(self) -> int:
+        """How many ranks the job has."""
+        ...
+
+    @property
+    def timeout_s(self) -> float:
+        """How long ranks wait for one another."""
+        ...
+
+    def run_rank(
+        self, place: Place, rendezvous: Rendezvous, tell: Callable[[Told_co], None]
+    ) -> None:
+        """Is one rank's work, from joining the others to its last message."""
+        ...
+
+
+@dataclass(frozen=True)
+class TrainJob:
+    """Trains as ``settings`` say."""
+
+    settings: TrainSettings
+
+    @property
+    def world_size(self) -> int:
+        """How many ranks the run has."""
+        return self.settings.world_size
+
+    @property
+    def timeout_s(self) -> float:
+        """How long ranks wait for one another."""
+        return self.settings.timeout_s
+
+    def run_rank(self, place: Place, rendezvous: Rendezvous, tell: Callable[[Event], None]) -> None:
+        """Trains one rank; torch is loaded only here."""
+        from serried.runtime.train import train_rank
+
+        # Its errors come with the whole schedule; ours name the rank and the cause.
+        logging.getLogger("torch.distributed.pipelining").setLevel(logging.CRITICAL)
+        # Gathered scores are a view; nothing here writes into them, which is what torch warns of.
+        warnings.filterwarnings("ignore", message="FSDP2-wrapped module")
+        train_rank(self.settings, place, rendezvous, tell)
 
 
 def prepare_environment(*, local: bool) -> None:
     """Sets what torch and gloo read from the environment, unless the user has set it."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("TORCH_GLOO_LAZY_INIT", "1")
+    # Hosts without names are no news: torch warns of each that it cannot look up.
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     if local and Path("/sys/class/net/lo").exists():
         # Ranks of one host need no network card, and no host name that resolves.
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
 
 
-def torchrun_place() -> Place | None:
-    """Returns the place that torchrun gave this process, None where there is no torchrun.
+TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+SLURM = ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE")
 
-    Raises InputError where its variables are not numbers.
+
+def place_of_launcher() -> Place | None:
+    """Returns the place that torchrun or Slurm gave this process, None where neither started it.
+
+    A Slurm step of one task, such as an interactive shell, counts as no launcher. Raises
+    InputError where the variables are not numbers.
     """
-    if "RANK" not in os.environ:
-        return None
-    names = {"RANK": None, "WORLD_SIZE": None, "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
-    values = {name: os.environ.get(name, default) for name, default in names.items()}
+    if "RANK" in os.environ:
+        cure = said("start it with torchrun, or unset RANK")
+        return _place(TORCHRUN, said("torchrun job"), cure)
+    if os.environ.get("SLURM_STEP_NUM_TASKS", "1") != "1":
+        cure = said("start it with srun, or unset SLURM_STEP_NUM_TASKS")
+        return _place(SLURM, said("Slurm step"), cure)
+    return None
+
+
+def _place(names: tuple[str, str, str, str], what: Sentence, cure: Sentence) -> Place:
+    values = {
+        names[0]: os.environ.get(names[0]),
+        names[1]: os.environ.get(names[1]),
+        names[2]: os.environ.get(names[2], "0"),
+        # Slurm writes 4(x2) for two nodes of four tasks; steps of uneven nodes write 4,3.
+        names[3]: os.environ.get(names[3], "1").partition("(")[0].partition(",")[0],
+    }
     for name, value in values.items():
         if value is None or not value.isdecimal():
             raise InputError(
-                "RANK is set, so this process joins a torchrun job, but {name}={value} is not a "
-                "number; start it with torchrun, or unset RANK",
+                "{started} is set, so this process joins a {what}, but {name}={value} is not a "
+                "number; {cure}",
+                started=names[0],
+                what=what,
                 name=name,
                 value=value,
+                cure=cure,
             )
     return Place(*(int(str(value)) for value in values.values()))
 
 
-def run_local(settings: TrainSettings, place: Place, store: Path, channel: Connection) -> NoReturn:
-    """Is a local rank's whole life: trains, tells the parent over ``channel``, and exits."""
+def run_local(job: Job[Told], place: Place, store: Path, channel: Connection) -> NoReturn:
+    """Is a local rank's whole life: works, tells the parent over ``channel``, and exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     _die_with_parent()
 
-    def tell(event: Event) -> None:
+    def tell(event: Told) -> None:
         if place.rank == 0:
             channel.send(event)
 
     try:
-        _train(settings, place, tell, store=store)
+        _run(job, place, tell, file=store)
     except BaseException as error:
         channel.send(failure(place.rank, error))
         leave(1)
     leave(0)
 
 
-def join(settings: TrainSettings, place: Place, tell: Progress) -> None:
-    """Trains this process's rank of a torchrun job."""
+def join(job: Job[Told], place: Place, tell: Callable[[Told], None]) -> None:
+    """Works as this process's rank of a job that torchrun, Slurm or a user started."""
     prepare_environment(local=False)
-    _train(settings, place, tell, store=None)
+    _choose_card(place)
+    _run(job, place, tell, file=None)
+
+
+def _choose_card(place: Place) -> None:
+    """Lets gloo use the card that reaches rank 0, unless the user has named one.
+
+    By itself gloo takes the address of this host's name, which is often 127.0.1.1.
+    """
+    from serried.runtime.rendezvous import card_towards
+
+    card = card_towards(os.environ.get("MASTER_ADDR", ""))
+    is_one_host = place.local_world_size == place.world_size
+    if card and (is_one_host or card != "lo"):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", card)
 
 
 def leave(exit_code: int) -> NoReturn:
@@ -93,23 +184,11 @@ def failure(rank: int, error: BaseException) -> Failed:
     return Failed(rank, ": ".join(words), 1, text)
 
 
-def _train(settings: TrainSettings, place: Place, tell: Progress, *, store: Path | None) -> None:
-    from serried.runtime.train import train_rank
+def _run(job: Job[Told], place: Place, tell: Callable[[Told], None], *, file: Path | None) -> None:
+    """Meets the other ranks, in a file that no program's port can race or at MASTER_ADDR."""
+    from serried.runtime.rendezvous import meet
 
-    # Its errors come with the whole schedule; ours name the rank and the cause.
-    logging.getLogger("torch.distributed.pipelining").setLevel(logging.CRITICAL)
-    # Gathered scores are a view; nothing here writes into them, which is what torch warns of.
-    warnings.filterwarnings("ignore", message="FSDP2-wrapped module")
-    train_rank(settings, place, _rendezvous(store, place), tell)
-
-
-def _rendezvous(store: Path | None, place: Place) -> Mapping[str, Any]:
-    """Returns a store in a file, which no other program's port can race; else env://."""
-    if store is None:
-        return {}
-    from torch.distributed import FileStore  # type: ignore[attr-defined]
-
-    return {"store": FileStore(str(store), place.world_size)}
+    job.run_rank(place, {"store": meet(place, file, job.timeout_s)}, tell)
 
 
 def _die_with_parent() -> None:

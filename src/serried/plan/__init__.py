@@ -1,0 +1,1 @@
+"""What a job will cost before it runs; ``busbw`` holds what its network was measured to do."""

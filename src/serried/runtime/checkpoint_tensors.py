@@ -1,0 +1,91 @@
+"""Every tensor that a rank must keep, under the name it has in the whole model.
+
+    model.layers.3.attention.wq.weight           what the optimizer changes: float32 at least
+    optimizer.layers.3.attention.wq.weight.…     AdamW's exp_avg, exp_avg_sq and step
+    random.5.cpu                                 the generator of rank 5
+
+Names know nothing of stages, and a sharded tensor says itself which part of the whole it is, so
+what one layout wrote another reads. A tied output is the embedding, and is kept under its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from serried.runtime.buffers import local_of
+from serried.runtime.loop_state import random_state, set_random_state
+from serried.runtime.model import Stage
+from serried.runtime.optimise import Optimizer
+
+
+class _Held(NamedTuple):
+    name: str
+    parameter: nn.Parameter
+    weight: nn.Parameter
+    """What the optimizer changes: the parameter, or its wider copy."""
+
+
+class RunTensors:
+    """Names the tensors of a rank; made before the first forward, while parameters are sharded."""
+
+    def __init__(self, models: Sequence[Stage], optimizer: Optimizer, *, rank: int) -> None:
+        self._optimizer = optimizer
+        self._rank = rank
+        self._held = [
+            _Held(_whole_name(model, name), parameter, optimizer.weights[parameter])
+            for model in models
+            for name, parameter in model.named_parameters()
+        ]
+
+    def tensors(self, *, random: bool) -> dict[str, Tensor]:
+        """Returns the tensors themselves, to save or to load into; ``random`` adds this rank's."""
+        found: dict[str, Tensor] = {}
+        for name, _, weight in reversed(self._held):  # of a tied pair here, the first is kept
+            found[f"model.{name}"] = weight.detach()
+            for key, tensor in self._moments(weight).items():
+                found[f"optimizer.{name}.{key}"] = tensor
+        if random:
+            state = random_state()
+            found |= {f"random.{self._rank}.{key}": tensor for key, tensor in state.items()}
+        return found
+
+    @torch.no_grad()
+    def take_over(self, loaded: dict[str, Tensor]) -> None:
+        """Goes on with ``loaded``, which ``tensors`` gave and a checkpoint was read into."""
+        for name, parameter, weight in self._held:
+            _copy(loaded[f"model.{name}"], weight)
+            for key, tensor in self._moments(weight).items():
+                _copy(loaded[f"optimizer.{name}.{key}"], tensor)
+            if weight is not parameter:
+                parameter.copy_(weight)
+        prefix = f"random.{self._rank}."
+        random = {
+            key.removeprefix(prefix): tensor
+            for key, tensor in loaded.items()
+            if key.startswith(prefix)
+        }
+        if random:
+            set_random_state(random)
+
+    def _moments(self, weight: nn.Parameter) -> dict[str, Tensor]:
+        """Returns AdamW's state of ``weight``, made here where no step has made it yet."""
+        state: dict[str, Tensor] = self._optimizer.adamw.state[weight]
+        if not state:
+            state["step"] = torch.tensor(0.0)
+            state["exp_avg"] = torch.zeros_like(weight.detach())
+            state["exp_avg_sq"] = torch.zeros_like(weight.detach())
+        return state
+
+
+def _whole_name(model: Stage, name: str) -> str:
+    return "embed.weight" if model.sizes.tie and name == "output.weight" else name
+
+
+def _copy(source: Tensor, target: Tensor) -> None:
+    """Copies this rank's part, unless it is the very same."""
+    if local_of(source).data_ptr() != local_of(target).data_ptr():
+        local_of(target).copy_(local_of(source))

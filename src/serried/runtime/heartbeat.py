@@ -1,0 +1,117 @@
+"""Heartbeats over the store, and who is to blame when a step does not end.
+
+    beat/<rank>    counted up by a thread of each rank, also while the rank waits for others
+    at/<rank>      the step that the rank has come to; every rank goes through every step
+    left/<rank>    written by a rank that gives up, so that nobody takes it for the cause
+
+A rank whose step fails or times out looks who is silent: not counting, and not gone for a
+reason. Where all hearts beat, the ranks that are furthest behind are the ones waited for.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torch.distributed import Store  # type: ignore[attr-defined]
+
+from serried.errors import SerriedError, listed
+
+INTERVAL_S = 0.25
+PATIENCE = 6
+"""Intervals without a beat after which a rank counts as silent."""
+
+
+class Heartbeat:
+    """Beats for one rank while its steps run, and names the cause when one of them fails."""
+
+    def __init__(self, store: Store, rank: int, world_size: int) -> None:
+        self._store = store
+        # A store's connection serves one call at a time, and the rank itself may wait on it.
+        self._own: Store = store.clone()  # type: ignore[attr-defined]
+        self._rank = rank
+        self._world_size = world_size
+        self._number = 0
+        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+        self._ended = threading.Event()
+
+    def __enter__(self) -> Heartbeat:
+        self._own.set(f"at/{self._rank}", "0 start")
+        self._own.add(f"beat/{self._rank}", 1)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exit_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Runs one step; raises SerriedError naming who kept it from ending."""
+        self._number += 1
+        try:
+            self._store.set(f"at/{self._rank}", f"{self._number} {name}")
+            yield
+        except RuntimeError as error:
+            raise self._blame(name, error) from error
+
+    def _beat(self) -> None:
+        while not self._ended.wait(INTERVAL_S):
+            try:
+                self._own.add(f"beat/{self._rank}", 1)
+            except RuntimeError:
+                return  # the store has gone, and with it anybody who would listen
+
+    def _blame(self, name: str, error: Exception) -> SerriedError:
+        try:
+            self._store.set(f"left/{self._rank}", name)
+            silent = self._silent()
+            if silent:
+                return SerriedError(
+                    "rank {ranks} does not answer; rank {rank} waited for it in: {step}",
+                    ranks=listed(silent, limit=16),
+                    rank=self._rank,
+                    step=name,
+                )
+            behind = self._behind()
+        except RuntimeError:
+            return SerriedError(
+                "rank 0 does not answer, nor the store it hosts; rank {rank} was in: {step}",
+                rank=self._rank,
+                step=name,
+            )
+        if behind:
+            return SerriedError(
+                "rank {ranks} is still in: {behind}; rank {rank} waited for it in: {step}",
+                ranks=listed(sorted(behind), limit=16),
+                behind=listed(sorted(set(behind.values())), limit=3),
+                rank=self._rank,
+                step=name,
+            )
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        return SerriedError("{step} failed: {reason}", step=name, reason=reason[0])
+
+    def _silent(self) -> list[int]:
+        """Returns the ranks whose hearts stand still, but those that left for a reason."""
+        others = [rank for rank in range(self._world_size) if rank != self._rank]
+        before = {rank: self._beats(rank) for rank in others}
+        time.sleep(INTERVAL_S * PATIENCE)
+        still = [rank for rank in others if self._beats(rank) == before[rank]]
+        return [rank for rank in still if not self._store.check([f"left/{rank}"])]
+
+    def _beats(self, rank: int) -> int:
+        count: int = self._store.add(f"beat/{rank}", 0)
+        return count
+
+    def _behind(self) -> dict[int, str]:
+        """Returns the ranks furthest behind this one's step, each with the step it is in."""
+        at = {}
+        for rank in range(self._world_size):
+            number, _, name = self._store.get(f"at/{rank}").decode().partition(" ")
+            at[rank] = (int(number), name)
+        last = min(number for number, _ in at.values())
+        if last == self._number:
+            return {}
+        return {rank: name for rank, (number, name) in at.items() if number == last}

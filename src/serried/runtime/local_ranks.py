@@ -1,0 +1,136 @@
+"""The rank processes of one job on this host: started, listened to, and ended together.
+
+parent ── forkserver (torch loaded once) ─┬─ rank 0 ══ events ══> parent
+                                          ├─ rank 1 ── failure ─> parent
+                                          └─ …          each watches the parent's pipe
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import tempfile
+import time
+from collections.abc import Generator
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from serried.errors import SerriedError
+from serried.runtime import worker
+from serried.runtime.report import Failed, Place
+
+GRACE_S = 2.0
+"""How long others may still speak after a first failure, so that the cause is told."""
+
+Told = TypeVar("Told")
+
+
+def run_locally(job: worker.Job[Told]) -> Generator[Told, None, None]:
+    """Starts the job's ranks, yields what rank 0 tells, and leaves none running.
+
+    Raises what ended a rank, with that rank's message first.
+    """
+    with tempfile.TemporaryDirectory(prefix="serried-") as folder:
+        ranks: LocalRanks[Told] = LocalRanks()
+        try:
+            ranks.start(job, Path(folder) / "store")
+            yield from ranks.events()
+        finally:
+            ranks.end()
+
+
+class LocalRanks(Generic[Told]):
+    """Owns the processes of one job on this host."""
+
+    def __init__(self) -> None:
+        self.processes: list[ForkServerProcess] = []
+        self._channels: dict[Connection, int] = {}
+
+    def start(self, job: worker.Job[Told], store: Path) -> None:
+        """Starts every rank; ``store`` is the file in which they find each other."""
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["serried.runtime.preload"])
+        for rank in range(job.world_size):
+            channel, far_end = context.Pipe(duplex=False)
+            place = Place(rank, job.world_size, rank, job.world_size)
+            process = context.Process(
+                target=worker.run_local,
+                args=(job, place, store, far_end),
+                name=f"serried-rank-{rank}",
+                daemon=True,
+            )
+            self._channels[channel] = rank
+            process.start()
+            self.processes.append(process)
+            far_end.close()
+
+    def events(self) -> Generator[Told, None, None]:
+        """Yields what rank 0 tells until all ranks are done; raises what ended a rank."""
+        failures: list[Failed] = []
+        while self._channels:
+            for channel in wait(list(self._channels)):
+                assert isinstance(channel, Connection)
+                told = self._receive(channel)
+                if isinstance(told, Failed):
+                    failures.append(told)
+                elif told is not None:
+                    yield told
+            if failures or self._ended_badly():
+                raise self._cause(failures)
+
+    def end(self) -> None:
+        """Ends ranks that still run. They keep nothing outside their mapped files, so kill."""
+        for process in self.processes:
+            process.kill()
+        for process in self.processes:
+            process.join()
+        for channel in self._channels:
+            channel.close()
+
+    def _receive(self, channel: Connection) -> Told | Failed | None:
+        """Returns what a rank tells; None once it has gone, whose exit is then awaited."""
+        try:
+            told: Told | Failed = channel.recv()
+        except (EOFError, ConnectionResetError):
+            self.processes[self._channels.pop(channel)].join()
+            channel.close()
+            return None
+        return told
+
+    def _ended_badly(self) -> bool:
+        return any(process.exitcode for process in self.processes)
+
+    def _cause(self, failures: list[Failed]) -> SerriedError:
+        """Waits a moment for the others' last words, then picks the failure that came first.
+
+        A rank that was killed says nothing, and its peers' words are only echoes of that.
+        """
+        deadline = time.monotonic() + GRACE_S
+        while self._channels and (left := deadline - time.monotonic()) > 0:
+            for channel in wait(list(self._channels), left):
+                assert isinstance(channel, Connection)
+                told = self._receive(channel)
+                if isinstance(told, Failed):
+                    failures.append(told)
+        spoke = {failed.rank for failed in failures}
+        silent = [
+            (rank, process.exitcode)
+            for rank, process in enumerate(self.processes)
+            if process.exitcode and rank not in spoke
+        ]
+        aborted = -signal.SIGABRT  # gloo's threads may abort when a peer goes: an echo too
+        for rank, code in silent:
+            if code != aborted or not failures:
+                return _ended(rank, code)
+        return min(failures, key=lambda failed: failed.at_ns).error()
+
+
+def _ended(rank: int, code: int) -> SerriedError:
+    how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    return SerriedError(
+        "rank {rank} ended by {how} without a word; the other ranks were ended",
+        rank=rank,
+        how=how,
+    )

@@ -1,0 +1,203 @@
+"""``serried check``: every group of a layout made for real, asked who is in it, and timed."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.table import Table
+
+from serried.errors import InputError, SerriedError
+from serried.plan.busbw import OPERATIONS, to_document
+from serried.views.asked import Asked
+from serried.views.cli.emit_job import EMIT, IMAGE, emit
+from serried.views.cli.job import asked_of
+from serried.views.cli.language import lang_option
+from serried.views.cli.options import COUNT, job_options, size_options
+from serried.views.cli.output import as_json, format_of, show, write
+from serried.views.sentences import say, tell
+
+if TYPE_CHECKING:
+    from serried.runtime.check_report import CheckReport, Seated, StepBegun
+    from serried.runtime.check_settings import CheckSettings
+    from serried.runtime.report import Place
+
+PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("file", required=False, type=PATH)
+@size_options
+@job_options
+@click.option("--nproc", type=COUNT, help="Local ranks; as many as the layout has.")
+@click.option("--kind", "kinds", multiple=True, help="Time only this kind; may be repeated.")
+@click.option("--operations", default=",".join(OPERATIONS), show_default=True)
+@click.option("--sizes", default="4KiB,1MiB", show_default=True, help="Bytes of messages.")
+@click.option("--iterations", type=COUNT, default=4, show_default=True, help="In each round.")
+@click.option("--rounds", type=COUNT, default=4, show_default=True)
+@click.option(
+    "--window-size", type=COUNT, default=32, show_default=True, help="Of nettest windows."
+)
+@click.option("--timeout", type=float, default=30.0, show_default=True, help="Seconds to wait.")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
+@EMIT
+@IMAGE
+@click.option("--busbw", type=PATH, help="Write the busbw table that serried plan reads.")
+@lang_option
+@click.option("--format", "form", type=click.Choice(["table", "json"]), help="table or json.")
+@click.option("-o", "--output", type=PATH, help="Write by suffix.")
+def check(file: Path | None, **options: Any) -> int:
+    """Makes every group of a layout for real, asks who is in it, and times it.
+
+    Names slow nodes, links and groups, and ranks that do not answer; exits with 1 when it does.
+    FILE is a launch script or config, from which sizes are read; options go before it.
+
+    \b
+    serried check --nproc 8 --tp 2 --pp 2
+    serried check train.sh --nproc 16 --sizes 4KiB,1MiB,64MiB
+    torchrun --nproc-per-node 8 --no-python serried check --tp 8 --busbw busbw.json
+    srun --ntasks-per-node 8 serried check --tp 8
+    """
+    from serried.runtime import check as checks
+    from serried.runtime import worker
+
+    if options["emit"]:
+        asked = asked_of(file, options)
+        world_size = asked.layout(_world_told(asked, options, options["nproc"])).world_size
+        per_node = asked.placement(world_size).ranks_per_node
+        emit(world_size=world_size, ranks_per_node=per_node)
+        return 0
+    place = worker.place_of_launcher()
+    settings = _settings(file, place, options)
+    format_of(options["form"], options["output"], ("table", "json"))
+    progress = _Progress(options["lang"])
+    if place is None:
+        nproc = options["nproc"] or settings.world_size
+        report = checks.check(settings, progress.tell, world_size=nproc)
+        progress.end()
+        return _answer(report, settings, options)
+    try:
+        checks.join(settings, place, progress.tell)
+        progress.end()
+        code = _answer(progress.report, settings, options) if progress.report else 0
+    except Exception as error:
+        code = _tell_failure(place, error, options["lang"])
+    return worker.leave(code)
+
+
+def _settings(file: Path | None, place: Place | None, options: dict[str, Any]) -> CheckSettings:
+    from serried.runtime.check_settings import CheckSettings, sizes_of
+
+    world_size = place.world_size if place else options["nproc"]
+    if place and options["nproc"] not in (None, place.world_size):
+        raise InputError(
+            "--nproc {nproc} differs from the {world} ranks that torchrun started; "
+            "leave out --nproc",
+            nproc=options["nproc"],
+            world=place.world_size,
+        )
+    asked = asked_of(file, options)
+    layout = asked.layout(_world_told(asked, options, world_size))
+    _require_world(layout.world_size, world_size)
+    is_pretended = place is None and options["gpus_per_node"] is not None
+    ranks_per_node = asked.placement(layout.world_size).ranks_per_node if is_pretended else None
+    return CheckSettings(
+        layout,
+        kinds=options["kinds"],
+        operations=tuple(options["operations"].replace(" ", "").split(",")),
+        sizes_bytes=sizes_of(options["sizes"]),
+        timeout_s=options["timeout"],
+        ranks_per_node=ranks_per_node,
+        **{name: options[name] for name in ("iterations", "rounds", "window_size", "device")},
+    )
+
+
+def _world_told(asked: Asked, options: dict[str, Any], started: int | None) -> int | None:
+    """Returns the ranks that were started where nothing else says how many the layout has."""
+    is_in_file = asked.config is not None and asked.config.world_size is not None
+    is_told = options["world_size"] or options["dp"] or asked.hosts or is_in_file
+    return None if is_told else started
+
+
+def _require_world(asked: int, started: int | None) -> None:
+    if started not in (None, asked):
+        raise InputError(
+            "the layout is of {asked} ranks and the job has {world}; start {asked} ranks, or "
+            "give the sizes of {world}",
+            asked=asked,
+            world=started,
+        )
+
+
+def _answer(report: CheckReport, settings: CheckSettings, options: dict[str, Any]) -> int:
+    """Shows or writes the report; returns 1 where it found something."""
+    from serried.views.check_document import check_document
+    from serried.views.check_text import (
+        finding_lines,
+        headline,
+        nodes_table,
+        same_line,
+        times_table,
+    )
+
+    output, lang, layout = options["output"], options["lang"], settings.whole
+    if options["busbw"]:
+        date = time.strftime("%Y-%m-%d")
+        write(as_json(to_document(report.busbw_table(date)), depth=1), options["busbw"])
+    if format_of(options["form"], output, ("table", "json")) == "json":
+        write(as_json(check_document(report, layout, lang), depth=1), output)
+    else:
+        same = same_line(report.same_as, lang)
+        below = [same] if same else []
+        tables: list[str | Table] = [nodes_table(report, lang), "", times_table(report, lang)]
+        lines = ["", *below, *finding_lines(report, lang)]
+        show(headline(report, layout, lang), "", *tables, *lines, output=output)
+    return 1 if report.findings else 0
+
+
+def _tell_failure(place: Place, error: Exception, lang: str) -> int:
+    from serried.runtime import worker
+
+    failed = worker.failure(place.rank, error)
+    if not isinstance(error, SerriedError):
+        click.echo(failed.traceback, err=True)
+    message = say(error, lang) if isinstance(error, SerriedError) else failed.message
+    click.echo(f"serried: rank {failed.rank}: {message}", err=True)
+    return failed.exit_code
+
+
+class _Progress:
+    """Says on stderr that ranks have met and, on a terminal, what runs; keeps the report."""
+
+    def __init__(self, lang: str) -> None:
+        self._lang = lang
+        self._is_terminal = sys.stderr.isatty()
+        self.report: CheckReport | None = None
+
+    def tell(self, event: Seated | StepBegun | CheckReport) -> None:
+        """Takes what rank 0 tells."""
+        from serried.runtime.check_report import CheckReport, Seated, StepBegun
+
+        if isinstance(event, CheckReport):
+            self.report = event
+        elif isinstance(event, Seated):
+            line = tell(
+                "{ranks} ranks have met ({backend}, nodes: {nodes}); {steps} steps",
+                self._lang,
+                ranks=len(event.seats),
+                backend=event.backend,
+                nodes=len({seat.node for seat in event.seats}),
+                steps=event.num_steps,
+            )
+            click.echo(line, err=True)
+        elif isinstance(event, StepBegun) and self._is_terminal:
+            line = f"{event.number}/{event.total} {event.name}"
+            click.echo(f"\r{line[:78]:<78}", err=True, nl=False)
+
+    def end(self) -> None:
+        """Clears the line."""
+        if self._is_terminal:
+            click.echo(f"\r{'':<78}\r", err=True, nl=False)
