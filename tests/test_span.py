@@ -21,6 +21,8 @@ TEXTS = [
     "3REDUCE_GRAD",
     "3UNSHARD",
     "3RESHARD",
+    "3RING2",
+    "3ALL_TO_ALL2",
     "OPTIMIZER",
     "(3F2;0B0)OVERLAP_F_B",
     "1:3F2",
@@ -68,5 +70,6 @@ def test_the_numbers_of_kinds_stand_in_trace_files_and_never_change() -> None:
     assert [(kind.name, kind.value) for kind in ActionKind] == [
         ("F", 1), ("B", 2), ("I", 3), ("W", 4), ("SEND_F", 5), ("RECV_F", 6), ("SEND_B", 7),
         ("RECV_B", 8), ("REDUCE_GRAD", 9), ("OPTIMIZER", 10), ("OVERLAP_F_B", 11),
-        ("UNSHARD", 12), ("RESHARD", 13),
+        ("UNSHARD", 12), ("RESHARD", 13), ("RING", 14), ("ALL_TO_ALL", 15), ("ALL_GATHER", 16),
+        ("REDUCE_SCATTER", 17),
     ]  # fmt: skip

@@ -12,6 +12,7 @@ An action is written as PyTorch's pipelining writes it, ``<stage><kind><microbat
             gradients that come home by it;  3ALL_TO_ALL2, 3ALL_GATHER2 and 3REDUCE_SCATTER2
             are such exchanges of the other forms, and of experts
     OPTIMIZER  the optimizer step, of no stage and no microbatch
+    SPAN       what a user named; its name stands in the trace, numbered by the span's peer
     (3F2;0B0)OVERLAP_F_B  a forward and a backward run as one, hiding each other's messages
     1:3F2      of direction 1, where microbatches flow both ways and a stage has two ranks
 
@@ -53,6 +54,7 @@ class ActionKind(IntEnum):
     ALL_TO_ALL = 15
     ALL_GATHER = 16
     REDUCE_SCATTER = 17
+    SPAN = 18
 
 
 COMPUTE = frozenset(
@@ -140,7 +142,7 @@ class Action:
 
 def _numbers_of(kind: ActionKind) -> dict[str, bool]:
     """Says which numbers an action of ``kind`` carries."""
-    of_no_stage = kind in {ActionKind.OPTIMIZER, ActionKind.OVERLAP_F_B}
+    of_no_stage = kind in {ActionKind.OPTIMIZER, ActionKind.OVERLAP_F_B, ActionKind.SPAN}
     return {"stage": not of_no_stage, "microbatch": not (of_no_stage or kind in _OF_A_STAGE)}
 
 

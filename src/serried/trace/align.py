@@ -13,8 +13,10 @@ that nothing ties to the others keeps its wall clock, and its uncertainty is not
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +77,8 @@ def aligned(trace: Trace, pings: Crossings | None = None) -> Trace:
         worst = max(line.uncertainty_ns(int(at)) for at in window)
         source = "+".join(name for name, _ in sources) if number else "own"
         middle = float(line.offset_at(window).mean())
-        clocks.append(HostClock(each.name, source, middle, line.drift, worst if number else 0.0))
+        known = worst if math.isfinite(worst) else None
+        clocks.append(HostClock(each.name, source, middle, line.drift, known if number else 0.0))
     first_ns = int(start.min())
     moved = replace(spans, start_ns=start - first_ns, end_ns=np.maximum(end, start) - first_ns)
     return replace(trace, spans=moved, base_ns=trace.base_ns + first_ns, clocks=tuple(clocks))
@@ -129,7 +132,7 @@ def _joined(*parts: Crossings) -> Crossings:
     return Crossings(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-def _reaches_all(crossings: Crossings, count: int) -> bool:
+def _reaches_all(crossings: Crossings, num_hosts: int) -> bool:
     """Tells whether crossings, both ways, join every host to the first."""
     ways = set(zip(crossings.from_host.tolist(), crossings.to_host.tolist(), strict=True))
     reached, edge = {0}, [0]
@@ -138,7 +141,7 @@ def _reaches_all(crossings: Crossings, count: int) -> bool:
         more = {b for a, b in ways if a == here and (b, a) in ways} - reached
         reached |= more
         edge += more
-    return len(reached) == count
+    return len(reached) == num_hosts
 
 
 # ----------------------------------------------------------------------- lines
@@ -166,19 +169,20 @@ def _lines(sources: Sequence[Crossings]) -> dict[Pair, ClockLine]:
     return lines
 
 
-def _to_first(lines: dict[Pair, ClockLine], count: int) -> list[ClockLine | None]:
+def _to_first(lines: dict[Pair, ClockLine], num_hosts: int) -> list[ClockLine | None]:
     """Returns each host's line to the first, over the pairs whose uncertainties add up least."""
-    found: list[ClockLine | None] = [None] * count
-    waiting: list[tuple[float, int, ClockLine]] = [(0.0, 0, ClockLine(0, 0, 0, 0, 0, 0))]
+    found: list[ClockLine | None] = [None] * num_hosts
+    pushed = count()  # of equal costs the first found wins: lines have no order
+    waiting = [(0.0, next(pushed), 0, ClockLine(0, 0, 0, 0, 0, 0))]
     while waiting:
-        cost, here, line = heapq.heappop(waiting)
+        cost, _, here, line = heapq.heappop(waiting)
         if found[here] is not None:
             continue
         found[here] = line
         for there, step in _neighbours(lines, here):
             if found[there] is None:
                 more = step.uncertainty_ns(step.at_ns) ** 2
-                heapq.heappush(waiting, (cost + more, there, _after(line, step)))
+                heapq.heappush(waiting, (cost + more, next(pushed), there, _after(line, step)))
     return found
 
 

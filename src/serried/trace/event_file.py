@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ SUFFIXES = (".json", ".json.gz", ".pt.trace.json", ".pt.trace.json.gz")
 """How the names of event files end."""
 
 _LARGEST_BYTES = 4 * 2**30
+_WHOLE = re.compile(r"\s*-?[0-9]{1,10}\s*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +45,7 @@ def read_event_file(path: Path) -> EventFile:
         cut_off = False
     except json.JSONDecodeError as error:
         document, cut_off = _rescued(path, text, error), True
-    except (RecursionError, _NotANumberError) as error:
+    except (RecursionError, ValueError) as error:
         raise InputError(
             "{path} is not usable JSON: {reason}", path=path, reason=_reason(error)
         ) from error
@@ -68,9 +70,7 @@ def whole(value: object) -> int | None:
         return value if abs(value) < 2**31 else None
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < 2**31 else None
-    if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
-        return whole(int(value)) if len(value) < 12 else None
-    return None
+    return whole(int(value)) if isinstance(value, str) and _WHOLE.fullmatch(value) else None
 
 
 def nanoseconds(microseconds: object) -> int | None:
@@ -93,7 +93,10 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _reason(error: Exception) -> str:
-    return "nested too deeply" if isinstance(error, RecursionError) else f"{error} is no number"
+    if isinstance(error, _NotANumberError):
+        return f"{error} is no number"
+    # Python refuses whole numbers of thousands of digits, whose reading takes quadratic time.
+    return "nested too deeply" if isinstance(error, RecursionError) else "a number is too long"
 
 
 def _text(path: Path) -> str:
@@ -116,7 +119,7 @@ def _text(path: Path) -> str:
 
 
 def _rescued(path: Path, text: str, error: json.JSONDecodeError) -> Event:
-    """Returns the events of a file that was cut off, one by one up to the cut."""
+    """Returns the events of a file that was cut off, one by one up to the cut, and its head."""
     start = text.find('"traceEvents"')
     at = text.find("[", max(start, 0))
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
@@ -127,7 +130,7 @@ def _rescued(path: Path, text: str, error: json.JSONDecodeError) -> Event:
             at += 1
         try:
             event, at = decoder.raw_decode(text, at)
-        except (json.JSONDecodeError, RecursionError, _NotANumberError):
+        except (ValueError, RecursionError):
             break
         events.append(event)
         at -= 1
@@ -135,4 +138,13 @@ def _rescued(path: Path, text: str, error: json.JSONDecodeError) -> Event:
         raise InputError(
             "{path} is not usable JSON: {reason}", path=path, reason=error.msg
         ) from error
-    return {"traceEvents": events}
+    return {**_head(text[: max(start, 0)]), "traceEvents": events}
+
+
+def _head(text: str) -> Event:
+    """Returns the keys that stand before the events: Kineto's rank and the base of its times."""
+    try:
+        head = json.loads(text.rstrip().removesuffix(",") + "}", parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return {}
+    return head if isinstance(head, dict) else {}

@@ -26,6 +26,15 @@ from serried.trace.merge import Host, Trace
 from serried.trace.record import UNKNOWN_SCHEDULE, Job
 from serried.trace.replay import Replay
 
+# Far beyond any job's; times reach to 2043.
+_MOST_RANKS = 2**18
+_LIMITS = {
+    "rank": _MOST_RANKS - 1,
+    **{"stage": 2**24, "microbatch": 2**24, "step": 2**31 - 1, "peer": _MOST_RANKS - 1},
+    **{"start_ns": 2**61, "end_ns": 2**61},
+}
+_LONGEST_NS = 2**60
+
 
 class Row(NamedTuple):
     """Is one span of another tool's file; times are nanoseconds."""
@@ -41,8 +50,16 @@ class Row(NamedTuple):
 
 
 def spans_of(rows: Iterable[Row]) -> Spans:
-    """Returns ``rows`` as columns, by rank and start."""
-    table = np.array([tuple(row) for row in rows], dtype=np.int64).reshape(-1, len(Row._fields))
+    """Returns ``rows`` as columns, by rank and start.
+
+    Raises InputError for a number that no trace can hold.
+    """
+    given = [tuple(row) for row in rows]
+    # As floats first: they hold any number, if not exactly, and tell which are too large.
+    rough = np.array(given, dtype=np.float64).reshape(-1, len(Row._fields))
+    for name, column in zip(Row._fields, rough.T, strict=True):
+        _require_within(name, float(np.abs(column).max(initial=0)))
+    table = np.array(given, dtype=np.int64).reshape(-1, len(Row._fields))
     columns = dict(zip(Row._fields, table.T, strict=True))
     whole: dict[str, Any] = {
         name: column if name.endswith("_ns") else column.astype(np.int32)
@@ -51,25 +68,39 @@ def spans_of(rows: Iterable[Row]) -> Spans:
     return Spans.joined([Spans(**whole)])
 
 
+def _require_within(name: str, number: float) -> None:
+    most = _LIMITS.get(name, np.inf)
+    if number > most:
+        raise InputError(
+            "{name} {number} is beyond {most}, the most that a trace can hold; a number in the "
+            "files is damaged",
+            name=name,
+            number=f"{number:.0f}",
+            most=most,
+        )
+
+
 def pipelines(rows: Sequence[Row], world_size: int, sizes: Mapping[str, int] | None) -> Layout:
     """Returns the layout of ranks whose stages are seen in ``rows``.
 
     Without ``sizes``, ranks of the same stages are each other's replicas, and the world is as
     many pipelines as there are replicas: neighbours are replicas in Megatron's order, and stand
-    in neighbouring pipelines in the other.
+    in neighbouring pipelines in the other. Ranks without a stage may stand anywhere.
+
+    Raises InputError when ``sizes`` do not make that many ranks, or there are too many.
     """
+    _require_within("rank", world_size - 1)
     if sizes:
         return laid_out("megatron", world_size, sizes)
-    stages: dict[int, set[int]] = {}
+    first: dict[int, int] = {}
     for row in rows:
         if row.stage >= 0:
-            stages.setdefault(row.rank, set()).add(row.stage)
-    first = [min(stages.get(rank, {rank})) for rank in range(world_size)]
-    depth = len(set(first))
+            first[row.rank] = min(row.stage, first.get(row.rank, row.stage))
+    depth = 1 + max(first.values(), default=world_size - 1)
     if world_size % depth:
         return laid_out("megatron", world_size, None)
     replicas = world_size // depth
-    if first == [rank // replicas for rank in range(world_size)]:
+    if all(stage == rank // replicas for rank, stage in first.items()):
         return laid_out("megatron", world_size, {"pp": depth, "dp": replicas})
     axes = {"axes": f"dp={replicas} pp={depth}"}
     return frameworks.layout("custom", Sizes(world_size, options=axes))
@@ -82,7 +113,7 @@ def with_peers(rows: Sequence[Row], layout: Layout) -> list[Row]:
     """
     columns = _pipelines_of(layout)
     return [
-        row._replace(peer=_neighbour(columns[row.rank], row.rank, TOWARDS[row.kind]))
+        row._replace(peer=_neighbour(*columns[row.rank], TOWARDS[row.kind]))
         if row.kind in TOWARDS and row.peer < 0
         else row
         for row in rows
@@ -98,15 +129,15 @@ TOWARDS = {
 """Which neighbour a message goes to or comes from: 1 the next stage's rank, -1 the one before."""
 
 
-def _pipelines_of(layout: Layout) -> dict[int, list[int]]:
+def _pipelines_of(layout: Layout) -> dict[int, tuple[list[int], int]]:
+    """Returns for each rank the ranks of its pipeline, and its own place among them."""
     if layout.sizes.get("pp", 1) == 1:
-        return {rank: [rank] for rank in range(layout.world_size)}
+        return {rank: ([rank], 0) for rank in range(layout.world_size)}
     groups = layout.groups(layout.kind_of("pp")).lists()
-    return {rank: group for group in groups for rank in group}
+    return {rank: (group, at) for group in groups for at, rank in enumerate(group)}
 
 
-def _neighbour(column: Sequence[int], rank: int, towards: int) -> int:
-    at = column.index(rank)
+def _neighbour(column: Sequence[int], at: int, towards: int) -> int:
     return column[(at + towards) % len(column)] if len(column) > 1 else -1
 
 
@@ -150,13 +181,14 @@ def foreign_trace(
     """Returns the Trace of ``spans``, whose ranks are those of ``layout``, on ``machines``.
 
     Times of ``spans`` are nanoseconds since 1970, by each machine's own clock. Raises
-    InputError when there are no spans.
+    InputError when there are no spans, and when they are decades apart.
     """
     if not len(spans):
         raise InputError("{run} holds no forward, no backward and no message", run=run)
     world = layout.world_size
     present = set(spans.rank.tolist())
     base_ns = int(spans.start_ns.min())
+    _require_one_time(run, int(spans.end_ns.max()) - base_ns)
     job = Job(
         layout.framework,
         world,
@@ -180,3 +212,13 @@ def foreign_trace(
         waits_inside=waits_inside,
         replay=replay,
     )
+
+
+def _require_one_time(run: str, length_ns: int) -> None:
+    if length_ns > _LONGEST_NS:
+        raise InputError(
+            "the spans of {run} are {years:.0f} years apart; one of its clocks is wrong, or a "
+            "number in the files is damaged",
+            run=run,
+            years=length_ns / (365.25 * 86_400e9),
+        )

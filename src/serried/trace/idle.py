@@ -72,7 +72,8 @@ def measured_idle(
         return table
 
     kind = np.where(active.any(axis=1), np.argmax(active, axis=1), _OTHER)
-    early, late = pieces.before_first, pieces.after_last
+    # A rank that computed nothing in a step is before its first computation all along.
+    early, late = pieces.before_first, pieces.after_last & ~pieces.before_first
     is_idle = kind != _COMPUTE
     between = is_idle & ~early & ~late
     named = {cause: total(between & (kind == number)) for number, cause in _BETWEEN.items()}

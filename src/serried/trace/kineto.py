@@ -7,8 +7,9 @@
 ``PP:`` ranges carry the action's own text; GPipe writes ``Forward 0`` and ``Backward 0``, of
 the rank's one stage, and Schedule1F1B nothing (run it from its CSV). A range of an action
 holds the wait for its input too, so its length is not its computation's alone; a SEND or RECV
-range is only the posting of a message, no transfer and no wait, and is left out. Time stamps are
-microseconds since the file's base.
+range is only the posting of a message, no transfer and no wait, and is left out, and so is what
+lies outside every step, where the file has steps. Time stamps are microseconds since the file's
+base.
 
 Source: torch 2.13.0, torch/distributed/pipelining/schedules.py (record_function names) and
 kineto's output_json.cpp.
@@ -17,6 +18,7 @@ kineto's output_json.cpp.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from serried.errors import InputError, listed
@@ -88,7 +90,9 @@ def _rows(rank: int, file: EventFile) -> list[Row]:
             steps.append((begun, begun + length, int(step[1])))
         elif action := _action(name, rank):
             found.append((action, begun, begun + length))
-    return [_row(rank, action, start, end, steps) for action, start, end in found]
+    steps.sort()
+    rows = (_row(rank, action, start, end, steps) for action, start, end in found)
+    return [row for row in rows if row is not None]
 
 
 def _action(name: str, rank: int) -> Action | None:
@@ -107,8 +111,13 @@ def _action(name: str, rank: int) -> Action | None:
     return None if action.kind in TOWARDS else action
 
 
-def _row(rank: int, action: Action, start: int, end: int, steps: Sequence[Interval]) -> Row:
-    step = next((number for first, last, number in steps if first <= start <= last), 0)
+def _row(rank: int, action: Action, start: int, end: int, steps: Sequence[Interval]) -> Row | None:
+    """Returns an action as a row; ``steps`` ascend. None where it is of none of them."""
+    step = 0
+    if steps:
+        _, last, step = steps[max(bisect_right(steps, start, key=lambda each: each[0]) - 1, 0)]
+        if not steps[0][0] <= start <= last:
+            return None
     # A pair goes under its forward's numbers: one span holds one stage and one microbatch.
     numbers = action.parts[0] if action.parts else action
     return Row(rank, numbers.stage, action.kind, numbers.microbatch, step, start, end)

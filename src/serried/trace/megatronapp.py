@@ -59,14 +59,14 @@ Computation = tuple[int, ActionKind, int, int, int, int, int, int]
 
 
 def _computations(file: EventFile) -> list[Computation]:
-    begun: dict[tuple[object, object, object], list[int]] = {}
+    begun: dict[tuple[int, str, ActionKind], list[int]] = {}
     found: list[Computation] = []
     for event in file.events:
         kind, at = _KINDS.get(str(event.get("name"))), nanoseconds(event.get("ts"))
         rank = whole(event.get("pid"))
         if kind is None or at is None or rank is None or rank < 0:
             continue
-        key = (rank, event.get("tid"), kind)
+        key = (rank, str(event.get("tid")), kind)
         if event.get("ph") == "B":
             begun.setdefault(key, []).append(at)
         elif event.get("ph") == "E" and begun.get(key):

@@ -51,8 +51,7 @@ _OF_A_MICROBATCH = frozenset({*(_KINDS[name] for name in list(_KINDS)[:6])})
 def is_ndtimeline(file: EventFile) -> bool:
     """Tells whether ``file`` was written by ndtimeline."""
     return any(
-        each.get("ph") == "X" and (each.get("name") in _KINDS or each.get("name") in _BOTH)
-        for each in file.events
+        each.get("ph") == "X" and str(each.get("name")) in {*_KINDS, *_BOTH} for each in file.events
     )
 
 
@@ -88,11 +87,13 @@ def _rows(file: EventFile) -> list[Row]:
         name, arguments = event.get("name"), event.get("args")
         kinds = _BOTH.get(str(name)) or tuple(filter(None, [_KINDS.get(str(name))]))
         start, length = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
-        if not kinds or not isinstance(arguments, dict) or start is None or (length or -1) < 0:
+        if not kinds or not isinstance(arguments, dict) or start is None:
+            continue
+        if length is None or length < 0:
             continue
         rank, step, stage = (whole(arguments.get(key)) for key in ("rank", "step", "pp"))
         if rank is None or step is None or rank < 0:
             continue
-        end = start + (length or 0)
-        rows += [Row(rank, max(stage or 0, 0), kind, -1, step, start, end) for kind in kinds]
+        at = max(stage or 0, 0)
+        rows += [Row(rank, at, kind, -1, step, start, start + length) for kind in kinds]
     return rows

@@ -22,7 +22,7 @@ from serried.trace.foreign import Row, foreign_trace, laid_out, spans_of, with_p
 from serried.trace.merge import Trace
 from serried.trace.paddle_log import DeviceLog, PaddleLogs
 
-_TYPE = re.compile(r"(?P<name>[a-z_]+?)(?P<chunk>\d*)(?:\(chunk\d+\))?")
+_TYPE = re.compile(r"(?P<name>[a-z_]+?)(?P<chunk>\d{0,6})(?:\(chunk\d+\))?")
 _KINDS = {
     "forward": ActionKind.F,
     "backward": ActionKind.B,

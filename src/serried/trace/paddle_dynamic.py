@@ -51,7 +51,7 @@ def read_records(path: Path) -> EventFile:
 def _record(line: str) -> Event | None:
     try:
         event = json.loads(line)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None
     return event if isinstance(event, dict) else None
 

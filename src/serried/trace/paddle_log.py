@@ -144,7 +144,9 @@ def _machines(folder: Path) -> dict[str, Path]:
 
 def _natural(name: str) -> list[tuple[int, str]]:
     """Returns a key that sorts numbers in a name by value."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+    return [
+        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
+    ]
 
 
 def _logs(folder: Path) -> dict[int, Path]:

@@ -100,9 +100,9 @@ def hand_overs(spans: Spans) -> tuple[Rows, Rows]:
 
 def _matches(names: Sequence[Codes], num_left: int) -> tuple[Rows, Rows]:
     """Matches rows of equal ``names``: the first ``num_left`` rows with the others, in turn."""
-    codes = _packed(names)
+    codes = packed(names)
     turns = [_turns(codes[:num_left]), _turns(codes[num_left:])]
-    codes = _packed([codes, np.concatenate(turns)])
+    codes = packed([codes, np.concatenate(turns)])
     _, left, right = np.intersect1d(
         codes[:num_left], codes[num_left:], assume_unique=True, return_indices=True
     )
@@ -146,10 +146,10 @@ def _turns(names: Codes) -> Codes:
     return turns
 
 
-def _packed(columns: Sequence[Codes]) -> Codes:
+def packed(columns: Sequence[Codes]) -> Codes:
     """Returns one number per row, equal where all ``columns`` are: a mixed-radix number.
 
-    >>> _packed([np.array([5, 5, 6]), np.array([1, 1, 1])]).tolist()
+    >>> packed([np.array([5, 5, 6]), np.array([1, 1, 1])]).tolist()
     [0, 0, 1]
     """
     code = np.zeros(len(columns[0]), dtype=np.int64)

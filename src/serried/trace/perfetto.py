@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.errors import InputError, listed
-from serried.span import Action, ActionKind
+from serried.span import ActionKind
 from serried.trace.merge import Trace
 from serried.trace.protobuf import (
     FIXED64,
@@ -48,6 +48,7 @@ from serried.trace.tracks import (
     SLICES,
     THREADS,
     Column,
+    actions_of,
     arrows,
     lanes_of,
     stages_of,
@@ -88,7 +89,7 @@ def _packets(trace: Trace) -> Iterator[bytes | memoryview]:
     lanes = lanes_of(trace.spans)
     uuids, descriptors = _tracks(trace, lanes)
     yield from descriptors
-    actions, texts = _actions(trace)
+    actions, texts = actions_of(trace.spans)
     yield _interned(trace, texts)
     events = _Events(trace, uuids, actions, _flows(trace))
     order = _in_time(trace)
@@ -160,22 +161,6 @@ def _descriptor(uuid: int, parent: int, name: str, order: int) -> bytes:
         number_field(15, _NEVER_MERGED),
     )
     return _packet(bytes_field(_DESCRIPTOR, b"".join(fields)))
-
-
-def _actions(trace: Trace) -> tuple[Column, list[str]]:
-    """Returns for each span the number of its action's text, and the texts."""
-    spans = trace.spans
-    num_stages, num_microbatches = (
-        2 + int(column.max(initial=-1)) for column in (spans.stage, spans.microbatch)
-    )
-    code = spans.kind.astype(np.int64) * num_stages + spans.stage + 1
-    codes, of = np.unique(code * num_microbatches + spans.microbatch + 1, return_inverse=True)
-    texts = []
-    for each in codes.tolist():
-        rest, microbatch = divmod(each, num_microbatches)
-        kind, stage = divmod(rest, num_stages)
-        texts.append(str(Action(ActionKind(kind), stage - 1, microbatch - 1)))
-    return of.astype(np.int64), texts
 
 
 def _interned(trace: Trace, texts: list[str]) -> bytes:

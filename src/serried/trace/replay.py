@@ -90,6 +90,14 @@ class Replay:
         for each in node.operations:
             ends[each] = begun + durations[each]
 
+    @property
+    def has_an_order(self) -> bool:
+        """Whether the operations can run at all: none waits, by way of others, for itself."""
+        try:
+            return bool(self._order) or not len(self)
+        except InputError:
+            return False
+
     @cached_property
     def _order(self) -> tuple[Meeting, ...]:
         """Meetings, and every other operation alone, each behind all that it comes after."""

@@ -6,7 +6,8 @@
 
 Computations follow one another as they were recorded; a send follows what it sends, a receive
 what came before it on its rank, and a computation its receive. All pipelines of the job ran
-the same operations, so each is a lane (``replay``); steps that lack one are left out.
+the same operations, so each is a lane (``replay``); steps that lack one are left out. Exchanges
+lie within computations and spans of the user around them: they are no operations of their own.
 """
 
 from __future__ import annotations
@@ -18,30 +19,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.mesh import Layout
-from serried.span import ActionKind, Spans
+from serried.span import EXCHANGES, ActionKind, Spans
 from serried.trace.merge import Trace
 from serried.trace.pairs import RECEIVES, SENDS, Rows, pair_messages
 from serried.trace.replay import Meeting, Replay
 
 _MESSAGES = frozenset({*SENDS, *RECEIVES, ActionKind.REDUCE_GRAD, ActionKind.UNSHARD})
+_WITHIN = [*EXCHANGES, ActionKind.SPAN]
 _OVER_REPLICAS = frozenset({ActionKind.REDUCE_GRAD, ActionKind.UNSHARD})
 
 Column = NDArray[np.int64]
 
 
 def replay_of_trace(trace: Trace) -> Replay | None:
-    """Returns the operations of ``trace``; None where its pipelines did not do the same work."""
+    """Returns the operations of ``trace``; None where they cannot be told or replayed.
+
+    So it is where its pipelines did not do the same work, where a computation's span holds its
+    wait, where no computation took time, and where operations wait for one another in a circle.
+    """
     if trace.replay is not None:
         return trace.replay
-    if trace.layout is None or trace.missing:
+    if trace.layout is None or trace.missing or trace.waits_inside:
         return None
     ranks = _pipelines(trace.layout)
-    lanes = _in_lanes(trace.spans, ranks)
+    spans = trace.spans.where(~np.isin(trace.spans.kind, _WITHIN))
+    lanes = _in_lanes(spans, ranks)
     if not len(lanes.steps) or not len(lanes.first):
         return None
-    after, meetings = _rules(trace.spans, lanes)
-    across = _across(trace.layout, ranks)
-    kinds = [ActionKind(int(kind)) for kind in trace.spans.kind[lanes.first]]
+    replay = _replay(spans, lanes, trace.layout, ranks)
+    takes_time = bool(replay.seconds[~replay.is_message].any())
+    return replay if takes_time and replay.has_an_order else None
+
+
+def _replay(spans: Spans, lanes: _Lanes, layout: Layout, ranks: Column) -> Replay:
+    after, meetings = _rules(spans, lanes)
+    across = _across(layout, ranks)
+    kinds = [ActionKind(int(kind)) for kind in spans.kind[lanes.first]]
     whole = tuple(
         Meeting(each, across if kinds[each[0]] in _OVER_REPLICAS else None) for each in meetings
     )

@@ -6,9 +6,11 @@
 
     bubble = 1 - busy / (ranks x window)       busy: all F, B, I and W of the step, added up
 
-The optimizer and the gaps between steps lie outside the window; waiting for a message inside
-it is idle time, not computation, and every idle nanosecond has a cause (``idle``). Three shares
-go by the name of bubble rate, and all three are given, as in ``schedule.bubble``:
+A step that only went forwards ends with its last forward; computations of one rank that
+intersect count once. The optimizer and the gaps between steps lie outside the window; waiting
+for a message inside it is idle time, not computation, and every idle nanosecond has a cause
+(``idle``). Three shares go by the name of bubble rate, and all three are given, as in
+``schedule.bubble``:
 
     of_makespan     1 - busy / (ranks x window)
     over_ideal      ranks x window / busy - 1
@@ -153,7 +155,8 @@ def _is_complete(grid: _Grid, compute: Spans, job: Job) -> NDArray[np.bool_]:
     """Tells of each step whether every rank did all its forwards and backwards in it.
 
     All are those of its chunks and the job's microbatches; where another tool's files do not
-    say how many, as many as the rank did in its fullest step.
+    say how many, as many as the rank did in its fullest step. Steps whose computations took no
+    time at all are none to measure.
     """
 
     def count(kind: ActionKind) -> Table:
@@ -161,16 +164,17 @@ def _is_complete(grid: _Grid, compute: Spans, job: Job) -> NDArray[np.bool_]:
 
     forwards = count(ActionKind.F)
     backwards = count(ActionKind.B) + np.minimum(count(ActionKind.I), count(ActionKind.W))
+    took_time = grid.total(compute, compute.end_ns - compute.start_ns).any(axis=1)
     if job.schedule == UNKNOWN_SCHEDULE:
-        is_done = (forwards == forwards.max(axis=0)) & (backwards == backwards.max(axis=0))
-        return np.asarray(is_done.all(axis=1), dtype=np.bool_)
+        done = [each == each.max(axis=0, initial=0) for each in (forwards, backwards)]
+        return np.asarray((done[0] & done[1]).all(axis=1) & took_time, dtype=np.bool_)
 
     num_stages = 1 + int(compute.stage.max(initial=0))
     chunks = np.unique(compute.rank.astype(np.int64) * num_stages + compute.stage) // num_stages
     chunks_of = np.searchsorted(chunks, grid.ranks, "right") - np.searchsorted(chunks, grid.ranks)
     needed = np.maximum(chunks_of, 1) * job.num_microbatches
     is_done = (forwards >= needed) & (backwards >= needed)
-    return np.asarray(is_done.all(axis=1), dtype=np.bool_)
+    return np.asarray(is_done.all(axis=1) & took_time, dtype=np.bool_)
 
 
 def _times(
@@ -180,16 +184,18 @@ def _times(
     num_steps, num_ranks = len(grid.steps), len(grid.ranks)
     if not num_steps:
         return (), (), None
-    row, is_forward = grid.row(compute), compute.kind == ActionKind.F
+    row = grid.row(compute)
     first = np.full(num_steps, np.iinfo(np.int64).max)
     last = np.full(num_steps, np.iinfo(np.int64).min)
-    np.minimum.at(first, row[is_forward], compute.start_ns[is_forward])
-    np.maximum.at(last, row[~is_forward], compute.end_ns[~is_forward])
+    np.minimum.at(first, row, compute.start_ns)
+    np.maximum.at(last, row, compute.end_ns)
     window = last - first
+    idle = measured_idle(spans, grid.steps, grid.ranks, (first, last))
+    # A rank whose computations intersect is busy once while they do.
     busy = grid.total(compute, compute.end_ns - compute.start_ns)
+    busy = np.minimum(busy, window[:, None] - idle.total_ns)
     total = busy.sum(axis=1)
     bubble = 1 - total / (num_ranks * window)
-    idle = measured_idle(spans, grid.steps, grid.ranks, (first, last))
     steps = zip(grid.steps, window, total, bubble, strict=True)
     return (
         tuple(StepStatistics(int(s), int(w), int(t), float(b)) for s, w, t, b in steps),

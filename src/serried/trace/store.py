@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 
 from serried.errors import EnvironmentProblem, InputError
 from serried.finding import Finding, Sentence
-from serried.span import Action, ActionKind, Spans
+from serried.span import ActionKind, Spans
 from serried.trace.merge import Host, HostClock, Trace, layout_of
 from serried.trace.record import Job
+from serried.trace.tracks import actions_of
 
 SCHEMA = "serried.trace/1"
 ABOUT, PART = "_serried.json", "spans.parquet"
@@ -82,7 +83,10 @@ def read_store(path: Path) -> Trace:
         tables = [parquet.read_table(file) for file in sorted(path.glob(f"node=*/{PART}"))]
         spans = Spans.joined([_spans(table) for table in tables])
         return _trace(about, spans)
-    except (OSError, ArrowException, ValueError, KeyError, TypeError) as error:
+    except (
+        *(OSError, ArrowException, ArithmeticError, AttributeError),
+        *(LookupError, RecursionError, TypeError, ValueError),
+    ) as error:
         raise InputError("{path} is not a store of serried, or is damaged", path=path) from error
 
 
@@ -136,28 +140,14 @@ def _table(spans: Spans) -> Any:
 
     kinds = np.array([kind.name for kind in ActionKind])
     at = np.searchsorted(list(ActionKind), spans.kind).astype(np.int8)
-    code, texts = _actions(spans)
+    code, texts = actions_of(spans)
     columns = {name: pa.array(getattr(spans, name)) for name in _PLAIN[:5]}
     columns["kind"] = pa.DictionaryArray.from_arrays(pa.array(at), pa.array(kinds))
-    columns["action"] = pa.DictionaryArray.from_arrays(pa.array(code), pa.array(texts))
+    columns["action"] = pa.DictionaryArray.from_arrays(
+        pa.array(code.astype(np.int32)), pa.array(texts)
+    )
     columns |= {name: pa.array(getattr(spans, name)) for name in _PLAIN[5:]}
     return pa.table(columns)
-
-
-def _actions(spans: Spans) -> tuple[NDArray[np.int32], list[str]]:
-    """Returns the number of each span's action, and the actions as text."""
-    names = np.stack([spans.kind, spans.stage, spans.microbatch]).astype(np.int64)
-    low = names.min(axis=1, keepdims=True)
-    span = (names - low).max(axis=1) + 1
-    packed = ((names[0] - low[0]) * span[1] + names[1] - low[1]) * span[2] + names[2] - low[2]
-    codes, of = np.unique(packed, return_inverse=True)
-    texts = []
-    for code in codes.tolist():
-        rest, microbatch = divmod(code, int(span[2]))
-        kind, stage = divmod(rest, int(span[1]))
-        action = (kind + low[0].item(), stage + low[1].item(), microbatch + low[2].item())
-        texts.append(str(Action(ActionKind(action[0]), *action[1:])))
-    return of.astype(np.int32), texts
 
 
 def _about(trace: Trace) -> dict[str, Any]:
@@ -209,10 +199,38 @@ def _spans(table: Any) -> Spans:
     return Spans(kind=np.concatenate(numbers), **columns)
 
 
+_TEXT, _NUMBER, _WHOLE = (str,), (int, float), (int,)
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("run", "name", "host", "source", "framework", "order", "schedule"), _TEXT),
+    **dict.fromkeys(("compute", "backend"), _TEXT),
+    **dict.fromkeys(("world_size", "num_microbatches", "gpus_per_node", "base_ns"), _WHOLE),
+    **dict.fromkeys(("ranks", "torn", "missing", "sizes"), _WHOLE),
+    **dict.fromkeys(("offset_ns", "drift"), _NUMBER),
+    **{"names": _TEXT, "options": _TEXT, "uncertainty_ns": (*_NUMBER, type(None))},
+}
+"""What each key holds, or each of its entries where it is a list or an object."""
+
+
+def _require_typed(about: dict[str, Any]) -> None:
+    """Raises TypeError for a value of another type than was written."""
+    for each in (about, about["job"], *about["hosts"], *about["clocks"]):
+        for name, value in each.items():
+            parts = value.values() if isinstance(value, dict) else value
+            for part in parts if isinstance(value, list | dict) else [value]:
+                if name in _TYPES and (type(part) not in _TYPES[name]):
+                    raise TypeError(name)
+
+
 def _trace(about: dict[str, Any], spans: Spans) -> Trace:
+    _require_typed(about)
     job = Job(**about["job"])
-    if len(spans) != about["num_spans"]:
-        raise ValueError("spans are missing")
+    found = np.unique(spans.rank).tolist()
+    if len(spans) != about["num_spans"] or not {*found} <= {*about["ranks"]}:
+        raise ValueError("spans are missing, or of other ranks")
+    if not 0 <= min(about["ranks"]) <= max(about["ranks"]) < job.world_size:
+        raise ValueError("ranks are outside the job")
+    if job.num_microbatches < 1 or job.gpus_per_node < 1 or not about["hosts"]:
+        raise ValueError("the job is not one")
     return Trace(
         run=about["run"],
         job=job,

@@ -18,16 +18,15 @@ from numpy.typing import NDArray
 from serried.span import ActionKind, Spans
 from serried.trace.foreign import foreign_trace, laid_out
 from serried.trace.merge import Trace
-from serried.trace.straggler_table import (
+from serried.trace.straggler_rules import (
     BACKWARD,
     FORWARD,
     GATHER,
     OPTIMIZER,
     P2P,
     SCATTER,
-    read_straggler_table,
-    replay_of,
 )
+from serried.trace.straggler_table import read_straggler_table, replay_of
 
 _KINDS = {
     FORWARD: ActionKind.F,
@@ -114,7 +113,8 @@ def _places(
 def _offsets(table: Mapping[str, NDArray[Any]], step: NDArray[Any]) -> NDArray[np.float64]:
     """Returns for each row when its step begins, one step after another."""
     steps, of = np.unique(table["step"], return_inverse=True)
-    ends = np.zeros(len(steps))
-    np.maximum.at(ends, of, table["start_ts"].astype(float) + table["duration"].astype(float))
-    begins = np.concatenate([[0], np.cumsum(ends + _BETWEEN_STEPS_S)[:-1]])
-    return np.asarray(begins[np.searchsorted(steps, step)])
+    firsts, ends = np.full(len(steps), np.inf), np.full(len(steps), -np.inf)
+    np.minimum.at(firsts, of, table["start_ts"])
+    np.maximum.at(ends, of, table["start_ts"] + table["duration"])
+    begins = np.concatenate([[0], np.cumsum(ends - firsts + _BETWEEN_STEPS_S)[:-1]])
+    return np.asarray((begins - firsts)[np.searchsorted(steps, step)])

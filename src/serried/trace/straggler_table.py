@@ -1,23 +1,18 @@
-"""StragglerAnalysis tables: Megatron operations of a production job, replayed by their streams.
+"""StragglerAnalysis tables: Megatron operations of a production job, read and replayed.
 
-    compute   F0 F1 … B0 …       in the order of the first step        gc, then per stage
-    forward-send / -recv         one stream each, with its compute     layernorm, embedding,
-    backward-send / -recv        one stream each                       reduce-scatter, clip,
-    params-all-gather, grads-reduce-scatter   one stream, over dp      optimizer
+    optype            stage  dp_rank  step  seq_id  mc  start_ts  duration
+    forward-compute       0        0     7       3   0    0.0455    0.0603     seconds
 
-The profiler wrote sends and receives that never ran (before the first and after the last
-compute, and at the two ends of the model); they keep their place in their stream and meet
-nobody.
+A row is one operation of one rank; ``straggler_rules`` says what it comes after and meets.
 
-Source: ByteDance-Seed/StragglerAnalysis 8efcd7f, readme.md and analyzer/dependency_model.py
-(the rules), data/*.parquet (the columns), Apache-2.0.
+Source: ByteDance-Seed/StragglerAnalysis 8efcd7f, readme.md and data/*.parquet (the columns),
+Apache-2.0.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,46 +21,36 @@ from numpy.typing import NDArray
 
 from serried.errors import EnvironmentProblem, InputError, listed
 from serried.trace.replay import Meeting, Replay
+from serried.trace.straggler_rules import (
+    BACKWARD,
+    CLIP,
+    EMBEDDING,
+    FORWARD,
+    GATHER,
+    LAYERNORM,
+    OPTIMIZER,
+    P2P,
+    SCATTER,
+    SEPARATE,
+    Key,
+    Row,
+    rules_of,
+)
 
 COLUMNS = ("dp_rank", "stage", "rank", "step", "optype", "start_ts", "duration", "seq_id", "mc")
 """The columns that are read, besides ``gmc`` and ``mb_id``; times are seconds."""
 
-FORWARD, BACKWARD = "forward-compute", "backward-compute"
-GATHER, SCATTER = "params-all-gather", "grads-reduce-scatter"
-SEPARATE = "separate-grads-all-reduce"
-LAYERNORM, EMBEDDING = "layernorm-grads-all-reduce", "embedding-grads-all-reduce"
-CLIP, OPTIMIZER, COLLECT = "optimizer-clip-main-grad", "optimizer", "gc"
-P2P = ("forward-send", "forward-recv", "backward-send", "backward-recv")
 _MESSAGES = frozenset({*P2P, GATHER, SCATTER, SEPARATE, LAYERNORM, EMBEDDING, CLIP})
 _OVER_REPLICAS = frozenset({GATHER, SCATTER, SEPARATE, CLIP})
-_MATCH_S = 5e-5
-"""How far the profiler's clocks may disagree on what came first."""
 _WRONG_S = -1e-2
 """A transfer that ends this long before its last start is a clock error and counts as none."""
 
+_TIMES = ("start_ts", "duration")
+_LATEST_S = 4e9
+_LEAST = {"dp_rank": 0, "stage": 0, "rank": 0, "step": 0, "seq_id": 0}
+_BEYOND = 2**31
+
 Table = Mapping[str, NDArray[Any]]
-
-
-@dataclass(frozen=True)
-class Row:
-    """Is one operation of the first step's first replica."""
-
-    type: str
-    seq: int
-    stage: int
-    start: float
-    end: float
-    chunk: int
-    global_chunk: int
-
-    @property
-    def key(self) -> tuple[str, int, int]:
-        """What names it in every step and replica."""
-        return self.type, self.seq, self.stage
-
-
-Key = tuple[str, int, int]
-After = dict[Key, list[Key]]
 
 
 def read_straggler_table(path: Path) -> Table:
@@ -91,16 +76,49 @@ def read_straggler_table(path: Path) -> Table:
             missing=listed(missing),
             wanted=listed(wanted),
         )
-    return {name: table[name].to_numpy() for name in wanted}
+    return _sound(path, {name: table[name].to_numpy() for name in wanted})
+
+
+def _sound(path: Path, table: Table) -> Table:
+    """Returns ``table`` with whole numbers as int64 and times as float64.
+
+    Raises InputError for a value that is neither, and for a table without rows.
+    """
+    if not len(table["step"]):
+        raise InputError("{path} holds no row", path=path)
+    columns: dict[str, NDArray[Any]] = {}
+    for name, values in table.items():
+        if name == "optype":
+            fits = np.array([isinstance(each, str) for each in values.tolist()])
+        elif values.dtype.kind not in "iuf":
+            fits = np.zeros(len(values), dtype=bool)
+        elif name in _TIMES:
+            fits = np.abs(values) < _LATEST_S  # false for what is no number
+            fits &= (values >= 0) | (name == "start_ts")
+        else:
+            fits = (values >= _LEAST.get(name, -1)) & (values < _BEYOND)
+            fits[fits] &= values[fits] % 1 == 0
+        if not fits.all():
+            raise InputError(
+                "column {column} of {path} holds {value}, which does not belong there",
+                column=name,
+                path=path,
+                value=values[int(np.argmin(fits))],
+            )
+        kind = None if name == "optype" else np.float64 if name in _TIMES else np.int64
+        columns[name] = values if kind is None else values.astype(kind)
+    return columns
 
 
 def replay_of(table: Table) -> Replay:
     """Returns the operations of ``table`` with the rules of their streams.
 
-    Steps in which some replica lacks an operation of the first step are left out.
+    Steps in which some replica lacks an operation of the first step are left out. Raises
+    InputError where none is left, and where the first step lacks a stage's computations.
     """
     rows = _first_replica(table)
-    after, meetings = _rules(rows, uses_dp=_uses_dp(table))
+    _require_replayable(table, rows)
+    after, meetings = rules_of(rows, uses_dp=_uses_dp(table))
     place = {row.key: at for at, row in enumerate(rows)}
     starts, ends, steps, ranks = _lanes(table, place)
     return Replay(
@@ -134,6 +152,39 @@ def _first_replica(table: Table) -> list[Row]:
     return sorted(rows, key=lambda row: (row.stage, row.start, row.seq, row.type))
 
 
+def _require_replayable(table: Table, rows: Sequence[Row]) -> None:
+    """Raises InputError for a first step in which an operation is lacking, twice or of no time."""
+    num_stages, num_replicas = (1 + int(table[name].max()) for name in ("stage", "dp_rank"))
+    if num_stages * num_replicas > len(table["step"]):
+        raise InputError(
+            "the table's {stages} stages of {replicas} replicas are more ranks than it has rows, "
+            "{rows}; a number in it is damaged",
+            stages=num_stages,
+            replicas=num_replicas,
+            rows=len(table["step"]),
+        )
+    keys = Counter(row.key for row in rows)
+    twice = next((key for key, times in keys.items() if times > 1), None)
+    if twice is not None:
+        raise InputError(
+            "{type} {number} of stage {stage} stands twice in the first step; a table with each "
+            "operation once can be replayed",
+            type=twice[0],
+            number=twice[1],
+            stage=twice[2],
+        )
+    for stage in range(num_stages):
+        for type_ in (FORWARD, BACKWARD):
+            numbers = [row.seq for row in rows if row.stage == stage and row.type == type_]
+            if not numbers or sorted(numbers) != list(range(len(numbers))):
+                raise InputError(
+                    "stage {stage} has no {type} numbered from 0 in the first step of replica 0; "
+                    "a table with forwards and backwards on every stage can be replayed",
+                    stage=stage,
+                    type=type_,
+                )
+
+
 def _uses_dp(table: Table) -> bool:
     return bool(table["dp_rank"].max() > 0 or np.isin(table["optype"], (GATHER, SCATTER)).any())
 
@@ -153,6 +204,12 @@ def _lanes(
     starts[at] = table["start_ts"][known].astype(float)
     ends[at] = starts[at] + table["duration"][known].astype(float)
     whole = ~np.isnan(starts).any(axis=(0, 2))
+    computes = [at for (type_, *_), at in place.items() if type_ in (FORWARD, BACKWARD)]
+    if not (ends[computes][:, whole] > starts[computes][:, whole]).any():
+        raise InputError(
+            "no step of the table has every operation of its first step on every replica, with "
+            "computations that take time; none can be replayed"
+        )
     ranks = np.zeros((stage.max() + 1, replica.max() + 1), dtype=np.int64)
     ranks[stage, replica] = table["rank"]
     return starts[:, whole], ends[:, whole], tuple(steps[whole].tolist()), ranks
@@ -174,147 +231,3 @@ def _seconds(
         transfer = ends[rows] - last
         seconds[rows] = np.where(transfer <= _WRONG_S, 0, transfer)
     return seconds
-
-
-# ----------------------------------------------------------------------- the streams' rules
-
-
-def _rules(rows: Sequence[Row], *, uses_dp: bool) -> tuple[After, list[list[Key]]]:
-    """Returns what each operation comes after, and which operations meet."""
-    after: After = {row.key: [] for row in rows}
-    stages = range(1 + max(row.stage for row in rows))
-    partners: dict[tuple[Key, Key], list[Key]] = {}
-    meetings: list[list[Key]] = []
-    overlaps = any(row.type == SEPARATE for row in rows)
-    for stage in stages:
-        mine = [row for row in rows if row.stage == stage]
-        compute = [row for row in mine if row.type in (FORWARD, BACKWARD)]
-        _chain(after, [row.key for row in compute])
-        for type_ in P2P:
-            stream = [row for row in mine if row.type == type_]
-            _chain(after, [row.key for row in stream])
-            meetings += _match(after, partners, type_, stream, compute, len(stages))
-        _first_backward(after, mine, compute)
-        if uses_dp:
-            shared = [row for row in mine if row.type in (GATHER, SCATTER)]
-            _chain(after, [row.key for row in shared])
-            _gathers(after, shared, compute)
-            if overlaps:
-                _scatters(after, shared, compute)
-        _tail(after, mine, compute, uses_dp=uses_dp, overlaps=overlaps)
-    meetings += partners.values()
-    meetings += [[row.key] for row in rows if uses_dp and row.type in (GATHER, SCATTER, SEPARATE)]
-    for type_ in (EMBEDDING, CLIP):
-        meetings += [keys] if (keys := [row.key for row in rows if row.type == type_]) else []
-    return after, meetings
-
-
-def _chain(after: After, keys: Sequence[Key]) -> None:
-    for before, key in pairwise(keys):
-        after[key].append(before)
-
-
-def _match(
-    after: After,
-    partners: dict[tuple[Key, Key], list[Key]],
-    type_: str,
-    stream: Sequence[Row],
-    compute: Sequence[Row],
-    num_stages: int,
-) -> list[list[Key]]:
-    """Ties a stream of sends or receives to its computes; returns those that meet nobody.
-
-    ``partners`` takes the others: the k-th real send of a stage meets the k-th real receive.
-    """
-    way, what = type_.split("-")
-    mine = {row.seq: row for row in compute if row.type == f"{way}-compute"}
-    first_end = min(row.end for row in mine.values())
-    last_start = max(row.start for row in mine.values())
-    if what == "recv":
-        ran = [row for row in stream if row.start <= last_start + _MATCH_S]
-    else:
-        ran = [row for row in stream if row.end >= first_end - _MATCH_S]
-    _require_matched(type_, len(ran), len(mine), stream)
-    skipped = len(mine) - len(ran) if what == "recv" else 0
-    up = 1 if type_ in ("forward-send", "backward-recv") else -1
-    last_chunk = num_stages * (1 + max(row.chunk for row in compute)) - 1
-    alone = [[row.key] for row in stream if row not in ran]
-    real = 0
-    for seq, row in enumerate(ran, skipped):
-        target = mine[seq]
-        if what == "send":
-            after[row.key].append(target.key)
-        else:
-            after[target.key].append(row.key)
-            if seq:
-                after[row.key].append(mine[seq - 1].key)
-        if not 0 <= target.global_chunk + up <= last_chunk:
-            alone.append([row.key])
-            continue
-        here = (type_, real, row.stage)
-        other = "recv" if what == "send" else "send"
-        there = (f"{way}-{other}", real, (row.stage + up) % num_stages)
-        partners.setdefault((min(here, there), max(here, there)), []).append(row.key)
-        real += 1
-    return alone
-
-
-def _require_matched(type_: str, ran: int, computes: int, stream: Sequence[Row]) -> None:
-    if ran and ran not in (computes - 1, computes):
-        raise InputError(
-            "stage {stage} has {ran} {type} for {computes} computations; a table with one for "
-            "each can be replayed",
-            stage=stream[0].stage,
-            ran=ran,
-            type=type_,
-            computes=computes,
-        )
-
-
-def _first_backward(after: After, mine: Sequence[Row], compute: Sequence[Row]) -> None:
-    """Lets the first backward message wait for the second last forward before it."""
-    backward = next((at for at, row in enumerate(compute) if row.type == BACKWARD), 0)
-    if backward < 2:
-        return
-    for row in mine:
-        if row.type in ("backward-recv", "backward-send") and row.seq == 0:
-            after[row.key].append(compute[backward - 2].key)
-
-
-def _gathers(after: After, shared: Sequence[Row], compute: Sequence[Row]) -> None:
-    """Lets the first forward of each chunk wait for the last gather of its parameters."""
-    last = {row.chunk: row for row in sorted(shared, key=lambda r: r.seq) if row.type == GATHER}
-    for chunk, row in last.items():
-        first = next(each for each in compute if each.type == FORWARD and each.chunk == chunk)
-        after[first.key].append(row.key)
-
-
-def _scatters(after: After, shared: Sequence[Row], compute: Sequence[Row]) -> None:
-    """Lets the first reduction of each chunk wait for the chunk's last backward."""
-    ordered = sorted(shared, key=lambda row: -row.seq)
-    first = {row.chunk: row for row in ordered if row.type == SCATTER}
-    for chunk, row in first.items():
-        backwards = [each for each in compute if each.type == BACKWARD and each.chunk == chunk]
-        after[row.key].append(max(backwards, key=lambda each: each.end).key)
-
-
-def _tail(
-    after: After, mine: Sequence[Row], compute: Sequence[Row], *, uses_dp: bool, overlaps: bool
-) -> None:
-    """Chains what follows the last compute, to the optimizer."""
-    by_type: dict[str, list[Key]] = {}
-    for row in sorted(mine, key=lambda row: row.seq):
-        by_type.setdefault(row.type, []).append(row.key)
-    scatters = by_type.get(SCATTER, [])
-    collect = by_type.get(COLLECT, [])
-    if collect:
-        after[collect[0]].append(max(compute, key=lambda row: row.end).key)
-    reduce = by_type.get(SEPARATE, []) if overlaps else scatters if uses_dp else []
-    chain = [
-        *(key for type_ in (LAYERNORM, EMBEDDING) for key in by_type.get(type_, [])),
-        *reduce,
-        *(key for type_ in (CLIP, OPTIMIZER) for key in by_type.get(type_, [])),
-    ]
-    last = collect[:1] or [max(compute, key=lambda row: row.end).key]
-    after[chain[0]] += [*last, *(scatters[-1:] if uses_dp and overlaps else [])]
-    _chain(after, chain)

@@ -18,9 +18,9 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import COMPUTE, ActionKind, Spans
+from serried.span import COMPUTE, Action, ActionKind, Spans
 from serried.trace.merge import Trace
-from serried.trace.pairs import computed_from, pair_messages
+from serried.trace.pairs import computed_from, packed, pair_messages
 
 THREADS = ("compute", "receive", "send", "step", "exchange", "named")
 
@@ -55,6 +55,23 @@ def threads_of(spans: Spans) -> Column:
     for kind, (_, thread) in SLICES.items():
         of_kind[kind] = THREADS.index(thread)
     return np.asarray(of_kind[spans.kind], dtype=np.int64)
+
+
+def actions_of(spans: Spans) -> tuple[Column, list[str]]:
+    """Returns for each span the number of its action's text, and the texts.
+
+    >>> numbers = np.array([1, 0, 1])
+    >>> spans = Spans(*[numbers] * 2, 1 + numbers, *[numbers] * 3, *[np.arange(3)] * 2)
+    >>> actions_of(spans)[1]
+    ['0F0', '1B1']
+    """
+    names = [column.astype(np.int64) for column in (spans.kind, spans.stage, spans.microbatch)]
+    _, first, of = np.unique(packed(names), return_index=True, return_inverse=True)
+    texts = [
+        str(Action(ActionKind(kind), stage, microbatch))
+        for kind, stage, microbatch in zip(*(name[first].tolist() for name in names), strict=True)
+    ]
+    return of.astype(np.int64), texts
 
 
 def lanes_of(spans: Spans) -> Column:

@@ -57,7 +57,12 @@ def paddle(
     for finding in logs.findings:
         click.echo(warned(finding, lang=lang), err=True)
     target = output or folder
-    target.mkdir(parents=True, exist_ok=True)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            "{path} cannot be written: {reason}", path=target, reason=error.strerror
+        ) from error
     for path in write_paddle_timelines(logs, target):
         click.echo(tell("wrote {path}", lang, path=path), err=True)
 
