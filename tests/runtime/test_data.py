@@ -1,10 +1,9 @@
-"""Which bytes a sample is: a pure function of seed, step and number, over real files."""
+"""The bytes of real files, read where they are asked for; what is no text is refused."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from serried.errors import InputError
@@ -24,35 +23,20 @@ def folder(tmp_path: Path) -> Path:
 def test_a_folder_reads_as_its_files_end_to_end_in_sorted_order(folder: Path) -> None:
     corpus = Corpus.of(folder)
     assert corpus.num_bytes == 10
-    whole = corpus.sample(seed=0, step=0, index=0, length=10)
-    assert bytes(whole) == b"abcdefghij"
+    assert bytes(corpus.read(0, 10)) == b"abcdefghij"
 
 
-def test_samples_are_found_anywhere_in_the_text_and_only_there(folder: Path) -> None:
+def test_any_bytes_are_read_over_the_ends_of_files(folder: Path) -> None:
     corpus = Corpus.of(folder)
-    found = {bytes(corpus.sample(seed=0, step=0, index=i, length=4)) for i in range(200)}
-    assert found == {b"abcdefghij"[i : i + 4] for i in range(7)}
+    batch = corpus.batch(range(7), 4)
+    assert [bytes(row) for row in batch] == [b"abcdefghij"[i : i + 4] for i in range(7)]
 
 
-def test_a_batch_is_the_same_however_ranks_cut_it(folder: Path) -> None:
+def test_what_is_held_out_is_no_sample(folder: Path) -> None:
     corpus = Corpus.of(folder)
-
-    def batch(samples: range) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-        return corpus.batch(seed=3, step=7, samples=samples, length=5)
-
-    parts = [batch(range(0, 3)), batch(range(3, 4)), batch(range(4, 8))]
-    np.testing.assert_array_equal(np.concatenate(parts), batch(range(8)))
-
-
-def test_seed_step_and_number_each_pick_other_samples() -> None:
-    corpus = Corpus.of(None)
-
-    def place(seed: int, step: int, index: int) -> bytes:
-        return bytes(corpus.sample(seed=seed, step=step, index=index, length=64))
-
-    keys = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
-    assert len({place(*key) for key in keys}) == len(keys)
-    assert [place(*key) for key in keys] == [place(*key) for key in keys]
+    order = corpus.order(seq_len=2, seed=0, held_out=3)
+    assert {order.place(number) for number in range(100)} == {0, 1}
+    assert corpus.order(seq_len=2, seed=0).num_sequences == 4
 
 
 def test_the_default_text_is_the_standard_library_s_own_source() -> None:
@@ -67,6 +51,59 @@ def test_missing_data_is_named() -> None:
         Corpus.of(Path("/nowhere/text"))
     assert str(refused.value) == (
         "/nowhere/text does not exist; data is a file or a folder of text"
+    )
+
+
+@pytest.mark.parametrize("size", [100, 1 << 40])
+def test_a_binary_file_is_refused_by_its_first_bytes(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "weights.bin"
+    with path.open("wb") as file:
+        file.write(b"PK\x03\x04\x00")
+        file.truncate(size)  # a hole: nothing is written, and nothing of it may be read
+    with pytest.raises(InputError) as refused:
+        Corpus.of(path)
+    assert str(refused.value) == (
+        f"{path} is not text: its byte 4 is zero; data is a file of text, or a folder whose "
+        "binary files are passed over"
+    )
+
+
+def test_binary_files_of_a_folder_are_passed_over(folder: Path) -> None:
+    (folder / "b.png").write_bytes(b"\x89PNG\x00")
+    assert [file.name for file in Corpus.of(folder).files] == ["a.txt", "b.txt", "c.txt"]
+
+
+def test_what_is_no_file_is_refused() -> None:
+    with pytest.raises(InputError) as refused:
+        Corpus.of(Path("/dev/zero"))
+    assert str(refused.value) == (
+        "/dev/zero is neither a file nor a folder; data is a file or a folder of text"
+    )
+
+
+def test_a_file_that_may_not_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "text"
+    path.write_text("to be")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")  # which root, who may run this, never gets
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(InputError) as refused:
+        Corpus.of(path)
+    assert str(refused.value) == f"{path} cannot be read: Permission denied"
+
+
+def test_too_much_held_out_is_refused_with_what_fits(folder: Path) -> None:
+    corpus = Corpus.of(folder)
+    corpus.require(2, folder, held_out=3)
+    with pytest.raises(InputError) as refused:
+        corpus.require(2, folder, held_out=4)
+    assert str(refused.value) == (
+        f"{folder} holds 10 bytes of text; 4 sequences of 2 for validation, and one to train on, "
+        "take 11; hold out at most 3"
     )
 
 
@@ -87,7 +124,7 @@ def test_a_file_that_goes_away_during_a_run_is_named(folder: Path) -> None:
     corpus = Corpus.of(folder)
     (folder / "sub" / "c.txt").unlink()
     with pytest.raises(InputError) as refused:
-        corpus.sample(seed=0, step=0, index=0, length=10)
+        corpus.read(0, 10)
     assert str(refused.value) == (
         f"{folder}/sub/c.txt cannot be read any more: No such file or directory"
     )
@@ -97,5 +134,5 @@ def test_a_file_that_is_cut_during_a_run_is_named(folder: Path) -> None:
     corpus = Corpus.of(folder)
     (folder / "sub" / "c.txt").write_bytes(b"de")
     with pytest.raises(InputError) as refused:
-        corpus.sample(seed=0, step=0, index=0, length=10)
+        corpus.read(0, 10)
     assert str(refused.value) == f"{folder}/sub/c.txt became shorter during the run"

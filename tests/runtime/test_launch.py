@@ -19,6 +19,7 @@ from serried.runtime.report import Event, RankReport, Started
 from serried.runtime.settings import ModelSizes, TrainSettings
 from serried.span import ActionKind
 from serried.trace.record import read_recording
+from tests.runtime.rank_jobs import on_ranks
 from tests.runtime.rank_processes import all_ended, watch
 
 ENDLESS = TrainSettings(
@@ -228,9 +229,36 @@ def test_under_torchrun_a_rank_that_fails_says_which_and_why(tmp_path: Path) -> 
 
 # ------------------------------------------------------------------------------- many times
 
+SHORT = replace(ENDLESS, world_size=2, pp=1, tp=2, steps=1)
+"""Tensor parallel: functional collectives are what makes an interpreter abort as it ends."""
+
+
+def exits_well_and_badly(times: int) -> None:
+    """Runs once to the end and once into an error, ``times`` times; each ends as it should."""
+    for _ in range(times):
+        assert len(train(SHORT).steps) == 1  # raises where a rank's exit code is not 0
+        with pytest.raises(SerriedError) as failed:
+            on_ranks(2, fail_on_rank_1)
+        assert str(failed.value) == ("rank 1 failed: this cannot be; the other ranks were ended")
+        assert failed.value.exit_code == 2
+
+
+def fail_on_rank_1(rank: int) -> None:
+    if rank == 1:
+        raise InputError("this cannot be")
+
+
+def test_ranks_end_with_the_right_exit_code() -> None:
+    exits_well_and_badly(2)
+
 
 @pytest.mark.soak
-def test_a_run_that_succeeds_exits_well_every_time() -> None:
+def test_ranks_end_with_the_right_exit_code_200_times_in_200() -> None:
+    exits_well_and_badly(100)
+
+
+@pytest.mark.soak
+def test_a_command_that_succeeds_exits_well_every_time() -> None:
     words = ["train", "--nproc", "4", "--tp", "2", "--pp", "2", "--steps", "2", "--layers", "2"]
     for _ in range(30):
         subprocess.run(

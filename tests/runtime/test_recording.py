@@ -29,6 +29,19 @@ def test_only_steps_of_the_window_are_kept(tmp_path: Path) -> None:
     ]
 
 
+def test_an_exchange_belongs_to_the_computation_that_runs(tmp_path: Path) -> None:
+    recording = Recording.of(
+        TrainSettings(world_size=1, trace_dir=tmp_path), run="r", rank=0, backend="gloo"
+    )
+    recording.begin_step(0)
+    for microbatch in (4, 5):
+        recording.begin_work(2, microbatch)
+        recording.add_exchange(ActionKind.RING, recording.now(), recording.now(), 7)
+    recording.close()
+    spans = read_recording(tmp_path / "rank-00000.spans").spans
+    assert [(str(span.action), span.peer) for span in spans] == [("2RING4", 7), ("2RING5", 7)]
+
+
 def test_without_a_trace_folder_nothing_is_written(tmp_path: Path) -> None:
     recording = Recording.of(TrainSettings(world_size=1), run="r", rank=0, backend="gloo")
     recording.begin_step(0)

@@ -17,18 +17,18 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch.distributed.tensor import DTensor
 
-from serried.runtime.data import Corpus
-from serried.runtime.groups import make_groups
 from serried.runtime.model import Stage
 from serried.runtime.pipeline import RUNNABLE
 from serried.runtime.recording import Recording
 from serried.runtime.settings import ModelSizes, TrainSettings
 from serried.runtime.torch_private import time_messages
 from serried.runtime.train import RankTrainer
+from serried.runtime.train_mesh import make_train_mesh
 from serried.runtime.worker import leave
 from serried.schedule import Request, Schedule, generate, to_csv
 from serried.span import Action, ActionKind
 from serried.trace.record import read_recording
+from tests.runtime.reference import batch_of
 
 WORLD_SIZE = 4
 PATIENCE_S = 60
@@ -101,15 +101,13 @@ def run_rank(settings: list[TrainSettings], rank: int, store: str, channel: Conn
         timeout=timeout,
     )
     made = {each.pp: each for each in settings}
-    groups = {
-        pp: make_groups(each.layout, torch.device("cpu"), timeout) for pp, each in made.items()
-    }
+    meshes = {pp: make_train_mesh(each, torch.device("cpu"), timeout) for pp, each in made.items()}
     for each in settings:
         recording = Recording.of(each, run="r", rank=rank, backend="gloo")
-        trainer = RankTrainer(each, groups[each.pp], recording)
+        trainer = RankTrainer(each, meshes[each.pp], recording)
         recording.begin_step(0)
         with time_messages(recording.now, recording.add):
-            trainer.compute(0)
+            trainer.compute()
         recording.close()
         held = [stage.stage for stage in trainer.models]
         channel.send((held, {n: g for stage in trainer.models for n, g in gradients_of(stage)}))
@@ -184,15 +182,8 @@ def alone() -> Gradients:
     model = Stage(RUN.model, stage=0, num_stages=1)
     model.draw_weights(RUN.seed)
     model.double()
-    text = torch.from_numpy(
-        Corpus.of(None).batch(
-            seed=RUN.seed,
-            step=0,
-            samples=range(RUN.global_batch_size),
-            length=RUN.model.seq_len + 1,
-        )
-    )
-    model.loss(model(text[:, :-1]), text[:, 1:]).backward()  # type: ignore[no-untyped-call]
+    inputs, targets = batch_of(RUN, 0)
+    model.loss(model(inputs), targets).backward()  # type: ignore[no-untyped-call]
     return dict(gradients_of(model))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,24 @@ import pytest
 from serried.errors import InputError
 from serried.frameworks import Sizes, layout
 from serried.mesh import Layout, Mesh
-from serried.runtime.settings import Emulated, ModelSizes, TrainSettings, stage_layers
+from serried.runtime.settings import (
+    Emulated,
+    ModelSizes,
+    Optimise,
+    TrainSettings,
+    stage_layers,
+)
+
+REAL_ONLY: dict[str, dict[str, Any]] = {
+    "cp": {"cp": 2},
+    "zero": {"zero": 1},
+    "experts": {"model": ModelSizes(experts=2), "sequence_parallel": True},
+    "sequence_parallel": {"sequence_parallel": True},
+    "loss_parallel": {"loss_parallel": True},
+    "recompute": {"recompute": "full"},
+    "dtype": {"dtype": "float16"},
+}
+"""What emulated compute has no use for, and how each is asked for."""
 
 
 @pytest.mark.parametrize(
@@ -37,11 +55,6 @@ from serried.runtime.settings import Emulated, ModelSizes, TrainSettings, stage_
             {"world_size": 8, "tp": 2, "pp": 2, "global_batch_size": 12},
             "global batch size 12 is not a multiple of dp=2 x 4 microbatches; "
             "sizes that are: 8, 16, 24, 32, …",
-        ),
-        (
-            {"world_size": 4, "cp": 2},
-            "cp=2: training runs with tensor, pipeline and data parallelism only; leave out cp "
-            "(serried groups shows context groups)",
         ),
         (
             {"world_size": 4, "options": {"num_experts": "4"}},
@@ -70,10 +83,95 @@ from serried.runtime.settings import Emulated, ModelSizes, TrainSettings, stage_
             {"world_size": 4, "pp": 4, "schedule": "dualpipev", "model": ModelSizes(layers=8)},
             "dualpipev with 4 microbatches cannot be; it needs at least 8",
         ),
+        (
+            {"world_size": 4, "tp": 4, "model": ModelSizes(kv_heads=2)},
+            "tp=4 does not divide 2 KV heads, so that ranks would hold parts of one; tp can be "
+            "1, 2, or KV heads a multiple of 4 that divides 8",
+        ),
+        (
+            {"world_size": 4, "cp": 4, "model": ModelSizes(seq_len=60)},
+            "ring over cp=4 cuts a sequence into 8 equal pieces, which 60 cannot be cut into; "
+            "lengths that can: 64, 72, 80, 88, …",
+        ),
+        (
+            {"world_size": 4, "cp": 4, "cp_form": "ulysses", "model": ModelSizes(kv_heads=2)},
+            "ulysses gives each of cp=4 ranks whole heads, and 4 does not divide 8 heads and 2 KV "
+            "heads; sizes that do: 1, 2; other forms take any: ring, ring-two-pass, all-gather",
+        ),
+        (
+            {"world_size": 4, "cp": 2, "framework": "internlm"},
+            "cp=2, but internlm has no cp; it takes tp, pp, dp, ep, zero1, nettest",
+        ),
+        (
+            {"world_size": 2, "sequence_parallel": True},
+            "sequence_parallel splits work among tensor parallel ranks, and tp=1; "
+            "take tp of 2 or more or leave it out",
+        ),
+        (
+            {"world_size": 2, "loss_parallel": True},
+            "loss_parallel splits work among tensor parallel ranks, and tp=1; "
+            "take tp of 2 or more or leave it out",
+        ),
+        (
+            {"world_size": 2, "tp": 2, "sequence_parallel": True, "model": ModelSizes(seq_len=33)},
+            "sequence_parallel cuts a sequence of 33 into cp x tp = 1 x 2 equal parts, which it "
+            "cannot be; lengths that can: 2, 4, 6, 8, …",
+        ),
+        (
+            {"world_size": 2, "ep": 2},
+            "ep=2 shares out experts, and the model has none; add experts=8",
+        ),
+        (
+            {"world_size": 4, "ep": 4, "model": ModelSizes(experts=6)},
+            "ep=4 does not divide 6 experts; sizes that do: 1, 2, 3, 6",
+        ),
+        (
+            {"world_size": 3, "ep": 2, "model": ModelSizes(experts=6)},
+            "ep=2 does not divide 3 ranks; sizes that do: 1, 3",
+        ),
+        (
+            {"world_size": 2, "tp": 2, "model": ModelSizes(experts=4)},
+            "experts with tp=2 need sequence_parallel: without it all tensor parallel ranks send "
+            "the same bytes to experts; add it or take tp=1",
+        ),
+        (
+            {"world_size": 2, "framework": "internlm", "model": ModelSizes(experts=4)},
+            "internlm places no experts; take megatron, which does, or experts=0",
+        ),
+        ({"world_size": 2, "zero": 4}, "ZeRO stage 4 is not known; stages are 0 to 3"),
+        (
+            {"world_size": 2, "zero": 2, "dp_style": "buffer"},
+            "zero=2 shards what dp_style=buffer keeps whole; take zero=0, or dp_style=replicate",
+        ),
+        (
+            {"world_size": 4, "pp": 2, "zero": 3, "schedule": "zbv"},
+            "zero=3 lets weights go after each use, and zbv puts off half of each backward, which "
+            "needs them; take zero=2, or a schedule with whole backwards, such as 1f1b",
+        ),
+        (
+            {"world_size": 4, "zero_shard": 2},
+            "zero_shard=2 says how many ranks share one copy, and zero=0 shares nothing; "
+            "take zero 1, 2 or 3",
+        ),
+        (
+            {"world_size": 4, "zero": 2, "zero_shard": 3},
+            "zero_shard=3 does not divide dp x cp = 4 ranks; sizes that do: 1, 2, 4",
+        ),
+        (
+            {"world_size": 4, "zero": 2, "zero_shard": 0},
+            "zero_shard=0 does not divide dp x cp = 4 ranks; sizes that do: 1, 2, 4",
+        ),
+        *(
+            (
+                {"world_size": 4, "tp": 2, "emulated": Emulated(), **asked},
+                f"emulated compute does no arithmetic, so {name} would show nothing; "
+                "leave it out or compute for real",
+            )
+            for name, asked in REAL_ONLY.items()
+        ),
         ({"world_size": 1, "steps": 0}, "steps=0; it is at least 1"),
         ({"world_size": 1, "global_batch_size": 0}, "global_batch_size=0; it is at least 1"),
         ({"world_size": 1, "microbatches": -1}, "microbatches=-1; it is at least 1"),
-        ({"world_size": 1, "lr": 0.0}, "lr=0.0; it is above zero"),
         ({"world_size": 1, "timeout_s": float("nan")}, "timeout_s=nan; it is above zero"),
         (
             {"world_size": 4, "framework": "internlm", "order": "tp-dp-pp"},
@@ -100,7 +198,7 @@ def test_a_framework_that_places_ranks_along_other_axes_is_refused(
     with pytest.raises(InputError) as refused:
         TrainSettings(world_size=4, framework="sharded")
     assert str(refused.value) == (
-        "sharded places ranks along replicate=2, shard=2 here; training runs along pp, dp, tp "
+        "sharded places ranks along replicate=2, shard=2 here; training runs along pp, dp, cp, tp "
         "only, as megatron and internlm place them"
     )
 
@@ -116,12 +214,52 @@ def test_a_framework_that_places_ranks_along_other_axes_is_refused(
         ({"layers": 0}, "layers=0; it is at least 1"),
         ({"heads": 0}, "heads=0; it is at least 1"),
         ({"seq_len": -3}, "seq_len=-3; it is at least 1"),
+        (
+            {"heads": 8, "kv_heads": 3},
+            "8 heads cannot share 3 KV heads evenly; numbers that fit: 1, 2, 4, 8",
+        ),
+        (
+            {"heads": 8, "kv_heads": 0},
+            "8 heads cannot share 0 KV heads evenly; numbers that fit: 1, 2, 4, 8",
+        ),
+        ({"experts": 4, "top_k": 5}, "top_k=5 of 4 experts cannot be; take k up to 4"),
+        ({"experts": -1}, "experts=-1; it is zero or more"),
+        ({"balance": float("inf")}, "balance=inf; it is zero or more"),
+        ({"dropout": 1.0}, "dropout=1.0; it is from 0 up to, but not, 1"),
     ],
 )
-def test_a_model_that_cannot_be_is_refused(sizes: dict[str, int], sentence: str) -> None:
+def test_a_model_that_cannot_be_is_refused(sizes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError) as refused:
         ModelSizes(**sizes)
     assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"lr": 0.0}, "lr=0.0; it is above zero"),
+        ({"loss_scale": float("nan")}, "loss_scale=nan; it is above zero"),
+        ({"clip": -1.0}, "clip=-1.0; it is zero or more"),
+        ({"loss_scale_window": 0}, "loss_scale_window=0; it is at least 1"),
+        (
+            {"lr": 1e-3, "min_lr": 2e-3},
+            "min_lr=0.002 is above lr=0.001, where the rate comes down from; take at most 0.001",
+        ),
+    ],
+)
+def test_a_way_to_learn_that_cannot_be_is_refused(asked: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError) as refused:
+        Optimise(**asked)
+    assert str(refused.value) == sentence
+
+
+def test_the_rate_rises_through_warm_up_and_falls_along_a_cosine_or_stays() -> None:
+    cosine = Optimise(lr=1.0, min_lr=0.2, warmup=2)
+    rates = [cosine.rate(update, 10) for update in range(11)]
+    assert rates[:3] == [0.5, 1.0, 1.0]
+    assert all(after < before for before, after in pairwise(rates[2:]))
+    assert [rates[6], rates[10]] == pytest.approx([0.6, 0.2])
+    assert {replace(cosine, lr_schedule="constant").rate(n, 10) for n in range(2, 12)} == {1.0}
 
 
 def test_emulated_times_are_above_zero() -> None:

@@ -12,44 +12,31 @@ import numpy as np
 import pytest
 import torch
 
-from serried.runtime.data import Corpus
 from serried.runtime.launch import train
 from serried.runtime.model import Stage
 from serried.runtime.report import TrainResult
-from serried.runtime.settings import Emulated, ModelSizes, TrainSettings
+from serried.runtime.settings import Emulated, ModelSizes, Optimise, TrainSettings
 from serried.span import ActionKind, Spans
 from serried.trace.record import Recording, read_recording
+from tests.runtime.reference import train_alone
 
 MODEL = ModelSizes(layers=2, hidden=32, heads=4, seq_len=32)
 SMALL = TrainSettings(
-    world_size=1, model=MODEL, global_batch_size=8, microbatches=2, device="cpu", timeout_s=60
+    world_size=1,
+    model=MODEL,
+    optimise=Optimise(lr_schedule="constant"),  # a few steps go as the first of twenty do
+    global_batch_size=8,
+    microbatches=2,
+    device="cpu",
+    timeout_s=60,
 )
 TOLERANCE = 2e-5
 """float32 sums in another order, over 20 steps; a wrong gradient is off by 1e-2 within three."""
 
 
 def plain_losses(settings: TrainSettings) -> list[float]:
-    """Trains the whole model in this process, one plain backward a step, without the runtime."""
-    model = Stage(settings.model, stage=0, num_stages=1)
-    model.draw_weights(settings.seed)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=settings.lr)
-    corpus = Corpus.of(settings.data)
-    losses = []
-    for step in range(settings.steps):
-        text = torch.from_numpy(
-            corpus.batch(
-                seed=settings.seed,
-                step=step,
-                samples=range(settings.global_batch_size),
-                length=settings.model.seq_len + 1,
-            )
-        )
-        loss = model.loss(model(text[:, :-1]), text[:, 1:])
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        optimizer.zero_grad()
-        losses.append(loss.item())
-    return losses
+    """Returns what one process loses, which trains the whole model without the runtime."""
+    return [told.loss for told in train_alone(settings)]
 
 
 @dataclass(frozen=True)
@@ -199,6 +186,11 @@ def test_with_tp_2_a_rank_holds_half_of_every_matrix_and_whole_norms(eight: Run)
         assert report.parameter_bytes == (sum(sizes.values()) - norms) // 2 + norms
 
 
+def test_only_the_first_rank_of_a_tp_group_reads_text(eight: Run) -> None:
+    for report in eight.result.ranks:
+        assert report.reads_data == (report.coordinates["tp"] == 0)
+
+
 def test_every_rank_is_a_process_of_its_own(eight: Run) -> None:
     assert [report.rank for report in eight.result.ranks] == list(range(8))
     assert len({report.pid for report in eight.result.ranks}) == 8
@@ -294,6 +286,30 @@ def test_spans_of_a_rank_follow_each_other(name: str, request: pytest.FixtureReq
         spans = sorted(recording.spans, key=lambda span: span.start_ns)
         assert all(span.start_ns <= span.end_ns for span in spans)
         assert all(one.end_ns <= next_.start_ns for one, next_ in pairwise(spans))
+
+
+def test_gathering_parameters_and_summing_a_tied_weight_are_recorded(tmp_path: Path) -> None:
+    it = run(
+        replace(
+            SMALL,
+            world_size=4,
+            pp=2,
+            zero=2,
+            steps=2,
+            model=replace(MODEL, tie=True),
+            trace_dir=tmp_path,
+        )
+    )
+    tails = {ActionKind.UNSHARD, ActionKind.REDUCE_GRAD, ActionKind.OPTIMIZER}
+    for rank, recording in enumerate(it.recordings):
+        stage = rank // 2
+        spans = sorted(recording.spans, key=lambda span: span.start_ns)
+        assert [str(span.action) for span in spans if span.action.kind in tails] == [
+            f"{stage}UNSHARD",
+            f"{stage}REDUCE_GRAD",  # over data parallel ranks
+            f"{stage}REDUCE_GRAD",  # over the two ends of the model
+            "OPTIMIZER",
+        ] * 2
 
 
 # ------------------------------------------------------------------------------- emulated compute

@@ -1,17 +1,17 @@
-"""Training data: real text as bytes, and which bytes each sample of each step is.
+"""Training data: real text as bytes, read from its files when it is wanted.
 
-Sample i of step s is a pure function of the seed, s and i, so the global batch and its
-order are the same whatever the layout:
+text               | training                                   | held out for validation |
+samples            | in the order of data_order, over all epochs | each once               |
 
-    global batch of a step   | sample 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
-    dp 2, 2 microbatches     | rank 0: mb 0 | mb 1  | rank 1: mb 0 | mb 1 |
+global batch       | sample n | n+1 | n+2 | n+3 | n+4 | n+5 | n+6 | n+7 |
+dp 2, 2 microbatches | rank 0: mb 0  | mb 1    | rank 1: mb 0  | mb 1    |
 """
 
 from __future__ import annotations
 
-import hashlib
 import sysconfig
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -20,8 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.errors import InputError
+from serried.finding import said
+from serried.runtime.data_order import Order
 
 Bytes = NDArray[np.uint8]
+
+LOOKED_AT = 8192
+"""Bytes at the start of a file that tell whether it is text: as git, by a byte of zero."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +38,10 @@ class Corpus:
 
     @classmethod
     def of(cls, path: Path | None) -> Corpus:
-        """Finds the files under ``path``, sorted; None means the standard library's sources.
+        """Finds the text files under ``path``, sorted; None means the standard library's sources.
 
-        Raises InputError when nothing stands there.
+        Binary files of a folder are passed over. Raises InputError when nothing stands there,
+        or a file that is not text.
         """
         files = tuple(_standard_library() if path is None else _files_under(path))
         return cls(files, tuple(accumulate(file.stat().st_size for file in files)))
@@ -45,38 +51,51 @@ class Corpus:
         """Bytes in all files together."""
         return self.ends[-1] if self.ends else 0
 
-    def require(self, seq_len: int, path: Path | None) -> None:
-        """Raises InputError when the text is too short for one sample of ``seq_len``."""
+    def require(self, seq_len: int, path: Path | None, *, held_out: int = 0) -> None:
+        """Raises InputError when the text is too short for a sample and those held out."""
+        name = path or said("the standard library")
         if self.num_bytes <= seq_len:
             raise InputError(
                 "{path} holds {found} bytes of text; a sequence of {seq_len} takes {least}",
-                path=path or "the standard library",
+                path=name,
                 found=self.num_bytes,
                 seq_len=seq_len,
                 least=seq_len + 1,
             )
+        if self.num_bytes <= (held_out + 1) * seq_len:
+            raise InputError(
+                "{path} holds {found} bytes of text; {held_out} sequences of {seq_len} for "
+                "validation, and one to train on, take {least}; hold out at most {fits}",
+                path=name,
+                found=self.num_bytes,
+                held_out=held_out,
+                seq_len=seq_len,
+                least=(held_out + 1) * seq_len + 1,
+                fits=(self.num_bytes - 1) // seq_len - 1,
+            )
 
-    def sample(self, *, seed: int, step: int, index: int, length: int) -> Bytes:
-        """Returns sample ``index`` of ``step``: ``length`` bytes from a place the seed picks."""
-        key = hashlib.blake2b(f"{seed}/{step}/{index}".encode(), digest_size=8).digest()
-        return self._read(int.from_bytes(key, "big") % (self.num_bytes - length + 1), length)
+    def order(self, *, seq_len: int, seed: int, held_out: int = 0) -> Order:
+        """Returns the order of samples from all but the last ``held_out`` sequences."""
+        return Order(self.num_bytes - held_out * seq_len, seq_len, seed)
 
-    def batch(self, *, seed: int, step: int, samples: range, length: int) -> NDArray[np.int64]:
-        """Returns ``samples`` of ``step``: shape (samples, length)."""
-        rows = [self.sample(seed=seed, step=step, index=i, length=length) for i in samples]
-        return np.stack(rows).astype(np.int64)
+    def batch(self, places: Iterable[int], length: int) -> Bytes:
+        """Returns ``length`` bytes from each of ``places``: shape (places, length)."""
+        return np.stack([self.read(place, length) for place in places])
 
-    def _read(self, place: int, length: int) -> Bytes:
-        """Returns ``length`` bytes from ``place`` on, over the ends of files where it must."""
+    def read(self, place: int, length: int) -> Bytes:
+        """Returns ``length`` bytes from ``place`` on, over the ends of files where it must.
+
+        Raises InputError when a file has gone or become shorter.
+        """
         parts: list[bytes] = []
         number = bisect_right(self.ends, place)
         while length:
             first = self.ends[number - 1] if number else 0
-            part = _read_file(self.files[number], place - first, length)
             wanted = min(length, self.ends[number] - place)
+            part = _read_file(self.files[number], place - first, wanted)
             if len(part) < wanted:
                 raise InputError("{path} became shorter during the run", path=self.files[number])
-            parts.append(part[:wanted])
+            parts.append(part)
             place, length, number = place + wanted, length - wanted, number + 1
         return np.frombuffer(b"".join(parts), dtype=np.uint8)
 
@@ -99,7 +118,32 @@ def _standard_library() -> list[Path]:
 
 def _files_under(path: Path) -> list[Path]:
     if path.is_dir():
-        return sorted(each for each in path.rglob("*") if each.is_file())
+        files = sorted(each for each in path.rglob("*") if each.is_file())
+        return [file for file in files if _zero_in(file) is None]
     if not path.exists():
         raise InputError("{path} does not exist; data is a file or a folder of text", path=path)
+    if not path.is_file():
+        raise InputError(
+            "{path} is neither a file nor a folder; data is a file or a folder of text", path=path
+        )
+    zero = _zero_in(path)
+    if zero is not None:
+        raise InputError(
+            "{path} is not text: its byte {place} is zero; data is a file of text, or a folder "
+            "whose binary files are passed over",
+            path=path,
+            place=zero,
+        )
     return [path]
+
+
+def _zero_in(file: Path) -> int | None:
+    """Returns where the first byte of zero stands near the start of ``file``; None in text."""
+    try:
+        with file.open("rb") as opened:
+            place = opened.read(LOOKED_AT).find(0)
+    except OSError as error:
+        raise InputError(
+            "{path} cannot be read: {reason}", path=file, reason=error.strerror
+        ) from error
+    return None if place < 0 else place

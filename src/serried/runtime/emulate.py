@@ -50,7 +50,7 @@ class EmulatedStage(Stage):
         out: Tensor = _Nothing.apply(x, self, *self.parameters())  # type: ignore[no-untyped-call]
         return out
 
-    def loss(self, output: Tensor, target: Tensor) -> Tensor:
+    def loss(self, output: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         """Returns a zero that backward can start from: emulated scores mean nothing."""
         return output.sum()
 

@@ -5,42 +5,34 @@
     Stage (last)     layers.n …, norm, output     hidden       -> scores of the next byte
 
 Each weight is drawn from the seed and its own name in the whole model, so it does not
-depend on which stage holds it, nor on how it is sharded afterwards.
+depend on which stage holds it, nor on how it is sharded afterwards. How heads attend and what
+a layer's feed-forward is are given from outside (Parts): a layout brings its own.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Shard
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
+from serried.runtime.context import Attention as Attend
 from serried.runtime.settings import VOCABULARY, ModelSizes, stage_layers
 
 
-class Attention(nn.Module):
-    """Attends to the bytes before, in heads, with rotary positions."""
-
-    def __init__(self, sizes: ModelSizes) -> None:
-        super().__init__()
-        self.head_size = sizes.head_size
-        self.wq = nn.Linear(sizes.hidden, sizes.hidden, bias=False)
-        self.wk = nn.Linear(sizes.hidden, sizes.hidden, bias=False)
-        self.wv = nn.Linear(sizes.hidden, sizes.hidden, bias=False)
-        self.wo = nn.Linear(sizes.hidden, sizes.hidden, bias=False)
-
-    def forward(self, x: Tensor, angles: Tensor) -> Tensor:
-        """Takes and returns (batch, sequence, hidden); computes with the heads it holds."""
-        batch, length = x.shape[:2]
-        shape = (batch, length, -1, self.head_size)
-        q = _turn(self.wq(x).view(shape).transpose(1, 2), angles)
-        k = _turn(self.wk(x).view(shape).transpose(1, 2), angles)
-        v = self.wv(x).view(shape).transpose(1, 2)
-        mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        out: Tensor = self.wo(mixed.transpose(1, 2).reshape(batch, length, -1))
-        return out
+def attend_causally(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Attends to the places before, with all of the sequence at hand."""
+    return functional.scaled_dot_product_attention(
+        q, k, v, is_causal=True, enable_gqa=q.shape[1] != k.shape[1]
+    )
 
 
 class FeedForward(nn.Module):
@@ -58,21 +50,84 @@ class FeedForward(nn.Module):
         return out
 
 
+@dataclass(frozen=True)
+class Parts:
+    """What a layout puts into a stage; by default, what one process uses."""
+
+    attend: Attend = attend_causally
+    feed_forward: Callable[[ModelSizes], nn.Module] = FeedForward
+    places: Tensor | None = None
+    """Places of the sequence that this rank's shard holds; None means all."""
+    recompute: Literal["none", "selective", "full"] = "none"
+
+
+class Norm(nn.RMSNorm):
+    """Is an RMSNorm whose weight may be wider than the stream; it then computes in its own type."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__(hidden, eps=1e-5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Takes and returns (batch, sequence, hidden), in the type of ``x``."""
+        return super().forward(x.to(self.weight.dtype)).to(x.dtype)
+
+
+class Attention(nn.Module):
+    """Attends to the bytes before, in heads, with rotary positions; KV heads may be shared."""
+
+    def __init__(self, sizes: ModelSizes, parts: Parts) -> None:
+        super().__init__()
+        self.head_size = sizes.head_size
+        self.attend = parts.attend
+        self.recompute = parts.recompute == "selective"
+        shared = sizes.num_kv_heads * sizes.head_size
+        self.wq = nn.Linear(sizes.hidden, sizes.hidden, bias=False)
+        self.wk = nn.Linear(sizes.hidden, shared, bias=False)
+        self.wv = nn.Linear(sizes.hidden, shared, bias=False)
+        self.wo = nn.Linear(sizes.hidden, sizes.hidden, bias=False)
+
+    def forward(self, x: Tensor, angles: Tensor) -> Tensor:
+        """Takes and returns (batch, sequence, hidden); computes with the heads it holds."""
+        q, k, v = (self._heads(project(x)) for project in (self.wq, self.wk, self.wv))
+        if self.recompute and torch.is_grad_enabled():
+            mixed = checkpoint(self._mix, q, k, v, angles, use_reentrant=False)
+        else:
+            mixed = self._mix(q, k, v, angles)
+        out: Tensor = self.wo(mixed.transpose(1, 2).flatten(2))
+        return out
+
+    def _heads(self, x: Tensor) -> Tensor:
+        return x.view(*x.shape[:2], -1, self.head_size).transpose(1, 2)
+
+    def _mix(self, q: Tensor, k: Tensor, v: Tensor, angles: Tensor) -> Tensor:
+        return self.attend(_turn(q, angles), _turn(k, angles), v)
+
+
 class Layer(nn.Module):
     """Adds attention and then feed-forward to the stream, each behind a norm."""
 
-    def __init__(self, sizes: ModelSizes) -> None:
+    def __init__(self, sizes: ModelSizes, parts: Parts) -> None:
         super().__init__()
-        self.attention_norm = nn.RMSNorm(sizes.hidden, eps=1e-5)
-        self.attention = Attention(sizes)
-        self.ffn_norm = nn.RMSNorm(sizes.hidden, eps=1e-5)
-        self.feed_forward = FeedForward(sizes)
+        self.attention_norm = Norm(sizes.hidden)
+        self.attention = Attention(sizes, parts)
+        self.ffn_norm = Norm(sizes.hidden)
+        self.feed_forward = parts.feed_forward(sizes)
+        self.dropout = sizes.dropout
+        self.recompute = parts.recompute == "full"
 
     def forward(self, x: Tensor, angles: Tensor) -> Tensor:
         """Takes and returns (batch, sequence, hidden)."""
-        x = x + self.attention(self.attention_norm(x), angles)
-        out: Tensor = x + self.feed_forward(self.ffn_norm(x))
-        return out
+        if self.recompute and torch.is_grad_enabled():
+            again: Tensor = checkpoint(self._run, x, angles, use_reentrant=False)
+            return again
+        return self._run(x, angles)
+
+    def _run(self, x: Tensor, angles: Tensor) -> Tensor:
+        x = x + self._drop(self.attention(self.attention_norm(x), angles))
+        return x + self._drop(self.feed_forward(self.ffn_norm(x)))
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return functional.dropout(x, self.dropout, self.training) if self.dropout else x
 
 
 class Stage(nn.Module):
@@ -80,19 +135,30 @@ class Stage(nn.Module):
 
     angles: Tensor
 
-    def __init__(self, sizes: ModelSizes, *, stage: int, num_stages: int) -> None:
+    def __init__(
+        self, sizes: ModelSizes, parts: Parts | None = None, *, stage: int, num_stages: int
+    ) -> None:
         super().__init__()
+        parts = parts or Parts()
         self.sizes = sizes
         self.stage = stage
         self.is_last = stage == num_stages - 1
+        self.score_mesh: DeviceMesh | None = None
+        """The tensor parallel ranks that each score a part of the vocabulary, if they do."""
         if stage == 0:
             self.embed = nn.Embedding(VOCABULARY, sizes.hidden)
         held = stage_layers(sizes.layers, num_stages)[stage]
-        self.layers = nn.ModuleDict({str(number): Layer(sizes) for number in held})
+        self.layers = nn.ModuleDict({str(number): Layer(sizes, parts) for number in held})
         if self.is_last:
-            self.norm = nn.RMSNorm(sizes.hidden, eps=1e-5)
+            self.norm = Norm(sizes.hidden)
             self.output = nn.Linear(sizes.hidden, VOCABULARY, bias=False)
-        self.register_buffer("angles", _angles(sizes), persistent=False)
+        self.register_buffer("angles", _angles(sizes, parts.places), persistent=False)
+        self.tie()
+
+    def tie(self) -> None:
+        """Makes the output's weight the embedding's, where asked for and both are here."""
+        if self.sizes.tie and self.is_last and self.stage == 0:
+            self.output.weight = self.embed.weight
 
     def forward(self, x: Tensor) -> Tensor:
         """Takes bytes (batch, sequence) or hidden states; returns hidden states or scores."""
@@ -102,9 +168,18 @@ class Stage(nn.Module):
             x = layer(x, self.angles)
         return self.output(self.norm(x)) if self.is_last else x
 
-    def loss(self, output: Tensor, target: Tensor) -> Tensor:
-        """Returns the mean cross entropy of the next byte, in nats."""
-        return functional.cross_entropy(output.flatten(0, 1), target.flatten())
+    def loss(self, output: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+        """Returns the cross entropy of the next bytes, in nats, in float32 at least.
+
+        ``reduction`` is ``mean`` or ``sum``, as torch calls them.
+        """
+        scores = output.to(torch.promote_types(output.dtype, torch.float32)).flatten(0, 1)
+        if self.score_mesh is None:
+            return functional.cross_entropy(scores, target.flatten(), reduction=reduction)
+        split = DTensor.from_local(scores, self.score_mesh, [Shard(-1)], run_check=False)
+        loss = functional.cross_entropy(split, target.flatten(), reduction=reduction)
+        assert isinstance(loss, DTensor)
+        return loss.to_local()
 
     def held(self) -> tuple[str, ...]:
         """Returns the names of what the stage holds of the model."""
@@ -122,7 +197,8 @@ class Stage(nn.Module):
             if name.endswith("norm.weight"):
                 parameter.fill_(1.0)
                 continue
-            generator = torch.Generator().manual_seed(_seed_of(seed, name))
+            source = "embed.weight" if self.sizes.tie and name == "output.weight" else name
+            generator = torch.Generator().manual_seed(_seed_of(seed, source))
             drawn = torch.randn(parameter.shape, generator=generator)
             parameter.copy_(drawn * self._spread(name))
 
@@ -137,11 +213,12 @@ def _seed_of(seed: int, name: str) -> int:
     return int.from_bytes(digest, "big") >> 1
 
 
-def _angles(sizes: ModelSizes) -> Tensor:
-    """Returns cos and sin of the rotary angles: shape (2, sequence, half a head)."""
+def _angles(sizes: ModelSizes, places: Tensor | None) -> Tensor:
+    """Returns cos and sin of the rotary angles: shape (2, places, half a head)."""
     half = sizes.head_size // 2
     rates = 10_000.0 ** (-torch.arange(half) / half)
-    angles = torch.outer(torch.arange(sizes.seq_len), rates)
+    places = torch.arange(sizes.seq_len) if places is None else places
+    angles = torch.outer(places, rates)
     return torch.stack((angles.cos(), angles.sin()))
 
 
@@ -149,4 +226,4 @@ def _turn(x: Tensor, angles: Tensor) -> Tensor:
     """Turns pairs (first half, second half) of (batch, heads, sequence, head size)."""
     cos, sin = angles
     a, b = x.chunk(2, dim=-1)
-    return torch.cat((a * cos - b * sin, a * sin + b * cos), dim=-1)
+    return torch.cat((a * cos - b * sin, a * sin + b * cos), dim=-1).to(x.dtype)

@@ -19,6 +19,7 @@ class Recording:
         self._settings = settings
         self._recorder = recorder
         self._step = 0
+        self._work = (-1, -1)
         self._into: Recorder | None = None
         # On a GPU the host runs ahead; a span's end is the work's end only after waiting.
         self._settle: Callable[[], None] | None = (
@@ -38,6 +39,10 @@ class Recording:
         """Tells that ``step`` begins; its spans are kept when it lies in the window."""
         self._step = step
         self._into = self._recorder if self._settings.records(step) else None
+
+    def pause(self) -> None:
+        """Drops what comes until the next step begins."""
+        self._into = None
 
     def now(self) -> int:
         """Returns CLOCK_MONOTONIC nanoseconds; on a GPU, once its work is done."""
@@ -65,6 +70,15 @@ class Recording:
                 microbatch=microbatch,
                 peer=peer,
             )
+
+    def begin_work(self, stage: int, microbatch: int) -> None:
+        """Tells which computation begins; exchanges that come belong to it."""
+        self._work = (stage, microbatch)
+
+    def add_exchange(self, kind: ActionKind, start_ns: int, end_ns: int, peer: int) -> None:
+        """Keeps a span that lies within the computation that runs."""
+        stage, microbatch = self._work
+        self.add(kind, start_ns, end_ns, stage, microbatch, peer)
 
     def close(self) -> None:
         """Closes the rank's file."""

@@ -20,6 +20,27 @@ class Place:
 
 
 @dataclass(frozen=True)
+class BufferPart:
+    """Says where in its buffer one parameter's gradient stands, in elements."""
+
+    name: str
+    offset: int
+    count: int
+
+
+@dataclass(frozen=True)
+class BufferReport:
+    """Says what one gradient buffer of a rank holds, and over which ranks it is summed."""
+
+    parameter_dtype: str
+    gradient_dtype: str
+    axis: str
+    """``dp_cp``, or ``edp`` for experts."""
+    num_bytes: int
+    parts: tuple[BufferPart, ...]
+
+
+@dataclass(frozen=True)
 class RankReport:
     """Says what one rank is and holds, as the rank itself found it after set-up."""
 
@@ -28,11 +49,15 @@ class RankReport:
     device: str
     coordinates: dict[str, int]
     groups: dict[str, tuple[int, ...]]
-    """Members of its groups as torch.distributed holds them, by ``pp``, ``dp``, ``tp``."""
+    """Members of its groups as torch.distributed holds them, by ``pp``, ``dp``, ``cp``, ``tp`` …"""
     modules: tuple[str, ...]
     """What it holds of the model, by name: ``embed``, ``layers.0`` …, ``norm``, ``output``."""
     parameter_bytes: int
-    """Bytes of parameters on this rank, its tensor parallel shards only."""
+    """Bytes of parameters on this rank, its shards only."""
+    reads_data: bool
+    """Whether it reads the text itself; tensor parallel peers of one that does get it sent."""
+    buffers: tuple[BufferReport, ...] = ()
+    """Its gradient buffers, where the run has any."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +69,58 @@ class Started:
 
 
 @dataclass(frozen=True)
+class Learned:
+    """Says what the optimizer did in a step."""
+
+    norm: float
+    """The norm of all gradients of the model, before clipping."""
+    lr: float
+    loss_scale: float | None
+    """What float16's loss was scaled by; None for other types."""
+    is_skipped: bool
+    """Whether gradients overflowed, so that nothing was learned."""
+
+
+@dataclass(frozen=True)
 class StepDone:
-    """Tells that a step is over. ``loss`` is None where computation is emulated."""
+    """Tells that a step is over; a run with emulated computation has no loss and learns nothing."""
 
     step: int
     loss: float | None
     duration_ms: float
+    learned: Learned | None = None
+    tokens_per_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Validated:
+    """Tells the mean loss over the text that is held out, after ``step`` steps."""
+
+    step: int
+    loss: float
+    num_bytes: int
+    """Bytes predicted: all that are held out, each once."""
+    duration_ms: float
+
+
+@dataclass(frozen=True)
+class Saved:
+    """Tells that the checkpoint of ``step`` is committed, or why it could not be written."""
+
+    step: int
+    path: str
+    stall_ms: float
+    """How long training stood still for it."""
+    reason: str | None = None
+    """What went wrong; None where nothing did."""
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """Tells that the run goes on from the checkpoint at ``path``, after ``step`` steps."""
+
+    step: int
+    path: str
 
 
 @dataclass(frozen=True)
@@ -75,7 +146,7 @@ class Failed:
         return error
 
 
-Event = Started | StepDone
+Event = Started | Resumed | StepDone | Validated | Saved
 Progress = Callable[[Event], None]
 
 

@@ -1,21 +1,38 @@
-"""Keeps what a run tells: the log file's lines, the caller's progress, and the result."""
+"""Keeps what a run tells: the log file's lines, TensorBoard's, the caller's, and the result."""
 
 from __future__ import annotations
 
 import json
 from math import isfinite
+from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Any
 
 from serried.errors import InputError
-from serried.runtime.report import Event, Progress, Started, StepDone, TrainResult
+from serried.runtime.logs_tensorboard import EventFile
+from serried.runtime.report import (
+    Event,
+    Learned,
+    Progress,
+    Resumed,
+    Saved,
+    Started,
+    StepDone,
+    TrainResult,
+    Validated,
+)
 from serried.runtime.settings import TrainSettings
 
 
 class RunLog:
     """Takes each event of a run; writes one JSON line a step where a log file is asked for.
 
-        {"step": 3, "loss": 4.1706, "compute": "real", "duration_ms": 312.5}
+        {"step": 3, "loss": 4.1706, "compute": "real", "duration_ms": 312.5, "tokens_per_s":
+         6553.6, "grad_norm": 0.8136, "lr": 0.003, "loss_scale": null, "skipped": false}
+
+    What else happens is a line with an ``event``: ``validated``, ``saved`` or ``resumed``, and
+    its ``step`` counts the steps done. A run that resumes goes on in the same file, from which
+    the lines go of steps that are run again.
 
     Raises InputError on entering when the log file cannot be written.
     """
@@ -24,17 +41,16 @@ class RunLog:
         self._settings = settings
         self._on_progress = on_progress
         self._file: IO[str] | None = None
+        self._scalars: EventFile | None = None
         self._started: Started | None = None
         self._steps: list[StepDone] = []
 
     def __enter__(self) -> RunLog:
-        path = self._settings.log_file
-        try:
-            self._file = path.open("w", encoding="utf-8") if path else None
-        except OSError as error:
-            raise InputError(
-                "log file {path} cannot be written: {reason}", path=path, reason=error.strerror
-            ) from error
+        settings = self._settings
+        if settings.tensorboard:
+            self._scalars = EventFile(settings.tensorboard)
+        if settings.log_file:
+            self._file = _opened(settings.log_file, "a" if settings.keeping.resume else "w")
         return self
 
     def __exit__(
@@ -45,14 +61,25 @@ class RunLog:
     ) -> None:
         if self._file:
             self._file.close()
+        if self._scalars:
+            self._scalars.close()
 
     def tell(self, event: Event) -> None:
         """Keeps ``event`` and passes it on."""
         if isinstance(event, Started):
             self._started = event
-        else:
+        elif isinstance(event, StepDone):
+            if event.step == 0:
+                self._forget(0)
             self._steps.append(event)
-            self._write(event)
+            self._write(self._line(event))
+        elif isinstance(event, Resumed):
+            self._forget(event.step)
+            self._write({"step": event.step, "event": "resumed", "from": event.path})
+        else:
+            self._write(_other_line(event))
+        if self._scalars and isinstance(event, StepDone | Validated | Resumed):
+            _add_scalars(self._scalars, event)
         self._on_progress(event)
 
     def result(self) -> TrainResult:
@@ -60,13 +87,99 @@ class RunLog:
         assert self._started is not None
         return TrainResult(self._started.run, self._started.ranks, tuple(self._steps))
 
-    def _write(self, step: StepDone) -> None:
-        if not self._file:
-            return
-        line = {
+    def _line(self, step: StepDone) -> dict[str, Any]:
+        return {
             "step": step.step,
-            "loss": step.loss if step.loss is None or isfinite(step.loss) else None,
+            "loss": _finite(step.loss),
             "compute": self._settings.compute,
             "duration_ms": round(step.duration_ms, 3),
+            "tokens_per_s": round(step.tokens_per_s, 1),
+            **_learned(step.learned),
         }
-        print(json.dumps(line), file=self._file, flush=True)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        if self._file:
+            print(json.dumps(line), file=self._file, flush=True)
+
+    def _forget(self, step: int) -> None:
+        """Drops the lines of an earlier run's steps from ``step`` on, which come again."""
+        path = self._settings.log_file
+        if self._file is None or path is None or not self._settings.keeping.resume:
+            return
+        self._file.close()
+        kept = [
+            line for line in path.read_text(encoding="utf-8").splitlines() if _is_before(line, step)
+        ]
+        part = path.with_name(path.name + ".part")
+        part.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        part.replace(path)
+        self._file = _opened(path, "a")
+
+
+def _opened(path: Path, mode: str) -> IO[str]:
+    try:
+        return path.open(mode, encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            "log file {path} cannot be written: {reason}", path=path, reason=error.strerror
+        ) from error
+
+
+def _is_before(line: str, step: int) -> bool:
+    """Tells whether a line is of what was done before ``step``; half a line is not."""
+    try:
+        read = json.loads(line)
+        return bool(read["step"] < step + ("event" in read))
+    except (ValueError, TypeError, KeyError):
+        return False
+
+
+def _other_line(event: Validated | Saved) -> dict[str, Any]:
+    if isinstance(event, Validated):
+        return {
+            "step": event.step,
+            "event": "validated",
+            "loss": _finite(event.loss),
+            "bytes": event.num_bytes,
+            "duration_ms": round(event.duration_ms, 3),
+        }
+    return {
+        "step": event.step,
+        "event": "saved" if event.reason is None else "not saved",
+        "path": event.path,
+        "stall_ms": round(event.stall_ms, 3),
+        **({} if event.reason is None else {"reason": event.reason}),
+    }
+
+
+def _add_scalars(scalars: EventFile, event: StepDone | Validated | Resumed) -> None:
+    if isinstance(event, Resumed):
+        scalars.restart(event.step)
+    elif isinstance(event, Validated):
+        # After n steps the last one has the number n - 1, as its own loss is shown at.
+        scalars.add(event.step - 1, {"loss/validation": event.loss})
+    else:
+        learned = event.learned
+        of_optimizer = (
+            {"gradient norm": learned.norm, "lr": learned.lr, "loss scale": learned.loss_scale}
+            if learned
+            else {}
+        )
+        speed = {"speed/step ms": event.duration_ms, "speed/tokens per s": event.tokens_per_s}
+        scalars.add(event.step, {"loss/training": event.loss, **of_optimizer, **speed})
+
+
+def _learned(learned: Learned | None) -> dict[str, float | bool | None]:
+    if learned is None:
+        return {}
+    return {
+        "grad_norm": _finite(learned.norm),
+        "lr": learned.lr,
+        "loss_scale": learned.loss_scale,
+        "skipped": learned.is_skipped,
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    """Returns a number, or None for what JSON cannot say."""
+    return value if value is not None and isfinite(value) else None

@@ -1,67 +1,49 @@
-"""TrainSettings: everything one training run is asked for, checked on creation, free of torch."""
+"""TrainSettings: everything one training run is asked for, checked on creation, free of torch.
+
+settings_model      ModelSizes: layers, heads, experts …
+settings_optimise   Optimise: learning rate, clipping, loss scaling
+settings_keep       Keeping: checkpoints; Validation
+settings_parallel   what the axes ask of the model and of each other
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
 from serried.errors import InputError, listed
 from serried.frameworks import Sizes, layout
-from serried.frameworks.framework import divisors
 from serried.mesh import Layout
 from serried.runtime.pipeline import is_file, schedule_of
+from serried.runtime.settings_keep import Keeping, Validation
+from serried.runtime.settings_limits import require_above_zero, require_positive
+from serried.runtime.settings_model import VOCABULARY, ModelSizes, stage_layers
+from serried.runtime.settings_optimise import Optimise
+from serried.runtime.settings_parallel import check_parallel
 from serried.schedule import Request, Schedule
 from serried.trace.record import Job
 
-VOCABULARY = 256
-"""The model reads and predicts bytes."""
+__all__ = [
+    "AXES",
+    "VOCABULARY",
+    "Emulated",
+    "Keeping",
+    "ModelSizes",
+    "Optimise",
+    "TrainSettings",
+    "Validation",
+    "stage_layers",
+]
 
-AXES = ("pp", "dp", "tp")
-"""What a run splits along, slowest first; where ranks sit on these axes is the Layout's word."""
+AXES = ("pp", "dp", "cp", "tp")
+"""What dense layers split along, slowest first; where ranks sit on these is the Layout's word."""
 
 PLACING_OPTIONS = ("use_tp_pp_dp_mapping",)
 """Framework settings that a run obeys, as they place ranks; others would do nothing."""
-
-
-@dataclass(frozen=True)
-class ModelSizes:
-    """Sizes of the byte-level GPT; the same model whatever the layout.
-
-    Raises InputError when ``hidden`` cannot be cut into heads of an even size (rotary
-    embeddings turn pairs).
-    """
-
-    layers: int = 4
-    hidden: int = 64
-    heads: int = 8
-    seq_len: int = 64
-
-    def __post_init__(self) -> None:
-        for each in fields(self):
-            _require_positive(each.name, getattr(self, each.name))
-        if self.hidden % (2 * self.heads):
-            raise InputError(
-                "hidden={hidden} cannot be cut into {heads} heads of an even size; "
-                "sizes that can: {fits}",
-                hidden=self.hidden,
-                heads=self.heads,
-                fits=listed([2 * self.heads * n for n in range(1, 5)]) + ", …",
-            )
-
-    @property
-    def head_size(self) -> int:
-        """Width of one attention head."""
-        return self.hidden // self.heads
-
-    @property
-    def ffn(self) -> int:
-        """Width of the feed-forward layer: near SwiGLU's 8/3, and cut evenly by any tp."""
-        return 3 * self.hidden
 
 
 @dataclass(frozen=True)
@@ -76,7 +58,7 @@ class Emulated:
 
     def __post_init__(self) -> None:
         for name in ("forward_ms", "backward_ms"):
-            _require_above_zero(name, getattr(self, name))
+            require_above_zero(name, getattr(self, name))
 
 
 @dataclass(frozen=True)
@@ -94,6 +76,19 @@ class TrainSettings:
     tp: int = 1
     pp: int = 1
     cp: int = 1
+    ep: int = 1
+    """Ranks that share out the experts, among those of tp, cp and dp; experts are not cut by tp."""
+    cp_form: Literal["ring", "ring-two-pass", "ulysses", "all-gather"] = "ring"
+    sequence_parallel: bool = False
+    """Whether tensor parallel ranks split what lies between their matrices along the sequence."""
+    loss_parallel: bool = False
+    """Whether the loss is taken from scores that stay split along the vocabulary."""
+    dp_style: Literal["replicate", "buffer"] = "replicate"
+    """How zero=0 sums gradients: by torch, or in one buffer per dtype, as Megatron's DDP does."""
+    zero: int = 0
+    """1 shards optimizer state, 2 gradients too, 3 parameters too, over dp x cp."""
+    zero_shard: int | None = None
+    """Ranks that share one copy, the others replicate it (HSDP); None takes all of dp x cp."""
     framework: str = "megatron"
     order: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
@@ -104,11 +99,14 @@ class TrainSettings:
     group: int | None = None
     """Microbatches that run through a chunk before the next does, for schedules with groups."""
     model: ModelSizes = field(default_factory=ModelSizes)
+    optimise: Optimise = field(default_factory=Optimise)
+    recompute: Literal["none", "selective", "full"] = "none"
+    """What backward computes again instead of keeping: nothing, attention, or whole layers."""
     steps: int = 20
     global_batch_size: int = 32
     """Sequences in a step, over all data parallel ranks and microbatches."""
     microbatches: int = 4
-    lr: float = 3e-3
+    """Parts of a rank's batch that run one by one, their gradients accumulated."""
     seed: int = 0
     data: Path | None = None
     """A file or folder of text; None takes the Python standard library's own source files."""
@@ -118,29 +116,33 @@ class TrainSettings:
     trace_steps: tuple[int, int] | None = None
     """First step recorded and the one after the last; None records all."""
     log_file: Path | None = None
+    tensorboard: Path | None = None
+    """A folder for TensorBoard's event files."""
+    keeping: Keeping = field(default_factory=Keeping)
+    validation: Validation = field(default_factory=Validation)
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    dtype: Literal["float32", "float64"] = "float32"
-    """Of parameters, activations and gradients; all computation is in it."""
+    dtype: Literal["float32", "float64", "bfloat16", "float16"] = "float32"
+    """Of computation; with 16 bits the optimizer keeps its own weights in float32."""
     timeout_s: float = 300.0
     """How long any collective or message may take before the run gives up."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "global_batch_size", "microbatches"):
-            _require_positive(name, getattr(self, name))
-        for name in ("lr", "timeout_s"):
-            _require_above_zero(name, getattr(self, name))
-        self._refuse_what_runs_not()
+            require_positive(name, getattr(self, name))
+        require_above_zero("timeout_s", self.timeout_s)
+        self._refuse_options()
         self._check_axes()
-        self._check_stages()
+        self._check_layers()
+        check_parallel(self)
         self._check_batch()
         self._check_window()
 
     @cached_property
     def layout(self) -> Layout:
         """Every group of the run, by the framework's own arithmetic."""
-        sizes = Sizes(
-            self.world_size, tp=self.tp, pp=self.pp, order=self.order, options=self.options
-        )
+        axes = {"tp": self.tp, "pp": self.pp, "cp": self.cp, "ep": self.ep}
+        etp = 1 if self.model.experts else None
+        sizes = Sizes(self.world_size, **axes, etp=etp, order=self.order, options=self.options)
         return layout(self.framework, sizes)
 
     @cached_property
@@ -156,8 +158,13 @@ class TrainSettings:
 
     @property
     def dp(self) -> int:
-        """The data parallel size: what tp and pp leave of the world."""
+        """The data parallel size: what tp, pp and cp leave of the world."""
         return self.layout.sizes["dp"]
+
+    @property
+    def edp(self) -> int:
+        """Ranks of a stage that hold the same experts."""
+        return self.world_size // (self.pp * self.ep)
 
     @property
     def microbatch_size(self) -> int:
@@ -171,11 +178,13 @@ class TrainSettings:
 
     def resolved(self) -> TrainSettings:
         """Returns the same settings with absolute paths, for processes that start elsewhere."""
-        named = {name: getattr(self, name) for name in ("data", "trace_dir", "log_file")}
+        paths = ("data", "trace_dir", "log_file", "tensorboard")
+        named = {name: getattr(self, name) for name in paths}
         schedule = self.schedule
         return replace(
             self,
             schedule=str(Path(schedule).absolute()) if is_file(schedule) else schedule,
+            keeping=self.keeping.resolved(),
             **{name: path and path.absolute() for name, path in named.items()},
         )
 
@@ -198,13 +207,7 @@ class TrainSettings:
             options=dict(self.options),
         )
 
-    def _refuse_what_runs_not(self) -> None:
-        if self.cp != 1:
-            raise InputError(
-                "cp={cp}: training runs with tensor, pipeline and data parallelism only; "
-                "leave out cp (serried groups shows context groups)",
-                cp=self.cp,
-            )
+    def _refuse_options(self) -> None:
         for key in self.options:
             if key not in PLACING_OPTIONS:
                 raise InputError(
@@ -215,27 +218,15 @@ class TrainSettings:
                 )
 
     def _check_axes(self) -> None:
-        """Refuses a framework that places ranks along more than pp, dp and tp."""
+        """Refuses a framework that places ranks along more than pp, dp, cp and tp."""
         sizes = self.layout.mesh.sizes
-        if math.prod(sizes.get(axis, 0) for axis in AXES) != self.world_size:
+        if math.prod(sizes.get(axis, 1) for axis in AXES) != self.world_size:
             raise InputError(
                 "{framework} places ranks along {axes} here; training runs along {known} only, "
                 "as megatron and internlm place them",
                 framework=self.framework,
                 axes=listed(f"{axis}={size}" for axis, size in sizes.items()),
                 known=listed(AXES),
-            )
-
-    def _check_stages(self) -> None:
-        self._check_layers()
-        if self.tp > 1 and math.gcd(self.model.heads, VOCABULARY) % self.tp:
-            raise InputError(
-                "tp={tp} does not divide {heads} heads and the vocabulary of {vocabulary}; "
-                "sizes that do: {fits}",
-                tp=self.tp,
-                heads=self.model.heads,
-                vocabulary=VOCABULARY,
-                fits=listed(divisors(math.gcd(self.model.heads, VOCABULARY))),
             )
 
     def _check_layers(self) -> None:
@@ -281,24 +272,3 @@ class TrainSettings:
                 last=self.steps - 1,
                 steps=self.steps,
             )
-
-
-def stage_layers(layers: int, num_stages: int) -> list[range]:
-    """Cuts ``layers`` into a run for each stage, as even as can be, longer ones first.
-
-    >>> stage_layers(5, 2)
-    [range(0, 3), range(3, 5)]
-    """
-    short, longer = divmod(layers, num_stages)
-    starts = [stage * short + min(stage, longer) for stage in range(num_stages + 1)]
-    return [range(a, b) for a, b in pairwise(starts)]
-
-
-def _require_positive(name: str, value: int) -> None:
-    if value < 1:
-        raise InputError("{name}={value}; it is at least 1", name=name, value=value)
-
-
-def _require_above_zero(name: str, value: float) -> None:
-    if not 0 < value < math.inf:
-        raise InputError("{name}={value}; it is above zero", name=name, value=value)

@@ -8,7 +8,8 @@ messages, and each stage notes when each piece of its work began and ended:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -16,13 +17,14 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.pipelining import PipelineStage
 
+from serried.runtime.buffers import GradientBuffer, make_buffers
 from serried.runtime.emulate import EmulatedStage
-from serried.runtime.groups import RankGroups
 from serried.runtime.model import Stage
+from serried.runtime.precision import compute_dtype
 from serried.runtime.recording import Recording
 from serried.runtime.settings import VOCABULARY, TrainSettings
 from serried.runtime.torch_private import Messages, ScheduleRuntime, pipeline
-from serried.schedule import Schedule
+from serried.runtime.train_mesh import TrainMesh
 from serried.span import ActionKind
 
 
@@ -30,7 +32,7 @@ class RecordedStage(PipelineStage):
     """Runs a Stage under torch's schedule runtime and records what it does."""
 
     def __init__(
-        self, stage: Stage, settings: TrainSettings, groups: RankGroups, recording: Recording
+        self, stage: Stage, settings: TrainSettings, mesh: TrainMesh, recording: Recording
     ) -> None:
         inputs, outputs = _examples(settings, stage)
         # With example tensors at both ends torch infers nothing by running the stage.
@@ -38,17 +40,25 @@ class RecordedStage(PipelineStage):
             stage,
             stage.stage,
             settings.num_stages,
-            groups.device,
+            mesh.device,
             input_args=inputs,
             output_args=outputs,
-            group=groups.group("pp"),
+            group=mesh.group("pp"),
         )
         self.recording = recording
+        self.loss_factor = 1.0
+        """What a microbatch's loss is multiplied by: loss scale / all that it is a mean over."""
+        self.is_validating = False
+        """Whether losses are sums, of held out text, that nothing is learned from."""
+        has_buffers = settings.dp_style == "buffer"
+        self.buffers: list[GradientBuffer] = (
+            make_buffers(stage, settings, mesh) if has_buffers else []
+        )
         self._forward_from = (0, 0)
 
     def forward_one_chunk(self, fwd_chunk_id: int, *args: Any, **kwargs: Any) -> Any:
         """Computes a forward; the last stage's ends with its loss."""
-        start = self.recording.now()
+        start = self._begin(fwd_chunk_id)
         output = super().forward_one_chunk(fwd_chunk_id, *args, **kwargs)
         self._emulate(ActionKind.F, start)
         if self.is_last:
@@ -58,10 +68,12 @@ class RecordedStage(PipelineStage):
         return output
 
     def loss(self, output: Tensor, target: Tensor) -> Tensor:
-        """Computes the loss of the microbatch that was just forwarded."""
+        """Computes the loss, times ``loss_factor``, of the microbatch that was just forwarded."""
         submodule = self.submod
         assert isinstance(submodule, Stage)
-        loss = submodule.loss(output, target)
+        if self.is_validating:
+            return submodule.loss(output, target, "sum")
+        loss = submodule.loss(output, target) * self.loss_factor
         start, microbatch = self._forward_from
         self._add(ActionKind.F, start, microbatch)
         return loss
@@ -74,7 +86,7 @@ class RecordedStage(PipelineStage):
         last_backward: Any = False,
     ) -> None:
         """Computes a full backward, or its input half."""
-        start = self.recording.now()
+        start = self._begin(bwd_chunk_id)
         kind = ActionKind.B if full_backward else ActionKind.I
         super().backward_one_chunk(bwd_chunk_id, loss, full_backward, last_backward)
         self._emulate(kind, start)
@@ -82,15 +94,17 @@ class RecordedStage(PipelineStage):
 
     def backward_weight_one_chunk(self, bwd_chunk_id: int, last_backward: bool = False) -> None:
         """Computes a backward's weight half."""
-        start = self.recording.now()
+        start = self._begin(bwd_chunk_id)
         super().backward_weight_one_chunk(bwd_chunk_id, last_backward)
         self._emulate(ActionKind.W, start)
         self._add(ActionKind.W, start, bwd_chunk_id)
 
     def perform_reduce_grad(self, grad_scale_factor: int) -> None:
-        """Averages gradients over microbatches and data parallel ranks."""
+        """Sums gradients over data parallel ranks."""
         start = self.recording.now()
         super().perform_reduce_grad(grad_scale_factor)
+        for buffer in self.buffers:
+            buffer.reduce()
         self._add(ActionKind.REDUCE_GRAD, start, -1)
 
     def get_fwd_recv_ops(self, fwd_chunk_id: int) -> list[dist.P2POp]:
@@ -112,6 +126,11 @@ class RecordedStage(PipelineStage):
     def _named(self, ops: list[dist.P2POp], kind: ActionKind, microbatch: int) -> Messages:
         return Messages.labelled(ops, kind, stage=self.stage_index, microbatch=microbatch)
 
+    def _begin(self, microbatch: int) -> int:
+        """Says whose the exchanges are that come; returns when the computation begins."""
+        self.recording.begin_work(self.stage_index, microbatch)
+        return self.recording.now()
+
     def _emulate(self, kind: ActionKind, start_ns: int) -> None:
         if isinstance(self.submod, EmulatedStage):
             self.submod.take(kind, start_ns)
@@ -120,21 +139,37 @@ class RecordedStage(PipelineStage):
         self.recording.add(kind, start_ns, self.recording.now(), self.stage_index, microbatch)
 
 
-def make_runtime(stages: Sequence[RecordedStage], schedule: Schedule) -> ScheduleRuntime:
+def make_runtime(
+    stages: Sequence[RecordedStage], settings: TrainSettings, recording: Recording
+) -> ScheduleRuntime:
     """Returns torch's runtime for this rank's stages, loaded with all ranks' actions."""
+    schedule = settings.pipeline
     # Only the last stage of the model has a loss, and only the rank that holds it asks for one.
-    return pipeline(stages, schedule, schedule.num_microbatches, stages[-1].loss)
+    runtime = pipeline(stages, schedule, schedule.num_microbatches, stages[-1].loss)
+    if settings.zero:
+        runtime.gathering = lambda stage: _gathering(recording, stage)
+    return runtime
+
+
+@contextmanager
+def _gathering(recording: Recording, stage: int) -> Iterator[None]:
+    start = recording.now()
+    yield
+    recording.add(ActionKind.UNSHARD, start, recording.now(), stage)
 
 
 def _examples(settings: TrainSettings, stage: Stage) -> tuple[Tensor, Tensor]:
     """Returns empty tensors shaped as a microbatch's input and output of ``stage``."""
-    shape = (settings.microbatch_size, settings.model.seq_len)
+    length = settings.model.seq_len // settings.cp
+    stream = length // settings.tp if settings.sequence_parallel else length
+    vocabulary = VOCABULARY // settings.tp if settings.loss_parallel else VOCABULARY
+    batch = settings.microbatch_size
     kind: dict[str, Any] = {
-        "dtype": getattr(torch, settings.dtype),
+        "dtype": compute_dtype(settings),
         "device": "meta",
         "requires_grad": True,
     }
-    hidden = torch.empty(*shape, settings.model.hidden, **kind)
-    text = torch.empty(*shape, dtype=torch.int64, device="meta")
-    scores = torch.empty(*shape, VOCABULARY, **kind)
+    hidden = torch.empty(batch, stream, settings.model.hidden, **kind)
+    text = torch.empty(batch, length, dtype=torch.int64, device="meta")
+    scores = torch.empty(batch, length, vocabulary, **kind)
     return (hidden if stage.stage else text), (scores if stage.is_last else hidden)

@@ -1,14 +1,15 @@
 """Every private name of torch that serried uses, checked against torch 2.13.0.
 
 replicate                data parallelism on the FSDP2 machinery (DDP refuses DTensors)
-pipeline                 runs any order of actions on stages, adding the messages itself
+pipeline                 runs any order of actions on stages, adding the messages itself; or its
+                         forwards alone
 Messages, time_messages  hooks around posting messages and waiting for them
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ CHECKED_VERSION = "2.13.0"
 try:
     from torch.distributed._composable.replicate_with_fsdp import replicate
     from torch.distributed.pipelining import schedules
+    from torch.distributed.pipelining.schedules import FORWARD, RECV_F, RESHARD, SEND_F, UNSHARD
     from torch.distributed.pipelining.schedules import _Action as TorchAction
     from torch.distributed.pipelining.schedules import _batch_p2p as _post
     from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime as TorchRuntime
@@ -47,6 +49,16 @@ class ScheduleRuntime(TorchRuntime):
     last stage that runs microbatch 1 before 0 would start backwards from the wrong loss.
     """
 
+    gathering: Callable[[int], AbstractContextManager[None]] = staticmethod(
+        lambda stage: nullcontext()
+    )
+    """Surrounds the wait for a stage's gathered parameters, given the stage's number."""
+
+    def _assert_unsharded(self, stage: Any) -> None:
+        waits = stage.stage_index in self.unshard_ops
+        with self.gathering(stage.stage_index) if waits else nullcontext():
+            super()._assert_unsharded(stage)
+
     def _maybe_compute_loss(
         self,
         stage: PipelineStage,
@@ -62,6 +74,27 @@ class ScheduleRuntime(TorchRuntime):
                 output, target_mbs[mb_index], loss_kwargs
             )
 
+    def validate(self, *inputs: Tensor, target: Tensor | None, losses: list[Tensor]) -> None:
+        """Runs the forwards of all microbatches, in the order that training runs them."""
+        orders = self.pipeline_order_with_comms
+        own = orders[self.rank]
+        stages = dict.fromkeys(action.stage_index for action in own if action.stage_index >= 0)
+        forwards = [part for action in own for part in action.sub_actions or (action,)]
+        self.pipeline_order_with_comms = {
+            self.rank: [
+                *(TorchAction(stage, UNSHARD) for stage in stages),
+                *(each for each in forwards if each.computation_type in FORWARD_ONLY),
+                *(TorchAction(stage, RESHARD) for stage in stages),
+            ]
+        }
+        try:
+            self.eval(*inputs, target=target, losses=losses, return_outputs=False)
+        finally:
+            self.pipeline_order_with_comms = orders
+
+
+FORWARD_ONLY = (FORWARD, SEND_F, RECV_F)
+
 
 def pipeline(
     stages: Sequence[PipelineStage],
@@ -73,9 +106,11 @@ def pipeline(
 
     Stages are where their actions stand; what two of one rank hand over is no message. The
     two halves of an overlapped pair run one after the other. Gradients of microbatches are
-    averaged. torch writes an action as serried does.
+    summed. torch writes an action as serried does.
     """
-    runtime = ScheduleRuntime(list(stages), microbatches, loss_fn=loss)  # type: ignore[no-untyped-call]
+    runtime = ScheduleRuntime(  # type: ignore[no-untyped-call]
+        list(stages), microbatches, loss_fn=loss, scale_grads=False
+    )
     ranks = [[TorchAction.from_str(str(action)) for action in actions] for actions in order]
     runtime._prepare_schedule_with_comms(dict(enumerate(ranks)))
     return runtime

@@ -6,24 +6,34 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any, cast
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.tensor.parallel import loss_parallel
 
-from serried.errors import EnvironmentProblem
-from serried.runtime.data import Corpus
+from serried.runtime.checkpoint_tensors import RunTensors
+from serried.runtime.checkpoints import Checkpoints
+from serried.runtime.data_feed import DataFeed
+from serried.runtime.devices import device_of
 from serried.runtime.emulate import EmulatedStage
-from serried.runtime.groups import RankGroups, make_groups
-from serried.runtime.model import Stage
-from serried.runtime.parallelize import parallelize, parameter_bytes
+from serried.runtime.exchange import time_exchanges
+from serried.runtime.experts import Experts
+from serried.runtime.loop_state import LoopState, seed_dropout
+from serried.runtime.model import Parts, Stage
+from serried.runtime.optimise import Optimizer
+from serried.runtime.parallelize import parallelize, parameter_bytes, parts_of
+from serried.runtime.precision import loss_dtype, set_dtypes
 from serried.runtime.recording import Recording
-from serried.runtime.report import Place, Progress, RankReport, Started, StepDone
+from serried.runtime.report import Learned, Place, Progress, RankReport, Started, StepDone
 from serried.runtime.settings import AXES, TrainSettings
 from serried.runtime.stage import RecordedStage, make_runtime
 from serried.runtime.torch_private import time_messages
+from serried.runtime.train_mesh import TrainMesh, make_train_mesh
+from serried.runtime.validation import Validator
 from serried.span import ActionKind
 
 
@@ -34,7 +44,7 @@ def train_rank(
 
     ``rendezvous`` is how torch.distributed finds the others: a store, or nothing for env://.
     """
-    device = _device(settings, place)
+    device = device_of(settings.device, place)
     backend = "nccl" if device.type == "cuda" else "gloo"
     timeout = timedelta(seconds=settings.timeout_s)
     dist.init_process_group(
@@ -47,125 +57,141 @@ def train_rank(
     )
     run = [secrets.token_hex(4)]
     dist.broadcast_object_list(run, src=0)
-    groups = make_groups(settings.layout, device, timeout)
+    mesh = make_train_mesh(settings, device, timeout)
     recording = Recording.of(settings, run=run[0], rank=place.rank, backend=backend)
-    RankTrainer(settings, groups, recording).run(run[0], tell)
+    RankTrainer(settings, mesh, recording).run(run[0], tell)
     recording.close()
     # Nobody leaves while another still waits for its messages.
     dist.barrier()
 
 
-def _device(settings: TrainSettings, place: Place) -> torch.device:
-    """Returns a GPU of its own for each local rank where there are as many, else the CPU."""
-    gpus = torch.cuda.device_count() if settings.device != "cpu" else 0
-    if gpus < place.local_world_size:
-        if settings.device == "cuda":
-            raise EnvironmentProblem(
-                "device cuda needs a GPU for each of the {ranks} local ranks; {gpus} were found; "
-                "take fewer ranks or device cpu",
-                ranks=place.local_world_size,
-                gpus=gpus,
-            )
-        return torch.device("cpu")
-    device = torch.device("cuda", place.local_rank)
-    torch.cuda.set_device(device)
-    return device
-
-
 class RankTrainer:
     """Trains the stages of one rank."""
 
-    def __init__(self, settings: TrainSettings, groups: RankGroups, recording: Recording) -> None:
+    def __init__(self, settings: TrainSettings, mesh: TrainMesh, recording: Recording) -> None:
         self.settings = settings
-        self.groups = groups
+        self.mesh = mesh
         self.recording = recording
-        self.models = make_models(settings, groups)
-        stages = [RecordedStage(model, settings, groups, recording) for model in self.models]
-        self.is_first = any(stage.is_first for stage in stages)
-        self.is_last = any(stage.is_last for stage in stages)
-        self.runtime = make_runtime(stages, settings.pipeline)
-        # foreach mixes DTensors with plain tensors, which torch does not promise to take.
-        self.optimizer = torch.optim.AdamW(self.models.parameters(), lr=settings.lr, foreach=False)
-        self.corpus = Corpus.of(settings.data)
+        self.state = LoopState.of(settings)
+        parts = parts_of(settings, mesh)
+        self.models = make_models(settings, mesh, parts)
+        self.stages = [RecordedStage(model, settings, mesh, recording) for model in self.models]
+        self.is_first = any(stage.is_first for stage in self.stages)
+        self.is_last = any(stage.is_last for stage in self.stages)
+        self.runtime = make_runtime(self.stages, settings, recording)
+        self.buffers = [buffer for stage in self.stages for buffer in stage.buffers]
+        self.optimizer = Optimizer(list(self.models), self.buffers, self.state, settings, mesh)
+        tensors = RunTensors(list(self.models), self.optimizer, rank=mesh.rank)
+        self.checkpoints = Checkpoints(tensors, self.state, settings)
+        needs_text = self.is_first or self.is_last
+        self.feed = DataFeed(settings, mesh, parts.places, needs_text=needs_text)
+        self.validation = Validator(settings, mesh, self.feed, self.stages, self.runtime)
 
     def run(self, run: str, tell: Progress) -> None:
         """Runs all steps, telling of each; all ranks call it together."""
         tell(Started(run, self._gather_reports()))
-        with time_messages(self.recording.now, self.recording.add):
+        recording = self.recording
+        with (
+            time_messages(recording.now, recording.add),
+            time_exchanges(recording.now, recording.add_exchange),
+        ):
             self.warm_up()
+            self.checkpoints.begin(tell)
             dist.barrier()  # ranks warm up at different speeds; the first step begins together
-            for step in range(self.settings.steps):
-                start = time.monotonic()
-                loss = self.step(step)
-                tell(StepDone(step, loss, (time.monotonic() - start) * 1e3))
+            while self.state.step < self.settings.steps:
+                tell(self.step())
+                if validated := self.validation.after_step(self.state.step):
+                    tell(validated)
+                self.checkpoints.after_step(tell)
+            self.checkpoints.finish(tell)
 
     def warm_up(self) -> None:
-        """Runs step 0 once without recording it or learning from it.
+        """Runs a step once without recording it or learning from it.
 
         On first use torch loads parts of itself, plans DTensor operations and opens
         connections, for seconds; that belongs to no step.
         """
-        self.compute(0)
-        torch.optim.AdamW(self.models.parameters(), lr=0.0, weight_decay=0.0, foreach=False).step()
-        self.models.zero_grad()
+        self.compute()
+        self._join_tied()
+        self.optimizer.rehearse()
+        seed_dropout(self.settings, self.mesh)
 
-    def step(self, step: int) -> float | None:
-        """Runs one step; returns the mean loss of its global batch, None where emulated."""
+    def step(self) -> StepDone:
+        """Runs the next step and says what came of it."""
+        step, begun = self.state.step, time.monotonic()
         self.recording.begin_step(step)
-        losses = self.compute(step)
+        losses = self.compute()
+        self._join_tied()
         start = self.recording.now()
-        self.optimizer.step()
-        self.optimizer.zero_grad()
+        learned = self.optimizer.step()
         self.recording.add(ActionKind.OPTIMIZER, start, self.recording.now())
-        return None if self.settings.emulated else self._mean_loss(losses)
+        loss = None if self.settings.emulated else self._mean_loss(losses, learned)
+        self.state.step += 1
+        self.state.samples += self.settings.global_batch_size
+        duration_s = time.monotonic() - begun
+        tokens = self.settings.global_batch_size * self.settings.model.seq_len
+        return StepDone(
+            step=step,
+            loss=loss,
+            duration_ms=duration_s * 1e3,
+            learned=None if self.settings.emulated else learned,
+            tokens_per_s=tokens / duration_s,
+        )
 
-    def compute(self, step: int) -> list[Tensor]:
-        """Runs all forwards and backwards of a step; returns the last stage's losses.
+    def compute(self) -> list[Tensor]:
+        """Runs all forwards and backwards of the next step; returns the last stage's losses.
 
-        Gradients are then averaged over microbatches and data parallel ranks.
+        Each loss is its part of the global batch's mean, times the loss scale, so that
+        gradients are summed over microbatches and ranks, and nowhere divided.
         """
-        inputs, targets = self._batch(step)
+        inputs, targets = self.feed.batch(self.state.samples)
+        self._scale_losses()
         losses: list[Tensor] = []
         given = (inputs,) if self.is_first else ()
-        self.runtime.step(*given, target=targets, losses=losses, return_outputs=False)
+        wanted = targets if self.is_last else None
+        with loss_parallel() if self.settings.loss_parallel else nullcontext():
+            self.runtime.step(*given, target=wanted, losses=losses, return_outputs=False)
         return losses
 
-    def _batch(self, step: int) -> tuple[Tensor | None, Tensor | None]:
-        """Returns this rank's inputs and targets; middle stages need neither."""
-        if not (self.is_first or self.is_last):
-            return None, None
-        per_rank = self.settings.global_batch_size // self.settings.dp
-        first = self.groups.coordinate("dp") * per_rank
-        text = self.corpus.batch(
-            seed=self.settings.seed,
-            step=step,
-            samples=range(first, first + per_rank),
-            length=self.settings.model.seq_len + 1,
-        )
-        on_device = torch.from_numpy(text).to(self.groups.device)
-        inputs, targets = on_device[:, :-1].contiguous(), on_device[:, 1:].contiguous()
-        return inputs, targets if self.is_last else None
+    def _join_tied(self) -> None:
+        start = self.recording.now()
+        stage = self.optimizer.join_tied()
+        if stage is not None:
+            self.recording.add(ActionKind.REDUCE_GRAD, start, self.recording.now(), stage)
 
-    def _mean_loss(self, losses: list[Tensor]) -> float:
-        """Averages over microbatches and dp on the last stage, then tells the whole pipeline."""
-        mean = torch.zeros((), device=self.groups.device, dtype=_dtype(self.settings))
+    def _scale_losses(self) -> None:
+        factor = self.state.loss_scale / (self.settings.microbatches * self.mesh.size("dp_cp"))
+        for stage in self.stages:
+            stage.loss_factor = factor
+        for model in self.models:
+            for module in model.modules():
+                if isinstance(module, Experts):
+                    module.balance_scale = factor / self.settings.tp
+
+    def _mean_loss(self, losses: list[Tensor], learned: Learned) -> float:
+        """Sums the parts of the loss on the last stage, then tells the whole pipeline."""
+        mean = torch.zeros((), device=self.mesh.device, dtype=loss_dtype(self.settings))
         if self.is_last:
-            mean = torch.stack([loss.detach() for loss in losses]).mean()
-            dist.all_reduce(mean, group=self.groups.group("dp"))
-            mean /= self.settings.dp
-        last = self.groups.members("pp")[self.settings.pipeline.placement.rank_of[0, -1]]
-        dist.broadcast(mean, src=last, group=self.groups.group("pp"))
+            mean = torch.stack([loss.detach() for loss in losses]).sum() / (learned.loss_scale or 1)
+            dist.all_reduce(mean, group=self.mesh.group("dp_cp"))
+        last = self.settings.pipeline.placement.rank_of[0, -1]
+        dist.broadcast(mean, group_src=int(last), group=self.mesh.group("pp"))
         return mean.item()
 
     def _gather_reports(self) -> tuple[RankReport, ...]:
+        mesh = self.mesh
+        axes = [axis for axis in AXES if axis != "cp" or self.settings.cp > 1]
+        axes += ["ep"] if self.settings.model.experts else []
         report = RankReport(
-            rank=self.groups.rank,
+            rank=mesh.rank,
             pid=os.getpid(),
-            device=str(self.groups.device),
-            coordinates={axis: self.groups.coordinate(axis) for axis in AXES},
-            groups={axis: self.groups.members(axis) for axis in AXES},
+            device=str(mesh.device),
+            coordinates={axis: mesh.coordinate(axis) for axis in axes},
+            groups={axis: mesh.members(axis) for axis in axes},
             modules=tuple(name for model in self.models for name in model.held()),
             parameter_bytes=parameter_bytes(self.models),
+            reads_data=self.feed.reads,
+            buffers=tuple(buffer.report() for buffer in self.buffers),
         )
         reports: list[RankReport] = [report] * self.settings.world_size
         dist.all_gather_object(reports, report)
@@ -179,26 +205,22 @@ class Stages(nn.ModuleList):
         return cast(Iterator[Stage], super().__iter__())
 
 
-def make_models(settings: TrainSettings, groups: RankGroups) -> Stages:
-    """Returns this rank's stages, weights drawn, sharded and replicated."""
-    held = settings.pipeline.placement.stages_of(groups.coordinate("pp"))
-    return Stages(_make_model(settings, groups, stage) for _, stage in held)
+def make_models(settings: TrainSettings, mesh: TrainMesh, parts: Parts) -> Stages:
+    """Returns this rank's stages, weights drawn, cut and shared out."""
+    held = settings.pipeline.placement.stages_of(mesh.coordinate("pp"))
+    return Stages(_make_model(settings, mesh, parts, stage) for _, stage in held)
 
 
-def _make_model(settings: TrainSettings, groups: RankGroups, stage: int) -> Stage:
+def _make_model(settings: TrainSettings, mesh: TrainMesh, parts: Parts, stage: int) -> Stage:
     place = {"stage": stage, "num_stages": settings.num_stages}
     if settings.emulated:
         model: Stage = EmulatedStage(settings.model, settings.emulated, **place)
     else:
-        model = Stage(settings.model, **place)
+        model = Stage(settings.model, parts, **place)
     model.draw_weights(settings.seed)
-    model.to(groups.device, _dtype(settings))
-    parallelize(model, groups)
-    if isinstance(model, EmulatedStage) and groups.size("tp") > 1:
-        model.tp_group = groups.group("tp")
+    set_dtypes(model, settings)
+    model.to(mesh.device)
+    parallelize(model, settings, mesh)
+    if isinstance(model, EmulatedStage) and settings.tp > 1:
+        model.tp_group = mesh.group("tp")
     return model
-
-
-def _dtype(settings: TrainSettings) -> torch.dtype:
-    dtype: torch.dtype = getattr(torch, settings.dtype)
-    return dtype

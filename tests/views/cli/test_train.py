@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from serried.frameworks import FRAMEWORKS
+from serried.views.cli.train import train
 from tests.conftest import Call
 
 TINY = ["--layers", "2", "--hidden", "32", "--heads", "4", "--seq-len", "16", "--device", "cpu"]
@@ -27,8 +28,11 @@ def test_progress_goes_to_stderr_and_the_summary_to_stdout(serried: Call, tmp_pa
     progress = done.err.splitlines()
     assert done.code == 0
     assert progress[0] == "1 rank (tp 1, pp 1, dp 1; megatron tp-cp-ep-dp-pp) ready on cpu"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [line.rsplit("  ", 1)[0] for line in progress[1:]] == [
-        f"step {step}  loss {loss:.4f}" for step, loss in enumerate(losses)
+        f"step {step}  loss {losses[step]:.4f}  norm {line['grad_norm']:.3g}  "
+        f"lr {line['lr']:.2e}  {line['tokens_per_s']:,.0f} tokens/s"
+        for step, line in enumerate(lines)
     ]
     summary = done.out.splitlines()
     assert summary[0].startswith(
@@ -66,6 +70,35 @@ def test_explain_prints_what_each_rank_holds(serried: Call) -> None:
         "0 0 0 0 86,272 B embed layers.0 0 1 0 0",
         "1 1 0 0 86,400 B layers.1 norm output 0 1 1 1",
     ]
+
+
+def test_a_step_whose_gradients_overflow_is_said_to_teach_nothing(serried: Call) -> None:
+    words = ("--dtype", "float16", "--loss-scale", "1e30", "--dp-style", "buffer", "--explain")
+    done = serried("train", "--steps", "1", *TINY, *words)
+    assert done.code == 0
+    assert "norm inf" in done.err and "scale 1e+30" in done.err
+    assert done.err.splitlines()[-1] == (
+        "step 0 taught nothing: float16 gradients overflowed; loss scale 1e+30 -> 5e+29"
+    )
+    buffers = [" ".join(line.split()) for line in done.out.splitlines()[2:]]
+    assert buffers[:4] == [
+        "rank 0, buffer 0: 86,016 bytes, float16 gradients of float16 parameters, summed over "
+        "dp_cp",
+        "offset elements parameter",
+        "0 8,192 output.weight",
+        "8,192 3,072 layers.1.feed_forward.w3.weight",
+    ]
+    assert (
+        "rank 0, buffer 1: 640 bytes, float32 gradients of float32 parameters, summed over dp_cp"
+    ) in buffers
+
+
+def test_help_shows_every_option_under_a_heading(serried: Call) -> None:
+    shown = serried("train", "--help").out
+    headings = [line for line in shown.splitlines() if line.endswith(":") and line[0] != " "]
+    assert {"Ranks:", "Tensor and sequence parallelism:", "Model:", "Learning:"} <= set(headings)
+    options = {name for param in train.params for name in param.opts if name.startswith("--")}
+    assert all(name in shown for name in options)
 
 
 def test_a_schedule_is_run_by_name_or_from_a_file_that_schedule_wrote(

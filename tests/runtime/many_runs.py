@@ -1,0 +1,110 @@
+"""Many runs in one launch: each process joins every run that has a place for its rank."""
+
+from __future__ import annotations
+
+import multiprocessing
+import tempfile
+import traceback
+import warnings
+from collections.abc import Sequence
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+import torch.distributed as dist
+
+from serried.errors import SerriedError
+from serried.runtime.recording import Recording
+from serried.runtime.report import Event, RankReport, Started, StepDone
+from serried.runtime.settings import TrainSettings
+from serried.runtime.train import RankTrainer
+from serried.runtime.train_mesh import make_train_mesh
+from serried.runtime.worker import leave
+
+PATIENCE_S = 120
+
+
+class Ran(NamedTuple):
+    """Is what a run told: what its ranks held, and its steps, up to the error that ended it."""
+
+    ranks: tuple[RankReport, ...]
+    steps: list[StepDone]
+    error: str = ""
+    events: tuple[Event, ...] = ()
+
+
+def run_many(runs: Sequence[TrainSettings]) -> list[Ran]:
+    """Runs all of ``runs``, one after another, on one launch of processes."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["serried.runtime.preload"])
+    world_size = max(run.world_size for run in runs)
+    pipes = [context.Pipe(duplex=False) for _ in range(world_size)]
+    with tempfile.TemporaryDirectory() as folder:
+        processes = [
+            context.Process(target=_rank, args=(list(runs), rank, folder, far), daemon=True)
+            for rank, (_, far) in enumerate(pipes)
+        ]
+        try:
+            for process, (_, far) in zip(processes, pipes, strict=True):
+                process.start()
+                far.close()
+            return [_collect(run, [near for near, _ in pipes]) for run in runs]
+        finally:
+            for process in processes:
+                process.kill()
+                process.join()
+
+
+def _collect(run: TrainSettings, nears: list[Connection]) -> Ran:
+    """Takes every rank's answer to one run; all but the first's are only checked for errors."""
+    answers = [near.recv() for near in nears[: run.world_size]]
+    broken = [answer for answer in answers if isinstance(answer, str)]
+    assert not broken, broken[0]
+    first = answers[0]
+    assert isinstance(first, Ran)
+    return first
+
+
+def _rank(runs: list[TrainSettings], rank: int, folder: str, channel: Connection) -> None:
+    warnings.filterwarnings("ignore", message="FSDP2-wrapped module")
+    for number, settings in enumerate(runs):
+        if rank < settings.world_size:
+            try:
+                channel.send(_run(settings, rank, Path(folder) / str(number)))
+            except Exception:
+                channel.send(traceback.format_exc())
+                break
+    channel.close()
+    leave(0)
+
+
+def _run(settings: TrainSettings, rank: int, store: Path) -> Ran:
+    timeout = timedelta(seconds=PATIENCE_S)
+    files = dist.FileStore(str(store), settings.world_size)  # type: ignore[attr-defined]
+    dist.init_process_group(
+        "gloo",
+        store=files,
+        rank=rank,
+        world_size=settings.world_size,
+        timeout=timeout,
+    )
+    mesh = make_train_mesh(settings, torch.device("cpu"), timeout)
+    trainer = RankTrainer(
+        settings, mesh, Recording.of(settings, run="r", rank=rank, backend="gloo")
+    )
+    told: list[Event] = []
+    error = ""
+    try:
+        trainer.run("r", told.append)
+    except SerriedError as ended:  # such as an overflow, which every rank sees
+        error = str(ended)
+    # gloo connects late: a rank that closed its port would be missed inside a barrier itself.
+    files.set(f"done/{rank}", "")
+    files.wait([f"done/{each}" for each in range(settings.world_size)], timeout)
+    dist.destroy_process_group()
+    started = told[0]
+    assert isinstance(started, Started)
+    steps = [event for event in told if isinstance(event, StepDone)]
+    return Ran(started.ranks, steps, error, tuple(told))
