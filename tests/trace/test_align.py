@@ -180,3 +180,32 @@ def test_spans_that_hold_their_wait_are_tied_by_their_ends() -> None:
 def test_crossings_on_one_host_say_nothing() -> None:
     none = np.array([], dtype=np.int64)
     assert len(Crossings(none, none, none, none)) == 0
+
+
+def hosts_apart(crossings: list[tuple[int, int, int, int]], count: int) -> Trace:
+    """Returns a trace of ``count`` hosts of a rank each, aligned by ``crossings``."""
+    run = Run(pp=count, num_microbatches=1)
+    trace = Trace(
+        *("apart", run.job, table([Span(0, Action.parse("0F0"), 0, 0, 10)]), 0),
+        hosts=tuple(Host(str(rank), (rank,), 0) for rank in range(count)),
+        ranks=tuple(range(count)),
+        torn=(),
+        missing=(),
+        warnings=(),
+        layout=None,
+    )
+    return aligned(trace, Crossings(*np.array(crossings, dtype=np.int64).T))
+
+
+def test_hosts_that_are_equally_sure_of_one_another_are_joined() -> None:
+    every = [(a, b) for a in range(4) for b in range(4) if a != b]
+    crossings = [(a, b, 100 * k, 100 * k + 5) for a, b in every for k in range(8)]
+    trace = hosts_apart(crossings, 4)
+    assert [clock.offset_ns for clock in trace.clocks] == pytest.approx([0] * 4, abs=1)
+
+
+def test_clocks_whose_bounds_contradict_are_of_unknown_uncertainty() -> None:
+    # Either host's message arrived before it left: no line is between the bounds.
+    trace = hosts_apart([(0, 1, 100, 50), (1, 0, 100, 50)], 2)
+    assert trace.clocks[1].uncertainty_ns is None
+    assert measure(trace).alignment.uncertainty_us is None

@@ -16,6 +16,7 @@ from serried.trace.paddle_log import read_paddle_logs
 from serried.trace.paddle_timeline import CHROME, PERFETTO, write_paddle_timelines
 from serried.trace.reading import read_trace
 from serried.trace.statistics import measure
+from serried.trace.tracks import stages_of
 
 SAMPLES = Path(__file__).parents[1] / "goldens" / "traces" / "paddle"
 LINE = (
@@ -179,12 +180,34 @@ def test_a_device_without_a_log_is_reported_and_the_others_are_read() -> None:
     assert str(logs.findings[0]).endswith("holds no workerlog.2")
 
 
-def test_a_log_without_jobs_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
-    shutil.copytree(SAMPLES / "single", tmp_path, dirs_exist_ok=True)
-    (tmp_path / "workerlog.1").write_bytes(b"")
+def test_a_log_without_jobs_is_reported_and_the_others_keep_their_stages(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / "multi", tmp_path, dirs_exist_ok=True)
+    (tmp_path / "machine0" / "workerlog.1").write_bytes(b"")
     logs = read_paddle_logs(tmp_path)
-    assert [log.device for log in logs.devices] == [0]
     assert "workerlog.1 holds no timed job" in str(logs.findings[0])
+    trace = paddle_trace(logs)
+    assert (trace.job.world_size, trace.missing) == (4, (1,))
+    assert stages_of(trace) == {0: [0], 2: [2], 3: [3]}
+
+
+@pytest.mark.parametrize("lost", ["number", "time"])
+def test_a_number_that_no_trace_can_hold_is_refused(tmp_path: Path, lost: str) -> None:
+    text = (SAMPLES / "single" / "workerlog.0").read_text()
+    old, new = {
+        "number": ("micro_batch_id = 1,", "micro_batch_id = 999999999,"),
+        "time": ("job_end_time = 1", "job_end_time = 9991"),
+    }[lost]
+    (tmp_path / "workerlog.0").write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError, match=r"is beyond \d+, the most that a trace can hold"):
+        paddle_trace(read_paddle_logs(tmp_path))
+
+
+def test_a_clock_decades_off_is_refused(tmp_path: Path) -> None:
+    text = (SAMPLES / "single" / "workerlog.0").read_text()
+    broken = line("forward", 0, 50 - T0, 60 - T0)
+    (tmp_path / "workerlog.0").write_text(broken + text)
+    with pytest.raises(InputError, match="are 54 years apart; one of its clocks is wrong"):
+        paddle_trace(read_paddle_logs(tmp_path))
 
 
 def test_machine10_comes_after_machine2(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serried.span import Action, ActionKind, Span
-from serried.trace.pairs import computed_from, pair_messages
+from serried.trace.pairs import computed_from, hand_overs, pair_messages
 from tests.trace.recorded_run import Run, table
 
 SENDS = {ActionKind.SEND_F, ActionKind.SEND_B}
@@ -157,3 +157,18 @@ def test_a_receive_that_nothing_was_computed_from_has_no_row() -> None:
     spans = [message("RECV_F", 1, 4, peer=0), Span(1, Action.parse("4B2"), 0, 5, 6)]
 
     assert computed_from(table(spans), np.array([0])).tolist() == [-1]
+
+
+def test_a_result_goes_to_the_next_stage_of_its_own_pipeline() -> None:
+    # Two pipelines, ranks 0 and 2, 1 and 3; rank 2 left no file.
+    places = ((0, "0F2"), (1, "0F2"), (3, "1F2"))
+    spans = table([Span(rank, Action.parse(text), 0, 5, 6) for rank, text in places])
+    before, after = hand_overs(spans, np.array([0, 1, 0, 1]))
+    assert (spans.rank[before].tolist(), spans.rank[after].tolist()) == ([1], [3])
+
+
+def test_without_pipelines_results_go_in_the_order_of_ranks() -> None:
+    places = ((0, "0B2"), (1, "0B2"), (2, "1B2"), (3, "1B2"))
+    spans = table([Span(rank, Action.parse(text), 0, 5, 6) for rank, text in places])
+    before, after = hand_overs(spans)
+    assert (spans.rank[before].tolist(), spans.rank[after].tolist()) == ([2, 3], [0, 1])

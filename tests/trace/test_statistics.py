@@ -15,7 +15,7 @@ from serried.schedule import ideal_bubble
 from serried.span import Action, ActionKind, Span
 from serried.trace.merge import Host, Trace, merge
 from serried.trace.messages import Alignment
-from serried.trace.record import Job
+from serried.trace.record import UNKNOWN_SCHEDULE, Job
 from serried.trace.statistics import Statistics, StepStatistics, measure
 from tests.trace.recorded_run import BACKWARD_NS, FORWARD_NS, Clock, Run, table
 
@@ -278,3 +278,42 @@ def test_messages_show_that_two_wall_clocks_disagree(tmp_path: Path) -> None:
     assert alignment.uncertainty_us is None
     assert alignment.causality_violations == 8 * 2 * 3
     assert alignment.checked == 288
+
+
+# ----------------------------------------------------------------------- odd steps
+
+
+def foreign(spans: list[Span], world_size: int) -> Statistics:
+    """Returns the statistics of spans whose files do not say which schedule ran."""
+    job = dataclasses.replace(Run(pp=world_size).job, schedule=UNKNOWN_SCHEDULE)
+    return measure(traced(spans, job))
+
+
+def test_a_step_that_only_went_forwards_ends_with_its_last_forward() -> None:
+    stats = foreign([compute(0, "0F0", 0, 10), compute(1, "1F0", 10, 20)], 2)
+    assert [(step.window_ns, step.bubble) for step in stats.steps] == [(20, 0.5)]
+
+
+def test_steps_of_messages_alone_or_of_no_time_are_not_measured() -> None:
+    sent = Span(0, Action.parse("0SEND_F0"), 0, 0, 5, 1)
+    assert foreign([sent], 2).bubble is None
+    stats = foreign([compute(0, "0F0", 5, 5), compute(0, "0B0", 5, 5)], 1)
+    assert (stats.bubble, stats.left_out) == (None, (0,))
+
+
+def test_computations_of_one_rank_that_intersect_are_busy_once() -> None:
+    spans = [compute(0, "0F0", 0, 10), compute(0, "0F1", 5, 15), compute(0, "0B0", 15, 20)]
+    stats = foreign([*spans, compute(1, "1F0", 0, 10)], 2)
+    assert stats.bubble == pytest.approx(10 / 40)
+    assert stats.bubbles is not None
+    assert sum(stats.bubbles.causes.values()) == pytest.approx(stats.bubble)
+    assert [rank.compute_ns for rank in stats.ranks] == [20, 10]
+
+
+def test_a_rank_that_only_ran_its_optimizer_is_idle_once() -> None:
+    spans = [compute(0, "0F0", 0, 10), compute(0, "0B0", 10, 30), compute(1, "OPTIMIZER", 40, 50)]
+    stats = foreign(spans, 2)
+    assert stats.bubble == pytest.approx(0.5)
+    assert stats.bubbles is not None
+    assert stats.bubbles.causes["warm_up"] == pytest.approx(0.5)
+    assert sum(stats.bubbles.causes.values()) == pytest.approx(0.5)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serried.errors import InputError
-from serried.span import ActionKind
+from serried.span import ActionKind, Spans
 from serried.trace.merge import Trace, merge
 from serried.trace.reading import read_trace
 from serried.trace.replay import Meeting, Replay
@@ -204,3 +204,36 @@ def test_stages_of_messages_that_do_not_fit_their_computations_are_refused() -> 
     kept = ~(first & is_third)
     with pytest.raises(InputError, match="stage 1 has 2 forward-recv for 4 computations"):
         replay_of({name: column[kept] for name, column in table.items()})
+
+
+def test_exchanges_and_named_spans_are_no_operations_of_their_own(tmp_path: Path) -> None:
+    trace = recorded(tmp_path)
+    spans = trace.spans
+    inner = spans.where(spans.kind == ActionKind.F)
+    extra = [
+        replace(inner, kind=np.full_like(inner.kind, kind))
+        for kind in (ActionKind.RING, ActionKind.SPAN)
+    ]
+    replay = replay_of_trace(replace(trace, spans=Spans.joined([spans, *extra])))
+    assert replay is not None
+    assert replay.step_seconds() == pytest.approx([STEP_S] * 3, rel=1e-3)
+
+
+def test_spans_that_hold_their_wait_are_not_replayed(tmp_path: Path) -> None:
+    assert replay_of_trace(replace(recorded(tmp_path), waits_inside=True)) is None
+
+
+def test_a_run_whose_computations_took_no_time_is_not_replayed(tmp_path: Path) -> None:
+    trace = recorded(tmp_path)
+    still = replace(trace.spans, end_ns=trace.spans.start_ns)
+    assert replay_of_trace(replace(trace, spans=still)) is None
+
+
+def test_a_recording_whose_operations_wait_in_a_circle_is_not_replayed(tmp_path: Path) -> None:
+    trace = recorded(tmp_path)
+    spans = trace.spans
+    # The last stage's rank does everything in the opposite order.
+    backwards = np.where(spans.stage == 3, spans.end_ns.max() - spans.end_ns, spans.start_ns)
+    length = spans.end_ns - spans.start_ns
+    turned = Spans.joined([replace(spans, start_ns=backwards, end_ns=backwards + length)])
+    assert replay_of_trace(replace(trace, spans=turned)) is None

@@ -94,6 +94,16 @@ def _host_of_rank(trace: Trace) -> NDArray[np.int64]:
     return host
 
 
+def _pipeline_of_rank(trace: Trace) -> NDArray[np.int64] | None:
+    """Returns the number of each rank's pipeline, None where the layout is not known."""
+    if trace.layout is None or trace.layout.sizes.get("pp", 1) == 1:
+        return None
+    groups = np.array(trace.layout.groups(trace.layout.kind_of("pp")).lists())
+    pipeline = np.zeros(trace.job.world_size, dtype=np.int64)
+    pipeline[groups] = np.arange(len(groups))[:, None]
+    return pipeline
+
+
 def _messages(spans: Spans, host: NDArray[np.int64]) -> Crossings:
     """Returns the messages between hosts, by the start of the send and the end of the receive."""
     pairs = pair_messages(spans)
@@ -111,7 +121,7 @@ def _orders(trace: Trace, host: NDArray[np.int64]) -> Crossings:
     Where a computation's span holds its wait, only its end is known to follow.
     """
     spans = trace.spans
-    before, after = hand_overs(spans)
+    before, after = hand_overs(spans, _pipeline_of_rank(trace))
     return _between_hosts(
         host[spans.rank[before]],
         host[spans.rank[after]],

@@ -95,7 +95,7 @@ def fit_clock(lower: Bounds, upper: Bounds) -> ClockLine | None:
     values = [(bounds.value_ns - base).astype(float) for bounds in (lower, upper)]
     drift = _drift(times, values)
     flat = [value - drift * at for at, value in zip(times, values, strict=True)]
-    half = max((float(flat[1].min()) - float(flat[0].max())) / 2, 0.0)
+    half = (float(flat[1].min()) - float(flat[0].max())) / 2
     at, centres, variances = _windows(times, flat)
     offset, slope, offset_variance, slope_variance, middle = _line(at, centres, variances)
     return ClockLine(
@@ -104,7 +104,8 @@ def fit_clock(lower: Bounds, upper: Bounds) -> ClockLine | None:
         drift=drift + slope,
         offset_variance=offset_variance,
         drift_variance=slope_variance,
-        bound_ns=half if half else float("inf"),
+        # Bounds that touch leave a time stamp's width; those that cross say nothing.
+        bound_ns=max(half, 1.0) if half > -1.0 else float("inf"),
     )
 
 

@@ -102,8 +102,12 @@ def pipelines(rows: Sequence[Row], world_size: int, sizes: Mapping[str, int] | N
     replicas = world_size // depth
     if all(stage == rank // replicas for rank, stage in first.items()):
         return laid_out("megatron", world_size, {"pp": depth, "dp": replicas})
-    axes = {"axes": f"dp={replicas} pp={depth}"}
+    axes = {"axes": _axes({"dp": replicas, "pp": depth})}
     return frameworks.layout("custom", Sizes(world_size, options=axes))
+
+
+def _axes(sizes: Mapping[str, int]) -> str:
+    return " ".join(f"{axis}={size}" for axis, size in sizes.items())
 
 
 def with_peers(rows: Sequence[Row], layout: Layout) -> list[Row]:
@@ -197,6 +201,7 @@ def foreign_trace(
         schedule,
         num_microbatches=max(1, 1 + int(spans.microbatch.max())),
         gpus_per_node=max(map(len, machines.values())),
+        options={"axes": _axes(layout.sizes)} if layout.framework == "custom" else {},
     )
     return Trace(
         run=run,

@@ -279,7 +279,9 @@ def _on_one_clock(recordings: list[Recording], hosts: tuple[Host, ...]) -> tuple
 def layout_of(job: Job) -> tuple[Layout | None, Finding | None]:
     """Returns a run's layout made again, or says why that cannot be."""
     asked = {each.name for each in fields(Sizes)} - {"world_size", "order", "options"}
-    sizes = {name: size for name, size in job.sizes.items() if name in asked}
+    # Axes that a user named say their sizes themselves.
+    named = {} if "axes" in job.options else job.sizes
+    sizes = {name: size for name, size in named.items() if name in asked}
     try:
         whole = Sizes(job.world_size, **sizes, order=job.order or None, options=job.options)
         return frameworks.layout(job.framework, whole), None

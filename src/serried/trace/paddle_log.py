@@ -104,7 +104,7 @@ def read_paddle_logs(
             folder=folder,
         )
     findings += [_empty(each, places) for each in found if not each.jobs]
-    return PaddleLogs(folder, tuple(each for each in found if each.jobs), tuple(findings))
+    return PaddleLogs(folder, tuple(found), tuple(findings))
 
 
 def holds_paddle_logs(folder: Path) -> bool:

@@ -78,17 +78,19 @@ def computed_from(spans: Spans, receives: Rows) -> Rows:
     return found
 
 
-def hand_overs(spans: Spans) -> tuple[Rows, Rows]:
+def hand_overs(spans: Spans, pipeline: Codes | None = None) -> tuple[Rows, Rows]:
     """Returns the rows of computations and of those that their results go to, pair by pair.
 
     F of stage s goes to F of s + 1, the backward of s + 1 to that of s, of the same step and
-    microbatch. Pipelines side by side are paired in the order of their ranks.
+    microbatch. ``pipeline`` gives each rank the number of its own; without it pipelines side by
+    side are paired in the order of their ranks, which holds where none lacks a span.
     """
     backwards = np.isin(spans.kind, (ActionKind.B, ActionKind.I))
     forwards = spans.kind == ActionKind.F
     befores, afters = [], []
     for rows, way in ((np.flatnonzero(forwards), 1), (np.flatnonzero(backwards), -1)):
         mine = [column.astype(np.int64) for column in _place(spans, rows)]
+        mine += [] if pipeline is None else [pipeline[spans.rank[rows]]]
         stage = spans.stage[rows].astype(np.int64)
         both = [np.concatenate([column, column]) for column in mine]
         names = [*both, np.concatenate([stage + way, stage])]

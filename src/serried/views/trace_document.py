@@ -62,26 +62,30 @@ def stats_document(
             "lone_sends": stats.messages.lone_sends,
             "lone_receives": stats.messages.lone_receives,
         },
-        "alignment": {
-            "hosts": stats.alignment.num_hosts,
-            "uncertainty_us": stats.alignment.uncertainty_us,
-            "causality_violations": stats.alignment.causality_violations,
-            "checked": stats.alignment.checked,
-            "clocks": [
-                {
-                    "host": clock.host,
-                    "source": clock.source,
-                    "offset_us": clock.offset_ns / 1e3,
-                    "drift_ppm": clock.drift * 1e6,
-                    "uncertainty_us": (
-                        None if clock.uncertainty_ns is None else clock.uncertainty_ns / 1e3
-                    ),
-                }
-                for clock in trace.clocks
-            ],
-        },
+        "alignment": _alignment(trace, stats),
         "what_if": replayed and _what_if(replayed),
         "warnings": [_finding(each) for each in trace.warnings],
+    }
+
+
+def _alignment(trace: Trace, stats: Statistics) -> dict[str, Any]:
+    return {
+        "hosts": stats.alignment.num_hosts,
+        "uncertainty_us": stats.alignment.uncertainty_us,
+        "causality_violations": stats.alignment.causality_violations,
+        "checked": stats.alignment.checked,
+        "clocks": [
+            {
+                "host": clock.host,
+                "source": clock.source,
+                "offset_us": clock.offset_ns / 1e3,
+                "drift_ppm": clock.drift * 1e6,
+                "uncertainty_us": (
+                    None if clock.uncertainty_ns is None else clock.uncertainty_ns / 1e3
+                ),
+            }
+            for clock in trace.clocks
+        ],
     }
 
 

@@ -340,3 +340,26 @@ def test_merge_writes_perfettos_own_format(serried: Call, folder: Path, tmp_path
     assert (answer.code, answer.out) == (0, STATS)
     assert answer.err.startswith(f"wrote {path}, ")
     assert len(read(path.read_bytes()).slices) == 656
+
+
+@pytest.mark.parametrize("command", ["stats", "merge"])
+def test_a_damaged_file_of_another_tool_is_refused_in_one_line(
+    serried: Call, tmp_path: Path, command: str
+) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('[{"name": "forward-compute", "ph": "X", "ts": 1, "dur": 1, "args": []}]')
+    answer = serried("trace", command, str(path))
+    assert answer.code == 2
+    assert "holds no ndtimeline event with a rank" in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_paddles_timelines_say_that_their_folder_cannot_be_made(
+    serried: Call, tmp_path: Path
+) -> None:
+    sample = Path(__file__).parents[2] / "goldens" / "traces" / "paddle" / "single"
+    (tmp_path / "file").write_text("")
+    output = tmp_path / "file" / "below"
+    answer = serried("trace", "paddle", "--log_dir", str(sample), "-o", str(output))
+    assert answer.code == 2
+    assert f"{output} cannot be written: Not a directory" in answer.err

@@ -1,0 +1,170 @@
+"""Event files give what can be read of them, and odd values of any type are no crash."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from serried.errors import InputError
+from serried.trace.event_file import read_event_file, whole
+from serried.trace.reading import read_trace
+from serried.trace.replay_spans import replay_of_trace
+from serried.trace.statistics import measure
+from serried.trace.what_if import what_if
+
+ODD: list[Any] = [
+    *(None, True, -1, 0, 2, 1.5, 1e308, 2**31 - 1, 2**63, 10**30, 9e15),
+    *("", "x", "--5", "-3", "9" * 30, [], [1], {}, {"a": 1}, "PP:0F0", "PP:99999999999F1"),
+]
+
+
+def event(name: str, at: float, length: float = 4, **more: object) -> dict[str, Any]:
+    return {"name": name, "ph": "X", "ts": at, "dur": length, **more}
+
+
+def kineto(rank: int) -> dict[str, Any]:
+    names = (f"PP:{rank}F0", f"PP:{rank}F1", f"PP:{rank}B0", f"PP:{rank}B1")
+    events = [event(name, 10 * at) for at, name in enumerate(names)]
+    about = {"distributedInfo": {"rank": rank, "world_size": 2}, "host_name": "a"}
+    base = {"baseTimeNanoseconds": 1_700_000_000_000_000_000}
+    return {**about, **base, "traceEvents": [*events, event("ProfilerStep#3", 0, 100)]}
+
+
+def ndtimeline() -> list[dict[str, Any]]:
+    names = ("forward-compute", "forward-send-backward-recv", "backward-compute")
+    return [
+        event(name, 10 * at, args={"rank": rank, "step": 1, "pp": rank})
+        for rank in (0, 1)
+        for at, name in enumerate(names)
+    ]
+
+
+def megatronapp() -> list[dict[str, Any]]:
+    numbers = {"iteration": 1, "microbatch": 0, "model_chunk": 0}
+    return [
+        {"name": name, "ph": phase, "ts": ts, "pid": r, "tid": 0, "args": {**numbers, "pp_rank": r}}
+        for r in (0, 1)
+        for at, name in enumerate(("forward", "backward"))
+        for phase, ts in (("B", 10 * at), ("E", 10 * at + 5))
+    ]
+
+
+def paddle() -> list[dict[str, Any]]:
+    place = {"cat": "pipeline timeline", "pid": 0}
+    return [
+        {**place, "name": name, "ph": phase, "tid": rank + 1, "ts": 10 * at + (phase == "E")}
+        for rank in (0, 1)
+        for at, name in enumerate(("F0", "B0"))
+        for phase in "BE"
+    ]
+
+
+DOCUMENTS = {
+    "torch.profiler": kineto(0),
+    "ndtimeline": ndtimeline(),
+    "MegatronApp": megatronapp(),
+    "Paddle": paddle(),
+}
+
+
+def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    keys = document if isinstance(document, dict) else range(len(document))
+    for key in keys:
+        yield (*path, key)
+        if isinstance(document[key], dict | list):
+            yield from places(document[key], (*path, key))
+
+
+def spoilt(document: Any, rng: random.Random) -> Any:
+    """Returns a copy in which a few values are of another type or size."""
+    changed = deepcopy(document)
+    for path in rng.sample(list(places(document)), rng.choice([1, 1, 3])):
+        try:
+            inner = changed
+            for key in path[:-1]:
+                inner = inner[key]
+            inner[path[-1]] = rng.choice(ODD)
+        except (TypeError, IndexError, KeyError):
+            continue  # an earlier change took the place away
+    return changed
+
+
+@pytest.mark.parametrize("tool", DOCUMENTS)
+def test_odd_values_give_a_trace_or_one_sentence(tool: str, tmp_path: Path) -> None:
+    rng = random.Random(tool)
+    path = tmp_path / "x.json"
+    outcomes = set()
+    for _ in range(60):
+        path.write_text(json.dumps(spoilt(DOCUMENTS[tool], rng)))
+        try:
+            trace = read_trace([path])
+            measure(trace)
+            if replay := replay_of_trace(trace):
+                what_if(replay)
+            outcomes.add("trace")
+        except InputError as error:
+            assert "\n" not in str(error)
+            outcomes.add("sentence")
+    assert "trace" in outcomes
+
+
+@pytest.mark.parametrize("tool", DOCUMENTS)
+def test_every_length_of_a_file_gives_a_trace_or_one_sentence(tool: str, tmp_path: Path) -> None:
+    text = json.dumps(DOCUMENTS[tool])
+    path = tmp_path / "x.json"
+    for length in range(0, len(text), 29):
+        path.write_text(text[:length])
+        try:
+            assert len(read_trace([path]).spans)
+        except InputError as error:
+            assert str(path) in str(error)
+
+
+def test_a_cut_off_profile_keeps_its_rank_and_the_base_of_its_times(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        text = json.dumps(kineto(rank))
+        (tmp_path / f"{1 - rank}.json").write_text(text[:-90] if rank else text)
+    trace = read_trace([tmp_path])
+    assert trace.ranks == (0, 1)
+    assert sorted(set(trace.spans.stage[trace.spans.rank == 1].tolist())) == [1]
+    assert int(trace.spans.end_ns.max()) == 34_000
+
+
+def test_a_number_of_thousands_of_digits_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(f'[{{"ts": {"9" * 5000}}}]')
+    with pytest.raises(InputError, match="not usable JSON: a number is too long"):
+        read_event_file(path)
+
+
+def test_text_that_only_looks_like_a_number_is_none() -> None:
+    assert [whole(text) for text in ("--5", "-", "²", "9" * 5000, " 7 ", "-3")] == [
+        *(None,) * 4,
+        *(7, -3),
+    ]
+
+
+def test_a_metric_of_no_length_keeps_its_turn(tmp_path: Path) -> None:
+    metrics = [
+        event("forward-compute", 10 * at, length, args={"rank": 0, "step": 1, "pp": 0})
+        for at, length in enumerate((4, 0, 4))
+    ]
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(metrics))
+    assert read_trace([path]).spans.microbatch.tolist() == [0, 1, 2]
+
+
+def test_what_lies_outside_every_profiled_step_is_left_out(tmp_path: Path) -> None:
+    document = kineto(0)
+    document["traceEvents"] += [event("PP:0F7", 500), event("PP:0F8", -50)]
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(document))
+    spans = read_trace([path]).spans
+    assert set(spans.microbatch.tolist()) == {0, 1}
+    assert set(spans.step.tolist()) == {3}

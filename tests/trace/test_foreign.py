@@ -1,0 +1,57 @@
+"""Ranks of other tools' files stand where their stages say, and damaged numbers are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from serried.errors import InputError
+from serried.span import ActionKind
+from serried.trace.foreign import Row, foreign_trace, laid_out, pipelines, spans_of, with_peers
+from serried.trace.store import read_store, write_store
+
+
+def forward(rank: int, stage: int) -> Row:
+    return Row(rank, stage, ActionKind.F, 0, 0, 0, 10)
+
+
+def test_a_rank_without_spans_changes_nobodys_place() -> None:
+    rows = [forward(0, 0), forward(1, 0), forward(2, 1)]  # rank 3, of stage 1, left no file
+    layout = pipelines(rows, 4, None)
+    assert layout.groups("pp").lists() == [[0, 2], [1, 3]]
+
+
+def test_a_stage_without_spans_is_still_a_stage() -> None:
+    layout = pipelines([forward(0, 0), forward(2, 2)], 4, None)
+    assert layout.groups("pp").lists() == [[0, 1, 2, 3]]
+
+
+@pytest.mark.parametrize("stages", [(0, 1, 0, 1), (0, 0, 1, 1)], ids=["custom", "megatron"])
+def test_a_store_keeps_the_layout_that_was_inferred(
+    tmp_path: Path, stages: tuple[int, ...]
+) -> None:
+    pytest.importorskip("pyarrow")
+    rows = [forward(rank, stage) for rank, stage in enumerate(stages)]
+    layout = pipelines(rows, 4, None)
+    write_store(foreign_trace("a", layout, {"": range(4)}, spans_of(rows)), tmp_path / "a.store")
+    again = read_store(tmp_path / "a.store").layout
+    assert again is not None
+    assert again.groups("pp").lists() == layout.groups("pp").lists()
+
+
+def test_messages_go_round_the_pipeline_to_the_next_rank() -> None:
+    rows = [Row(rank, rank, ActionKind.SEND_F, 0, 0, 0, 1) for rank in range(3)]
+    assert [row.peer for row in with_peers(rows, laid_out("megatron", 3, None))] == [1, 2, 0]
+
+
+@pytest.mark.parametrize("name", ["rank", "stage", "microbatch", "step", "start_ns", "end_ns"])
+def test_a_number_beyond_all_bounds_is_named(name: str) -> None:
+    row = Row(**{**forward(0, 0)._asdict(), name: 10**30})
+    with pytest.raises(InputError, match=f"{name} 1\\d+ is beyond .* a trace can hold"):
+        spans_of([row])
+
+
+def test_a_world_larger_than_any_is_refused_before_it_is_laid_out() -> None:
+    with pytest.raises(InputError, match="rank 2147483646 is beyond 262143"):
+        pipelines([forward(2**31 - 2, 0)], 2**31 - 1, None)
