@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,13 @@ from serried.schedule import (
     Schedule,
     fit,
     generate,
+    known,
     read_csv,
     simulate,
     to_csv,
 )
 from serried.schedule.costs import Number
+from serried.schedule.in_flight import TO_WEIGHT
 from serried.views.cli.language import current_language, lang_option
 from serried.views.cli.options import COUNT
 from serried.views.cli.output import as_json, format_of, show, width, write
@@ -37,6 +38,7 @@ from serried.views.schedule_png import schedule_png
 from serried.views.schedule_svg import schedule_svg
 from serried.views.schedule_text import (
     comparison_table,
+    exceeded_line,
     headline,
     number_lines,
     registry_table,
@@ -113,6 +115,12 @@ def schedule(
     serried schedule auto --stages 4 --microbatches 12 --memory-limit 6 -o plan.csv
     serried schedule my.csv --forward 10,12,10,12 --format json
     """
+    if names and names_option and names != names_option:
+        raise InputError(
+            "schedules are named twice, '{one}' and --name '{two}'; name them once",
+            one=names,
+            two=names_option,
+        )
     names = names_option or names
     if not names:
         return show(registry_table(lang=lang), output=output)
@@ -142,6 +150,7 @@ def _table(several: list[Measured], output: Path | None, lang: str) -> None:
             parts += number_lines(measured, lang=lang)
     if len(several) > 1:
         parts.append(comparison_table(several, lang=lang))
+        parts += [line for each in several if (line := exceeded_line(each, lang=lang))]
     return show(*parts, output=output)
 
 
@@ -157,14 +166,22 @@ def _file(measured: Measured, form: str) -> str | bytes:
 
 def _measured(name: str, options: Mapping[str, Any], costs: Costs) -> Measured:
     limit = _one(options, "memory_limit")
-    made = _schedule(name, options, costs)
-    barred = None if limit is None else math.floor(limit)
-    return Measured(simulate(made, costs), memory_limit=barred)
+    weights = _three("memory", options["memory"]) if options["memory"] else TO_WEIGHT
+    made = _schedule(name, options, costs, Memory(limit, *weights))
+    if limit is not None and limit < 1 and weights == TO_WEIGHT:
+        raise InputError(
+            "{name}={limit} holds no activation; a schedule needs room for at least 1",
+            name="memory-limit",
+            limit=limit,
+        )
+    return Measured(simulate(made, costs), memory_limit=limit, weights=weights)
 
 
-def _schedule(name: str, options: Mapping[str, Any], costs: Costs) -> Schedule:
+def _schedule(name: str, options: Mapping[str, Any], costs: Costs, memory: Memory) -> Schedule:
     if name.lower().endswith(".csv"):
-        return read_csv(Path(name))
+        return _as_asked(read_csv(Path(name)), options)
+    name = name.lower()
+    known(name)
     for option, size in (("stages", "num_ranks"), ("microbatches", "microbatches")):
         if options[size] is None:
             raise InputError(
@@ -175,7 +192,6 @@ def _schedule(name: str, options: Mapping[str, Any], costs: Costs) -> Schedule:
             "{name} has no groups; --group does nothing to it", current_language(), name=name
         )
         click.echo(f"serried: {told}", err=True)
-    limit, weights = _one(options, "memory_limit"), options["memory"]
     asked = Request(
         options["num_ranks"],
         options["microbatches"],
@@ -183,9 +199,28 @@ def _schedule(name: str, options: Mapping[str, Any], costs: Costs) -> Schedule:
         options["group"],
         moe_overlap=options["moe_overlap"],
         costs=costs,
-        memory=Memory(limit, *(_three("memory", weights) if weights else ())),
+        memory=memory,
     )
     return generate(name, asked)
+
+
+def _as_asked(read: Schedule, options: Mapping[str, Any]) -> Schedule:
+    """Returns a schedule read from a file; raises InputError for options that contradict it."""
+    found = {
+        "stages": (options["num_ranks"], read.num_ranks),
+        "microbatches": (options["microbatches"], read.num_microbatches),
+        "chunks": (options["chunks"], read.placement.stages_per_rank),
+    }
+    for option, (asked, has) in found.items():
+        if asked is not None and asked != has:
+            raise InputError(
+                "{name} has {option}={has}, and --{option} is {asked}; leave that out",
+                name=read.name,
+                option=option,
+                has=has,
+                asked=asked,
+            )
+    return read
 
 
 def _costs(options: Mapping[str, Any]) -> Costs:
