@@ -68,8 +68,8 @@ EXCHANGES = frozenset(
 """Kinds that lie within the span of a computation, whose time they are a part of."""
 
 _PATTERN = re.compile(
-    r"(?:(?P<direction>[01]):)?(?P<stage>\d+)?"
-    r"(?P<kind>[A-Z][A-Z_]*[A-Z]|[FBIW])(?P<microbatch>\d+)?"
+    r"(?:(?P<direction>[01]):)?(?P<stage>\d{1,18})?"
+    r"(?P<kind>[A-Z][A-Z_]*[A-Z]|[FBIW])(?P<microbatch>\d{1,18})?"
 )
 _PAIR = re.compile(r"\((?P<forward>[^;()]+);(?P<backward>[^;()]+)\)OVERLAP_F_B")
 _OF_A_STAGE = {ActionKind.REDUCE_GRAD, ActionKind.UNSHARD, ActionKind.RESHARD}
@@ -147,8 +147,10 @@ def _numbers_of(kind: ActionKind) -> dict[str, bool]:
 
 
 def _not_an_action(text: str) -> InputError:
+    shown = "".join(letter if letter.isprintable() else " " for letter in text[:41]).strip()
     return InputError(
-        "'{text}' is not an action; one reads <stage><kind><microbatch>, such as 3F2", text=text
+        "'{text}' is not an action; one reads <stage><kind><microbatch>, such as 3F2",
+        text=f"{shown[:40]}…" if len(text) > 41 else shown,
     )
 
 

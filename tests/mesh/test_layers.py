@@ -66,10 +66,16 @@ def test_positions_follow_the_pipeline_groups() -> None:
     assert positions(layout("fsdp", Sizes(4))).tolist() == [0, 0, 0, 0]
 
 
+def test_chunks_need_not_divide_the_layers() -> None:
+    split = evenly(61, pp=4, chunks=2)
+    assert split.counts == (16, 15, 15, 15)
+    assert split.held[0] == (range(8), range(32, 40))
+
+
 WRONG = [
     (lambda: evenly(0, pp=2), "layers=0; it is at least 1"),
     (
-        lambda: evenly(10, pp=2, chunks=4),
+        lambda: evenly(10, pp=2, chunks=4, left_over="last"),
         "10 layers do not divide into 4 chunks; numbers that do: 1, 2, 5, 10",
     ),
     (

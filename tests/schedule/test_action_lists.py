@@ -77,12 +77,36 @@ def test_a_file_that_cannot_run_is_told_why(tmp_path: Path, text: str, sentence:
 
 
 def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.csv cannot be read: .*No such file"):
+    with pytest.raises(InputError, match=r"none\.csv cannot be read: No such file"):
         read_csv(tmp_path / "none.csv")
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("data", [b"\xff\xfe0F0", b"0F0," + b"x" * 200_000])
+def test_what_is_no_csv_text_is_refused(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "plan.csv"
-    path.write_bytes(b"\xff\xfe0F0")
-    with pytest.raises(InputError, match=r"plan\.csv cannot be read: "):
+    path.write_bytes(data)
+    with pytest.raises(InputError) as error:
         read_csv(path)
+    assert str(error.value) == (
+        f"{path} is no CSV text; a schedule has a row for each rank, such as 0F0,0F1,0B0,0B1"
+    )
+
+
+def test_a_file_too_large_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "plan.csv"
+    with path.open("wb") as file:
+        file.truncate(50 << 20)
+    with pytest.raises(InputError) as error:
+        read_csv(path)
+    assert str(error.value) == (
+        f"{path} has 50 MB; a schedule of up to 32 MB is read, which holds millions of actions"
+    )
+
+
+def test_a_long_or_broken_cell_is_shown_in_short(tmp_path: Path) -> None:
+    for cell, shown in (("x" * 90_000, "x" * 40 + "…"), ('"0F0\nB"', "0F0 B")):
+        with pytest.raises(InputError) as error:
+            read_csv(file(tmp_path, f"0F0,{cell}\n"))
+        assert f"cell 2: '{shown}' is not an action; " in str(error.value)
+    with pytest.raises(InputError, match="is not an action"):
+        read_csv(file(tmp_path, "0F" + "9" * 5000))

@@ -10,6 +10,9 @@ from serried.errors import InputError, listed
 from serried.finding import Sentence, said
 from serried.mesh import PLAIN, Habits, Layout
 
+MOST_RANKS = 1 << 24
+"""Whose groups of every kind fit in the memory of a workstation."""
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -36,6 +39,12 @@ class Sizes:
         if self.world_size < 1:
             raise InputError(
                 "world size {world} cannot be; it is at least 1 rank", world=self.world_size
+            )
+        if self.world_size > MOST_RANKS:
+            raise InputError(
+                "world size {world} is more than serried lays out; at most {most} ranks",
+                world=self.world_size,
+                most=MOST_RANKS,
             )
         for name in ("tp", "pp", "cp", "dp", "ep", "etp"):
             size = getattr(self, name)

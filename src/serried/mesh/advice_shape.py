@@ -186,7 +186,7 @@ def layers_by_depth(layout: Layout, split: LayerSplit | None) -> Iterator[Findin
         return
     pp, counts = len(split.held), split.counts
     empty = [position for position, count in enumerate(counts) if not count]
-    if empty:
+    if empty and not split.is_asked:
         evidence = said(
             "pp={pp} is deeper than {layers} layers reach: positions {positions} hold none",
             pp=pp,

@@ -56,10 +56,11 @@ def evenly(num_layers: int, *, pp: int, chunks: int = 1, left_over: str = "first
     >>> [evenly(10, pp=4, left_over=where).counts for where in ("first", "middle", "last")]
     [(3, 3, 2, 2), (2, 3, 3, 2), (2, 2, 3, 3)]
 
-    Raises InputError when chunks do not divide the layers.
+    Those that put them last cut the model into chunks first, which must divide the layers; raises
+    InputError when they do not.
     """
     _check(num_layers, chunks)
-    if left_over == "middle":
+    if left_over != "last":
         widths = _widths(num_layers, pp * chunks, left_over)
         return _turn_by_turn([widths[i : i + pp] for i in range(0, pp * chunks, pp)])
     if num_layers % chunks:

@@ -11,7 +11,7 @@ from serried.schedule.idle import Cause, Idle, IdleIntervals, idle
 from serried.schedule.in_flight import Peaks, peaks
 from serried.schedule.one_f_one_b import ideal_bubble, one_f_one_b
 from serried.schedule.placement import Placement
-from serried.schedule.registry import ENTRIES, Entry, Request, generate
+from serried.schedule.registry import ENTRIES, Entry, Request, generate, known
 from serried.schedule.schedule import Schedule
 from serried.schedule.sensitivity import latency_adds
 from serried.schedule.simulate import Simulation, simulate
@@ -45,6 +45,7 @@ __all__ = [
     "generate",
     "ideal_bubble",
     "idle",
+    "known",
     "latency_adds",
     "one_f_one_b",
     "peaks",

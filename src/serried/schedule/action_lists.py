@@ -13,38 +13,83 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from serried.errors import InputError
-from serried.schedule.packed import Codes, direction_of, microbatch_of, pack, stage_of
+from serried.schedule.packed import (
+    Codes,
+    chain,
+    direction_of,
+    microbatch_of,
+    pack,
+    stage_of,
+    work,
+)
 from serried.schedule.placement import Placement
 from serried.schedule.schedule import Schedule
 from serried.schedule.validate import validate
-from serried.span import Action
+from serried.span import Action, ActionKind
+
+MOST_MB = 32
+"""A file of a million actions takes 9 MB."""
 
 
 def read_csv(path: Path) -> Schedule:
     """Reads a schedule from a file; raises InputError with the reason when it cannot run."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError("{path} cannot be read: {reason}", path=path, reason=error) from error
-    rows = list(csv.reader(io.StringIO(text)))
-    while rows and not any(cell.strip() for cell in rows[-1]):
-        rows.pop()
-    ranks = [
-        [_action(path, row, column, cell) for column, cell in enumerate(cells) if cell.strip()]
-        for row, cells in enumerate(rows)
-    ]
-    schedule = from_actions(path.name, ranks)
+    rows = _rows(path)
+    ranks = [_codes(path, row, cells) for row, cells in enumerate(rows)]
+    schedule = _from_codes(path.name, ranks)
     try:
         validate(schedule)
     except InputError as error:
         raise _ragged(path, rows, error) from error
     return schedule
+
+
+def _rows(path: Path) -> list[list[str]]:
+    """Returns the cells of a file, without empty rows at its end."""
+    try:
+        if path.stat().st_size > MOST_MB << 20:
+            raise InputError(
+                "{path} has {size} MB; a schedule of up to {most} MB is read, which holds millions "
+                "of actions",
+                path=path,
+                size=path.stat().st_size >> 20,
+                most=MOST_MB,
+            )
+        text = path.read_text(encoding="utf-8-sig")
+        rows = list(csv.reader(io.StringIO(text)))
+    except OSError as error:
+        raise InputError(
+            "{path} cannot be read: {reason}", path=path, reason=error.strerror
+        ) from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            "{path} is no CSV text; a schedule has a row for each rank, such as 0F0,0F1,0B0,0B1",
+            path=path,
+        ) from error
+    while rows and not any(cell.strip() for cell in rows[-1]):
+        rows.pop()
+    return rows
+
+
+_PLAIN = re.compile(r"(\d{1,4})([FBIW])(\d{1,9})")
+"""Nearly every cell; of a million, reading each as an Action takes four times as long."""
+
+
+def _codes(path: Path, row: int, cells: Sequence[str]) -> Codes:
+    """Returns the actions of a row, packed."""
+    codes: list[int] = []
+    for column, cell in enumerate(cells):
+        if found := _PLAIN.fullmatch(cell):
+            codes.append(work(ActionKind[found[2]], int(found[1]), int(found[3])))
+        elif cell.strip():
+            codes += pack([_action(path, row, column, cell)]).tolist()
+    return np.array(codes, np.int64)
 
 
 def _action(path: Path, row: int, column: int, cell: str) -> Action:
@@ -110,7 +155,10 @@ def from_actions(name: str, ranks: Sequence[Sequence[Action]]) -> Schedule:
 
     Raises InputError for a rank without actions, and for a stage on no rank or on two.
     """
-    codes = [pack(list(actions)) for actions in ranks]
+    return _from_codes(name, [pack(list(actions)) for actions in ranks])
+
+
+def _from_codes(name: str, codes: Sequence[Codes]) -> Schedule:
     for rank, of_rank in enumerate(codes):
         if not len(of_rank):
             raise InputError(
@@ -137,23 +185,20 @@ def from_actions(name: str, ranks: Sequence[Sequence[Action]]) -> Schedule:
 
 
 def _placement(name: str, codes: Sequence[Codes]) -> Placement:
-    held = [
-        np.unique(np.stack([direction_of(of_rank), stage_of(of_rank)], axis=1), axis=0)
-        for of_rank in codes
-    ]
-    num_directions, num_stages = np.max([stages.max(axis=0) for stages in held], axis=0) + 1
+    code, rank = chain(*codes), np.repeat(np.arange(len(codes)), [len(each) for each in codes])
+    held = np.unique(np.stack([direction_of(code), stage_of(code), rank], axis=1), axis=0)
+    num_directions, num_stages = held[:, :2].max(axis=0) + 1
+    twice = np.flatnonzero((held[1:, :2] == held[:-1, :2]).all(axis=1))
+    if len(twice):
+        raise InputError(
+            "stage {stage} of {name} is on ranks {one} and {two}; a stage is on one rank",
+            stage=held[twice[0], 1],
+            name=name,
+            one=held[twice[0], 2],
+            two=held[twice[0] + 1, 2],
+        )
     rank_of = np.full((num_directions, num_stages), -1)
-    for rank, stages in enumerate(held):
-        for direction, stage in stages:
-            if rank_of[direction, stage] >= 0:
-                raise InputError(
-                    "stage {stage} of {name} is on ranks {one} and {two}; a stage is on one rank",
-                    stage=stage,
-                    name=name,
-                    one=rank_of[direction, stage],
-                    two=rank,
-                )
-            rank_of[direction, stage] = rank
+    rank_of[held[:, 0], held[:, 1]] = held[:, 2]
     for _, stage in np.argwhere(rank_of < 0):
         raise InputError(
             "stage {stage} of {name} is on no rank; its stages are 0 to {last}, each on one",

@@ -13,6 +13,7 @@ its last.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,7 +23,7 @@ import numpy as np
 
 from serried.errors import InputError
 from serried.schedule.auto_rounds import Policy, Problem, place
-from serried.schedule.costs import Costs, Number
+from serried.schedule.costs import Costs, Number, flat
 from serried.schedule.packed import Codes, chain, kind_of, work
 from serried.schedule.placement import loop
 from serried.schedule.schedule import Schedule
@@ -50,6 +51,15 @@ class Memory:
     forward: Number | Sequence[Number] = 1
     input_grad: Number | Sequence[Number] = 0
     weight_grad: Number | Sequence[Number] = -1
+
+    def __post_init__(self) -> None:
+        for number in () if self.limit is None else flat(self.limit):
+            if not math.isfinite(number):
+                raise InputError(
+                    "{name}={number} is no number; it needs one of 0 or more",
+                    name="memory-limit",
+                    number=number,
+                )
 
 
 def auto(

@@ -19,11 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
 from serried.schedule.costs import Number
-from serried.schedule.in_flight import held
+from serried.schedule.in_flight import TO_WEIGHT, Weights, occupied
 from serried.schedule.longest_path import Times
 from serried.schedule.packed import Numbers
 from serried.schedule.simulate import Simulation
@@ -105,8 +106,12 @@ class IdleIntervals:
         return {each: self.simulation.ticks.number(sums[each]) for each in order}
 
 
-def idle(simulation: Simulation, *, memory_limit: int | None = None) -> IdleIntervals:
+def idle(
+    simulation: Simulation, *, memory_limit: Number | None = None, weights: Weights = TO_WEIGHT
+) -> IdleIntervals:
     """Finds every idle interval; ``memory_limit`` is in activations a rank, counted to W.
+
+    ``weights`` says what F, I and W add to the memory where the limit is in another unit.
 
     >>> from serried.schedule.costs import Costs
     >>> from serried.schedule.one_f_one_b import one_f_one_b
@@ -114,7 +119,7 @@ def idle(simulation: Simulation, *, memory_limit: int | None = None) -> IdleInte
     >>> {c.words: n for c, n in idle(simulate(one_f_one_b(2, 2), Costs())).by_cause().items() if n}
     {'warm-up': 1, 'dependency': 3, 'cool-down': 2}
     """
-    pieces = [_at_the_start(simulation), *_in_between(simulation, memory_limit)]
+    pieces = [_at_the_start(simulation), *_in_between(simulation, memory_limit, weights)]
     pieces += _at_the_end(simulation)
     rank, start, end, waits_for = (
         np.concatenate([getattr(piece, name) for piece in pieces])
@@ -144,7 +149,9 @@ def _at_the_start(simulation: Simulation) -> _Piece:
     return _Piece(Cause.WARM_UP, rank, np.zeros_like(begin), begin, np.full(len(rank), -1))
 
 
-def _in_between(simulation: Simulation, memory_limit: int | None) -> list[_Piece]:
+def _in_between(
+    simulation: Simulation, memory_limit: Number | None, weights: Weights
+) -> list[_Piece]:
     """Returns the pieces of every gap between two actions, waits for blocking messages first."""
     schedule = simulation.schedule
     begins = np.flatnonzero(~np.append(True, schedule.joined[:-1]))
@@ -157,7 +164,8 @@ def _in_between(simulation: Simulation, memory_limit: int | None) -> list[_Piece
     sent = np.clip(np.where(source >= 0, simulation.end[source], released), released, start)
     barred = start
     if memory_limit is not None:
-        barred = np.clip(_ready_but_barred(simulation, begins, memory_limit), released, start)
+        since = _ready_but_barred(simulation, begins, memory_limit, weights)
+        barred = np.clip(since, released, start)
         sent = np.minimum(sent, barred)
     rank, nobody = schedule.rank[begins], np.full_like(source, -1)
     return [
@@ -192,7 +200,9 @@ def _binding(simulation: Simulation, begins: Numbers) -> Numbers:
     return chosen
 
 
-def _ready_but_barred(simulation: Simulation, begins: Numbers, memory_limit: int) -> Times:
+def _ready_but_barred(
+    simulation: Simulation, begins: Numbers, memory_limit: Number, weights: Weights
+) -> Times:
     """Returns since when a forward could have run before each action but for the limit.
 
     That forward is the rank's next in its list; where the action itself is it, or where one more
@@ -204,14 +214,13 @@ def _ready_but_barred(simulation: Simulation, begins: Numbers, memory_limit: int
     forwards = np.flatnonzero(is_forward)
     after = np.searchsorted(forwards, begins)
     upcoming = forwards[np.minimum(after, len(forwards) - 1)]
-    kind = schedule.kind
-    released = (kind == ActionKind.B) | (kind == ActionKind.W)
-    before = held(schedule) - is_forward + released
+    most: Any = memory_limit
+    with_one_more: Times = occupied(schedule, weights)[begins - 1] + weights[0]
     barred = (
         (after < len(forwards))
         & (schedule.rank[upcoming] == schedule.rank[begins])
         & ~is_forward[begins]
-        & (before[begins] >= memory_limit)
+        & np.asarray(with_one_more > most, bool)
     )
     start[barred] = np.minimum(start[barred], simulation.arrival[upcoming[barred]])
     return start

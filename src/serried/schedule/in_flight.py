@@ -12,9 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from serried.schedule.costs import Number
+from serried.schedule.longest_path import Times
 from serried.schedule.packed import Numbers
 from serried.schedule.schedule import Schedule
 from serried.span import ActionKind
+
+Weights = tuple[Number, Number, Number]
+"""What F, I and W each add to the memory of their rank."""
+TO_WEIGHT: Weights = (1, 0, -1)
+"""Counts activations, until the weight half has run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,3 +56,24 @@ def held(schedule: Schedule, until: ActionKind = ActionKind.W) -> Numbers:
     change -= (kind == ActionKind.B) | (kind == until)
     # Every rank ends with none, so one sum runs over all of them.
     return np.cumsum(change)
+
+
+def occupied(schedule: Schedule, weights: Weights) -> Times:
+    """Returns the memory that its rank occupies once each entry has run, exact.
+
+    >>> from serried.schedule.zb_h1 import zb_h1
+    >>> schedule = zb_h1(1, 2)
+    >>> schedule.texts(0), occupied(schedule, (2, -1, -1)).tolist()
+    (['0F0', '0I0', '0W0', '0F1', '0I1', '0W1'], [2, 1, 0, 2, 1, 0])
+    """
+    forward, inputs, weight = weights
+    is_whole = all(isinstance(each, int) for each in weights)
+    change: Times = np.zeros(len(ActionKind) + 1, np.int64 if is_whole else np.object_)
+    change[ActionKind.F], change[ActionKind.B] = forward, inputs + weight
+    change[ActionKind.I], change[ActionKind.W] = inputs, weight
+    total: Times = np.cumsum(change[schedule.kind])
+    # What a rank is left with is not the next one's.
+    first = schedule.first[:-1]
+    left = np.concatenate([[0], total[schedule.first[1:-1] - 1]])
+    each: Times = total - np.repeat(left, np.diff(np.append(first, len(total))))
+    return each

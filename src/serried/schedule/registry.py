@@ -200,6 +200,16 @@ ENTRIES = {
 """All schedules, in the order in which their ideas build on one another."""
 
 
+def known(name: str) -> None:
+    """Raises InputError for a name that no schedule has."""
+    if name not in ENTRIES:
+        raise InputError(
+            "there is no schedule '{name}'; there are {names}",
+            name=name[:40],
+            names=listed(ENTRIES, limit=len(ENTRIES)),
+        )
+
+
 def generate(name: str, asked: Request) -> Schedule:
     """Makes a schedule by its name.
 
@@ -208,12 +218,7 @@ def generate(name: str, asked: Request) -> Schedule:
 
     Raises InputError for an unknown name and for sizes that the schedule cannot have.
     """
-    if name not in ENTRIES:
-        raise InputError(
-            "there is no schedule '{name}'; there are {names}",
-            name=name,
-            names=listed(ENTRIES, limit=len(ENTRIES)),
-        )
+    known(name)
     entry = ENTRIES[name]
     if entry.chunks and asked.chunks is not None:
         exactly(name, "chunks", asked.chunks, entry.chunks)
@@ -221,8 +226,8 @@ def generate(name: str, asked: Request) -> Schedule:
     return entry.generate(asked)
 
 
-MOST_CELLS = 1 << 25
-"""Microbatches times stages that fit in memory with all their actions and times."""
+MOST_CELLS = 1 << 22
+"""Microbatches times stages that fit in 3 GB with all their actions and times."""
 
 
 def _hold(name: str, asked: Request, chunks: int) -> None:

@@ -20,9 +20,9 @@ def layers_of(asked: Asked, layout: Layout) -> LayerSplit | None:
     told = asked.layer_settings
     if counts and len(counts) > 1:
         return as_listed(counts, pp=pp)
-    if "picture" in told and not counts:
-        return by_picture(told["picture"], pp=pp)
     layers = counts[0] if counts else _from_file(asked, "layers")
+    if "picture" in told:
+        return _drawn(told["picture"], pp=pp, layers=layers)
     if layers is None:
         return None
     chunks = asked.options["chunks"] or _from_file(asked, "chunks") or _virtual(asked, layout)
@@ -30,6 +30,18 @@ def layers_of(asked: Asked, layout: Layout) -> LayerSplit | None:
     if first is not None or last is not None:
         return with_ends(layers, pp=pp, chunks=chunks, first=first, last=last)
     return evenly(layers, pp=pp, chunks=chunks, left_over=layout.habits.left_over)
+
+
+def _drawn(picture: str, *, pp: int, layers: int | None) -> LayerSplit:
+    split = by_picture(picture, pp=pp)
+    if layers is not None and layers != split.num_layers:
+        raise InputError(
+            "pipeline_model_parallel_layout draws {drawn} layers, but there are {layers}; make "
+            "them agree",
+            drawn=split.num_layers,
+            layers=layers,
+        )
+    return split
 
 
 def _from_file(asked: Asked, name: str) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from fractions import Fraction
 
@@ -16,8 +15,8 @@ def read_numbers(option: str, text: str) -> tuple[Number, ...]:
     >>> read_numbers("--forward", "10, 1/3")
     (10, Fraction(1, 3))
 
-    Raises InputError when one is no number. One that is not finite becomes NaN, which the costs
-    refuse by their own name.
+    Raises InputError when one is no number. One that is not finite is returned as it is; the
+    costs refuse it by their own name.
     """
     return tuple(_number(option, word.strip()) for word in text.split(","))
 
@@ -31,7 +30,7 @@ def _number(option: str, word: str) -> Number:
         exact = Fraction("" if _LONG_EXPONENT.search(word) else word)
     except (ValueError, ZeroDivisionError) as error:
         if word.lower().lstrip("+-") in {"nan", "inf", "infinity"}:
-            return math.nan
+            return float(word)
         raise InputError(
             "{option} takes numbers, such as 10, 0.5 or 1/3; it got '{word}'",
             option=option,

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from serried.schedule import (
     Bubble,
     ClosedForm,
@@ -23,6 +25,7 @@ from serried.schedule import (
     planned_spans,
 )
 from serried.schedule.costs import Number
+from serried.schedule.in_flight import TO_WEIGHT, Weights, occupied
 from serried.span import ActionKind
 
 
@@ -31,7 +34,9 @@ class Measured:
     """Is one schedule with all that its simulation tells, each worked out when it is asked for."""
 
     simulation: Simulation
-    memory_limit: int | None = None
+    memory_limit: Number | None = None
+    weights: Weights = TO_WEIGHT
+    """What F, I and W add to the memory that the limit bounds."""
 
     @property
     def schedule(self) -> Schedule:
@@ -51,7 +56,16 @@ class Measured:
     @cached_property
     def idle(self) -> IdleIntervals:
         """Every idle interval."""
-        return idle(self.simulation, memory_limit=self.memory_limit)
+        return idle(self.simulation, memory_limit=self.memory_limit, weights=self.weights)
+
+    @cached_property
+    def exceeded(self) -> list[tuple[int, Number]]:
+        """The ranks whose memory goes beyond the limit, each with the most that it takes."""
+        if self.memory_limit is None:
+            return []
+        occupied_by = occupied(self.schedule, self.weights)
+        most = np.maximum.reduceat(occupied_by, self.schedule.first[:-1]).tolist()
+        return [(rank, each) for rank, each in enumerate(most) if each > self.memory_limit]
 
     @cached_property
     def closed_forms(self) -> list[ClosedForm]:

@@ -67,8 +67,31 @@ def number_lines(measured: Measured, *, lang: str = "en") -> list[str]:
     ]
     if longest := _waits(measured, lang):
         rows.append((tell("waits", lang), longest))
+    if beyond := exceeded_line(measured, lang=lang):
+        rows.append((tell("memory", lang), beyond))
     rows += [(tell("closed form", lang), _form(form, lang)) for form in measured.closed_forms]
     return [label + " " * (LABEL_COLUMNS - cell_len(label)) + text for label, text in rows]
+
+
+def exceeded_line(measured: Measured, *, lang: str = "en") -> str:
+    """Returns that a schedule takes more than the limit, on how many ranks; "" where it does not.
+
+    A schedule made by rule keeps its order under any limit; only ``auto`` heeds it.
+    """
+    if not measured.exceeded:
+        return ""
+    assert measured.memory_limit is not None
+    return tell(
+        "{schedule} needs {most} on rank {rank}, more than the limit of {limit}; ranks beyond it: "
+        "{count} of {ranks}",
+        lang,
+        schedule=measured.schedule.name,
+        most=number_text(max(most for _, most in measured.exceeded)),
+        rank=max(measured.exceeded, key=lambda each: each[1])[0],
+        limit=number_text(measured.memory_limit),
+        count=len(measured.exceeded),
+        ranks=measured.schedule.num_ranks,
+    )
 
 
 def _form(form: ClosedForm, lang: str) -> str:

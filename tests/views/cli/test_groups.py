@@ -113,6 +113,10 @@ def test_the_world_follows_from_all_other_sizes(serried: Call) -> None:
 WRONG = [
     ("--world-size 0", "world size 0 cannot be; it is at least 1 rank"),
     ("--world-size -3", "world size -3 cannot be; it is at least 1 rank"),
+    (
+        "--world-size 99999999999",
+        "world size 99999999999 is more than serried lays out; at most 16777216 ranks",
+    ),
     ("--world-size many", "--world-size takes a whole number, such as 16; it got 'many'"),
     ("--world-size 1.5", "--world-size takes a whole number, such as 16; it got '1.5'"),
     ("--tp 2", "the number of ranks is missing; give it, such as --world-size 16"),

@@ -125,6 +125,20 @@ def test_a_sweep_document_holds_all_four_lists(serried: Call) -> None:
     assert (second["sizes"]["dp"], second["nodes"]) == (3, 3)
 
 
+def test_a_drawn_layout_and_a_number_of_layers_must_agree(serried: Call) -> None:
+    drawn = ("--set", "pipeline_model_parallel_layout=E|t|tt|tL")
+    agreed = serried("groups", *SIXTEEN, "--layers", "4", *drawn, "--format", "json")
+    held = [each["chunks"] for each in json.loads(agreed.out)["positions"]]
+    assert held == [[[]], [[0]], [[1, 2]], [[3]]]
+    assert agreed.err == ""  # A stage without layers is no surprise where it was drawn.
+    shown = serried("groups", *SIXTEEN, "--layers", "32", *drawn)
+    assert (shown.code, shown.err) == (
+        2,
+        "serried: pipeline_model_parallel_layout draws 4 layers, but there are 32; make them "
+        "agree\n",
+    )
+
+
 def test_layers_are_shown_position_by_position(serried: Call) -> None:
     shown = serried("groups", *SIXTEEN, "--layers", "16", "--chunks", "2")
     rows = [line.split(maxsplit=2) for line in shown.out.splitlines()]

@@ -163,6 +163,33 @@ def test_a_memory_limit_bounds_auto_and_explains_the_rest(serried: Call) -> None
     assert max(found["peak_activations"]["to_input"]) <= 5
 
 
+def test_a_schedule_beyond_the_limit_is_told(serried: Call) -> None:
+    words = ("schedule", "1f1b", *ONE, "--memory-limit")
+    told = "1f1b needs 4 on rank 0, more than the limit of 2; ranks beyond it: 2 of 4"
+    assert f"memory       {told}\n" in serried(*words, "2").out
+    assert "more than the limit" not in serried(*words, "4").out
+    several = serried("schedule", "1f1b,zb-h2", *ONE, "--memory-limit", "4").out
+    assert several.splitlines()[-1] == (
+        "zb-h2 needs 7 on rank 0, more than the limit of 4; ranks beyond it: 4 of 4"
+    )
+    weighed = ("--memory", "2,-1,-1", "--memory-limit", "10")
+    assert "more than the limit" not in serried("schedule", "auto", *ONE, *weighed).out
+
+
+def test_names_may_be_written_in_capitals(serried: Call) -> None:
+    assert serried("schedule", "1F1B", *ONE).out == DRAWN
+
+
+def test_sizes_that_contradict_a_file_are_refused(serried: Call, tmp_path: Path) -> None:
+    path = tmp_path / "plan.csv"
+    assert serried("schedule", "1f1b", *ONE, "-o", str(path)).code == 0
+    assert serried("schedule", str(path), *ONE).code == 0
+    shown = serried("schedule", str(path), "--stages", "8")
+    assert (shown.code, shown.err) == (
+        2, "serried: plan.csv has stages=4, and --stages is 8; leave that out\n",
+    )  # fmt: skip
+
+
 def test_groups_and_chunks_are_passed_on(serried: Call) -> None:
     words = ("interleaved-1f1b", *ONE, "--chunks", "3", "--group", "8", "--moe-overlap")
     found = document(serried, *words)
@@ -254,7 +281,18 @@ def test_a_chrome_trace_holds_every_action(serried: Call) -> None:
         (("1f1b,gpipe", *ONE, "--format", "csv"),
          "csv holds one schedule and 2 are named; name one, or take table or json"),
         (("1f1b", *ONE, "-o", "plan.pdf"), "plan.pdf has no suffix that says what to write; "),
-        (("none.csv",), "none.csv cannot be read: "),
+        (("none.csv",), "none.csv cannot be read: No such file or directory\n"),
+        (("1f1b", *ONE, "--forward", "inf"),
+         "forward=inf is no number; it needs one of 0 or more"),
+        (("1f1b", *ONE, "--memory-limit", "nan"),
+         "memory-limit=nan is no number; it needs one of 0 or more"),
+        (("auto", *ONE, "--memory-limit", "inf"),
+         "memory-limit=inf is no number; it needs one of 0 or more"),
+        (("1f1b", *ONE, "--memory-limit", "0"),
+         "memory-limit=0 holds no activation; a schedule needs room for at least 1"),
+        (("1f1b", "--name", "zb-h1", *ONE),
+         "schedules are named twice, '1f1b' and --name 'zb-h1'; name them once"),
+        (("plans",), "there is no schedule 'plans'; there are "),
         (("dualpipe", "--pp", "3", "--microbatches", "8"), "dualpipe with 3 ranks cannot be; "),
     ],
 )  # fmt: skip

@@ -196,7 +196,9 @@ class Facts:
         """Returns the names with contradictory values or none, each with its reason."""
         open_names = [name for name, claims in self.claims.items() if len(claims) > 1]
         open_names += [name for name in self.lacks if name not in open_names]
-        return tuple(Missing(name, self._reason(name)) for name in open_names)
+        return tuple(
+            Missing(name, self._reason(name), self.examples.get(name, "")) for name in open_names
+        )
 
     def _reason(self, name: str) -> Sentence:
         claims = self.claims.get(name, [])

@@ -147,6 +147,7 @@ def _ask_for_order(facts: Facts, *, shards: bool) -> None:
                 "until 2.8 and sharding_first since",
                 file=facts.file,
             ),
+            example="--order sharding_first",
         )
 
 

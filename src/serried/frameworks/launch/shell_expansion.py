@@ -13,6 +13,7 @@ from serried.frameworks.launch.shell_syntax import (
     Arithmetic,
     HeldPart,
     Literal,
+    Parameter,
     Part,
     Substitution,
     Text,
@@ -131,10 +132,10 @@ class Expansion:
         if isinstance(part, Arithmetic):
             return [self.parameters.arithmetic(part.expression, part.line, part.source)]
         if part.name in ("@", "*") and not part.operator and not part.is_length:
-            return list(self.scope.arguments or [])
+            return _starred(part, list(self.scope.arguments or []))
         if part.index in ("@", "*") and not part.is_length and not part.operator:
             array = self.scope.variables.get(part.name, [])
-            return list(array) if isinstance(array, list) else [array]
+            return _starred(part, list(array) if isinstance(array, list) else [array])
         return [self.parameters.parameter(part)]
 
     def _substitution(self, part: Substitution) -> Value:
@@ -165,6 +166,14 @@ def _is_text(piece: Piece | Unknown | Choice) -> bool:
 def part_line(part: Part) -> Line:
     """Returns the line that a part of a word stands on."""
     return part.piece.line if isinstance(part, HeldPart) else part.line
+
+
+def _starred(part: Parameter, elements: list[Value]) -> list[Value]:
+    """Returns the elements, as one word with blanks between in ``"${ARRAY[*]}"`` and ``"$*"``."""
+    if not part.quoted or "*" not in (part.name, part.index) or len(elements) < 2:
+        return elements
+    blank = known(" ", part.line, part.source)
+    return [tuple(piece for each in elements for piece in (*blank, *each))[len(blank) :]]
 
 
 def _blank_ends(value: Value) -> tuple[bool, bool]:
