@@ -276,7 +276,7 @@ def _names(path: Path) -> tuple[str, ...]:
 
 def _spans(rank: int, table: np.ndarray[Any, np.dtype[np.void]]) -> Spans:
     int32 = {name: table[name].astype(np.int32) for name in ("stage", "kind", "microbatch")}
-    is_named = table["kind"] == ActionKind.SPAN
+    is_named = (table["kind"] == ActionKind.SPAN) & (table["name"] > 0)
     peer = np.where(is_named, table["name"].astype(np.int32) - 1, table["peer"])
     return Spans(
         rank=np.full(len(table), rank, dtype=np.int32),

@@ -1,0 +1,46 @@
+"""Private names of torch that the recorder's hooks use, read from torch 2.13.0.
+
+Apart from ``torch_private``, since training refuses a torch that lacks a name it needs, while a
+recorder only records less: what is missing here is None, and its hooks are left off.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import torch.distributed as dist
+
+__all__ = ["PipelineStageBase", "default_store", "fsdp_collectives", "fsdp_group", "schedules"]
+
+schedules: ModuleType | None
+PipelineStageBase: Any
+try:
+    from torch.distributed.pipelining import schedules
+    from torch.distributed.pipelining.stage import _PipelineStageBase as PipelineStageBase
+
+    if not hasattr(schedules, "_batch_p2p") or not hasattr(schedules, "_wait_batch_p2p"):
+        schedules, PipelineStageBase = None, None
+except ImportError:
+    schedules, PipelineStageBase = None, None
+
+fsdp_group: Any
+"""Owner of FSDP2's methods that gather and let go the parameters of one wrapped module."""
+fsdp_collectives: Any
+"""Module in which they look up the function that reduces gradients."""
+try:
+    from torch.distributed.fsdp._fully_shard import _fsdp_param_group as fsdp_collectives
+
+    fsdp_group = fsdp_collectives.FSDPParamGroup
+    if not hasattr(fsdp_collectives, "foreach_reduce") or not hasattr(fsdp_group, "unshard"):
+        fsdp_collectives, fsdp_group = None, None
+except (ImportError, AttributeError):
+    fsdp_collectives, fsdp_group = None, None
+
+
+def default_store() -> Any:
+    """Returns the store by which the job's ranks met, None where it cannot be had."""
+    try:
+        return dist.distributed_c10d._get_default_store()
+    except (AttributeError, ValueError, RuntimeError):
+        return None

@@ -1,0 +1,83 @@
+"""Which rank of which job this process is, for the header of what it records.
+
+    framework given, or what is seen    deepspeed, fsdp (sharded parameters), custom
+    sizes      of the Layout given, of a pipeline's group, else dp = all ranks
+    run        drawn by one rank and told by the job's own store; no collective, so ranks may
+               start to record at different times
+
+Ranks that cannot ask a store take the rendezvous address and torchrun's run id as the run.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+from serried.mesh import Layout
+from serried.runtime.hooks_private import default_store
+from serried.trace.record import UNKNOWN_SCHEDULE, Job, RecordHeader
+
+_KEY = "serried/run"
+
+
+def rank_here() -> int:
+    """Returns this process's global rank, 0 for a process alone."""
+    return dist.get_rank() if dist.is_initialized() else int(os.environ.get("RANK", "0"))
+
+
+def world_size_here() -> int:
+    """Returns how many ranks the job has, 1 for a process alone."""
+    if dist.is_initialized():
+        return dist.get_world_size()
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def folder_here(folder: Path) -> Path:
+    """Returns where this attempt of the job records: one of its own after an elastic restart."""
+    attempt = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
+    return folder / f"restart-{attempt}" if attempt else folder
+
+
+def header_here(layout: Layout | None, framework: str, stages: int) -> RecordHeader:
+    """Returns what this rank's file says of itself; ``stages`` is 1 without a pipeline."""
+    return RecordHeader(_run(), rank_here(), _job(layout, framework, stages))
+
+
+def _job(layout: Layout | None, framework: str, stages: int) -> Job:
+    world_size = world_size_here()
+    if layout:
+        framework, sizes, order = layout.framework, dict(layout.sizes), layout.order
+    else:
+        pp = stages if stages > 0 and world_size % stages == 0 else 1
+        sizes, order = {"dp": world_size // pp}, ""
+        if pp > 1:
+            framework, sizes = "custom", {"pp": pp, **sizes}
+    return Job(
+        framework=framework,
+        world_size=world_size,
+        sizes=sizes,
+        order=order,
+        schedule=UNKNOWN_SCHEDULE,
+        num_microbatches=1,
+        backend=dist.get_backend() if dist.is_initialized() else "none",
+        gpus_per_node=int(os.environ.get("LOCAL_WORLD_SIZE", "0")) or _local_ranks(world_size),
+    )
+
+
+def _local_ranks(world_size: int) -> int:
+    return max(1, min(world_size, torch.cuda.device_count() or world_size))
+
+
+def _run() -> str:
+    store = default_store() if dist.is_initialized() else None
+    if store is not None:
+        told: bytes = store.compare_set(_KEY, "", uuid.uuid4().hex[:8])
+        return told.decode()
+    if world_size_here() == 1:
+        return uuid.uuid4().hex[:8]
+    names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID")
+    return " ".join(os.environ.get(name, "") for name in names).strip()
