@@ -8,6 +8,7 @@ import pytest
 from torch.distributed import FileStore, Store  # type: ignore[attr-defined]
 
 from serried.errors import SerriedError
+from serried.runtime import heartbeat
 from serried.runtime.heartbeat import Heartbeat
 
 
@@ -18,7 +19,8 @@ def failing(heart: Heartbeat, name: str) -> str:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setattr(heartbeat, "STAY_S", 0.1)  # ranks that only beat never look for a cause
     return FileStore(str(tmp_path / "store"), 8)
 
 
@@ -54,3 +56,14 @@ def test_a_rank_that_left_for_a_reason_is_not_the_cause(store: Store) -> None:
 def test_a_step_that_fails_by_itself_is_told_by_its_error(store: Store) -> None:
     with Heartbeat(store, 0, 1) as heart:
         assert failing(heart, "making groups") == "making groups failed: timed out"
+
+
+def test_the_stores_host_stays_until_the_others_know(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heartbeat, "STAY_S", 60.0)
+    with Heartbeat(store, 0, 3) as heart, Heartbeat(store, 1, 3):
+        with Heartbeat(store, 2, 3):
+            pass
+        store.set("knows/1", "")  # without it, and with rank 2 silent, the test would not end
+        assert failing(heart, "all_reduce of dp").startswith("rank 2 does not answer")

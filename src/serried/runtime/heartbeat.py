@@ -3,9 +3,12 @@
     beat/<rank>    counted up by a thread of each rank, also while the rank waits for others
     at/<rank>      the step that the rank has come to; every rank goes through every step
     left/<rank>    written by a rank that gives up, so that nobody takes it for the cause
+    knows/<rank>   written by a rank that has found the cause
 
 A rank whose step fails or times out looks who is silent: not counting, and not gone for a
-reason. Where all hearts beat, the ranks that are furthest behind are the ones waited for.
+reason. Where all hearts beat, the ranks that are furthest behind are the ones waited for. The
+rank that hosts the store stays until the others know, a few seconds at most: with it goes what
+they read.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from serried.errors import SerriedError, listed
 INTERVAL_S = 0.25
 PATIENCE = 6
 """Intervals without a beat after which a rank counts as silent."""
+STAY_S = 5.0
+"""How long the store's host waits at most for the others to know the cause."""
 
 
 class Heartbeat:
@@ -68,17 +73,18 @@ class Heartbeat:
         try:
             self._store.set(f"left/{self._rank}", name)
             silent = self._silent()
-            if silent:
-                return SerriedError(
-                    "rank {ranks} does not answer; rank {rank} waited for it in: {step}",
-                    ranks=listed(silent, limit=16),
-                    rank=self._rank,
-                    step=name,
-                )
-            behind = self._behind()
+            behind = {} if silent else self._behind()
+            self._tell(silent)
         except RuntimeError:
             return SerriedError(
                 "rank 0 does not answer, nor the store it hosts; rank {rank} was in: {step}",
+                rank=self._rank,
+                step=name,
+            )
+        if silent:
+            return SerriedError(
+                "rank {ranks} does not answer; rank {rank} waited for it in: {step}",
+                ranks=listed(silent, limit=16),
                 rank=self._rank,
                 step=name,
             )
@@ -100,6 +106,16 @@ class Heartbeat:
         time.sleep(INTERVAL_S * PATIENCE)
         still = [rank for rank in others if self._beats(rank) == before[rank]]
         return [rank for rank in still if not self._store.check([f"left/{rank}"])]
+
+    def _tell(self, silent: list[int]) -> None:
+        """Says that this rank knows the cause; the store's host waits until the others do."""
+        self._store.set(f"knows/{self._rank}", "")
+        others = [rank for rank in range(1, self._world_size) if rank not in silent]
+        until = time.monotonic() + (STAY_S if self._rank == 0 else 0)
+        while time.monotonic() < until and not self._store.check(
+            [f"knows/{rank}" for rank in others]
+        ):
+            time.sleep(INTERVAL_S)
 
     def _beats(self, rank: int) -> int:
         count: int = self._store.add(f"beat/{rank}", 0)
