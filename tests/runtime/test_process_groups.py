@@ -15,7 +15,7 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 from serried.errors import InputError
 from serried.frameworks import FRAMEWORKS
 from serried.runtime import init
-from serried.runtime.process_groups import LiveLayout
+from serried.runtime.process_groups import LiveLayout, creation_order
 from tests.frameworks.asking import asked
 from tests.runtime.rank_jobs import on_ranks
 
@@ -300,3 +300,24 @@ def test_groups_are_described_by_kind_and_number() -> None:
     with pretending(3, 4):
         live = init(asked("megatron 4 tp=2"), timeout_s=timedelta(minutes=2).total_seconds())
         assert live.of("tp").group.group_desc == "tp 1"
+
+
+def test_groups_of_one_loop_are_made_one_after_another_as_megatron_makes_them() -> None:
+    order = [(kind.name, number) for kind, number in creation_order(asked("megatron 8 tp=2 pp=2"))]
+    assert order[:4] == [("dp_cp", 0), ("dp_cp_gloo", 0), ("dp_cp", 1), ("dp_cp_gloo", 1)]
+    first = order.index(("pp", 0))
+    assert order[first : first + 6] == [
+        *(("pp", 0), ("embd", 0), ("pos_embd", 0)),
+        *(("pp", 1), ("embd", 1), ("pos_embd", 1)),
+    ]
+    assert len(set(order)) == len(order)
+
+
+def test_every_group_is_made_once() -> None:
+    layout = asked("internlm 8 tp=2 pp=2 zero1=2 nettest=3")
+    made = sorted((kind.name, number) for kind, number in creation_order(layout))
+    assert made == sorted(
+        (kind.name, number)
+        for kind in layout.kinds
+        for number in range(len(layout.groups(kind.name)))
+    )

@@ -2,8 +2,11 @@
 
     kinds in the framework's order     tp     [0 1] [2 3] …   new_group, with the time-out
     groups of a kind in theirs         pp     [0 4] [1 5] …   new_group, with the time-out
-                                       embd   [0 4] …         new_group: a rule, no mesh has it
+                                       embd   [0 4] [1 5] …   new_group: a rule, no mesh has it
     a rank keeps those it is in   ->   LiveLayout.of("tp"), .groups("embd"), .mesh("dense")
+
+Kinds that a framework makes in one loop are made group by group: a group and its gloo twin, a
+pipeline and its embedding groups (pp 0, embd 0, pp 1, embd 1 …, as Megatron does).
 
 A DeviceMesh wears the groups along its axes instead of making its own: those that it makes
 ignore the time-out (gloo then waits 30 minutes). torch sorts the members of a group, so a
@@ -12,7 +15,7 @@ rank's place within is its place among the sorted, whatever order a framework li
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -24,6 +27,7 @@ from torch.distributed.device_mesh import DeviceMesh
 
 from serried.errors import InputError, listed
 from serried.mesh import GroupKind, Layout
+from serried.mesh.rule import Ends, First
 
 
 class Initialised(NamedTuple):
@@ -156,29 +160,61 @@ def init(
     is not, or where the framework's own groups reach beyond the world.
     """
     _check_world(layout)
-    rank, kinds = dist.get_rank(), {}
-    for kind in layout.kinds:
+    rank, timeout = dist.get_rank(), timedelta(seconds=timeout_s)
+    kinds: dict[str, list[LiveGroup]] = {kind.name: [] for kind in layout.kinds}
+    for kind, number in creation_order(layout):
         is_twinned = cpu_twins if isinstance(cpu_twins, bool) else kind.name in cpu_twins
-        kinds[kind.name] = _made(layout, kind, rank, timedelta(seconds=timeout_s), is_twinned)
-    return LiveLayout(layout, rank, torch.device(device), kinds)
+        members = layout.groups(kind.name)[number].tolist()
+        if made := _made(kind, number, members, rank, timeout, is_twinned):
+            kinds[kind.name].append(made)
+    own = {name: tuple(groups) for name, groups in kinds.items()}
+    return LiveLayout(layout, rank, torch.device(device), own)
+
+
+def creation_order(layout: Layout) -> Iterator[tuple[GroupKind, int]]:
+    """Yields every group, as its kind and number, in the order in which the framework makes them.
+
+    A kind is made in one loop with the one before it when it is its gloo twin or takes members
+    of its groups one by one (first, last), as embedding groups do of pipelines.
+    """
+    loops: list[list[GroupKind]] = []
+    for kind in layout.kinds:
+        if loops and _is_of_one_loop(loops[-1][0], kind, layout):
+            loops[-1].append(kind)
+        else:
+            loops.append([kind])
+    for loop in loops:
+        for number in range(len(layout.groups(loop[0].name))):
+            yield from ((kind, number) for kind in loop)
+
+
+def _is_of_one_loop(base: GroupKind, kind: GroupKind, layout: Layout) -> bool:
+    if len(layout.groups(base.name)) != len(layout.groups(kind.name)):
+        return False
+    if kind.twin_of is not None:
+        return kind.twin_of == base.name
+    return isinstance(kind.rule, First | Ends) and (kind.axes, kind.mesh) == (base.axes, base.mesh)
 
 
 def _made(
-    layout: Layout, kind: GroupKind, rank: int, timeout: timedelta, is_twinned: bool
-) -> tuple[LiveGroup, ...]:
-    """Makes the groups of ``kind``, as every rank must, and returns those that ``rank`` is in."""
+    kind: GroupKind,
+    number: int,
+    members: list[int],
+    rank: int,
+    timeout: timedelta,
+    is_twinned: bool,
+) -> LiveGroup | None:
+    """Makes one group, as every rank must, and returns it to those that are in it."""
     is_on_gpu = dist.get_backend() == "nccl"
-    own: list[LiveGroup] = []
-    for number, members in enumerate(layout.groups(kind.name).lists()):
-        backend = "gloo" if is_on_gpu and _is_gloo_twin(kind) else None
-        group = cpu_group = _new(members, kind, number, timeout, backend)
-        if is_twinned and is_on_gpu:
-            cpu_group = _new(members, kind, number, timeout, "gloo")
-        if rank in members:
-            place = sorted(members).index(rank)
-            twin = cpu_group if is_twinned else None
-            own.append(LiveGroup(kind.name, number, tuple(members), place, group, twin))
-    return tuple(own)
+    backend = "gloo" if is_on_gpu and _is_gloo_twin(kind) else None
+    group = cpu_group = _new(members, kind, number, timeout, backend)
+    if is_twinned and is_on_gpu:
+        cpu_group = _new(members, kind, number, timeout, "gloo")
+    if rank not in members:
+        return None
+    place = sorted(members).index(rank)
+    twin = cpu_group if is_twinned else None
+    return LiveGroup(kind.name, number, tuple(members), place, group, twin)
 
 
 def _new(
