@@ -133,7 +133,7 @@ def test_what_a_run_measured_is_told_in_chinese(serried: Call, tmp_path: Path) -
     lines = answer.out.splitlines()
     assert lines[0] == "运行 run-a：8 个 rank，在 1 台主机上，2 个完整的 step，656 个 span"
     assert lines[1].endswith("；1f1b，8 个 microbatch；计算是用固定时长模拟的")
-    assert "实测气泡          27.3%   2 个 step 的平均，计算是模拟的" in lines
+    assert "实测气泡             27.3%   2 个 step 的平均，计算是模拟的" in lines
     assert "send 与 receive 配上对的：384 个里有 384 个" in lines
     assert english_in(answer) == []
 

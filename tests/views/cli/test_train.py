@@ -126,8 +126,7 @@ def test_a_schedule_is_run_by_name_or_from_a_file_that_schedule_wrote(
         ),
         (
             ["--schedule", "/nowhere/plan.csv"],
-            "/nowhere/plan.csv cannot be read: [Errno 2] No such file or directory: "
-            "'/nowhere/plan.csv'",
+            "/nowhere/plan.csv cannot be read: No such file or directory",
         ),
         (
             ["--tp", "2", "--heads", "3", "--hidden", "60"],

@@ -30,7 +30,7 @@ export class Tracks {
     this.peer = integers(columns, "peer");
     /** What users called spans of theirs, and which name each span has. @type {string[]} */
     this.names = header.names ?? [];
-    this.named = columns.has("name") ? integers(columns, "name") : null;
+    this.named = columns.get("name") ? integers(columns, "name") : null;
     this.rank = integers(columns, "rank");
     this.start = /** @type {Float64Array} */ (columns.get("start_ns"));
     this.end = /** @type {Float64Array} */ (columns.get("end_ns"));
