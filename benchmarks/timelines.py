@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from serried.runtime.local_ranks import run_locally
@@ -26,7 +27,7 @@ from serried.schedule import Costs, simulate
 from serried.trace.merge import merge
 from serried.trace.statistics import measure
 
-RANKS, MICROBATCHES, STEPS = 4, 8, 4
+RANKS, MICROBATCHES, STEPS = 4, 8, 6
 GOAL = 0.15
 TORCH = {
     "gpipe": "ScheduleGPipe",
@@ -94,13 +95,12 @@ def stock(name: str, trainer: Any) -> Any:
 
 
 def step_ms(settings: TrainSettings, torch_class: str = "") -> float:
-    """Returns how long a recorded step's window is, the mean in milliseconds."""
+    """Returns how long a recorded step's window is, the median in milliseconds."""
     with tempfile.TemporaryDirectory() as folder:
         recorded = replace(settings, trace_dir=Path(folder))
         list(run_locally(Timeline(recorded, torch_class)))
         stats = measure(merge([Path(folder)]))
-    steps = [step.window_ns for step in stats.steps[1:] or stats.steps]
-    return sum(steps) / len(steps) / 1e6
+    return median(step.window_ns for step in stats.steps) / 1e6
 
 
 def main() -> None:
