@@ -24,17 +24,17 @@ What Perfetto (v58 and older) asks for, and other writers get wrong:
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
-from serried.errors import InputError, listed
+from serried.errors import listed
 from serried.span import ActionKind, Spans
 from serried.trace.merge import Trace
 from serried.trace.tracks import SLICES, THREADS, Column, arrows, lanes_of, stages_of, threads_of
+from serried.trace.whole_file import whole_file
 
 _CHUNK = 16_384
 
@@ -44,17 +44,8 @@ def write_chrome(trace: Trace, path: Path) -> None:
 
     Raises InputError when the file cannot be written.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8") as file:
-            file.writelines(_document(trace))
-        part.replace(path)
-    except OSError as error:
-        raise InputError(
-            "{path} cannot be written: {reason}", path=path, reason=error.strerror
-        ) from error
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        file.writelines(line.encode() for line in _document(trace))
 
 
 def _document(trace: Trace) -> Iterator[str]:

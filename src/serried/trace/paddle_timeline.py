@@ -17,15 +17,14 @@ from __future__ import annotations
 
 import heapq
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from serried.errors import InputError
 from serried.trace.paddle import action_of
 from serried.trace.paddle_log import DeviceLog, Job, PaddleLogs
+from serried.trace.whole_file import whole_file
 
 CHROME, PERFETTO = "pipeline_profile.json", "pipeline_profile_perfetto.json"
 """The names that Paddle's script gives its two files."""
@@ -154,19 +153,10 @@ def _thread_name(thread: int, name: str) -> Event:
 
 
 def _write(path: Path, events: list[Event]) -> Path:
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8") as file:
-            file.write('{"traceEvents": [')
-            file.writelines(
-                f"{', ' if at else ''}{json.dumps(each)}" for at, each in enumerate(events)
-            )
-            file.write("]}")
-        part.replace(path)
-    except OSError as error:
-        raise InputError(
-            "{path} cannot be written: {reason}", path=path, reason=error.strerror
-        ) from error
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        file.write(b'{"traceEvents": [')
+        file.writelines(
+            f"{', ' if at else ''}{json.dumps(each)}".encode() for at, each in enumerate(events)
+        )
+        file.write(b"]}")
     return path

@@ -18,7 +18,6 @@ gives the same bytes.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.errors import InputError, listed
+from serried.errors import listed
 from serried.span import ActionKind
 from serried.trace.merge import Trace
 from serried.trace.protobuf import (
@@ -54,6 +53,7 @@ from serried.trace.tracks import (
     stages_of,
     threads_of,
 )
+from serried.trace.whole_file import whole_file
 
 _PACKET = 1
 _TIMESTAMP, _SEQUENCE, _EVENT, _FLAGS, _INTERNED, _DESCRIPTOR, _CLOCKS = 8, 10, 11, 13, 12, 60, 6
@@ -71,17 +71,8 @@ def write_perfetto(trace: Trace, path: Path) -> None:
 
     Raises InputError when the file cannot be written.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            file.writelines(_packets(trace))
-        part.replace(path)
-    except OSError as error:
-        raise InputError(
-            "{path} cannot be written: {reason}", path=path, reason=error.strerror
-        ) from error
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        file.writelines(_packets(trace))
 
 
 def _packets(trace: Trace) -> Iterator[bytes | memoryview]:

@@ -18,6 +18,7 @@ from serried.views.sentences import phrase, say, tell
 _WORTH_SAYING = 0.005
 _LARGE_SHARE = 0.5
 LABEL_COLUMNS = 20
+CAUSES_A_LINE = 4
 ROWS_SHOWN = 32
 """Steps and ranks that a table shows; JSON has them all."""
 
@@ -107,7 +108,11 @@ def _idle_lines(bubbles: BubbleStatistics, lang: str) -> list[str]:
         for cause, share in causes
         if share >= _LEAST_SHARE
     ]
-    return [_label(tell("idle time by cause", lang)) + say(listed(told), lang)] if told else []
+    rows = [told[at : at + CAUSES_A_LINE] for at in range(0, len(told), CAUSES_A_LINE)]
+    labels = [tell("idle time by cause", lang), *[""] * len(rows)]
+    return [
+        _label(label) + say(listed(row), lang) for label, row in zip(labels, rows, strict=False)
+    ]
 
 
 _LEAST_SHARE = 0.0005
