@@ -114,6 +114,7 @@ ROWS: Sequence[Row] = (
         dp_style="buffer",
         model=TIED,
     ),
+    _row("pp zbv x dp zero 3, tied", 4, quick=True, pp=2, schedule="zbv", zero=3, model=TIED),
     _row("tp x pp x dp", 8, tp=2, pp=2, **SP, **LOSS),
     _row(
         "tp x pp zbv x dp zero 2, tied, recompute full",

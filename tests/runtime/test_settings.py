@@ -144,11 +144,6 @@ REAL_ONLY: dict[str, dict[str, Any]] = {
             "zero=2 shards what dp_style=buffer keeps whole; take zero=0, or dp_style=replicate",
         ),
         (
-            {"world_size": 4, "pp": 2, "zero": 3, "schedule": "zbv"},
-            "zero=3 lets weights go after each use, and zbv puts off half of each backward, which "
-            "needs them; take zero=2, or a schedule with whole backwards, such as 1f1b",
-        ),
-        (
             {"world_size": 4, "zero_shard": 2},
             "zero_shard=2 says how many ranks share one copy, and zero=0 shares nothing; "
             "take zero 1, 2 or 3",

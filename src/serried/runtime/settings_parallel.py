@@ -9,7 +9,6 @@ from serried.errors import InputError, listed
 from serried.frameworks.framework import divisors
 from serried.runtime.settings_model import VOCABULARY, ModelSizes
 from serried.runtime.shards import ContextSizes
-from serried.span import ActionKind
 
 if TYPE_CHECKING:
     from serried.runtime.settings import TrainSettings
@@ -118,13 +117,6 @@ def _check_zero(settings: TrainSettings) -> None:
             "dp_style=replicate",
             zero=zero,
         )
-    if zero == 3 and _splits_backwards(settings):
-        # Seen with torch 2.13: gradients are then wrong, and nothing says so.
-        raise InputError(
-            "zero=3 lets weights go after each use, and {schedule} puts off half of each backward, "
-            "which needs them; take zero=2, or a schedule with whole backwards, such as 1f1b",
-            schedule=settings.pipeline.name,
-        )
     if shard is None:
         return
     if not zero:
@@ -140,11 +132,6 @@ def _check_zero(settings: TrainSettings) -> None:
             ranks=ranks,
             fits=listed(divisors(ranks)),
         )
-
-
-def _splits_backwards(settings: TrainSettings) -> bool:
-    halves = (ActionKind.I, ActionKind.W)
-    return any(action.kind in halves for actions in settings.pipeline for action in actions)
 
 
 def _check_emulated(settings: TrainSettings) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.fsdp import FSDPModule
 from torch.distributed.pipelining import PipelineStage
 
 from serried.runtime.buffers import GradientBuffer, make_buffers
@@ -98,6 +99,21 @@ class RecordedStage(PipelineStage):
         super().backward_weight_one_chunk(bwd_chunk_id, last_backward)
         self._emulate(ActionKind.W, start)
         self._add(ActionKind.W, start, bwd_chunk_id)
+
+    def backward_maybe_with_nosync(
+        self, backward_type: str, bwd_kwargs: dict[str, Any], last_backward: bool = False
+    ) -> Any:
+        """Runs a backward, or half of one, with the stage's weights gathered for a half.
+
+        torch looks for the weights of a half among the module's parameters. Under ZeRO-3 those
+        are the shards after a forward, which the graph does not know: all weight gradients would
+        be missing, and nothing would say so (torch 2.13, pipelining/stage.py and _backward.py).
+        """
+        if backward_type != "full":
+            for module in self.submod.modules():
+                if isinstance(module, FSDPModule):
+                    module.unshard()
+        return super().backward_maybe_with_nosync(backward_type, bwd_kwargs, last_backward)
 
     def perform_reduce_grad(self, grad_scale_factor: int) -> None:
         """Sums gradients over data parallel ranks."""
