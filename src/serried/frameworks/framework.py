@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 
 from serried.errors import InputError, listed
 from serried.finding import Sentence, said
@@ -223,14 +224,24 @@ def refuse_foreign_sizes(sizes: Sizes, framework: str | Sentence, takes: tuple[s
 
 def refuse_unknown_options(sizes: Sizes, framework: str, known: Iterable[str]) -> None:
     """Raises InputError for a ``--set`` key that the framework does not have."""
+    known = tuple(known)
     for key in sizes.options:
-        if key not in known:
+        if key in known:
+            continue
+        near = get_close_matches(key, known, n=3)
+        if near:
             raise InputError(
-                "{framework} has no setting '{key}'; it has {known}",
+                "{framework} has no setting '{key}'; the nearest that it has: {known}",
                 framework=framework,
                 key=key,
-                known=listed(known, limit=40) or said("none"),
+                known=listed(near),
             )
+        raise InputError(
+            "{framework} has no setting '{key}'; it has {known}",
+            framework=framework,
+            key=key,
+            known=listed(known, limit=40) or said("none"),
+        )
 
 
 def number(sizes: Sizes, key: str, default: int, *, least: int = 1) -> int:

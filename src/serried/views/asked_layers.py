@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from serried.errors import InputError
 from serried.mesh import Layout
 from serried.mesh.layers import LayerSplit, as_listed, by_picture, evenly, with_ends
@@ -19,17 +21,33 @@ def layers_of(asked: Asked, layout: Layout) -> LayerSplit | None:
     pp, counts = layout.sizes.get("pp", 1), asked.options["layers"]
     told = asked.layer_settings
     if counts and len(counts) > 1:
-        return as_listed(counts, pp=pp)
+        return _listed(counts, pp=pp, chunks=asked.options["chunks"])
     layers = counts[0] if counts else _from_file(asked, "layers")
     if "picture" in told:
         return _drawn(told["picture"], pp=pp, layers=layers)
     if layers is None:
+        if asked.options["chunks"]:
+            raise InputError("--chunks cuts a rank's layers; say how many there are with --layers")
         return None
     chunks = asked.options["chunks"] or _from_file(asked, "chunks") or _virtual(asked, layout)
     first, last = _end(asked, "first"), _end(asked, "last")
     if first is not None or last is not None:
         return with_ends(layers, pp=pp, chunks=chunks, first=first, last=last)
     return evenly(layers, pp=pp, chunks=chunks, left_over=layout.habits.left_over)
+
+
+def _listed(counts: Sequence[int], *, pp: int, chunks: int | None) -> LayerSplit:
+    split = as_listed(counts, pp=pp)
+    if chunks not in (None, split.num_chunks):
+        raise InputError(
+            "--layers lists {count} stages, {found} for each of pp={pp}, but --chunks is {chunks}; "
+            "leave out --chunks",
+            count=len(counts),
+            found=split.num_chunks,
+            pp=pp,
+            chunks=chunks,
+        )
+    return split
 
 
 def _drawn(picture: str, *, pp: int, layers: int | None) -> LayerSplit:

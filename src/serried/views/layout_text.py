@@ -22,7 +22,9 @@ def headline(layout: Layout, placement: Placement, *, lang: str = "en") -> str:
     sizes = " x ".join(f"{axis} {size}" for axis, size in layout.mesh.sizes.items() if size > 1)
     one = placement.num_nodes == 1
     return tell(
-        "{framework} {version}: {world:,} ranks{sizes}, order {order}, {nodes}",
+        "{framework} {version}: 1 rank{sizes}, order {order}, {nodes}"
+        if layout.world_size == 1
+        else "{framework} {version}: {world:,} ranks{sizes}, order {order}, {nodes}",
         lang,
         framework=layout.framework,
         version=layout.version,

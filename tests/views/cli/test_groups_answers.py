@@ -173,6 +173,19 @@ WRONG = [
         "--world-size 16,32 --rank 3",
         "--rank needs one world size; --world-size has 2",
     ),
+    ("--world-size 16,32 --kind tp", "--kind needs one world size; --world-size has 2"),
+    (
+        "--world-size 16 --pp 2 --chunks 2",
+        "--chunks cuts a rank's layers; say how many there are with --layers",
+    ),
+    (
+        "--world-size 16 --pp 2 --layers 4,4,4,4 --chunks 4",
+        "--layers lists 4 stages, 2 for each of pp=2, but --chunks is 4; leave out --chunks",
+    ),
+    (
+        "--world-size 16 --set numexperts=8",
+        "megatron has no setting 'numexperts'; the nearest that it has: num_experts",
+    ),
     (
         "--world-size 16 --rank 3 --advice",
         "--rank and --advice are two questions; ask one at a time",
@@ -203,3 +216,16 @@ def test_a_comparison_with_nothing_known_is_refused(serried: Call) -> None:
     shown = serried("groups", *SIXTEEN, "--compare", "magetron")
     assert shown.code == 2
     assert "--compare magetron is neither a file nor a framework" in shown.err
+
+
+def test_one_rank_is_told_as_one(serried: Call) -> None:
+    top = serried("groups", "--world-size", "1").out.splitlines()[0]
+    assert top == "megatron 0.16.1: 1 rank, order tp-cp-ep-dp-pp, 1 node of 8 GPUs"
+
+
+def test_a_dimension_named_twice_is_shown_once(serried: Call) -> None:
+    once, twice = (
+        serried("groups", "--world-size", "8", "--tp", "2", "--dims", dims).out
+        for dims in ("dp", "dp+dp")
+    )
+    assert once == twice

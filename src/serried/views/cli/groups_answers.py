@@ -2,47 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
-from pathlib import Path
-from typing import Any
 
-import click
 from rich.table import Table
 
-from serried.errors import InputError, listed
+from serried.errors import InputError
 from serried.finding import Finding
 from serried.frameworks import launch
 from serried.mesh import Layout, Placement, place_of
-from serried.mesh.advice import advise, is_important
-from serried.mesh.compare import compare
 from serried.mesh.domain import domain_of
-from serried.mesh.sweep import tried
-from serried.views.advice_text import advice_lines, important_lines, one_line
+from serried.views.advice_text import advice_lines, important_lines
 from serried.views.asked import Asked
 from serried.views.asked_layers import layers_of
 from serried.views.asked_sources import footer, sources_of
-from serried.views.cli.other import named, other_layout
+from serried.views.cli.groups_parts import (
+    Options,
+    dims_of,
+    findings_of,
+    form_of,
+    kinds_of,
+    laid_out,
+    warn,
+)
+from serried.views.cli.groups_several import beside, refuse_filters, sweep
 from serried.views.cli.output import (
     as_json,
-    format_of,
     json_parts,
     show,
     width,
     write,
     write_parts,
 )
-from serried.views.comparison_text import comparison_lines, comparison_table
 from serried.views.explain import as_text, explanation
 from serried.views.layers_text import layers_table, layers_text
 from serried.views.layout_document import (
     advice_document,
-    comparison_document,
     groups_csv,
     groups_document,
     layers_document,
     rank_document,
-    sweep_document,
 )
 from serried.views.layout_text import (
     groups_table,
@@ -54,9 +53,7 @@ from serried.views.layout_text import (
 from serried.views.node_map import node_map
 from serried.views.sentences import tell
 from serried.views.sources_text import sources_document, sources_table
-from serried.views.sweep_text import refusal_lines, sweep_table
 
-Options = Mapping[str, Any]
 Answer = Callable[[Asked, Options], int]
 
 
@@ -79,19 +76,17 @@ def answer_of(options: Options) -> Answer:
             count=len(options["world_size"]),
         )
     if several:
+        refuse_filters(options)
         return sweep
     return ANSWERS[asked[0]] if asked else all_groups
 
 
-# ------------------------------------------------------------------------------- one layout
-
-
 def all_groups(asked: Asked, options: Options) -> int:
     """Shows every kind, or the groups of the kinds asked for."""
-    layout, placement = _laid_out(asked)
-    kinds = _kinds(layout, options["kinds"], options["dims"])
-    form, output = _form(options), options["output"]
-    findings = _findings(asked, layout, placement, only_important=form != "table")
+    layout, placement = laid_out(asked)
+    kinds = kinds_of(layout, options["kinds"], options["dims"])
+    form, output = form_of(options), options["output"]
+    findings = findings_of(asked, layout, placement, only_important=form != "table")
     split = layers_of(asked, layout) if options["layers"] else None
     if form == "json" and split:
         write(as_json(layers_document(layout, split), depth=1), output)
@@ -102,7 +97,7 @@ def all_groups(asked: Asked, options: Options) -> int:
     else:
         _show_groups(asked, layout, placement, kinds, findings)
     if form != "table":
-        _warn(asked, findings, options["lang"])
+        warn(asked, findings, options["lang"])
     return 0
 
 
@@ -138,16 +133,16 @@ def _show_groups(
 def explain(asked: Asked, options: Options) -> int:
     """Explains the dimensions that are split."""
     layout = asked.layout()
-    dims = _dims(layout, options["dims"])
+    dims = dims_of(layout, options["dims"])
     write(as_text(explanation(dims, lang=options["lang"]), width()), options["output"])
     return 0
 
 
 def rank(asked: Asked, options: Options) -> int:
     """Shows one rank: its place, its layers, its groups."""
-    layout, placement = _laid_out(asked)
+    layout, placement = laid_out(asked)
     place = place_of(layout, placement, options["rank"])
-    form = _form(options)
+    form = form_of(options)
     if form == "json":
         write(as_json(rank_document(layout, place)), options["output"])
         return 0
@@ -169,9 +164,9 @@ def rank(asked: Asked, options: Options) -> int:
 
 def advice(asked: Asked, options: Options) -> int:
     """Shows all advice on a layout and its nodes."""
-    layout, placement = _laid_out(asked)
-    findings = _findings(asked, layout, placement)
-    form, lang = _form(options, ("table", "json")), options["lang"]
+    layout, placement = laid_out(asked)
+    findings = findings_of(asked, layout, placement)
+    form, lang = form_of(options, ("table", "json")), options["lang"]
     if form == "json":
         write(as_json(advice_document(layout, findings, lang)), options["output"])
         return 0
@@ -185,7 +180,7 @@ def sources(asked: Asked, options: Options) -> int:
     """Shows where each size came from."""
     told = sources_of(asked, options["lang"], asked.layout())
     config = asked.config
-    if _form(options, ("table", "json")) == "json":
+    if form_of(options, ("table", "json")) == "json":
         file, form = (config.file, config.format) if config else (None, "options")
         write(as_json(sources_document(told, file, form), depth=3), options["output"])
         return 0
@@ -197,44 +192,10 @@ def sources(asked: Asked, options: Options) -> int:
 
 def emit(asked: Asked, options: Options) -> int:
     """Writes a launch config for the layout."""
-    layout, placement = _laid_out(asked)
+    layout, placement = laid_out(asked)
     text = launch.write(options["emit"], layout, placement, sizes=asked.sizes())
     write(text, options["output"])
     return 0
-
-
-# ------------------------------------------------------------------------------- several
-
-
-def beside(asked: Asked, options: Options) -> int:
-    """Compares with another file or framework; returns 1 when groups differ."""
-    layout = asked.layout()
-    other = other_layout(asked, options["compare"])
-    found = compare(layout, other)
-    form, lang = _form(options, ("table", "json")), options["lang"]
-    left, right = named(layout, other, asked, options["compare"], lang)
-    if form == "json":
-        document = comparison_document(found, left, right, lang)
-        write(as_json(document), options["output"])
-    else:
-        lines = comparison_lines(found, left, right, lang=lang)
-        rows = comparison_table(found, left, right, lang=lang)
-        show(rows, "", *lines, output=options["output"])
-    return 0 if found.is_same else 1
-
-
-def sweep(asked: Asked, options: Options) -> int:
-    """Tries several world sizes; returns 1 when none can be."""
-    first = asked.sizes(asked.world_sizes[0])
-    worlds = tried(asked.world_sizes, asked.layout, step=first.tp * first.pp * first.cp)
-    if _form(options, ("table", "json")) == "json":
-        write(as_json(sweep_document(worlds, asked.placement)), options["output"])
-    else:
-        refusals = list(refusal_lines(worlds, lang=options["lang"]))
-        parts: list[str | Table] = [sweep_table(worlds, asked.placement, lang=options["lang"])]
-        parts += ["", *refusals] if refusals else []
-        show(*parts, output=options["output"])
-    return 0 if any(each.layout for each in worlds) else 1
 
 
 ANSWERS: dict[str, Answer] = {
@@ -246,73 +207,3 @@ ANSWERS: dict[str, Answer] = {
     "compare": beside,
 }
 """Options that ask something else than all groups, each with its answer."""
-
-
-# ------------------------------------------------------------------------------- parts
-
-
-def _laid_out(asked: Asked) -> tuple[Layout, Placement]:
-    layout = asked.layout()
-    return layout, asked.placement(layout.world_size)
-
-
-def _findings(
-    asked: Asked, layout: Layout, placement: Placement, *, only_important: bool = False
-) -> list[Finding]:
-    return advise(
-        layout,
-        placement,
-        nvlink_domain=asked.options["nvlink_domain"],
-        layers=layers_of(asked, layout),
-        only_important=only_important,
-    )
-
-
-def _warn(asked: Asked, findings: Sequence[Finding], lang: str) -> None:
-    """Tells remarks and important findings on stderr, so that JSON and CSV stay what they are."""
-    for note in asked.notes:
-        click.echo(tell("note: {remark}", lang, remark=note), err=True)
-    for finding in findings:
-        if is_important(finding):
-            click.echo(one_line(finding, lang=lang), err=True)
-
-
-def _form(options: Options, forms: tuple[str, ...] = ("table", "json", "csv")) -> str:
-    """Returns the format asked for; raises InputError where an answer has no such form."""
-    output: Path | None = options["output"]
-    form = format_of(options["form"], output)
-    if form not in forms:
-        raise InputError(
-            "this answer has no {form} form; it has {forms}",
-            form=form,
-            forms=listed(forms),
-        )
-    return form
-
-
-def _kinds(layout: Layout, kinds: tuple[str, ...], dims: str | None) -> list[str]:
-    """Returns the names of the kinds to show, refusing those that the layout lacks."""
-    if kinds:
-        return [layout.kind(name).name for name in kinds]
-    if dims:
-        named_dims = _dims(layout, dims)
-        return [layout.kind_of(dim, with_cp="cp" in named_dims) for dim in named_dims]
-    return [kind.name for kind in layout.kinds]
-
-
-def _dims(layout: Layout, dims: str | None) -> list[str]:
-    """Returns the dimensions asked for, or those the layout splits along (dp when none)."""
-    if dims is None:
-        return [dim for dim in layout.dims if layout.sizes.get(dim, 1) > 1] or ["dp"]
-    names = dims.replace(",", "+").split("+")
-    for name in names:
-        if name not in layout.dims:
-            raise InputError(
-                "--dims {dims} names '{name}', which {framework} does not have here; "
-                "it has {known}, joined by '+'",
-                dims=dims,
-                name=name,
-                framework=layout.framework,
-                known=listed(layout.dims),
-            )
-    return names
