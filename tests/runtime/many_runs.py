@@ -24,6 +24,8 @@ from serried.runtime.train_mesh import make_train_mesh
 from serried.runtime.worker import leave
 
 PATIENCE_S = 120
+AHEAD = timedelta(hours=2)
+"""How long a rank waits for others that are still in runs without it."""
 
 
 class Ran(NamedTuple):
@@ -61,7 +63,7 @@ def _collect(run: TrainSettings, nears: list[Connection]) -> Ran:
     """Takes every rank's answer to one run; all but the first's are only checked for errors."""
     answers = [near.recv() for near in nears[: run.world_size]]
     broken = [answer for answer in answers if isinstance(answer, str)]
-    assert not broken, broken[0]
+    assert not broken, "\n".join(broken)
     first = answers[0]
     assert isinstance(first, Ran)
     return first
@@ -83,6 +85,9 @@ def _rank(runs: list[TrainSettings], rank: int, folder: str, channel: Connection
 def _run(settings: TrainSettings, rank: int, store: Path) -> Ran:
     timeout = timedelta(seconds=PATIENCE_S)
     files = dist.FileStore(str(store), settings.world_size)  # type: ignore[attr-defined]
+    # Ranks that had no place in the runs before are here long before the others.
+    files.set(f"here/{rank}", "")
+    files.wait([f"here/{each}" for each in range(settings.world_size)], AHEAD)
     dist.init_process_group(
         "gloo",
         store=files,
