@@ -19,7 +19,7 @@ from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
 from serried.span import ActionKind, Spans
 from serried.trace.foreign import foreign_trace, laid_out
-from serried.trace.merge import Trace
+from serried.trace.merged import Trace
 from serried.trace.perfetto import write_perfetto
 from serried.trace.tracks import SLICES
 

@@ -71,5 +71,6 @@ def test_the_numbers_of_kinds_stand_in_trace_files_and_never_change() -> None:
         ("F", 1), ("B", 2), ("I", 3), ("W", 4), ("SEND_F", 5), ("RECV_F", 6), ("SEND_B", 7),
         ("RECV_B", 8), ("REDUCE_GRAD", 9), ("OPTIMIZER", 10), ("OVERLAP_F_B", 11),
         ("UNSHARD", 12), ("RESHARD", 13), ("RING", 14), ("ALL_TO_ALL", 15), ("ALL_GATHER", 16),
-        ("REDUCE_SCATTER", 17), ("SPAN", 18),
+        ("REDUCE_SCATTER", 17), ("SPAN", 18), ("ALL_REDUCE", 19), ("BROADCAST", 20),
+        ("IN_FLIGHT", 21),
     ]  # fmt: skip

@@ -10,7 +10,10 @@ An action is written as PyTorch's pipelining writes it, ``<stage><kind><microbat
     3UNSHARD and 3RESHARD  gather stage 3's parameters and let them go again
     3RING2  waits inside a computation for the next keys of a context parallel ring, or the
             gradients that come home by it;  3ALL_TO_ALL2, 3ALL_GATHER2 and 3REDUCE_SCATTER2
-            are such exchanges of the other forms, and of experts
+            are such exchanges of the other forms, and of experts;  3ALL_REDUCE2 and
+            3BROADCAST2 those of tensor parallel ranks
+    3IN_FLIGHT2  an exchange on its way behind a computation, from its issue to the wait for
+            it; that wait is a span of the exchange's own kind
     OPTIMIZER  the optimizer step, of no stage and no microbatch
     SPAN       what a user named; its name stands in the trace, numbered by the span's peer
     (3F2;0B0)OVERLAP_F_B  a forward and a backward run as one, hiding each other's messages
@@ -55,6 +58,9 @@ class ActionKind(IntEnum):
     ALL_GATHER = 16
     REDUCE_SCATTER = 17
     SPAN = 18
+    ALL_REDUCE = 19
+    BROADCAST = 20
+    IN_FLIGHT = 21
 
 
 COMPUTE = frozenset(
@@ -63,7 +69,14 @@ COMPUTE = frozenset(
 """Kinds that are a stage's own computation; the rest is waiting, sending or the step's tail."""
 
 EXCHANGES = frozenset(
-    {ActionKind.RING, ActionKind.ALL_TO_ALL, ActionKind.ALL_GATHER, ActionKind.REDUCE_SCATTER}
+    {
+        ActionKind.RING,
+        ActionKind.ALL_TO_ALL,
+        ActionKind.ALL_GATHER,
+        ActionKind.REDUCE_SCATTER,
+        ActionKind.ALL_REDUCE,
+        ActionKind.BROADCAST,
+    }
 )
 """Kinds that lie within the span of a computation, whose time they are a part of."""
 

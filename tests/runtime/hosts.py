@@ -16,12 +16,13 @@ import secrets
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from serried.views.cli.main import run
 
@@ -144,11 +145,8 @@ class Rank:
 def _be_rank(
     namespace: str, words: list[str], environment: dict[str, str], out: Path, err: Path
 ) -> NoReturn:
-    """Moves this process to a host, and is the command there."""
-    with Path(f"/run/netns/{namespace}").open() as card:
-        if ctypes.CDLL(None, use_errno=True).setns(card.fileno(), 0):
-            raise OSError(ctypes.get_errno(), "setns")
-    del os.environ["GLOO_SOCKET_IFNAME"]  # the forkserver's, for ranks of one host
+    """Is the command on a host."""
+    _move_to(namespace)
     os.environ.update(environment)
     for path, descriptor in ((out, 1), (err, 2)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
@@ -157,19 +155,90 @@ def _be_rank(
     os._exit(code)
 
 
+@dataclass(frozen=True)
+class Wire:
+    """Is a wire on which frames take their time."""
+
+    process: subprocess.Popen[str]
+
+    def set(self, out_s: float, back_s: float, jitter_s: float = 0.0) -> None:
+        """Delays frames of the host by ``out_s``, and those to it by ``back_s``, from here on."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{out_s} {back_s} {jitter_s}\n")
+        self.process.stdin.flush()
+        self.heard("set")
+
+    def heard(self, word: str) -> None:
+        assert self.process.stdout is not None and self.process.stdout.readline() == f"{word}\n"
+
+
 @contextmanager
-def delayed(made: Hosts, host: int, delay_s: float) -> Iterator[None]:
+def delayed(made: Hosts, host: int, delay_s: float) -> Iterator[Wire]:
     """Plugs ``host`` into the switch by a wire on which each frame takes ``delay_s``."""
     name, switch, port = made.name(host), made.name(SWITCH), f"port{host}"
     _run("ip", "-n", switch, "link", "del", port)
-    words = [sys.executable, SLOW_WIRE, name, "eth0", switch, port, str(delay_s)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as wire:
+    delays = [str(delay_s), str(delay_s), "0"]
+    words = [sys.executable, SLOW_WIRE, name, "eth0", switch, port, *delays]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as process:
         try:
-            assert wire.stdout is not None and wire.stdout.readline() == "made\n"
+            wire = Wire(process)
+            wire.heard("made")
             _bring_up(made, host)
-            yield
+            yield wire
         finally:
-            wire.kill()
+            process.kill()
+
+
+@contextmanager
+def answering(
+    made: Hosts, function: Callable[..., Any], given: Sequence[tuple[Any, ...]]
+) -> Iterator[Callable[[], list[Any]]]:
+    """Calls ``function`` on each host with what is given for it; gives what waits for answers."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["serried.runtime.preload"])
+    pipes = [context.Pipe(duplex=False) for _ in given]
+    started = [
+        context.Process(target=_answer, args=(made.name(host), far, function, each), daemon=True)
+        for host, (each, (_, far)) in enumerate(zip(given, pipes, strict=True))
+    ]
+
+    def answers() -> list[Any]:
+        found = [near.recv() for near, _ in pipes]
+        for host, each in enumerate(found):
+            if isinstance(each, BaseException):
+                raise AssertionError(f"host {host} failed") from each
+        return found
+
+    try:
+        for process, (_, far) in zip(started, pipes, strict=True):
+            process.start()
+            far.close()
+        yield answers
+    finally:
+        for process in started:
+            process.kill()
+            process.join()
+
+
+def _answer(
+    namespace: str, channel: Connection, function: Callable[..., Any], given: tuple[Any, ...]
+) -> None:
+    _move_to(namespace)
+    try:
+        channel.send(function(*given))
+    except BaseException as error:
+        channel.send(error)
+    channel.close()
+    os._exit(0)
+
+
+def _move_to(namespace: str) -> None:
+    """Moves this process to a host."""
+    with Path(f"/run/netns/{namespace}").open() as card:
+        if ctypes.CDLL(None, use_errno=True).setns(card.fileno(), 0):
+            raise OSError(ctypes.get_errno(), "setns")
+    del os.environ["GLOO_SOCKET_IFNAME"]  # the forkserver's, for ranks of one host
 
 
 @contextmanager

@@ -1,10 +1,12 @@
 """A wire that delays what passes: two TAP cards, and a process that copies frames between them.
 
-    host's eth0 (TAP) ──> read, keep for the delay, write ──> port<n> (TAP) on the switch
-                      <──                                 <──
+    host's eth0 (TAP) ──> read, keep for the delay out,  write ──> port<n> (TAP) on the switch
+                      <── read, keep for the delay back, write <──
 
 It stands in for ``tc netem``, which not every kernel has. Run as ``slow_wire.py NAMESPACE CARD
-NAMESPACE CARD SECONDS``: it makes both cards, says so on stdout, and copies until it is ended.
+NAMESPACE CARD OUT BACK JITTER``, all in seconds: it makes both cards, says so on stdout, and
+copies until it is ended. Jitter is the mean of exponential delays on top, drawn for each frame;
+frames stay in order. A line ``OUT BACK JITTER`` on stdin changes the delays, and is answered.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import ctypes
 import fcntl
 import heapq
 import os
+import random
 import select
 import struct
 import sys
@@ -21,6 +24,8 @@ from pathlib import Path
 
 SET_CARD, TAP, WITHOUT_HEADER = 0x400454CA, 0x0002, 0x1000
 LONGEST_FRAME = 1 << 16
+TOLD = 0
+"""Stdin's number."""
 
 
 def make_card(namespace: str, name: str) -> int:
@@ -33,17 +38,27 @@ def make_card(namespace: str, name: str) -> int:
     return card
 
 
-def copy(one: int, other: int, delay_s: float) -> None:
-    """Copies frames both ways for good, each ``delay_s`` after it came."""
-    across = {one: other, other: one}
+def copy(host: int, switch: int, delays: list[float]) -> None:
+    """Copies frames both ways until stdin ends, each after its way's delay and jitter."""
+    across = {host: switch, switch: host}
     kept: list[tuple[float, int, int, bytes]] = []  # when to go, in which order, where to, what
+    last = {host: 0.0, switch: 0.0}
     count = 0
     while True:
         wait_s = max(0.0, kept[0][0] - time.monotonic()) if kept else None
-        for card in select.select([one, other], [], [], wait_s)[0]:
+        ready = select.select([host, switch, TOLD], [], [], wait_s)[0]
+        if TOLD in ready:
+            if not (line := sys.stdin.readline()):
+                return
+            delays = [float(word) for word in line.split()]
+            tell("set")
+        for card in {host, switch} & {*ready}:
             count += 1
             frame = os.read(card, LONGEST_FRAME)
-            heapq.heappush(kept, (time.monotonic() + delay_s, count, across[card], frame))
+            out, back, jitter = delays
+            delay_s = (out if card == host else back) + random.expovariate(1) * jitter
+            last[card] = max(last[card], time.monotonic() + delay_s)
+            heapq.heappush(kept, (last[card], count, across[card], frame))
         while kept and kept[0][0] <= time.monotonic():
             _, _, card, frame = heapq.heappop(kept)
             try:
@@ -52,9 +67,13 @@ def copy(one: int, other: int, delay_s: float) -> None:
                 continue  # a full or unplugged card loses frames, as wires do
 
 
-if __name__ == "__main__":
-    host, card, switch, port, delay = sys.argv[1:]
-    ends = make_card(host, card), make_card(switch, port)
-    sys.stdout.write("made\n")
+def tell(word: str) -> None:
+    sys.stdout.write(word + "\n")
     sys.stdout.flush()
-    copy(*ends, float(delay))
+
+
+if __name__ == "__main__":
+    host, card, switch, port, *words = sys.argv[1:]
+    ends = make_card(host, card), make_card(switch, port)
+    tell("made")
+    copy(*ends, [float(word) for word in words])

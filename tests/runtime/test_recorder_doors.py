@@ -15,7 +15,8 @@ import serried
 from serried.errors import EnvironmentProblem, InputError
 from serried.frameworks import Sizes, layout
 from serried.runtime import recorder_doors
-from serried.trace.merge import Trace, merge
+from serried.trace.merge import merge
+from serried.trace.merged import Trace
 from serried.trace.record import read_recording
 from serried.trace.statistics import measure
 from serried.views.web.trace_payload import NamedTrace, trace_payload
@@ -111,6 +112,36 @@ def test_a_window_without_a_step_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         serried.record(BATCHES, tmp_path, steps=(3, 3))
     assert str(caught.value) == ("steps 3 to 3 hold none; give the first, and the one to stop at")
+
+
+def test_no_batches_make_no_step(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        serried.record(BATCHES, tmp_path, accumulate=0)
+    assert str(caught.value) == "accumulate=0 makes no step; give the batches of one, 1 or more"
+
+
+def test_a_layout_of_other_ranks_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        serried.record(BATCHES, tmp_path, layout=layout("fsdp", Sizes(8)))
+    assert str(caught.value) == ("the layout is of 8 ranks, and this job has 1; give one of 1")
+
+
+def test_a_framework_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="framework 'mine' is not known; those that are: "):
+        serried.record(BATCHES, tmp_path, framework="mine")
+
+
+@pytest.mark.parametrize("text", ["NONE", "KILL", "USR2:0", "USR2:many"])
+def test_a_signal_that_cannot_be_caught_is_refused(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERRIED_TRACE_SIGNAL", text)
+    with pytest.raises(InputError) as caught:
+        serried.record(BATCHES, tmp_path)
+    assert str(caught.value) == (
+        f"SERRIED_TRACE_SIGNAL={text} names no signal that can be caught; give one such as USR2, "
+        "or USR2:20 for 20 steps"
+    )
 
 
 def test_steps_of_a_loop_of_the_user_s_own_are_recorded_half_open(tmp_path: Path) -> None:
@@ -309,12 +340,44 @@ def test_training_goes_on_when_the_disk_is_full_and_the_loss_is_counted(tmp_path
         check=True,
         timeout=120,
     )
-    kept = len(read_recording(tmp_path / "rank-00000.spans").spans)
+    recording = read_recording(tmp_path / "rank-00000.spans")
+    kept = len(recording.spans)
     first, last = done.stderr.splitlines()
     assert done.stdout == "trained\n"
     assert first.endswith("choose a folder with space that can be written; the training goes on")
     assert last == f"{40_000 - kept} spans were not recorded: no space in {tmp_path}"
     assert kept > 0
+    assert recording.lost == 40_000 - kept
+    (told,) = (each for each in merge([tmp_path]).warnings if each.kind == "lost")
+    assert str(told.evidence[0]) == (
+        f"the disk of rank 0 was full: {40_000 - kept} of its spans are lost, {kept} are kept"
+    )
+
+
+KILLED = """
+import os, signal, sys
+import torch
+import serried
+
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for number, batch in enumerate(serried.record([torch.randn(2, 4) for _ in range(6)], sys.argv[1])):
+    loss = model(batch).sum()
+    with serried.span("at work"):
+        loss.backward()
+        if number == 4:
+            os.kill(os.getpid(), signal.SIGKILL)
+    optimizer.step()
+"""
+
+
+def test_a_killed_training_leaves_all_complete_spans_with_their_names(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], timeout=120)
+    trace = merge([tmp_path])
+    step = ["0F0", "at work", "0B0", "OPTIMIZER"]
+    assert done.returncode == -9
+    assert actions(trace) == {**dict.fromkeys(range(4), step), 4: ["0F0", "0B0"]}
+    assert trace.torn == (0,)
 
 
 def test_the_doors_open_nothing_before_they_are_used() -> None:

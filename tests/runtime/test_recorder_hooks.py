@@ -1,7 +1,9 @@
-"""The recorder sees what DDP, FSDP2 and torch's pipelines do on real ranks, and changes nothing."""
+"""The recorder sees what real ranks of torch's own libraries exchange, and changes nothing."""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed import _functional_collectives as functional
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.pipelining import (
@@ -19,11 +22,17 @@ from torch.distributed.pipelining import (
     ScheduleInterleaved1F1B,
     ScheduleInterleavedZeroBubble,
 )
+from torch.distributed.tensor.parallel import (
+    ColwiseParallel,
+    RowwiseParallel,
+    parallelize_module,
+)
 from torch.nn.parallel import DistributedDataParallel
 
 import serried
 from serried.runtime import recorder_doors
-from serried.trace.merge import Trace, merge
+from serried.trace.merge import merge
+from serried.trace.merged import Trace
 from serried.trace.pairs import pair_messages
 from tests.runtime.rank_group import run_ranks
 
@@ -61,8 +70,39 @@ def data_parallel(folder: Path) -> dict[str, Any]:
         fully_shard(sharded, mesh=mesh)
         trained(sharded, folder / "fsdp" if recorded else None)
         weights["fsdp", recorded] = sharded[0].weight.full_tensor().detach()
+        plan: Any = {"0": ColwiseParallel(), "2": RowwiseParallel()}
+        # With a layer before and one after, whose ranks all hold it: both directions reduce.
+        cut: Any = nn.Sequential(model()[0], parallelize_module(model(), mesh, plan), model()[2])
+        trained(cut, folder / "tp" if recorded else None)
+        weights["tp", recorded] = cut[1][0].weight.full_tensor().detach()
     return {
-        name: torch.equal(weights[name, False], weights[name, True]) for name in ("ddp", "fsdp")
+        name: torch.equal(weights[name, False], weights[name, True])
+        for name in ("ddp", "fsdp", "tp")
+    }
+
+
+def collectives(folder: Path) -> dict[str, Any]:
+    """Calls collectives that block, that are waited for, and that nobody waits for."""
+    everyone: Any = dist.group.WORLD
+    library = dist.all_reduce, dist.Work.wait, functional.wait_tensor
+    own, part, gathered = torch.ones(2), torch.empty(2), torch.empty(4)
+    with serried.record_steps(0, 0, 1, folder=folder / "collectives"):
+        dist.broadcast(own, 0)
+        dist.all_reduce(own)
+        gathering = dist.all_gather_single(gathered, own, async_op=True)
+        scattering = dist.reduce_scatter_single(part, torch.ones(4), async_op=True)
+        gathering.wait()
+        scattering.wait()
+        gathering.wait()  # is done by now
+        left = dist.all_reduce(torch.ones(2), async_op=True)
+        reduced = functional.all_reduce(own, "sum", everyone)
+        whole = functional.all_gather_single(own.view(1, 2), 1, everyone)
+        total, whole = reduced + 1, whole.clone()
+    left.wait()
+    recorder_doors.finish()
+    return {
+        "values": [each.tolist() for each in (gathered, part, whole, total)],
+        "is the library's": library == (dist.all_reduce, dist.Work.wait, functional.wait_tensor),
     }
 
 
@@ -85,6 +125,27 @@ def pipelines(folder: Path) -> dict[str, Any]:
     return {}
 
 
+def windows(folder: Path) -> dict[str, Any]:
+    """Opens a window by a signal to one rank, then another by the file, in one running loop."""
+    os.environ["SERRIED_TRACE_SIGNAL"] = "USR2:2"
+    heard: list[int] = []
+
+    def ours(number: int, frame: object) -> None:
+        heard.append(number)
+
+    signal.signal(signal.SIGUSR2, ours)
+    for step in serried.record(range(20), folder / "windows", accumulate=1):
+        if (step, dist.get_rank()) == (2, 1):
+            os.kill(os.getpid(), signal.SIGUSR2)
+        if (step, dist.get_rank()) == (10, 0):
+            (folder / "windows" / "steps").write_text("13:15")
+        with serried.span("F", 0, 0):
+            dist.all_reduce(torch.ones(1))
+    recorder_doors.finish()
+    del os.environ["SERRIED_TRACE_SIGNAL"]
+    return {"heard": len(heard), "is ours": signal.getsignal(signal.SIGUSR2) is ours}
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made: Path = tmp_path_factory.mktemp("recorded")
@@ -97,7 +158,7 @@ def equal(folder: Path) -> list[dict[str, Any]]:
 
 
 def _both(folder: Path) -> dict[str, Any]:
-    return data_parallel(folder) | pipelines(folder)
+    return data_parallel(folder) | pipelines(folder) | collectives(folder) | windows(folder)
 
 
 def kinds(trace: Trace) -> dict[int, Counter[str]]:
@@ -106,6 +167,16 @@ def kinds(trace: Trace) -> dict[int, Counter[str]]:
     for span in trace.spans:
         found.setdefault(span.rank, Counter())[span.action.kind.name] += 1
     return found
+
+
+def test_a_signal_to_one_rank_and_the_file_open_windows_on_all(
+    equal: list[dict[str, Any]], folder: Path
+) -> None:
+    trace = merge([folder / "windows"])
+    for rank in range(2):
+        assert {span.step for span in trace.spans if span.rank == rank} == {6, 7, 13, 14}
+    assert [each["heard"] for each in equal] == [0, 1]
+    assert all(each["is ours"] for each in equal)
 
 
 def test_ddp_s_buckets_are_reductions_within_each_step(equal: object, folder: Path) -> None:
@@ -128,7 +199,54 @@ def test_fsdp_gathers_around_forward_and_backward_and_scatters_after(
 
 
 def test_weights_are_those_of_a_run_without_a_recording(equal: list[dict[str, Any]]) -> None:
-    assert equal == [{"ddp": True, "fsdp": True}] * 2
+    for each in equal:
+        assert {name: each[name] for name in ("ddp", "fsdp", "tp")} == {
+            "ddp": True,
+            "fsdp": True,
+            "tp": True,
+        }
+
+
+def test_tensor_parallel_ranks_reduce_in_forward_and_in_backward(
+    equal: object, folder: Path
+) -> None:
+    trace = merge([folder / "tp"])
+    reduces = [s for s in trace.spans if s.rank == 0 and s.action.kind.name == "ALL_REDUCE"]
+    assert [str(span.action) for span in reduces] == ["0ALL_REDUCE0", "0ALL_REDUCE0"] * STEPS
+    for span in reduces:
+        (around,) = (
+            s.action.kind.name
+            for s in trace.spans
+            if s.rank == 0
+            and s.action.kind.name in "FB"
+            and s.start_ns <= span.start_ns <= span.end_ns <= s.end_ns
+        )
+        assert around == "FB"[reduces.index(span) % 2]
+    assert kinds(trace)[0]["IN_FLIGHT"] == len(reduces)
+
+
+def test_a_collective_is_timed_where_its_caller_is_held_up(equal: object, folder: Path) -> None:
+    spans = [span for span in merge([folder / "collectives"]).spans if span.rank == 0]
+    assert [span.action.kind.name for span in spans if span.action.kind.name != "IN_FLIGHT"] == [
+        "BROADCAST",
+        "ALL_REDUCE",
+        "ALL_GATHER",
+        "REDUCE_SCATTER",
+        "ALL_REDUCE",
+        "ALL_GATHER",
+    ]
+    waits = {span.start_ns for span in spans if span.action.kind.name != "IN_FLIGHT"}
+    flights = [span for span in spans if span.action.kind.name == "IN_FLIGHT"]
+    assert len(flights) == 4
+    assert all(flight.end_ns in waits for flight in flights)
+
+
+def test_collectives_give_what_they_gave_and_are_the_library_s_again(
+    equal: list[dict[str, Any]],
+) -> None:
+    for each in equal:
+        assert each["values"] == [[2.0] * 4, [2.0] * 2, [[2.0] * 4], [5.0] * 2]
+        assert each["is the library's"]
 
 
 @pytest.mark.parametrize("name", SINGLE)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from serried.errors import InputError
 from serried.span import Action, ActionKind, Span
 from serried.trace.chrome import write_chrome
-from serried.trace.merge import Trace, merge
+from serried.trace.merge import merge
+from serried.trace.merged import Trace
 from serried.trace.tracks import SLICES, THREADS
 from tests.trace.chrome_rules import Checked, checked
 from tests.trace.recorded_run import Clock, Run

@@ -12,7 +12,8 @@ from serried.errors import InputError
 from serried.schedule import Request, generate
 from serried.span import ActionKind, Spans
 from serried.trace.compare import compare_traces, planned_trace
-from serried.trace.merge import Trace, merge
+from serried.trace.merge import merge
+from serried.trace.merged import Trace
 from serried.trace.reading import read_trace
 from tests.trace.recorded_run import Run
 
@@ -108,6 +109,39 @@ def test_a_schedule_of_other_stages_is_refused() -> None:
         planned_trace(run, generate("1f1b", Request(4, 8)))
 
 
-def test_a_schedule_that_no_file_names_is_asked_for() -> None:
-    with pytest.raises(InputError, match="pp4_iter10 does not say which schedule ran"):
-        planned_trace(read_trace([GOLDENS / "megatronapp"]))
+def test_the_plan_of_a_run_that_names_no_schedule_is_the_one_its_order_has() -> None:
+    run = read_trace([GOLDENS / "megatronapp"])
+    named = generate("interleaved-1f1b", Request(4, 8, 4))
+    found, asked = planned_trace(run), planned_trace(run, named)
+    assert found.job.schedule == "interleaved-1f1b"
+    assert (found.spans.start_ns == asked.spans.start_ns).all()
+
+
+def test_an_order_that_no_schedule_has_is_refused_with_the_nearest() -> None:
+    run = read_trace([GOLDENS / "paddle" / "vpp"])
+    with pytest.raises(InputError, match="its order is none that is known, nearest to interl"):
+        planned_trace(run)
+
+
+def test_a_run_without_a_whole_step_has_no_order_to_know_its_schedule_by(trace: Trace) -> None:
+    job = dataclasses.replace(trace.job, schedule="unknown")
+    spans = trace.spans.where(trace.spans.rank > 0)
+    with pytest.raises(InputError, match="does not say which schedule ran; name it by --name"):
+        planned_trace(dataclasses.replace(trace, job=job, spans=spans))
+
+
+def test_runs_whose_ranks_do_nothing_alike_are_refused_with_both_layouts(tmp_path: Path) -> None:
+    deep = merge([Run(pp=4, num_microbatches=2, num_steps=1).write(tmp_path / "deep")])
+    spans = dataclasses.replace(deep.spans, stage=deep.spans.stage + 4)
+    with pytest.raises(InputError, match=r"no rank of run-a \(pp 4\) does what it does in run-a"):
+        compare_traces(deep, dataclasses.replace(deep, spans=spans))
+
+
+def test_runs_of_different_length_are_compared_by_their_mean_steps(tmp_path: Path) -> None:
+    short, long = (
+        merge([Run(pp=2, num_microbatches=4, num_steps=steps).write(tmp_path / str(steps))])
+        for steps in (1, 3)
+    )
+    found = compare_traces(short, long)
+    assert (found.matched, found.only_first, found.only_second) == (2 * 8, 0, 0)
+    assert found.more_ns == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from collections.abc import Iterator
@@ -168,3 +169,66 @@ def test_what_lies_outside_every_profiled_step_is_left_out(tmp_path: Path) -> No
     spans = read_trace([path]).spans
     assert set(spans.microbatch.tolist()) == {0, 1}
     assert set(spans.step.tolist()) == {3}
+
+
+# ----------------------------------------------------------------------- gzipped, and hostile
+
+
+def test_a_gzipped_file_that_was_cut_off_gives_what_came_before(tmp_path: Path) -> None:
+    path = tmp_path / "rank0.json.gz"
+    # Random lengths do not pack well, so half of the bytes hold about half of the events.
+    drawn = random.Random(0)
+    events = [event(f"PP:0F{n}", 10 * n, drawn.random()) for n in range(2000)]
+    packed = gzip.compress(json.dumps({"traceEvents": events}).encode())
+    path.write_bytes(packed[: len(packed) // 2])
+    file = read_event_file(path)
+    assert file.cut_off
+    assert 500 < len(file.events) < 1500
+    assert file.events == events[: len(file.events)]
+
+
+def test_a_file_that_grows_without_measure_is_refused_before_it_fills_the_memory(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "bomb.json.gz"
+    with gzip.open(path, "wb", compresslevel=9) as file:
+        file.write(b'{"traceEvents": [' + b" " * 40_000_000)
+    with pytest.raises(InputError, match="grows more than 200 times when it is unpacked"):
+        read_event_file(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[" * 200_000, "nested too deeply"),
+        ('{"traceEvents": [' + '{"a":' * 200_000, "is not usable JSON"),
+        ('[{"ts": NaN}]', "NaN is no number"),
+        ('[{"ts": -Infinity}]', "-Infinity is no number"),
+        ('[{"ts": ' + "9" * 10_000 + "}]", "a number is too long"),
+        ("", "is not usable JSON"),
+        ("\x00\x00", "is not usable JSON"),
+        ("3", "holds no events"),
+        ('{"traceEvents": 3}', "holds no events"),
+    ],
+    ids=range(9),
+)
+def test_hostile_json_is_refused_in_one_sentence(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=reason) as refused:
+        read_event_file(path)
+    assert len(str(refused.value)) < 300
+
+
+def test_a_host_that_cannot_be_printed_is_named_as_far_as_it_can(tmp_path: Path) -> None:
+    about = kineto(0)
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps({**about, "host_name": "a\ud800\n" + "b" * 9999}))
+    (host,) = read_trace([path]).hosts
+    assert host.name == "a??" + "b" * 252
+
+
+def test_a_string_of_many_megabytes_is_read_past(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps({"note": "x" * 20_000_000, **kineto(0)}))
+    assert len(read_trace([path]).spans) == 4

@@ -17,7 +17,8 @@ from serried.errors import InputError
 from serried.frameworks import Sizes
 from serried.span import Span
 from serried.trace.chrome import write_chrome
-from serried.trace.merge import Trace, merge
+from serried.trace.merge import merge
+from serried.trace.merged import Trace
 from serried.trace.record import HEADER_BYTES, Recorder, file_name
 from serried.trace.statistics import measure
 from tests.trace.recorded_run import WALL_NS, Clock, Run
@@ -281,15 +282,6 @@ def test_one_run_that_describes_two_jobs_is_refused(tmp_path: Path) -> None:
     assert refused(lambda: merge([tmp_path])) == (
         f"{tmp_path}/rank-00000.spans and {tmp_path}/rank-00004.spans are of one run (run-a) "
         "but describe two jobs; record each job into a folder of its own"
-    )
-
-
-def test_a_rank_that_stands_twice_is_refused(tmp_path: Path) -> None:
-    a, b = RUN.write(tmp_path / "a"), RUN.write(tmp_path / "b", only=[3])
-
-    assert refused(lambda: merge([a, b])) == (
-        f"rank 3 stands twice, in {a}/rank-00003.spans and {b}/rank-00003.spans; "
-        "give only one of them"
     )
 
 

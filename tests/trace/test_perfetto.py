@@ -10,9 +10,11 @@ import pytest
 
 from serried.errors import InputError
 from serried.span import Action, ActionKind, Span
-from serried.trace.merge import Trace, merge
+from serried.trace.merge import merge
+from serried.trace.merged import Trace
 from serried.trace.perfetto import write_perfetto
 from serried.trace.reading import read_trace
+from serried.trace.record import Recorder, RecordHeader
 from tests.trace import recorded_run
 from tests.trace.perfetto_rules import Read, read
 from tests.trace.recorded_run import WALL_NS, Run, table
@@ -79,6 +81,24 @@ def test_every_message_has_an_arrow_to_what_was_computed_from_it(
 def test_names_hold_no_digits_so_that_a_kind_has_one_colour(trace: Trace, tmp_path: Path) -> None:
     found = written(trace, tmp_path)
     assert not any(character.isdigit() for each in found.slices for character in each.name)
+
+
+def test_spans_of_the_user_s_stand_under_their_own_names(tmp_path: Path) -> None:
+    names = [f"读取 {number}" for number in range(200)]  # more than one byte numbers
+    recorder = Recorder(tmp_path, RecordHeader("run-a", 0, Run(pp=1, dp=1).job))
+    for number, name in enumerate(names):
+        where = {"step": 0, "stage": number % 2, "microbatch": number}
+        recorder.add(
+            ActionKind.SPAN, 2 * number, 2 * number + 1, **where, name=recorder.number_of(name)
+        )
+    recorder.add(ActionKind.SPAN, 1000, 1001, step=0)
+    recorder.close()
+
+    slices = written(merge([tmp_path]), tmp_path).slices
+
+    assert [each.name for each in slices] == [*names, "named by the user"]
+    assert {each.category for each in slices} == {"named"}
+    assert slices[7].arguments == {"action": "1SPAN7", "step": 0, "stage": 1, "microbatch": 7}
 
 
 def test_time_0_is_tied_to_the_wall_clock(trace: Trace, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from serried.errors import InputError
 from serried.span import ActionKind
 from serried.trace.event_file import nanoseconds, read_event_file, whole
-from serried.trace.merge import Trace
+from serried.trace.merged import Trace
 from serried.trace.reading import read_trace
 from serried.trace.statistics import measure
 from tests.trace.recorded_run import Run
@@ -87,6 +87,34 @@ def test_gpipes_ranges_are_of_the_ranks_one_stage(tmp_path: Path) -> None:
         write(tmp_path / f"r{rank}.json", {"traceEvents": events, **about})
     trace = read_trace([tmp_path])
     assert first_forwards(trace) == [(0, 0, 0), (0, 0, 1), (1, 1, 0), (1, 1, 1)]
+
+
+def gpipe_profiles(folder: Path, world_size: int) -> Path:
+    """Writes what torch.profiler keeps of GPipe: ranges that name no stage."""
+    for rank in range(world_size):
+        names = ["Forward 0", "Forward 1", "Backward 0", "Backward 1"]
+        events = [
+            {"name": name, "ph": "X", "ts": 10 * at, "dur": 5.5} for at, name in enumerate(names)
+        ]
+        about = {"distributedInfo": {"rank": rank, "world_size": world_size}}
+        write(folder / f"r{rank}.json", {"traceEvents": events, **about})
+    return folder
+
+
+def test_gpipes_ranges_stand_where_the_sizes_put_their_rank(tmp_path: Path) -> None:
+    trace = read_trace([gpipe_profiles(tmp_path, 4)], {"pp": 2, "dp": 2})
+    assert [(rank, stage) for rank, stage, m in first_forwards(trace) if m == 0] == [
+        (0, 0), (1, 0), (2, 1), (3, 1),
+    ]  # fmt: skip
+    assert trace.warnings == ()
+
+
+def test_without_sizes_gpipes_ranks_are_taken_for_stages_and_that_is_said(tmp_path: Path) -> None:
+    trace = read_trace([gpipe_profiles(tmp_path, 4)])
+    assert [stage for _, stage, m in first_forwards(trace) if m == 0] == [0, 1, 2, 3]
+    (finding,) = trace.warnings
+    assert "every one of the 4 ranks is taken for a stage" in str(finding.evidence[0])
+    assert str(finding.cure) == "give the sizes by --pp, --dp and --tp"
 
 
 def test_two_kineto_files_of_one_rank_are_refused(tmp_path: Path) -> None:
@@ -220,7 +248,8 @@ def test_a_hostile_or_foreign_file_is_refused_in_one_sentence(
 
 def test_a_damaged_gzip_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.json.gz"
-    path.write_bytes(gzip.compress(b"[]")[:-6])
+    packed = gzip.compress(b"[]")
+    path.write_bytes(packed[:-8] + b"\x00" * 8)  # the sum of its bytes is another one
     with pytest.raises(InputError, match="cannot be read"):
         read_trace([path])
 

@@ -10,7 +10,8 @@ import pytest
 
 from serried.span import ActionKind
 from serried.trace.chrome import write_chrome
-from serried.trace.merge import Trace, merge
+from serried.trace.merge import merge
+from serried.trace.merged import Trace
 from serried.trace.statistics import measure
 from tests.trace.chrome_rules import checked
 

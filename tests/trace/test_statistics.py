@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from serried.schedule import ideal_bubble
 from serried.span import Action, ActionKind, Span
-from serried.trace.merge import Host, Trace, merge
+from serried.trace.merge import merge
+from serried.trace.merged import Host, Trace
 from serried.trace.messages import Alignment
 from serried.trace.record import UNKNOWN_SCHEDULE, Job
 from serried.trace.statistics import Statistics, StepStatistics, measure

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from serried.errors import InputError
-from serried.trace.merge import Trace
+from serried.trace.merged import Trace
 from serried.trace.reading import read_trace
 from serried.trace.statistics import measure
 from serried.trace.store import read_store, write_store

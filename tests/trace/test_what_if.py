@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from serried.errors import InputError
 from serried.span import ActionKind, Spans
-from serried.trace.merge import Trace, merge
+from serried.trace.merge import merge
+from serried.trace.merged import Trace
 from serried.trace.reading import read_trace
 from serried.trace.replay import Meeting, Replay
 from serried.trace.replay_spans import replay_of_trace

@@ -27,17 +27,18 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.distributed.device_mesh import DeviceMesh
 
+from serried.runtime.recorder_clock import Mark
 from serried.span import ActionKind
 
 MeshOrGroup = DeviceMesh | dist.ProcessGroup
-Watch = tuple[Callable[[], int], Callable[[ActionKind, int, int, int], None]]
+Watch = tuple[Callable[[], Mark], Callable[[ActionKind, Mark, Mark, int], None]]
 
 _watch: Watch | None = None
 
 
 @contextmanager
 def time_exchanges(
-    now: Callable[[], int], record: Callable[[ActionKind, int, int, int], None]
+    now: Callable[[], Mark], record: Callable[[ActionKind, Mark, Mark, int], None]
 ) -> Iterator[None]:
     """Times the exchanges of this process: the waits of a ring, and collectives as wholes.
 

@@ -3,8 +3,10 @@
     model(batch)          the outermost module in training that has parameters    0F0
     loss.backward()       torch.autograd.backward                                 0B0
     optimizer.step()      torch's own hooks of every optimizer                    OPTIMIZER
-    DDP, FSDP2, collectives                                 ``hooks_sharding``
+    DDP, FSDP2                                              ``hooks_sharding``
+    collectives, DTensor's and DeepSpeed's too              ``hooks_exchange``
     torch's pipelines                                       ``hooks_pipeline``
+    Megatron-core's                                         ``hooks_megatron``
 
 The first forward of a recorded step finds the outermost module, whose own hooks then do, for
 hooks on all modules would slow each of them. Everything but the optimizer's counter is put in
@@ -13,6 +15,7 @@ when a recorded step begins and taken out after it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +28,21 @@ from torch.optim.optimizer import (
 )
 from torch.utils.hooks import RemovableHandle
 
+from serried.runtime.hooks_exchange import Exchanges
+from serried.runtime.hooks_megatron import megatron_patches
 from serried.runtime.hooks_pipeline import pipeline_patches
-from serried.runtime.hooks_sharding import exchange_patches, hook_ddp, is_sharded
+from serried.runtime.hooks_sharding import fsdp_patches, hook_ddp, is_sharded
 from serried.runtime.patches import Patch, Work
+from serried.runtime.recorder_clock import Mark
 from serried.span import ActionKind
 
 if TYPE_CHECKING:
     from serried.runtime.recorder import StepRecorder
+
+LIBRARIES = frozenset(
+    {"deepspeed.comm", "deepspeed.runtime.engine", "megatron.core.pipeline_parallel.schedules"}
+)
+"""Modules that are hooked once a program has loaded them."""
 
 
 class Hooks:
@@ -45,11 +56,9 @@ class Hooks:
         self._root: nn.Module | None = None
         self._starts: dict[str, Any] = {}
         self._handles: list[RemovableHandle] = []
-        self._patches: list[Patch] = [
-            Patch(torch.autograd, "backward", self._timed_backward),
-            *exchange_patches(recorder, self._work),
-            *pipeline_patches(recorder, self._work),
-        ]
+        self._exchanges = Exchanges(recorder.mark, self._keep_exchange, self._work)
+        self._patches: list[Patch] = []
+        self._seen: frozenset[str] = frozenset()
         self._counter = [
             register_optimizer_step_pre_hook(self._optimizer_begins),
             register_optimizer_step_post_hook(self._optimizer_ends),
@@ -63,6 +72,7 @@ class Hooks:
 
     def put_in(self) -> None:
         """Puts all hooks into the program."""
+        self._find_patches()
         for patch in self._patches:
             patch.put_in()
         if self._root is None:
@@ -91,6 +101,26 @@ class Hooks:
         self._forwards = self._backwards = 0
         self._starts.clear()
         self._work.reset()
+        self._exchanges.begin_step()
+
+    def _find_patches(self) -> None:
+        """Finds what is to be patched, again when a library was loaded since."""
+        seen = frozenset(LIBRARIES & sys.modules.keys())
+        if self._patches and seen == self._seen:
+            return
+        self._seen = seen
+        self._patches = [
+            Patch(torch.autograd, "backward", self._timed_backward),
+            *self._exchanges.patches(),
+            *fsdp_patches(self._exchanges),
+            *pipeline_patches(self._recorder, self._work),
+            *megatron_patches(self._recorder, self._work),
+        ]
+
+    def _keep_exchange(self, kind: ActionKind, start: Mark, end: Mark) -> None:
+        if self._recorder.is_on:
+            work = self._work
+            self._recorder.sink.keep(kind, start, end, work.stage, work.microbatch)
 
     def _find_root(self, module: nn.Module, args: Any) -> None:
         """Takes the first module that trains as the model, and lets all others go."""
@@ -111,13 +141,14 @@ class Hooks:
 
     def _forward_begins(self, module: nn.Module, args: Any) -> None:
         if module.training and torch.is_grad_enabled() and not self._work.is_pipeline:
-            self._work.microbatch = self._forwards
+            self._work.begin(0, self._forwards)
             self._starts.setdefault("forward", self._recorder.mark())
 
     def _forward_ends(self, module: nn.Module, args: Any, output: Any) -> None:
         start = self._starts.pop("forward", None)
         if start is not None:
-            self._recorder.add(ActionKind.F, start, stage=0, microbatch=self._forwards)
+            self._work.end()
+            self._recorder.add(ActionKind.F, start, 0, self._forwards)
             self._forwards += 1
 
     def _timed_backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -125,12 +156,14 @@ class Hooks:
             if self._work.is_pipeline or self._work.is_backward:
                 return original(*args, **options)
             start = self._recorder.mark()
-            self._work.is_backward, self._work.microbatch = True, self._backwards
+            self._work.is_backward = True
+            self._work.begin(0, self._backwards)
             try:
                 return original(*args, **options)
             finally:
                 self._work.is_backward = False
-                self._recorder.add(ActionKind.B, start, stage=0, microbatch=self._backwards)
+                self._work.end()
+                self._recorder.add(ActionKind.B, start, 0, self._backwards)
                 self._backwards += 1
 
         return backward

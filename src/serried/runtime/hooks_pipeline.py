@@ -87,10 +87,12 @@ def _computing(
             microbatch = -1 if kind == ActionKind.REDUCE_GRAD else number
             start = recorder.mark()
             work.is_pipeline = True
+            work.begin(stage.stage_index, microbatch)
             try:
                 return original(stage, number, *args, **options)
             finally:
                 work.is_pipeline = False
+                work.end()
                 recorder.add(kind, start, stage=stage.stage_index, microbatch=microbatch)
 
         return call

@@ -11,7 +11,15 @@ from typing import Any
 
 import torch.distributed as dist
 
-__all__ = ["PipelineStageBase", "default_store", "fsdp_collectives", "fsdp_group", "schedules"]
+__all__ = [
+    "AsyncTensor",
+    "PipelineStageBase",
+    "default_store",
+    "fsdp_collectives",
+    "fsdp_group",
+    "functional",
+    "schedules",
+]
 
 schedules: ModuleType | None
 PipelineStageBase: Any
@@ -36,6 +44,16 @@ try:
         fsdp_collectives, fsdp_group = None, None
 except (ImportError, AttributeError):
     fsdp_collectives, fsdp_group = None, None
+
+functional: ModuleType | None
+"""Functional collectives, which DTensor calls."""
+AsyncTensor: Any
+"""What they return before they are done; ``elem`` is what ``wait_tensor`` gets."""
+try:
+    from torch.distributed import _functional_collectives as functional
+    from torch.distributed._functional_collectives import AsyncCollectiveTensor as AsyncTensor
+except ImportError:
+    functional, AsyncTensor = None, None
 
 
 def default_store() -> Any:

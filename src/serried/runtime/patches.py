@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
+_MISSING = object()
 
 
 class Patch:
@@ -13,20 +14,29 @@ class Patch:
 
     def __init__(self, owner: object, name: str, wrap: Wrap) -> None:
         self._owner, self._name, self._wrap = owner, name, wrap
-        self._original: Callable[..., Any] | None = None
+        self._original: Any = None
         self._ours: Callable[..., Any] | None = None
+        self._held: Any = _MISSING
+        self._is_in = False
 
     def put_in(self) -> None:
-        """Wraps what stands there now."""
-        self._original = getattr(self._owner, self._name)
-        self._ours = self._wrap(self._original)
+        """Wraps what stands there now, by the same function as before where it is the same."""
+        # What the owner holds itself: a method of a C++ class is given out without its binding.
+        self._held = vars(self._owner).get(self._name, _MISSING)
+        original = getattr(self._owner, self._name)
+        if self._ours is None or original is not self._original:
+            self._original, self._ours = original, self._wrap(original)
         setattr(self._owner, self._name, self._ours)
+        self._is_in = True
 
     def take_out(self) -> None:
         """Gives the original back, unless another has wrapped ours since."""
-        if self._original and getattr(self._owner, self._name) is self._ours:
-            setattr(self._owner, self._name, self._original)
-        self._original = self._ours = None
+        if self._is_in and vars(self._owner).get(self._name) is self._ours:
+            if self._held is _MISSING:
+                delattr(self._owner, self._name)
+            else:
+                setattr(self._owner, self._name, self._held)
+        self._is_in = False
 
 
 class Work:
@@ -38,4 +48,12 @@ class Work:
     def reset(self) -> None:
         """Forgets what an exception may have left."""
         self.is_pipeline = self.is_backward = self.is_exchange = False
-        self.microbatch = 0
+        self.stage, self.microbatch = 0, -1
+
+    def begin(self, stage: int, microbatch: int) -> None:
+        """Says whose computation begins; exchanges that come belong to it."""
+        self.stage, self.microbatch = stage, microbatch
+
+    def end(self) -> None:
+        """Says that a computation has ended."""
+        self.microbatch = -1

@@ -11,9 +11,12 @@ later ones are measured from, since a device tells times between events as 32-bi
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 import torch
+
+from serried.runtime.host_time import HostTime
 
 Mark = object
 """A moment, as one clock keeps it: nanoseconds, or an event of a device."""
@@ -22,8 +25,9 @@ Mark = object
 class Clock(Protocol):
     """Takes marks, and later says which have passed and when that was."""
 
-    def mark(self) -> Mark:
-        """Marks this moment."""
+    @property
+    def mark(self) -> Callable[[], Mark]:
+        """What marks this moment."""
 
     def has_passed(self, mark: Mark) -> bool:
         """Tells whether a mark's time is known by now."""
@@ -39,11 +43,15 @@ class Clock(Protocol):
 
 
 class HostClock:
-    """Is the processor's clock, whose marks are times and always passed."""
+    """Is the host's clock, whose marks are times and always passed."""
 
-    def mark(self) -> Mark:
-        """Returns CLOCK_MONOTONIC nanoseconds."""
-        return time.monotonic_ns()
+    def __init__(self, host: HostTime | None = None) -> None:
+        self._now_ns = host.now_ns if host else time.monotonic_ns
+
+    @property
+    def mark(self) -> Callable[[], Mark]:
+        """Returns what returns the clock's nanoseconds: one call, for it is on the hot path."""
+        return self._now_ns
 
     def has_passed(self, mark: Mark) -> bool:
         """Says yes: a time of the past is known."""
@@ -64,17 +72,16 @@ class HostClock:
 class DeviceClock:
     """Is a CUDA device's clock, tied to the host's when it is made; never run yet on a device."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: HostTime | None = None) -> None:
         self._zero = _event()
         self._zero.record()
         self._zero.synchronize()
-        self._zero_ns = time.monotonic_ns()
+        self._zero_ns = (host or HostTime()).now_ns()
 
-    def mark(self) -> Mark:
-        """Records an event on the current stream."""
-        event = _event()
-        event.record()
-        return event
+    @property
+    def mark(self) -> Callable[[], Mark]:
+        """What records an event on the current stream."""
+        return _recorded
 
     def has_passed(self, mark: Mark) -> bool:
         """Asks the device, without waiting."""
@@ -99,10 +106,16 @@ class DeviceClock:
         mark.synchronize()
 
 
-def clock_here() -> Clock:
+def clock_here(host: HostTime | None = None) -> Clock:
     """Returns the device's clock where CUDA is in use by this process, else the host's."""
     in_use = torch.cuda.is_available() and torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    return DeviceClock() if in_use else HostClock()
+    return DeviceClock(host) if in_use else HostClock(host)
+
+
+def _recorded() -> Mark:
+    event = _event()
+    event.record()
+    return event
 
 
 def _event() -> torch.cuda.Event:

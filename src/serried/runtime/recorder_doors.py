@@ -6,7 +6,8 @@
     with serried.span("augment", microbatch=3):                within either
 
 Without a folder, SERRIED_TRACE_DIR names it; without that they do nothing, so that the lines
-may stay in a program. ``echo 500:520 > runs/a/steps`` moves the window of a running job.
+may stay in a program. A file or a signal moves the window of a running job
+(``recorder_window``).
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Generic, TypeVar
 
+from serried import frameworks
 from serried.errors import InputError
 from serried.mesh import Layout
+from serried.runtime.host_time import HostTime
 from serried.runtime.recorder import StepRecorder
+from serried.runtime.recorder_job import world_size_here
 from serried.span import ActionKind
 
 FOLDER = "SERRIED_TRACE_DIR"
-WINDOW_FILE = "steps"
-"""Name of the file in the folder that moves the window: first step, colon, step to stop at."""
 
 Batch = TypeVar("Batch")
 _current: StepRecorder | None = None
@@ -39,15 +41,20 @@ def record(
     accumulate: int | None = None,
     layout: Layout | None = None,
     framework: str = "",
+    clock: HostTime | None = None,
 ) -> Recorded[Batch]:
     """Returns ``batches``, with the steps that are made of them recorded into ``folder``.
 
     A step is what is between two calls of an optimizer, or ``accumulate`` batches. ``steps``
     (first, stop) keeps some, half-open. ``layout`` or the ``framework`` say how the ranks
-    stand; without them, all are data parallel. Raises InputError where an earlier recording
-    stands in the folder, EnvironmentProblem where none can be made.
+    stand; without them, all are data parallel. ``clock`` stamps the spans in place of this
+    host's own. Raises InputError for steps, an ``accumulate``
+    or a layout that cannot be, and where an earlier recording stands in the folder,
+    EnvironmentProblem where none can be made.
     """
-    return Recorded(batches, _recorder(folder, layout, framework), Window(steps), accumulate)
+    _require_steps(steps)
+    _require_accumulate(accumulate)
+    return Recorded(batches, _recorder(folder, layout, framework, clock), steps, accumulate)
 
 
 @contextmanager
@@ -60,14 +67,15 @@ def record_steps(
     folder: str | Path | None = None,
     layout: Layout | None = None,
     framework: str = "",
+    clock: HostTime | None = None,
 ) -> Iterator[bool]:
     """Records the step in its body if ``start <= step < stop``, and gives whether it does.
 
     With ``stop_training`` the program ends, by SystemExit, after step ``stop - 1``. Raises as
     ``record`` does.
     """
-    recorder = _recorder(folder, layout, framework)
-    is_recorded = recorder is not None and start <= step < stop
+    recorder = _recorder(folder, layout, framework, clock)
+    is_recorded = recorder is not None and recorder.window.holds(step, (start, stop))
     if recorder:
         recorder.begin_step(step, is_recorded=is_recorded)
     try:
@@ -98,33 +106,6 @@ def finish() -> None:
     _current = None
 
 
-class Window:
-    """Says which steps are recorded: those asked for, or those that a file asks for since."""
-
-    def __init__(self, steps: tuple[int, int] | None) -> None:
-        """Raises InputError unless ``steps`` are two numbers, the first below the second."""
-        if steps is not None and not 0 <= steps[0] < steps[1]:
-            raise InputError(
-                "steps {start} to {stop} hold none; give the first, and the one to stop at",
-                start=steps[0],
-                stop=steps[1],
-            )
-        self._steps = steps
-        self._changed_ns = 0
-
-    def holds(self, step: int, folder: Path) -> bool:
-        """Tells whether ``step`` is recorded; looks at the file's time, and reads it when new."""
-        path = folder / WINDOW_FILE
-        try:
-            changed_ns = path.stat().st_mtime_ns
-            if changed_ns != self._changed_ns:
-                start, _, stop = path.read_text(encoding="utf-8").partition(":")
-                self._steps, self._changed_ns = (int(start), int(stop)), changed_ns
-        except (OSError, ValueError):
-            pass  # none there, or half written: what was asked before holds
-        return self._steps is None or self._steps[0] <= step < self._steps[1]
-
-
 class Recorded(Generic[Batch]):
     """Is a loop's batches; going through them begins and ends the steps of the recorder."""
 
@@ -132,12 +113,12 @@ class Recorded(Generic[Batch]):
         self,
         batches: Iterable[Batch],
         recorder: StepRecorder | None,
-        window: Window,
+        steps: tuple[int, int] | None,
         accumulate: int | None,
     ) -> None:
         self._batches = batches
         self._recorder = recorder
-        self._window = window
+        self._steps = steps
         self._accumulate = accumulate
 
     def __len__(self) -> int:
@@ -156,7 +137,7 @@ class Recorded(Generic[Batch]):
                     done = seen % self._accumulate == 0
                 if first or done:
                     step = recorder.step + 1
-                    is_recorded = self._window.holds(step, recorder.folder)
+                    is_recorded = recorder.window.holds(step, self._steps)
                     recorder.begin_step(step, is_recorded=is_recorded)
                 first = False
                 seen += 1
@@ -165,19 +146,19 @@ class Recorded(Generic[Batch]):
             recorder.end_step()
 
 
-class _Named:
+class _Named:  # kept flat for its cost
     """Is one span of the user's, from entering to leaving."""
 
-    __slots__ = ("_kind", "_name", "_recorder", "_start", "_where")
+    __slots__ = ("_kind", "_microbatch", "_name", "_recorder", "_stage", "_start")
 
     def __init__(self, recorder: StepRecorder, name: str, microbatch: int, stage: int) -> None:
         self._recorder = recorder
-        self._kind = ActionKind.__members__.get(name, ActionKind.SPAN)
-        self._name = name if self._kind == ActionKind.SPAN else ""
-        self._where = (microbatch, stage)
+        self._kind = kind = _KINDS.get(name, _SPAN)
+        self._name = name if kind is _SPAN else ""
+        self._microbatch, self._stage = microbatch, stage
 
     def __enter__(self) -> None:
-        self._start = self._recorder.mark()
+        self._start = self._recorder.sink.mark()
 
     def __exit__(
         self,
@@ -185,24 +166,57 @@ class _Named:
         error: BaseException | None,
         where: TracebackType | None,
     ) -> None:
-        microbatch, stage = self._where
-        self._recorder.add(
-            self._kind, self._start, stage=stage, microbatch=microbatch, name=self._name
-        )
+        recorder = self._recorder
+        if recorder.is_on:
+            sink = recorder.sink
+            end = sink.mark()
+            sink.keep(self._kind, self._start, end, self._stage, self._microbatch, -1, self._name)
 
 
+_SPAN = ActionKind.SPAN
+_KINDS = dict(ActionKind.__members__)
 _NOTHING: AbstractContextManager[object] = nullcontext()
 
 
 def _recorder(
-    folder: str | Path | None, layout: Layout | None, framework: str
+    folder: str | Path | None, layout: Layout | None, framework: str, clock: HostTime | None
 ) -> StepRecorder | None:
     """Returns the process's recorder into the folder asked for; None where none is."""
     global _current
     asked = folder or os.environ.get(FOLDER)
     if not asked:
         return None
+    _require_layout(layout)
+    if framework:
+        frameworks.find(framework)
     if _current is None or _current.asked != Path(asked):
         finish()
-        _current = StepRecorder(Path(asked), layout, framework)
+        _current = StepRecorder(Path(asked), layout, framework, clock)
     return _current
+
+
+def _require_steps(steps: tuple[int, int] | None) -> None:
+    if steps is not None and not 0 <= steps[0] < steps[1]:
+        raise InputError(
+            "steps {start} to {stop} hold none; give the first, and the one to stop at",
+            start=steps[0],
+            stop=steps[1],
+        )
+
+
+def _require_accumulate(accumulate: int | None) -> None:
+    if accumulate is not None and accumulate < 1:
+        raise InputError(
+            "accumulate={count} makes no step; give the batches of one, 1 or more",
+            count=accumulate,
+        )
+
+
+def _require_layout(layout: Layout | None) -> None:
+    world_size = world_size_here()
+    if layout is not None and layout.world_size != world_size:
+        raise InputError(
+            "the layout is of {asked} ranks, and this job has {found}; give one of {found}",
+            asked=layout.world_size,
+            found=world_size,
+        )

@@ -19,6 +19,7 @@ import torch.distributed as dist
 
 from serried.mesh import Layout
 from serried.runtime.hooks_private import default_store
+from serried.runtime.host_time import HostTime
 from serried.trace.record import UNKNOWN_SCHEDULE, Job, RecordHeader
 
 _KEY = "serried/run"
@@ -42,9 +43,16 @@ def folder_here(folder: Path) -> Path:
     return folder / f"restart-{attempt}" if attempt else folder
 
 
-def header_here(layout: Layout | None, framework: str, stages: int) -> RecordHeader:
+def header_here(layout: Layout | None, framework: str, stages: int, host: HostTime) -> RecordHeader:
     """Returns what this rank's file says of itself; ``stages`` is 1 without a pipeline."""
-    return RecordHeader(_run(), rank_here(), _job(layout, framework, stages))
+    return header_of(_run(), rank_here(), _job(layout, framework, stages), host)
+
+
+def header_of(run: str, rank: int, job: Job, host: HostTime) -> RecordHeader:
+    """Returns a rank's header, with its host's two clocks read one after the other."""
+    return RecordHeader(
+        run, rank, job, host.name, host.boot, monotonic_ns=host.now_ns(), wall_ns=host.wall_ns()
+    )
 
 
 def _job(layout: Layout | None, framework: str, stages: int) -> Job:

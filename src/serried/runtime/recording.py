@@ -1,86 +1,157 @@
-"""Recording: passes a rank's spans to its file, in the steps that are recorded."""
+"""Recording: passes a rank's spans to its file, in the steps that are recorded.
+
+    step │ BROADCAST │ F ├ALL_GATHER┤ │ B ├ALL_REDUCE┤ │ REDUCE_GRAD │ OPTIMIZER ├ALL_REDUCE┤ │
+
+The trainer says what it computes and sends; collectives are hooked (``hooks_exchange``), DTensor's
+and FSDP2's too, and belong to the computation that they are called in. On a GPU times are events
+of its streams, read in a later step; nothing waits for the device.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-import torch
-
+from serried.runtime.hooks_exchange import Exchanges
+from serried.runtime.hooks_sharding import fsdp_patches
+from serried.runtime.host_time import HostTime
+from serried.runtime.patches import Work
+from serried.runtime.pings import Pings, ping_others
+from serried.runtime.recorder_clock import Mark, clock_here
+from serried.runtime.recorder_job import header_of
+from serried.runtime.recorder_sink import SpanSink
+from serried.runtime.recorder_window import Window
 from serried.runtime.settings import TrainSettings
-from serried.span import ActionKind
-from serried.trace.record import Recorder, RecordHeader
+from serried.span import COMPUTE, ActionKind
+from serried.trace.record import Recorder
+
+_log = logging.getLogger("serried")
 
 
 class Recording:
     """Passes one rank's spans to its Recorder while a recorded step runs, else drops them."""
 
-    def __init__(self, settings: TrainSettings, recorder: Recorder | None, device: str) -> None:
+    def __init__(
+        self,
+        settings: TrainSettings,
+        recorder: Recorder | None = None,
+        host: HostTime | None = None,
+        pings: Pings | None = None,
+    ) -> None:
         self._settings = settings
-        self._recorder = recorder
-        self._step = 0
-        self._work = (-1, -1)
-        self._into: Recorder | None = None
-        # On a GPU the host runs ahead; a span's end is the work's end only after waiting.
-        self._settle: Callable[[], None] | None = (
-            torch.cuda.synchronize if device == "cuda" else None
-        )
+        self._host = host or HostTime()
+        self._pings = pings
+        self._sink = SpanSink(lambda: recorder) if recorder else None
+        self._window = Window(recorder.path.parent) if recorder else None
+        self._is_on = False
+        self._work = Work()
+        self._work.begin(-1, -1)
+        self._exchanges = Exchanges(self.now, self._keep, self._work)
 
     @classmethod
-    def of(cls, settings: TrainSettings, *, run: str, rank: int, backend: str) -> Recording:
-        """Creates the rank's file where a trace is asked for."""
-        recorder = None
-        if settings.trace_dir:
-            header = RecordHeader(run=run, rank=rank, job=settings.job(backend))
-            recorder = Recorder(settings.trace_dir, header)
-        return cls(settings, recorder, "cuda" if backend == "nccl" else "cpu")
+    def of(
+        cls,
+        settings: TrainSettings,
+        *,
+        run: str,
+        rank: int,
+        backend: str,
+        host: HostTime | None = None,
+        num_local_ranks: int = 0,
+    ) -> Recording:
+        """Creates the rank's file where a trace is asked for, and compares hosts' clocks.
+
+        ``host`` stands for this one where its clocks are to be others.
+        """
+        host = host or HostTime()
+        if not settings.trace_dir:
+            return cls(settings, host=host)
+        header = header_of(run, rank, settings.job(backend), host)
+        recorder = Recorder(settings.trace_dir, header)
+        pings = ping_others(settings.trace_dir, run, host, num_local_ranks=num_local_ranks)
+        return cls(settings, recorder, host, pings)
+
+    @contextmanager
+    def hooked(self) -> Iterator[None]:
+        """Times the collectives that its body calls, where a trace is asked for."""
+        if self._sink is None:
+            yield
+            return
+        patches = [*self._exchanges.patches(), *fsdp_patches(self._exchanges)]
+        for patch in patches:
+            patch.put_in()
+        try:
+            yield
+        finally:
+            for patch in reversed(patches):
+                patch.take_out()
 
     def begin_step(self, step: int) -> None:
         """Tells that ``step`` begins; its spans are kept when it lies in the window."""
-        self._step = step
-        self._into = self._recorder if self._settings.records(step) else None
+        if self._sink is None or self._window is None:
+            return
+        was_on, self._is_on = self._is_on, self._window.holds(step, self._settings.trace_steps)
+        if self._is_on and not was_on:
+            self._sink.use(clock_here(self._host))
+        self._work.is_exchange = False
+        self._exchanges.begin_step()
+        self._sink.begin_step(step)
 
     def pause(self) -> None:
         """Drops what comes until the next step begins."""
-        self._into = None
+        self._is_on = False
 
-    def now(self) -> int:
-        """Returns CLOCK_MONOTONIC nanoseconds; on a GPU, once its work is done."""
-        if self._settle and self._into:
-            self._settle()
-        return time.monotonic_ns()
+    def now(self) -> Mark:
+        """Marks this moment: CLOCK_MONOTONIC nanoseconds, on a GPU an event of its stream."""
+        return self._sink.mark() if self._sink and self._is_on else self._host.now_ns()
 
     def add(
         self,
         kind: ActionKind,
-        start_ns: int,
-        end_ns: int,
+        start: Mark,
+        end: Mark,
         stage: int = -1,
         microbatch: int = -1,
         peer: int = -1,
     ) -> None:
         """Keeps a span of the current step."""
-        if self._into:
-            self._into.add(
-                kind,
-                start_ns,
-                end_ns,
-                step=self._step,
-                stage=stage,
-                microbatch=microbatch,
-                peer=peer,
-            )
+        self._work.is_exchange = False
+        if kind in COMPUTE:
+            self._work.begin(-1, -1)
+        if self._sink and self._is_on:
+            self._sink.keep(kind, start, end, stage, microbatch, peer)
 
     def begin_work(self, stage: int, microbatch: int) -> None:
         """Tells which computation begins; exchanges that come belong to it."""
-        self._work = (stage, microbatch)
+        self._work.begin(stage, microbatch)
 
-    def add_exchange(self, kind: ActionKind, start_ns: int, end_ns: int, peer: int) -> None:
+    def begin_exchange(self) -> Mark:
+        """Marks the start of an exchange that is added by itself: what it is made of is not."""
+        self._work.is_exchange = True
+        return self.now()
+
+    def end_exchange(self) -> None:
+        """Says that such an exchange has ended; adding its span says so too."""
+        self._work.is_exchange = False
+
+    def add_exchange(self, kind: ActionKind, start: Mark, end: Mark, peer: int) -> None:
         """Keeps a span that lies within the computation that runs."""
-        stage, microbatch = self._work
-        self.add(kind, start_ns, end_ns, stage, microbatch, peer)
+        self.add(kind, start, end, self._work.stage, self._work.microbatch, peer)
 
     def close(self) -> None:
-        """Closes the rank's file."""
-        if self._recorder:
-            self._recorder.close()
+        """Closes the rank's file, and tells what was lost."""
+        if self._sink is None or self._window is None:
+            return
+        self._is_on = False
+        self._window.close()
+        if self._pings:
+            self._pings.finish()
+        self._sink.close()
+        if self._sink.lost:
+            where = self._settings.trace_dir
+            _log.warning("%d spans were not recorded: no space in %s", self._sink.lost, where)
+
+    def _keep(self, kind: ActionKind, start: Mark, end: Mark) -> None:
+        if self._sink and self._is_on:
+            self._sink.keep(kind, start, end, self._work.stage, self._work.microbatch)

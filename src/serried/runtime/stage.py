@@ -8,6 +8,7 @@ messages, and each stage notes when each piece of its work began and ended:
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -22,6 +23,7 @@ from serried.runtime.buffers import GradientBuffer, make_buffers
 from serried.runtime.emulate import EmulatedStage
 from serried.runtime.model import Stage
 from serried.runtime.precision import compute_dtype
+from serried.runtime.recorder_clock import Mark
 from serried.runtime.recording import Recording
 from serried.runtime.settings import VOCABULARY, TrainSettings
 from serried.runtime.torch_private import Messages, ScheduleRuntime, pipeline
@@ -55,13 +57,14 @@ class RecordedStage(PipelineStage):
         self.buffers: list[GradientBuffer] = (
             make_buffers(stage, settings, mesh) if has_buffers else []
         )
-        self._forward_from = (0, 0)
+        self._forward_from: tuple[Mark, int] = (0, 0)
+        self._begun_ns = 0
 
     def forward_one_chunk(self, fwd_chunk_id: int, *args: Any, **kwargs: Any) -> Any:
         """Computes a forward; the last stage's ends with its loss."""
         start = self._begin(fwd_chunk_id)
         output = super().forward_one_chunk(fwd_chunk_id, *args, **kwargs)
-        self._emulate(ActionKind.F, start)
+        self._emulate(ActionKind.F)
         if self.is_last:
             self._forward_from = (start, fwd_chunk_id)
         else:
@@ -90,14 +93,14 @@ class RecordedStage(PipelineStage):
         start = self._begin(bwd_chunk_id)
         kind = ActionKind.B if full_backward else ActionKind.I
         super().backward_one_chunk(bwd_chunk_id, loss, full_backward, last_backward)
-        self._emulate(kind, start)
+        self._emulate(kind)
         self._add(kind, start, bwd_chunk_id)
 
     def backward_weight_one_chunk(self, bwd_chunk_id: int, last_backward: bool = False) -> None:
         """Computes a backward's weight half."""
         start = self._begin(bwd_chunk_id)
         super().backward_weight_one_chunk(bwd_chunk_id, last_backward)
-        self._emulate(ActionKind.W, start)
+        self._emulate(ActionKind.W)
         self._add(ActionKind.W, start, bwd_chunk_id)
 
     def backward_maybe_with_nosync(
@@ -117,7 +120,7 @@ class RecordedStage(PipelineStage):
 
     def perform_reduce_grad(self, grad_scale_factor: int) -> None:
         """Sums gradients over data parallel ranks."""
-        start = self.recording.now()
+        start = self.recording.begin_exchange()
         super().perform_reduce_grad(grad_scale_factor)
         for buffer in self.buffers:
             buffer.reduce()
@@ -142,17 +145,18 @@ class RecordedStage(PipelineStage):
     def _named(self, ops: list[dist.P2POp], kind: ActionKind, microbatch: int) -> Messages:
         return Messages.labelled(ops, kind, stage=self.stage_index, microbatch=microbatch)
 
-    def _begin(self, microbatch: int) -> int:
+    def _begin(self, microbatch: int) -> Mark:
         """Says whose the exchanges are that come; returns when the computation begins."""
         self.recording.begin_work(self.stage_index, microbatch)
+        self._begun_ns = time.monotonic_ns()
         return self.recording.now()
 
-    def _emulate(self, kind: ActionKind, start_ns: int) -> None:
+    def _emulate(self, kind: ActionKind) -> None:
         if isinstance(self.submod, EmulatedStage):
-            self.submod.take(kind, start_ns)
+            self.submod.take(kind, self._begun_ns)
 
-    def _add(self, kind: ActionKind, start_ns: int, microbatch: int) -> None:
-        self.recording.add(kind, start_ns, self.recording.now(), self.stage_index, microbatch)
+    def _add(self, kind: ActionKind, start: Mark, microbatch: int) -> None:
+        self.recording.add(kind, start, self.recording.now(), self.stage_index, microbatch)
 
 
 def make_runtime(
@@ -169,7 +173,7 @@ def make_runtime(
 
 @contextmanager
 def _gathering(recording: Recording, stage: int) -> Iterator[None]:
-    start = recording.now()
+    start = recording.begin_exchange()
     yield
     recording.add(ActionKind.UNSHARD, start, recording.now(), stage)
 

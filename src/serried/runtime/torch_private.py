@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.distributed.pipelining import PipelineStage
 
 from serried.errors import EnvironmentProblem
+from serried.runtime.recorder_clock import Mark
 from serried.span import Action, ActionKind
 
 CHECKED_VERSION = "2.13.0"
@@ -141,7 +142,7 @@ class Messages(list[Any]):
 
 @contextmanager
 def time_messages(
-    now: Callable[[], int], record: Callable[[ActionKind, int, int, int, int, int], None]
+    now: Callable[[], Mark], record: Callable[[ActionKind, Mark, Mark, int, int, int], None]
 ) -> Iterator[None]:
     """Times the posting of labelled sends and the waiting for labelled receives.
 

@@ -22,6 +22,7 @@ from serried.runtime.devices import device_of
 from serried.runtime.emulate import EmulatedStage
 from serried.runtime.exchange import time_exchanges
 from serried.runtime.experts import Experts
+from serried.runtime.host_time import HostTime
 from serried.runtime.loop_state import LoopState, seed_dropout
 from serried.runtime.model import Parts, Stage
 from serried.runtime.optimise import Optimizer
@@ -38,11 +39,16 @@ from serried.span import ActionKind
 
 
 def train_rank(
-    settings: TrainSettings, place: Place, rendezvous: Mapping[str, Any], tell: Progress
+    settings: TrainSettings,
+    place: Place,
+    rendezvous: Mapping[str, Any],
+    tell: Progress,
+    host: HostTime | None = None,
 ) -> None:
     """Runs one rank from its first message to its last; all ranks of the run call it.
 
     ``rendezvous`` is how torch.distributed finds the others: a store, or nothing for env://.
+    ``host`` stands for this one where its clocks are to be others.
     """
     device = device_of(settings.device, place)
     backend = "nccl" if device.type == "cuda" else "gloo"
@@ -58,7 +64,14 @@ def train_rank(
     run = [secrets.token_hex(4)]
     dist.broadcast_object_list(run, src=0)
     mesh = make_train_mesh(settings, device, timeout)
-    recording = Recording.of(settings, run=run[0], rank=place.rank, backend=backend)
+    recording = Recording.of(
+        settings,
+        run=run[0],
+        rank=place.rank,
+        backend=backend,
+        host=host,
+        num_local_ranks=place.local_world_size,
+    )
     RankTrainer(settings, mesh, recording).run(run[0], tell)
     recording.close()
     # Nobody leaves while another still waits for its messages.
@@ -92,8 +105,9 @@ class RankTrainer:
         tell(Started(run, self._gather_reports()))
         recording = self.recording
         with (
+            recording.hooked(),
             time_messages(recording.now, recording.add),
-            time_exchanges(recording.now, recording.add_exchange),
+            time_exchanges(recording.begin_exchange, recording.add_exchange),
         ):
             self.warm_up()
             self.checkpoints.begin(tell)
@@ -154,8 +168,9 @@ class RankTrainer:
         return losses
 
     def _join_tied(self) -> None:
-        start = self.recording.now()
+        start = self.recording.begin_exchange()
         stage = self.optimizer.join_tied()
+        self.recording.end_exchange()
         if stage is not None:
             self.recording.add(ActionKind.REDUCE_GRAD, start, self.recording.now(), stage)
 

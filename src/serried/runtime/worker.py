@@ -21,6 +21,7 @@ from typing import Any, NoReturn, Protocol, TypeVar
 
 from serried.errors import InputError, SerriedError
 from serried.finding import Sentence, said
+from serried.runtime.host_time import HostTime
 from serried.runtime.report import Event, Failed, Place
 from serried.runtime.settings import TrainSettings
 
@@ -55,6 +56,8 @@ class TrainJob:
     """Trains as ``settings`` say."""
 
     settings: TrainSettings
+    host: HostTime | None = None
+    """Stands for the rank's own host, where its clocks are to be others."""
 
     @property
     def world_size(self) -> int:
@@ -74,7 +77,7 @@ class TrainJob:
         logging.getLogger("torch.distributed.pipelining").setLevel(logging.CRITICAL)
         # Gathered scores are a view; nothing here writes into them, which is what torch warns of.
         warnings.filterwarnings("ignore", message="FSDP2-wrapped module")
-        train_rank(self.settings, place, rendezvous, tell)
+        train_rank(self.settings, place, rendezvous, tell, self.host)
 
 
 def prepare_environment(*, local: bool) -> None:

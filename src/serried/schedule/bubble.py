@@ -41,8 +41,8 @@ def bubble(simulation: Simulation) -> Bubble:
     """
     work = sum(simulation.work.tolist())
     num_ranks = simulation.schedule.num_ranks
-    makespan = simulation.rank_end.max().item()
-    window = (simulation.rank_end - simulation.rank_start).max().item()
+    makespan = max(simulation.rank_end.tolist())
+    window = max((simulation.rank_end - simulation.rank_start).tolist())
     if not work:
         return Bubble(0, 0, 0)
     return Bubble(

@@ -21,12 +21,17 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.finding import Finding, said
 from serried.span import Spans
-from serried.trace.clock_fit import Bounds, ClockLine, fit_clock
-from serried.trace.merge import HostClock, Trace
+from serried.trace.clock_fit import Bounds, fit_clock
+from serried.trace.clock_line import ClockLine
+from serried.trace.merged import Host, HostClock, Trace
 from serried.trace.pairs import hand_overs, pair_messages
+from serried.units import duration_text
 
 Times = NDArray[np.int64]
+Window = tuple[int, int]
+"""The first and the last moment of a host's spans."""
 Pair = tuple[int, int]
 """Two hosts by number, the lower first; the line turns the higher's clock into the lower's."""
 
@@ -42,6 +47,8 @@ class Crossings:
     to_host: NDArray[np.int64]
     left_ns: Times
     arrived_ns: Times
+    findings: tuple[Finding, ...] = ()
+    """What is to be said of the files they were read from."""
 
     def __len__(self) -> int:
         return len(self.left_ns)
@@ -52,8 +59,32 @@ def aligned(trace: Trace, pings: Crossings | None = None) -> Trace:
 
     ``pings`` are in the hosts' wall times less ``trace.base_ns``, as the spans are.
     """
+    lines, clocks = host_clocks(trace, pings)
+    trace = trace.with_warnings(*clock_findings(trace, lines, pings))
     if len(trace.hosts) < 2:
-        return replace(trace, clocks=(HostClock(trace.hosts[0].name, "own", 0.0, 0.0, 0.0),))
+        return replace(trace, clocks=clocks)
+    host = _host_of_rank(trace)
+    spans = trace.spans
+    start, end = spans.start_ns.copy(), spans.end_ns.copy()
+    for number, line in enumerate(lines):
+        if line is not None:
+            mine = host[spans.rank] == number
+            start[mine], end[mine] = on_line(line, start[mine]), on_line(line, end[mine])
+    first_ns = int(start.min())
+    moved = replace(spans, start_ns=start - first_ns, end_ns=np.maximum(end, start) - first_ns)
+    return replace(trace, spans=moved, base_ns=trace.base_ns + first_ns, clocks=clocks)
+
+
+def host_clocks(
+    trace: Trace, pings: Crossings | None = None, windows: Sequence[Window] | None = None
+) -> tuple[list[ClockLine | None], tuple[HostClock, ...]]:
+    """Returns each host's line to the first, None where nothing ties it, and what to say of it.
+
+    ``windows`` are from each host's first start to its last end, in its own time before
+    alignment, where ``trace`` holds only some spans.
+    """
+    if len(trace.hosts) < 2:
+        return [None], (HostClock(trace.hosts[0].name, "own", 0.0, 0.0, 0.0),)
     host = _host_of_rank(trace)
     sources = [("pings", pings)] if pings is not None and len(pings) else []
     messages = _messages(trace.spans, host)
@@ -61,27 +92,82 @@ def aligned(trace: Trace, pings: Crossings | None = None) -> Trace:
     if not sources or not _reaches_all(_joined(*(each for _, each in sources)), len(trace.hosts)):
         orders = _orders(trace, host)
         sources += [("order", orders)] if len(orders) else []
-    lines = _lines([crossings for _, crossings in sources])
-    to_first = _to_first(lines, len(trace.hosts))
-    clocks, spans = [], trace.spans
-    window = np.array([trace.spans.start_ns.min(), trace.spans.end_ns.max()])
-    start, end = spans.start_ns.copy(), spans.end_ns.copy()
-    for number, each in enumerate(trace.hosts):
-        line = to_first[number]
-        if line is None:
-            clocks.append(HostClock(each.name, "wall", 0.0, 0.0, None))
-            continue
-        mine = host[spans.rank] == number
-        start[mine] += np.rint(line.offset_at(start[mine])).astype(np.int64)
-        end[mine] += np.rint(line.offset_at(end[mine])).astype(np.int64)
-        worst = max(line.uncertainty_ns(int(at)) for at in window)
-        source = "+".join(name for name, _ in sources) if number else "own"
-        middle = float(line.offset_at(window).mean())
-        known = worst if math.isfinite(worst) else None
-        clocks.append(HostClock(each.name, source, middle, line.drift, known if number else 0.0))
-    first_ns = int(start.min())
-    moved = replace(spans, start_ns=start - first_ns, end_ns=np.maximum(end, start) - first_ns)
-    return replace(trace, spans=moved, base_ns=trace.base_ns + first_ns, clocks=tuple(clocks))
+    ends = windows or _windows(trace.spans, host, len(trace.hosts))
+    lines = _to_first(_lines([crossings for _, crossings in sources], ends), len(trace.hosts))
+    source = "+".join(name for name, _ in sources)
+    clocks = [
+        _clock(each.name, line, "own" if number == 0 else source, window)
+        for number, (each, line, window) in enumerate(zip(trace.hosts, lines, ends, strict=True))
+    ]
+    return lines, tuple(clocks)
+
+
+def clock_findings(
+    trace: Trace, lines: Sequence[ClockLine | None], pings: Crossings | None = None
+) -> tuple[Finding, ...]:
+    """Returns what is to be said of the pings' files and of clocks that cannot be one line."""
+    found = [*(() if pings is None else pings.findings)]
+    for host, line in zip(trace.hosts, lines, strict=True):
+        if line is not None and not np.isfinite(line.bound).all():
+            contradiction = said(
+                "messages of {host} contradict any clock: some arrived before they can have left; "
+                "how far its times are off is not known",
+                host=host.name,
+            )
+            found.append(Finding("clock", (contradiction,), host.ranks))
+        if line is not None and line.jumps:
+            found.append(_set(host, trace.hosts[0], line.jumps))
+    return tuple(found)
+
+
+def _set(host: Host, first: Host, jumps: Sequence[tuple[int, float]]) -> Finding:
+    """Says that a clock was set; one that was set back shows some times twice, and jumps often."""
+    (at_ns, step), *more = jumps
+    evidence = said(
+        "the clock of {host} was set, by up to {step} against that of {first}, between {at} and "
+        "{last} after the first span; times near that are uncertain by as much"
+        if more
+        else "the clock of {host} was set back by {step} against that of {first}, about {at} after "
+        "the first span; times near that are uncertain by as much"
+        if step > 0
+        else "the clock of {host} was set forward by {step} against that of {first}, about {at} "
+        "after the first span; times near that are uncertain by as much",
+        host=host.name,
+        first=first.name,
+        step=duration_text(max(abs(by) for _, by in jumps)),
+        at=duration_text(max(at_ns, 0)),
+        last=duration_text(max(jumps[-1][0], 0)),
+    )
+    return Finding("clock", (evidence,), host.ranks)
+
+
+def on_line(line: ClockLine, at_ns: Times) -> Times:
+    """Returns times of a host's clock on the first host's."""
+    return line.moved(at_ns)
+
+
+def _windows(spans: Spans, host: NDArray[np.int64], num_hosts: int) -> list[Window]:
+    """Returns each host's first start and last end; the whole trace's for one without spans."""
+    whole = int(spans.start_ns.min()), int(spans.end_ns.max())
+    mine = [host[spans.rank] == number for number in range(num_hosts)]
+    return [
+        (int(spans.start_ns[each].min()), int(spans.end_ns[each].max())) if each.any() else whole
+        for each in mine
+    ]
+
+
+def _clock(name: str, line: ClockLine | None, source: str, window: Window) -> HostClock:
+    if line is None:
+        return HostClock(name, "wall", 0.0, 0.0, None)
+    bound, even = (0.0, 0.0) if source == "own" else line.worst_between(*window)
+    return HostClock(
+        name,
+        source,
+        float(line.offset_at(np.array(window)).mean()),
+        line.drift_between(*window),
+        bound if math.isfinite(bound) else None,
+        even if math.isfinite(bound) else None,
+    )
 
 
 # ----------------------------------------------------------------------- what crossed
@@ -138,8 +224,12 @@ def _between_hosts(
 
 
 def _joined(*parts: Crossings) -> Crossings:
-    names = Crossings.__dataclass_fields__
-    return Crossings(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return Crossings(
+        np.concatenate([part.from_host for part in parts]),
+        np.concatenate([part.to_host for part in parts]),
+        np.concatenate([part.left_ns for part in parts]),
+        np.concatenate([part.arrived_ns for part in parts]),
+    )
 
 
 def _reaches_all(crossings: Crossings, num_hosts: int) -> bool:
@@ -157,7 +247,7 @@ def _reaches_all(crossings: Crossings, num_hosts: int) -> bool:
 # ----------------------------------------------------------------------- lines
 
 
-def _lines(sources: Sequence[Crossings]) -> dict[Pair, ClockLine]:
+def _lines(sources: Sequence[Crossings], windows: Sequence[Window]) -> dict[Pair, ClockLine]:
     """Returns the line of every pair of hosts that has bounds from both sides."""
     if not sources:
         return {}
@@ -173,6 +263,7 @@ def _lines(sources: Sequence[Crossings]) -> dict[Pair, ClockLine]:
         line = fit_clock(
             Bounds(whole.arrived_ns[up], whole.left_ns[up] - whole.arrived_ns[up]),
             Bounds(whole.left_ns[down], whole.arrived_ns[down] - whole.left_ns[down]),
+            windows[high],
         )
         if line is not None:
             lines[low, high] = line
@@ -183,7 +274,7 @@ def _to_first(lines: dict[Pair, ClockLine], num_hosts: int) -> list[ClockLine | 
     """Returns each host's line to the first, over the pairs whose uncertainties add up least."""
     found: list[ClockLine | None] = [None] * num_hosts
     pushed = count()  # of equal costs the first found wins: lines have no order
-    waiting = [(0.0, next(pushed), 0, ClockLine(0, 0, 0, 0, 0, 0))]
+    waiting = [(0.0, next(pushed), 0, ClockLine.same())]
     while waiting:
         cost, _, here, line = heapq.heappop(waiting)
         if found[here] is not None:
@@ -191,8 +282,8 @@ def _to_first(lines: dict[Pair, ClockLine], num_hosts: int) -> list[ClockLine | 
         found[here] = line
         for there, step in _neighbours(lines, here):
             if found[there] is None:
-                more = step.uncertainty_ns(step.at_ns) ** 2
-                heapq.heappush(waiting, (cost + more, next(pushed), there, _after(line, step)))
+                more = float(step.bound.mean())
+                heapq.heappush(waiting, (cost + more, next(pushed), there, step.then(line)))
     return found
 
 
@@ -202,30 +293,4 @@ def _neighbours(lines: dict[Pair, ClockLine], here: int) -> Iterator[tuple[int, 
         if low == here:
             yield high, line
         elif high == here:
-            yield low, _reversed(line)
-
-
-def _reversed(line: ClockLine) -> ClockLine:
-    """Returns the line from A's clock to B's of the one from B's to A's."""
-    return replace(
-        line,
-        at_ns=line.at_ns + round(line.offset_ns),
-        offset_ns=-line.offset_ns,
-        drift=1 / (1 + line.drift) - 1,
-    )
-
-
-def _after(first: ClockLine, second: ClockLine) -> ClockLine:
-    """Returns the line that goes through ``second`` and then through ``first``."""
-    there = second.at_ns + round(second.offset_ns)
-    away = there - first.at_ns
-    return ClockLine(
-        at_ns=second.at_ns,
-        offset_ns=second.offset_ns + first.offset_ns + first.drift * away,
-        drift=(1 + first.drift) * (1 + second.drift) - 1,
-        offset_variance=second.offset_variance
-        + first.offset_variance
-        + first.drift_variance * float(away) ** 2,
-        drift_variance=first.drift_variance + second.drift_variance,
-        bound_ns=first.bound_ns + second.bound_ns,
-    )
+            yield low, line.reversed()

@@ -32,7 +32,7 @@ import numpy as np
 
 from serried.errors import listed
 from serried.span import ActionKind, Spans
-from serried.trace.merge import Trace
+from serried.trace.merged import Trace
 from serried.trace.tracks import SLICES, THREADS, Column, arrows, lanes_of, stages_of, threads_of
 from serried.trace.whole_file import whole_file
 

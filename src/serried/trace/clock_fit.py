@@ -4,43 +4,59 @@
                    \\          /                B to A:  s' <= r'           o <= r' - s'   upper
     clock B ────────r────────s'───────>        o(t) = what turns B's time into A's
 
-Every message bounds the offset o from one side; the bound is off by the message's delay. The
-tightest bounds of either side lie a smallest delay above and below the true line, and where
-both ways have the same smallest delay, the truth is half way. So:
+Every message bounds the offset o from one side, for it was sent before it came; the bound is
+off by the message's own delay. Of a clock that runs evenly, o(t) is a straight line:
 
-1. the drift is the slope of the widest strip between the lower and the upper bounds;
-2. in each window of time the tightest bounds give a centre; how far apart the tightest few
-   are says how far the tightest may be from the smallest delay (delays above their smallest
-   are taken as exponential near it: order statistics are then 1/(n lambda) apart);
-3. a weighted line through the centres is the offset and its drift, with its covariance.
+      upper   ˅     ˅      ˅  ˅       ˅  ˅        every line below all upper and above all lower
+            ─────────────────────────── hi(t)     bounds may be the truth; hi and lo are the
+            - - - - - - - - - - - - - - line      highest and lowest of them at t, found exactly
+            ─────────────────────────── lo(t)     on the convex hulls of the bounds
+      lower   ˄    ˄   ˄      ˄    ˄     ˄
 
-The stated uncertainty is 3 standard deviations: half the difference of two exponential
-remainders is a Laplace variable, which 2.2 would cover in 95.5 of 100 cases; the rest is for
-the deviation's own error. It is never more than the strip itself allows. What no log can show is a
-path that is always slower one way; half that difference comes on top.
+1. *The bound.* What is stated is how far hi or lo is from the line that is used: no more is
+   needed than that the clocks ran evenly. For pings it is half the fastest way there and back.
+2. *The even figure.* Where the fastest message takes equally long both ways, the truth is half
+   way between the tightest bounds of either side. How far apart the tightest few are says how
+   far the tightest may be from the fastest possible (delays above their smallest are taken as
+   exponential near it: order statistics are then 1/(n lambda) apart). A weighted line through
+   the middles of windows of time is the offset; 3.5 standard deviations are the even figure
+   (half the difference of two exponential remainders is a Laplace variable, which 2.2 would
+   cover in 95.5 of 100 cases at one moment; the rest is for the deviation's own error, and for
+   all moments at once).
+3. *Clocks that do not run evenly.* Where no line fits all bounds, time is halved until lines
+   do, and the pieces are joined.
 
-Source of the strip: Zhang, Liu and Xia, "Clock synchronization algorithms for network
-measurements", INFOCOM 2002 (convex hulls); of separate minima: Marzullo and Owicki 1983.
+No log can show a path that is always slower one way, so the even figure is never what is
+stated, but it stands beside.
+
+Sources: F. Cristian, "Probabilistic clock synchronization", 1989 (half the round trip);
+K. Marzullo and S. Owicki 1983 (each side's own minimum); L. Zhang, Z. Liu and C. Xia, "Clock
+synchronization algorithms for network measurements", INFOCOM 2002 (convex hulls).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-Reals = NDArray[np.float64]
+from serried.trace.clock_line import ClockLine, Reals
+from serried.trace.clock_strip import STEEPEST, Strip, strip_between
 
-DEVIATIONS = 3.0
-"""How many standard deviations the stated uncertainty is."""
+DEVIATIONS = 3.5
+"""How many standard deviations the even figure is."""
 
 _WINDOWS = 16
 _FEWEST, _FEWEST_FOR_TWO = 20, 6
 """Bounds of either side that a window of time needs; two windows take fewer."""
 _ORDER = 12
 """How many of the tightest bounds say how far apart they are."""
+_KNOTS = 5
+"""In how many places each piece says its uncertainty."""
+_DEEPEST = 12
+"""How often a time in which no line fits is halved."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,106 +70,175 @@ class Bounds:
         return len(self.at_ns)
 
 
-@dataclass(frozen=True)
-class ClockLine:
-    """Is the offset of one clock to another, a line in time, and how far it is to be trusted.
-
-    ``offset_ns + drift * (t - at_ns)`` turns time t of clock B into A's; variances are of the
-    offset at ``at_ns``, of the drift (per nanosecond), and none between them.
-    """
-
-    at_ns: int
-    offset_ns: float
-    drift: float
-    offset_variance: float
-    drift_variance: float
-    bound_ns: float
-    """Half the strip: no error is larger, wherever a message could travel in no time."""
-
-    def offset_at(self, at_ns: NDArray[np.int64]) -> Reals:
-        """Returns the offset at times of clock B, in nanoseconds."""
-        return np.asarray(self.offset_ns + self.drift * (at_ns - self.at_ns), dtype=np.float64)
-
-    def uncertainty_ns(self, at_ns: int) -> float:
-        """Returns how far the offset at one time may be off, in nanoseconds."""
-        away = float(at_ns - self.at_ns)
-        deviation = float(np.sqrt(self.offset_variance + self.drift_variance * away * away))
-        return min(DEVIATIONS * deviation, self.bound_ns)
-
-
-def fit_clock(lower: Bounds, upper: Bounds) -> ClockLine | None:
+def fit_clock(
+    lower: Bounds, upper: Bounds, window: tuple[int, int] | None = None
+) -> ClockLine | None:
     """Returns the line between the bounds; None where one side has none.
 
-    Lower bounds above upper ones (a clock that jumped) give the line that crosses least.
+    ``window`` is the time for which it is wanted, where that is more than the bounds'. Bounds
+    that contradict each other at one moment give a line of unknown uncertainty.
     """
     if not len(lower) or not len(upper):
         return None
-    centre = int(np.median(np.concatenate([lower.at_ns, upper.at_ns])))
-    times = [(bounds.at_ns - centre).astype(float) for bounds in (lower, upper)]
-    # Offsets between machines can be hours; what remains is small enough for floats.
+    every = np.concatenate([lower.at_ns, upper.at_ns, np.array(window or (), dtype=np.int64)])
+    base_at = int(np.median(np.concatenate([lower.at_ns, upper.at_ns])))
     base = int(np.median(np.concatenate([lower.value_ns, upper.value_ns])))
-    values = [(bounds.value_ns - base).astype(float) for bounds in (lower, upper)]
-    drift = _drift(times, values)
-    flat = [value - drift * at for at, value in zip(times, values, strict=True)]
-    half = (float(flat[1].min()) - float(flat[0].max())) / 2
-    at, centres, variances = _windows(times, flat)
-    offset, slope, offset_variance, slope_variance, middle = _line(at, centres, variances)
-    return ClockLine(
-        at_ns=centre + round(middle),
-        offset_ns=base + offset + drift * middle,
-        drift=drift + slope,
-        offset_variance=offset_variance,
-        drift_variance=slope_variance,
-        # Bounds that touch leave a time stamp's width; those that cross say nothing.
-        bound_ns=max(half, 1.0) if half > -1.0 else float("inf"),
-    )
+    sides = (_relative(lower, base_at, base), _relative(upper, base_at, base))
+    first, last = float(every.min() - base_at), float(every.max() - base_at)
+    pieces = _pieces(*sides)
+    if not pieces:
+        middle, unknown = np.zeros(1), np.full(1, np.inf)
+        return ClockLine(base_at, base, middle, middle, unknown, unknown)
+    return _line_of(_joined(pieces, first, last), base_at, base)
 
 
-def _drift(times: list[Reals], values: list[Reals]) -> float:
-    """Returns the slope of the widest strip between lower and upper bounds.
+Side = tuple[Reals, Reals]
+"""Times and values of one side's bounds."""
 
-    The width, min(upper - b t) - max(lower - b t), is concave in the slope b: its peak is found
-    by thirds, first among the slopes that clocks have (1000 ppm), on the outermost bounds only.
+
+@dataclass(frozen=True)
+class _Line:
+    """Is a straight line through centres: its height and slope at a middle, and their variances."""
+
+    middle: float
+    offset: float
+    slope: float
+    offset_variance: float
+    slope_variance: float
+
+    def at(self, at: Reals) -> Reals:
+        return np.asarray(self.offset + self.slope * (at - self.middle), dtype=float)
+
+    def tilted(self, slope: float) -> _Line:
+        """Returns the line of what had ``slope`` taken off."""
+        return replace(self, offset=self.offset + slope * self.middle, slope=self.slope + slope)
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """Is a time in which one line fits all bounds."""
+
+    first: float
+    last: float
+    strip: Strip
+    half: float
+    """Half of what lies between the tightest bounds of one window: no even clock is known
+    better, and of one that wanders the strip may seem narrower than it is."""
+    line: _Line
+    gap: float
+    """The longest time in it, and on to its neighbours, without a bound."""
+
+    def offset_at(self, at: Reals) -> Reals:
+        return np.asarray(np.clip(self.line.at(at), *self.strip.range_at(at)), dtype=float)
+
+    def bound_at(self, at: Reals, offset: Reals) -> Reals:
+        low, high = self.strip.range_at(at)
+        return np.maximum(np.maximum(high - offset, offset - low), self.half)
+
+    def even_at(self, at: Reals) -> Reals:
+        away = at - self.line.middle
+        variance = self.line.offset_variance + self.line.slope_variance * away**2
+        return np.asarray(DEVIATIONS * np.sqrt(variance), dtype=float)
+
+
+def _relative(bounds: Bounds, base_at: int, base: int) -> Side:
+    return (bounds.at_ns - base_at).astype(float), (bounds.value_ns - base).astype(float)
+
+
+def _pieces(lower: Side, upper: Side, halvings: int = _DEEPEST) -> list[_Piece]:
+    """Returns the times, in order, in which a line fits; those in which none does are left out."""
+    both = np.sort(np.concatenate([lower[0], upper[0]]))
+    strip = strip_between(lower, upper)
+    if strip.fits:
+        windows = _windows((lower, upper), strip.slope)
+        line = _line(*windows[:3]).tilted(strip.slope)
+        gap = float(np.diff(both).max(initial=0.0))
+        half = max(float(windows[3].min()), -strip.width / 2)
+        return [_Piece(both[0], both[-1], strip, half, line, gap)]
+    if not halvings:
+        return []
+    # Halved by the number of bounds; either half needs some of both sides.
+    cut = float(both[(len(both) - 1) // 2])
+    found = []
+    for is_early in (True, False):
+        low, high = (_on_side(side, cut, is_early=is_early) for side in (lower, upper))
+        if len(low[0]) and len(high[0]):
+            found += _pieces(low, high, halvings - 1)
+    return found
+
+
+def _on_side(side: Side, cut: float, *, is_early: bool) -> Side:
+    mine = (side[0] <= cut) == is_early
+    return side[0][mine], side[1][mine]
+
+
+def _joined(pieces: list[_Piece], first: float, last: float) -> list[_Piece]:
+    """Returns the pieces stretched until they meet, half way, and fill the time."""
+    edges = [(one.last + other.first) / 2 for one, other in pairwise(pieces)]
+    places = pairwise([first, *edges, last])
+    return [
+        replace(each, first=a, last=b, gap=max(each.gap, 2 * (b - each.last), 2 * (each.first - a)))
+        for each, (a, b) in zip(pieces, places, strict=True)
+    ]
+
+
+def _line_of(pieces: list[_Piece], base_at: int, base: int) -> ClockLine:
+    """Returns the pieces as one line, which passes half way between two where they meet.
+
+    Where a clock was set it steps, and is off by as much as the step near it.
     """
-    span = max(float(np.ptp(np.concatenate(times))), 1.0)
-    if span <= 1.0:
-        return 0.0
-    hulls = [_hull(times[0], -values[0]), _hull(times[1], values[1])]
-
-    def width(slope: float) -> float:
-        below = float((-hulls[0][1] - slope * hulls[0][0]).max())
-        above = float((hulls[1][1] - slope * hulls[1][0]).min())
-        return above - below
-
-    low, high = -1e-3, 1e-3
-    for _ in range(100):
-        third = (high - low) / 3
-        if width(low + third) < width(high - third):
-            low += third
+    knots = [_knots(piece, _wander(pieces, number)) for number, piece in enumerate(pieces)]
+    jumps = []
+    for left, right in pairwise(knots):
+        step = float(right[1, 0] - left[1, -1])
+        # Lines of a clock that wanders are off by up to all that lies between the bounds.
+        if abs(step) > 2 * (left[2, -1] + right[2, 0]):
+            jumps.append((base_at + round(float(left[0, -1])), step))
+            right[0, 0] += 1.0
+            left[2:, -1] = right[2:, 0] = abs(step) + np.maximum(left[2:, -1], right[2:, 0])
         else:
-            high -= third
-    best = (low + high) / 2
-    # Bounds at one moment alone say nothing of drift.
-    return best if width(best) > width(0.0) else 0.0
+            left[1:, -1] = right[1:, 0] = _met(left[:, -1], right[:, 0])
+            right[0, 0] += 1.0
+    at, offset, bound, even = np.concatenate(knots, axis=1)
+    return ClockLine(base_at, base, at, offset, bound, even, tuple(jumps))
 
 
-def _hull(at: Reals, value: Reals) -> tuple[Reals, Reals]:
-    """Returns the lower convex hull of points: no other can be the tightest, whatever the slope."""
-    order = np.lexsort((value, at))
-    kept: list[tuple[float, float]] = []
-    for x, y in zip(at[order].tolist(), value[order].tolist(), strict=True):
-        while len(kept) > 1:
-            (ax, ay), (bx, by) = kept[-2:]
-            if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 0:
-                break
-            kept.pop()
-        kept.append((x, y))
-    hull = np.array(kept)
-    return hull[:, 0], hull[:, 1]
+def _wander(pieces: list[_Piece], number: int) -> float:
+    """Returns how far a clock that wanders may have left a piece's line between its bounds.
+
+    A curve that bends by s over a time h is at most s h / 8 from its chord; as the bend is
+    itself a guess, twice that.
+    """
+    beside = pieces[max(number - 1, 0) : number + 2]
+    bend = max(abs(each.line.slope - pieces[number].line.slope) for each in beside)
+    return min(bend, STEEPEST) * pieces[number].gap / 4
 
 
-def _windows(times: list[Reals], flat: list[Reals]) -> tuple[Reals, Reals, Reals]:
-    """Returns, for each window of time with bounds of both sides, its time, centre, variance."""
+def _knots(piece: _Piece, wander: float) -> Reals:
+    """Returns time, offset, bound and even figure, in columns, of some places of a piece."""
+    at = np.linspace(piece.first, max(piece.last, piece.first + 2 * _KNOTS), _KNOTS)
+    offset = piece.offset_at(at)
+    # A nanosecond is what a time stamp can tell.
+    bound = np.maximum(piece.bound_at(at, offset) + wander, 1.0)
+    return np.array([at, offset, bound, np.minimum(piece.even_at(at) + wander, bound)])
+
+
+def _met(left: Reals, right: Reals) -> Reals:
+    """Returns offset, bound and even figure half way between two pieces, of all that may be."""
+    half = abs(float(right[1] - left[1])) / 2
+    return np.array([(left[1] + right[1]) / 2, *(np.maximum(left[2:], right[2:]) + half)])
+
+
+# ----------------------------------------------------------------------- the even figure
+
+
+def _windows(sides: tuple[Side, Side], drift: float) -> tuple[Reals, Reals, Reals, Reals]:
+    """Returns, for each window of time with bounds of both sides, its time, centre, variance.
+
+    Last comes half of what lies between its tightest bounds; ``drift`` is taken off first.
+    """
+    times = [at for at, _ in sides]
+    flat = [value - drift * at for at, value in sides]
     both = np.concatenate(times)
     fewest = min(len(each) for each in times)
     # Two windows at least, for one alone says nothing of the drift.
@@ -169,9 +254,13 @@ def _windows(times: list[Reals], flat: list[Reals]) -> tuple[Reals, Reals, Reals
             for sign, value, at, each in zip((-1, 1), flat, times, mine, strict=True)
         )
         spacing = (_spacing(-flat[0][mine[0]]) + _spacing(flat[1][mine[1]])) / 2
-        rows.append(((at_below + at_above) / 2, (above - below) / 2, spacing**2 / 2))
-    at, centres, variances = np.array(rows).T
-    return at, centres, variances
+        half = max((above + below) / 2, 0.0)
+        rows.append(((at_below + at_above) / 2, (above - below) / 2, spacing**2 / 2, half))
+    if not rows:  # the two sides' bounds lie in times of their own
+        low, high = float(flat[0].max()), float(flat[1].min())
+        rows = [(float(np.median(both)), (low + high) / 2, np.inf, max((high - low) / 2, 0.0))]
+    at, centres, variances, halves = np.array(rows).T
+    return at, centres, variances, halves
 
 
 def _tightest(values: Reals, at: Reals) -> tuple[float, float]:
@@ -194,16 +283,17 @@ def _spacing(values: Reals) -> float:
     return float(tightest.max() - tightest.min()) / steps / n
 
 
-def _line(at: Reals, centres: Reals, variances: Reals) -> tuple[float, float, float, float, float]:
-    """Returns offset and slope at the weighted mean time, their variances, and that time."""
+def _line(at: Reals, centres: Reals, variances: Reals) -> _Line:
+    """Returns the line through the centres, each by its weight."""
     if not np.isfinite(variances).all():
         # Too few bounds to tell how far off they are: only the strip itself limits the error.
-        return float(np.mean(centres)), 0.0, float("inf"), 0.0, float(np.mean(at))
+        return _Line(float(np.mean(at)), float(np.mean(centres)), 0.0, float("inf"), 0.0)
     weights = 1 / np.maximum(variances, 1.0)  # a nanosecond: what a time stamp can tell
     middle = float(np.average(at, weights=weights))
     offset = float(np.average(centres, weights=weights))
     spread = float((weights * (at - middle) ** 2).sum())
+    certain = float(1 / weights.sum())
     if len(at) < 2 or spread <= 0:
-        return offset, 0.0, float(1 / weights.sum()), 0.0, middle
+        return _Line(middle, offset, 0.0, certain, 0.0)
     slope = float((weights * (at - middle) * (centres - offset)).sum() / spread)
-    return offset, slope, float(1 / weights.sum()), 1 / spread, middle
+    return _Line(middle, offset, slope, certain, 1 / spread)

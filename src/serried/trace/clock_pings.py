@@ -1,22 +1,25 @@
 """Pings: what a rank wrote down of asking another host for its time, one line each.
 
     asker     t1 ─────────╮               ╭────────> t4      clock-00003.jsonl
-    answerer              ╰──> t2    t3 ──╯       {"peer": 4, "times": [t1, t2, t3, t4]}
+    answerer              ╰──> t2    t3 ──╯       {"run": "b48303dd", "rank": 3}
+                                                  {"peer": 4, "times": [t1, t2, t3, t4]}
 
-All are CLOCK_MONOTONIC nanoseconds of the host they were read on. A line is written whole or,
-where the process was killed, not at all usable and left out.
+All are nanoseconds of the clock that stamps the spans of the host they were read on. A line is
+written whole or, where the process was killed, not usable and left out.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from serried.errors import listed
+from serried.finding import Finding, said
 from serried.trace.align import Crossings
-from serried.trace.merge import Trace
+from serried.trace.merged import Trace
 
 PATTERN = "clock-*.jsonl"
 
@@ -33,6 +36,15 @@ def ping_file(rank: int) -> str:
     return f"clock-{rank:05d}.jsonl"
 
 
+def ping_heading(*, run: str, rank: int) -> str:
+    """Returns the first line of a rank's file of pings.
+
+    >>> ping_heading(run="b48303dd", rank=3)
+    '{"run": "b48303dd", "rank": 3}\\n'
+    """
+    return json.dumps({"run": run, "rank": rank}) + "\n"
+
+
 def ping_line(peer: int, times: tuple[int, int, int, int]) -> str:
     """Returns the line of one ping.
 
@@ -43,9 +55,31 @@ def ping_line(peer: int, times: tuple[int, int, int, int]) -> str:
 
 
 def read_pings(folders: Sequence[Path], trace: Trace) -> Crossings:
-    """Returns the pings in ``folders`` as crossings, in the time of ``trace`` before alignment."""
-    pings = [ping for folder in dict.fromkeys(folders) for ping in _pings(folder)]
+    """Returns the pings in ``folders`` as crossings, in the time of ``trace`` before alignment.
+
+    What is no ping of this run is left out, and its findings say so.
+    """
+    paths = [
+        path
+        for folder in dict.fromkeys(folders)
+        if folder.is_dir()
+        for path in sorted(folder.glob(PATTERN))
+        if path.stem.removeprefix("clock-").isdecimal()
+    ]
+    pings, findings = [], []
+    for path in paths:
+        found, said_of_it = _read(path, trace.run)
+        pings += found
+        findings += said_of_it
     host_of = {rank: number for number, host in enumerate(trace.hosts) for rank in host.ranks}
+    unknown = sorted({rank for ping in pings for rank in ping[:2]} - {*host_of})
+    findings += [_unknown(unknown)] if unknown else []
+    return _crossings(pings, trace, host_of, tuple(findings))
+
+
+def _crossings(
+    pings: Sequence[Ping], trace: Trace, host_of: Mapping[int, int], findings: tuple[Finding, ...]
+) -> Crossings:
     offsets = [host.offset_ns - trace.base_ns for host in trace.hosts]
     crossings = []
     for rank, peer, (sent, there, answered, back) in pings:
@@ -55,18 +89,37 @@ def read_pings(folders: Sequence[Path], trace: Trace) -> Crossings:
         crossings.append((here, away, sent + offsets[here], there + offsets[away]))
         crossings.append((away, here, answered + offsets[away], back + offsets[here]))
     columns = np.array(crossings, dtype=np.int64).reshape(-1, 4).T
-    apart = columns[0] != columns[1]
-    return Crossings(*(column[apart] for column in columns))
+    from_host, to_host, left_ns, arrived_ns = columns[:, columns[0] != columns[1]]
+    return Crossings(from_host, to_host, left_ns, arrived_ns, findings)
 
 
-def _pings(folder: Path) -> Iterator[Ping]:
-    for path in sorted(folder.glob(PATTERN)) if folder.is_dir() else []:
-        number = path.stem.removeprefix("clock-")
-        if not number.isdecimal():
-            continue
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            if (ping := _ping(line)) is not None:
-                yield int(number), *ping
+def _read(path: Path, run: str) -> tuple[list[Ping], list[Finding]]:
+    """Returns the pings of a file, and what is to be said of what else is in it."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = [line for line in lines if line.strip()]
+    except OSError as error:
+        reason = error.strerror
+        said_of_it = said("{path} cannot be read: {reason}", path=path, reason=reason)
+        return [], [Finding("clock", (said_of_it,))]
+    of = _run_of(lines[0]) if lines else None
+    if of is not None and of != run:
+        return [], [_of_another_run(path, of, run)]
+    rest = lines if of is None else lines[1:]
+    rank = int(path.stem.removeprefix("clock-"))
+    found = [(rank, *ping) for ping in map(_ping, rest) if ping is not None]
+    if len(found) == len(rest) and found:
+        return found, []
+    return found, [_no_pings(path, len(rest) - len(found), len(rest))]
+
+
+def _run_of(line: str) -> str | None:
+    """Returns the run that a heading names; None for a line that is none."""
+    try:
+        run = json.loads(line)["run"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return run if isinstance(run, str) else None
 
 
 def _ping(line: str) -> tuple[int, tuple[int, int, int, int]] | None:
@@ -82,3 +135,35 @@ def _ping(line: str) -> tuple[int, tuple[int, int, int, int]] | None:
     if back < sent or answered < there:
         return None
     return peer, (sent, there, answered, back)
+
+
+# ----------------------------------------------------------------------- what is said
+
+
+def _of_another_run(path: Path, of: str, run: str) -> Finding:
+    evidence = said(
+        "{path} holds the clocks of run {of}, not of {run}; left out", path=path, of=of, run=run
+    )
+    return Finding("clock", (evidence,))
+
+
+def _no_pings(path: Path, bad: int, lines: int) -> Finding:
+    evidence = (
+        said(
+            "{bad} of {lines} lines of {path} are no pings; left out",
+            bad=bad,
+            lines=lines,
+            path=path,
+        )
+        if bad
+        else said("{path} holds no ping: its rank ended before it asked a host", path=path)
+    )
+    return Finding("clock", (evidence,))
+
+
+def _unknown(ranks: Sequence[int]) -> Finding:
+    evidence = said(
+        "pings of rank {ranks} are left out: without its recording its host is not known",
+        ranks=listed(ranks, limit=16),
+    )
+    return Finding("clock", (evidence,), tuple(ranks))

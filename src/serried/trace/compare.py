@@ -16,16 +16,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.errors import InputError
+from serried.errors import InputError, Listed, listed
 from serried.schedule import Request, Schedule, fit, generate, planned_spans, simulate
 from serried.span import COMPUTE, Action, ActionKind, Spans
 from serried.trace.foreign import foreign_trace, laid_out
-from serried.trace.merge import Trace
+from serried.trace.merged import Trace
+from serried.trace.recognition import recognise
 from serried.trace.record import UNKNOWN_SCHEDULE
+from serried.trace.recorded_order import pipeline_ranks, recorded_order
 from serried.trace.statistics import Statistics, measure
 
 _KINDS = {"forward": 0, "backward": 1, "weight": 2}
 """The kinds of work that fill a window, beside idle time."""
+
+_STEPS_TRIED = 4
+"""How many steps are looked at for an order that is known: the first may not be whole."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,15 @@ def compare_traces(first: Trace, second: Trace) -> TraceComparison:
         _medians(trace, each) for trace, each in zip((first, second), stats, strict=True)
     )
     both = sorted(ours.keys() & theirs.keys())
+    if not both:
+        raise InputError(
+            "no rank of {first} ({sizes}) does what it does in {second} ({others}); runs of one "
+            "layout can be compared",
+            first=first.run,
+            sizes=_sizes(first),
+            second=second.run,
+            others=_sizes(second),
+        )
     changes = [
         ActionChange(rank, name, ours[rank, name], theirs[rank, name]) for rank, name in both
     ]
@@ -125,10 +139,29 @@ def planned_trace(run: Trace, schedule: Schedule | None = None) -> Trace:
 
     Raises InputError when the run's schedule is not known, or does not have the run's stages.
     """
-    if schedule is None and run.job.schedule == UNKNOWN_SCHEDULE:
-        raise InputError("{run} does not say which schedule ran; name it by --name", run=run.run)
+    plan, one = planned_step(run, schedule)
     num_ranks = run.job.sizes.get("pp", 1)
-    plan = schedule or generate(
+    layout = run.layout or laid_out("megatron", run.job.world_size, {"pp": num_ranks})
+    copies = [
+        Spans(**{**one.columns(), "rank": column[one.rank].astype(np.int32)})
+        for column in pipelines_of(run)
+    ]
+    hosts = {host.name: host.ranks for host in run.hosts}
+    return foreign_trace(
+        f"{run.run} as planned", layout, hosts, Spans.joined(copies), schedule=plan.name
+    )
+
+
+def planned_step(run: Trace, schedule: Schedule | None = None) -> tuple[Schedule, Spans]:
+    """Returns the schedule of ``run`` and one planned step of one pipeline, from 0.
+
+    A span's rank is its place in the pipeline. Raises InputError as ``planned_trace`` does.
+    """
+    num_ranks = run.job.sizes.get("pp", 1)
+    plan = schedule
+    if plan is None and run.job.schedule == UNKNOWN_SCHEDULE:
+        plan = _recognised(run)
+    plan = plan or generate(
         run.job.schedule,
         Request(num_ranks, run.job.num_microbatches, _chunks(run.spans, num_ranks)),
     )
@@ -140,20 +173,35 @@ def planned_trace(run: Trace, schedule: Schedule | None = None) -> Trace:
             schedule=plan.name,
             planned=planned,
         )
-    one = planned_spans(simulate(plan, fit(run.spans)), unit_ns=1)
-    layout = run.layout or laid_out("megatron", run.job.world_size, {"pp": num_ranks})
-    columns = _pipelines(run, num_ranks)
-    copies = [
-        Spans(**{**one.columns(), "rank": column[one.rank].astype(np.int32)}) for column in columns
-    ]
-    hosts = {host.name: host.ranks for host in run.hosts}
-    return foreign_trace(
-        f"{run.run} as planned", layout, hosts, Spans.joined(copies), schedule=plan.name
-    )
+    return plan, planned_spans(simulate(plan, fit(run.spans)), unit_ns=1)
 
 
-def _pipelines(run: Trace, num_ranks: int) -> NDArray[np.int64]:
-    """Returns the ranks of every pipeline, by stage."""
+def _recognised(run: Trace) -> Schedule:
+    """Returns the schedule whose order the first whole step of ``run`` has.
+
+    Raises InputError where there is none.
+    """
+    ranks = pipeline_ranks(run.layout, run.job.world_size)[0]
+    nearest = ""
+    for step in np.unique(run.spans.step)[:_STEPS_TRIED].tolist():
+        order = recorded_order(run.spans, step, ranks)
+        found = None if order is None else recognise(order)
+        if found is not None and found.is_exact:
+            return found.schedule
+        nearest = nearest or ("" if found is None else found.best.name)
+    if nearest:
+        raise InputError(
+            "{run} does not say which schedule ran, and its order is none that is known, nearest "
+            "to {schedule}; name one by --name",
+            run=run.run,
+            schedule=nearest,
+        )
+    raise InputError("{run} does not say which schedule ran; name it by --name", run=run.run)
+
+
+def pipelines_of(run: Trace) -> NDArray[np.int64]:
+    """Returns the ranks of every pipeline, a row each, by stage."""
+    num_ranks = run.job.sizes.get("pp", 1)
     if num_ranks == 1 or run.layout is None:
         return np.arange(run.job.world_size).reshape(-1, num_ranks)
     return np.array(run.layout.groups(run.layout.kind_of("pp")).lists())
@@ -161,6 +209,10 @@ def _pipelines(run: Trace, num_ranks: int) -> NDArray[np.int64]:
 
 def _chunks(spans: Spans, num_ranks: int) -> int:
     return max(1, (int(spans.stage.max()) + 1) // num_ranks)
+
+
+def _sizes(run: Trace) -> Listed:
+    return listed(f"{axis} {size}" for axis, size in run.job.sizes.items() if size > 1)
 
 
 def _window(stats: Statistics) -> float:

@@ -11,6 +11,7 @@ import gzip
 import json
 import re
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,6 +23,10 @@ SUFFIXES = (".json", ".json.gz", ".pt.trace.json", ".pt.trace.json.gz")
 """How the names of event files end."""
 
 _LARGEST_BYTES = 4 * 2**30
+_SURE_BYTES = 16 * 2**20
+_MOST_GROWTH = 200
+"""Traces shrink to a fifth, at best to a thirtieth."""
+
 _WHOLE = re.compile(r"\s*-?[0-9]{1,10}\s*")
 
 
@@ -101,21 +106,48 @@ def _reason(error: Exception) -> str:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > _LARGEST_BYTES:
-            raise InputError(
-                "{path} is larger than 4 GiB; give files of a rank each, or fewer steps", path=path
-            )
+        size = path.stat().st_size
+        if size > _LARGEST_BYTES:
+            raise _too_large(path)
         if path.suffix != ".gz":
             return path.read_text(encoding="utf-8", errors="replace")
-        with gzip.open(path) as file:
-            raw = file.read(_LARGEST_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
+        return b"".join(_unpacked(path, size)).decode("utf-8", "replace")
+    except (OSError, zlib.error) as error:
         raise InputError("{path} cannot be read: {reason}", path=path, reason=error) from error
-    if len(raw) > _LARGEST_BYTES:
-        raise InputError(
-            "{path} is larger than 4 GiB; give files of a rank each, or fewer steps", path=path
-        )
-    return raw.decode("utf-8", "replace")
+
+
+def _unpacked(path: Path, size: int) -> Iterator[bytes]:
+    """Yields what a gzipped file holds, piece by piece, up to where it was cut off.
+
+    Raises InputError for one that grows beyond what any trace does: it would fill the memory.
+    """
+    whole = 0
+    with gzip.open(path) as file:
+        while piece := _piece(file):
+            whole += len(piece)
+            if whole > _LARGEST_BYTES:
+                raise _too_large(path)
+            if whole > _SURE_BYTES and whole > _MOST_GROWTH * size:
+                raise InputError(
+                    "{path} grows more than {times} times when it is unpacked, which no trace "
+                    "does; it was not read",
+                    path=path,
+                    times=_MOST_GROWTH,
+                )
+            yield piece
+
+
+def _piece(file: gzip.GzipFile) -> bytes:
+    try:
+        return file.read1(1 << 20)
+    except EOFError:
+        return b""  # its writer was stopped; the events up to there are kept
+
+
+def _too_large(path: Path) -> InputError:
+    return InputError(
+        "{path} is larger than 4 GiB; give files of a rank each, or fewer steps", path=path
+    )
 
 
 def _rescued(path: Path, text: str, error: json.JSONDecodeError) -> Event:

@@ -22,7 +22,7 @@ from serried.finding import Finding
 from serried.frameworks import Sizes
 from serried.mesh import Layout
 from serried.span import ActionKind, Spans
-from serried.trace.merge import Host, Trace
+from serried.trace.merged import Host, Trace
 from serried.trace.record import UNKNOWN_SCHEDULE, Job
 from serried.trace.replay import Replay
 

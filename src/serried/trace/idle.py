@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.span import COMPUTE, EXCHANGES, ActionKind, Spans
-from serried.trace.pairs import RECEIVES, SENDS, hand_overs, pair_messages
+from serried.trace.pairs import RECEIVES, SENDS, computed_from, pair_messages
+from serried.trace.whole_jobs import whole_hand_overs
 
 Times = NDArray[np.int64]
 Table = NDArray[np.int64]
@@ -32,7 +33,7 @@ CAUSES = ("warm_up", "late_peer", "transfer", "send", "reduce", "other", "cool_d
 
 _COMPUTE, _LATE, _TRANSFER, _SEND, _REDUCE, _OTHER = range(6)
 _BETWEEN = {_LATE: "late_peer", _TRANSFER: "transfer", _SEND: "send", _REDUCE: "reduce"}
-_REDUCES = (ActionKind.REDUCE_GRAD, ActionKind.UNSHARD)
+_REDUCES = (ActionKind.REDUCE_GRAD, ActionKind.UNSHARD, ActionKind.IN_FLIGHT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,8 @@ class MeasuredIdle:
     """Communication while nothing was computed, and exchanges inside computations."""
     overlapped_ns: Table
     """Communication hidden behind computation."""
+    exchange_ns: Table
+    """Exchanges inside computations, whose time they are a part of."""
 
     @property
     def total_ns(self) -> Table:
@@ -88,6 +91,7 @@ def measured_idle(
         },
         exposed_ns=total(communicates & is_idle | exchanges),
         overlapped_ns=total(communicates & ~is_idle & ~exchanges),
+        exchange_ns=total(exchanges),
     )
 
 
@@ -177,10 +181,12 @@ def _intervals(spans: Spans) -> tuple[NDArray[np.int64], Times, Times, NDArray[n
 
 
 def _unseen_waits(spans: Spans) -> tuple[NDArray[np.int32], Times, Times]:
-    """Returns the waits of a log without receives: each computation's, until its input was made."""
-    if np.isin(spans.kind, RECEIVES).any():
-        return spans.rank[:0], spans.start_ns[:0], spans.end_ns[:0]
-    before, after = hand_overs(spans)
+    """Returns the waits that no receive tells of: a computation's, until its input was made."""
+    before, after = whole_hand_overs(spans)
+    computed = computed_from(spans, pair_messages(spans).receives)
+    told = np.zeros(len(spans), dtype=bool)
+    told[computed[computed >= 0]] = True
+    before, after = before[~told[after]], after[~told[after]]
     made, begun = spans.end_ns[before], spans.start_ns[after]
     compute = np.flatnonzero(np.isin(spans.kind, list(COMPUTE)))
     order = compute[np.lexsort((spans.start_ns[compute], spans.rank[compute]))]

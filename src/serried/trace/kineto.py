@@ -5,7 +5,8 @@
     rank1.json.gz   …
 
 ``PP:`` ranges carry the action's own text; GPipe writes ``Forward 0`` and ``Backward 0``, of
-the rank's one stage, and Schedule1F1B nothing (run it from its CSV). A range of an action
+the rank's one stage, which the sizes given say (without them ranks are taken for stages, and a
+finding says so), and Schedule1F1B nothing (run it from its CSV). A range of an action
 holds the wait for its input too, so its length is not its computation's alone; a SEND or RECV
 range is only the posting of a message, no transfer and no wait, and is left out, and so is what
 lies outside every step, where the file has steps. Time stamps are microseconds since the file's
@@ -22,15 +23,26 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from serried.errors import InputError, listed
+from serried.finding import Finding, said
 from serried.span import Action, ActionKind
 from serried.trace.event_file import EventFile, nanoseconds, whole
-from serried.trace.foreign import TOWARDS, Row, foreign_trace, pipelines, spans_of
-from serried.trace.merge import Trace
+from serried.trace.foreign import (
+    TOWARDS,
+    Row,
+    foreign_trace,
+    laid_out,
+    pipelines,
+    spans_of,
+)
+from serried.trace.merged import Trace
+from serried.trace.recorded_order import pipeline_ranks
 
 _PREFIX = "PP:"
 _EAGER = re.compile(r"(Forward|Backward) (\d{1,9})")
 _STEP = re.compile(r"ProfilerStep#(\d{1,9})")
 _OPTIMIZER = re.compile(r"Optimizer\.step#.*\.step")
+
+_LONGEST_HOST = 255
 
 Interval = tuple[int, int, int]
 
@@ -67,12 +79,40 @@ def kineto_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | None = N
         )
     worlds = [_number(f.about.get("distributedInfo"), "world_size", 0) for f in files]
     world_size = max(*worlds, 1 + max(by_rank), len(files))
+    findings: list[Finding] = []
+    if any(_is_eager(row) for row in rows):
+        rows, findings = _placed(rows, world_size, sizes)
     layout = pipelines(rows, world_size, sizes)
     machines: dict[str, list[int]] = {}
     for rank, file in sorted(by_rank.items()):
-        machines.setdefault(str(file.about.get("host_name") or ""), []).append(rank)
+        machines.setdefault(_host(file.about.get("host_name")), []).append(rank)
     run = files[0].path.parent.resolve().name
-    return foreign_trace(run, layout, machines, spans_of(rows), waits_inside=True)
+    return foreign_trace(
+        run, layout, machines, spans_of(rows), findings=findings, waits_inside=True
+    )
+
+
+def _is_eager(row: Row) -> bool:
+    """Tells whether a row is of GPipe's ranges, which name no stage."""
+    return row.stage < 0 and row.kind in (ActionKind.F, ActionKind.B)
+
+
+def _placed(
+    rows: Sequence[Row], world_size: int, sizes: Mapping[str, int] | None
+) -> tuple[list[Row], list[Finding]]:
+    """Returns GPipe's rows with their stages, and what is to be said where nobody gave sizes."""
+    layout = laid_out("megatron", world_size, sizes)
+    table = pipeline_ranks(layout, world_size).tolist()
+    place = {rank: at for column in table for at, rank in enumerate(column)}
+    placed = [row._replace(stage=place[row.rank]) if _is_eager(row) else row for row in rows]
+    if sizes or world_size == 1:
+        return placed, []
+    guess = said(
+        "GPipe's ranges name no stage, so every one of the {ranks} ranks is taken for a stage",
+        ranks=world_size,
+    )
+    cure = said("give the sizes by --pp, --dp and --tp")
+    return placed, [Finding("stages", (guess,), cure=cure)]
 
 
 def _rows(rank: int, file: EventFile) -> list[Row]:
@@ -88,18 +128,18 @@ def _rows(rank: int, file: EventFile) -> list[Row]:
         begun = base_ns + start
         if step := _STEP.fullmatch(name):
             steps.append((begun, begun + length, int(step[1])))
-        elif action := _action(name, rank):
+        elif action := _action(name):
             found.append((action, begun, begun + length))
     steps.sort()
     rows = (_row(rank, action, start, end, steps) for action, start, end in found)
     return [row for row in rows if row is not None]
 
 
-def _action(name: str, rank: int) -> Action | None:
+def _action(name: str) -> Action | None:
     """Returns the action that a range's name says, None for any other range."""
     if eager := _EAGER.fullmatch(name):
         kind = ActionKind.F if eager[1] == "Forward" else ActionKind.B
-        return Action(kind, rank, int(eager[2]))
+        return Action(kind, -1, int(eager[2]))
     if _OPTIMIZER.fullmatch(name):
         return Action(ActionKind.OPTIMIZER)
     if not name.startswith(_PREFIX) or len(name) > 100:
@@ -121,6 +161,12 @@ def _row(rank: int, action: Action, start: int, end: int, steps: Sequence[Interv
     # A pair goes under its forward's numbers: one span holds one stage and one microbatch.
     numbers = action.parts[0] if action.parts else action
     return Row(rank, numbers.stage, action.kind, numbers.microbatch, step, start, end)
+
+
+def _host(name: object) -> str:
+    """Returns a machine's name, of what it can be printed with."""
+    letters = str(name or "")[:_LONGEST_HOST]
+    return "".join(letter if letter.isprintable() else "?" for letter in letters)
 
 
 def _number(about: object, key: str, otherwise: int) -> int:

@@ -25,7 +25,7 @@ from serried.trace.foreign import (
     spans_of,
     with_peers,
 )
-from serried.trace.merge import Trace
+from serried.trace.merged import Trace
 
 _KINDS = {"forward": ActionKind.F, "backward": ActionKind.B}
 

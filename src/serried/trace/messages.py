@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.schedule import ideal_bubble
-from serried.trace.merge import Trace
-from serried.trace.pairs import RECEIVES, SENDS, pair_messages
+from serried.trace.merged import HostClock, Trace
+from serried.trace.pairs import RECEIVES, SENDS, Pairs, pair_messages
 from serried.trace.record import Job
 
 CLOSED_FORM = ("1f1b", "gpipe")
@@ -45,6 +45,8 @@ class Alignment:
     causality_violations: int
     uncertainty_ns: float | None = 0.0
     """The largest of any host; None where some host's clock is tied to no other."""
+    clocks: tuple[HostClock, ...] = ()
+    """How each host's clock was aligned."""
 
     @property
     def uncertainty_us(self) -> float | None:
@@ -58,7 +60,7 @@ def measure_messages(trace: Trace, steps: NDArray[np.int32]) -> tuple[MessageSta
     pairs = pair_messages(spans)
     counts = np.isin(spans.step, steps)
     uncertainty_ns = _uncertainty_ns(trace)
-    allowed_ns = RESOLUTION_NS + (uncertainty_ns or 0)
+    allowed_ns = RESOLUTION_NS + _apart_ns(trace, pairs)
     early = spans.end_ns[pairs.receives] + allowed_ns < spans.start_ns[pairs.sends]
     messages = MessageStatistics(
         spans=int(np.isin(spans.kind[counts], SENDS + RECEIVES).sum()),
@@ -68,7 +70,9 @@ def measure_messages(trace: Trace, steps: NDArray[np.int32]) -> tuple[MessageSta
         expected_spans=_expected_spans(trace.job, len(steps)),
     )
     violations = int(early.sum())
-    return messages, Alignment(len(trace.hosts), len(pairs), violations, uncertainty_ns)
+    return messages, Alignment(
+        len(trace.hosts), len(pairs), violations, uncertainty_ns, trace.clocks
+    )
 
 
 def _uncertainty_ns(trace: Trace) -> float | None:
@@ -79,6 +83,22 @@ def _uncertainty_ns(trace: Trace) -> float | None:
     worst = [each for each in known if each is not None]
     # Two hosts are each tied to the first: both may be off.
     return sum(sorted(worst)[-2:]) if worst and len(worst) == len(trace.hosts) else None
+
+
+def _apart_ns(trace: Trace, pairs: Pairs) -> NDArray[np.float64]:
+    """Returns, message by message, how far the clocks of its two ends may be apart.
+
+    Ranks of one host share a clock. Of a host whose clock is tied to no other nothing is
+    allowed: each message that it seems to have received early is one to look at.
+    """
+    host = np.zeros(trace.job.world_size, dtype=np.int64)
+    for number, each in enumerate(trace.hosts):
+        host[list(each.ranks)] = number
+    off_ns = np.array([clock.uncertainty_ns or 0.0 for clock in trace.clocks] or [0.0])
+    known = len(trace.clocks) == len(trace.hosts)
+    ends = host[trace.spans.rank[pairs.sends]], host[trace.spans.rank[pairs.receives]]
+    apart = off_ns[ends[0]] + off_ns[ends[1]] if known else np.zeros(len(pairs))
+    return np.where(ends[0] == ends[1], 0.0, apart)
 
 
 def _expected_spans(job: Job, num_steps: int) -> int | None:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from serried.mesh import Layout
 from serried.span import ActionKind
 from serried.trace.foreign import Row, foreign_trace, laid_out, spans_of, with_peers
-from serried.trace.merge import Trace
+from serried.trace.merged import Trace
 from serried.trace.paddle_log import DeviceLog, PaddleLogs
 
 _TYPE = re.compile(r"(?P<name>[a-z_]+?)(?P<chunk>\d{0,6})(?:\(chunk\d+\))?")

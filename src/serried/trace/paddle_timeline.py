@@ -18,7 +18,8 @@ from __future__ import annotations
 import heapq
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +48,21 @@ def write_paddle_timelines(logs: PaddleLogs, folder: Path) -> tuple[Path, Path]:
     Raises InputError when they cannot be written.
     """
     tracks = _tracks(logs)
-    steps = list(_step_events(logs))
-    chrome = [*(event for name, jobs in tracks for event in _events(jobs, name)), *steps]
+
+    def chrome() -> Iterator[Event]:
+        """Yields all events; a long log has millions, so they are made anew for each file."""
+        for name, jobs in tracks:
+            yield from _events(jobs, name)
+        yield from _step_events(logs)
+
     threads = {name: _STEP_THREAD + 1 + at for at, (name, _) in enumerate(tracks)}
     threads["Step"] = _STEP_THREAD
-    numbered = [{**event, "tid": threads[event["tid"]]} for event in chrome]
+    numbered = ({**event, "tid": threads[event["tid"]]} for event in chrome())
     names = [_thread_name(_STEP_THREAD, "STEP")]
     names += [_thread_name(threads[name], _titled(name)) for name, _ in tracks]
     return (
-        _write(folder / CHROME, chrome),
-        _write(folder / PERFETTO, [*numbered, *names]),
+        _write(folder / CHROME, chrome()),
+        _write(folder / PERFETTO, chain(numbered, names)),
     )
 
 
@@ -152,7 +158,7 @@ def _thread_name(thread: int, name: str) -> Event:
     return {**event, "pid": 0, "tid": thread, "ts": 0}
 
 
-def _write(path: Path, events: list[Event]) -> Path:
+def _write(path: Path, events: Iterable[Event]) -> Path:
     with whole_file(path) as file:
         file.write(b'{"traceEvents": [')
         file.writelines(

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from serried.errors import listed
 from serried.span import ActionKind
-from serried.trace.merge import Trace
+from serried.trace.merged import Trace
 from serried.trace.protobuf import (
     FIXED64,
     LENGTH,
@@ -166,6 +166,7 @@ def _interned(trace: Trace, texts: list[str]) -> bytes:
     compute = "emulated compute" if trace.is_emulated else "compute"
     categories = [compute if thread == "compute" else thread for thread in THREADS]
     names = [SLICES[kind][0] if kind in SLICES else kind.name.lower() for kind in ActionKind]
+    names += trace.names
     data = named(1, categories) + named(2, names) + named(3, list(_ARGUMENTS)) + named(29, texts)
     return _packet(bytes_field(_INTERNED, data), flags=_CLEARED)
 
@@ -205,8 +206,16 @@ class _Events:
         """How many bytes each column takes, the same in every packet."""
         spans = self.trace.spans
         columns = {name: getattr(spans, name) for name in (*_NUMBERS, "end_ns")}
-        columns |= {"uuid": self.uuids, "action": self.actions + 1}
+        columns |= {"uuid": self.uuids, "action": self.actions + 1, "name": self._names + 1}
         return {name: width_of(column) for name, column in columns.items()}
+
+    @cached_property
+    def _names(self) -> Column:
+        """The place of each span's name: its kind's, or after those the one its user gave."""
+        spans = self.trace.spans
+        of_kind = np.searchsorted(list(ActionKind), spans.kind)
+        is_named = (spans.kind == ActionKind.SPAN) & (spans.peer >= 0)
+        return np.where(is_named, len(ActionKind) + spans.peer.astype(np.int64), of_kind)
 
     def encoded(self, events: Column) -> memoryview:
         """Returns the packets of ``events``, in their order."""
@@ -230,10 +239,9 @@ class _Events:
     def _begins(self, span: Column, shape: int) -> Bytes:
         spans = self.trace.spans
         thread = threads_of(spans.where(span))
-        name = np.searchsorted(list(ActionKind), spans.kind[span])
         event = [
             *_number(3, thread + 1, 1),
-            *_number(10, name + 1, 1),
+            *_number(10, self._names[span] + 1, self._widths["name"]),
             number_field(9, _BEGIN),
             *_number(11, self.uuids[span], self._widths["uuid"]),
             *_argument(1, 17, self.actions[span] + 1, self._widths["action"]),

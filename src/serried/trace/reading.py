@@ -19,11 +19,15 @@ from pathlib import Path
 from serried.errors import InputError, listed
 from serried.finding import Finding, said
 from serried.trace.align import aligned
-from serried.trace.clock_pings import read_pings
+from serried.trace.clock_back import clocks_gone_back
 from serried.trace.event_file import EventFile, read_event_file
 from serried.trace.kineto import is_kineto, kineto_trace
+from serried.trace.megatron_timers import require_time_stamps
 from serried.trace.megatronapp import is_megatronapp, megatronapp_trace
-from serried.trace.merge import PATTERN, Trace, merge
+from serried.trace.merge import merge
+from serried.trace.merge_clocks import pings_in
+from serried.trace.merge_files import PATTERN, Folder, Url, require_readable
+from serried.trace.merged import Trace
 from serried.trace.ndtimeline import is_ndtimeline, ndtimeline_trace
 from serried.trace.paddle import paddle_trace
 from serried.trace.paddle_dynamic import (
@@ -35,6 +39,7 @@ from serried.trace.paddle_dynamic import (
 from serried.trace.paddle_log import holds_paddle_logs, read_paddle_logs
 from serried.trace.store import is_store, read_store
 from serried.trace.straggler import straggler_trace
+from serried.trace.straggler_table import is_straggler_table
 
 Reader = Callable[[Sequence[EventFile], Mapping[str, int] | None], Trace]
 
@@ -50,15 +55,33 @@ _EVENT_FILES = ("*.json", "*.json.gz", "trace_step*")
 _OWN_OUTPUT = frozenset({"trace.json", "pipeline_profile.json", "pipeline_profile_perfetto.json"})
 
 
-def read_trace(paths: Sequence[Path], sizes: Mapping[str, int] | None = None) -> Trace:
-    """Returns the Trace that ``paths``, folders or files, hold, whichever tool wrote them.
+def read_trace(places: Sequence[Folder], sizes: Mapping[str, int] | None = None) -> Trace:
+    """Returns the Trace that ``places``, folders, files or URLs, hold, whichever tool wrote them.
 
     ``sizes`` lay out the ranks of files that do not say how they stand. The clocks of several
     hosts are aligned. Raises InputError as the reader of those files does, and when files of
-    two tools are given.
+    two tools are given. Behind a URL only recordings of serried are read.
     """
-    trace = _read(paths, sizes)
-    return trace if trace.clocks else aligned(trace, read_pings(paths, trace))
+    for place in places:
+        require_readable(place)
+    paths = [place for place in places if isinstance(place, Path)]
+    trace = _read(paths, sizes) if len(paths) == len(places) else merge(places)
+    if trace.clocks:
+        return trace
+    trace = aligned(trace, pings_in(places, trace))
+    return trace.with_warnings(*clocks_gone_back(trace.spans))
+
+
+def are_recordings(places: Sequence[Folder]) -> bool:
+    """Tells whether ``places`` hold what serried itself recorded, which can be merged piecewise.
+
+    Raises InputError for a folder that may not be read.
+    """
+    for place in places:
+        require_readable(place)
+    return any(
+        isinstance(place, Url) or (place.is_dir() and any(place.glob(PATTERN))) for place in places
+    )
 
 
 def _read(paths: Sequence[Path], sizes: Mapping[str, int] | None) -> Trace:
@@ -70,9 +93,26 @@ def _read(paths: Sequence[Path], sizes: Mapping[str, int] | None) -> Trace:
         return _paddle(paths, sizes)
     if records := [file for path in paths if path.is_dir() for file in sorted(path.glob(RECORDS))]:
         return paddle_dynamic_trace([read_records(path) for path in records], sizes)
+    if tables := _tables(paths):
+        return straggler_trace(tables[0])
     if files := _event_files(paths):
         return _events(files, sizes)
+    require_time_stamps(paths)
     return merge(paths)
+
+
+def _tables(paths: Sequence[Path]) -> list[Path]:
+    """Returns the StragglerAnalysis tables given, or those in folders, of which one can be read."""
+    found = [path for path in paths if path.is_file() and path.suffix == ".parquet"]
+    for path in paths:
+        if path.is_dir():
+            found += [each for each in sorted(path.glob("*.parquet")) if is_straggler_table(each)]
+    if len(found) > 1:
+        raise InputError(
+            "{paths} are tables of jobs of their own; give one of them",
+            paths=listed(found, limit=3, last="and"),
+        )
+    return found
 
 
 def _paddle(paths: Sequence[Path], sizes: Mapping[str, int] | None) -> Trace:

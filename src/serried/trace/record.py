@@ -1,7 +1,8 @@
 """The record format: one crash-safe file per rank, 40 bytes per span, appended through mmap.
 
     rank-00003.spans
-    ├── 4096 bytes   magic, length, JSON header: run, rank, host, clock, job; last, the count
+    ├── 4096 bytes   magic, length, JSON header: run, rank, host, clock, job; last, the number
+    │                of spans that found no space, and the count
     └── 40 bytes x n start_ns end_ns step microbatch peer stage kind name seal
     rank-00003.names  a JSON string a line; a span's name is its line from 1, and 0 is none
 
@@ -35,12 +36,14 @@ MAGIC = b"serried\x01"
 HEADER_BYTES = 4096
 _COUNT = struct.Struct("<Q")
 _COUNT_PLACE = HEADER_BYTES - _COUNT.size
+_LOST_PLACE = _COUNT_PLACE - _COUNT.size
 _RECORD = struct.Struct("<qqiiiiHHI")
-_RECORD_BYTES = _RECORD.size
+RECORD_BYTES = _RECORD.size
 _pack_record = _RECORD.pack_into
-_BEFORE_FIRST = HEADER_BYTES - _RECORD_BYTES
+_BEFORE_FIRST = HEADER_BYTES - RECORD_BYTES
 _FIELDS = "start_ns:i8 end_ns:i8 step:i4 microbatch:i4 peer:i4 stage:i4 kind:u2 name:u2 seal:u4"
 _DTYPE = np.dtype([(name, f"<{kind}") for name, kind in (f.split(":") for f in _FIELDS.split())])
+Records = np.ndarray[Any, np.dtype[np.void]]
 _GROWTH_RECORDS = 16_384
 NAMES_SUFFIX = ".names"
 LARGEST_NAME = 65_535
@@ -100,6 +103,8 @@ class Recording:
     torn: bool
     names: tuple[str, ...] = ()
     """What its user called spans of kind SPAN, whose peer is a place in it."""
+    lost: int = 0
+    """How many spans more there were, for which the disk had no space."""
 
 
 def file_name(rank: int) -> str:
@@ -126,7 +131,7 @@ class Recorder:
         self.path = folder / file_name(header.rank)
         text = json.dumps(asdict(header)).encode()
         start = MAGIC + struct.pack("<I", len(text)) + text
-        if len(start) > _COUNT_PLACE:
+        if len(start) > _LOST_PLACE:
             raise InputError("the header of {path} is too long to record", path=self.path)
         try:
             self._file = self.path.open("x+b", buffering=0)
@@ -139,7 +144,7 @@ class Recorder:
         except OSError as error:
             raise self._unwritable(error) from error
         self._names: dict[str, int] = {}
-        self._count = 0
+        self._count = self._lost = 0
         self._capacity = 0
         self._map = mmap.mmap(self._file.fileno(), 0)
         self._grow()
@@ -163,11 +168,17 @@ class Recorder:
         if self._count == self._capacity:
             self._grow()
         seal = self._count + 1
-        place = _BEFORE_FIRST + seal * _RECORD_BYTES
+        place = _BEFORE_FIRST + seal * RECORD_BYTES
         _pack_record(
             self._map, place, start_ns, end_ns, step, microbatch, peer, stage, kind, name, seal
         )
         self._count = seal
+
+    def lose(self) -> None:
+        """Counts a span that found no space, in the header, whose space is there."""
+        if not self._file.closed:
+            self._lost += 1
+            _COUNT.pack_into(self._map, _LOST_PLACE, self._lost)
 
     def number_of(self, name: str) -> int:
         """Returns the number of ``name``, which is kept before the first span that has it.
@@ -193,12 +204,12 @@ class Recorder:
             return
         _COUNT.pack_into(self._map, _COUNT_PLACE, self._count + 1)
         self._map.close()
-        self._file.truncate(HEADER_BYTES + self._count * _RECORD_BYTES)
+        self._file.truncate(HEADER_BYTES + self._count * RECORD_BYTES)
         self._file.close()
 
     def _grow(self) -> None:
         capacity = self._capacity + _GROWTH_RECORDS
-        size = HEADER_BYTES + capacity * _RECORD_BYTES
+        size = HEADER_BYTES + capacity * RECORD_BYTES
         try:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(self._file.fileno(), 0, size)
@@ -229,19 +240,42 @@ def read_recording(path: Path) -> Recording:
         raise InputError(
             "{path} cannot be read: {reason}", path=path, reason=error.strerror
         ) from error
-    header = _read_header(path, raw)
-    count = (len(raw) - HEADER_BYTES) // _RECORD_BYTES
-    table = np.frombuffer(raw, dtype=_DTYPE, count=count, offset=HEADER_BYTES)
-    sealed = table["seal"] == np.arange(1, count + 1)
-    complete = count if sealed.all() else int(np.argmin(sealed))
-    _require_sound(path, table[:complete])
+    header = read_header(path, raw)
+    table = complete_records(path, memoryview(raw)[HEADER_BYTES:])
+    ends_there = len(raw) == HEADER_BYTES + len(table) * RECORD_BYTES
+    torn = not ends_there or closed_count(raw) != len(table)
+    beside = path.with_suffix(NAMES_SUFFIX)
+    text = beside.read_text(encoding="utf-8", errors="replace") if beside.is_file() else ""
+    spans = spans_of_records(header.rank, table)
+    return Recording(header, spans, torn, names_in(text), lost_count(raw))
+
+
+def complete_records(path: object, raw: bytes | memoryview, *, before: int = 0) -> Records:
+    """Returns the complete records at the start of ``raw``, which follow ``before`` others.
+
+    Raises InputError for one that no recorder wrote.
+    """
+    count = len(raw) // RECORD_BYTES
+    table = np.frombuffer(raw, dtype=_DTYPE, count=count)
+    sealed = table["seal"] == np.arange(before + 1, before + count + 1)
+    complete = table if sealed.all() else table[: int(np.argmin(sealed))]
+    _require_sound(path, complete, before)
+    return complete
+
+
+def closed_count(raw: bytes) -> int:
+    """Returns how many records a closed file has by its header, -1 where it was not closed."""
     (closed_at,) = _COUNT.unpack_from(raw, _COUNT_PLACE)
-    ends_there = len(raw) == HEADER_BYTES + complete * _RECORD_BYTES
-    torn = not ends_there or closed_at != complete + 1
-    return Recording(header, _spans(header.rank, table[:complete]), torn, _names(path))
+    return int(closed_at) - 1
 
 
-def _require_sound(path: Path, table: np.ndarray[Any, np.dtype[np.void]]) -> None:
+def lost_count(raw: bytes) -> int:
+    """Returns how many spans found no space, by the header that ``raw`` begins with."""
+    (lost,) = _COUNT.unpack_from(raw, _LOST_PLACE)
+    return int(lost)
+
+
+def _require_sound(path: object, table: Records, before: int) -> None:
     duration_ns = table["end_ns"] - table["start_ns"]
     is_sound = np.isin(table["kind"], list(ActionKind)) & (duration_ns >= 0)
     if is_sound.all():
@@ -251,19 +285,16 @@ def _require_sound(path: Path, table: np.ndarray[Any, np.dtype[np.void]]) -> Non
         "{path} is damaged, or of a newer serried: its span {number} is of kind {kind} and lasts "
         "{duration} ns",
         path=path,
-        number=bad,
+        number=before + bad,
         kind=int(table["kind"][bad]),
         duration=int(duration_ns[bad]),
     )
 
 
-def _names(path: Path) -> tuple[str, ...]:
-    """Returns the names beside a recording, up to the first line that is none."""
-    beside = path.with_suffix(NAMES_SUFFIX)
+def names_in(text: str) -> tuple[str, ...]:
+    """Returns the names that the file beside a recording holds, up to the first line of none."""
     names: list[str] = []
-    if not beside.is_file():
-        return ()
-    for line in beside.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in text.splitlines():
         try:
             name = json.loads(line)
         except (ValueError, RecursionError):
@@ -274,7 +305,8 @@ def _names(path: Path) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _spans(rank: int, table: np.ndarray[Any, np.dtype[np.void]]) -> Spans:
+def spans_of_records(rank: int, table: Records) -> Spans:
+    """Returns records as spans of ``rank``."""
     int32 = {name: table[name].astype(np.int32) for name in ("stage", "kind", "microbatch")}
     is_named = (table["kind"] == ActionKind.SPAN) & (table["name"] > 0)
     peer = np.where(is_named, table["name"].astype(np.int32) - 1, table["peer"])
@@ -288,7 +320,8 @@ def _spans(rank: int, table: np.ndarray[Any, np.dtype[np.void]]) -> Spans:
     )
 
 
-def _read_header(path: Path, raw: bytes) -> RecordHeader:
+def read_header(path: object, raw: bytes) -> RecordHeader:
+    """Returns the header that ``raw`` begins with; raises InputError as ``read_recording`` does."""
     start = len(MAGIC) + 4
     if not raw.startswith(MAGIC[: len(raw)]):
         raise InputError("{path} is not a recording of serried", path=path)

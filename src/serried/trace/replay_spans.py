@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from serried.mesh import Layout
 from serried.span import EXCHANGES, ActionKind, Spans
-from serried.trace.merge import Trace
+from serried.trace.merged import Trace
 from serried.trace.pairs import RECEIVES, SENDS, Rows, pair_messages
 from serried.trace.replay import Meeting, Replay
 
 _MESSAGES = frozenset({*SENDS, *RECEIVES, ActionKind.REDUCE_GRAD, ActionKind.UNSHARD})
-_WITHIN = [*EXCHANGES, ActionKind.SPAN]
+_WITHIN = [*EXCHANGES, ActionKind.IN_FLIGHT, ActionKind.SPAN]
 _OVER_REPLICAS = frozenset({ActionKind.REDUCE_GRAD, ActionKind.UNSHARD})
 
 Column = NDArray[np.int64]

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from serried.span import COMPUTE, EXCHANGES, ActionKind, Spans
 from serried.trace.idle import MeasuredIdle, measured_idle
-from serried.trace.merge import Trace
+from serried.trace.merged import Trace
 from serried.trace.messages import Alignment, MessageStatistics, ideal_of, measure_messages
 from serried.trace.pairs import RECEIVES, SENDS
 from serried.trace.record import UNKNOWN_SCHEDULE, Job
@@ -89,6 +89,8 @@ class BubbleStatistics:
     """The share of all ranks' time in which a rank communicated and computed nothing."""
     overlapped: float
     """The share in which communication went on behind a computation."""
+    exchange: float
+    """The share in which an exchange went on inside a computation; exposed, and busy too."""
     step_jitter: float
     """The standard deviation of the windows, over their mean."""
 
@@ -209,6 +211,7 @@ def _times(
             },
             exposed=_share(idle.exposed_ns, window, num_ranks),
             overlapped=_share(idle.overlapped_ns, window, num_ranks),
+            exchange=_share(idle.exchange_ns, window, num_ranks),
             step_jitter=float(window.std() / window.mean()),
         ),
     )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from serried.span import ActionKind, Spans
 from serried.trace.foreign import foreign_trace, laid_out
-from serried.trace.merge import Trace
+from serried.trace.merged import Trace
 from serried.trace.straggler_rules import (
     BACKWARD,
     FORWARD,
@@ -69,7 +69,8 @@ def _spans(table: Mapping[str, NDArray[Any]], num_stages: int, num_replicas: int
     of_stage, microbatch = _places(table, columns, num_stages)
     start_s = columns["start_ts"].astype(float) + _offsets(table, columns["step"])
     start_ns = np.rint(start_s * 1e9).astype(np.int64)
-    length_ns = np.rint(columns["duration"].astype(float) * 1e9).astype(np.int64)
+    # A clock error of some milliseconds can make an operation end before it began.
+    length_ns = np.rint(np.maximum(columns["duration"].astype(float), 0) * 1e9).astype(np.int64)
     peer = ((stage + towards) % num_stages) * num_replicas + replica
     return Spans(
         rank=(stage * num_replicas + replica).astype(np.int32),

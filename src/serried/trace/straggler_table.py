@@ -49,8 +49,22 @@ _TIMES = ("start_ts", "duration")
 _LATEST_S = 4e9
 _LEAST = {"dp_rank": 0, "stage": 0, "rank": 0, "step": 0, "seq_id": 0}
 _BEYOND = 2**31
+_OFTEN_ABSENT = frozenset({"mc", "mb_id", "gmc"})
+"""Columns that only computations have a number in; others hold -1, or nothing."""
 
 Table = Mapping[str, NDArray[Any]]
+
+
+def is_straggler_table(path: Path) -> bool:
+    """Tells whether ``path`` is a Parquet file with the columns of a StragglerAnalysis table."""
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        return False
+    try:
+        return {*COLUMNS} <= {*parquet.read_schema(path).names}
+    except (ArrowException, OSError):
+        return False
 
 
 def read_straggler_table(path: Path) -> Table:
@@ -94,8 +108,10 @@ def _sound(path: Path, table: Table) -> Table:
             fits = np.zeros(len(values), dtype=bool)
         elif name in _TIMES:
             fits = np.abs(values) < _LATEST_S  # false for what is no number
-            fits &= (values >= 0) | (name == "start_ts")
+            fits &= (values > _WRONG_S) | (name == "start_ts")
         else:
+            if name in _OFTEN_ABSENT and values.dtype.kind == "f":
+                values = np.where(np.isnan(values), -1, values)
             fits = (values >= _LEAST.get(name, -1)) & (values < _BEYOND)
             fits[fits] &= values[fits] % 1 == 0
         if not fits.all():

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.span import COMPUTE, Action, ActionKind, Spans
-from serried.trace.merge import Trace
+from serried.trace.merged import Trace
 from serried.trace.pairs import computed_from, packed, pair_messages
 
 THREADS = ("compute", "receive", "send", "step", "exchange", "named")
@@ -42,6 +42,9 @@ SLICES: dict[ActionKind, tuple[str, str]] = {
     ActionKind.ALL_TO_ALL: ("all-to-all", "exchange"),
     ActionKind.ALL_GATHER: ("all-gather", "exchange"),
     ActionKind.REDUCE_SCATTER: ("reduce-scatter", "exchange"),
+    ActionKind.ALL_REDUCE: ("all-reduce", "exchange"),
+    ActionKind.BROADCAST: ("broadcast", "exchange"),
+    ActionKind.IN_FLIGHT: ("in flight", "exchange"),
     ActionKind.SPAN: ("named by the user", "named"),
 }
 """What a slice of each kind is called, and which thread it stands on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,3 +29,30 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         ) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Gives an empty folder; it takes the place of ``path`` once the block ends without an error.
+
+    What stood at ``path`` until then goes only after that. Raises InputError when it cannot
+    be written.
+    """
+    place = Path(os.path.abspath(path))  # noqa: PTH100  resolve() would follow a link at its end
+    part = place.with_name(f".{place.name}.{os.getpid()}.part")
+    old = place.with_name(f".{place.name}.{os.getpid()}.old")
+    try:
+        part.mkdir(parents=True)
+        yield part
+        if place.exists():
+            place.rename(old)
+        part.rename(place)
+    except OSError as error:
+        if old.exists() and not place.exists():
+            old.rename(place)
+        raise InputError(
+            "{path} cannot be written: {reason}", path=path, reason=error.strerror or error
+        ) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)

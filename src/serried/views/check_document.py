@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from serried.finding import Finding
 from serried.mesh import Layout
 from serried.plan.busbw import bus_factor
 from serried.runtime.check_report import CheckReport, GroupTimes, Link
-from serried.views.sentences import say
+from serried.views.sentences import LANGUAGES, say
 
 SLOW_NODE, SLOW_LINK = "slow-node", "slow-link"
 
 
-def check_document(report: CheckReport, layout: Layout, lang: str) -> dict[str, Any]:
-    """Returns the document: groups, times, links, findings and the map."""
+def check_document(
+    report: CheckReport, layout: Layout, lang: str, *, options: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Returns the document: groups, times, links, findings and the map.
+
+    ``options`` are the framework's settings that the layout was made with. Findings are told in
+    ``lang`` and, for the workbench, in each of its languages.
+    """
     return {
         "schema": "serried.check/1",
         "framework": layout.framework,
+        "version": layout.version,
         "world_size": layout.world_size,
         "sizes": dict(layout.sizes),
+        "order": layout.order,
+        "options": dict(options or {}),
         "backend": report.backend,
         "torch": report.torch_version,
         "rounds": report.rounds,
@@ -36,11 +47,18 @@ def check_document(report: CheckReport, layout: Layout, lang: str) -> dict[str, 
                 "kind": finding.kind,
                 "ranks": list(finding.ranks),
                 "groups": list(finding.groups),
-                "evidence": [say(sentence, lang) for sentence in finding.evidence],
-                "cure": say(finding.cure, lang) if finding.cure else None,
+                **_told(finding, lang),
+                "in": {each: _told(finding, each) for each in LANGUAGES},
             }
             for finding in report.findings
         ],
+    }
+
+
+def _told(finding: Finding, lang: str) -> dict[str, Any]:
+    return {
+        "evidence": [say(sentence, lang) for sentence in finding.evidence],
+        "cure": say(finding.cure, lang) if finding.cure else None,
     }
 
 

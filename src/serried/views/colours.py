@@ -79,6 +79,9 @@ ACTIONS = {
     ActionKind.ALL_GATHER: "#a8c4bd",
     ActionKind.REDUCE_SCATTER: "#c9b8a8",
     ActionKind.SPAN: "#b5c98f",
+    ActionKind.ALL_REDUCE: "#c2b0d9",
+    ActionKind.BROADCAST: "#bccbb0",
+    ActionKind.IN_FLIGHT: "#e3e6ea",
 }
 """The colour of a span by what it does; waits are palest, for nothing is computed in them."""
 
@@ -109,6 +112,24 @@ def shades(look: Family, count: int) -> NDArray[np.uint32]:
     red, green, blue = (np.round(255 * channel) for channel in _srgb(lightness, look.chroma, hue))
     packed: NDArray[np.uint32] = (red * 65536 + green * 256 + blue).astype(np.uint32)
     return packed
+
+
+HEAT_STEPS = 9
+
+
+def heat_colours(*, on_dark: bool) -> list[str]:
+    """Returns a ramp from little to much for a figure: lightness alone tells it, whatever the eye.
+
+    What is much stands out from the page: it is darkest on a light one, brightest on a dark one.
+
+    >>> heat_colours(on_dark=False)[::4]
+    ['#fff4ca', '#1ea8a5', '#3e2d76']
+    """
+    up = np.linspace(0.0, 1.0, HEAT_STEPS)
+    lightness = 0.32 + 0.62 * up if on_dark else 0.965 - 0.605 * up
+    much = 1 - up if on_dark else up
+    red, green, blue = _srgb(lightness, 0.12, 95 + 195 * much)
+    return [_hex(each) for each in zip(red, green, blue, strict=True)]
 
 
 def _srgb(

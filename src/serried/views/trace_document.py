@@ -6,9 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from serried.finding import Finding
-from serried.trace.merge import Trace
+from serried.trace.merged import Trace
 from serried.trace.statistics import Statistics
 from serried.trace.what_if import WhatIf
+from serried.views.trace_clocks import clock_document
 
 
 def stats_document(
@@ -74,18 +75,7 @@ def _alignment(trace: Trace, stats: Statistics) -> dict[str, Any]:
         "uncertainty_us": stats.alignment.uncertainty_us,
         "causality_violations": stats.alignment.causality_violations,
         "checked": stats.alignment.checked,
-        "clocks": [
-            {
-                "host": clock.host,
-                "source": clock.source,
-                "offset_us": clock.offset_ns / 1e3,
-                "drift_ppm": clock.drift * 1e6,
-                "uncertainty_us": (
-                    None if clock.uncertainty_ns is None else clock.uncertainty_ns / 1e3
-                ),
-            }
-            for clock in trace.clocks
-        ],
+        "clocks": [clock_document(clock) for clock in trace.clocks],
     }
 
 

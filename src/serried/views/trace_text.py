@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.cells import cell_len
 from rich.table import Table
 
 from serried.errors import listed
 from serried.finding import said
-from serried.trace.merge import Trace
+from serried.trace.merge_store import Merged
+from serried.trace.merged import Trace
+from serried.trace.record import UNKNOWN_SCHEDULE
 from serried.trace.statistics import BubbleStatistics, Statistics
 from serried.trace.what_if import WhatIf
 from serried.units import duration_text
 from serried.views.sentences import phrase, say, tell
+from serried.views.trace_clocks import clock_lines
 
 _WORTH_SAYING = 0.005
 _LARGE_SHARE = 0.5
@@ -31,18 +35,20 @@ def headlines(trace: Trace, stats: Statistics, *, lang: str = "en") -> list[str]
         "run {run}: {ranks} on {hosts}, {steps}, {spans}",
         lang,
         run=trace.run,
-        ranks=_count(len(trace.ranks), "rank", lang),
-        hosts=_count(len(trace.hosts), "host", lang),
-        steps=_count(len(stats.steps), "complete step", lang),
-        spans=_count(len(trace.spans), "span", lang),
+        ranks=count_text(len(trace.ranks), "rank", lang),
+        hosts=count_text(len(trace.hosts), "host", lang),
+        steps=count_text(len(stats.steps), "complete step", lang),
+        spans=count_text(len(trace.spans), "span", lang),
     )
     layout = said("{framework}, {sizes}", framework=job.framework, sizes=sizes)
     schedule = tell(
-        "{layout}; {schedule} with {microbatches}",
+        "{layout}; schedule not named, {microbatches}"
+        if job.schedule == UNKNOWN_SCHEDULE
+        else "{layout}; {schedule} with {microbatches}",
         lang,
         layout=layout if sizes else job.framework,
         schedule=job.schedule,
-        microbatches=_count(job.num_microbatches, "microbatch", lang),
+        microbatches=count_text(job.num_microbatches, "microbatch", lang),
     )
     compute = tell("; compute is emulated by fixed times", lang) if trace.is_emulated else ""
     return [merged, schedule + compute]
@@ -72,16 +78,21 @@ def ranks_table(trace: Trace, stats: Statistics, *, lang: str = "en") -> Table:
     return table
 
 
-def bubble_lines(trace: Trace, stats: Statistics, *, lang: str = "en") -> list[str]:
-    """Returns the bubble measured beside the ideal one, or why there is none."""
+def bubble_lines(
+    trace: Trace, stats: Statistics, *, lang: str = "en", schedule: str | None = None
+) -> list[str]:
+    """Returns the bubble measured beside the ideal one, or why there is none.
+
+    ``schedule`` is the one recognised where the trace does not name its own.
+    """
     if stats.bubble is None:
         return [tell("bubble: not measured, for no step was finished by every rank", lang)]
     mean = tell(
         "mean of {steps}, of emulated compute" if trace.is_emulated else "mean of {steps}",
         lang,
-        steps=_count(len(stats.steps), "step", lang),
+        steps=count_text(len(stats.steps), "step", lang),
     )
-    lines = [f"{_label(tell('bubble measured', lang))}{stats.bubble:6.1%}   {mean}"]
+    lines = [f"{label_text(tell('bubble measured', lang))}{stats.bubble:6.1%}   {mean}"]
     if stats.bubbles:
         others = tell(
             "{over:.1%} over the ideal time, {longest:.1%} of the longest window",
@@ -89,11 +100,13 @@ def bubble_lines(trace: Trace, stats: Statistics, *, lang: str = "en") -> list[s
             over=stats.bubbles.over_ideal,
             longest=stats.bubbles.longest_window,
         )
-        lines += [_label("") + others, *_idle_lines(stats.bubbles, lang)]
-    ideal = _label(tell("bubble ideal", lang))
+        lines += [label_text("") + others, *_idle_lines(stats.bubbles, lang)]
+    ideal = label_text(tell("bubble ideal", lang))
     if stats.ideal is None:
-        schedule = trace.job.schedule
-        unknown = tell("not known in closed form for {schedule}", lang, schedule=schedule)
+        named = schedule or trace.job.schedule
+        if named == UNKNOWN_SCHEDULE:
+            return lines
+        unknown = tell("not known in closed form for {schedule}", lang, schedule=named)
         return [*lines, ideal + unknown]
     p, m = trace.job.sizes.get("pp", 1), trace.job.num_microbatches
     formula = f"(p - 1) / (m + p - 1), p = {p}, m = {m}"
@@ -111,7 +124,7 @@ def _idle_lines(bubbles: BubbleStatistics, lang: str) -> list[str]:
     rows = [told[at : at + CAUSES_A_LINE] for at in range(0, len(told), CAUSES_A_LINE)]
     labels = [tell("idle time by cause", lang), *[""] * len(rows)]
     return [
-        _label(label) + say(listed(row), lang) for label, row in zip(labels, rows, strict=False)
+        label_text(label) + say(listed(row), lang) for label, row in zip(labels, rows, strict=False)
     ]
 
 
@@ -127,12 +140,26 @@ _CAUSES = {
 }
 
 
-def message_lines(stats: Statistics, *, lang: str = "en") -> list[str]:
+def merged_lines(merged: Merged, store: Path, *, lang: str = "en") -> list[str]:
+    """Returns what was merged into a store that is too large to be measured at once."""
+    found = tell(
+        "run {run}: {ranks} on {hosts}, {spans}",
+        lang,
+        run=merged.trace.run,
+        ranks=count_text(len(merged.trace.ranks), "rank", lang),
+        hosts=count_text(len(merged.trace.hosts), "host", lang),
+        spans=count_text(merged.num_spans, "span", lang),
+    )
+    further = tell("serried trace stats {store} measures them", lang, store=store)
+    return [found, *message_lines(merged, lang=lang), further]
+
+
+def message_lines(stats: Statistics | Merged, *, lang: str = "en") -> list[str]:
     """Returns how many sends and receives found each other, and what they say of the clocks."""
     found, aligned = stats.messages, stats.alignment
     wanted = found.spans if found.expected_spans is None else found.expected_spans
     lone = [(found.lone_sends, "send"), (found.lone_receives, "receive")]
-    alone = listed([_count(n, what, lang) for n, what in lone if n], last="and")
+    alone = listed([count_text(n, what, lang) for n, what in lone if n], last="and")
     lines = [
         tell(
             "sends and receives pair: {paired:,} of {wanted:,}; {alone} without a partner"
@@ -154,13 +181,13 @@ def message_lines(stats: Statistics, *, lang: str = "en") -> list[str]:
                 else "clocks of {hosts}: aligned to {within}; {count:,} of {messages} received "
                 "before sent",
                 lang,
-                hosts=_count(aligned.num_hosts, "host", lang),
+                hosts=count_text(aligned.num_hosts, "host", lang),
                 within=duration_text(within or 0),
                 count=aligned.causality_violations,
-                messages=_count(aligned.checked, "message", lang),
+                messages=count_text(aligned.checked, "message", lang),
             )
         )
-    return lines
+    return [*lines, *clock_lines(aligned.clocks, lang=lang)]
 
 
 def what_if_lines(replayed: WhatIf | None, *, lang: str = "en") -> list[str]:
@@ -174,13 +201,13 @@ def what_if_lines(replayed: WhatIf | None, *, lang: str = "en") -> list[str]:
         recorded=recorded,
         ideal=ideal,
     )
-    lines = [f"{_label(tell('slowdown', lang))}{replayed.slowdown:5.3f}x   {times}"]
+    lines = [f"{label_text(tell('slowdown', lang))}{replayed.slowdown:5.3f}x   {times}"]
     if replayed.slowdown - 1 < _WORTH_SAYING:
         return lines
     if (replayed.last_stage_share or 0) >= _LARGE_SHARE:
         share = replayed.last_stage_share
         lines.append(
-            _label() + tell("the last stage explains {share:.0%} of it", lang, share=share)
+            label_text() + tell("the last stage explains {share:.0%} of it", lang, share=share)
         )
     worst = replayed.ranks[0]
     if worst.shorter >= _WORTH_SAYING:
@@ -190,7 +217,7 @@ def what_if_lines(replayed: WhatIf | None, *, lang: str = "en") -> list[str]:
             rank=worst.rank,
             shorter=worst.shorter,
         )
-        lines.append(_label() + shorter)
+        lines.append(label_text() + shorter)
     return lines
 
 
@@ -214,16 +241,21 @@ def _add_more(table: Table, rows: Sequence[object], lang: str) -> None:
         table.add_row("…", tell("{count:,} more", lang, count=len(rows) - ROWS_SHOWN))
 
 
-def _count(number: int, what: str, lang: str) -> str:
+def count_text(number: int, what: str, lang: str) -> str:
     """Returns a number of things, of which ``phrases`` has the plural.
 
-    >>> _count(3, "microbatch", "en"), _count(1, "step", "zh")
+    >>> count_text(3, "microbatch", "en"), count_text(1, "step", "zh")
     ('3 microbatches', '1 个 step')
     """
     plural = f"{what}es" if what.endswith("ch") else f"{what}s"
     return phrase(f"{number:,} {what if number == 1 else plural}", lang)
 
 
-def _label(text: str = "") -> str:
+def labelled(label: str, lines: Sequence[str]) -> list[str]:
+    """Returns ``lines`` behind ``label``, which stands before the first alone."""
+    return [label_text("" if at else label) + line for at, line in enumerate(lines)]
+
+
+def label_text(text: str = "") -> str:
     """Returns what a line begins with, in as many columns as every line has for it."""
     return text + " " * max(1, LABEL_COLUMNS - cell_len(text))

@@ -8,12 +8,15 @@ import re
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from serried.trace.record import HEADER_BYTES, file_name
 from tests.conftest import Call
 from tests.trace.chrome_rules import checked
 from tests.trace.perfetto_rules import read
 from tests.trace.recorded_run import Clock, Run
+
+TRACES = Path(__file__).parents[2] / "goldens" / "traces"
 
 RUN = Run(pp=4, tp=1, dp=2, num_microbatches=8, num_steps=2)
 
@@ -39,6 +42,18 @@ bubble measured      27.3%   mean of 2 steps, of emulated compute
                     37.5% over the ideal time, 27.3% of the longest window
 idle time by cause  late peer 13.6%, cool-down 9.1%, warm-up 4.5%
 bubble ideal         27.3%   (p - 1) / (m + p - 1), p = 4, m = 8
+bubble planned       27.3%   1f1b, each stage with its own mean times
+                    37.5% over the ideal time, 27.3% of the longest window
+                     27.3%   1f1b, all stages alike
+                    37.5% over the ideal time, 27.3% of the longest window
+order               that of 1f1b on every rank
+communication       exposed 0.0% of the ranks' time, behind computations 0.2%
+throughput          470.6 microbatches/s; a step every 34.0 ms, jitter 0.0%
+slowest ranks       no rank computes longer than others of its stage, step after step
+critical path       backward 65.3%, forward 32.6%, optimizer 2.1%
+                    rank 7 73.3%, rank 1 8.9%, rank 3 8.9%, 1 more ranks
+                    in step 0: 0F0 1F0 2F0 3F0 3B0 3F1 3B1 3F2 3B2 3F3 3B3 3F4 3B4 3F5 3B5 3F6 3B6
+                    3F7 3B7 2B7 1B7 0B7 OPTIMIZER
 slowdown            1.001x   a step replays in 33.7 ms; in 33.7 ms with ideal durations
 sends and receives pair: 384 of 384
 """
@@ -159,6 +174,7 @@ def test_json_holds_all_that_the_table_shows(serried: Call, folder: Path) -> Non
         "causes": document["bubble"]["causes"],
         "exposed": pytest.approx(0.002, abs=0.002),
         "overlapped": pytest.approx(0.002, abs=0.002),
+        "exchange": 0.0,
         "step_jitter": 0.0,
     }
     assert sum(document["bubble"]["causes"].values()) == pytest.approx(3 / 11)
@@ -194,6 +210,7 @@ def test_json_holds_all_that_the_table_shows(serried: Call, folder: Path) -> Non
         "checked": 192,
         "clocks": [
             {
+                **document["alignment"]["clocks"][0],
                 **{"host": "a", "source": "own", "offset_us": 0.0, "drift_ppm": 0.0},
                 "uncertainty_us": 0.0,
             }
@@ -363,3 +380,85 @@ def test_paddles_timelines_say_that_their_folder_cannot_be_made(
     answer = serried("trace", "paddle", "--log_dir", str(sample), "-o", str(output))
     assert answer.code == 2
     assert f"{output} cannot be written: Not a directory" in answer.err
+
+
+# ----------------------------------------------------------------------- what is measured
+
+
+def test_rows_are_printed_by_the_axes_that_are_asked_for(serried: Call, folder: Path) -> None:
+    answer = serried("trace", "stats", str(folder), "--by", "step,stage")
+    assert answer.out.splitlines()[3:6] == [
+        "step  stage  forward  backward     send  receive wait  optimizer     idle",
+        "   0      0  8.00 ms   16.0 ms  40.0 us       9.00 ms     700 us  9.00 ms",
+        "   0      1  8.00 ms   16.0 ms  80.0 us       7.00 ms     700 us  9.00 ms",
+    ]
+
+
+def test_json_has_the_rows_and_all_that_the_lines_say(serried: Call, folder: Path) -> None:
+    asked = ("--by", "rank,step,stage", "--tokens", "1000", "--format", "json")
+    document = json.loads(serried("trace", "stats", str(folder), *asked).out)
+    assert len(document["by"]) == 16
+    assert document["by"][0] == {
+        **{"step": 0, "rank": 0, "stage": 0, "forward_us": 8000.0, "backward_us": 16000.0},
+        **{"weight_us": 0.0, "send_us": 40.0, "receive_wait_us": 9000.0, "reduce_us": 0.0},
+        **{"exchange_us": 0.0, "optimizer_us": 700.0, "idle_us": 9000.0},
+    }
+    planned = {"of_makespan": 3 / 11, "over_ideal": 3 / 8, "longest_window": 3 / 11}
+    assert document["planned"]["schedule"] == "1f1b"
+    assert document["planned"]["own_times"] == pytest.approx(planned)
+    assert document["planned"]["uniform"] == pytest.approx(planned)
+    assert document["order"]["is_exact"]
+    assert document["throughput"]["microbatches_per_s"] == pytest.approx(16 / 0.034)
+    assert document["throughput"]["tokens_per_s"] == pytest.approx(16_000 / 0.034)
+    assert [each["is_slow"] for each in document["paces"]] == [False] * 8
+    assert sum(document["critical_path"]["by_kind"].values()) == pytest.approx(1)
+    assert document["critical_path"]["pieces"][0]["action"] == "0F0"
+
+
+def test_an_axis_that_rows_are_not_grouped_by_is_refused(serried: Call, folder: Path) -> None:
+    answer = serried("trace", "stats", str(folder), "--by", "node")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == (
+        "serried: --by node cannot be; rows are grouped by step, rank, stage, or several of them\n"
+    )
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("sample", ["paddle/single", "paddle/vpp", "kineto", "megatronapp"])
+def test_every_line_about_a_foreign_trace_fits_a_hundred_columns(
+    serried: Call, sample: str, lang: str
+) -> None:
+    answer = serried("trace", "stats", str(TRACES / sample), "--lang", lang)
+    assert answer.code == 0
+    assert max(map(cell_len, answer.out.splitlines())) <= 100
+
+
+def test_a_foreign_order_is_named_or_the_nearest_with_where_it_departs(serried: Call) -> None:
+    known = serried("trace", "stats", str(TRACES / "megatronapp")).out
+    assert "\norder               that of interleaved-1f1b on every rank\n" in known
+    other = serried("trace", "stats", str(TRACES / "paddle" / "vpp")).out
+    assert "\norder               nearest to interleaved-1f1b, 47% match\n" in other
+    assert "rank 0: after 1 alike, 2F1 instead of 2F0\n" in other
+
+
+def test_a_slow_rank_is_named_beside_its_like(serried: Call, tmp_path: Path) -> None:
+    folder = RUN.write(tmp_path / "run", longer={5: 250_000})
+    answer = serried("trace", "stats", str(folder))
+    # Rank 5 and rank 4 hold stage 2; each of its 8 forwards takes 1.25 ms and not 1.
+    assert "rank 5 computes 8.3% longer than others of its stage, in 2 of 2 steps\n" in answer.out
+
+
+def test_megatrons_timers_are_measured_without_a_timeline(serried: Call) -> None:
+    answer = serried("trace", "stats", str(TRACES / "megatron_timers" / "all.log"))
+    assert answer.code == 0
+    assert "   3      1   166 ms    397 ms   97.6 ms  66.3 ms          22.6%\n" in answer.out
+    assert "rank 3 computes 14.1% longer than others of its stage\n" in answer.out
+    assert "timers are totals without time stamps: no timeline, and no bubble\n" in answer.out
+    document = json.loads(
+        serried(
+            "trace", "stats", str(TRACES / "megatron_timers" / "max.log"), "--format", "json"
+        ).out
+    )
+    assert (document["schema"], document["form"]) == ("serried.timer-stats/1", "max")
+    refused = serried("trace", "compare", str(TRACES / "megatron_timers" / "max.log"), "--plan")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,24 +72,28 @@ def check(file: Path | None, **options: Any) -> int:
         emit(world_size=world_size, ranks_per_node=per_node)
         return 0
     place = worker.place_of_launcher()
-    settings = _settings(file, place, options)
+    settings, framework_settings = _settings(file, place, options)
     format_of(options["form"], options["output"], ("table", "json"))
     progress = _Progress(options["lang"])
     if place is None:
         nproc = options["nproc"] or settings.world_size
         report = checks.check(settings, progress.tell, world_size=nproc)
         progress.end()
-        return _answer(report, settings, options)
+        return _answer(report, settings, framework_settings, options)
     try:
         checks.join(settings, place, progress.tell)
         progress.end()
-        code = _answer(progress.report, settings, options) if progress.report else 0
+        found = progress.report
+        code = _answer(found, settings, framework_settings, options) if found else 0
     except Exception as error:
         code = _tell_failure(place, error, options["lang"])
     return worker.leave(code)
 
 
-def _settings(file: Path | None, place: Place | None, options: dict[str, Any]) -> CheckSettings:
+def _settings(
+    file: Path | None, place: Place | None, options: dict[str, Any]
+) -> tuple[CheckSettings, Mapping[str, str]]:
+    """Returns what is asked for, and the framework's own settings that made the layout."""
     from serried.runtime.check_settings import CheckSettings, sizes_of
 
     world_size = place.world_size if place else options["nproc"]
@@ -104,7 +109,7 @@ def _settings(file: Path | None, place: Place | None, options: dict[str, Any]) -
     _require_world(layout.world_size, world_size)
     is_pretended = place is None and options["gpus_per_node"] is not None
     ranks_per_node = asked.placement(layout.world_size).ranks_per_node if is_pretended else None
-    return CheckSettings(
+    settings = CheckSettings(
         layout,
         kinds=options["kinds"],
         operations=tuple(options["operations"].replace(" ", "").split(",")),
@@ -113,6 +118,7 @@ def _settings(file: Path | None, place: Place | None, options: dict[str, Any]) -
         ranks_per_node=ranks_per_node,
         **{name: options[name] for name in ("iterations", "rounds", "window_size", "device")},
     )
+    return settings, asked.sizes(layout.world_size).options
 
 
 def _world_told(asked: Asked, options: dict[str, Any], started: int | None) -> int | None:
@@ -132,7 +138,12 @@ def _require_world(asked: int, started: int | None) -> None:
         )
 
 
-def _answer(report: CheckReport, settings: CheckSettings, options: dict[str, Any]) -> int:
+def _answer(
+    report: CheckReport,
+    settings: CheckSettings,
+    framework_settings: Mapping[str, str],
+    options: dict[str, Any],
+) -> int:
     """Shows or writes the report; returns 1 where it found something."""
     from serried.views.check_document import check_document
     from serried.views.check_text import (
@@ -148,7 +159,8 @@ def _answer(report: CheckReport, settings: CheckSettings, options: dict[str, Any
         date = time.strftime("%Y-%m-%d")
         write(as_json(to_document(report.busbw_table(date)), depth=1), options["busbw"])
     if format_of(options["form"], output, ("table", "json")) == "json":
-        write(as_json(check_document(report, layout, lang), depth=1), output)
+        document = check_document(report, layout, lang, options=framework_settings)
+        write(as_json(document, depth=1), output)
     else:
         same = same_line(report.same_as, lang)
         below = [same] if same else []

@@ -11,6 +11,7 @@ from serried.views.cli.options import COUNT
 
 
 @click.command()
+@click.argument("places", nargs=-1, type=click.Path(path_type=Path), metavar="[TRACE]...")
 @click.option("--port", type=COUNT, default=8765, show_default=True, help="0 takes any free one.")
 @click.option(
     "--host",
@@ -24,16 +25,33 @@ from serried.views.cli.options import COUNT
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Folder of recordings to show as a timeline; may be repeated.",
+    help="Recordings, or the store they were merged to; the same as TRACE.",
+)
+@click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Report of serried check, as JSON, to show on the map; may be repeated.",
 )
 @click.option("--no-open", is_flag=True, help="Only print the address; open no browser.")
 @click.option("--token", help="Ask every visitor for this token.")
-def serve(port: int, host: str, traces: tuple[Path, ...], no_open: bool, token: str | None) -> None:
+def serve(
+    places: tuple[Path, ...],
+    port: int,
+    host: str,
+    traces: tuple[Path, ...],
+    checks: tuple[Path, ...],
+    no_open: bool,
+    token: str | None,
+) -> None:
     """Opens the workbench: the cluster map, the groups, and the timelines of recorded runs.
 
     \b
     serried serve
-    serried serve --trace runs/demo
+    serried serve runs/demo
+    serried serve --check check.json
     ssh -L 8765:localhost:8765 login-node      and there: serried serve --no-open
     """
     try:
@@ -46,4 +64,11 @@ def serve(port: int, host: str, traces: tuple[Path, ...], no_open: bool, token: 
             package=error.name,
             extra="serried[web]",
         ) from error
-    server.serve(traces, host=host, port=port, open_browser=not no_open, token=token)
+    server.serve(
+        (*places, *traces),
+        host=host,
+        port=port,
+        open_browser=not no_open,
+        token=token,
+        checks=checks,
+    )

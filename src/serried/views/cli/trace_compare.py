@@ -9,11 +9,12 @@ import click
 from serried.errors import InputError
 from serried.schedule import Request, generate
 from serried.trace.compare import compare_traces, planned_trace
-from serried.trace.merge import Trace
+from serried.trace.merged import Trace
 from serried.trace.reading import read_trace
 from serried.views.advice_text import warned
 from serried.views.cli.language import lang_option
 from serried.views.cli.output import as_json, show
+from serried.views.cli.trace_sizes import given, sizes_options
 from serried.views.trace_comparison import comparison_document, comparison_lines
 
 
@@ -22,12 +23,19 @@ from serried.views.trace_comparison import comparison_document, comparison_lines
 @click.option("--plan", is_flag=True, help="Compare A with its schedule, timed as A was.")
 @click.option("--name", metavar="SCHEDULE", help="The schedule of --plan, where A does not say it.")
 @click.option("--chunks", type=click.IntRange(min=1), help="Stages on each rank of --name.")
+@sizes_options
 @click.option(
     "--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True
 )
 @lang_option
 def compare(
-    runs: tuple[Path, ...], plan: bool, name: str | None, chunks: int | None, form: str, lang: str
+    runs: tuple[Path, ...],
+    plan: bool,
+    name: str | None,
+    chunks: int | None,
+    form: str,
+    lang: str,
+    **sizes: int | None,
 ) -> None:
     """Says where the time of A went that B did not take, action by action, and what differs.
 
@@ -39,8 +47,8 @@ def compare(
         raise InputError(
             "compare takes two runs, or one with --plan; {count} were given", count=len(runs)
         )
-    first = read_trace([runs[0]])
-    second = _plan(first, name, chunks) if plan else read_trace([runs[1]])
+    first = read_trace([runs[0]], given(sizes))
+    second = _plan(first, name, chunks) if plan else read_trace([runs[1]], given(sizes))
     for warning in (*first.warnings, *second.warnings):
         click.echo(warned(warning, lang=lang), err=True)
     compared = compare_traces(first, second)

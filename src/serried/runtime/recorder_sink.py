@@ -1,0 +1,168 @@
+"""Where one rank's spans go: at once into its file, or when their marks have passed; or nowhere.
+
+    keep(F, start, end)
+      ├── times      ──> file                     a few hundred nanoseconds
+      ├── events     ──> late ──> file            drained as a step begins, never waited for
+      └── disk full  ──> counted, in the file's header too; tried again with the next step
+
+The training goes on whatever the disk does.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+
+from serried.errors import EnvironmentProblem
+from serried.runtime.recorder_clock import Clock, HostClock, Mark
+from serried.span import ActionKind
+from serried.trace.record import Recorder
+
+Late = tuple[ActionKind, Mark, Mark, int, int, int, int, int]
+_log = logging.getLogger("serried")
+
+
+class SpanSink:
+    """Writes spans of the current step into the file that ``open_file`` makes when one comes."""
+
+    def __init__(self, open_file: Callable[[], Recorder]) -> None:
+        self.step = -1
+        self.lost = 0
+        """Spans that found no space."""
+        self.mark: Callable[[], Mark] = time.monotonic_ns
+        """Marks this moment, on the device's stream where there is one; any thread may call."""
+        self._open_file = open_file
+        self._clock: Clock = HostClock()
+        self._file: Recorder | None = None
+        self._is_full = False
+        self._add: Callable[..., None] | None = None
+        """Adds to the file; None before it is there, while it is full, and for a device."""
+        self._number_of: Callable[[str], int] = int
+        self._late: deque[Late | Mark] = deque()
+
+    def use(self, clock: Clock) -> None:
+        """Marks by ``clock`` from here on."""
+        self._clock, self.mark, self._add = clock, clock.mark, None
+
+    def begin_step(self, step: int) -> None:
+        """Says which step spans belong to that come, and writes what has passed of earlier ones."""
+        self.step, self._is_full = step, False
+        if not isinstance(self._clock, HostClock):
+            self._late.append(self._clock.mark())
+        self.drain()
+
+    def keep(
+        self,
+        kind: ActionKind,
+        start: Mark,
+        end: Mark,
+        stage: int = -1,
+        microbatch: int = -1,
+        peer: int = -1,
+        name: str = "",
+    ) -> None:
+        """Keeps a span of the current step; for the rank's own thread."""
+        add = self._add
+        if add is None:
+            self._keep_slowly((kind, start, end, stage, microbatch, peer, name))
+            return
+        try:
+            number = self._number_of(name) if name else 0
+            add(
+                kind,
+                start,  # by the host's clock marks are times
+                end,
+                step=self.step,
+                stage=stage,
+                microbatch=microbatch,
+                peer=peer,
+                name=number,
+            )
+        except EnvironmentProblem as problem:
+            self._lose(problem)
+
+    def _keep_slowly(self, span: tuple[ActionKind, Mark, Mark, int, int, int, str]) -> None:
+        """Keeps the first span of a file, one of a device, or counts one that is lost."""
+        if not isinstance(self._clock, HostClock):
+            self.later(*span)
+            return
+        if self._is_full:
+            self._lose()
+            return
+        try:
+            file = self._file or self._opened()
+        except EnvironmentProblem as problem:
+            self._lose(problem)
+            return
+        self._add, self._number_of = file.add, file.number_of
+        self.keep(*span)
+
+    def later(
+        self,
+        kind: ActionKind,
+        start: Mark,
+        end: Mark,
+        stage: int = -1,
+        microbatch: int = -1,
+        peer: int = -1,
+        name: str = "",
+    ) -> None:
+        """Keeps a span until its marks have passed; any thread may call, those without a name."""
+        number = 0
+        try:
+            if name:
+                number = (self._file or self._opened()).number_of(name)
+        except EnvironmentProblem as problem:
+            self._lose(problem)
+            return
+        self._late.append((kind, start, end, self.step, stage, microbatch, peer, number))
+
+    def drain(self) -> None:
+        """Writes late spans up to the first that has not passed; never waits."""
+        while self._late:
+            late = self._late[0]
+            is_span = isinstance(late, tuple)
+            if not self._clock.has_passed(late[2] if is_span else late):  # type: ignore[index]
+                return
+            self._late.popleft()
+            if isinstance(late, tuple):
+                self._write(late)
+            else:
+                self._clock.move_zero(late)
+
+    def close(self) -> None:
+        """Waits for what is late and closes the file; at once or twice."""
+        if self._late:
+            last = self._late[-1]
+            self._clock.wait(last[2] if isinstance(last, tuple) else last)
+            self.drain()
+        if self._file:
+            self._file.close()
+
+    def _write(self, late: Late) -> None:
+        kind, start, end, step, stage, microbatch, peer, number = late
+        start_ns, end_ns = self._clock.time_ns(start), self._clock.time_ns(end)
+        where = {"step": step, "stage": stage, "microbatch": microbatch, "peer": peer}
+        if self._is_full:
+            self._lose()
+            return
+        try:
+            file = self._file or self._opened()
+            file.add(kind, start_ns, max(start_ns, end_ns), **where, name=number)
+        except EnvironmentProblem as problem:
+            self._lose(problem)
+
+    def _opened(self) -> Recorder:
+        self._file = self._open_file()
+        return self._file
+
+    def _lose(self, problem: EnvironmentProblem | None = None) -> None:
+        """Counts a span that found no space; no other is tried before the next step begins."""
+        if problem and not self.lost:
+            _log.warning("%s; the training goes on", problem)
+        self._is_full, self._add = True, None
+        self.lost += 1
+        if self._file:
+            self._file.lose()

@@ -1,0 +1,108 @@
+"""Analysis: all that is measured of a recorded run, in one value for every view.
+
+Trace ──> statistics     bubble, idle time by cause, messages        (complete steps)
+      ├─> order          which schedule ran, and where a rank left it
+      ├─> planned        the bubble that schedule would have
+      ├─> throughput     microbatches and tokens a second
+      ├─> paces          ranks beside the others of their stages
+      ├─> path           what the step's length is made of
+      └─> replayed       what the step would be without somebody's slowness
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serried.schedule import ideal_bubble
+from serried.span import Spans
+from serried.trace.merged import Trace
+from serried.trace.messages import CLOSED_FORM
+from serried.trace.planned_bubble import PlannedBubble, planned_bubble
+from serried.trace.recognition import Recognition, recognise
+from serried.trace.record import UNKNOWN_SCHEDULE
+from serried.trace.recorded_order import RecordedOrder, pipeline_ranks, recorded_order
+from serried.trace.recorded_path import RecordedPath, recorded_path
+from serried.trace.replay_spans import replay_of_trace
+from serried.trace.slowest import RankPace, paces
+from serried.trace.statistics import Statistics, measure
+from serried.trace.step_table import StepTable, step_table
+from serried.trace.throughput import Throughput, throughput
+from serried.trace.what_if import WhatIf, what_if
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """Holds what is measured of a trace; what cannot be told of it is None or empty."""
+
+    statistics: Statistics
+    schedule: str | None
+    """The schedule that the job names, else the one whose order was recorded."""
+    order: RecordedOrder | None
+    """Of the first pipeline in the first complete step."""
+    recognition: Recognition | None
+    planned: PlannedBubble | None
+    throughput: Throughput | None
+    paces: tuple[RankPace, ...]
+    """Empty where spans hold the waits for their inputs, which are nobody's slowness."""
+    path: RecordedPath | None
+    replayed: WhatIf | None
+    spans: Spans
+    """Those of complete steps."""
+
+    def table(self) -> StepTable:
+        """Returns what every rank did for every stage in every step."""
+        return step_table(self.spans)
+
+
+def analyse(trace: Trace, *, tokens_per_microbatch: int | None = None) -> Analysis:
+    """Measures a trace in every way there is."""
+    stats = measure(trace)
+    steps = np.array([each.step for each in stats.steps], dtype=np.int32)
+    spans = trace.spans.where(np.isin(trace.spans.step, steps))
+    order = recognition = planned = None
+    if len(steps):
+        first = pipeline_ranks(trace.layout, trace.job.world_size)[0]
+        order = recorded_order(spans, int(steps[0]), first)
+    schedule = None if trace.job.schedule == UNKNOWN_SCHEDULE else trace.job.schedule
+    if order is not None:
+        recognition = recognise(order)
+        planned = planned_bubble(trace, spans, order, recognition)
+        if schedule is None and recognition is not None and recognition.is_exact:
+            schedule = recognition.best.name
+            stats = _with_ideal(stats, schedule, order)
+    replay = replay_of_trace(_sample(trace, steps))
+    return Analysis(
+        statistics=stats,
+        schedule=schedule,
+        order=order,
+        recognition=recognition,
+        planned=planned,
+        throughput=throughput(trace, spans, tokens_per_microbatch=tokens_per_microbatch),
+        paces=() if trace.waits_inside or not len(steps) else paces(spans),
+        path=recorded_path(trace, spans) if len(steps) else None,
+        replayed=what_if(replay) if replay else None,
+        spans=spans,
+    )
+
+
+_MOST_REPLAYED = 1_000_000
+"""How many spans are replayed; of a longer run as many steps as that are, evenly spread."""
+
+
+def _sample(trace: Trace, steps: NDArray[np.int32]) -> Trace:
+    """Returns ``trace`` with as few of its steps as can be replayed in seconds."""
+    parts = -(-len(trace.spans) // _MOST_REPLAYED)
+    if parts <= 1 or len(steps) <= 1:
+        return trace
+    kept = steps[np.linspace(0, len(steps) - 1, max(1, len(steps) // parts)).astype(int)]
+    return replace(trace, spans=trace.spans.where(np.isin(trace.spans.step, kept)))
+
+
+def _with_ideal(stats: Statistics, schedule: str, order: RecordedOrder) -> Statistics:
+    """Returns ``stats`` with the least bubble of a schedule that was recognised."""
+    if schedule not in CLOSED_FORM:
+        return stats
+    return replace(stats, ideal=ideal_bubble(len(order.codes), order.num_microbatches))

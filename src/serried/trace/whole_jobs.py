@@ -1,0 +1,35 @@
+"""Whole jobs: hand-overs between computations of which some were recorded in several pieces.
+
+    rank 1   [1B0 piece 1][1B0 piece 2]
+    rank 0                             [0B0 piece 1][0B0 piece 2]
+                          the last piece ──> the first piece
+
+Pieces are spans of one rank, step and action, such as Paddle's ``backward(chunk0)`` and
+``backward(chunk1)``. What a job made is there when its last piece ended, and its taker's first
+piece is the one that waits for it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serried.span import Spans
+from serried.trace.pairs import Codes, Rows, hand_overs, packed
+
+
+def whole_hand_overs(spans: Spans, pipeline: Codes | None = None) -> tuple[Rows, Rows]:
+    """Returns the rows of hand-overs as ``hand_overs`` does, of jobs in pieces only the outer."""
+    before, after = hand_overs(spans, pipeline)
+    columns = (spans.rank, spans.step, spans.kind, spans.stage, spans.microbatch)
+    names = packed([column.astype(np.int64) for column in columns])
+    _, job = np.unique(names, return_inverse=True)
+    count = int(job.max(initial=-1)) + 1
+    if count == len(spans):
+        return before, after
+    rows = np.lexsort((spans.start_ns,))
+    first, last = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    first[job[rows[::-1]]] = rows[::-1]
+    rows = rows[np.argsort(spans.end_ns[rows], kind="stable")]
+    last[job[rows]] = rows
+    takes = first[job[after]] == after
+    return last[job[before[takes]]], after[takes]

@@ -1,0 +1,255 @@
+"""What is measured of a run beyond its bubble, for the terminal: a label and lines of 100 columns.
+
+bubble planned       28.0%   1f1b, with the run's own mean times
+communication       exposed 9.1%, behind computation 2.0%
+critical path       backward 37.7%, forward 26.3%, optimizer 17.7%, transfer 10.1%
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.table import Table
+
+from serried.errors import listed
+from serried.trace.analysis import Analysis
+from serried.trace.planned_bubble import PlannedBubble, Shares
+from serried.trace.recognition import Likeness
+from serried.trace.recorded_path import PathPiece, RecordedPath
+from serried.trace.slowest import RankPace
+from serried.trace.statistics import BubbleStatistics
+from serried.trace.step_table import StepTable
+from serried.trace.throughput import Throughput
+from serried.units import duration_text
+from serried.views.sentences import phrase, say, tell
+from serried.views.trace_text import LABEL_COLUMNS, ROWS_SHOWN, label_text, labelled
+
+WIDTH = 100
+RANKS_NAMED = 3
+"""Slow ranks, and ranks of the critical path, that the terminal names; JSON has them all."""
+
+_LEAST_SHARE = 0.0005
+_PATH_LINES = 3
+
+WORDS = {
+    "step": "step",
+    "rank": "rank",
+    "stage": "stage",
+    "forward": "forward",
+    "backward": "backward",
+    "weight": "weight gradient",
+    "send": "send",
+    "receive_wait": "receive wait",
+    "reduce": "reduce",
+    "exchange": "exchange",
+    "optimizer": "optimizer",
+    "transfer": "transfer",
+    "other": "nothing recorded",
+    "idle": "idle",
+}
+"""What columns and causes are called, before they are translated."""
+
+
+def order_lines(analysis: Analysis, *, lang: str = "en") -> list[str]:
+    """Returns which schedule the recorded order is, and where it leaves the nearest one."""
+    if analysis.order is None:
+        return []
+    found = analysis.recognition
+    if found is None:
+        told = [tell("no known schedule has these sizes", lang)]
+    elif found.is_exact:
+        others = [name for name in found.equals if name != found.best.name]
+        told = [
+            tell(
+                "that of {schedule} on every rank; at these sizes {others} is the same"
+                if others
+                else "that of {schedule} on every rank",
+                lang,
+                schedule=found.best.name,
+                others=listed(others),
+            )
+        ]
+    else:
+        told = _nearest(found.best, lang)
+    return labelled(tell("order", lang), told)
+
+
+def _nearest(best: Likeness, lang: str) -> list[str]:
+    departure = best.departure
+    told = [
+        tell("nearest to {schedule}, {share:.0%} match", lang, schedule=best.name, share=best.share)
+    ]
+    if departure is not None:
+        nothing = tell("nothing more", lang)
+        told.append(
+            tell(
+                "rank {rank}: after {place:,} alike, {ours} instead of {theirs}",
+                lang,
+                rank=departure.rank,
+                place=departure.place,
+                ours=departure.recorded or nothing,
+                theirs=departure.planned or nothing,
+            )
+        )
+    return told
+
+
+def planned_lines(planned: PlannedBubble | None, *, lang: str = "en") -> list[str]:
+    """Returns the bubble that the schedule would have, with the run's times and with even ones."""
+    if planned is None:
+        return []
+    schedule = phrase(planned.schedule, lang)
+    label = tell("bubble planned", lang)
+    even = tell("{schedule}, all stages alike", lang, schedule=schedule)
+    if planned.own_times is None:
+        return _shares(label, planned.uniform, even, lang)
+    own = tell("{schedule}, each stage with its own mean times", lang, schedule=schedule)
+    return [
+        *_shares(label, planned.own_times, own, lang),
+        *_shares("", planned.uniform, even, lang),
+    ]
+
+
+def _shares(label: str, shares: Shares, what: str, lang: str) -> list[str]:
+    more = tell(
+        "{over:.1%} over the ideal time, {longest:.1%} of the longest window",
+        lang,
+        over=shares.over_ideal,
+        longest=shares.longest_window,
+    )
+    return [f"{label_text(label)}{shares.of_makespan:6.1%}   {what}", label_text() + more]
+
+
+def communication_lines(bubbles: BubbleStatistics | None, *, lang: str = "en") -> list[str]:
+    """Returns how much of the communication computations hid, and how much lies inside them."""
+    if bubbles is None or bubbles.exposed + bubbles.overlapped < _LEAST_SHARE:
+        return []
+    told = tell(
+        "exposed {exposed:.1%} of the ranks' time, {inside:.1%} inside computations; "
+        "behind them {hidden:.1%}"
+        if bubbles.exchange >= _LEAST_SHARE
+        else "exposed {exposed:.1%} of the ranks' time, behind computations {hidden:.1%}",
+        lang,
+        exposed=bubbles.exposed,
+        inside=bubbles.exchange,
+        hidden=bubbles.overlapped,
+    )
+    return labelled(tell("communication", lang), [told])
+
+
+def throughput_lines(found: Throughput | None, *, lang: str = "en") -> list[str]:
+    """Returns microbatches and tokens a second, and how long a step is from start to start."""
+    if found is None:
+        return []
+    speed = tell("{count:,.1f} microbatches/s", lang, count=found.microbatches_per_s)
+    if found.tokens_per_s is not None:
+        tokens = tell("{count:,.0f} tokens/s", lang, count=found.tokens_per_s)
+        speed = str(say(listed([tokens, speed]), lang))
+    period = tell(
+        "{speed}; a step every {period}, jitter {jitter:.1%}"
+        if found.has_gaps
+        else "{speed}; a step takes {period}, jitter {jitter:.1%}",
+        lang,
+        speed=speed,
+        period=duration_text(found.period_ns),
+        jitter=found.jitter,
+    )
+    return labelled(tell("throughput", lang), [period])
+
+
+def slowest_lines(paces: Sequence[RankPace], *, lang: str = "en") -> list[str]:
+    """Returns the ranks that compute longer than the others of their stages."""
+    if not paces:
+        return []
+    compared = [each for each in paces if each.slower is not None]
+    slow = [each for each in compared if each.is_slow][:RANKS_NAMED]
+    if slow:
+        told = [
+            tell(
+                "rank {rank} computes {slower:.1%} longer than others of its stage, in {steps} of "
+                "{total} steps",
+                lang,
+                rank=each.rank,
+                slower=each.slower,
+                steps=each.slower_steps,
+                total=each.num_steps,
+            )
+            for each in slow
+        ]
+    elif compared:
+        told = [tell("no rank computes longer than others of its stage, step after step", lang)]
+    else:
+        told = [tell("every stage is on one rank, so none can be compared with its like", lang)]
+    return labelled(tell("slowest ranks", lang), told)
+
+
+def path_lines(path: RecordedPath | None, *, lang: str = "en") -> list[str]:
+    """Returns what the steps' length is made of: kinds, ranks, and one step's actions in turn."""
+    if path is None:
+        return []
+    shares = sorted(path.by_kind.items(), key=lambda each: -each[1])
+    kinds = [
+        tell("{cause} {share:.1%}", lang, cause=phrase(WORDS[kind], lang), share=share)
+        for kind, share in shares
+        if share >= _LEAST_SHARE
+    ]
+    ranks = sorted(path.by_rank.items(), key=lambda each: (-each[1], each[0]))
+    named = [
+        tell("rank {rank} {share:.1%}", lang, rank=rank, share=share)
+        for rank, share in ranks[:RANKS_NAMED]
+    ]
+    rest = len(ranks) - len(named)
+    if rest:
+        named.append(tell("{count:,} more ranks", lang, count=rest))
+    actions = tell("in step {step}: {actions}", lang, step=path.step, actions=_turns(path.pieces))
+    told = [*_rows(kinds, lang), *_rows(named, lang), *_wrapped(actions)]
+    return labelled(tell("critical path", lang), told)
+
+
+def _turns(pieces: Sequence[PathPiece]) -> str:
+    """Returns the actions of a path one after another, a job in pieces once."""
+    names = [piece.action for piece in pieces if piece.action is not None]
+    return " ".join(name for at, name in enumerate(names) if not at or names[at - 1] != name)
+
+
+def by_table(table: StepTable, *, lang: str = "en") -> Table:
+    """Returns a grouping of the step table: a row per group, a column per kind that took time."""
+    shown = [name for name, column in table.columns.items() if column.any()]
+    answer = Table(box=None, pad_edge=False, header_style="bold")
+    for name in (*table.by, *shown):
+        answer.add_column(phrase(WORDS[name], lang), justify="right", no_wrap=True)
+    for row in range(min(len(table), ROWS_SHOWN)):
+        keys = [str(int(key)) for key in table.keys[row]]
+        answer.add_row(*keys, *(duration_text(float(table.columns[name][row])) for name in shown))
+    if len(table) > ROWS_SHOWN:
+        answer.add_row("…", tell("{count:,} more", lang, count=len(table) - ROWS_SHOWN))
+    return answer
+
+
+def _rows(items: Sequence[str], lang: str) -> list[str]:
+    """Returns ``items`` joined by commas, as many to a line as fit."""
+    rows: list[list[str]] = [[]]
+    for item in items:
+        if rows[-1] and cell_len(str(say(listed([*rows[-1], item], limit=64), lang))) > _ROOM:
+            rows.append([])
+        rows[-1].append(item)
+    return [str(say(listed(row, limit=64), lang)) for row in rows if row]
+
+
+_ROOM = WIDTH - LABEL_COLUMNS
+
+
+def _wrapped(text: str) -> list[str]:
+    """Returns ``text`` broken at blanks, the last line cut where there is no room for more."""
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(word) > _ROOM:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    if len(lines) <= _PATH_LINES:
+        return lines
+    last = lines[_PATH_LINES - 1]
+    while cell_len(last) + 2 > _ROOM:
+        last = last.rpartition(" ")[0]
+    return [*lines[: _PATH_LINES - 1], f"{last} …"]

@@ -1,0 +1,81 @@
+"""Clocks of a run's hosts, for the terminal and as JSON: what was done to each, and how sure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from serried.errors import listed
+from serried.trace.merged import HostClock
+from serried.units import duration_text
+from serried.views.sentences import phrase, tell
+
+HOSTS_SHOWN = 8
+"""Hosts that are told of one by one, the least sure first; JSON has them all."""
+_INDENT = "  "
+_SOURCES = {
+    "pings": "pings",
+    "messages": "messages between hosts",
+    "order": "order of F and B",
+    "wall": "wall clocks",
+}
+
+
+def clock_lines(clocks: Sequence[HostClock], *, lang: str = "en") -> list[str]:
+    """Returns a line per host that was brought onto the first one's clock."""
+    moved = sorted((each for each in clocks if each.source != "own"), key=_certainty)
+    lines = [_line(each, lang) for each in moved[:HOSTS_SHOWN]]
+    rest = moved[HOSTS_SHOWN:]
+    if rest:
+        lines.append(
+            _INDENT
+            + tell(
+                "{count} more hosts, each within {within:,.1f} us",
+                lang,
+                count=len(rest),
+                within=max(each.uncertainty_ns or 0.0 for each in rest) / 1e3,
+            )
+        )
+    return lines
+
+
+def clock_document(clock: HostClock) -> dict[str, Any]:
+    """Returns how a host's clock was aligned, as JSON has it."""
+    return {
+        "host": clock.host,
+        "source": clock.source,
+        "offset_us": clock.offset_ns / 1e3,
+        "drift_ppm": clock.drift * 1e6,
+        "uncertainty_us": _us(clock.uncertainty_ns),
+        "even_us": _us(clock.even_ns),
+    }
+
+
+def _line(clock: HostClock, lang: str) -> str:
+    source = listed([phrase(_SOURCES[word], lang) for word in clock.source.split("+")], last="and")
+    if clock.uncertainty_ns is None:
+        return _INDENT + tell(
+            "{host}: by {source} alone; how far it is off is not known",
+            lang,
+            host=clock.host,
+            source=source,
+        )
+    return _INDENT + tell(
+        "{host}: by {source}, moved {offset}, drift {drift:.2f} ppm; within {within:,.1f} us, "
+        "or {even:,.1f} us if messages take as long either way",
+        lang,
+        host=clock.host,
+        source=source,
+        offset=("-" if clock.offset_ns < 0 else "") + duration_text(abs(clock.offset_ns)),
+        drift=clock.drift * 1e6,
+        within=clock.uncertainty_ns / 1e3,
+        even=(clock.uncertainty_ns if clock.even_ns is None else clock.even_ns) / 1e3,
+    )
+
+
+def _certainty(clock: HostClock) -> float:
+    return float("-inf") if clock.uncertainty_ns is None else -clock.uncertainty_ns
+
+
+def _us(nanoseconds: float | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / 1e3

@@ -1,0 +1,36 @@
+"""Jobs recorded in pieces hand over once: the last piece of one to the first of the next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from serried.trace.reading import read_trace
+from serried.trace.statistics import measure
+from serried.trace.whole_jobs import whole_hand_overs
+from tests.trace.traced_run import compute, trace_of
+
+PADDLE = Path(__file__).parents[1] / "goldens" / "traces" / "paddle"
+
+
+def test_the_last_piece_goes_to_the_first_piece() -> None:
+    spans = trace_of(
+        [
+            *(compute(0, "0B0", 20, 25), compute(0, "0B0", 25, 30)),
+            *(compute(1, "1B0", 0, 10), compute(1, "1B0", 10, 20)),
+        ],
+        pp=2,
+    ).spans
+    before, after = whole_hand_overs(spans)
+    assert [
+        (int(spans.end_ns[b]), int(spans.start_ns[a])) for b, a in zip(before, after, strict=True)
+    ] == [(20, 20)]
+
+
+@pytest.mark.parametrize("sample", ["chunk", "sendrecv"])
+def test_pieces_and_one_way_receives_leave_the_causes_of_idle_time_as_they_are(sample: str) -> None:
+    plain, other = (measure(read_trace([PADDLE / name])).bubbles for name in ("dev23", sample))
+    assert plain is not None and other is not None
+    # sendrecv has receives of a quarter of a millisecond in 150, and sends as long.
+    assert other.causes == pytest.approx(plain.causes, abs=0.004)

@@ -1,0 +1,49 @@
+"""What is told of hosts' clocks: each by its name, the least sure first, as text and as JSON."""
+
+from __future__ import annotations
+
+from serried.trace.merged import HostClock
+from serried.views.trace_clocks import clock_document, clock_lines
+
+OWN = HostClock("a", "own", 0.0, 0.0, 0.0, 0.0)
+
+
+def test_a_host_is_told_with_what_moved_it_and_how_sure_that_is() -> None:
+    clock = HostClock("b", "pings+messages", -7_500_000.0, 42.1e-6, 1_230_400.0, 12_300.0)
+    assert clock_lines([OWN, clock]) == [
+        "  b: by pings and messages between hosts, moved -7.50 ms, drift 42.10 ppm; within 1,230.4 "
+        "us, or 12.3 us if messages take as long either way"
+    ]
+    assert clock_lines([OWN, clock], lang="zh") == [
+        "  b：依据 ping 对时和主机间的消息 移动 -7.50 ms，漂移 42.10 ppm；"
+        "误差不超过 1,230.4 us，若消息来回一样快则不超过 12.3 us"
+    ]
+    assert clock_document(clock) == {
+        "host": "b",
+        "source": "pings+messages",
+        "offset_us": -7_500.0,
+        "drift_ppm": 42.1e-6 * 1e6,
+        "uncertainty_us": 1_230.4,
+        "even_us": 12.3,
+    }
+
+
+def test_a_host_that_nothing_ties_says_so() -> None:
+    clock = HostClock("b", "wall", 0.0, 0.0, None)
+    assert clock_lines([OWN, clock]) == [
+        "  b: by wall clocks alone; how far it is off is not known"
+    ]
+    assert clock_document(clock)["uncertainty_us"] is None
+
+
+def test_of_many_hosts_the_least_sure_are_told_one_by_one() -> None:
+    many = [HostClock(f"h{n}", "pings", 0.0, 0.0, 1_000.0 * n, 10.0) for n in range(1, 13)]
+    lines = clock_lines([OWN, *many])
+    assert [line.split(":")[0].strip() for line in lines[:-1]] == [
+        f"h{n}" for n in range(12, 4, -1)
+    ]
+    assert lines[-1] == "  4 more hosts, each within 4.0 us"
+
+
+def test_one_host_has_nothing_to_tell() -> None:
+    assert clock_lines([OWN]) == []
