@@ -10,6 +10,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
+from serried.views.web.check_heat import NamedCheck
 from serried.views.web.gate import Gate
 from serried.views.web.server import application, listen
 from serried.views.web.trace_payload import NamedTrace
@@ -22,6 +23,7 @@ def served(
     host: str = "127.0.0.1",
     token: str | None = None,
     below: str = "",
+    checks: Sequence[NamedCheck] = (),
 ) -> Iterator[str]:
     """Yields the address of a server on a free port of this machine; it ends with the block.
 
@@ -29,7 +31,7 @@ def served(
     """
     with listen("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
-        app = application(traces, Gate(host, port, token))
+        app = application(traces, Gate(host, port, token), checks)
         if below:
             app = Starlette(routes=[Mount(below, app)])
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none", lifespan="off"))

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from serried import frameworks
 from serried.frameworks import Sizes
 from serried.span import COMPUTE, ActionKind, Span, Spans
-from serried.trace.merge import Trace, merge
+from serried.trace.merge import merge
+from serried.trace.merged import Trace
 from serried.trace.record import Job
 from serried.views.colours import ACTIONS
 from serried.views.web.query import read_query
+from serried.views.web.trace_lanes import lanes
 from serried.views.web.trace_payload import (
     NamedTrace,
-    lanes,
     question_of,
     trace_payload,
     traces_answer,

@@ -3,6 +3,7 @@
     GET  ./             the page             GET  ./api/layout?…   payload of a layout
     GET  ./static/…     modules, styles      GET  ./api/rank?…     one rank, as JSON
     GET  ./api/traces   traces on offer      GET  ./api/trace?trace=N   payload of one trace
+    GET  ./api/trace/…  windows of a trace, its rows, its spans and figures (trace_routes)
     GET  ./api/page     frameworks, words  GET  ./api/schedule?…  payload of a schedule
     GET  ./api/schedules   names on offer  POST ./api/launch?…    launch files, read
 
@@ -31,8 +32,14 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from serried.errors import EnvironmentProblem, InputError, SerriedError
-from serried.trace.merge import merge
+from serried.trace.reading import read_trace
 from serried.views.sentences import say
+from serried.views.web.check_heat import (
+    NamedCheck,
+    check_heat_payload,
+    checks_answer,
+    read_check,
+)
 from serried.views.web.dropped import read_body, read_files
 from serried.views.web.gate import Gate, GateMiddleware, is_loopback, new_token
 from serried.views.web.launch_answer import launch_answer
@@ -41,7 +48,8 @@ from serried.views.web.query import Words, read_language, read_query, read_rank
 from serried.views.web.schedule_payload import schedule_payload, schedules_answer
 from serried.views.web.schedule_query import field_of, read_schedule_query
 from serried.views.web.squeeze import squeezed
-from serried.views.web.trace_payload import NamedTrace, trace_payload, traces_answer
+from serried.views.web.trace_payload import NamedTrace, traces_answer
+from serried.views.web.trace_routes import ANSWERS, Answer
 
 STATIC = Path(__file__).parent / "static"
 PORT = 8765
@@ -49,7 +57,9 @@ _PORTS_TRIED = 100
 _BINARY = "application/octet-stream"
 
 
-def application(traces: Sequence[NamedTrace], gate: Gate) -> Starlette:
+def application(
+    traces: Sequence[NamedTrace], gate: Gate, checks: Sequence[NamedCheck] = ()
+) -> Starlette:
     """Returns the application that serves the page and answers its questions."""
 
     def layout(words: Words) -> Response:
@@ -65,10 +75,20 @@ def application(traces: Sequence[NamedTrace], gate: Gate) -> Starlette:
     def offered(_: Words) -> Response:
         return JSONResponse(traces_answer(traces))
 
-    def trace(words: Words) -> Response:
-        return Response(
-            trace_payload(_chosen(traces, words), read_language(words)), media_type=_BINARY
-        )
+    def of_trace(ask: Answer) -> Callable[[Words], Response]:
+        def answer(words: Words) -> Response:
+            found = ask(_chosen(traces, words), words)
+            if isinstance(found, bytes):
+                return Response(found, media_type=_BINARY)
+            return JSONResponse(found)
+
+        return answer
+
+    def checked(_: Words) -> Response:
+        return JSONResponse(checks_answer(checks))
+
+    def check_heat(words: Words) -> Response:
+        return Response(check_heat_payload(checks, words), media_type=_BINARY)
 
     def schedules(_: Words) -> Response:
         return JSONResponse(schedules_answer())
@@ -81,7 +101,9 @@ def application(traces: Sequence[NamedTrace], gate: Gate) -> Starlette:
         "layout": layout,
         "rank": rank,
         "traces": offered,
-        "trace": trace,
+        **{name: of_trace(ask) for name, ask in ANSWERS.items()},
+        "checks": checked,
+        "check/heat": check_heat,
         "schedules": schedules,
         "schedule": schedule,
     }
@@ -107,13 +129,16 @@ def serve(
     open_browser: bool = True,
     query: str = "",
     token: str | None = None,
+    checks: Sequence[Path] = (),
 ) -> None:
     """Serves the workbench until it is interrupted; ``query`` is the state that it opens with.
 
-    Raises InputError for a folder that holds no trace, and EnvironmentProblem where the
+    Raises InputError for a folder that holds no trace or a file that is no report of a check, and
+    EnvironmentProblem where the
     port or the host cannot be had.
     """
-    named = [NamedTrace(path.name or str(path), merge([path])) for path in traces]
+    named = [_named(path) for path in traces]
+    reports = [read_check(path) for path in checks]
     listening = listen(host, port)
     gate = Gate(host, listening.getsockname()[1], token or _token_for(host))
     address = _address(gate, query)
@@ -121,12 +146,20 @@ def serve(
     if open_browser and _has_screen():
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
     config = uvicorn.Config(
-        application(named, gate), log_level="warning", ws="none", lifespan="off"
+        application(named, gate, reports), log_level="warning", ws="none", lifespan="off"
     )
     try:
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
+
+
+def _named(path: Path) -> NamedTrace:
+    """Reads a trace; what its reading took beside it goes back to the system."""
+    named = NamedTrace(path.name or str(path), read_trace([path]))
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+    return named
 
 
 def listen(host: str, port: int) -> socket.socket:

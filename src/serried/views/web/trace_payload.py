@@ -1,36 +1,32 @@
-"""A trace as a payload: its spans in tracks, one rank after another, and the job they come from.
+"""A trace as a payload: its tracks, one rank after another, its steps, and the job it comes from.
 
-A rank whose spans overlap gets several tracks, so that within a track each span ends before
-the next one starts and both drawing and picking are a binary search:
-
-    rank 3   track 0   |--F--|  |--F--|     |---B---|
-             track 1      |SEND|     |RECV|
+A small trace is sent whole, every span in the order of its tracks; of a large one the page asks
+for windows (``trace_window``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from serried import frameworks
 from serried.errors import InputError
 from serried.finding import Finding
 from serried.frameworks import Sizes
 from serried.mesh import Layout
-from serried.span import COMPUTE, ActionKind, Spans
-from serried.trace.merge import Trace
+from serried.span import COMPUTE, ActionKind
+from serried.trace.merged import Trace
 from serried.trace.record import Job
-from serried.trace.statistics import Statistics, measure
 from serried.views.colours import ACTIONS
 from serried.views.sentences import say
-from serried.views.web.layout_payload import pipelines, stages
 from serried.views.web.payload import Column, pack
-
-Lanes = NDArray[np.int32]
+from serried.views.web.trace_answers import TraceAnswers
+from serried.views.web.trace_shown import WHOLE_BELOW, ShownTrace
+from serried.views.web.trace_table import span_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +35,18 @@ class NamedTrace:
 
     name: str
     trace: Trace
+    whole_below: int = WHOLE_BELOW
+    """A trace of fewer spans is sent whole."""
+
+    @cached_property
+    def answers(self) -> TraceAnswers:
+        """What is worked out of it for questions about its ranks and its plan."""
+        return TraceAnswers(self.trace)
+
+    @cached_property
+    def shown(self) -> ShownTrace:
+        """What its timeline is drawn from."""
+        return ShownTrace(self.trace, self.answers, self.whole_below)
 
 
 def traces_answer(traces: Sequence[NamedTrace]) -> dict[str, Any]:
@@ -94,46 +102,45 @@ def _usual(job: Job, *, tp: int, pp: int, cp: int, ep: int) -> Layout | None:
 
 def trace_payload(named: NamedTrace, lang: str) -> bytes:
     """Returns the payload of one trace, what is said of it in ``lang``."""
-    trace = named.trace
-    lane = lanes(trace.spans)
-    order = np.lexsort((trace.spans.start_ns, lane, trace.spans.rank))
-    spans, lane = trace.spans.where(order), lane[order]
+    trace, shown = named.trace, named.shown
+    table = shown.table
     header = {
         "kind": "trace",
         "name": named.name,
         "job": asdict(trace.job),
         "actions": _actions(),
-        "statistics": _statistics(measure(trace)),
+        "statistics": _statistics(named) if shown.is_whole else None,
         "warnings": [_said(finding, lang) for finding in trace.warnings],
         "names": list(trace.names),
+        "whole": shown.is_whole,
+        "total_ns": table.total_ns,
+        "used": np.flatnonzero(np.bincount(trace.spans.kind)).tolist(),
+        "classes": shown.colours,
+        "groupings": shown.groupings,
+        "scales": list(shown.measured),
     }
-    columns = _span_columns(spans) | _track_columns(spans, lane, trace) | _step_columns(spans)
+    columns = table.columns() | shown.steps
+    if shown.is_whole:
+        columns |= span_columns(table.spans(np.arange(len(table))))
     return pack(header, columns)
 
 
-def lanes(spans: Spans) -> Lanes:
-    """Returns the track of each span within its rank: 0 unless it overlaps an earlier one.
+def rows_payload(named: NamedTrace, by: str) -> bytes:
+    """Returns the group of each row when they stand under ``by``; sizes, busy shares of groups.
 
-    ``spans`` stand by rank and then by start.
+    Raises InputError for what rows cannot stand under.
     """
-    lane = np.zeros(len(spans), dtype=np.int32)
-    _, starts = np.unique(spans.rank, return_index=True)
-    for first, last in zip(starts, [*starts[1:], len(spans)], strict=True):
-        begin, end = spans.start_ns[first:last], spans.end_ns[first:last]
-        if len(begin) > 1 and (begin[1:] < np.maximum.accumulate(end)[:-1]).any():
-            lane[first:last] = _spread(begin.tolist(), end.tolist())
-    return lane
-
-
-def _spread(begin: Sequence[int], end: Sequence[int]) -> list[int]:
-    """Returns the first lane that is free for each span, in order of start."""
-    free_from: list[int] = []
-    found = []
-    for start, stop in zip(begin, end, strict=True):
-        lane = next((i for i, free in enumerate(free_from) if free <= start), len(free_from))
-        free_from[lane : lane + 1] = [stop]
-        found.append(lane)
-    return found
+    grouping = named.shown.grouping(named.shown.require_grouping(by) or "node")
+    layout = named.trace.layout
+    dims = {} if layout is None else {kind: dim.upper() for dim, kind in layout.dims.items()}
+    header = {
+        "kind": "rows",
+        "by": by,
+        "label": dims.get(by, by),
+        "has_rest": grouping.has_rest,
+    }
+    columns: dict[str, Column] = {"of": grouping.of, "size": grouping.size, "busy": grouping.busy}
+    return pack(header, columns)
 
 
 def _actions() -> list[dict[str, Any]]:
@@ -149,8 +156,23 @@ def _actions() -> list[dict[str, Any]]:
     ]
 
 
-def _statistics(measured: Statistics) -> dict[str, Any]:
+def statistics_answer(named: NamedTrace) -> dict[str, Any]:
+    """Returns the bubble of a trace as ``serried.trace-bubble/1``, of a large one by some steps."""
+    return {"schema": "serried.trace-bubble/1", **_statistics(named)}
+
+
+def scale_answer(named: NamedTrace, name: str) -> dict[str, Any]:
+    """Returns from what values on the classes of a scale count, as ``serried.trace-scale/1``.
+
+    Raises InputError for what is not measured of this trace.
+    """
+    return {"schema": "serried.trace-scale/1", "of": name, "edges": named.shown.edges(name)}
+
+
+def _statistics(named: NamedTrace) -> dict[str, Any]:
+    measured = named.answers.statistics
     return {
+        "all_steps": len(named.shown.steps["step:number"]),
         "bubble": measured.bubble,
         "ideal": None if measured.ideal is None else float(measured.ideal),
         "num_steps": len(measured.steps),
@@ -160,41 +182,3 @@ def _statistics(measured: Statistics) -> dict[str, Any]:
 def _said(finding: Finding, lang: str) -> str:
     sentences = [*finding.evidence, *([finding.cure] if finding.cure else [])]
     return "; ".join(say(sentence, lang) for sentence in sentences)
-
-
-def _span_columns(spans: Spans) -> dict[str, Column]:
-    small = {name: column for name, column in spans.columns().items() if not name.endswith("_ns")}
-    # A span that its user named has no peer but the place of its name.
-    is_named = spans.kind == ActionKind.SPAN
-    return small | {
-        "peer": np.where(is_named, -1, spans.peer).astype(np.int32),
-        "name": np.where(is_named, spans.peer, -1).astype(np.int32),
-        "start_ns": spans.start_ns.astype(np.float64),
-        "end_ns": spans.end_ns.astype(np.float64),
-    }
-
-
-def _step_columns(spans: Spans) -> dict[str, Column]:
-    """Returns each step's number and when its first span starts and its last one ends."""
-    steps, row = np.unique(spans.step, return_inverse=True)
-    start, end = np.full(len(steps), np.inf), np.zeros(len(steps))
-    np.minimum.at(start, row, spans.start_ns)
-    np.maximum.at(end, row, spans.end_ns)
-    return {"step:number": steps, "step:start_ns": start, "step:end_ns": end}
-
-
-def _track_columns(spans: Spans, lane: Lanes, trace: Trace) -> dict[str, Column]:
-    """Returns a row per track: its rank, lane, stage, pipeline, node, and where its spans start."""
-    changes = np.flatnonzero((np.diff(spans.rank) != 0) | (np.diff(lane) != 0)) + 1
-    first = np.concatenate(([0], changes))[: len(spans)]
-    rank = spans.rank[first]
-    layout = trace.layout
-    none = np.zeros(trace.job.world_size, dtype=np.int32)
-    return {
-        "track:rank": rank,
-        "track:lane": lane[first],
-        "track:stage": (stages(layout) if layout else none)[rank],
-        "track:pipeline": (pipelines(layout) if layout else none)[rank],
-        "track:node": (rank // trace.placement.ranks_per_node).astype(np.int32),
-        "track:bounds": np.append(first, len(spans)).astype(np.int32),
-    }

@@ -47,7 +47,7 @@ export function keyViews(desk) {
   const { map, timeline } = desk;
   return [
     { canvas: map.above.canvas, moves: map, key: (event) => mapKey(desk, event) },
-    { canvas: timeline.surface.canvas, moves: timeline, key: (event) => timelineKey(desk, event) },
+    { canvas: timeline.surface.canvas, moves: timeline, key: (event) => desk.timelines.key(event) },
   ];
 }
 
@@ -73,18 +73,6 @@ function mapKey(desk, event) {
   const [dx, dy] = ARROWS[event.key] ?? [0, 0];
   if (dx || dy) desk.focusRank(desk.map.focus(dx, dy, desk.pinnedRank));
   else if ((event.key === "Enter" || event.key === " ") && desk.map.focused >= 0) desk.choose(desk.map.focused);
-  else return false;
-  return true;
-}
-
-/** Moves to another slice, or centres the selected one. @param {Desk} desk @param {KeyboardEvent} event */
-function timelineKey(desk, event) {
-  if (!desk.tracks) return false;
-  const along = { ",": -1, ".": 1, ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  const across = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-  const span = along ? desk.timeline.beside(along) : across ? desk.timeline.across(across) : -1;
-  if (span >= 0) desk.pinSpan(span, desk.tracks.rank[span]);
-  else if (event.key.toLowerCase() === "f") desk.timeline.centre();
   else return false;
   return true;
 }

@@ -88,3 +88,15 @@ export function countUpTo(values, limit) {
   }
   return low;
 }
+
+/** Joins stretches that meet. @param {[number, number][]} stretches */
+export function merged(stretches) {
+  /** @type {[number, number][]} */
+  const apart = [];
+  for (const [from, to] of stretches.sort((one, other) => one[0] - other[0])) {
+    const last = apart[apart.length - 1];
+    if (last && from <= last[1]) last[1] = Math.max(last[1], to);
+    else apart.push([from, to]);
+  }
+  return apart;
+}

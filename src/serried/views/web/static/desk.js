@@ -7,6 +7,8 @@ import { complain, showAnswer, showPinned, showScene, showTimeline, showWords } 
 import { byId } from "./dom.js";
 import { leaveSearch } from "./finder.js";
 import { showForm } from "./form.js";
+import { Checks } from "./checks.js";
+import { HeatDesk } from "./heatdesk.js";
 import { chosenLanguage, language, speak, t } from "./i18n.js";
 import { Launch } from "./launch.js";
 import { litBy } from "./lit.js";
@@ -16,9 +18,13 @@ import { Scene } from "./scene.js";
 import { spokenTarget } from "./speech.js";
 import { DEFAULTS, asksFor, namesJob, question, readState, withJob } from "./state.js";
 import { onThemeChange } from "./theme.js";
+import { TimelineDesk } from "./timelinedesk.js";
+import { PlanDesk } from "./timelineplandesk.js";
+import { SeekDesk } from "./timelineseek.js";
+import { StretchPanel } from "./timelinestretch.js";
 import { hideTip } from "./tip.js";
 import { Tracks } from "./tracks.js";
-import { makeList, makeMap, makeTimeline } from "./views.js";
+import { makeList, makeMap } from "./views.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./lit.js").Target} Target */
@@ -53,8 +59,14 @@ export class Desk {
     this.launch = new Launch(this, (answer) => void this._while(answer));
     this.address = new Address(() => this.state, () => (this.offers.length ? ["world"] : []), () => this.launch.mark);
     this.map = makeMap(this);
-    this.timeline = makeTimeline(this);
+    this.timelines = new TimelineDesk(this);
+    this.timeline = this.timelines.view;
     this.list = makeList(this);
+    this.checks = new Checks();
+    this.heats = new HeatDesk(this);
+    this.plans = new PlanDesk(this);
+    this.seeks = new SeekDesk(this);
+    this.stretches = new StretchPanel(this);
     listenToControls(this);
     window.addEventListener("popstate", () => this._while(this._return()));
     onThemeChange(() => {
@@ -97,16 +109,16 @@ export class Desk {
   /** Shows another trace, and its layout where the map shows that of the one before. @param {string} trace */
   showTrace(trace) {
     const follows = this.offer && asksFor(this.state, this.offer.question);
-    const next = { ...this.state, trace, slice: "", time: "" };
+    const next = { ...this.state, trace, slice: "", time: "", by: "", folded: "", range: "", seek: "" };
     const offer = this.offers[Number(trace)];
     this.edit(follows && offer ? this._ownLayout(next, offer) : next);
     this._while(this._askTrace());
   }
 
-  /** Shows the layout of the trace in view. */
-  showOwnLayout() {
+  /** Shows the layout of the trace in view, or of what else was measured. @param {Offer | undefined} [measured] */
+  showOwnLayout(measured = this.offer) {
     this.launch.forget();
-    if (this.offer) this.edit({ ...this._ownLayout(this.state, this.offer), slice: this.state.slice });
+    if (measured) this.edit({ ...this._ownLayout(this.state, measured), slice: this.state.slice });
   }
 
   /** Lights a target while the pointer is on it. @param {Target | null} target */
@@ -143,6 +155,7 @@ export class Desk {
     if (span >= 0) this.pin({ type: "slice", slice: span, rank });
     else this.pin(rank < 0 ? null : { type: "rank", rank });
     this.timeline.reveal(span);
+    this.timeline.revealRank(rank);
     this.map.reveal(rank);
   }
 
@@ -151,7 +164,20 @@ export class Desk {
     hideTip();
     this.map.blur();
     leaveSearch();
+    this.timelines.clear();
+    this.seeks.clear();
     this.pin(null);
+  }
+
+  /** Shows anew what is pinned, when more is known of it. */
+  shown() {
+    showPinned(this);
+  }
+
+  /** Says what the server refused, or that it does not answer. @param {unknown} error */
+  fail(error) {
+    if (!(error instanceof Refusal)) console.error(error);
+    complain(this, error instanceof Refusal ? error.message : t("error.server"));
   }
 
   /** Shows in map and timeline what is lit. */
@@ -218,15 +244,17 @@ export class Desk {
 
   async _open() {
     await this._speak();
-    this.offers = (await askDocument("traces")).traces;
-    if (this.offer && !namesJob(location.search)) {
+    [this.offers] = await Promise.all([askDocument("traces").then(({ traces }) => traces), this.checks.open()]);
+    const measured = this.offer ?? this.checks.offers[0];
+    if (measured && !namesJob(location.search)) {
       const { slice, rank, time } = this.state;
-      this.state = { ...this._ownLayout(this.state, this.offer), slice, rank, time };
+      this.state = { ...this._ownLayout(this.state, measured), slice, rank, time };
+      if (!this.offer) this.state.heat ||= this.checks.first;
     }
     byId("timeline-section").hidden = !this.offers.length;
     byId("splitter").hidden = !this.offers.length;
     this.address.write();
-    await Promise.all([this._ask(), this._askTrace()]);
+    await Promise.all([this._ask(), this._askTrace(), this.offer ? null : this.heats.take()]);
     document.body.classList.add("ready");
   }
 
@@ -239,7 +267,10 @@ export class Desk {
     showForm(this.state, null);
     await this._ask();
     if (trace !== this.state.trace) await this._askTrace();
-    else if (this.tracks) this.timeline.take(this.state.time);
+    else if (this.tracks) {
+      this.timeline.take(this.state.time);
+      await Promise.all([this.timelines.take(), this.plans.take(), this.seeks.take(), this.heats.take()]);
+    }
   }
 
   _language() {
@@ -282,14 +313,12 @@ export class Desk {
     if (!this.offer) return;
     const trace = this.offers.indexOf(this.offer);
     const tracks = new Tracks(await askPayload(`trace?trace=${trace}&lang=${language()}`));
-    const isNew = this.tracks?.name !== tracks.name;
     this.tracks = tracks;
-    if (isNew) {
-      this.timeline.show(tracks);
-      this.timeline.take(this.state.time);
-    } else this.timeline.tracks = tracks;
+    this.timelines.show(tracks);
+    this.timeline.take(this.state.time);
     showTimeline(this);
     showPinned(this);
+    await Promise.all([this.timelines.take(), this.plans.take(), this.seeks.take(), this.heats.take()]);
   }
 
   /** @param {number} rank */

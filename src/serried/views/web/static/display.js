@@ -42,6 +42,7 @@ export function showScene(desk, scene) {
   desk.map.take(desk.state.map);
   desk.list.show(drawn);
   showTimeline(desk);
+  desk.heats.show();
   showPinned(desk);
 }
 
@@ -55,13 +56,14 @@ export function showTimeline({ tracks, offer, offers, state }) {
 export function showPinned(desk) {
   const { scene, tracks, pinned: target } = desk;
   const choose = (/** @type {number} */ rank) => desk.choose(rank);
-  desk.timeline.select(target?.type === "slice" ? target.slice : -1);
+  desk.timelines.select(target?.type === "slice" ? target.slice : -1);
   desk.list.mark(target?.type === "group" ? target : null);
   if (target?.type === "slice" && tracks) showSlice(tracks, target.slice, choose);
   else if (target?.type === "group" && scene) showGroup(scene, target.kind, target.group);
   else if (target?.type === "ranks") showFound(desk.state.find, target.ranks, choose);
   else if (target?.type === "rank") desk.askRank(target.rank);
   else showNothing();
+  if (target?.type === "slice") void desk.plans.show(target.slice);
   explainTerms(desk.words?.terms ?? []);
   desk.light();
   say(target && scene ? spokenTarget(target, scene, tracks) : "");

@@ -1,4 +1,4 @@
-// Pointer gestures of a canvas: hover, click, drag, wheel; told apart once, for map and timeline.
+// Pointer gestures of a canvas: hover, click, drag, wheel; told apart once, for map and timelines.
 
 const CLICK_WITHIN = 4;
 
@@ -9,6 +9,8 @@ const CLICK_WITHIN = 4;
  * @property {(x: number, y: number) => void} click
  * @property {(dx: number, dy: number) => void} drag   pixels since the last call
  * @property {(x: number, y: number, event: WheelEvent) => void} wheel
+ * @property {() => void} [double]
+ * @property {(x0: number, y0: number, x1: number, y1: number, isDone: boolean) => void} [area]  drawn with Shift held
  */
 
 /**
@@ -19,9 +21,12 @@ export function listen(surface, handlers) {
   const { canvas } = surface;
   /** @type {{x: number, y: number, moved: boolean} | null} */
   let pressed = null;
+  /** Where an area begins. @type {{x: number, y: number} | null} */
+  let corner = null;
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     pressed = { x: event.clientX, y: event.clientY, moved: false };
+    corner = event.shiftKey && handlers.area ? surface.point(event) : null;
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
@@ -30,18 +35,23 @@ export function listen(surface, handlers) {
     const dx = event.clientX - pressed.x;
     const dy = event.clientY - pressed.y;
     if (!pressed.moved && Math.hypot(dx, dy) < CLICK_WITHIN) return;
-    canvas.classList.add("dragging");
-    handlers.drag(dx, dy);
+    if (corner) handlers.area?.(corner.x, corner.y, x, y, false);
+    else {
+      canvas.classList.add("dragging");
+      handlers.drag(dx, dy);
+    }
     pressed = { x: event.clientX, y: event.clientY, moved: true };
   });
   canvas.addEventListener("pointerup", (event) => {
     const { x, y } = surface.point(event);
     const wasClick = pressed && !pressed.moved;
-    pressed = null;
+    if (corner && pressed?.moved) handlers.area?.(corner.x, corner.y, x, y, true);
+    pressed = corner = null;
     canvas.classList.remove("dragging");
     if (wasClick) handlers.click(x, y);
   });
-  canvas.addEventListener("pointercancel", () => (pressed = null));
+  canvas.addEventListener("pointercancel", () => (pressed = corner = null));
+  canvas.addEventListener("dblclick", () => handlers.double?.());
   canvas.addEventListener("pointerleave", () => handlers.leave());
   canvas.addEventListener(
     "wheel",

@@ -2,8 +2,6 @@
 
 /** @typedef {{wide: number, high: number, alpha: Uint8Array}} Glyph */
 
-const LETTERS = "0123456789FBIW";
-
 /** The masks of one font at one size. */
 export class Glyphs {
   /** @param {string} family @param {number} size in pixels of the screen */
@@ -12,8 +10,14 @@ export class Glyphs {
     this.high = Math.ceil(size * 1.3);
     /** @type {Map<string, Glyph>} */
     this.masks = new Map();
-    const pen = /** @type {OffscreenCanvasRenderingContext2D} */ (new OffscreenCanvas(4 * this.high, this.high).getContext("2d", { willReadFrequently: true }));
-    for (const letter of LETTERS) this.masks.set(letter, this._mask(pen, letter));
+    this.pen = /** @type {OffscreenCanvasRenderingContext2D} */ (new OffscreenCanvas(4 * this.high, this.high).getContext("2d", { willReadFrequently: true }));
+  }
+
+  /** Returns the mask of a letter, made when it is first drawn. @param {string} letter @returns {Glyph} */
+  mask(letter) {
+    const made = this.masks.get(letter) ?? this._mask(this.pen, letter);
+    this.masks.set(letter, made);
+    return made;
   }
 
   /** @param {OffscreenCanvasRenderingContext2D} pen @param {string} letter @returns {Glyph} */
@@ -30,7 +34,7 @@ export class Glyphs {
   /** Returns how wide a text is, in pixels of the screen. @param {string} text */
   width(text) {
     let wide = 0;
-    for (const letter of text) wide += this.masks.get(letter)?.wide ?? 0;
+    for (const letter of text) wide += this.mask(letter).wide;
     return wide;
   }
 
@@ -43,8 +47,7 @@ export class Glyphs {
     let x = Math.round(centre - this.width(text) / 2);
     const top = Math.round(middle - this.high / 2);
     for (const letter of text) {
-      const glyph = this.masks.get(letter);
-      if (!glyph) continue;
+      const glyph = this.mask(letter);
       stamp(pixels, glyph, x, top, ink, strength);
       x += glyph.wide;
     }

@@ -1,7 +1,7 @@
 // The keyboard: which view a key goes to, keys that are held down, and the table of all keys.
 
 import { byId, make } from "./dom.js";
-import { t } from "./i18n.js";
+import { has, t } from "./i18n.js";
 
 /** @typedef {(strength: number) => void} Move  strength 1 is one press of a key */
 /** @typedef {{zoom: (strength: number) => void, step: (strength: number) => void, fit: () => void}} Moves */
@@ -14,14 +14,14 @@ const HOLD_MS = 220;
 /** Every key, as the help lists them: the keys, and the sentence that says what they do. */
 export const KEYS = [
   ["W S", "keys.zoom"], ["A D", "keys.pan"], ["0", "keys.fit"], ["wheel", "keys.wheel"],
-  ["← ↑ ↓ →", "keys.arrows"], ["Enter", "keys.enter"], [", .", "keys.beside"], ["F", "keys.centre"], ["C", "keys.path"], ["M", "keys.strips"],
-  ["/", "keys.search"], ["Esc", "keys.clear"], ["?", "keys.help"],
+  ["← ↑ ↓ →", "keys.arrows"], ["Enter", "keys.enter"], [", .", "keys.beside"], ["F", "keys.centre"], ["drag", "keys.range"], ["C", "keys.path"], ["M", "keys.strips"],
+  ["/", "keys.search"], ["N Shift+N", "keys.found"], ["Esc", "keys.clear"], ["?", "keys.help"],
 ];
 
 /**
  * Sends keys to the view that has the focus or is under the pointer, never while text is typed.
  * @param {View[]} views
- * @param {{search: () => unknown, clear: () => void}} page
+ * @param {{search: (view: View | null) => unknown, clear: () => void}} page  search: in the view that has the focus or the pointer
  */
 export function listenToKeys(views, page) {
   const held = new Held();
@@ -32,13 +32,13 @@ export function listenToKeys(views, page) {
     if (event.key === "Escape") return page.clear();
     const pointed = views.find(({ canvas }) => canvas.matches(":hover"));
     if (isTyping(event.target) && !(pointed && isForView(event.target, event.key))) return;
+    const view = views.find(({ canvas }) => canvas === document.activeElement) ?? pointed ?? null;
     if (event.key === "/" || event.key === "?") {
       event.preventDefault();
-      if (event.key === "/") page.search();
+      if (event.key === "/") page.search(view);
       else openHelp();
       return;
     }
-    const view = views.find(({ canvas }) => canvas === document.activeElement) ?? pointed;
     if (!view) return;
     if (event.repeat && "wasd".includes(event.key.toLowerCase())) return;
     const move = moveOf(event.key.toLowerCase(), view.moves);
@@ -65,7 +65,7 @@ function dialog() {
 
 /** @param {string} keys */
 function caps(keys) {
-  return keys.split(" ").map((key) => make("kbd", {}, key === "wheel" ? t("keys.wheel_name") : key));
+  return keys.split(" ").map((key) => make("kbd", {}, key.length > 3 && has(`keys.${key}_name`) ? t(`keys.${key}_name`) : key));
 }
 
 /** @param {EventTarget | null} target */

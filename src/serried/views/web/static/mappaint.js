@@ -4,7 +4,10 @@
 //   below 14           blocks of colour, written straight into one ImageData
 //   14 to 24           a coloured slot per kind
 //   above 24           marks; above 34 the rank's number; letters where they fit
+//
+// With a figure in view the cell has its colour, and its value is written where it fits.
 
+import { isPale } from "./heat.js";
 import { LETTER_ROOM, USUAL_ROOM, slotTable, traceMark } from "./marks.js";
 import { css, inkOf, pixel } from "./theme.js";
 
@@ -13,12 +16,14 @@ import { css, inkOf, pixel } from "./theme.js";
 /** @typedef {import("./camera.js").Camera} Camera */
 /** @typedef {import("./surface.js").Surface} Surface */
 /** @typedef {import("./theme.js").Theme} Theme */
-/** @typedef {{scene: Scene, grid: Grid, camera: Camera, surface: Surface, theme: Theme, boxName: (box: number) => string, stageName: (stage: number) => string}} Picture */
+/** @typedef {{scene: Scene, grid: Grid, camera: Camera, surface: Surface, theme: Theme, heat: import("./heat.js").Heat | null, boxName: (box: number) => string, stageName: (stage: number) => string}} Picture */
 
 const BLOCKS_BELOW = 14;
 const MARKS_FROM = 24;
 const NUMBERS_FROM = 34;
 const INSET = 0.035;
+const VALUES_FROM = 46;
+const LIGHT_LETTERS = "#f4f7fb";
 
 /** Draws the map. @param {Picture} picture */
 export function paintMap(picture) {
@@ -27,7 +32,8 @@ export function paintMap(picture) {
   else paintBoxes(picture, context);
   paintBoxNames(picture, context);
   if (picture.camera.scale < BLOCKS_BELOW) return;
-  paintCells(picture, context);
+  if (picture.heat) paintHeat(picture, picture.heat, context);
+  else paintCells(picture, context);
 }
 
 /**
@@ -63,7 +69,7 @@ export function* ranksInView({ scene, grid, camera, surface }) {
 }
 
 /** @param {Picture} picture */
-function paintBlocks({ scene, grid, camera, surface, theme }) {
+function paintBlocks({ scene, grid, camera, surface, theme, heat }) {
   const { canvas, density, context } = surface;
   const { width, height } = canvas;
   const image = context.createImageData(width, height);
@@ -88,7 +94,9 @@ function paintBlocks({ scene, grid, camera, surface, theme }) {
   for (let rank = 0; rank < scene.worldSize; rank++) {
     const x = grid.cellX(rank);
     const y = grid.cellY(rank);
-    block(x, y, x + 1, y + 1, empty, gap);
+    const warm = heat?.colour(rank, theme.dark) ?? -1;
+    block(x, y, x + 1, y + 1, warm < 0 ? empty : pixel(warm), gap);
+    if (heat) continue;
     scene.kinds.forEach(({ group, colour }, kind) => {
       if (group[rank] < 0) return;
       const row = Math.floor(kind / columns);
@@ -147,6 +155,31 @@ function paintBoxNames({ grid, camera, surface, theme, boxName }, context) {
   }
 }
 
+/** Fills each rank's cell with the colour of its value. @param {Picture} picture @param {import("./heat.js").Heat} heat @param {CanvasRenderingContext2D} context */
+function paintHeat(picture, heat, context) {
+  const { grid, camera, theme } = picture;
+  const { scale } = camera;
+  const inset = INSET * scale;
+  const size = Math.min(14, Math.max(8, scale * 0.16));
+  for (const rank of ranksInView(picture)) {
+    const left = (grid.cellX(rank) - camera.x) * scale;
+    const top = (grid.cellY(rank) - camera.y) * scale;
+    const warm = heat.colour(rank, theme.dark);
+    context.fillStyle = warm < 0 ? theme.cell : css(warm);
+    context.beginPath();
+    context.roundRect(left + inset, top + inset, scale - 2 * inset, scale - 2 * inset, Math.min(4, scale / 10));
+    context.fill();
+    const letters = warm < 0 ? theme.text : isPale(warm) ? theme.letters : LIGHT_LETTERS;
+    if (scale >= NUMBERS_FROM) paintNumber(picture, context, rank, left, top, letters);
+    if (scale < VALUES_FROM || warm < 0) continue;
+    context.font = `${size}px ${theme.font}`;
+    context.fillStyle = letters;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.fillText(heat.text(heat.values[rank]), left + scale / 2, top + 0.62 * scale, scale - 4 * inset);
+  }
+}
+
 /** @param {Picture} picture @param {CanvasRenderingContext2D} context */
 function paintCells(picture, context) {
   const { scene, grid, camera, theme } = picture;
@@ -179,20 +212,20 @@ function paintCells(picture, context) {
   }
 }
 
-/** @param {Picture} picture @param {CanvasRenderingContext2D} context @param {number} rank @param {number} left @param {number} top */
-function paintNumber({ scene, camera, theme, stageName }, context, rank, left, top) {
+/** @param {Picture} picture @param {CanvasRenderingContext2D} context @param {number} rank @param {number} left @param {number} top @param {string} [letters] on a coloured cell */
+function paintNumber({ scene, camera, theme, stageName }, context, rank, left, top, letters = "") {
   const { scale } = camera;
   const size = Math.min(14, Math.max(9, scale * 0.16));
   const inset = INSET * scale + Math.max(2, size * 0.3);
   context.textBaseline = "top";
   context.textAlign = "left";
   context.font = `600 ${size}px ${theme.font}`;
-  context.fillStyle = theme.text;
+  context.fillStyle = letters || theme.text;
   context.fillText(String(rank), left + inset, top + inset * 0.8);
   if (scale < 64 || scene.job.num_stages < 2) return;
   context.textAlign = "right";
   context.font = `${size - 2}px ${theme.font}`;
-  context.fillStyle = theme.faint;
+  context.fillStyle = letters || theme.faint;
   context.fillText(stageName(scene.stage[rank]), left + scale - inset, top + inset * 0.9);
 }
 
@@ -217,13 +250,14 @@ function letterer({ theme }, context, kind, radius) {
 }
 
 /**
- * Draws what is lit over the map: a veil with holes, and each lit mark in its kind's ink.
+ * Draws what is lit over the map: a veil with holes, and each lit mark in its kind's ink; with a
+ * figure in view its colours stay, and the ranks are outlined.
  * @param {Picture} picture the surface being the one above the map's
  * @param {import("./lit.js").Lit | null} lit @param {number} pinned @param {number} focused
  */
 export function paintLit(picture, lit, pinned, focused) {
   const context = picture.surface.begin();
-  const { scene, grid, camera, surface, theme } = picture;
+  const { grid, camera, theme, heat } = picture;
   const { scale } = camera;
   const inset = scale < BLOCKS_BELOW ? 0 : INSET * scale;
   /** @param {number} rank @returns {[number, number, number, number]} */
@@ -234,9 +268,7 @@ export function paintLit(picture, lit, pinned, focused) {
     scale - 2 * inset,
   ];
   if (lit) {
-    context.fillStyle = theme.veil;
-    context.fillRect(0, 0, surface.width, surface.height);
-    for (const rank of lit.ranks) if (rank < scene.worldSize) context.clearRect(...cell(rank));
+    if (!heat) paintVeil(picture, context, lit, cell);
     lit.byKind.forEach((ranks, kind) => paintPeers(picture, context, kind, ranks, cell));
   }
   outline(context, lit?.rank ?? -1, theme.text, 2.5, cell);
@@ -248,11 +280,18 @@ export function paintLit(picture, lit, pinned, focused) {
   }
 }
 
+/** Dims the map but for what is lit. @param {Picture} picture @param {CanvasRenderingContext2D} context @param {import("./lit.js").Lit} lit @param {(rank: number) => [number, number, number, number]} cell */
+function paintVeil({ scene, surface, theme }, context, lit, cell) {
+  context.fillStyle = theme.veil;
+  context.fillRect(0, 0, surface.width, surface.height);
+  for (const rank of lit.ranks) if (rank < scene.worldSize) context.clearRect(...cell(rank));
+}
+
 /**
  * @param {Picture} picture @param {CanvasRenderingContext2D} context @param {number} kind
  * @param {Int32Array} ranks @param {(rank: number) => [number, number, number, number]} cell
  */
-function paintPeers({ scene, grid, camera, theme }, context, kind, ranks, cell) {
+function paintPeers({ scene, grid, camera, theme, heat }, context, kind, ranks, cell) {
   const { scale } = camera;
   const ink = inkOf(scene.kinds[kind], theme);
   context.strokeStyle = ink;
@@ -263,9 +302,11 @@ function paintPeers({ scene, grid, camera, theme }, context, kind, ranks, cell) 
   context.beginPath();
   for (const rank of ranks) {
     if (rank >= scene.worldSize) continue;
-    if (scale < MARKS_FROM) {
+    if (scale < MARKS_FROM || heat) {
       const [left, top, width, height] = cell(rank);
-      if (scale < 5) context.rect(left, top, Math.max(width, 2), Math.max(height, 2));
+      const within = heat && scale >= MARKS_FROM ? 3 * kind : 0;
+      if (within) context.rect(left + within, top + within, width - 2 * within, height - 2 * within);
+      else if (scale < 5) context.rect(left, top, Math.max(width, 2), Math.max(height, 2));
       else context.rect(left + 0.5, top + 0.5, width - 1.5, height - 1.5);
     } else {
       const left = (grid.cellX(rank) - camera.x) * scale;

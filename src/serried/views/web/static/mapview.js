@@ -36,6 +36,8 @@ export class MapView {
     this.grid = null;
     this.byStage = false;
     this.byHand = false;
+    /** @type {import("./heat.js").Heat | null} */
+    this.heat = null;
     /** @type {import("./lit.js").Lit | null} */
     this.lit = null;
     this.pinned = -1;
@@ -70,6 +72,13 @@ export class MapView {
     this.byStage = byStage;
     this.focused = -1;
     this._layOut(Boolean(same));
+  }
+
+  /** Colours the cells by a figure, or by their groups again. @param {import("./heat.js").Heat | null} heat */
+  warm(heat) {
+    if (heat === this.heat) return;
+    this.heat = heat;
+    this.redraw.request();
   }
 
   /** Lights ranks. @param {import("./lit.js").Lit | null} lit @param {number} pinned */
@@ -225,6 +234,7 @@ export class MapView {
     return {
       scene, grid, camera, surface,
       theme: theme(),
+      heat: this.heat,
       boxName: (/** @type {number} */ box) => this.names.box(box, this.byStage),
       stageName: this.names.stage,
     };

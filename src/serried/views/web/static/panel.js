@@ -90,26 +90,28 @@ export function showGroup(scene, kind, group) {
 
 /** Shows a slice of the timeline. @param {Tracks} tracks @param {number} slice @param {Choose} choose */
 export function showSlice(tracks, slice, choose) {
-  const action = tracks.actions.get(tracks.kind[slice]);
+  const span = tracks.span(slice);
+  if (!span) return fill(make("p", { class: "note" }, t("selected.awaited")));
+  const action = tracks.actions.get(span.kind);
   const link = (/** @type {number} */ rank) =>
     make("button", { type: "button", class: "rank", click: () => choose(rank) }, String(rank));
   const meaning = has(`action.${action?.name}`) ? t(`action.${action?.name}`) : "";
   /** @param {string} key @param {number} value */
   const maybe = (key, value) => (value < 0 ? [] : fact(key, String(value)));
   const facts = [
-    ...fact("rank", link(tracks.rank[slice])),
-    ...maybe("stage", tracks.stage[slice]),
-    ...maybe("microbatch", tracks.microbatch[slice]),
-    ...maybe("step", tracks.step[slice]),
-    ...fact("start", duration(tracks.start[slice])),
-    ...fact("end", duration(tracks.end[slice])),
-    ...fact("duration", duration(tracks.end[slice] - tracks.start[slice])),
-    ...(tracks.peer[slice] < 0 ? [] : fact("peer", link(tracks.peer[slice]))),
+    ...fact("rank", link(tracks.rankOf(slice))),
+    ...maybe("stage", span.stage),
+    ...maybe("microbatch", span.microbatch),
+    ...maybe("step", span.step),
+    ...fact("start", duration(span.start)),
+    ...fact("end", duration(span.end)),
+    ...fact("duration", duration(span.end - span.start)),
+    ...(span.peer < 0 ? [] : fact("peer", link(span.peer))),
   ];
   const swatch = make("span", { class: "swatch" });
   swatch.style.background = action?.colour ?? "";
   fill(
-    make("h3", {}, swatch, t("selected.slice", { action: tracks.actionName(slice) })),
+    make("h3", {}, swatch, t("selected.slice", { action: tracks.actionName(span) })),
     make("p", {}, meaning),
     make("dl", { class: "facts" }, ...facts),
   );

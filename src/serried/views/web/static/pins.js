@@ -23,7 +23,7 @@ export function pinWords(target, scene) {
  */
 export function pinnedTarget(state, scene, tracks) {
   const slice = whole(state.slice);
-  if (tracks && slice >= 0 && slice < tracks.length) return { type: "slice", slice, rank: tracks.rank[slice] };
+  if (tracks && slice >= 0 && slice < tracks.length) return { type: "slice", slice, rank: tracks.rankOf(slice) };
   if (!scene) return null;
   const rank = whole(state.rank);
   if (rank >= 0 && rank < scene.worldSize) return { type: "rank", rank };

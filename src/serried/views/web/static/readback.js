@@ -15,15 +15,18 @@
 //   slices()        how many spans the timeline holds
 //   slice(i)        {name, action, rank, stage, microbatch, step, peer, start_ns, end_ns, duration}
 //   whereSlice(i)   the middle of its part in view, in pixels of the page; null when out of view
+//   heat(rank)      the colour that a figure gives the rank on the map; null where none is in view
+//   timeline()      its lines, colours, range and arrows, and how its picture came about
 
 import { duration } from "./clock.js";
 import { scheduleReadback } from "./schedulereadback.js";
-import { css } from "./theme.js";
+import { css, theme } from "./theme.js";
+import { timelineReadback } from "./timelinereadback.js";
 
 /** Publishes the desks. @param {import("./desk.js").Desk} desk @param {import("./scheduledesk.js").ScheduleDesk} schedules */
 export function publish(desk, schedules) {
   const { map, timeline } = desk;
-  const busy = () => schedules.isBusy || desk.isBusy || map.redraw.waiting || map.relight.waiting || timeline.redraw.waiting;
+  const busy = () => schedules.isBusy || desk.isBusy || desk.timelines.isBusy || desk.heats.isBusy || desk.plans.isBusy || desk.seeks.isBusy || desk.stretches.isBusy || map.redraw.waiting || map.relight.waiting;
   const settled = async () => {
     do await new Promise(requestAnimationFrame);
     while (busy());
@@ -56,6 +59,11 @@ export function publish(desk, schedules) {
       slices: () => desk.tracks?.length ?? 0,
       slice: (/** @type {number} */ i) => slice(desk, i),
       whereSlice: (/** @type {number} */ i) => timeline.where(i),
+      heat: (/** @type {number} */ rank) => {
+        const colour = map.heat?.colour(rank, theme().dark) ?? -1;
+        return colour < 0 ? null : css(colour);
+      },
+      timeline: () => timelineReadback(timeline),
     }),
   });
 }
@@ -73,17 +81,18 @@ function groups({ scene, isDrawn }) {
 
 /** @param {import("./desk.js").Desk} desk @param {number} i */
 function slice({ tracks }, i) {
-  if (!tracks || i < 0 || i >= tracks.length) return null;
+  const span = tracks?.span(i);
+  if (!tracks || !span) return null;
   return {
-    name: tracks.actionName(i),
-    action: tracks.actions.get(tracks.kind[i])?.name,
-    rank: tracks.rank[i],
-    stage: tracks.stage[i],
-    microbatch: tracks.microbatch[i],
-    step: tracks.step[i],
-    peer: tracks.peer[i],
-    start_ns: tracks.start[i],
-    end_ns: tracks.end[i],
-    duration: duration(tracks.end[i] - tracks.start[i]),
+    name: tracks.actionName(span),
+    action: tracks.actions.get(span.kind)?.name,
+    rank: tracks.rankOf(i),
+    stage: span.stage,
+    microbatch: span.microbatch,
+    step: span.step,
+    peer: span.peer,
+    start_ns: span.start,
+    end_ns: span.end,
+    duration: duration(span.end - span.start),
   };
 }

@@ -27,20 +27,38 @@ export function tipLines(scene, rank) {
  * @param {import("./lit.js").Target} target @param {Scene | null} scene @param {Tracks | null} tracks
  */
 export function spokenTarget(target, scene, tracks) {
-  if (target.type === "slice" && tracks) {
-    const { slice } = target;
-    const name = tracks.actions.get(tracks.kind[slice])?.name ?? "";
-    return t("tip.slice", {
-      action: tracks.actionName(slice),
-      meaning: has(`action.${name}`) ? t(`action.${name}`) : name,
-      rank: tracks.rank[slice],
-      duration: duration(tracks.end[slice] - tracks.start[slice]),
-    });
-  }
+  if (target.type === "slice" && tracks) return spokenSlice(target.slice, tracks);
   if (!scene) return "";
   if (target.type === "group") return scene.groupText(target.kind, target.group);
   if (target.type === "ranks") return counted("unit.ranks", target.ranks.length);
   return tipLines(scene, target.rank).join("; ");
+}
+
+/** Writes a span in one line, nothing while it has not been sent. @param {number} id @param {Tracks} tracks */
+export function spokenSlice(id, tracks) {
+  const span = tracks.span(id);
+  if (!span) return "";
+  const name = tracks.actions.get(span.kind)?.name ?? "";
+  return t("tip.slice", {
+    action: tracks.actionName(span),
+    meaning: has(`action.${name}`) ? t(`action.${name}`) : name,
+    rank: tracks.rankOf(id),
+    duration: duration(span.end - span.start),
+  });
+}
+
+/**
+ * Names a group of rows: itself, how many ranks it has, and how much they computed.
+ * @param {import("./timelinerows.js").Grouping} grouping @param {number} group @returns {[string, string, string]}
+ */
+export function groupName({ by, label, size, busy, hasRest }, group) {
+  const isRest = hasRest && group === size.length - 1;
+  const own = has(`heading.${by}`) ? t(`heading.${by}`, { number: group }) : `${label} ${group}`;
+  return [
+    isRest ? t("timeline.ungrouped") : own,
+    counted("unit.ranks", size[group]),
+    t("timeline.busy", { share: `${Math.round(100 * busy[group])} %` }),
+  ];
 }
 
 /**

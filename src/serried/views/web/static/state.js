@@ -29,6 +29,13 @@ import { SCHEDULE_DEFAULTS } from "./schedulestate.js";
  * @property {string} find     the search whose ranks are pinned
  * @property {string} map      the map's view: x, y and pixels per rank
  * @property {string} time     the timeline's view: first and last nanosecond
+ * @property {string} by       what the timeline's rows stand under: node, stage or a kind of groups
+ * @property {string} folded   groups whose rows are folded, in runs
+ * @property {string} colour   what the timeline's colours mean, "" for the action
+ * @property {string} range    the timeline's range: first and last nanosecond, ranks in runs
+ * @property {string} plan     1 while the plan is drawn below what was recorded
+ * @property {string} seek     what is searched for in the timeline
+ * @property {string} heat     the figure of the trace that colours the map, "" for its groups
  */
 /** @typedef {JobState & import("./schedulestate.js").ScheduleState} State */
 /** @typedef {keyof State} Field */
@@ -60,6 +67,13 @@ export const DEFAULTS = Object.freeze({
   find: "",
   map: "",
   time: "",
+  by: "",
+  folded: "",
+  colour: "",
+  range: "",
+  plan: "",
+  seek: "",
+  heat: "",
   ...SCHEDULE_DEFAULTS,
 });
 

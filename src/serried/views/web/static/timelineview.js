@@ -1,78 +1,139 @@
 // The timeline: its view of a trace, what the pointer and the keys do to it.
+//
+// What others may add: `layers` are painted over the tracks, in their order; `range` is what was
+// drawn with Shift held; a colouring is a class of colour for each span (timelinecolours.js).
 
 import { listen, wheelZoom } from "./gestures.js";
+import { Pixels } from "./pixels.js";
 import { Redraw, Surface } from "./surface.js";
 import { onThemeChange, theme } from "./theme.js";
-import { AXIS, GUTTER, paintTimeline, timeToPixel } from "./timelinepaint.js";
+import { colouringOf } from "./timelinecolours.js";
+import { paintArrows, paintChosen, paintRange } from "./timelinelayers.js";
+import { Loader } from "./timelineloader.js";
+import { AXIS, GUTTER, boxOf, paintTimeline } from "./timelinepaint.js";
+import { Lines } from "./timelinerows.js";
 import { TimeWindow } from "./timewindow.js";
 import { laneBox } from "./tracks.js";
 
-const LEAST_ROW = 12;
-const MOST_ROW = 42;
 const STEP = 1.35;
 const PAN_SHARE = 0.12;
 const SLACK_PIXELS = 3;
+const FRAMES_KEPT = 300;
 
+/** @typedef {import("./tracks.js").Row} Row */
+/** @typedef {import("./timelinerows.js").Grouping} Grouping */
+/** @typedef {import("./timelinerange.js").Range} Range */
+/**
+ * @typedef {object} Spot  what is under a point
+ * @property {number | null} span  -1 where there is none, null where it has not been sent
+ * @property {number} rank         -1 beside every row
+ * @property {number} track        -1 beside every track
+ * @property {number} time
+ * @property {number} slack        nanoseconds that count as near
+ * @property {number | null} group  whose heading it is, null for none
+ */
 /**
  * @typedef {object} TimelineEvents
- * @property {(span: number, rank: number) => void} hover  -1, -1 where there is none
- * @property {(span: number, rank: number) => void} pin    -1 beside every span
- * @property {() => void} moved                            the view has changed by hand
+ * @property {(spot: Spot) => void} hover
+ * @property {(spot: Spot) => void} click
+ * @property {() => void} fit                         a double click: the selected span is to fill the view
+ * @property {(range: Range | null, isDone: boolean) => void} range
+ * @property {() => void} moved                       the view has changed by hand
+ * @property {(error: unknown) => void} failed        the server did not answer
+ */
+/**
+ * @typedef {object} Names
+ * @property {(row: Row) => [string, string]} row          its rank, and where that is
+ * @property {(grouping: Grouping, group: number) => [string, string, string]} group  its name, its size, its busy share
+ * @property {(step: number) => string} step
  */
 
 /** Draws the tracks of one trace. */
 export class TimelineView {
-  /**
-   * @param {HTMLElement} frame @param {HTMLCanvasElement} canvas @param {TimelineEvents} events
-   * @param {{row: (row: import("./tracks.js").Row) => [string, string], step: (step: number) => string}} names
-   */
+  /** @param {HTMLElement} frame @param {HTMLCanvasElement} canvas @param {TimelineEvents} events @param {Names} names */
   constructor(frame, canvas, events, names) {
     this.surface = new Surface(canvas, frame);
     this.events = events;
     this.names = names;
     /** @type {import("./tracks.js").Tracks | null} */
     this.tracks = null;
+    /** @type {import("./timelinecolours.js").Colouring | null} */
+    this.colouring = null;
+    /** @type {Grouping | null} */
+    this.grouping = null;
+    /** @type {Set<number>} */
+    this.folded = new Set();
+    this.lines = new Lines([], null, this.folded, 0);
     this.time = new TimeWindow(1);
+    this.pixels = new Pixels();
     this.byHand = false;
     this.scrolled = 0;
+    /** The share of each row that is left free below its tracks, for a layer to fill. */
+    this.foot = 0;
     this.selected = -1;
     this.hovered = -1;
     this.pinnedRank = -1;
+    /** @type {import("./timelinelinks.js").Links | null} */
+    this.links = null;
+    /** @type {Range | null} */
+    this.range = null;
     /** @type {import("./lit.js").Lit | null} */
     this.lit = null;
     /** @type {import("./scene.js").Kind[]} */
     this.kinds = [];
-    this.pointer = { x: 0, y: 0 };
-    this.drawn = { frames: 0, spans: 0 };
+    /** @type {import("./timelinepaint.js").Layer[]} */
+    this.layers = [paintChosen, paintArrows, paintRange];
+    this.pointer = { x: -1, y: -1 };
+    /** @type {{frames: number, spans: number, ms: number[]}} */
+    this.drawn = { frames: 0, spans: 0, ms: [] };
     this.redraw = new Redraw(() => this._draw());
+    this.loader = new Loader(() => this.redraw.request(), (error) => events.failed(error));
     listen(this.surface, {
       hover: (x, y) => this._hover(x, y),
       leave: () => this._hover(-1, -1),
-      click: (x, y) => {
-        const { span, rank } = this.at(x, y);
-        events.pin(span, rank);
-      },
+      click: (x, y) => events.click(this.at(x, y)),
+      double: () => events.fit(),
       drag: (dx, dy) => {
         this.pan(-dx / this._wide());
         this.scroll(-dy);
       },
+      area: (x0, y0, x1, y1, isDone) => this._area(x0, y0, x1, y1, isDone),
       wheel: (x, _y, event) => this._wheel(x, event),
     });
     new ResizeObserver(() => {
-      if (this.surface.resize()) this.redraw.request();
+      if (!this.surface.resize()) return;
+      this._lay();
     }).observe(frame);
     onThemeChange(() => this.redraw.request());
   }
 
-  /** Shows a trace. @param {import("./tracks.js").Tracks} tracks */
-  show(tracks) {
+  /** Shows a trace. @param {import("./tracks.js").Tracks} tracks @param {number} trace its number */
+  show(tracks, trace) {
     this.tracks = tracks;
     this.time = new TimeWindow(tracks.total);
+    this.colouring = colouringOf(tracks, "");
+    this.loader.start(tracks, trace);
     this.byHand = false;
     this.scrolled = 0;
-    this.selected = -1;
+    this.grouping = null;
+    this.range = null;
+    this.select(-1);
     this.hovered = -1;
+    this._lay();
+  }
+
+  /** Sets what colours mean. @param {string} name */
+  colour(name) {
+    if (!this.tracks || this.colouring?.name === name) return;
+    this.colouring = colouringOf(this.tracks, name);
     this.redraw.request();
+  }
+
+  /** Puts the rows under headings, or under none; `folded` groups show one line. @param {Grouping | null} grouping @param {Set<number>} folded */
+  group(grouping, folded) {
+    if (grouping === this.grouping && sameNumbers(folded, this.folded)) return;
+    Object.assign(this, { grouping, folded });
+    this._lay();
   }
 
   /**
@@ -87,25 +148,39 @@ export class TimelineView {
 
   /** Selects a span, -1 for none. @param {number} span */
   select(span) {
-    this.selected = this.tracks && span < this.tracks.length ? span : -1;
+    const selected = this.tracks && span < this.tracks.length ? span : -1;
+    if (selected !== this.selected) this.links = null;
+    this.selected = selected;
     this.redraw.request();
   }
 
-  /** Brings a span into view. @param {number} span */
-  reveal(span) {
-    if (!this.tracks || span < 0) return;
-    this.time.reveal(this.tracks.start[span], this.tracks.end[span]);
-    this.revealRank(this.tracks.rank[span]);
+  /** Shows what belongs to the selected span. @param {import("./timelinelinks.js").Links | null} links */
+  link(links) {
+    this.links = links;
+    this.redraw.request();
   }
 
-  /** Scrolls the row of a rank into view. @param {number} rank */
+  /** Sets the range; null for none. @param {Range | null} range */
+  mark(range) {
+    this.range = range;
+    this.redraw.request();
+  }
+
+  /** Brings a span into view, once it is known. @param {number} id */
+  reveal(id) {
+    const span = this.tracks?.span(id);
+    if (!span) return;
+    this.time.reveal(span.start, span.end);
+    this.revealRank(this.tracks?.rankOf(id) ?? -1);
+  }
+
+  /** Scrolls the line of a rank into view. @param {number} rank */
   revealRank(rank) {
-    const number = this.tracks?.rowOf(rank) ?? -1;
-    if (number < 0) return;
-    const top = number * this.rowHeight;
+    const line = this.lines.of(rank);
+    if (!line) return;
     const shown = this.surface.height - AXIS;
-    if (top < this.scrolled) this.scrolled = top;
-    if (top + this.rowHeight > this.scrolled + shown) this.scrolled = top + this.rowHeight - shown;
+    if (line.top < this.scrolled) this.scrolled = line.top;
+    if (line.top + line.high > this.scrolled + shown) this.scrolled = line.top + line.high - shown;
     this.redraw.request();
   }
 
@@ -117,17 +192,17 @@ export class TimelineView {
     this.events.moved();
   }
 
-  /** Shows the selected span and its surroundings. */
+  /** Shows the selected span and its surroundings, or the range. */
   centre() {
-    if (!this.tracks || this.selected < 0) return this.fit();
-    const { start, end } = this.tracks;
-    this._move(() => this.time.centre(start[this.selected], end[this.selected]));
+    const span = this.tracks?.span(this.selected) ?? this.range;
+    if (!span) return this.fit();
+    this._move(() => this.time.centre(span.start, span.end));
   }
 
   /** Zooms about the pointer, or the middle. @param {number} strength below 0 zooms out */
   zoom(strength) {
-    const share = this.surface.canvas.matches(":hover") ? (this.pointer.x - GUTTER) / this._wide() : 0.5;
-    this._move(() => this.time.zoom(STEP ** strength, Math.min(1, Math.max(0, share))));
+    const share = this.surface.canvas.matches(":hover") ? this._share(this.pointer.x) : 0.5;
+    this._move(() => this.time.zoom(STEP ** strength, share));
   }
 
   /** Moves the view by a share of its width. @param {number} share */
@@ -140,67 +215,47 @@ export class TimelineView {
     this.pan(strength * PAN_SHARE);
   }
 
-  /** Scrolls the rows by pixels. @param {number} pixels */
+  /** Scrolls the lines by pixels. @param {number} pixels */
   scroll(pixels) {
     this.scrolled += pixels;
     this._keepRows();
     this.redraw.request();
   }
 
-  /** Returns the span beside the selected one, or a first one; -1 without a trace. @param {number} by */
-  beside(by) {
-    if (!this.tracks?.length) return -1;
-    return this.selected < 0 ? 0 : this.tracks.beside(this.selected, by);
-  }
-
-  /** Returns the span of the rank above or below nearest in time to the selected one. @param {number} by */
-  across(by) {
-    const { tracks } = this;
-    if (!tracks || this.selected < 0) return this.beside(by);
-    const row = tracks.rows[tracks.rowOf(tracks.rank[this.selected]) + by];
-    if (!row) return this.selected;
-    const middle = (tracks.start[this.selected] + tracks.end[this.selected]) / 2;
-    const found = tracks.spanAt(row.track, middle, tracks.total);
-    return found < 0 ? this.selected : found;
-  }
-
   get rowHeight() {
-    const shown = this.surface.height - AXIS;
-    const count = Math.max(1, this.tracks?.rows.length ?? 1);
-    return Math.min(MOST_ROW, Math.max(LEAST_ROW, Math.floor(shown / count)));
+    return this.lines.rowHeight;
   }
 
-  /** Returns the span and the rank under a point, -1 where there is none. @param {number} x @param {number} y */
+  /** Returns what is under a point. @param {number} x @param {number} y @returns {Spot} */
   at(x, y) {
-    const none = { span: -1, rank: -1 };
-    if (!this.tracks || y < AXIS || x < 0) return none;
-    const number = Math.floor((y - AXIS + this.scrolled) / this.rowHeight);
-    const row = this.tracks.rows[number];
-    if (!row) return none;
-    if (x < GUTTER) return { span: -1, rank: row.rank };
-    const within = (y - AXIS + this.scrolled - number * this.rowHeight) / this.rowHeight;
+    const perPixel = this.time.span / this._wide();
+    /** @type {Spot} */
+    const none = { span: -1, rank: -1, track: -1, time: this._timeAt(x), slack: SLACK_PIXELS * perPixel, group: null };
+    const line = this.tracks && y >= AXIS && x >= 0 ? this.lines.at(y - AXIS + this.scrolled) : null;
+    if (!this.tracks || !line) return none;
+    if (!line.row) return { ...none, group: line.group };
+    const { row } = line;
+    if (x < GUTTER) return { ...none, rank: row.rank };
+    const within = (y - AXIS + this.scrolled - line.top) / line.high / (1 - this.foot);
+    if (within > 1) return none;
     let lane = 0;
     while (lane + 1 < row.lanes && within > laneBox(lane + 1, row.lanes).top) lane++;
-    const perPixel = this.time.span / this._wide();
-    const time = this.time.start + (x - GUTTER) * perPixel;
-    const span = this.tracks.spanAt(row.track + lane, time, SLACK_PIXELS * perPixel);
-    return { span, rank: span < 0 ? -1 : row.rank };
+    const track = row.track + lane;
+    const span = this.tracks.spanAt(track, none.time, none.slack);
+    return { ...none, span, track, rank: span === -1 ? -1 : row.rank };
   }
 
-  /** Returns the middle of a span's part in view, in pixels of the page; null when it is not. @param {number} span */
-  where(span) {
+  /** Returns the middle of a span's part in view, in pixels of the page; null when it is not. @param {number} id */
+  where(id) {
     const { tracks, time } = this;
-    if (!tracks || tracks.end[span] < time.start || tracks.start[span] > time.end) return null;
-    const picture = this._picture();
-    if (!picture) return null;
+    const span = tracks?.span(id);
+    if (!tracks || !span || span.end < time.start || span.start > time.end || !this.surface.width) return null;
+    const box = boxOf({ ...this, tracks }, id);
+    if (!box) return null;
     const { left, top } = this.surface.canvas.getBoundingClientRect();
-    const from = Math.max(GUTTER, timeToPixel(picture, tracks.start[span]));
-    const to = Math.min(this.surface.width, timeToPixel(picture, tracks.end[span]));
-    const number = tracks.rowOf(tracks.rank[span]);
-    const row = tracks.rows[number];
-    const box = laneBox(tracks.trackOf[span] - row.track, row.lanes);
-    const middle = box.top + box.height / 2;
-    return { x: left + (from + to) / 2, y: top + AXIS + (number + middle) * this.rowHeight - this.scrolled };
+    const from = Math.max(GUTTER, this._toPixel(span.start));
+    const to = Math.min(this.surface.width, this._toPixel(span.end));
+    return { x: left + (from + to) / 2, y: top + box.top + box.high / 2 };
   }
 
   /** Writes the view as the address bar holds it; "" when all is shown. */
@@ -222,6 +277,10 @@ export class TimelineView {
     return { x: left + this.pointer.x, y: top + this.pointer.y };
   }
 
+  get isBusy() {
+    return this.redraw.waiting || this.loader.isBusy;
+  }
+
   /** @param {() => void} move */
   _move(move) {
     if (!this.tracks) return;
@@ -234,26 +293,55 @@ export class TimelineView {
   /** @param {number} x @param {number} y */
   _hover(x, y) {
     this.pointer = { x, y };
-    const { span, rank } = this.at(x, y);
-    this.hovered = span;
+    const spot = this.at(x, y);
+    this.hovered = spot.span ?? -1;
     this.redraw.request();
-    this.events.hover(span, rank);
+    this.events.hover(spot);
+  }
+
+  /** @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1 @param {boolean} isDone */
+  _area(x0, y0, x1, y1, isDone) {
+    if (!this.tracks) return;
+    const [start, end] = [x0, x1].sort((one, other) => one - other).map((x) => Math.min(this.tracks?.total ?? 0, Math.max(0, this._timeAt(x))));
+    const [top, bottom] = [y0, y1].sort((one, other) => one - other).map((y) => y - AXIS + this.scrolled);
+    const ranks = this.lines.ranksBetween(top, bottom);
+    this.mark(end > start && ranks.length ? { start, end, ranks } : null);
+    this.events.range(this.range, isDone);
   }
 
   /** Ctrl zooms, Shift pans; else rows scroll, or the time zooms where all rows are in view. @param {number} x @param {WheelEvent} event */
   _wheel(x, event) {
-    const overflows = (this.tracks?.rows.length ?? 0) * this.rowHeight > this.surface.height - AXIS;
+    const overflows = this.lines.height > this.surface.height - AXIS;
     const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
     if (!event.ctrlKey && sideways) this.pan(sideways / this._wide());
-    else if (event.ctrlKey || !overflows) {
-      const share = Math.min(1, Math.max(0, (x - GUTTER) / this._wide()));
-      this._move(() => this.time.zoom(wheelZoom(event), share));
-    } else this.scroll(event.deltaY);
+    else if (event.ctrlKey || !overflows) this._move(() => this.time.zoom(wheelZoom(event), this._share(x)));
+    else this.scroll(event.deltaY);
+  }
+
+  /** @param {number} x */
+  _timeAt(x) {
+    return this.time.start + ((x - GUTTER) / this._wide()) * this.time.span;
+  }
+
+  /** @param {number} time */
+  _toPixel(time) {
+    return GUTTER + ((time - this.time.start) / this.time.span) * this._wide();
+  }
+
+  /** @param {number} x */
+  _share(x) {
+    return Math.min(1, Math.max(0, (x - GUTTER) / this._wide()));
+  }
+
+  _lay() {
+    const shown = Math.max(0, this.surface.height - AXIS);
+    this.lines = new Lines(this.tracks?.rows ?? [], this.grouping, this.folded, shown);
+    this._keepRows();
+    this.redraw.request();
   }
 
   _keepRows() {
-    const all = (this.tracks?.rows.length ?? 0) * this.rowHeight;
-    const most = Math.max(0, all - (this.surface.height - AXIS));
+    const most = Math.max(0, this.lines.height - (this.surface.height - AXIS));
     this.scrolled = Math.min(most, Math.max(0, this.scrolled));
   }
 
@@ -261,32 +349,38 @@ export class TimelineView {
     return Math.max(1, this.surface.width - GUTTER);
   }
 
-  _picture() {
-    const { tracks } = this;
-    if (!tracks || !this.surface.width) return null;
+  /** Returns what is in view, with as many rows again above and below. @returns {import("./timelineloader.js").Need} */
+  _need() {
+    const { lines, scrolled, time, tracks } = this;
+    const shown = this.surface.height - AXIS;
+    const { first, last } = lines.between(scrolled - shown / 2, scrolled + 1.5 * shown);
+    const near = lines.lines.slice(first, last);
+    const perPixel = time.span / (this._wide() * this.surface.density);
     return {
-      tracks,
-      time: this.time,
-      surface: this.surface,
-      theme: theme(),
-      rowHeight: this.rowHeight,
-      scrolled: this.scrolled,
-      lit: this.lit,
-      kinds: this.kinds,
-      selected: this.selected,
-      hovered: this.hovered,
-      pinnedRank: this.pinnedRank,
-      rowName: this.names.row,
-      stepName: this.names.step,
+      from: Math.max(0, Math.min(time.start, tracks?.total ?? 0)),
+      to: Math.max(0, Math.min(time.end, tracks?.total ?? 0)),
+      bucket: 2 ** Math.max(0, Math.floor(Math.log2(perPixel))),
+      tracks: near.flatMap(({ row }) => (row ? Array.from({ length: row.lanes }, (_, lane) => row.track + lane) : [])).sort((one, other) => one - other),
+      groups: near.filter(({ row, folded }) => !row && folded).map(({ group }) => group),
+      by: this.grouping?.by ?? "",
     };
   }
 
   _draw() {
-    this.surface.resize();
+    if (this.surface.resize()) this._lay();
     this._keepRows();
-    const picture = this._picture();
-    if (!picture) return;
-    this.drawn.spans = paintTimeline(picture);
+    const { tracks, colouring } = this;
+    if (!tracks || !colouring || !this.surface.width) return;
+    const before = performance.now();
+    this.drawn.spans = paintTimeline({ ...this, tracks, colouring, surface: this.surface, theme: theme() });
     this.drawn.frames++;
+    this.drawn.ms.push(performance.now() - before);
+    if (this.drawn.ms.length > FRAMES_KEPT) this.drawn.ms.shift();
+    this.loader.want(this._need(), colouring);
   }
+}
+
+/** @param {Set<number>} one @param {Set<number>} other */
+function sameNumbers(one, other) {
+  return one.size === other.size && [...one].every((each) => other.has(each));
 }

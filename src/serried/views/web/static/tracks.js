@@ -1,15 +1,21 @@
-// A trace in view: its spans in tracks, one row of tracks per rank, and how to find a span.
+// A trace in view: its tracks, one row of them per rank, and the sheets that hold its spans.
 
-import { Coverage, countUpTo } from "./coverage.js";
+import { countUpTo } from "./coverage.js";
 import { integers, readPayload } from "./payload.js";
+import { SpanColumns, wholeSheet } from "./sheet.js";
 
 /** @typedef {{number: number, name: string, colour: string, computes: boolean}} ActionTable */
 /** @typedef {{track: number, lanes: number, rank: number, stage: number, node: number, pipeline: number}} Row  tracks track .. track + lanes - 1 */
-/** @typedef {{step: number, window_ns: number, bubble: number}} StepTable */
+/** @typedef {{bubble: number | null, ideal: number | null, num_steps: number, all_steps: number}} Bubble  of num_steps complete steps */
+/** @typedef {import("./sheet.js").Slice} Slice */
+/** @typedef {import("./sheet.js").Sheet} Sheet */
 
 const FIRST_LANE = 3;
+/** Sheets kept beside the first one, which is the whole trace or its overview. */
+const SHEETS_KEPT = 10;
+const SLICES_KEPT = 4000;
 
-/** A trace: columns of spans, ordered by track and then by start. */
+/** A trace: spans are numbered by track and then by start, whether they have been sent or not. */
 export class Tracks {
   /** @param {ArrayBuffer} buffer */
   constructor(buffer) {
@@ -19,25 +25,30 @@ export class Tracks {
     this.name = header.name;
     /** @type {string[]} */
     this.warnings = header.warnings;
-    /** @type {{bubble: number | null, ideal: number | null, num_steps: number} | null} */
+    /** That of a large trace is asked for on its own. @type {Bubble | null} */
     this.statistics = header.statistics;
     /** @type {Map<number, ActionTable>} */
     this.actions = new Map(header.actions.map((/** @type {ActionTable} */ each) => [each.number, each]));
-    this.kind = integers(columns, "kind");
-    this.stage = integers(columns, "stage");
-    this.microbatch = integers(columns, "microbatch");
-    this.step = integers(columns, "step");
-    this.peer = integers(columns, "peer");
-    /** What users called spans of theirs, and which name each span has. @type {string[]} */
-    this.names = header.names ?? [];
-    this.named = columns.get("name") ? integers(columns, "name") : null;
-    this.rank = integers(columns, "rank");
-    this.start = /** @type {Float64Array} */ (columns.get("start_ns"));
-    this.end = /** @type {Float64Array} */ (columns.get("end_ns"));
+    /** What users called spans of theirs. @type {string[]} */
+    this.names = header.names;
+    /** Kinds that wait for a message. */
+    this.waits = new Set([...this.actions.values()].filter(({ name }) => name.startsWith("RECV")).map(({ number }) => number));
+    /** Group kinds that rows may stand under. @type {string[]} */
+    this.groupings = header.groupings;
+    /** What is measured of each span. @type {string[]} */
+    this.measured = header.scales;
+    /** From what values on the classes of that count, once asked for. @type {Record<string, number[]>} */
+    this.scales = {};
+    /** @type {boolean} */
+    this.isWhole = header.whole;
+    /** @type {number} */
+    this.total = header.total_ns;
     this.bounds = integers(columns, "track:bounds");
-    this.trackOf = trackOfEach(this.bounds);
+    this.length = this.bounds[this.bounds.length - 1] ?? 0;
     this.rows = rowsOf(columns);
-    this.rowOfRank = new Map(this.rows.map(({ rank }, number) => [rank, number]));
+    /** The share of a row that its first lane has where it is lowest. */
+    this.firstLane = laneBox(0, this.rows.reduce((most, { lanes }) => Math.max(most, lanes), 1)).height;
+    this.rowOfRank = new Map(this.rows.map((row, number) => [row.rank, number]));
     this.severalNodes = new Set(this.rows.map(({ node }) => node)).size > 1;
     this.severalStages = new Set(this.rows.map(({ stage }) => stage)).size > 1;
     this.steps = {
@@ -45,85 +56,96 @@ export class Tracks {
       start: /** @type {Float64Array} */ (columns.get("step:start_ns")),
       end: /** @type {Float64Array} */ (columns.get("step:end_ns")),
     };
-    this.total = this.end.reduce((most, end) => Math.max(most, end), 0);
-    const used = new Set(this.kind);
-    /** Colours in use; coverage is counted per colour. @type {string[]} */
-    this.classes = [...new Set([...this.actions.values()].filter((each) => used.has(each.number)).map((each) => each.colour))];
-    this.class = Uint8Array.from(this.kind, (kind) => this.classes.indexOf(this.actions.get(kind)?.colour ?? ""));
-    /** @type {(Coverage | undefined)[]} */
-    this.coverages = [];
+    /** Numbers of the kinds of action in the trace. @type {number[]} */
+    this.used = header.used;
+    /** Colours in use when colours stand for actions, as the server counts them. @type {string[]} */
+    this.classes = header.classes;
+    /** Newest first; the last one covers all. @type {Sheet[]} */
+    this.sheets = this.isWhole ? [wholeSheet(columns, this.bounds)] : [];
+    /** Spans that were asked for one by one. @type {Map<number, Slice>} */
+    this.kept = new Map();
   }
 
-  get length() {
-    return this.kind.length;
+  /** Takes a sheet in; the oldest beside the one that covers all goes. @param {Sheet} sheet */
+  add(sheet) {
+    this.sheets.unshift(sheet);
+    if (this.sheets.length > SHEETS_KEPT + 1) this.sheets.splice(SHEETS_KEPT, 1);
   }
 
-  /** Writes a span's action as Python does: "3F2", or its own name. @param {number} span */
-  actionName(span) {
-    const given = this.names[this.named?.[span] ?? -1];
+  /** Takes a sheet that covers all in place of the one before. @param {Sheet} sheet */
+  lay(sheet) {
+    this.sheets.splice(Math.max(0, this.sheets.length - 1), 1, sheet);
+  }
+
+  /** Keeps spans of an answer that names them one by one. @param {Map<string, import("./payload.js").Column>} columns */
+  keep(columns) {
+    const spans = new SpanColumns(columns);
+    if (this.kept.size > SLICES_KEPT) this.kept.clear();
+    integers(columns, "id").forEach((id, i) => this.kept.set(id, spans.slice(i, id)));
+  }
+
+  /** Returns a span, null while it has not been sent. @param {number} id @returns {Slice | null} */
+  span(id) {
+    if (id < 0 || id >= this.length) return null;
+    const kept = this.kept.get(id);
+    if (kept) return kept;
+    const track = this.trackOf(id);
+    for (const { tracks } of this.sheets) {
+      const piece = tracks.get(track);
+      if (!piece || !("firstId" in piece)) continue;
+      const place = piece.first + id - piece.firstId;
+      if (place >= piece.first && place < piece.last) return piece.spans.slice(place, id);
+    }
+    return null;
+  }
+
+  /** Returns the track of a span. @param {number} id */
+  trackOf(id) {
+    return countUpTo(this.bounds, id) - 1;
+  }
+
+  /** Returns the row of a span. @param {number} id */
+  rowOfSpan(id) {
+    const track = this.trackOf(id);
+    let low = 0;
+    let high = this.rows.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.rows[middle].track <= track) low = middle;
+      else high = middle - 1;
+    }
+    return this.rows[low];
+  }
+
+  /** Returns the rank of a span, whether it has been sent or not. @param {number} id */
+  rankOf(id) {
+    return this.rowOfSpan(id)?.rank ?? -1;
+  }
+
+  /** Writes a span's action as Python does: "3F2", or its own name. @param {{kind: number, stage: number, microbatch: number, named: number}} span */
+  actionName({ kind, stage, microbatch, named }) {
+    const given = this.names[named];
     if (given) return given;
     const part = (/** @type {number} */ value) => (value < 0 ? "" : String(value));
-    const name = this.actions.get(this.kind[span])?.name ?? "?";
-    return `${part(this.stage[span])}${name}${part(this.microbatch[span])}`;
-  }
-
-  /** Returns the running sums of a track, made when it is first drawn. @param {number} track */
-  coverage(track) {
-    const [first, last] = [this.bounds[track], this.bounds[track + 1]];
-    return (this.coverages[track] ??= new Coverage(
-      { start: this.start.subarray(first, last), end: this.end.subarray(first, last), class: this.class.subarray(first, last) },
-      this.classes.length,
-    ));
-  }
-
-  /** Returns the spans of a track that meet [from, to], as a first and a last one. @param {number} track @param {number} from @param {number} to */
-  between(track, from, to) {
-    const [first, last] = [this.bounds[track], this.bounds[track + 1]];
-    const begun = first + countUpTo(this.end.subarray(first, last), from);
-    const over = first + countUpTo(this.start.subarray(first, last), to);
-    return { first: begun, last: over };
+    return `${part(stage)}${this.actions.get(kind)?.name ?? "?"}${part(microbatch)}`;
   }
 
   /**
-   * Returns the span of a track at `time`, or the nearest one within `slack`; -1 when none is.
-   * @param {number} track @param {number} time @param {number} slack
+   * Returns the span of a track at `time`, or the nearest one within `slack`; -1 when none is, and
+   * null while no spans of that time have been sent.
+   * @param {number} track @param {number} time @param {number} slack @returns {number | null}
    */
   spanAt(track, time, slack) {
-    const { first, last } = this.between(track, time - slack, time + slack);
-    let best = -1;
-    let least = Infinity;
-    for (let span = first; span < last; span++) {
-      const away = Math.max(0, this.start[span] - time, time - this.end[span]);
-      if (away < least) [best, least] = [span, away];
+    for (const sheet of this.sheets) {
+      const piece = sheet.tracks.get(track);
+      if (piece && "firstId" in piece && piece.from <= time - slack && time + slack <= piece.to) return piece.at(time, slack);
     }
-    return best;
-  }
-
-  /** Returns the span that starts before or after one on its rank, itself at the ends. @param {number} span @param {number} by */
-  beside(span, by) {
-    const { track, lanes } = this.rows[this.rowOf(this.rank[span])];
-    const spans = Int32Array.from({ length: this.bounds[track + lanes] - this.bounds[track] }, (_, i) => this.bounds[track] + i);
-    spans.sort((one, other) => this.start[one] - this.start[other] || one - other);
-    return spans[spans.indexOf(span) + by] ?? span;
+    return null;
   }
 
   /** Returns the number of the row of a rank, -1 where it recorded nothing. @param {number} rank */
   rowOf(rank) {
     return this.rowOfRank.get(rank) ?? -1;
-  }
-
-  /** Returns the spans of a span's microbatch, in its step and on its pipeline's ranks. @param {number} span */
-  sameMicrobatch(span) {
-    if (span < 0 || this.microbatch[span] < 0) return [];
-    const { pipeline } = this.rows[this.rowOf(this.rank[span])];
-    const found = [];
-    for (const row of this.rows) {
-      if (row.pipeline !== pipeline) continue;
-      for (let i = this.bounds[row.track]; i < this.bounds[row.track + row.lanes]; i++) {
-        if (this.microbatch[i] === this.microbatch[span] && this.step[i] === this.step[span]) found.push(i);
-      }
-    }
-    return found;
   }
 }
 
@@ -134,13 +156,6 @@ export class Tracks {
 export function laneBox(lane, lanes) {
   const unit = 1 / (lanes + FIRST_LANE - 1);
   return lane === 0 ? { top: 0, height: FIRST_LANE * unit } : { top: (lane + FIRST_LANE - 1) * unit, height: unit };
-}
-
-/** @param {Int32Array} bounds */
-function trackOfEach(bounds) {
-  const tracks = new Int32Array(bounds[bounds.length - 1] ?? 0);
-  for (let track = 0; track + 1 < bounds.length; track++) tracks.fill(track, bounds[track], bounds[track + 1]);
-  return tracks;
 }
 
 /** @param {Map<string, import("./payload.js").Column>} columns */

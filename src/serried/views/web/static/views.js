@@ -1,12 +1,11 @@
-// The desk's views: the map, the timeline and the list of groups, each told whom to tell.
+// The desk's views: the map and the list of groups, each told whom to tell.
 
 import { byId } from "./dom.js";
 import { GroupList } from "./grouplist.js";
 import { t } from "./i18n.js";
 import { MapView } from "./mapview.js";
 import { summary } from "./prose.js";
-import { rowName, spokenTarget, tipLines } from "./speech.js";
-import { TimelineView } from "./timelineview.js";
+import { tipLines } from "./speech.js";
 import { hideTip, showTip } from "./tip.js";
 
 /** @typedef {import("./desk.js").Desk} Desk */
@@ -22,7 +21,8 @@ export function makeMap(desk) {
         desk.hover(rank < 0 ? null : { type: "rank", rank });
         if (rank < 0 || !desk.scene) return hideTip();
         const { x, y } = view.pointerOnPage();
-        showTip(tipLines(desk.scene, rank), x, y);
+        const heat = desk.heats.line(rank);
+        showTip([...tipLines(desk.scene, rank), ...(heat ? [heat] : [])], x, y);
       },
       pin: (rank) => desk.pin(rank < 0 ? null : { type: "rank", rank }),
       moved: () => desk.moved(),
@@ -30,30 +30,6 @@ export function makeMap(desk) {
     {
       box: (number, byStage) => t(byStage ? "map.stage" : "map.node", { number }),
       stage: (number) => t("map.stage", { number }),
-    },
-  );
-  return view;
-}
-
-/** Makes the timeline. @param {Desk} desk */
-export function makeTimeline(desk) {
-  const view = new TimelineView(
-    byId("timeline-frame"),
-    byId("timeline"),
-    {
-      hover: (span, rank) => {
-        if (span >= 0) desk.hover({ type: "slice", slice: span, rank });
-        else desk.hover(rank < 0 ? null : { type: "rank", rank });
-        if (span < 0) return hideTip();
-        const { x, y } = view.pointerOnPage();
-        showTip([spokenTarget({ type: "slice", slice: span, rank }, desk.scene, desk.tracks)], x, y);
-      },
-      pin: (span, rank) => desk.pinSpan(span, rank),
-      moved: () => desk.moved(),
-    },
-    {
-      row: (row) => rowName(row, desk.tracks),
-      step: (step) => t("timeline.step", { step }),
     },
   );
   return view;

@@ -1,0 +1,66 @@
+"""What is worked out of one trace and kept, so that each question about it costs only itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from serried.errors import InputError
+from serried.trace.find import Wish, find
+from serried.trace.merged import Trace
+from serried.trace.overlay import Overlay, overlay_of
+from serried.trace.pairs import Rows
+from serried.trace.rank_figures import Values, rank_figures
+from serried.trace.statistics import Statistics, measure
+from serried.trace.stretch import StepWindows
+from serried.views.web.trace_sample import some_steps
+
+
+@dataclass(frozen=True, eq=False)
+class TraceAnswers:
+    """Holds a trace and, once asked for, what takes long to work out of it."""
+
+    trace: Trace
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """All that is measured of it; of a large trace, of some steps spread over it."""
+        return measure(some_steps(self.trace))
+
+    @cached_property
+    def windows(self) -> StepWindows:
+        """When the computations of each step began and ended."""
+        return StepWindows.of(self.trace.spans)
+
+    @property
+    def overlay(self) -> Overlay:
+        """Its plan; raises InputError where it has none."""
+        if isinstance(self._planned, InputError):
+            raise self._planned
+        return self._planned
+
+    @cached_property
+    def figures(self) -> dict[str, Values]:
+        """The figures of its ranks, by name; those of a plan only where there is one."""
+        plan = None if isinstance(self._planned, InputError) else self._planned
+        return rank_figures(self.trace, self.statistics, plan)
+
+    @cached_property
+    def _planned(self) -> Overlay | InputError:
+        try:
+            return overlay_of(self.trace)
+        except InputError as refusal:
+            return refusal
+
+    @cached_property
+    def _found(self) -> dict[Wish, Rows]:
+        return {}
+
+    def find(self, wish: Wish) -> Rows:
+        """Returns the rows that meet ``wish``, by start; the last wish's are kept."""
+        if wish not in self._found:
+            rows = find(self.trace, wish)
+            self._found.clear()
+            self._found[wish] = rows
+            return rows
+        return self._found[wish]
