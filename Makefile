@@ -21,11 +21,13 @@ check: $(VENV)/.test modules ## format, lint, types of Python and of the page's 
 	$(BIN)/mypy
 	npx --no-install tsc --project tsconfig.json
 
+# Tests that start ranks have the machine to themselves; the others share it, a file to a process.
 unit: $(VENV)/.test browser hosts modules
 	node --test tests/web_modules/*.test.js
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --ignore tests/runtime
+	$(BIN)/python -m pytest -q tests/runtime
 
-bench: $(VENV)/.bench ## print every benchmark beside its peer
+bench: $(VENV)/.test ## print every benchmark beside its peer
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python -W ignore $$file; done
 
 oracle: $(VENV)/.test ## fuzz the layouts against the real packages, each in an environment of its own
@@ -52,12 +54,8 @@ $(VENV)/.run: pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install -q -e '.[torch,web,trace,tensorboard,export,test]'
+	$(BIN)/pip install -q -e '.[torch,web,trace,remote,ray,tensorboard,export,examples,bench,test]'
 	@touch $@ $(VENV)/.run
-
-$(VENV)/.bench: $(VENV)/.test
-	$(BIN)/pip install -q -e '.[bench]'
-	@touch $@
 
 APT = $$([ "$$(id -u)" = 0 ] || echo sudo) apt-get
 

@@ -1,13 +1,19 @@
-"""Accelerate: one script for one process or many; the launcher's file says how it runs.
+r"""Accelerate: one script for one process or many; the launcher's file says how it runs.
 
     accelerate launch --config_file examples/accelerate.yaml examples/accelerate_.py
-    accelerate launch --config_file examples/accelerate.yaml --mixed_precision bf16 \
-        examples/accelerate_.py                     # a flag of the launcher beats its file,
+    accelerate launch --config_file examples/accelerate.yaml --mixed_precision no \
+        examples/accelerate_.py                         # a flag of the launcher beats its file,
+    accelerate launch --config_file examples/accelerate.yaml --mixed_precision no \
+        examples/accelerate_.py --mixed-precision bf16  # and the constructor beats both
+
+Adapters alone, trained and saved; a run that stops, and goes on at the next unseen batch:
+
     accelerate launch --config_file examples/accelerate.yaml \
-        examples/accelerate_.py --mixed-precision no       # and the constructor beats both
-    accelerate launch … examples/accelerate_.py --lora     # trains and saves adapters alone
-    accelerate launch … examples/accelerate_.py --save-every 5 --stop-after 7
-    accelerate launch … examples/accelerate_.py --resume   # goes on at the next unseen batch
+        examples/accelerate_.py --lora --out lora
+    accelerate launch --config_file examples/accelerate.yaml \
+        examples/accelerate_.py --out parted --save-every 3 --stop-after 4
+    accelerate launch --config_file examples/accelerate.yaml \
+        examples/accelerate_.py --out parted --resume
 
 On CPU, Accelerate ignores an FSDP section of its file and runs DDP (seen with 1.15).
 """
@@ -85,6 +91,8 @@ def main() -> None:
             with accelerator.accumulate(model):  # gradients meet at the last microbatch only
                 loss = model(**batch).loss
                 accelerator.backward(loss)
+                if accelerator.sync_gradients:
+                    accelerator.clip_grad_norm_(model.parameters(), 1.0)
                 optimizer.step()  # both do nothing before the last microbatch
                 optimizer.zero_grad()
             progress.batches += 1
@@ -95,8 +103,8 @@ def main() -> None:
                     accelerator.save_state(str(args.out / "state"))
                 if progress.step == args.stop_after:
                     return accelerator.end_training()
-        accuracy = measured(accelerator, model, checking)
-        accelerator.print(f"epoch {progress.epoch}: accuracy {accuracy:.3f}")
+        accuracy, count = measured(accelerator, model, checking)
+        accelerator.print(f"epoch {progress.epoch}: accuracy {accuracy:.3f} over {count} rows")
         progress.epoch, progress.batches = progress.epoch + 1, 0
     save(accelerator, model, args.out)
     if accelerator.is_main_process:
@@ -105,16 +113,17 @@ def main() -> None:
 
 
 @torch.no_grad()
-def measured(accelerator: Accelerator, model: torch.nn.Module, checking: DataLoader[Any]) -> float:
-    """Returns the accuracy; ``gather_for_metrics`` leaves out the rows that padding repeats."""
+def measured(
+    accelerator: Accelerator, model: torch.nn.Module, checking: DataLoader[Any]
+) -> tuple[float, int]:
+    """Returns the accuracy, and over how many rows: ``gather_for_metrics`` leaves repeats out."""
     model.eval()
     right = count = 0
     for batch in checking:
         hits = model(**batch).logits.argmax(dim=-1) == batch["labels"]
         hits = accelerator.gather_for_metrics(hits)
         right, count = right + int(hits.sum()), count + len(hits)
-    accelerator.print(f"measured {count} rows")
-    return right / count
+    return right / count, count
 
 
 def save(accelerator: Accelerator, model: torch.nn.Module, folder: Path) -> None:

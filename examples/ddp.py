@@ -1,7 +1,7 @@
 """Plain DDP: every rank holds the whole model, gradients are averaged in each backward.
 
 torchrun --nproc-per-node 2 examples/ddp.py
-SERRIED_TRACE_DIR=runs/ddp torchrun --nproc-per-node 2 examples/ddp.py   # with its timeline
+serried groups --framework custom --world-size 2          # the one group of two that it makes
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ def main() -> None:
         for batch in serried.record(loader):  # serried, line 2 of 2
             loss = model(**{key: value.to(device) for key, value in batch.items()}).loss
             loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()
-        accuracy = measured(model.module, validation, args.batch, device)
+        accuracy, count = measured(model.module, validation, args.batch, device)
         if rank == 0:
-            print(f"epoch {epoch}: accuracy {accuracy:.3f} over {len(validation)} rows")
+            print(f"epoch {epoch}: accuracy {accuracy:.3f} over {count} rows")
 
     if rank == 0:
         model.module.save_pretrained(args.out)
@@ -56,8 +57,8 @@ def main() -> None:
 @torch.no_grad()
 def measured(
     model: torch.nn.Module, rows: reviews.Reviews, batch_size: int, device: torch.device
-) -> float:
-    """Returns the accuracy over ``rows``, each of which counts once.
+) -> tuple[float, int]:
+    """Returns the accuracy over ``rows``, and how many were counted: each once.
 
     A DistributedSampler repeats rows until all ranks have equally many. Here a rank takes every
     world-th row and stops where they end, so that no row counts twice.
@@ -70,7 +71,7 @@ def measured(
         hits = model(**batch).logits.argmax(dim=-1) == batch["labels"]
         right += torch.tensor([hits.sum(), len(hits)], device=device)
     dist.all_reduce(right)
-    return float(right[0] / right[1])
+    return float(right[0] / right[1]), int(right[1])
 
 
 if __name__ == "__main__":

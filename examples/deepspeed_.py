@@ -1,11 +1,15 @@
-"""DeepSpeed: ZeRO 0 to 3 by its JSON file; the script is the same for all four.
+r"""DeepSpeed: ZeRO 0 to 3 by its JSON file; the script is the same for all four.
 
-    deepspeed --num_gpus 2 examples/deepspeed_.py --deepspeed_config examples/zero1.json
-    deepspeed --hostfile examples/hostfile examples/deepspeed_.py \
-        --deepspeed_config examples/zero3.json          # two machines of two GPUs, over ssh
-    torchrun --nproc-per-node 2 examples/deepspeed_.py --deepspeed_config examples/zero3.json
+    deepspeed --num_gpus 2 examples/deepspeed_.py --deepspeed_config examples/zero2.json
+    torchrun --nproc-per-node 2 examples/deepspeed_.py --deepspeed_config examples/zero0.json
+    serried groups examples/hostfile
 
     stage   0 whole copies      1 + optimizer sharded      2 + gradients      3 + weights
+
+Two machines that see one disk, each of which begins its own two ranks; ``--node_rank 1`` there:
+
+    deepspeed --hostfile examples/hostfile --no_ssh --node_rank 0 --master_addr worker-1 \
+        examples/deepspeed_.py --deepspeed_config examples/zero1.json
 
 The first run on CPU compiles a part of DeepSpeed for about a minute; it needs g++.
 """
@@ -50,6 +54,10 @@ def main() -> None:
     sharding = HfDeepSpeedConfig(config) if stage == 3 else None
     model = reviews.bert(args)
     del sharding
+    if rank == 0:
+        held = sum(getattr(each, "ds_tensor", each).numel() for each in model.parameters())
+        whole = sum(getattr(each, "ds_numel", each.numel()) for each in model.parameters())
+        print(f"rank 0 holds {held} of {whole} weights")
     torch.manual_seed(args.seed + rank)
     engine, *_ = deepspeed.initialize(
         model=model,
@@ -65,9 +73,9 @@ def main() -> None:
             loss = engine(**{key: value.to(engine.device) for key, value in batch.items()}).loss
             engine.backward(loss)
             engine.step()  # steps at the end of gradient_accumulation_steps, then zeroes
-        accuracy = measured(engine, validation, args.batch)
+        accuracy, count = measured(engine, validation, args.batch)
         if rank == 0:
-            print(f"epoch {epoch}: accuracy {accuracy:.3f} over {len(validation)} rows")
+            print(f"epoch {epoch}: accuracy {accuracy:.3f} over {count} rows")
 
     # All ranks call it: at stage 3 it gathers the shards, which
     # stage3_gather_16bit_weights_on_model_save in the JSON file allows.
@@ -80,8 +88,10 @@ def main() -> None:
 
 
 @torch.no_grad()
-def measured(engine: deepspeed.DeepSpeedEngine, rows: reviews.Reviews, batch_size: int) -> float:
-    """Returns the accuracy over ``rows``, each of which counts once.
+def measured(
+    engine: deepspeed.DeepSpeedEngine, rows: reviews.Reviews, batch_size: int
+) -> tuple[float, int]:
+    """Returns the accuracy over ``rows``, and how many were counted: each once.
 
     Under stage 3 all ranks must call the model equally often, so the sampler's padding stays;
     a rank's first ``len(own)`` rows are its own, those after them are repeats.
@@ -99,7 +109,7 @@ def measured(engine: deepspeed.DeepSpeedEngine, rows: reviews.Reviews, batch_siz
         seen += len(batch["labels"])
     dist.all_reduce(right)
     get_accelerator().empty_cache()
-    return float(right[0] / right[1])
+    return float(right[0] / right[1]), int(right[1])
 
 
 if __name__ == "__main__":

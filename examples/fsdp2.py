@@ -2,7 +2,7 @@
 
 torchrun --nproc-per-node 2 examples/fsdp2.py
 torchrun --nproc-per-node 2 examples/fsdp2.py --mixed-precision bf16
-SERRIED_TRACE_DIR=runs/fsdp2 torchrun --nproc-per-node 2 examples/fsdp2.py
+serried groups --framework fsdp --world-size 2
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def main() -> None:
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # over all shards
             optimizer.step()
             optimizer.zero_grad()
-        accuracy = measured(model, validation, args.batch, device)
+        accuracy, count = measured(model, validation, args.batch, device)
         if rank == 0:
-            print(f"epoch {epoch}: accuracy {accuracy:.3f} over {len(validation)} rows")
+            print(f"epoch {epoch}: accuracy {accuracy:.3f} over {count} rows")
 
     # Every rank takes part in the gathering; rank 0 keeps the whole, in its main memory.
     whole = StateDictOptions(full_state_dict=True, cpu_offload=True)
@@ -78,8 +78,8 @@ def sharded(model: nn.Module, mesh: DeviceMesh, precision: str) -> nn.Module:
 @torch.no_grad()
 def measured(
     model: nn.Module, rows: reviews.Reviews, batch_size: int, device: torch.device | str
-) -> float:
-    """Returns the accuracy over ``rows``, each of which counts once.
+) -> tuple[float, int]:
+    """Returns the accuracy over ``rows``, and how many were counted: each once.
 
     All ranks must call a sharded model equally often, so the sampler's padding stays; a rank's
     first ``len(own)`` rows are its own, those after them are repeats and do not count.
@@ -96,7 +96,7 @@ def measured(
         right += torch.tensor([hits.sum(), len(hits)], device=device)
         seen += len(batch["labels"])
     dist.all_reduce(right)
-    return float(right[0] / right[1])
+    return float(right[0] / right[1]), int(right[1])
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""serried's own groups: the Layout that was planned and drawn is the one that trains.
+r"""serried's own groups: the Layout that was planned and drawn is the one that trains.
 
-    serried groups --world-size 2 --framework fsdp --set sharding_strategy=HYBRID_SHARD \
-        --set dp_shard=2                            # look at the groups first
+    serried groups --framework fsdp --world-size 2 --set sharding_strategy=HYBRID_SHARD \
+        --set dp_shard=2                                           # look at the groups first
     torchrun --nproc-per-node 2 examples/serried_.py --shard 2
     torchrun --nproc-per-node 4 examples/serried_.py --shard 2     # two copies of two shards
 
 ``serried train`` brings its own model, a GPT that predicts bytes; it classifies nothing. So this
-takes one layer less of serried: ``runtime.init`` makes every group of a Layout, and torch's
-``fully_shard`` shards along one of its axes and copies along the other (HSDP).
+takes one layer less of serried: ``runtime.init`` makes every group of a Layout, and the model of
+``fsdp2.py`` is sharded along one of its axes and copied along the other (HSDP).
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ import os
 import reviews
 import torch
 import torch.distributed as dist
-from torch import nn
+from fsdp2 import measured, sharded
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
-from torch.distributed.fsdp import fully_shard
-from torch.utils.data import DataLoader, DistributedSampler, Subset
+from torch.utils.data import DataLoader, DistributedSampler
 
-import serried  # serried, line 1 of 2
+import serried  # serried, line 1 of 3
 from serried import frameworks
 from serried.frameworks import Sizes
 from serried.runtime import init
@@ -51,10 +50,7 @@ def main() -> None:
     loader = DataLoader(training, args.batch, sampler=sampler)
 
     mesh = live.meshes["dense"]["dp_replicate", "dp_shard"]
-    model = reviews.bert(args).to(device)
-    for layer in model.get_submodule(f"{model.base_model_prefix}.encoder.layer"):
-        fully_shard(layer, mesh=mesh)
-    fully_shard(model, mesh=mesh)
+    model = sharded(reviews.bert(args).to(device), mesh, "no")
     torch.manual_seed(args.seed + rank)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr)
 
@@ -62,16 +58,17 @@ def main() -> None:
     for epoch in range(args.epochs):
         sampler.set_epoch(epoch)
         model.train()
-        for batch in serried.record(loader, layout=layout):  # serried, line 2 of 2
-            with serried.span("to device"):
+        for batch in serried.record(loader, layout=layout):  # serried, line 2 of 3
+            with serried.span("to device"):  # serried, line 3 of 3: a span of your own
                 batch = {key: value.to(device) for key, value in batch.items()}
             loss = model(**batch).loss
             loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()
-        accuracy = measured(model, validation, args.batch, device)
+        accuracy, count = measured(model, validation, args.batch, device)
         if rank == 0:
-            print(f"epoch {epoch}: accuracy {accuracy:.3f} over {len(validation)} rows")
+            print(f"epoch {epoch}: accuracy {accuracy:.3f} over {count} rows")
 
     whole = StateDictOptions(full_state_dict=True, cpu_offload=True)
     weights = get_model_state_dict(model, options=whole)
@@ -80,26 +77,6 @@ def main() -> None:
         reviews.save_config(args, world_size=world, sizes=dict(layout.sizes), accuracy=accuracy)
     live.close()
     dist.destroy_process_group()
-
-
-@torch.no_grad()
-def measured(
-    model: nn.Module, rows: reviews.Reviews, batch_size: int, device: torch.device | str
-) -> float:
-    """Returns the accuracy over ``rows``, each of which counts once, as ``fsdp2.py`` does."""
-    model.eval()
-    rank, world = dist.get_rank(), dist.get_world_size()
-    own = range(rank, len(rows), world)
-    sampler = DistributedSampler(rows, world, rank, shuffle=False)
-    right, seen = torch.zeros(2, device=device), 0
-    for batch in DataLoader(Subset(rows, list(sampler)), batch_size):
-        batch = {key: value.to(device) for key, value in batch.items()}
-        hits = model(**batch).logits.argmax(dim=-1) == batch["labels"]
-        hits = hits[: max(0, len(own) - seen)]
-        right += torch.tensor([hits.sum(), len(hits)], device=device)
-        seen += len(batch["labels"])
-    dist.all_reduce(right)
-    return float(right[0] / right[1])
 
 
 if __name__ == "__main__":

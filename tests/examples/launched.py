@@ -1,86 +1,91 @@
-"""Runs an example on real ranks, in the environment that torchrun gives, and reads their logs.
+"""A shell for the examples' commands: they run as a reader types them, from prepared interpreters.
 
-torchrun would load torch and transformers anew in every rank of every example; ``rank_server``
-loads them once and forks.
+Fresh ones would load torch and transformers anew in every launcher and rank, for about ten
+seconds each.
 """
 
 from __future__ import annotations
 
-import json
-import select
+import os
+import shlex
+import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
 from pathlib import Path
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-PATIENCE_S = 240
+HERE = Path(__file__).parent
+NAMES = ("python", "torchrun", "accelerate", "deepspeed", "serried")
+PATIENCE_S = 600
+"""Far beyond what a command takes; only one that never ends runs into it."""
 
 
-class Launcher:
-    """Owns the server that ranks are forked from."""
+class Shell:
+    """Runs commands with what this environment has installed."""
 
-    def __init__(self) -> None:
-        self._server = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("rank_server.py"))],
-            stdin=subprocess.PIPE,
+    def __init__(self, scripts: Path = Path(sys.executable).parent) -> None:
+        """Finds commands in the folder ``scripts`` before all others."""
+        self.env = {
+            **os.environ,
+            "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
+            "CUDA_VISIBLE_DEVICES": "",
+            "OMP_NUM_THREADS": "1",
+            "TORCHINDUCTOR_COMPILE_THREADS": "1",  # else loading it starts processes
+        }
+
+    def start(self, command: str, folder: Path) -> subprocess.Popen[str]:
+        """Starts ``command`` in ``folder``; its output and errors come in one pipe."""
+        return subprocess.Popen(
+            ["sh", "-c", command],
+            cwd=folder,
+            env=self.env,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
         )
 
-    def run(
-        self,
-        script: str,
-        folder: Path,
-        *words: str,
-        world_size: int = 2,
-        env: Mapping[str, str] | None = None,
-    ) -> str:
-        """Runs ``examples/script`` with ``words`` on every rank; returns what rank 0 printed.
+    def run(self, command: str, folder: Path) -> str:
+        """Runs ``command`` in ``folder``; returns what it printed.
 
-        Raises AssertionError with the ranks' logs when one fails or does not end.
+        Raises AssertionError with that when it fails, TimeoutExpired when it does not end.
         """
-        folder.mkdir(parents=True, exist_ok=True)
-        logs = [folder / f"rank-{rank}.log" for rank in range(world_size)]
-        port = _free_port()
-        ranks = [
-            {"env": _place(rank, world_size, port) | dict(env or {}), "log": str(log)}
-            for rank, log in enumerate(logs)
-        ]
-        server = self._server
-        assert server.stdin is not None
-        assert server.stdout is not None
-        server.stdin.write(json.dumps({"script": script, "words": words, "ranks": ranks}) + "\n")
-        server.stdin.flush()
-        is_told, _, _ = select.select([server.stdout], [], [], PATIENCE_S)
-        codes = json.loads(server.stdout.readline()) if is_told else "no end"
-        said = [log.read_text(encoding="utf-8", errors="replace") for log in logs if log.exists()]
-        assert codes == [0] * world_size, "\n".join([str(codes), *said])
-        return said[0]
+        ran = self.start(command, folder)
+        said, _ = ran.communicate(timeout=PATIENCE_S)
+        assert ran.returncode == 0, f"{command}\nended with {ran.returncode}\n{said}"
+        return said
+
+
+class PreparedShell(Shell):
+    """Owns the server that its launchers and ranks are forked from; ``close`` ends all of them."""
+
+    def __init__(self) -> None:
+        """Starts the server; a folder takes its socket and the commands' stand-ins."""
+        self._folder = tempfile.TemporaryDirectory(prefix="serried-")
+        folder = Path(self._folder.name)
+        super().__init__(folder)
+        path = str(folder / "socket")
+        for name in NAMES:
+            script = folder / name
+            client = shlex.join([sys.executable, "-IS", str(HERE / "prepared_python.py"), path])
+            script.write_text(f'#!/bin/sh\nexec {client} {name} "$@"\n', encoding="utf-8")
+            script.chmod(0o755)
+        with socket.socket(socket.AF_UNIX) as door:
+            door.bind(path)
+            door.listen()  # who comes while the packages load waits
+            words = (str(HERE / "rank_server.py"), str(door.fileno()), str(folder / "python"))
+            self._server = subprocess.Popen(
+                [sys.executable, *words],
+                stdin=subprocess.PIPE,  # whose end tells the server that this process has ended
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[door.fileno()],
+                start_new_session=True,
+                env=self.env,
+            )
 
     def close(self) -> None:
-        """Ends the server."""
-        self._server.kill()
+        """Ends the server and what was forked from it."""
+        os.killpg(self._server.pid, signal.SIGKILL)
         self._server.communicate()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _place(rank: int, world_size: int, port: int) -> dict[str, str]:
-    return {
-        "RANK": str(rank),
-        "LOCAL_RANK": str(rank),
-        "WORLD_SIZE": str(world_size),
-        "LOCAL_WORLD_SIZE": str(world_size),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "OMP_NUM_THREADS": "1",
-    }
+        self._folder.cleanup()

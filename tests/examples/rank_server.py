@@ -1,75 +1,132 @@
-"""Loads the examples' packages once, then forks the ranks that each line of its input asks for.
+"""A prepared interpreter: loads the examples' packages once, then forks one for each that asks.
 
-    {"script": "ddp.py", "words": ["--epochs", "2"], "ranks": [{"env": {...}, "log": "rank-0.log"}]}
-    -> [0, 0]                                         the exit codes, when all have ended
+    prepared_python.py (python, torchrun, accelerate, deepspeed, serried)     rank_server.py
+        words, environment, folder, its three files  ----------------------->  forks
+        <-----------------------------------------------  the fork's process id, then its exit code
 
-A server of its own: multiprocessing has one for all tests, which may be there already.
+The fork runs the words as an interpreter of its own would: a script, a module after ``-m``, or a
+console script. What it starts as ``sys.executable`` is prepared too. Only loading is shared.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
 import runpy
+import select
+import signal
+import socket
 import sys
 import traceback
 from pathlib import Path
-from typing import Any
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-PACKAGES = ("transformers.models.bert.modeling_bert", "accelerate", "peft", "deepspeed")
+PACKAGES = (
+    "transformers.models.bert.modeling_bert",
+    "accelerate.commands.launch",
+    "peft",
+    "deepspeed",
+    "deepspeed.module_inject.auto_ep_layer",
+    "deepspeed.runtime.superoffload.superoffload_stage3",
+    "deepspeed.runtime.zero.muon.muon_optimizer",
+    "torch._inductor.compile_fx",
+    "torch.distributed.algorithms.ddp_comm_hooks",
+    "torch.distributed.checkpoint.state_dict",
+    "torch.distributed.fsdp",
+    "torch.distributed.pipelining",
+    "torch.distributed.run",
+    "serried.runtime.recorder_doors",
+    "serried.views.cli.main",
+)
+"""What the examples and their launchers load, found by comparing ``sys.modules``."""
+SCRIPTS = Path(sys.executable).parent
+"""Where the console scripts of this environment lie."""
 
 
 def main() -> None:
-    """Serves until its input ends."""
-    answers = os.dup(1)
-    os.dup2(2, 1)  # what packages print as they load is no answer
-    os.environ["DS_ACCELERATOR"] = "cpu"
+    """Serves the socket whose number is first, until its input ends.
+
+    The second word is the prepared ``python``.
+    """
+    number, python = sys.argv[1:]
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", line_buffering=True)  # type: ignore[union-attr]
+    _load()
+    with socket.socket(fileno=int(number)) as door:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries what ends
+        while sys.stdin not in select.select([door, sys.stdin], [], [])[0]:
+            line, _ = door.accept()
+            if not os.fork():
+                door.close()
+                sys.executable = python
+                _become(line)
+            line.close()
+    os.killpg(0, signal.SIGKILL)  # who asked has ended, so all that it asked for does
+
+
+def _load() -> None:
     for name in PACKAGES:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     if "deepspeed" in sys.modules:
         # It would compile its shared-memory all-reduce for a minute; without it, gloo's runs.
         sys.modules["deepspeed"].ops.__compatible_ops__["deepspeed_shm_comm"] = False
-    for line in sys.stdin:
-        asked = json.loads(line)
-        pids = [_forked(asked["script"], asked["words"], rank) for rank in asked["ranks"]]
-        codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
-        os.write(answers, (json.dumps(codes) + "\n").encode())
+    gc.freeze()
 
 
-def _forked(script: str, words: list[str], rank: dict[str, Any]) -> int:
-    pid = os.fork()
-    if not pid:
-        _become_rank(EXAMPLES / script, words, rank["env"], Path(rank["log"]))
-    return pid
+def _become(line: socket.socket) -> None:
+    """Takes on the place of who asked, runs its words, tells the exit code and ends."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    head, files, _, _ = socket.recv_fds(line, 8, 3)
+    asked = json.loads(line.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL))
+    for target, file in enumerate(files):
+        os.dup2(file, target)
+        os.close(file)
+    os.environ.clear()
+    os.environ.update(asked["env"])
+    os.chdir(asked["folder"])
+    line.sendall(f"{os.getpid()}\n".encode())
+    code = _code(asked["words"])
+    # All that an interpreter does at its end, but for taking itself down: gloo's threads may
+    # abort that.
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    line.sendall(f"{code}\n".encode())
+    os._exit(code)
 
 
-def _become_rank(script: Path, words: list[str], env: dict[str, str], log: Path) -> None:
-    """Takes on a rank's environment, log and command line, runs the script and ends."""
-    from serried.runtime import recorder_doors
+def _code(words: list[str]) -> int:
+    """Runs ``words`` and returns what the interpreter would exit with."""
+    try:
+        _run(*words)
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        sys.stderr.write(f"{end.code}\n")
+        return 1
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
 
-    with log.open("w", encoding="utf-8", buffering=1) as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
-        sys.stdout = sys.stderr = file
-        os.environ.update(env)
-        os.chdir(log.parent)
-        sys.argv = [str(script), *words]
-        sys.path.insert(0, str(EXAMPLES))
-        code = 0
-        try:
-            runpy.run_path(str(script), run_name="__main__")
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else 1
-        except BaseException:
-            traceback.print_exc()
-            code = 1
-        recorder_doors.finish()  # which ``os._exit`` leaves out
-        file.flush()
-        os._exit(code)  # gloo's threads may abort an interpreter that takes itself down
+
+def _run(name: str, *words: str) -> None:
+    if name != "python":
+        sys.argv = [str(SCRIPTS / name), *words]
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        return
+    words = tuple(word for word in words if word != "-u")
+    if words[0] == "-m":
+        sys.argv = ["-m", *words[2:]]
+        sys.path.insert(0, str(Path.cwd()))
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+        return
+    sys.argv = list(words)
+    sys.path.insert(0, str(Path(words[0]).parent))
+    runpy.run_path(words[0], run_name="__main__")
 
 
 if __name__ == "__main__":

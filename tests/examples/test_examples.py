@@ -1,233 +1,320 @@
-"""Every example trains on two real ranks, tells the truth about itself, and shows its trace."""
+"""Every example trains on real ranks, as its page says, and tells the truth about itself."""
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from serried.trace.merge import Trace, merge
+from serried.trace.merge import merge
+from serried.trace.merged import Trace
 from serried.trace.statistics import measure
-from serried.views.web.trace_payload import NamedTrace, trace_payload
 from tests.conftest import Call
-from tests.examples.launched import EXAMPLES, Launcher
+from tests.examples import pages as printed
+from tests.examples.pages import EXAMPLES, SCRIPTS, STAYS, Commands, Ran, commands_of
 
-pytest.importorskip("torch", reason="torch is missing: pip install 'serried[examples]'")
-
-SCRIPTS = ("ddp.py", "fsdp2.py", "accelerate_.py", "deepspeed_.py", "serried_.py")
-NUM_ROWS = 22
-"""17 to train on and 5 to measure with: neither divides among two ranks."""
-NEEDS = {"accelerate_.py": "accelerate", "deepspeed_.py": "deepspeed"}
+TORCHRUN = "torchrun --nproc-per-node 2 examples/"
+ACCELERATE = "accelerate launch --config_file examples/accelerate.yaml "
+DEEPSPEED = "deepspeed --num_gpus 2 examples/deepspeed_.py --deepspeed_config examples/"
+MAIN = {
+    "ddp.py": f"{TORCHRUN}ddp.py",
+    "fsdp2.py": f"{TORCHRUN}fsdp2.py --mixed-precision bf16",
+    "accelerate_.py": f"{ACCELERATE}examples/accelerate_.py",
+    "deepspeed_.py": f"{DEEPSPEED}zero3.json",
+    "serried_.py": f"{TORCHRUN}serried_.py --shard 2",
+}
+"""What README shows of each."""
+FSDP2 = f"{TORCHRUN}fsdp2.py"
+LORA = f"{ACCELERATE}examples/accelerate_.py --lora --out lora"
+RESUMED = f"{ACCELERATE}examples/accelerate_.py --out parted --resume"
+BY_FLAG = f"{ACCELERATE}--mixed_precision no examples/accelerate_.py"
+BY_CONSTRUCTOR = f"{BY_FLAG} --mixed-precision bf16"
+ZERO0 = f"{TORCHRUN}deepspeed_.py --deepspeed_config examples/zero0.json"
+ZERO1 = (
+    "deepspeed --hostfile examples/hostfile --no_ssh --node_rank 0 --master_addr worker-1 "
+    "examples/deepspeed_.py --deepspeed_config examples/zero1.json"
+)
+ZERO2 = f"{DEEPSPEED}zero2.json"
+FOUR = "torchrun --nproc-per-node 4 examples/serried_.py --shard 2"
+ALL = sorted({printed.plain(each) for page in printed.pages().values() for each in page})
+NUM_MEASURED = 9
 FRAMEWORKS = {"fsdp2.py": "fsdp", "serried_.py": "fsdp", "deepspeed_.py": "deepspeed"}
 
-Run = Callable[..., Path]
+
+def saved_config(ran: Ran) -> dict[str, Any]:
+    config: dict[str, Any] = json.loads((ran.saved / "run.json").read_text(encoding="utf-8"))
+    return config
 
 
-@pytest.fixture(scope="module")
-def launcher() -> Iterator[Launcher]:
-    made = Launcher()
-    yield made
-    made.close()
+def trace_of(commands: Commands, name: str) -> Trace:
+    return merge([commands.ran(MAIN[name]).traced])
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, launcher: Launcher) -> Run:
-    """Runs an example once for each choice of words; returns the folder it worked in."""
-    shared = tmp_path_factory.mktemp("examples")
-    lines = (EXAMPLES / "reviews.csv").read_text(encoding="utf-8").splitlines()
-    few = shared / "few.csv"
-    few.write_text("\n".join(lines[: 1 + NUM_ROWS]) + "\n", encoding="utf-8")
-
-    @cache
-    def go(name: str, *words: str, precision: str = "no") -> Path:
-        for package in ("transformers", NEEDS.get(name, "torch")):
-            pytest.importorskip(
-                package, reason=f"{package} is missing: pip install 'serried[examples]'"
-            )
-        folder = shared / re.sub(r"\W+", "-", " ".join((name, precision, *words)))[-80:]
-        usual = ("--csv", str(few), "--batch", "2", "--epochs", "2", "--out", str(folder / "out"))
-        env = {"SERRIED_TRACE_DIR": str(folder / "trace")}
-        if name == "accelerate_.py":
-            env["ACCELERATE_MIXED_PRECISION"] = precision  # as its launcher tells its ranks
-        launcher.run(name, folder, *usual, *words, env=env)
-        return folder
-
-    return go
+# ----------------------------------------------------------------------- the pages
 
 
-def json_config(stage: int) -> tuple[str, str]:
-    return ("--deepspeed_config", str(EXAMPLES / f"zero{stage}.json"))
+@pytest.mark.parametrize("command", [each for each in ALL if not each.startswith(STAYS)])
+def test_a_printed_command_ends_well(command: str, commands: Commands) -> None:
+    assert commands.ran(command).said
 
 
-def usual_words(name: str) -> tuple[str, ...]:
-    return json_config(1) if name == "deepspeed_.py" else ()
-
-
-def trace_of(folder: Path) -> Trace:
-    return merge([folder / "trace"])
-
-
-def accuracies(launcher: Launcher, folder: Path) -> dict[str, Any]:
-    """Returns what one process measures of the saved weights, and what the run said."""
-    few = next(folder.parent.glob("few.csv"))
-    script = str(Path(__file__).with_name("whole_accuracy.py"))
-    words = ("--csv", str(few), "--out", str(folder / "out"))
-    said = launcher.run(script, folder / "whole", *words, world_size=1)
-    told: dict[str, Any] = json.loads(said.splitlines()[-1])
-    return told
-
-
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_the_saved_weights_are_as_good_as_the_run_said_over_unpadded_rows(
-    name: str, run: Run, launcher: Launcher
+@pytest.mark.soak
+@pytest.mark.parametrize("command", [each for each in ALL if not each.startswith(STAYS)])
+def test_a_printed_command_ends_well_where_nothing_is_loaded(
+    command: str, fresh_commands: Commands
 ) -> None:
-    told = accuracies(launcher, run(name, *usual_words(name)))
-    assert told["rows"] == 5
-    assert told["told"] == pytest.approx(told["whole"])
+    assert fresh_commands.ran(command).said
+
+
+def test_both_languages_print_the_same_commands() -> None:
+    chinese = (EXAMPLES / "README.zh.md").read_text(encoding="utf-8")
+    assert commands_of(chinese) == printed.pages()["README.md"]
+
+
+def test_the_groups_that_a_page_shows_hold_the_ranks_that_train(serried: Call) -> None:
+    shown = [command for command in ALL if command.startswith("serried groups")]
+    assert len(shown) == 5
+    for command in shown:
+        words = [word.replace("examples/", f"{EXAMPLES}/") for word in command.split()[1:]]
+        told = json.loads(serried(*words, "--format", "json").out)
+        kind = {"deepspeed": "data", "fsdp": "dp_shard"}.get(told["framework"], "dp")
+        world = 4 if "hostfile" in command else 2
+        assert told["groups"][kind] == [list(range(world))]
+
+
+# ----------------------------------------------------------------------- every example
+
+
+MEASURED = [*MAIN.values(), FSDP2, BY_FLAG, LORA, RESUMED, ZERO0, ZERO1, ZERO2, FOUR]
+IN_BF16 = {MAIN["fsdp2.py"], MAIN["accelerate_.py"], LORA, RESUMED}
+
+
+class Weights(NamedTuple):
+    """What ``saved_weights`` finds in the folders that all runs saved into."""
+
+    told: dict[str, dict[str, Any]]
+
+    def apart(self, one: str, other: str) -> float:
+        """Returns how far the weights of two runs lie apart, of how far one has gone."""
+        first, second = sorted((MEASURED.index(one), MEASURED.index(other)))
+        return float(self.told[MEASURED[second]]["apart"][first])
+
+
+@pytest.fixture(scope="module")
+def weights(commands: Commands) -> Weights:
+    folders = [str(commands.ran(command).saved) for command in MEASURED]
+    script = Path(__file__).with_name("saved_weights.py")
+    words = shlex.join([str(script), str(commands.at("README.md") / "examples"), *folders])
+    said = commands.shell.run(f"python {words}", commands.folder).splitlines()
+    told = [json.loads(line) for line in said if line.startswith("{")]
+    return Weights(dict(zip(MEASURED, told, strict=True)))
+
+
+@pytest.mark.parametrize("command", MEASURED)
+def test_the_saved_weights_are_as_good_as_the_run_said_over_unpadded_rows(
+    command: str, weights: Weights, commands: Commands
+) -> None:
+    told = weights.told[command]
+    # bf16, in which the run measured, may turn a row that lies near the border.
+    turned = 1.5 / NUM_MEASURED if command in IN_BF16 else 1e-6
+    assert told["told"] == pytest.approx(told["alone"], abs=turned)
+    assert set(re.findall(r"over (\d+) rows", commands.ran(command).said)) == {str(NUM_MEASURED)}
+
+
+def test_shards_are_gathered_to_the_weights_that_whole_copies_have(weights: Weights) -> None:
+    for whole, sharded in (
+        (MAIN["ddp.py"], FSDP2),
+        (MAIN["ddp.py"], MAIN["serried_.py"]),
+        (ZERO0, ZERO2),
+    ):
+        assert weights.apart(whole, sharded) < 0.01
+    assert weights.apart(MAIN["ddp.py"], ZERO0) > 0.1, "those took other steps"
+
+
+def test_a_resumed_run_ends_at_the_weights_of_the_one_that_never_stopped(
+    weights: Weights,
+) -> None:
+    assert weights.apart(MAIN["accelerate_.py"], RESUMED) == 0
+    assert weights.apart(MAIN["accelerate_.py"], BY_FLAG) > 0
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_the_config_is_saved_beside_the_weights(name: str, run: Run) -> None:
-    folder = run(name, *usual_words(name))
-    saved = json.loads((folder / "out" / "run.json").read_text(encoding="utf-8"))
-    assert (saved["seed"], saved["batch"], saved["epochs"]) == (7, 2, 2)
+def test_the_config_is_saved_beside_the_weights(name: str, commands: Commands) -> None:
+    saved = saved_config(commands.ran(MAIN[name]))
+    assert (saved["seed"], saved["batch"], saved["epochs"]) == (7, 8, 2)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_the_trace_holds_every_step_of_both_ranks(name: str, run: Run) -> None:
-    trace = trace_of(run(name, *usual_words(name)))
-    count = Counter(str(span.action.kind.name) for span in trace.spans if span.rank == 0)
-    microbatches = 2 * {"deepspeed_.py": 4}.get(name, 5)
-    accumulated = {"accelerate_.py": 6, "deepspeed_.py": 4}
-    steps = accumulated.get(name, microbatches)
-    assert count["F"] == count["B"] == microbatches
-    assert count["OPTIMIZER"] == steps
+def test_the_trace_holds_every_step_of_both_ranks(name: str, commands: Commands) -> None:
+    trace = trace_of(commands, name)
+    microbatches = {"deepspeed_.py": 4}.get(name, 6)
+    steps = {"accelerate_.py": 4, "deepspeed_.py": 2}.get(name, microbatches)
+    for rank in (0, 1):
+        count = Counter(span.action.kind.name for span in trace.spans if span.rank == rank)
+        assert count["F"] == count["B"] == microbatches
+        assert count["OPTIMIZER"] == steps
     assert (trace.ranks, trace.missing, trace.torn) == ((0, 1), (), ())
     assert trace.job.framework == FRAMEWORKS.get(name, "custom")
     assert trace.layout is not None
+    # Accelerate ends an epoch with a step of one microbatch; statistics take whole steps alone.
+    assert len(measure(trace).steps) == {"accelerate_.py": 2}.get(name, steps)
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_the_workbench_shows_the_trace(name: str, run: Run) -> None:
-    trace = trace_of(run(name, *usual_words(name)))
-    assert b'"schema":"serried.payload/1"' in trace_payload(NamedTrace(name, trace), "en")
-    assert measure(trace).steps
-
-
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_an_example_is_short_and_marks_the_lines_it_added(name: str) -> None:
-    lines = (EXAMPLES / name).read_text(encoding="utf-8").splitlines()
-    marked = [line for line in lines if re.search(r"# serried, line \d of \d$", line)]
-    assert len(lines) <= 150
-    assert 0 < len(marked) <= 3
-    assert {line.rpartition(" ")[2] for line in marked} == {str(len(marked))}
-
-
-@pytest.mark.parametrize("kind", ["REDUCE_GRAD"])
 def test_ddp_and_accelerate_reduce_gradients_in_the_last_backward_of_a_step(
-    kind: str, run: Run
+    commands: Commands,
 ) -> None:
-    for name, steps in (("ddp.py", 10), ("accelerate_.py", 6)):
-        trace = trace_of(run(name))
-        count = Counter(span.rank for span in trace.spans if span.action.kind.name == kind)
+    for name, steps in (("ddp.py", 6), ("accelerate_.py", 4)):
+        spans = trace_of(commands, name).spans
+        count = Counter(span.rank for span in spans if span.action.kind.name == "REDUCE_GRAD")
         assert count == {0: steps, 1: steps}
+
+
+def test_the_recorded_run_learns_what_the_unrecorded_one_does(commands: Commands) -> None:
+    alone = commands.folder / "unrecorded"
+    alone.mkdir()
+    examples = commands.at("README.md") / "examples"
+    commands.shell.run(f"torchrun --nproc-per-node 2 {examples}/ddp.py", alone)
+    weights = [
+        each / "model.safetensors" for each in (alone / "out", commands.ran(MAIN["ddp.py"]).saved)
+    ]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+    assert not list(alone.glob("**/*.serried*"))
+
+
+# ----------------------------------------------------------------------- three lines
+
+
+def doors(code: str) -> Iterator[int]:
+    """Yields the lines that record: ``import serried``, and what is called of it."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import) and any(each.name == "serried" for each in node.names):
+            yield node.lineno
+        if isinstance(node, ast.Name) and node.id == "serried":
+            yield node.lineno
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_at_most_three_lines_are_added_and_each_is_marked(name: str) -> None:
+    code = (EXAMPLES / name).read_text(encoding="utf-8")
+    lines = code.splitlines()
+    marks = {
+        number: found.groups()
+        for number, line in enumerate(lines, 1)
+        if (found := re.search(r"# serried, line (\d) of (\d)", line))
+    }
+    assert set(doors(code)) == set(marks)
+    assert len(marks) <= 3
+    assert list(marks.values()) == [(str(i), str(len(marks))) for i in range(1, len(marks) + 1)]
+    assert len(lines) <= 150
+
+
+@pytest.mark.parametrize("name", [name for name in SCRIPTS if name != "serried_.py"])
+def test_an_example_needs_nothing_else_of_serried(name: str) -> None:
+    tree = ast.parse((EXAMPLES / name).read_text(encoding="utf-8"))
+    modules = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert not [module for module in modules if module.startswith("serried")]
+
+
+# ----------------------------------------------------------------------- the job
+
+
+def test_rows_and_model_of_your_own_are_taken_from_your_disk(commands: Commands) -> None:
+    transformers = pytest.importorskip("transformers")
+    folder = commands.folder / "own"
+    model = folder / "bert"
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "good", "bad"]
+    transformers.BertTokenizer(vocab={word: i for i, word in enumerate(words)}).save_pretrained(
+        model
+    )
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1}
+    config = transformers.BertConfig(vocab_size=len(words), num_attention_heads=2, **sizes)
+    transformers.BertForSequenceClassification(config).save_pretrained(model)
+    rows = [f"{word},{int(word == 'good')}" for word in ("good", "bad", "bad") * 4]
+    (folder / "own.csv").write_text("\n".join(("text,label", *rows)) + "\n", encoding="utf-8")
+    command = f"torchrun --nproc-per-node 2 {EXAMPLES}/ddp.py --csv own.csv --model bert --epochs 1"
+    assert "over 3 rows" in commands.shell.run(command, folder)
+    saved = json.loads((folder / "out" / "config.json").read_text(encoding="utf-8"))
+    assert (saved["hidden_size"], saved["vocab_size"]) == (8, len(words))
 
 
 # ----------------------------------------------------------------------- Accelerate
 
 
-def losses(folder: Path) -> dict[int, float]:
+def losses(ran: Ran) -> dict[int, float]:
     """Returns each step's loss; of a step that ran twice, the later one."""
-    text = (folder / "out" / "log.jsonl").read_text(encoding="utf-8")
+    text = (ran.saved / "log.jsonl").read_text(encoding="utf-8")
     lines = [json.loads(line) for line in text.splitlines()]
     return {line["step"]: line["loss"] for line in lines if line["step"] is not None}
 
 
-def test_accelerate_goes_on_at_the_next_unseen_batch(run: Run, launcher: Launcher) -> None:
-    whole = losses(run("accelerate_.py"))
-    # Step 5 is the middle of the second epoch; steps after the saved one run again.
-    parted = run("accelerate_.py", "--save-every", "4", "--stop-after", "5")
-    state = ("--resume", "--epochs", "2")
-    usual = ("--csv", str(parted.parent / "few.csv"), "--batch", "2", "--out", str(parted / "out"))
-    env = {"ACCELERATE_MIXED_PRECISION": "no"}
-    assert losses(parted) == {step: whole[step] for step in range(1, 6)}
-    launcher.run("accelerate_.py", parted / "resumed", *usual, *state, env=env)
-    assert losses(parted) == whole
+def test_accelerate_goes_on_at_the_next_unseen_batch(commands: Commands) -> None:
+    whole = losses(commands.ran(MAIN["accelerate_.py"]))
+    # Step 3 is in the middle of the second epoch; step 4, after it was saved, runs again.
+    resumed = commands.ran(RESUMED)
+    log = (resumed.saved / "log.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["step"] for line in log] == [None, 1, 2, 3, 4, None, 4]
+    assert losses(resumed) == whole
+    assert sorted(whole) == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize(
-    ("precision", "words", "used"),
-    [("bf16", (), "bf16"), ("bf16", ("--mixed-precision", "no"), "no")],
-)
-def test_accelerate_s_constructor_beats_its_launcher(
-    precision: str, words: tuple[str, ...], used: str, run: Run
+def test_accelerate_s_flag_beats_its_file_and_the_constructor_beats_both(
+    commands: Commands,
 ) -> None:
-    folder = run("accelerate_.py", *words, precision=precision)
-    saved = json.loads((folder / "out" / "run.json").read_text(encoding="utf-8"))
-    assert saved["precision_used"] == used
+    asked = (MAIN["accelerate_.py"], BY_FLAG, BY_CONSTRUCTOR)
+    used = [saved_config(commands.ran(command))["precision_used"] for command in asked]
+    assert used == ["bf16", "no", "bf16"]
+    by_file, by_flag, by_constructor = (losses(commands.ran(command)) for command in asked)
+    assert by_file == by_constructor != by_flag
 
 
-@pytest.mark.parametrize(("flag", "used"), [((), "bf16"), (("--mixed_precision", "fp16"), "fp16")])
-def test_accelerate_s_launcher_takes_the_flag_before_the_file(
-    flag: tuple[str, ...], used: str
-) -> None:
-    launch = pytest.importorskip(
-        "accelerate.commands.launch",
-        reason="accelerate is missing: pip install 'serried[examples]'",
-    )
-    words = ["--config_file", str(EXAMPLES / "accelerate.yaml"), *flag, "accelerate_.py"]
-    args, *_ = launch._validate_launch_command(launch.launch_command_parser().parse_args(words))
-    assert (args.mixed_precision, args.num_processes, args.multi_gpu) == (used, 2, True)
+def test_accelerate_tracks_the_config_and_every_step(commands: Commands) -> None:
+    ran = commands.ran(MAIN["accelerate_.py"])
+    first = json.loads((ran.saved / "log.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert first["config"]["accumulate"] == "2"
+    assert losses(ran).keys() == {1, 2, 3, 4}
 
 
-def test_accelerate_saves_adapters_alone_when_they_were_trained(
-    run: Run, launcher: Launcher
-) -> None:
-    pytest.importorskip("peft", reason="peft is missing: pip install 'serried[examples]'")
-    folder = run("accelerate_.py", "--lora")
-    assert (folder / "out" / "adapter_model.safetensors").exists()
-    assert not (folder / "out" / "model.safetensors").exists()
-    told = accuracies(launcher, folder)
-    assert told["told"] == pytest.approx(told["whole"])
+def test_accelerate_saves_adapters_alone_when_they_were_trained(commands: Commands) -> None:
+    saved = commands.ran(LORA).saved
+    assert (saved / "adapter_model.safetensors").exists()
+    assert not (saved / "model.safetensors").exists()
 
 
 # ----------------------------------------------------------------------- DeepSpeed
 
 
-@pytest.mark.parametrize("stage", [0, 3])
-def test_deepspeed_saves_whole_weights_from_every_stage(
-    stage: int, run: Run, launcher: Launcher
-) -> None:
-    told = accuracies(launcher, run("deepspeed_.py", *json_config(stage)))
-    assert told["told"] == pytest.approx(told["whole"])
-
-
-# ----------------------------------------------------------------------- groups
-
-
 @pytest.mark.parametrize(
-    ("file", "framework", "kind", "groups"),
-    [
-        ("accelerate.yaml", "accelerate", "dp", [[0, 1]]),
-        ("hostfile", "deepspeed", "data", [[0, 1, 2, 3]]),
-    ],
+    ("stage", "command", "share"),
+    [(0, ZERO0, 1), (1, ZERO1, 1), (2, ZERO2, 1), (3, MAIN["deepspeed_.py"], 2)],
 )
-def test_serried_reads_the_groups_of_a_launch_config(
-    file: str, framework: str, kind: str, groups: list[list[int]], serried: Call
+def test_stage_3_alone_cuts_the_weights_as_they_are_made(
+    stage: int, command: str, share: int, commands: Commands
 ) -> None:
-    answer = serried("groups", str(EXAMPLES / file), "--format", "json")
-    told = json.loads(answer.out)
-    assert (told["framework"], told["groups"][kind]) == (framework, groups)
+    ran = commands.ran(command)
+    assert saved_config(ran)["deepspeed"]["zero_optimization"]["stage"] == stage
+    held = re.search(r"rank 0 holds (\d+) of (\d+) weights", ran.said)
+    assert held
+    # A weight of odd size is padded, by one element at most.
+    assert int(held[1]) == pytest.approx(int(held[2]) / share, abs=50)
 
 
-def test_serried_prints_the_groups_that_its_own_example_makes(run: Run) -> None:
-    folder = run("serried_.py")
-    said = (folder / "rank-0.log").read_text(encoding="utf-8")
+def test_the_hostfile_s_two_machines_are_one_job_of_four_ranks(commands: Commands) -> None:
+    assert saved_config(commands.ran(ZERO1))["world_size"] == 4
+
+
+# ----------------------------------------------------------------------- serried
+
+
+def test_serried_prints_the_groups_that_its_own_example_makes(commands: Commands) -> None:
+    assert "dp_shard group 0 [0 1]" in commands.ran(MAIN["serried_.py"]).said
+    said = commands.ran(FOUR).said
     assert "dp_shard group 0 [0 1]" in said
-    assert trace_of(folder).names == ("to device",)
+    assert "dp_replicate group 0 [0 2]" in said
+    assert trace_of(commands, "serried_.py").names == ("to device",)
