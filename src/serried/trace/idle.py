@@ -42,7 +42,7 @@ class MeasuredIdle:
 
     by_cause: dict[str, Table]
     exposed_ns: Table
-    """Communication while nothing was computed, and exchanges inside computations."""
+    """Communication while nothing was computed, and exchanges wherever they are."""
     overlapped_ns: Table
     """Communication hidden behind computation."""
     exchange_ns: Table
@@ -91,7 +91,7 @@ def measured_idle(
         },
         exposed_ns=total(communicates & is_idle | exchanges),
         overlapped_ns=total(communicates & ~is_idle & ~exchanges),
-        exchange_ns=total(exchanges),
+        exchange_ns=total(exchanges & ~is_idle),
     )
 
 
