@@ -10,6 +10,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from serried.views.cli.main import run
+from tests.page import browser as browser
+from tests.page import page_of as page_of
+from tests.page import pages as pages
 
 # Sentences are compared in English, whatever language the developer's terminal speaks.
 os.environ["LC_ALL"] = "C.UTF-8"

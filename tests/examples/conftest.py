@@ -9,9 +9,6 @@ import pytest
 
 from tests.examples.launched import PreparedShell, Shell
 from tests.examples.pages import Commands
-from tests.views.web.conftest import browser as browser
-from tests.views.web.conftest import page_of as page_of
-from tests.views.web.conftest import pages as pages
 
 NEEDED = ("torch", "transformers", "accelerate", "deepspeed", "peft")
 

@@ -8,7 +8,7 @@ import signal
 from serried.trace.merge import merge
 from tests.examples.pages import STAYS, Commands
 from tests.examples.pages import pages as printed
-from tests.views.web.conftest import Open
+from tests.page import Open
 
 NAMES = ["ddp", "fsdp2", "accelerate", "deepspeed", "serried"]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from serried.views.web.check_heat import read_check
+from tests.page import Open
 from tests.views.web import slow_node
-from tests.views.web.conftest import Open
 from tests.views.web.served import served
 
 

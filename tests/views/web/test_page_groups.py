@@ -9,7 +9,7 @@ import pytest
 from serried import frameworks
 from serried.frameworks import Sizes
 from serried.mesh import Layout
-from tests.views.web.conftest import Open
+from tests.page import Open
 from tests.views.web.workbench import Workbench
 
 TYPES = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.views.web.conftest import Open
+from tests.page import Open
 from tests.views.web.workbench import Workbench
 
 

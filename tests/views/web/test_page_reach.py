@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from serried.views.web.server import STATIC
-from tests.views.web.conftest import Open
+from tests.page import Open
 from tests.views.web.served import served
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from serried.schedule import Costs, Request, critical_path, generate, simulate
-from tests.views.web.conftest import Open
+from tests.page import Open
 from tests.views.web.workbench import Workbench
 
 LANGUAGES = ["en-US", "zh-CN"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.views.web.conftest import Open
+from tests.page import Open
 from tests.views.web.workbench import Workbench
 
 LARGE = "dims=dp,tp,pp,cp&tp=8&pp=16&cp=2"

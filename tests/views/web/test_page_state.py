@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.views.web.conftest import Open
+from tests.page import Open
 
 WRONG = {
     "en": "tp=3 does not divide 16 ranks; sizes that do: 1, 2, 4, 8, 16",
@@ -34,9 +34,11 @@ def test_an_address_brings_everything_back(page_of: Open, traced: str) -> None:
     workbench.press("w", "d")
     workbench.click("#group-list [role=option]:has-text('PP 3:')")
     workbench.read("written()")
-    state, view, lit = (workbench.read(f"{each}()") for each in ("state", "view", "lit"))
+    state, view, lit, groups = map(workbench.read, ("state()", "view()", "lit()", "groups()"))
     other = page_of(traced, workbench.query())
     assert other.read("state()") == state
+    assert other.text("#alert") == ""
+    assert other.read("groups()") == groups
     assert other.read("lit()") == lit
     assert other.read("view().timeline") == pytest.approx(view["timeline"], abs=1)
     assert other.read("view().map.scale") == pytest.approx(view["map"]["scale"], rel=1e-3)

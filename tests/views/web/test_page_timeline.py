@@ -6,7 +6,8 @@ import pytest
 
 from serried import frameworks
 from serried.frameworks import Sizes
-from tests.views.web.conftest import LONG, SMALL, Open, is_no_send
+from tests.page import Open
+from tests.views.web.conftest import LONG, SMALL, is_no_send
 from tests.views.web.workbench import Workbench
 
 LANGUAGES = ["en-US", "zh-CN"]

@@ -10,8 +10,9 @@ import pytest
 
 from serried.trace.merge import merge
 from serried.views.web.trace_payload import NamedTrace
+from tests.page import Open
 from tests.trace.recorded_run import Run
-from tests.views.web.conftest import SMALL, Open
+from tests.views.web.conftest import SMALL
 from tests.views.web.served import served
 from tests.views.web.workbench import Workbench
 
