@@ -294,3 +294,20 @@ def test_the_list_of_many_groups_scrolls_to_its_end(page_of: Open, plain: str) -
     assert last.inner_text().startswith("TP 2047: [16376, 16377,")
     workbench.click("#copy-groups")
     assert len(workbench.copied().splitlines()) == 2048
+
+
+def test_a_click_counts_though_the_list_scrolls_between_press_and_release(
+    page_of: Open, plain: str
+) -> None:
+    workbench = page_of(plain, "dims=tp&world=256")
+    box = workbench.page.locator("#group-list [role=option]:has-text('TP 6:')").bounding_box()
+    assert box
+    mouse = workbench.page.mouse
+    mouse.move(box["x"] + 60, box["y"] + 8)
+    mouse.down()
+    workbench.page.locator("#group-list").evaluate("list => list.scrollBy(0, 3)")
+    workbench.settle()
+    mouse.up()
+    workbench.settle()
+    assert workbench.read("state()")["group"] == "tp:6"
+    assert workbench.lit() == [12, 13]

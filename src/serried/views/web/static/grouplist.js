@@ -32,6 +32,8 @@ export class GroupList {
     this.starts = [];
     this.numLines = 0;
     this.active = -1;
+    /** The lines in view, by number. @type {Map<number, HTMLElement>} */
+    this.made = new Map();
     /** @type {{kind: number, group: number} | null} */
     this.pinned = null;
     this.list.addEventListener("scroll", () => this._write());
@@ -53,6 +55,8 @@ export class GroupList {
       this.starts.push(this.numLines);
       this.numLines += 1 + scene.numGroups(kind);
     });
+    this.made.clear();
+    this.space.replaceChildren();
     this.space.style.height = `${this.numLines * LINE}px`;
     this.list.scrollTop = 0;
     this._write();
@@ -139,24 +143,49 @@ export class GroupList {
     this._write();
   }
 
+  /**
+   * Makes the lines that came into view and removes those that left it. The others stay the
+   * elements they were: a click whose element goes between press and release is lost.
+   */
   _write() {
     const { scene } = this;
     const first = Math.max(0, Math.floor(this.list.scrollTop / LINE) - BEYOND);
-    const shown = Math.ceil(this.list.clientHeight / LINE) + 2 * BEYOND;
-    const lines = [];
-    for (let number = first; scene && number < Math.min(this.numLines, first + shown); number++) {
-      lines.push(this._element(scene, number));
+    const last = Math.min(this.numLines, first + Math.ceil(this.list.clientHeight / LINE) + 2 * BEYOND);
+    for (const [number, element] of this.made) {
+      if (number >= first && number < last) continue;
+      element.remove();
+      this.made.delete(number);
     }
-    this.space.replaceChildren(...lines);
+    /** @type {Element | null} */
+    let next = null;
+    for (let number = last - 1; scene && number >= first; number--) {
+      let element = this.made.get(number);
+      if (!element) {
+        element = this._element(scene, number);
+        this.made.set(number, element);
+        this.space.insertBefore(element, next);
+      }
+      this._look(element, number);
+      next = element;
+    }
     if (this.active >= 0) this.list.setAttribute("aria-activedescendant", `line-${this.active}`);
     else this.list.removeAttribute("aria-activedescendant");
+  }
+
+  /** Shows whether a line is the active one, and whether its group is pinned. @param {HTMLElement} element @param {number} number */
+  _look(element, number) {
+    const { kind, group } = /** @type {Line} */ (this._line(number));
+    element.className = number === this.active ? "line active" : "line";
+    if (group < 0) return;
+    const pinned = this.pinned?.kind === kind && this.pinned.group === group;
+    element.setAttribute("aria-selected", String(pinned));
   }
 
   /** @param {Scene} scene @param {number} number */
   _element(scene, number) {
     const { kind, group } = /** @type {Line} */ (this._line(number));
     const look = scene.kinds[kind];
-    const place = { id: `line-${number}`, class: number === this.active ? "line active" : "line" };
+    const place = { id: `line-${number}` };
     let element;
     if (group < 0) {
       const mark = markImage(look.mark, inkOf(look, theme()), 12);
@@ -165,13 +194,7 @@ export class GroupList {
       const members = scene.members(kind, group);
       const more = members.length > MEMBERS_WRITTEN ? ", …" : "";
       const text = `${look.label} ${group}: [${members.subarray(0, MEMBERS_WRITTEN).join(", ")}${more}]`;
-      const pinned = this.pinned?.kind === kind && this.pinned.group === group;
-      element = make(
-        "div",
-        { ...place, role: "option", "aria-selected": String(pinned) },
-        markImage(look.mark, css(look.colour[group]), 12),
-        make("span", {}, text),
-      );
+      element = make("div", { ...place, role: "option" }, markImage(look.mark, css(look.colour[group]), 12), make("span", {}, text));
     }
     element.style.top = `${number * LINE}px`;
     return element;
