@@ -13,6 +13,7 @@ from serried.views.explain import about_in
 from serried.views.sentences import tell
 
 MEMBERS_SHOWN = 16
+LONG_NAME = 24
 MANY_GROUPS = 1000
 """More groups than this are told in plain lines, which need no measuring."""
 
@@ -50,27 +51,31 @@ def kinds_table(
 ) -> Table:
     """Returns a row per kind: how many groups, how large, how many stay on one node.
 
-    ``domain`` adds how many stay in one NVLink domain, where that is no node.
+    ``domain`` adds how many stay in one NVLink domain, where that is no node. Beside names as
+    long as Megatron's variables there is no room for the first groups, which ``--kind`` shows.
     """
+    has_room = max(map(cell_len, kinds), default=0) <= LONG_NAME
     inside = [tell("on one node", lang)] + ([tell("in one domain", lang)] if domain else [])
     rows = table(
         tell("kind", lang),
         tell("groups", lang),
         tell("ranks each", lang),
         *inside,
-        tell("first groups", lang),
+        *([tell("first groups", lang)] if has_room else []),
         tell("what it carries", lang),
     )
     for name in kinds:
         groups = layout.groups(name)
         shares = [_share(each, groups, lang) for each in (placement, domain) if each]
-        first = " ".join(_members(groups[g].tolist(), 4) for g in range(min(2, len(groups))))
-        more = " …" if len(groups) > 2 else ""
+        first = [_first_groups(groups)] if has_room else []
         about = about_in(layout.kind(name), lang)
-        rows.add_row(
-            name, f"{len(groups):,}", sizes_text(groups, lang), *shares, first + more, about
-        )
+        rows.add_row(name, f"{len(groups):,}", sizes_text(groups, lang), *shares, *first, about)
     return rows
+
+
+def _first_groups(groups: Groups) -> str:
+    first = " ".join(_members(groups[g].tolist(), 4) for g in range(min(2, len(groups))))
+    return first + (" …" if len(groups) > 2 else "")
 
 
 def _share(placement: Placement, groups: Groups, lang: str) -> str:

@@ -229,3 +229,14 @@ def test_a_dimension_named_twice_is_shown_once(serried: Call) -> None:
         for dims in ("dp", "dp+dp")
     )
     assert once == twice
+
+
+def test_names_as_long_as_variables_leave_the_words_of_the_last_column_whole(
+    serried: Call,
+) -> None:
+    encoder = (f"encoder_{axis}_model_parallel_size" for axis in ("pipeline", "tensor"))
+    settings = [word for name in encoder for word in ("--set", f"{name}=1")]
+    sizes = ("--world-size", "24", "--tp", "1", "--pp", "2")
+    shown = serried("groups", "--framework", "megatron@0.12", *sizes, *settings).out
+    line = next(line for line in shown.splitlines() if line.startswith("_PIPELINE_MODEL"))
+    assert line.endswith("consecutive stages")
