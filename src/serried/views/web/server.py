@@ -55,58 +55,14 @@ STATIC = Path(__file__).parent / "static"
 PORT = 8765
 _PORTS_TRIED = 100
 _BINARY = "application/octet-stream"
+Answering = Callable[[Words], Response]
 
 
 def application(
     traces: Sequence[NamedTrace], gate: Gate, checks: Sequence[NamedCheck] = ()
 ) -> Starlette:
     """Returns the application that serves the page and answers its questions."""
-
-    def layout(words: Words) -> Response:
-        return Response(layout_payload(read_query(words), read_language(words)), media_type=_BINARY)
-
-    def rank(words: Words) -> Response:
-        answer = rank_answer(read_query(words), read_rank(words), read_language(words))
-        return JSONResponse(answer)
-
-    def page(words: Words) -> Response:
-        return JSONResponse(page_answer(read_language(words)))
-
-    def offered(_: Words) -> Response:
-        return JSONResponse(traces_answer(traces))
-
-    def of_trace(ask: Answer) -> Callable[[Words], Response]:
-        def answer(words: Words) -> Response:
-            found = ask(_chosen(traces, words), words)
-            if isinstance(found, bytes):
-                return Response(found, media_type=_BINARY)
-            return JSONResponse(found)
-
-        return answer
-
-    def checked(_: Words) -> Response:
-        return JSONResponse(checks_answer(checks))
-
-    def check_heat(words: Words) -> Response:
-        return Response(check_heat_payload(checks, words), media_type=_BINARY)
-
-    def schedules(_: Words) -> Response:
-        return JSONResponse(schedules_answer())
-
-    def schedule(words: Words) -> Response:
-        return Response(schedule_payload(read_schedule_query(words)), media_type=_BINARY)
-
-    questions = {
-        "page": page,
-        "layout": layout,
-        "rank": rank,
-        "traces": offered,
-        **{name: of_trace(ask) for name, ask in ANSWERS.items()},
-        "checks": checked,
-        "check/heat": check_heat,
-        "schedules": schedules,
-        "schedule": schedule,
-    }
+    questions = {**_of_jobs(), **_of_traces(traces), **_of_checks(checks)}
     return Starlette(
         routes=[
             Route("/", _page),
@@ -119,6 +75,50 @@ def application(
             Middleware(GZipMiddleware, minimum_size=512),
         ],
     )
+
+
+def _of_jobs() -> dict[str, Answering]:
+    """Returns what is answered without any trace: layouts, ranks, words and schedules."""
+
+    def layout(words: Words) -> Response:
+        return _payload(layout_payload(read_query(words), read_language(words)))
+
+    def rank(words: Words) -> Response:
+        answer = rank_answer(read_query(words), read_rank(words), read_language(words))
+        return JSONResponse(answer)
+
+    return {
+        "page": lambda words: JSONResponse(page_answer(read_language(words))),
+        "layout": layout,
+        "rank": rank,
+        "schedules": lambda _: JSONResponse(schedules_answer()),
+        "schedule": lambda words: _payload(schedule_payload(read_schedule_query(words))),
+    }
+
+
+def _of_traces(traces: Sequence[NamedTrace]) -> dict[str, Answering]:
+    def of_trace(ask: Answer) -> Answering:
+        def answer(words: Words) -> Response:
+            found = ask(_chosen(traces, words), words)
+            return _payload(found) if isinstance(found, bytes) else JSONResponse(found)
+
+        return answer
+
+    return {
+        "traces": lambda _: JSONResponse(traces_answer(traces)),
+        **{name: of_trace(ask) for name, ask in ANSWERS.items()},
+    }
+
+
+def _of_checks(checks: Sequence[NamedCheck]) -> dict[str, Answering]:
+    return {
+        "checks": lambda _: JSONResponse(checks_answer(checks)),
+        "check/heat": lambda words: _payload(check_heat_payload(checks, words)),
+    }
+
+
+def _payload(content: bytes) -> Response:
+    return Response(content, media_type=_BINARY)
 
 
 def serve(
@@ -134,8 +134,7 @@ def serve(
     """Serves the workbench until it is interrupted; ``query`` is the state that it opens with.
 
     Raises InputError for a folder that holds no trace or a file that is no report of a check, and
-    EnvironmentProblem where the
-    port or the host cannot be had.
+    EnvironmentProblem where the port or the host cannot be had.
     """
     named = [_named(path) for path in traces]
     reports = [read_check(path) for path in checks]
@@ -216,7 +215,7 @@ def _socket(family: socket.AddressFamily) -> socket.socket:
     return made
 
 
-def _answering(answer: Callable[[Words], Response]) -> Callable[[Request], Response]:
+def _answering(answer: Answering) -> Callable[[Request], Response]:
     """Wraps a question: a user's mistake becomes its sentence, in the page's language."""
 
     def endpoint(request: Request) -> Response:
