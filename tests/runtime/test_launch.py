@@ -156,6 +156,14 @@ if __name__ == "__main__":
 """
 
 
+def ended(process: subprocess.Popen[str]) -> int:
+    """Returns the exit status; ends a process that does not end, so that the test fails."""
+    try:
+        return process.wait(timeout=60)
+    finally:
+        process.kill()
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_no_rank_outlives_its_parent(how: signal.Signals) -> None:
     parent = subprocess.Popen(
@@ -166,13 +174,15 @@ def test_no_rank_outlives_its_parent(how: signal.Signals) -> None:
         watched = watch(int(pid) for pid in parent.stdout.readline().split())
         assert len(watched) == 2
         parent.send_signal(how)
-        assert parent.wait(timeout=60) != 0
+        assert ended(parent) != 0
     assert all_ended(watched)
 
 
 def test_ctrl_c_ends_the_command_in_one_line() -> None:
+    # A shell that started these tests behind it (&) lets them, and what they start, ignore Ctrl+C.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); " + COMMAND
     process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, "train", "--nproc", "2", "--pp", "2", "--steps", "1000000"],
+        [sys.executable, "-c", heard, "train", "--nproc", "2", "--pp", "2", "--steps", "1000000"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -182,7 +192,7 @@ def test_ctrl_c_ends_the_command_in_one_line() -> None:
         assert process.stderr and process.stdout
         lines = [process.stderr.readline() for _ in range(2)]
         os.killpg(process.pid, signal.SIGINT)
-        assert process.wait(timeout=60) == 130
+        assert ended(process) == 130
         assert process.stdout.read() == ""
         rest = process.stderr.read().splitlines()
     assert lines[0].startswith("2 ranks (tp 1, pp 2, dp 1")
