@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# What is imported is compiled once, then, and not by every rank anew; so pip need not compile all.
+unexport PYTHONDONTWRITEBYTECODE
+PIP = $(BIN)/pip install -q --no-compile
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check unit bench oracle goldens soak screenshots browser hosts modules clean
@@ -50,11 +53,11 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install -q -e '.[torch,web,trace]'
+	$(PIP) -e '.[torch,web,trace]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install -q -e '.[torch,web,trace,remote,ray,tensorboard,export,examples,bench,test]'
+	$(PIP) -e '.[torch,web,trace,remote,ray,tensorboard,export,examples,bench,test]'
 	@touch $@ $(VENV)/.run
 
 APT = $$([ "$$(id -u)" = 0 ] || echo sudo) apt-get
