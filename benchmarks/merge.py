@@ -48,8 +48,8 @@ def write_rank(folder: Path, rank: int, spans: int) -> None:
     recorder = Recorder(folder, header)
 
     def add(kind: ActionKind, start: int, end: int, microbatch: int, peer: int = -1) -> None:
-        times = (ahead + int(at + drift * at) for at in (start, end))
-        recorder.add(kind, *times, step=step, stage=host, microbatch=microbatch, peer=peer)
+        first, last = (ahead + int(at + drift * at) for at in (start, end))
+        recorder.add(kind, first, last, host, microbatch, peer, step=step)
 
     step_ns = (MICROBATCHES + HOSTS) * (FORWARD_NS + BACKWARD_NS + 4 * DELAY_NS)
     each = 2 * MICROBATCHES * (1 + (host > 0) + (host < HOSTS - 1))

@@ -25,17 +25,15 @@ DOORS = {
 }
 """Names of the package that live in a room further on, loaded when they are asked for."""
 
-_span_door: Any = None
-
 
 class _CallableModule(ModuleType):
     """Is the module ``serried.span``, which called is the recorder's door of that name."""
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        global _span_door
-        if _span_door is None:  # the import machinery takes longer than a span
-            _span_door = import_module("serried.runtime.recorder_doors").span
-        return _span_door(*args, **options)
+        door = import_module("serried.runtime.recorder_doors").span
+        # Later calls reach the door itself: this detour would be a quarter of a span's cost.
+        _CallableModule.__call__ = staticmethod(door)  # type: ignore[method-assign]
+        return door(*args, **options)
 
 
 class _House(ModuleType):

@@ -6,6 +6,7 @@ is changed: functions, messages and order are the package's own.
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,31 @@ def megatron(folder: Path) -> dict[str, Any]:
                 optimizer.step()
         recorder_doors.finish()
         parallel_state.destroy_model_parallel()
-    return {}
+    return {"is reduced": reduced(folder / "reduced")}
+
+
+def reduced(folder: Path) -> bool:
+    """Reduces gradients by Megatron's own DDP and tells whether the ranks' agree."""
+    from megatron.core import parallel_state
+    from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig
+    from megatron.core.transformer.transformer_config import TransformerConfig
+
+    parallel_state.initialize_model_parallel(1, 1)
+    config = TransformerConfig(num_layers=1, hidden_size=HIDDEN, num_attention_heads=1)
+    torch.manual_seed(dist.get_rank())
+    with CudaMeansCpu():
+        ddp = DistributedDataParallel(config, DistributedDataParallelConfig(), Chunk(config))
+        for step in range(STEPS):
+            with serried.record_steps(step, 0, STEPS, folder=folder):
+                ddp.zero_grad_buffer()
+                ddp(next(batches())).sum().backward()
+                ddp.finish_grad_sync()
+    recorder_doors.finish()
+    parallel_state.destroy_model_parallel()
+    own = ddp.module.layer.weight.main_grad.flatten()
+    both = [torch.empty_like(own) for _ in range(dist.get_world_size())]
+    dist.all_gather(both, own)
+    return torch.equal(*both)
 
 
 WANTED = {"hidden_size": HIDDEN, "fine_grained_activation_offloading": False}
@@ -133,7 +158,7 @@ WANTED = {"hidden_size": HIDDEN, "fine_grained_activation_offloading": False}
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made: Path = tmp_path_factory.mktemp("megatron")
-    run_ranks(megatron, 2, made, made)
+    assert run_ranks(megatron, 2, made, made) == [{"is reduced": True}] * 2
     return made
 
 
@@ -192,6 +217,13 @@ def test_every_message_of_megatron_finds_its_partner(
     assert len(pairs.sends) == 2 * boundaries * MICROBATCHES * STEPS
 
 
+def test_what_is_left_of_the_gradients_reduction_is_recorded(folder: Path) -> None:
+    trace = merge([folder / "reduced"])
+    for rank in range(2):
+        of_rank = [str(span.action) for span in trace.spans if span.rank == rank]
+        assert of_rank == ["0F0", "0B0", "0REDUCE_GRAD"] * STEPS
+
+
 def test_the_layout_is_that_of_megatron_s_own_groups(folder: Path) -> None:
     trace = merge([folder / "1f1b"])
     assert (trace.job.framework, trace.job.sizes["pp"], trace.warnings) == ("megatron", 2, ())
@@ -216,3 +248,57 @@ def test_hooks_stand_on_the_package_s_functions_and_leave_them(tmp_path: Path) -
         schedules.backward_step,
         communicator._communicate,
     )
+
+
+def combined(  # its parameters are those of Megatron's own, which needs CUDA streams
+    forward_step_func: Any,
+    data_iterator: Any,
+    f_model: Any,
+    num_microbatches: int,
+    input_tensor: Any,
+    forward_data_store: Any,
+    b_model: Any,
+    b_input_tensor: Any,
+    b_output_tensor: Any,
+    b_output_tensor_grad: Any,
+    config: Any,
+    f_model_chunk_id: int | None = None,
+    current_microbatch: int | None = None,
+) -> tuple[Any, Any, Any]:
+    """Stands for a step of ``overlap_moe_expert_parallel_comm``: a forward, a backward, or both."""
+    output = torch.ones(1) if f_model else None
+    return output, None, [torch.ones(1)] if b_model else None
+
+
+def test_the_combined_step_has_the_parameters_that_its_hook_reads() -> None:
+    from megatron.core.pipeline_parallel import combined_1f1b
+
+    theirs = inspect.signature(combined_1f1b.combined_forward_backward_step).parameters
+    ours = inspect.signature(combined).parameters
+    assert list(theirs)[:12] == list(ours)[:12]
+    assert "current_microbatch" in theirs
+
+
+def test_a_forward_and_a_backward_in_one_are_one_span_under_the_forward_s_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from megatron.core.pipeline_parallel import combined_1f1b, p2p_communication, schedules
+
+    assert p2p_communication and schedules  # the hooks stand where these are loaded
+    monkeypatch.setattr(combined_1f1b, "combined_forward_backward_step", combined)
+    with serried.record_steps(0, 0, 1, folder=tmp_path):
+        made: Any = None
+        for number in range(3):
+            ahead = "model" if number < 2 else None
+            back = "model" if number else None
+            made, *_ = combined_1f1b.combined_forward_backward_step(
+                *(None, None, ahead, 2, None, [], back, None, made, None, None),
+                f_model_chunk_id=1,
+                current_microbatch=number,
+            )
+    recorder_doors.finish()
+    assert [str(span.action) for span in merge([tmp_path]).spans] == [
+        "1F0",
+        "1OVERLAP_F_B1",
+        "1B1",
+    ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
@@ -190,7 +192,7 @@ def test_names_reach_the_workbench(tmp_path: Path) -> None:
     for _ in serried.record(range(1), tmp_path):
         with serried.span("augment"):
             pass
-    payload = trace_payload(NamedTrace("run", trace_of(tmp_path)), "en")
+    payload = trace_payload(NamedTrace("run", trace_of(tmp_path)))
     assert b'"names":["augment"]' in payload
 
 
@@ -224,6 +226,62 @@ def test_the_program_s_functions_are_its_own_again_after_the_loop(tmp_path: Path
         training.batch(number, batch)
     assert torch.autograd.backward is backward
     assert not training.model._forward_hooks
+
+
+def test_hooks_stay_between_recorded_steps_and_keep_nothing_there(tmp_path: Path) -> None:
+    training, backward, between = Training(), torch.autograd.backward, []
+    for step, batch in enumerate(BATCHES):
+        with serried.record_steps(step, 1, 4, folder=tmp_path):
+            training.batch(step, batch)
+        between.append(torch.autograd.backward is not backward)
+        training.batch(step, batch)
+        with serried.span("between"):
+            pass
+    step_of_one = ["0F0", "0B0", "OPTIMIZER"]
+    assert between == [False, True, True, False, False, False]
+    assert actions(trace_of(tmp_path)) == {1: step_of_one, 2: step_of_one, 3: step_of_one}
+
+
+def test_a_model_can_be_copied_and_saved_whole_while_it_is_recorded(tmp_path: Path) -> None:
+    training = Training()
+    for number, batch in enumerate(serried.record(BATCHES[:2], tmp_path / "run")):
+        training.batch(number, batch)
+        copied = copy.deepcopy(training.model)
+        torch.save(training.model, tmp_path / "model")
+        read = torch.load(tmp_path / "model", weights_only=False)
+        for other in (copied, read):
+            assert torch.equal(other(batch), training.model.eval()(batch))
+        training.model.train()
+    step = ["0F0", "0B0", "OPTIMIZER"]
+    assert actions(trace_of(tmp_path / "run")) == {0: step, 1: step}
+
+
+def test_a_span_may_be_called_as_the_kind_of_spans_is(tmp_path: Path) -> None:
+    for _ in serried.record(range(1), tmp_path):
+        with serried.span("SPAN"):
+            pass
+    assert actions(trace_of(tmp_path)) == {0: ["SPAN"]}
+
+
+def test_an_error_in_a_step_gives_the_program_its_functions_back(tmp_path: Path) -> None:
+    backward = torch.autograd.backward
+    with pytest.raises(ZeroDivisionError), serried.record_steps(0, 0, 9, folder=tmp_path):
+        assert torch.autograd.backward is not backward
+        assert 1 / 0
+    assert torch.autograd.backward is backward
+
+
+def test_a_library_that_is_loaded_while_steps_are_recorded_is_hooked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = ModuleType("deepspeed.comm")
+    library.all_reduce = lambda: None  # type: ignore[attr-defined]
+    monkeypatch.delitem(sys.modules, "deepspeed.comm", raising=False)
+    for step in serried.record(range(2), tmp_path, accumulate=1):
+        if step == 0:
+            monkeypatch.setitem(sys.modules, "deepspeed.comm", library)
+        library.all_reduce()
+    assert actions(trace_of(tmp_path)) == {1: ["0ALL_REDUCE"]}
 
 
 def test_an_error_in_the_loop_leaves_it_and_the_recording_whole(tmp_path: Path) -> None:

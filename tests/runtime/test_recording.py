@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from serried.runtime.recording import Recording
+import pytest
+
+from serried.runtime.recording import Recording, run_before
 from serried.runtime.settings import TrainSettings
 from serried.span import ActionKind
 from serried.trace.record import read_recording
@@ -40,6 +42,18 @@ def test_an_exchange_belongs_to_the_computation_that_runs(tmp_path: Path) -> Non
     recording.close()
     spans = read_recording(tmp_path / "rank-00000.spans").spans
     assert [(str(span.action), span.peer) for span in spans] == [("2RING4", 7), ("2RING5", 7)]
+
+
+def test_an_attempt_after_a_restart_goes_on_with_the_run_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "0")
+    settings = TrainSettings(world_size=1, trace_dir=tmp_path)
+    assert run_before(None) == run_before(tmp_path) == ""
+    Recording.of(settings, run="r", rank=0, backend="gloo").close()
+    assert run_before(tmp_path) == ""  # what stands here is another job's
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    assert run_before(tmp_path / "restart-1") == "r"
 
 
 def test_without_a_trace_folder_nothing_is_written(tmp_path: Path) -> None:

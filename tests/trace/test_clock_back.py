@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from serried.trace.merge import merge
+from serried.trace.merge_store import merge_store
 from serried.trace.reading import read_trace
 from serried.trace.record import Recorder
 from serried.trace.statistics import measure
@@ -36,6 +39,17 @@ def test_steps_that_begin_before_earlier_ones_show_a_clock_that_went_back(tmp_pa
     )
     assert begun[1] < begun[0]
     assert len(measure(trace).steps) == RUN.num_steps
+
+
+@pytest.mark.parametrize("back_ns", [10_000_000_000, 0])
+def test_a_run_that_is_merged_piece_by_piece_says_the_same(tmp_path: Path, back_ns: int) -> None:
+    pytest.importorskip("pyarrow")
+    folder = recorded(tmp_path / "run", back_ns=back_ns, from_step=3)
+    merged = merge_store([folder], tmp_path / "run.store").trace
+    assert merged.warnings == read_trace([folder]).warnings
+    assert len(merged.warnings) == (back_ns > 0)
+    stored = read_trace([tmp_path / "run.store"]).warnings
+    assert list(map(str, stored)) == list(map(str, merged.warnings))
 
 
 def test_a_clock_that_never_goes_back_is_not_spoken_of(tmp_path: Path) -> None:

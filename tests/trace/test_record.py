@@ -146,6 +146,22 @@ def test_a_span_that_cannot_be_written_loses_none_of_those_after_it(tmp_path: Pa
     assert read_recording(recorder.path).spans.start_ns.tolist() == [1, 5]
 
 
+def test_a_span_without_a_step_is_of_the_one_that_began_last(tmp_path: Path) -> None:
+    recorder = recorder_in(tmp_path)
+    recorder.add(ActionKind.F, 1, 2)
+    recorder.begin_step(7)
+    recorder.add(ActionKind.F, 3, 4, 5, 6, 8)
+    recorder.add(ActionKind.B, 5, 6, step=2)
+    recorder.add(ActionKind.B, 7, 8)
+    recorder.close()
+
+    read = [
+        (span.step, str(span.action), span.peer) for span in read_recording(recorder.path).spans
+    ]
+
+    assert read == [(-1, "F", -1), (7, "5F6", 8), (2, "B", -1), (7, "B", -1)]
+
+
 # ----------------------------------------------------------------------- killed
 
 
@@ -307,14 +323,17 @@ from tests.trace.recorded_run import Run
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
 recorder = Recorder(Path(sys.argv[1]), RecordHeader("run-a", 0, Run().job))
-added = 0
+added, told = 0, []
 try:
     while True:
         recorder.add(ActionKind.F, added, added + 1, step=0)
         added += 1
 except EnvironmentProblem as problem:
+    recorder.when_full = told.append
+    recorder.add(ActionKind.F, added, added + 1, step=0)
     recorder.close()
     print(added, problem)
+    print(*told)
 """
 
 
@@ -329,12 +348,14 @@ def test_a_full_disk_is_an_error_and_keeps_what_was_recorded(tmp_path: Path) -> 
         check=True,
     )
 
-    count, _, sentence = done.stdout.strip().partition(" ")
+    raised, told = done.stdout.splitlines()
+    count, _, sentence = raised.partition(" ")
     read = read_recording(tmp_path / file_name(0))
     assert sentence == (
         f"{tmp_path}/rank-00000.spans cannot be recorded: File too large; "
         "choose a folder with space that can be written"
     )
+    assert told == sentence
     assert len(read.spans) == int(count) > 0
     assert not read.torn
 

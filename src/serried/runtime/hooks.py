@@ -10,7 +10,7 @@
 
 The first forward of a recorded step finds the outermost module, whose own hooks then do, for
 hooks on all modules would slow each of them. Everything but the optimizer's counter is put in
-when a recorded step begins and taken out after it.
+when a recorded step begins and taken out after the last of those in a row.
 """
 
 from __future__ import annotations
@@ -39,6 +39,17 @@ from serried.span import ActionKind
 if TYPE_CHECKING:
     from serried.runtime.recorder import StepRecorder
 
+
+class NoHooks:
+    """Stands for the hooks of a recorder in a model that was read back from a file."""
+
+    def _forward_begins(self, module: nn.Module, args: Any) -> None:
+        pass
+
+    def _forward_ends(self, module: nn.Module, args: Any, output: Any) -> None:
+        pass
+
+
 LIBRARIES = frozenset(
     {"deepspeed.comm", "deepspeed.runtime.engine", "megatron.core.pipeline_parallel.schedules"}
 )
@@ -49,20 +60,31 @@ class Hooks:
     """Owns all hooks of one recorder, and what they know of the step that runs."""
 
     def __init__(self, recorder: StepRecorder) -> None:
-        self.has_stepped = False
+        self.has_stepped = self.are_in = False
         self._recorder = recorder
         self._work = Work()
         self._forwards = self._backwards = 0
         self._root: nn.Module | None = None
-        self._starts: dict[str, Any] = {}
+        self._sink = recorder.sink
+        self._forward_start: Mark | None = None
+        self._optimizer: tuple[int, Mark] | None = None
         self._handles: list[RemovableHandle] = []
         self._exchanges = Exchanges(recorder.mark, self._keep_exchange, self._work)
         self._patches: list[Patch] = []
         self._seen: frozenset[str] = frozenset()
+        self._num_modules = 0
         self._counter = [
             register_optimizer_step_pre_hook(self._optimizer_begins),
             register_optimizer_step_post_hook(self._optimizer_ends),
         ]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Hooks:
+        """Returns these: a copy of a model has its hooks, and they know their own model."""
+        return self
+
+    def __reduce__(self) -> tuple[type[NoHooks], tuple[()]]:
+        """Leaves a model that is saved whole with hooks that do nothing."""
+        return NoHooks, ()
 
     def framework(self) -> str:
         """Returns the framework that the model seen belongs to."""
@@ -73,8 +95,10 @@ class Hooks:
     def put_in(self) -> None:
         """Puts all hooks into the program."""
         self._find_patches()
+        self._num_modules = len(sys.modules)
         for patch in self._patches:
             patch.put_in()
+        self.are_in = True
         if self._root is None:
             self._handles = [
                 register_module_forward_pre_hook(self._find_root),
@@ -83,7 +107,10 @@ class Hooks:
             self._hook_root(self._root)
 
     def take_out(self) -> None:
-        """Takes them out again, all but the counter of optimizer steps."""
+        """Takes them out again, all but the counter of optimizer steps; at once or twice."""
+        if not self.are_in:
+            return
+        self.are_in = False
         for patch in reversed(self._patches):
             patch.take_out()
         for handle in self._handles:
@@ -96,10 +123,13 @@ class Hooks:
             handle.remove()
 
     def begin_step(self) -> None:
-        """Starts to count a step's microbatches."""
+        """Starts to count a step's microbatches, and hooks what was loaded since the last."""
+        if self.are_in and len(sys.modules) != self._num_modules:
+            self.take_out()
+            self.put_in()
         self.has_stepped = False
         self._forwards = self._backwards = 0
-        self._starts.clear()
+        self._forward_start = self._optimizer = None
         self._work.reset()
         self._exchanges.begin_step()
 
@@ -118,13 +148,14 @@ class Hooks:
         ]
 
     def _keep_exchange(self, kind: ActionKind, start: Mark, end: Mark) -> None:
-        if self._recorder.is_on:
-            work = self._work
-            self._recorder.sink.keep(kind, start, end, work.stage, work.microbatch)
+        recorder, work = self._recorder, self._work
+        if recorder.is_on:
+            recorder.sink.keep(kind, start, end, work.stage, work.microbatch)
 
     def _find_root(self, module: nn.Module, args: Any) -> None:
         """Takes the first module that trains as the model, and lets all others go."""
         trains = module.training and torch.is_grad_enabled() and not self._work.is_pipeline
+        trains = trains and self._recorder.is_on
         if trains and any(each.requires_grad for each in module.parameters()):
             for handle in self._handles:
                 handle.remove()
@@ -139,42 +170,55 @@ class Hooks:
             root.register_forward_hook(self._forward_ends),
         ]
 
+    # What follows stands in every microbatch, behind computation that has emptied the processor's
+    # caches: each further function or object costs far more there than in a loop of its own.
+
     def _forward_begins(self, module: nn.Module, args: Any) -> None:
-        if module.training and torch.is_grad_enabled() and not self._work.is_pipeline:
-            self._work.begin(0, self._forwards)
-            self._starts.setdefault("forward", self._recorder.mark())
+        work = self._work
+        if (
+            module is self._root
+            and module.training
+            and not work.is_pipeline
+            and torch.is_grad_enabled()
+        ):
+            work.stage, work.microbatch = 0, self._forwards
+            if self._forward_start is None:
+                self._forward_start = self._sink.mark()
 
     def _forward_ends(self, module: nn.Module, args: Any, output: Any) -> None:
-        start = self._starts.pop("forward", None)
-        if start is not None:
-            self._work.end()
-            self._recorder.add(ActionKind.F, start, 0, self._forwards)
+        start = self._forward_start
+        if start is not None and module is self._root:
+            self._forward_start, self._work.microbatch = None, -1
+            if self._recorder.is_on:
+                sink = self._sink
+                sink.keep(ActionKind.F, start, sink.mark(), 0, self._forwards)
             self._forwards += 1
 
     def _timed_backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        work, sink, recorder = self._work, self._sink, self._recorder
+
         def backward(*args: Any, **options: Any) -> Any:
-            if self._work.is_pipeline or self._work.is_backward:
+            if work.is_pipeline or work.is_backward:
                 return original(*args, **options)
-            start = self._recorder.mark()
-            self._work.is_backward = True
-            self._work.begin(0, self._backwards)
+            start, number = sink.mark(), self._backwards
+            work.is_backward, work.stage, work.microbatch = True, 0, number
             try:
                 return original(*args, **options)
             finally:
-                self._work.is_backward = False
-                self._work.end()
-                self._recorder.add(ActionKind.B, start, 0, self._backwards)
-                self._backwards += 1
+                work.is_backward, work.microbatch = False, -1
+                self._backwards = number + 1
+                if recorder.is_on:
+                    sink.keep(ActionKind.B, start, sink.mark(), 0, number)
 
         return backward
 
     def _optimizer_begins(self, optimizer: Any, args: Any, options: Any) -> None:
-        if self._recorder.is_on:
-            self._starts.setdefault("optimizer", (id(optimizer), self._recorder.mark()))
+        if self._recorder.is_on and self._optimizer is None:
+            self._optimizer = id(optimizer), self._sink.mark()
 
     def _optimizer_ends(self, optimizer: Any, args: Any, options: Any) -> None:
         self.has_stepped = True
-        begun = self._starts.get("optimizer")
+        begun = self._optimizer
         if begun and begun[0] == id(optimizer):
-            del self._starts["optimizer"]
+            self._optimizer = None
             self._recorder.add(ActionKind.OPTIMIZER, begun[1])

@@ -4,12 +4,16 @@
     schedules.backward_step(…)             3B2
     P2PCommunicator._communicate(…)        3SEND_F2, 3RECV_F2, 3SEND_B2, 3RECV_B2
     DistributedDataParallel.finish_grad_sync    REDUCE_GRAD, what is left to wait for
+    combined_forward_backward_step(…)      3OVERLAP_F_B2, or 3F2 and 3B2 where it does only one
 
 Megatron's messages do not say whose they are, so tensors carry that: what a forward returns is
 sent on as its output, and a receive is named when a forward or a backward takes what it brought.
-The fused schedule of ``overlap_moe_expert_parallel_comm`` is not seen.
+The combined step of ``overlap_moe_expert_parallel_comm`` needs CUDA streams and has never run
+here: a pair is recorded under the numbers of its forward, and what it sends from within itself,
+before its tensors are labelled, is not.
 
-Source: megatron-core 0.16.1, core/pipeline_parallel/schedules.py and p2p_communication.py.
+Source: megatron-core 0.16.1, core/pipeline_parallel/schedules.py, p2p_communication.py and
+combined_1f1b.py.
 """
 
 from __future__ import annotations
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 
 _SCHEDULES = "megatron.core.pipeline_parallel.schedules"
 _MESSAGES = "megatron.core.pipeline_parallel.p2p_communication"
+_COMBINED = "megatron.core.pipeline_parallel.combined_1f1b"
 _GRADIENTS = "megatron.core.distributed.distributed_data_parallel"
 _STATE = "megatron.core.parallel_state"
 _OWNER, _ARRIVAL = "_serried_owner", "_serried_arrival"
@@ -77,6 +82,9 @@ def megatron_patches(recorder: StepRecorder, work: Work) -> list[Patch]:
         Patch(communicator, "recv_forward", pipeline.begins),
         Patch(communicator, "_communicate", pipeline.communicates),
     ]
+    combined = sys.modules.get(_COMBINED)
+    if hasattr(combined, "combined_forward_backward_step"):
+        patches.append(Patch(combined, "combined_forward_backward_step", pipeline.combines))
     gradients = getattr(sys.modules.get(_GRADIENTS), "DistributedDataParallel", None)
     if hasattr(gradients, "finish_grad_sync"):
         patches.append(Patch(gradients, "finish_grad_sync", pipeline.reduces))
@@ -144,8 +152,7 @@ class _Pipeline:
             if not torch.is_grad_enabled():  # an evaluation
                 return original(*args, **options)
             given = _given(place, args, options)
-            chunk, microbatch = given("vp_stage") or 0, given("current_microbatch")
-            owner = (chunk * self._size + self._rank, -1 if microbatch is None else microbatch)
+            owner = self._forward_of(given("vp_stage"), given("current_microbatch"))
             self._arrived(ActionKind.RECV_F, owner, given("input_tensor"))
             made = self._computed(ActionKind.F, owner, lambda: original(*args, **options))
             _own(made[0], owner)
@@ -168,6 +175,33 @@ class _Pipeline:
             return gradient
 
         return backward_step
+
+    def combines(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Times a forward of one microbatch and a backward of another in one, or one of them."""
+        place = _places(original)
+
+        def combined_step(*args: Any, **options: Any) -> Any:
+            given = _given(place, args, options)
+            ahead = back = None
+            if given("f_model") is not None:
+                ahead = self._forward_of(given("f_model_chunk_id"), given("current_microbatch"))
+                self._arrived(ActionKind.RECV_F, ahead, given("input_tensor"))
+            if given("b_model") is not None:
+                back = next((_owner(each) for each in _tensors(given("b_output_tensor"))), None)
+            if back is not None:
+                self._arrived(ActionKind.RECV_B, back, given("b_output_tensor_grad"))
+            owner = ahead or back
+            if owner is None:
+                return original(*args, **options)
+            single = ActionKind.F if ahead else ActionKind.B
+            kind = ActionKind.OVERLAP_F_B if ahead and back else single
+            made = self._computed(kind, owner, lambda: original(*args, **options))
+            for tensors, whose in ((made[0], ahead), (made[2], back)):
+                if whose is not None:
+                    _own(tensors, whose)
+            return made
+
+        return combined_step
 
     def communicates(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Times messages; receives are kept until it is known what they were for."""
@@ -210,6 +244,10 @@ class _Pipeline:
                 self._recorder.add(ActionKind.REDUCE_GRAD, start, self._rank)
 
         return finish_grad_sync
+
+    def _forward_of(self, chunk: int | None, microbatch: int | None) -> tuple[int, int]:
+        stage = (chunk or 0) * self._size + self._rank
+        return stage, -1 if microbatch is None else microbatch
 
     def _computed(
         self, kind: ActionKind, owner: tuple[int, int], compute: Callable[[], Any]

@@ -48,7 +48,7 @@ def hook_ddp(root: nn.Module, recorder: StepRecorder) -> None:
             module.register_comm_hook(state, _reduced)
         except RuntimeError as error:
             _log.info("DDP's buckets are not recorded: %s", error)
-        setattr(module, _HOOKED, state)
+        setattr(module, _HOOKED, True)
 
 
 class _Buckets:

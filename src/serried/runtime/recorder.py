@@ -66,18 +66,22 @@ class StepRecorder:
 
     def begin_step(self, step: int, *, is_recorded: bool) -> None:
         """Begins ``step``; its spans are kept if ``is_recorded``."""
-        if is_recorded and not self.is_on:
+        if is_recorded and not self._hooks.are_in:
             self.sink.use(clock_here(self._host))
             self._hooks.put_in()
-        elif self.is_on and not is_recorded:
+        elif self._hooks.are_in and not is_recorded:
             self._hooks.take_out()
         self.is_on = is_recorded
         self._hooks.begin_step()
         self.sink.begin_step(step)
 
-    def end_step(self) -> None:
-        """Lets go of the program's functions; what is late comes with the next step."""
-        if self.is_on:
+    def end_step(self, *, goes_on: bool = False) -> None:
+        """Ends the step; what is late comes with the next, which is recorded too if ``goes_on``.
+
+        Unless it is, the program gets its functions back: to wrap them again with each step would
+        cost more than the step's spans, and on a device a wait for its clock.
+        """
+        if not goes_on:
             self._hooks.take_out()
         self.is_on = False
         self.sink.drain()
@@ -98,12 +102,11 @@ class StepRecorder:
         stage: int = -1,
         microbatch: int = -1,
         peer: int = -1,
-        name: str = "",
     ) -> None:
         """Keeps a span from ``start`` to now, if the step is recorded; for the rank's thread."""
         if self.is_on:
             sink = self.sink
-            sink.keep(kind, start, sink.mark(), stage, microbatch, peer, name)
+            sink.keep(kind, start, sink.mark(), stage, microbatch, peer)
 
     def close(self) -> None:
         """Waits for what is late and closes the file; at once or twice."""
@@ -121,7 +124,7 @@ class StepRecorder:
     def _open(self) -> Recorder:
         framework = self._framework or self._hooks.framework()
         layout = self._layout or (None if self._framework else megatron_layout())
-        header = header_here(layout, framework, self.stages, self._host)
+        header = header_here(self.asked, layout, framework, self.stages, self._host)
         recorder = Recorder(self.folder, header)
         self._pings = ping_others(self.folder, header.run, self._host)
         return recorder

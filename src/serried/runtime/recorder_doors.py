@@ -24,8 +24,8 @@ from serried.errors import InputError
 from serried.mesh import Layout
 from serried.runtime.host_time import HostTime
 from serried.runtime.recorder import StepRecorder
+from serried.runtime.recorder_clock import Mark
 from serried.runtime.recorder_job import world_size_here
-from serried.span import ActionKind
 
 FOLDER = "SERRIED_TRACE_DIR"
 
@@ -71,18 +71,20 @@ def record_steps(
 ) -> Iterator[bool]:
     """Records the step in its body if ``start <= step < stop``, and gives whether it does.
 
-    With ``stop_training`` the program ends, by SystemExit, after step ``stop - 1``. Raises as
-    ``record`` does.
+    Between two recorded steps the hooks stay in, and keep nothing. With ``stop_training`` the
+    program ends, by SystemExit, after step ``stop - 1``. Raises as ``record`` does.
     """
     recorder = _recorder(folder, layout, framework, clock)
     is_recorded = recorder is not None and recorder.window.holds(step, (start, stop))
     if recorder:
         recorder.begin_step(step, is_recorded=is_recorded)
+    goes_on = False
     try:
         yield is_recorded
+        goes_on = recorder is not None and recorder.window.goes_on(step, (start, stop))
     finally:
         if recorder:
-            recorder.end_step()
+            recorder.end_step(goes_on=goes_on)
     if stop_training and step == stop - 1:
         finish()
         raise SystemExit(0)
@@ -93,9 +95,13 @@ def span(name: str, microbatch: int = -1, stage: int = -1) -> AbstractContextMan
 
     Does nothing outside recorded steps.
     """
-    if _current is None or not _current.is_on:
+    recorder = _current
+    if recorder is None or not recorder.is_on:
         return _NOTHING
-    return _Named(_current, name, microbatch, stage)
+    named = _new(_Named)  # a class with __init__ would be twice as long in the making
+    named.recorder, named.name = recorder, name
+    named.microbatch, named.stage = microbatch, stage
+    return named
 
 
 def finish() -> None:
@@ -149,16 +155,16 @@ class Recorded(Generic[Batch]):
 class _Named:  # kept flat for its cost
     """Is one span of the user's, from entering to leaving."""
 
-    __slots__ = ("_kind", "_microbatch", "_name", "_recorder", "_stage", "_start")
+    __slots__ = ("microbatch", "name", "recorder", "stage", "start")
 
-    def __init__(self, recorder: StepRecorder, name: str, microbatch: int, stage: int) -> None:
-        self._recorder = recorder
-        self._kind = kind = _KINDS.get(name, _SPAN)
-        self._name = name if kind is _SPAN else ""
-        self._microbatch, self._stage = microbatch, stage
+    recorder: StepRecorder
+    name: str
+    microbatch: int
+    stage: int
+    start: Mark
 
     def __enter__(self) -> None:
-        self._start = self._recorder.sink.mark()
+        self.start = self.recorder.sink.mark()
 
     def __exit__(
         self,
@@ -166,15 +172,19 @@ class _Named:  # kept flat for its cost
         error: BaseException | None,
         where: TracebackType | None,
     ) -> None:
-        recorder = self._recorder
-        if recorder.is_on:
-            sink = recorder.sink
-            end = sink.mark()
-            sink.keep(self._kind, self._start, end, self._stage, self._microbatch, -1, self._name)
+        recorder = self.recorder
+        if not recorder.is_on:
+            return
+        sink = recorder.sink
+        end = sink.mark()
+        label = sink.labels.get(self.name)
+        if label is None:
+            sink.keep_named(self.name, self.start, end, self.stage, self.microbatch)
+        else:
+            sink.keep(label[0], self.start, end, self.stage, self.microbatch, -1, label[1])
 
 
-_SPAN = ActionKind.SPAN
-_KINDS = dict(ActionKind.__members__)
+_new = object.__new__
 _NOTHING: AbstractContextManager[object] = nullcontext()
 
 

@@ -3,13 +3,15 @@
     framework given, or what is seen    deepspeed, fsdp (sharded parameters), custom
     sizes      of the Layout given, of a pipeline's group, else dp = all ranks
     run        drawn by one rank and told by the job's own store; no collective, so ranks may
-               start to record at different times
+               start to record at different times; kept in the folder for the attempts that an
+               elastic restart makes of the same run
 
 Ranks that cannot ask a store take the rendezvous address and torchrun's run id as the run.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import uuid
 from pathlib import Path
@@ -22,7 +24,11 @@ from serried.runtime.hooks_private import default_store
 from serried.runtime.host_time import HostTime
 from serried.trace.record import UNKNOWN_SCHEDULE, Job, RecordHeader
 
+RUN_FILE = "run-id"
+"""Name of the file in the folder that keeps the run for the job's later attempts."""
+_ATTEMPT = "TORCHELASTIC_RESTART_COUNT"
 _KEY = "serried/run"
+_log = logging.getLogger("serried")
 
 
 def rank_here() -> int:
@@ -39,13 +45,35 @@ def world_size_here() -> int:
 
 def folder_here(folder: Path) -> Path:
     """Returns where this attempt of the job records: one of its own after an elastic restart."""
-    attempt = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
+    attempt = _attempt()
     return folder / f"restart-{attempt}" if attempt else folder
 
 
-def header_here(layout: Layout | None, framework: str, stages: int, host: HostTime) -> RecordHeader:
-    """Returns what this rank's file says of itself; ``stages`` is 1 without a pipeline."""
-    return header_of(_run(), rank_here(), _job(layout, framework, stages), host)
+def first_folder(folder: Path) -> Path:
+    """Returns where the first attempt recorded, by the ``folder_here`` of this one."""
+    return folder.parent if _attempt() else folder
+
+
+def header_here(
+    folder: Path, layout: Layout | None, framework: str, stages: int, host: HostTime
+) -> RecordHeader:
+    """Returns what this rank's file says of itself; ``stages`` is 1 without a pipeline.
+
+    ``folder`` is the one that the program asked for, where the run is kept.
+    """
+    run = _run(kept_run(folder))
+    keep_run(folder, run)
+    return header_of(run, rank_here(), _job(layout, framework, stages), host)
+
+
+def kept_run(folder: Path) -> str:
+    """Returns the run of this job's earlier attempts, by what they left in ``folder``; or ""."""
+    if not _attempt():
+        return ""
+    try:
+        return (folder / RUN_FILE).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return ""  # no attempt came so far, or it recorded elsewhere
 
 
 def header_of(run: str, rank: int, job: Job, host: HostTime) -> RecordHeader:
@@ -80,12 +108,32 @@ def _local_ranks(world_size: int) -> int:
     return max(1, min(world_size, torch.cuda.device_count() or world_size))
 
 
-def _run() -> str:
+def _attempt() -> int:
+    return int(os.environ.get(_ATTEMPT, "0"))
+
+
+def _run(kept: str) -> str:
+    """Returns what all ranks call the run: as kept, unless another rank came first."""
     store = default_store() if dist.is_initialized() else None
     if store is not None:
-        told: bytes = store.compare_set(_KEY, "", uuid.uuid4().hex[:8])
+        told: bytes = store.compare_set(_KEY, "", kept or uuid.uuid4().hex[:8])
         return told.decode()
-    if world_size_here() == 1:
-        return uuid.uuid4().hex[:8]
+    if kept or world_size_here() == 1:
+        return kept or uuid.uuid4().hex[:8]
     names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID")
     return " ".join(os.environ.get(name, "") for name in names).strip()
+
+
+def keep_run(folder: Path, run: str) -> None:
+    """Keeps the run for later attempts, where torchrun may start some: written whole, or not.
+
+    Ranks that share the folder write the same.
+    """
+    if _ATTEMPT not in os.environ:
+        return
+    part = folder / f"{RUN_FILE}.{rank_here()}"
+    try:
+        part.write_text(run, encoding="utf-8")
+        part.replace(folder / RUN_FILE)
+    except OSError as error:
+        _log.warning("%s cannot be written: %s", folder / RUN_FILE, error.strerror)

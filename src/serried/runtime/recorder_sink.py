@@ -14,6 +14,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 from serried.errors import EnvironmentProblem
 from serried.runtime.recorder_clock import Clock, HostClock, Mark
@@ -24,36 +25,10 @@ Late = tuple[ActionKind, Mark, Mark, int, int, int, int, int]
 _log = logging.getLogger("serried")
 
 
-class SpanSink:
-    """Writes spans of the current step into the file that ``open_file`` makes when one comes."""
+class Keep(Protocol):
+    """Keeps a span of the current step; for the rank's own thread."""
 
-    def __init__(self, open_file: Callable[[], Recorder]) -> None:
-        self.step = -1
-        self.lost = 0
-        """Spans that found no space."""
-        self.mark: Callable[[], Mark] = time.monotonic_ns
-        """Marks this moment, on the device's stream where there is one; any thread may call."""
-        self._open_file = open_file
-        self._clock: Clock = HostClock()
-        self._file: Recorder | None = None
-        self._is_full = False
-        self._add: Callable[..., None] | None = None
-        """Adds to the file; None before it is there, while it is full, and for a device."""
-        self._number_of: Callable[[str], int] = int
-        self._late: deque[Late | Mark] = deque()
-
-    def use(self, clock: Clock) -> None:
-        """Marks by ``clock`` from here on."""
-        self._clock, self.mark, self._add = clock, clock.mark, None
-
-    def begin_step(self, step: int) -> None:
-        """Says which step spans belong to that come, and writes what has passed of earlier ones."""
-        self.step, self._is_full = step, False
-        if not isinstance(self._clock, HostClock):
-            self._late.append(self._clock.mark())
-        self.drain()
-
-    def keep(
+    def __call__(
         self,
         kind: ActionKind,
         start: Mark,
@@ -61,32 +36,76 @@ class SpanSink:
         stage: int = -1,
         microbatch: int = -1,
         peer: int = -1,
-        name: str = "",
+        name: int = 0,
     ) -> None:
-        """Keeps a span of the current step; for the rank's own thread."""
-        add = self._add
-        if add is None:
-            self._keep_slowly((kind, start, end, stage, microbatch, peer, name))
+        """Keeps the span."""
+
+
+class SpanSink:
+    """Writes spans of the current step into the file that ``open_file`` makes when one comes."""
+
+    keep: Keep
+    """The file's own ``add`` while there is one, it has space, and marks are times."""
+
+    def __init__(self, open_file: Callable[[], Recorder]) -> None:
+        self.step = -1
+        self.lost = 0
+        """Spans that found no space."""
+        self.mark: Callable[[], Mark] = time.monotonic_ns
+        """Marks this moment, on the device's stream where there is one; any thread may call."""
+        self.keep = self._keep_slowly
+        self.labels: dict[str, tuple[ActionKind, int]] = {
+            kind.name: (kind, 0) for kind in ActionKind if kind is not ActionKind.SPAN
+        }
+        """The kind and the name's number by which a span of that name is kept, once it is known."""
+        self._open_file = open_file
+        self._clock: Clock = HostClock()
+        self._file: Recorder | None = None
+        self._is_full = False
+        self._late: deque[Late | Mark] = deque()
+
+    def use(self, clock: Clock) -> None:
+        """Marks by ``clock`` from here on."""
+        self._clock, self.mark, self.keep = clock, clock.mark, self._keep_slowly
+
+    def begin_step(self, step: int) -> None:
+        """Says which step spans belong to that come, and writes what has passed of earlier ones."""
+        self.step, self._is_full = step, False
+        if self._file:
+            self._file.begin_step(step)
+        if not isinstance(self._clock, HostClock):
+            self._late.append(self._clock.mark())
+        self.drain()
+
+    def keep_named(
+        self, name: str, start: Mark, end: Mark, stage: int = -1, microbatch: int = -1
+    ) -> None:
+        """Keeps a span of a name that has no label yet."""
+        if self._is_full:
+            self._lose()
             return
         try:
-            number = self._number_of(name) if name else 0
-            add(
-                kind,
-                start,  # by the host's clock marks are times
-                end,
-                step=self.step,
-                stage=stage,
-                microbatch=microbatch,
-                peer=peer,
-                name=number,
-            )
+            number = (self._file or self._opened()).number_of(name) if name else 0
         except EnvironmentProblem as problem:
             self._lose(problem)
+            return
+        if number:
+            self.labels[name] = (ActionKind.SPAN, number)
+        self.keep(ActionKind.SPAN, start, end, stage, microbatch, -1, number)
 
-    def _keep_slowly(self, span: tuple[ActionKind, Mark, Mark, int, int, int, str]) -> None:
+    def _keep_slowly(
+        self,
+        kind: ActionKind,
+        start: Mark,
+        end: Mark,
+        stage: int = -1,
+        microbatch: int = -1,
+        peer: int = -1,
+        name: int = 0,
+    ) -> None:
         """Keeps the first span of a file, one of a device, or counts one that is lost."""
         if not isinstance(self._clock, HostClock):
-            self.later(*span)
+            self.later(kind, start, end, stage, microbatch, peer, name)
             return
         if self._is_full:
             self._lose()
@@ -96,8 +115,8 @@ class SpanSink:
         except EnvironmentProblem as problem:
             self._lose(problem)
             return
-        self._add, self._number_of = file.add, file.number_of
-        self.keep(*span)
+        self.keep = file.add  # type: ignore[assignment]  # by the host's clock marks are times
+        self.keep(kind, start, end, stage, microbatch, peer, name)
 
     def later(
         self,
@@ -107,17 +126,10 @@ class SpanSink:
         stage: int = -1,
         microbatch: int = -1,
         peer: int = -1,
-        name: str = "",
+        name: int = 0,
     ) -> None:
-        """Keeps a span until its marks have passed; any thread may call, those without a name."""
-        number = 0
-        try:
-            if name:
-                number = (self._file or self._opened()).number_of(name)
-        except EnvironmentProblem as problem:
-            self._lose(problem)
-            return
-        self._late.append((kind, start, end, self.step, stage, microbatch, peer, number))
+        """Keeps a span until its marks have passed; any thread may call."""
+        self._late.append((kind, start, end, self.step, stage, microbatch, peer, name))
 
     def drain(self) -> None:
         """Writes late spans up to the first that has not passed; never waits."""
@@ -144,25 +156,27 @@ class SpanSink:
     def _write(self, late: Late) -> None:
         kind, start, end, step, stage, microbatch, peer, number = late
         start_ns, end_ns = self._clock.time_ns(start), self._clock.time_ns(end)
-        where = {"step": step, "stage": stage, "microbatch": microbatch, "peer": peer}
         if self._is_full:
             self._lose()
             return
         try:
             file = self._file or self._opened()
-            file.add(kind, start_ns, max(start_ns, end_ns), **where, name=number)
         except EnvironmentProblem as problem:
             self._lose(problem)
+            return
+        file.add(kind, start_ns, max(start_ns, end_ns), stage, microbatch, peer, number, step)
 
     def _opened(self) -> Recorder:
-        self._file = self._open_file()
-        return self._file
+        self._file = file = self._open_file()
+        file.when_full = self._lose
+        file.begin_step(self.step)
+        return file
 
     def _lose(self, problem: EnvironmentProblem | None = None) -> None:
         """Counts a span that found no space; no other is tried before the next step begins."""
         if problem and not self.lost:
             _log.warning("%s; the training goes on", problem)
-        self._is_full, self._add = True, None
+        self._is_full, self.keep = True, self._keep_slowly
         self.lost += 1
         if self._file:
             self._file.lose()

@@ -40,6 +40,7 @@ class Window:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / WINDOW_FILE
+        self._place = str(self._path)
         self._seen = (0, 0)
         self._moved: Steps | None = None
         self._bell = Bell.asked_for()
@@ -57,13 +58,20 @@ class Window:
             return self._bell is None
         return steps[0] <= step < steps[1]
 
+    def goes_on(self, step: int, asked: Steps) -> bool:
+        """Tells whether the step after ``step`` is recorded, by what is known now."""
+        start, stop = self._moved or asked
+        return start <= step + 1 < stop
+
     def close(self) -> None:
         """Gives the signal back."""
         if self._bell:
             self._bell.take_down()
 
     def _look(self) -> None:
-        """Reads the file where it is new."""
+        """Reads the file where it is new; mostly there is none, and no error is made of that."""
+        if not os.access(self._place, os.F_OK):
+            return
         try:
             status = self._path.stat()
             seen = (status.st_mtime_ns, status.st_ino)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from serried.runtime.hooks_exchange import Exchanges
 from serried.runtime.hooks_sharding import fsdp_patches
@@ -19,7 +20,7 @@ from serried.runtime.host_time import HostTime
 from serried.runtime.patches import Work
 from serried.runtime.pings import Pings, ping_others
 from serried.runtime.recorder_clock import Mark, clock_here
-from serried.runtime.recorder_job import header_of
+from serried.runtime.recorder_job import first_folder, header_of, keep_run, kept_run
 from serried.runtime.recorder_sink import SpanSink
 from serried.runtime.recorder_window import Window
 from serried.runtime.settings import TrainSettings
@@ -42,6 +43,7 @@ class Recording:
         self._settings = settings
         self._host = host or HostTime()
         self._pings = pings
+        self._recorder = recorder
         self._sink = SpanSink(lambda: recorder) if recorder else None
         self._window = Window(recorder.path.parent) if recorder else None
         self._is_on = False
@@ -67,6 +69,7 @@ class Recording:
         host = host or HostTime()
         if not settings.trace_dir:
             return cls(settings, host=host)
+        keep_run(first_folder(settings.trace_dir), run)
         header = header_of(run, rank, settings.job(backend), host)
         recorder = Recorder(settings.trace_dir, header)
         pings = ping_others(settings.trace_dir, run, host, num_local_ranks=num_local_ranks)
@@ -141,13 +144,14 @@ class Recording:
 
     def close(self) -> None:
         """Closes the rank's file, and tells what was lost."""
-        if self._sink is None or self._window is None:
+        if self._recorder is None or self._sink is None or self._window is None:
             return
         self._is_on = False
         self._window.close()
         if self._pings:
             self._pings.finish()
         self._sink.close()
+        self._recorder.close()  # the sink has not opened it where no span came
         if self._sink.lost:
             where = self._settings.trace_dir
             _log.warning("%d spans were not recorded: no space in %s", self._sink.lost, where)
@@ -155,3 +159,8 @@ class Recording:
     def _keep(self, kind: ActionKind, start: Mark, end: Mark) -> None:
         if self._sink and self._is_on:
             self._sink.keep(kind, start, end, self._work.stage, self._work.microbatch)
+
+
+def run_before(trace_dir: Path | None) -> str:
+    """Returns the run that this job's earlier attempts recorded, or "" where there is none."""
+    return kept_run(first_folder(trace_dir)) if trace_dir else ""

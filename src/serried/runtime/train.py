@@ -28,7 +28,7 @@ from serried.runtime.model import Parts, Stage
 from serried.runtime.optimise import Optimizer
 from serried.runtime.parallelize import parallelize, parameter_bytes, parts_of
 from serried.runtime.precision import loss_dtype, set_dtypes
-from serried.runtime.recording import Recording
+from serried.runtime.recording import Recording, run_before
 from serried.runtime.report import Learned, Place, Progress, RankReport, Started, StepDone
 from serried.runtime.settings import AXES, TrainSettings
 from serried.runtime.stage import RecordedStage, make_runtime
@@ -61,7 +61,7 @@ def train_rank(
         device_id=device if device.type == "cuda" else None,
         **rendezvous,
     )
-    run = [secrets.token_hex(4)]
+    run = [run_before(settings.trace_dir) or secrets.token_hex(4)]
     dist.broadcast_object_list(run, src=0)
     mesh = make_train_mesh(settings, device, timeout)
     recording = Recording.of(

@@ -9,6 +9,9 @@ clock that was set is found by the others' (``align``); a host alone has only it
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
 import numpy as np
 
 from serried.errors import listed
@@ -16,6 +19,14 @@ from serried.finding import Finding, said
 from serried.span import Spans
 from serried.trace.pairs import packed
 from serried.units import duration_text
+
+
+class Setback(NamedTuple):
+    """Says that a rank seems to have begun a step before the one that comes before it."""
+
+    rank: int
+    step: int
+    back_ns: int
 
 
 def clocks_gone_back(spans: Spans) -> tuple[Finding, ...]:
@@ -35,11 +46,18 @@ def clocks_gone_back(spans: Spans) -> tuple[Finding, ...]:
     rank, step, begun = spans.rank[first], spans.step[first], spans.start_ns[first]
     back = np.diff(begun)
     is_back = (back < 0) & (np.diff(rank) == 0)
-    places = np.flatnonzero(is_back)
+    columns = (rank[1:], step[1:], -back)
+    return told(map(Setback, *(column[is_back].tolist() for column in columns)))
+
+
+def told(setbacks: Iterable[Setback]) -> tuple[Finding, ...]:
+    """Returns a finding for each step that any rank began too early, by step."""
+    by_step: dict[int, list[Setback]] = {}
+    for each in setbacks:
+        by_step.setdefault(each.step, []).append(each)
     return tuple(
-        _finding(rank[1:][mine].tolist(), number, -int(back[mine].min()))
-        for number in np.unique(step[1:][places]).tolist()
-        for mine in [places[step[1:][places] == number]]
+        _finding(sorted(each.rank for each in mine), step, max(each.back_ns for each in mine))
+        for step, mine in sorted(by_step.items())
     )
 
 

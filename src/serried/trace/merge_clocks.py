@@ -21,11 +21,13 @@ from numpy.typing import NDArray
 from serried.finding import Finding, Sentence, said
 from serried.span import ActionKind, Spans
 from serried.trace.align import Crossings, clock_findings, host_clocks, on_line
+from serried.trace.clock_back import Setback, told
 from serried.trace.clock_line import ClockLine
 from serried.trace.clock_pings import PATTERN as PINGS
 from serried.trace.clock_pings import read_pings
 from serried.trace.merge_files import Folder, Url, names_in_folder, read_text
 from serried.trace.merge_part import Part, Steps, no_spans
+from serried.trace.merge_restarts import with_restarts
 from serried.trace.merge_run import Engine, Run
 from serried.trace.merge_survey import COMPUTATIONS, MESSAGES
 from serried.trace.merged import Trace
@@ -75,11 +77,22 @@ def clocked(run: Run, folders: Sequence[Folder], engine: Engine) -> ClockedRun:
         lines, clocks = host_clocks(every, pings, run.windows)
     unmoved = [ClockedPart(part, lines[part.host], 0) for part in run.parts]
     first_ns = _first_ns(run, lines, unmoved)
-    trace = run.trace.with_warnings(*clock_findings(run.trace, lines, pings))
+    found = (*clock_findings(run.trace, lines, pings), *told(_setbacks(unmoved)))
+    trace = run.trace.with_warnings(*found)
     return ClockedRun(
         replace(trace, clocks=clocks, base_ns=run.trace.base_ns + first_ns),
         tuple(replace(part, first_ns=first_ns) for part in unmoved),
     )
+
+
+def _setbacks(parts: Sequence[ClockedPart]) -> Iterator[Setback]:
+    """Yields where a rank's steps go back, once its host's clock is brought onto the first's."""
+    for each in parts:
+        for step, *moments in each.part.backwards:
+            at = np.array(moments, dtype=np.int64) + each.part.offset_ns
+            before, begun = (at if each.line is None else on_line(each.line, at)).tolist()
+            if begun < before:
+                yield Setback(each.part.rank, step, before - begun)
 
 
 def counted_messages(
@@ -111,7 +124,8 @@ def counted_messages(
 
 
 def pings_in(folders: Sequence[Folder], trace: Trace) -> Crossings:
-    """Returns the pings in all ``folders``; those behind a URL are fetched first."""
+    """Returns the pings in all ``folders`` and in those of restarts; a URL's are fetched first."""
+    folders = with_restarts(folders)
     with tempfile.TemporaryDirectory() as name:
         fetched = {
             Path(name) / str(number): folder

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from serried.errors import InputError
 from serried.span import ActionKind, Spans
 from serried.trace.merge_files import RankFile
-from serried.trace.merge_survey import Shelves, read_records
+from serried.trace.merge_survey import Backwards, Shelves, read_records
 from serried.trace.record import spans_of_records
 
 Steps = tuple[int, int]
@@ -33,6 +33,8 @@ class Part:
     names: NDArray[np.int32]
     """Its names' numbers among the run's; the last stands for no name."""
     shelves: Shelves
+    backwards: tuple[Backwards, ...] = ()
+    """Where its own clock seems to have gone back."""
 
     def blocks(
         self, steps: Steps | None = None, kinds: Sequence[ActionKind] | None = None

@@ -25,6 +25,7 @@ from serried.trace import merge_findings
 from serried.trace.merge_attempts import Attempts, attempts_of
 from serried.trace.merge_files import PATTERN, Folder, RankFile, rank_files
 from serried.trace.merge_part import Part, no_spans
+from serried.trace.merge_restarts import RESTARTS, with_restarts
 from serried.trace.merge_survey import StepCounts, Survey, Unusable, survey
 from serried.trace.merged import Host, Trace, layout_of
 
@@ -49,12 +50,13 @@ class Run:
 
 
 def gathered(folders: Sequence[Folder], engine: Engine) -> Run:
-    """Returns the run that the recordings in ``folders`` are of.
+    """Returns the run that the recordings in ``folders`` are of, and in those of its restarts.
 
     Raises InputError when a folder is not there or holds no recording, when two runs are
     mixed, when a rank was recorded twice at the same time, and when no file holds a complete
     span.
     """
+    folders = with_restarts(folders)
     files = [file for folder in dict.fromkeys(folders) for file in rank_files(folder)]
     found, counts = _surveyed(files, engine)
     surveys = [each for each in found if isinstance(each, Survey)]
@@ -156,6 +158,7 @@ def _part(each: Survey, host: int, offset_ns: int, names: tuple[str, ...]) -> Pa
         before_step=each.before_step,
         names=np.array([*(place[name] for name in each.names), -1], dtype=np.int32),
         shelves=each.shelves,
+        backwards=each.backwards,
     )
 
 
@@ -236,9 +239,9 @@ def _unusable_findings(unusable: Sequence[Unusable]) -> Iterator[Finding]:
 
 
 def _further_attempts(folders: Sequence[Folder]) -> Iterator[Finding]:
-    """Yields what the recorder's folders of later attempts hold, where they were not given."""
+    """Yields what folders of later attempts hold that are of another run and were not given."""
     given = {folder.resolve() for folder in folders if isinstance(folder, Path)}
     for folder in sorted({each for each in folders if isinstance(each, Path)}):
-        below = {path.parent for path in folder.glob(f"restart-*/{PATTERN}")}
+        below = {path.parent for path in folder.glob(f"{RESTARTS}/{PATTERN}")}
         if further := sorted(each for each in below if each.resolve() not in given):
             yield merge_findings.further_attempts(folder, further)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,14 @@ class Shelves:
                 yield int(run[0]) * self.rows, (int(run[-1]) + 1) * self.rows
 
 
+class Backwards(NamedTuple):
+    """Says of a step that it began before the one that comes before it, and when both did."""
+
+    step: int
+    before_ns: int
+    begun_ns: int
+
+
 @dataclass(frozen=True, eq=False)
 class Survey:
     """Holds what is known of one recording; times are its host's CLOCK_MONOTONIC."""
@@ -96,6 +104,8 @@ class Survey:
     shelves: Shelves
     lost: int = 0
     """How many spans more there were, for which the disk had no space."""
+    backwards: tuple[Backwards, ...] = ()
+    """Where its clock seems to have gone back."""
 
     @property
     def first_step(self) -> int | None:
@@ -121,7 +131,7 @@ def survey(file: RankFile, before_step: int | None = None) -> Survey | Unusable:
 
     Raises InputError when it cannot be read or is damaged.
     """
-    counts, low, high = [], [], []
+    counts, begins, low, high = [], [], [], []
     num_spans, first_ns, last_ns = 0, np.iinfo(np.int64).max, 0
     rows = max(BLOCK_RECORDS // 64, -(-file.num_bytes // RECORD_BYTES // _SHELVES))
     with file.open() as opened:
@@ -142,6 +152,7 @@ def survey(file: RankFile, before_step: int | None = None) -> Survey | Unusable:
                 first_ns = min(first_ns, int(kept["start_ns"].min()))
                 last_ns = max(last_ns, int(kept["end_ns"].max()))
                 counts.append(_counted(kept))
+                begins.append(_begins(kept))
     ends_there = file.num_bytes == HEADER_BYTES + num_records * RECORD_BYTES
     edges_of = (np.concatenate([np.zeros(0, np.int64), *each]) for each in (low, high))
     return Survey(
@@ -157,6 +168,7 @@ def survey(file: RankFile, before_step: int | None = None) -> Survey | Unusable:
         counts=StepCounts.joined(counts),
         shelves=Shelves(rows, *edges_of),
         lost=lost_count(start),
+        backwards=_backwards(begins),
     )
 
 
@@ -191,3 +203,25 @@ def _counted(records: Records) -> StepCounts:
         np.bincount(place[is_message], minlength=len(step)),
         np.bincount(place[is_computation], minlength=len(step)),
     )
+
+
+def _begins(records: Records) -> tuple[Whole, Whole]:
+    """Returns the steps of ``records``, ascending, and when each began."""
+    step, place = np.unique(records["step"], return_inverse=True)
+    begun = np.full(len(step), np.iinfo(np.int64).max)
+    np.minimum.at(begun, place, records["start_ns"])
+    return step.astype(np.int64), begun
+
+
+def _backwards(begins: list[tuple[Whole, Whole]]) -> tuple[Backwards, ...]:
+    """Returns which steps began before the one that comes before them; a block may cut a step."""
+    if not begins:
+        return ()
+    steps, begun = (np.concatenate(each) for each in zip(*begins, strict=True))
+    order = np.lexsort((begun, steps))
+    steps, begun = steps[order], begun[order]
+    first = np.diff(steps, prepend=steps[0] - 1) > 0
+    steps, begun = steps[first], begun[first]
+    at = np.flatnonzero(np.diff(begun) < 0)
+    columns = (steps[at + 1], begun[at], begun[at + 1])
+    return tuple(map(Backwards, *(column.tolist() for column in columns)))

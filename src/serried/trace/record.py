@@ -22,15 +22,16 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from serried.errors import EnvironmentProblem, InputError
 from serried.span import ActionKind, Spans
+from serried.trace.record_pen import Add, pen
 
 MAGIC = b"serried\x01"
 HEADER_BYTES = 4096
@@ -39,8 +40,6 @@ _COUNT_PLACE = HEADER_BYTES - _COUNT.size
 _LOST_PLACE = _COUNT_PLACE - _COUNT.size
 _RECORD = struct.Struct("<qqiiiiHHI")
 RECORD_BYTES = _RECORD.size
-_pack_record = _RECORD.pack_into
-_BEFORE_FIRST = HEADER_BYTES - RECORD_BYTES
 _FIELDS = "start_ns:i8 end_ns:i8 step:i4 microbatch:i4 peer:i4 stage:i4 kind:u2 name:u2 seal:u4"
 _DTYPE = np.dtype([(name, f"<{kind}") for name, kind in (f.split(":") for f in _FIELDS.split())])
 Records = np.ndarray[Any, np.dtype[np.void]]
@@ -123,6 +122,10 @@ class Recorder:
     is an error here and not the signal that a write to an unbacked map would be.
     """
 
+    add: Add
+    begin_step: Callable[[int], None]
+    """Says which step spans belong to that are added without one."""
+
     def __init__(self, folder: Path, header: RecordHeader) -> None:
         """Creates the file of ``header.rank`` in ``folder``.
 
@@ -144,35 +147,11 @@ class Recorder:
         except OSError as error:
             raise self._unwritable(error) from error
         self._names: dict[str, int] = {}
-        self._count = self._lost = 0
-        self._capacity = 0
+        self._capacity = self._lost = 0
         self._map = mmap.mmap(self._file.fileno(), 0)
-        self._grow()
-
-    def add(  # one call per span, kept flat for its cost
-        self,
-        kind: ActionKind,
-        start_ns: int,
-        end_ns: int,
-        *,
-        step: int,
-        stage: int = -1,
-        microbatch: int = -1,
-        peer: int = -1,
-        name: int = 0,
-    ) -> None:
-        """Appends one span; times are CLOCK_MONOTONIC nanoseconds.
-
-        Raises EnvironmentProblem when the disk is full.
-        """
-        if self._count == self._capacity:
-            self._grow()
-        seal = self._count + 1
-        place = _BEFORE_FIRST + seal * RECORD_BYTES
-        _pack_record(
-            self._map, place, start_ns, end_ns, step, microbatch, peer, stage, kind, name, seal
-        )
-        self._count = seal
+        self.when_full: Callable[[EnvironmentProblem], None] = _raised
+        """What ``add`` does with a span that finds no space: it raises, unless told otherwise."""
+        self.add, self.begin_step, self._count = pen(self._grow, _RECORD, HEADER_BYTES)
 
     def lose(self) -> None:
         """Counts a span that found no space, in the header, whose space is there."""
@@ -202,12 +181,13 @@ class Recorder:
         """Cuts the file to what was recorded, writes the count and closes it; at once or twice."""
         if self._file.closed:
             return
-        _COUNT.pack_into(self._map, _COUNT_PLACE, self._count + 1)
+        _COUNT.pack_into(self._map, _COUNT_PLACE, self._count() + 1)
         self._map.close()
-        self._file.truncate(HEADER_BYTES + self._count * RECORD_BYTES)
+        self._file.truncate(HEADER_BYTES + self._count() * RECORD_BYTES)
         self._file.close()
 
-    def _grow(self) -> None:
+    def _grow(self) -> mmap.mmap | None:
+        """Returns the map of a longer file; none where ``when_full`` was told of a full disk."""
         capacity = self._capacity + _GROWTH_RECORDS
         size = HEADER_BYTES + capacity * RECORD_BYTES
         try:
@@ -215,10 +195,12 @@ class Recorder:
                 os.posix_fallocate(self._file.fileno(), 0, size)
             self._file.truncate(size)
         except OSError as error:
-            raise self._unwritable(error) from error
+            self.when_full(self._unwritable(error))
+            return None
         self._map.close()
         self._map = mmap.mmap(self._file.fileno(), 0)
         self._capacity = capacity
+        return self._map
 
     def _unwritable(self, error: OSError) -> EnvironmentProblem:
         return EnvironmentProblem(
@@ -226,6 +208,10 @@ class Recorder:
             path=self.path,
             reason=error.strerror,
         )
+
+
+def _raised(problem: EnvironmentProblem) -> NoReturn:
+    raise problem
 
 
 def read_recording(path: Path) -> Recording:
