@@ -22,19 +22,50 @@ def test_a_rank_without_spans_changes_nobodys_place() -> None:
     assert layout.groups("pp").lists() == [[0, 2], [1, 3]]
 
 
+def test_ranks_of_one_stage_are_replicas_in_megatrons_order() -> None:
+    layout = pipelines([forward(rank, 0) for rank in range(8)], 8, None)
+    assert (layout.framework, layout.sizes["dp"], layout.sizes["pp"]) == ("megatron", 8, 1)
+
+
 def test_a_stage_without_spans_is_still_a_stage() -> None:
     layout = pipelines([forward(0, 0), forward(2, 2)], 4, None)
     assert layout.groups("pp").lists() == [[0, 1, 2, 3]]
 
 
-@pytest.mark.parametrize("stages", [(0, 1, 0, 1), (0, 0, 1, 1)], ids=["custom", "megatron"])
+@pytest.mark.parametrize(
+    ("stages", "columns"),
+    [
+        ((0, 0, 1, 1, 0, 0, 1, 1), [[0, 2], [1, 3], [4, 6], [5, 7]]),
+        ((0, 1, 0, 1, 0, 1, 0, 1), [[0, 1], [2, 3], [4, 5], [6, 7]]),
+        ((0, 0, 0, 0, 1, 1, 1, 1), [[0, 4], [1, 5], [2, 6], [3, 7]]),
+        ((0, None, 1, 1, None, 0, 1, None), [[0, 2], [1, 3], [4, 6], [5, 7]]),
+        ((0, 1, 2, 3, 0, 1, 2, 3), [[0, 1, 2, 3], [4, 5, 6, 7]]),
+        ((0, 0, 0, 0, 0, 0, 0, 0), [[0], [1], [2], [3], [4], [5], [6], [7]]),
+    ],
+)
+def test_pipelines_go_through_ranks_of_the_same_place_beside_their_like(
+    stages: tuple[int | None, ...], columns: list[list[int]]
+) -> None:
+    rows = [forward(rank, stage) for rank, stage in enumerate(stages) if stage is not None]
+    layout = pipelines(rows, len(stages), None)
+    kind = layout.kind_of("pp")
+    found = [layout.groups_of(rank)[kind][0] for rank in range(8)] if len(columns) < 8 else columns
+    assert sorted({tuple(group) for group in found}) == [tuple(column) for column in columns]
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [(0, 1, 0, 1), (0, 0, 1, 1), (0, 0, 1, 1, 0, 0, 1, 1)],
+    ids=["custom", "megatron", "tensor"],
+)
 def test_a_store_keeps_the_layout_that_was_inferred(
     tmp_path: Path, stages: tuple[int, ...]
 ) -> None:
     pytest.importorskip("pyarrow")
     rows = [forward(rank, stage) for rank, stage in enumerate(stages)]
-    layout = pipelines(rows, 4, None)
-    write_store(foreign_trace("a", layout, {"": range(4)}, spans_of(rows)), tmp_path / "a.store")
+    layout = pipelines(rows, len(rows), None)
+    trace = foreign_trace("a", layout, {"": range(len(rows))}, spans_of(rows))
+    write_store(trace, tmp_path / "a.store")
     again = read_store(tmp_path / "a.store").layout
     assert again is not None
     assert again.groups("pp").lists() == layout.groups("pp").lists()

@@ -58,11 +58,21 @@ def megatronapp() -> bytes:
     return json.dumps(events[:80]).encode()
 
 
+def megascan() -> bytes:
+    about = {"dp_rk": 0, "pp_rk": 0, "tp_rk": 0, "g_rk": 0}
+    records: list[dict[str, object]] = [{"name": "iteration", "ph": "B", "rel_ts": 0}]
+    for at, name in enumerate(("forward", "forward", "backward", "backward", "optimizer")):
+        for phase, ts in (("B", 10 * at), ("E", 10 * at + 9)):
+            records.append({"name": name, "ph": phase, "rel_ts": 1000 * ts, **about})
+    return json.dumps(records).encode()
+
+
 SAMPLES: dict[str, Callable[[], bytes]] = {
     "workerlog.0": (TRACES / "paddle" / "chunk" / "workerlog.0").read_bytes,
     "rank0.json": (TRACES / "kineto" / "rank0.json").read_bytes,
     "rank1.json.gz": (TRACES / "kineto" / "rank1.json.gz").read_bytes,
     "pp4.json": megatronapp,
+    "benchmark-data-0-pipeline-0-tensor-0.json": megascan,
     "table.parquet": (TRACES / "straggler_analysis" / "trace-ST.parquet").read_bytes,
     "all.log": (TRACES / "megatron_timers" / "all.log").read_bytes,
     "minmax.log": (TRACES / "megatron_timers" / "minmax.log").read_bytes,

@@ -64,13 +64,26 @@ def test_spans_that_the_plan_lacks_have_no_lateness(slow: Trace) -> None:
     assert np.isnan(overlay_of(slow).late_ns(of_another_step)).all()
 
 
-def test_without_a_schedule_or_a_computation_there_is_no_plan(slow: Trace) -> None:
-    unknown = dataclasses.replace(slow, job=dataclasses.replace(slow.job, schedule="unknown"))
+def unnamed(trace: Trace) -> Trace:
+    return dataclasses.replace(trace, job=dataclasses.replace(trace.job, schedule="unknown"))
+
+
+def test_a_run_that_names_no_schedule_has_the_plan_of_its_order(slow: Trace) -> None:
+    named, found = overlay_of(slow), overlay_of(unnamed(slow))
+    assert found.schedule == "1f1b"
+    assert found.late_ns(slow.spans).tolist() == named.late_ns(slow.spans).tolist()
+
+
+def test_without_a_known_order_or_a_computation_there_is_no_plan(slow: Trace) -> None:
+    spans = slow.spans
+    shuffled = dataclasses.replace(spans, microbatch=(spans.microbatch * 3) % 8)
     with pytest.raises(InputError, match="simulated does not say which schedule ran, so there is"):
-        overlay_of(unknown)
-    waits = slow.spans.where(~np.isin(slow.spans.kind, list(COMPUTE)))
+        overlay_of(dataclasses.replace(unnamed(slow), spans=shuffled))
+    waits = spans.where(~np.isin(spans.kind, list(COMPUTE)))
     with pytest.raises(InputError, match="simulated holds no forward and no backward, so there is"):
         overlay_of(dataclasses.replace(slow, spans=waits))
+    with pytest.raises(InputError, match="the spans of simulated hold the waits for their inputs"):
+        overlay_of(dataclasses.replace(slow, waits_inside=True))
 
 
 def test_a_run_of_one_stage_has_a_plan_too() -> None:

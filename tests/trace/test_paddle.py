@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,12 @@ from serried.errors import InputError
 from serried.span import ActionKind
 from serried.trace.paddle import action_of, paddle_trace
 from serried.trace.paddle_log import read_paddle_logs
-from serried.trace.paddle_timeline import CHROME, PERFETTO, write_paddle_timelines
+from serried.trace.paddle_timeline import (
+    CHROME,
+    PERFETTO,
+    num_left_out,
+    write_paddle_timelines,
+)
 from serried.trace.reading import read_trace
 from serried.trace.statistics import measure
 from serried.trace.tracks import stages_of
@@ -81,11 +87,100 @@ def test_pieces_of_a_job_are_kept(tmp_path: Path) -> None:
     assert {event["cname"] for event in kept} == {"rail_idle"}
 
 
-def test_messages_stand_beside_their_device(tmp_path: Path) -> None:
-    (chrome, theirs), _ = timelines("sendrecv", tmp_path)
-    beside = [event for event in chrome if event["tid"] == "GPU0 messages"]
-    assert {event["cat"] for event in beside} == {"recv_forward", "send_backward"}
-    assert [event for event in chrome if "messages" not in event["tid"]] == events(theirs)
+def test_messages_are_left_out_as_by_paddles_script_and_kept_in_the_trace(tmp_path: Path) -> None:
+    for ours, theirs in timelines("sendrecv", tmp_path):
+        assert ours == events(theirs)
+    assert num_left_out(read_paddle_logs(SAMPLES / "sendrecv")) == 16
+    kinds = set(read_trace([SAMPLES / "sendrecv"]).spans.kind.tolist())
+    assert {ActionKind.RECV_F, ActionKind.SEND_B} <= kinds
+
+
+def test_messages_of_virtual_stages_stand_on_their_device_or_beside_it(tmp_path: Path) -> None:
+    text = line("recv_forward0", 0, 0, 10) + line("forward0", 0, 10, 20)
+    (tmp_path / "workerlog.0").write_text(text)
+    write_paddle_timelines(read_paddle_logs(tmp_path), tmp_path)
+    assert {e["tid"] for e in events(tmp_path / CHROME)} == {"GPU0", "Step"}
+    assert [e["ts"] - T0 * 1e3 for e in events(tmp_path / CHROME) if e["cat"] == "step"] == [0, 2e4]
+    (tmp_path / "workerlog.0").write_text(text + line("recv_forward0", 1, 12, 18))
+    write_paddle_timelines(read_paddle_logs(tmp_path), tmp_path)
+    tracks = {e["cat"]: e["tid"] for e in events(tmp_path / CHROME)}
+    assert tracks["forward0"] == "GPU0"
+    assert tracks["recv_forward0"].startswith("GPU0 messages")
+
+
+@pytest.mark.parametrize("opener", ["forward", "forward0", "lr", "forward(chunk0)", "recv_forward"])
+def test_a_step_begins_when_the_first_job_comes_again(tmp_path: Path, opener: str) -> None:
+    step = [opener, "forward9", "backward", "optimizer"]
+    for device in range(2):
+        text = line("default", 0, 0, 1)
+        for number in range(3):
+            at = 100 * number + 10 * device
+            text += "".join(
+                line(each, 0, at + 5 * n, at + 5 * n + 5) for n, each in enumerate(step)
+            )
+            text += line(opener, 1, at + 20, at + 25) + line("default", 0, at + 25, at + 26)
+        (tmp_path / f"workerlog.{device}").write_text(text)
+    logs = read_paddle_logs(tmp_path)
+    assert {job.step for log in logs.devices for job in log.jobs} == {0, 1, 2}
+    write_paddle_timelines(logs, tmp_path)
+    steps = [e for e in events(tmp_path / CHROME) if e["cat"] == "step"]
+    shown = 5 if opener == "recv_forward" else 0
+    assert [(e["name"], e["ts"] - T0 * 1e3) for e in steps] == [
+        (f"step{number}", 1e3 * at)
+        for number in range(3)
+        for at in (100 * number + shown, 100 * number + 36)
+    ]
+
+
+def test_a_log_without_the_heading_counts_steps_from_that_of_another(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / "single", tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "workerlog.1"
+    path.write_text(re.sub("Schedule Profiler .*", "", path.read_text()))
+    assert read_paddle_logs(tmp_path).devices[1].jobs == (
+        read_paddle_logs(SAMPLES / "single").devices[1].jobs
+    )
+
+
+@pytest.mark.parametrize("devices", ["0,1,2,3", "3,1,0,2"])
+def test_threads_of_the_perfetto_file_are_numbered_by_machine_and_device(
+    tmp_path: Path, devices: str
+) -> None:
+    for machine in range(12):
+        for device in range(4):
+            at = 10 * (4 * machine + device)
+            path = tmp_path / f"machine{machine}" / f"workerlog.{device}"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(line("forward", 0, at, at + 10))
+    logs = read_paddle_logs(tmp_path, tuple(map(int, devices.split(","))), multi_machine=True)
+    write_paddle_timelines(logs, tmp_path)
+    names = {e["tid"]: e["args"]["name"] for e in events(tmp_path / PERFETTO) if e["ph"] == "M"}
+    assert names == {2333: "STEP"} | {
+        2334 + 4 * machine + device: f"GPU:{device}(machine:{machine})"
+        for machine in range(12)
+        for device in range(4)
+    }
+    begun = {e["tid"]: e["ts"] for e in events(tmp_path / PERFETTO) if e["cat"] == "forward"}
+    assert begun == {2334 + n: 1e3 * (T0 + 10 * n + 10) for n in range(48)}
+
+
+def test_machines_whose_names_differ_by_a_dash_keep_tracks_of_their_own(tmp_path: Path) -> None:
+    names = ("machine1", "machine_1")
+    for at, name in enumerate(names):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "workerlog.0").write_text(line("forward", 0, 10 * at, 10 * at + 10))
+    write_paddle_timelines(read_paddle_logs(tmp_path), tmp_path)
+    tracks = {e["tid"] for e in events(tmp_path / CHROME)} - {"Step"}
+    assert tracks == {f"GPU0(machine:{name})" for name in names}
+
+
+def test_a_copy_of_a_machines_folder_counts_once(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / "multi", tmp_path, dirs_exist_ok=True)
+    shutil.copytree(tmp_path / "machine1", tmp_path / "machine1 (copy)")
+    trace = read_trace([tmp_path])
+    assert trace.job.world_size == 4
+    (copied,) = trace.warnings
+    same = f"{tmp_path / 'machine1 (copy)'} holds the same as {tmp_path / 'machine1'}; counted once"
+    assert str(copied) == same
 
 
 def test_jobs_that_intersect_get_tracks_of_their_own(tmp_path: Path) -> None:
@@ -113,6 +208,30 @@ def test_four_stages_on_two_machines_stand_in_machine_and_device_order() -> None
         *((rank, rank) for rank in range(4)),
         *((rank, -1) for rank in range(4)),
     }
+
+
+@pytest.mark.parametrize("in_pieces", [False, True])
+def test_machines_are_brought_together_whatever_their_clocks(
+    tmp_path: Path, in_pieces: bool
+) -> None:
+    late = [0, 31.25, -17.5, 4.125, 60, -3.75, 12, 8.5, -44, 2.5, 19, -8]
+    pieces = ("backward(chunk0)", "backward(chunk1)") if in_pieces else ("backward",)
+    for machine, by in enumerate(late):
+        text = ""
+        for microbatch in range(3):
+            at = 1000 * microbatch + 10 * machine
+            text += line("forward", microbatch, at + by, at + by + 10)
+            at, length = 1000 * microbatch + 120 + 20 * (11 - machine), 20 / len(pieces)
+            for number, type_ in enumerate(pieces):
+                start = at + by + number * length
+                text += line(type_, microbatch, start, start + length)
+        (tmp_path / f"machine{machine}").mkdir()
+        (tmp_path / f"machine{machine}" / "workerlog.0").write_text(text)
+    trace = read_trace([tmp_path])
+    assert [host.name for host in trace.hosts] == [f"machine{number}" for number in range(12)]
+    moved = [clock.offset_ns for clock in trace.clocks]
+    assert moved == pytest.approx([-1e6 * by for by in late], abs=100)
+    assert all((clock.uncertainty_ns or 0) < 1_000 for clock in trace.clocks)
 
 
 def test_sizes_place_ranks_by_paddles_own_topology() -> None:
@@ -180,6 +299,31 @@ def test_a_device_without_a_log_is_reported_and_the_others_are_read() -> None:
     assert str(logs.findings[0]).endswith("holds no workerlog.2")
 
 
+@pytest.mark.parametrize(("machine", "device"), [(0, 1), (1, 0), (0, 0), (1, 1)])
+def test_a_missing_log_leaves_the_stages_of_the_others(
+    tmp_path: Path, machine: int, device: int
+) -> None:
+    shutil.copytree(SAMPLES / "multi", tmp_path, dirs_exist_ok=True)
+    (tmp_path / f"machine{machine}" / f"workerlog.{device}").unlink()
+    trace = read_trace([tmp_path])
+    lost = 2 * machine + device
+    assert (trace.job.world_size, trace.missing) == (4, (lost,))
+    assert stages_of(trace) == {rank: [rank] for rank in range(4) if rank != lost}
+    assert [host.ranks for host in trace.hosts] == [(0, 1), (2, 3)]
+
+
+def test_a_gap_in_the_numbers_is_a_missing_log(tmp_path: Path) -> None:
+    for device in (0, 1, 3):
+        at = 10 * device
+        (tmp_path / f"workerlog.{device}").write_text(line("forward", 0, at, at + 10))
+    trace = read_trace([tmp_path])
+    assert (trace.job.world_size, trace.missing) == (4, (2,))
+    assert stages_of(trace) == {0: [0], 1: [1], 3: [3]}
+    assert any("holds no workerlog.2" in str(each) for each in trace.warnings)
+    (tmp_path / "workerlog.900000").write_text(line("forward", 0, 0, 1))
+    assert len(read_paddle_logs(tmp_path).places) == 4  # no count of devices
+
+
 def test_a_log_without_jobs_is_reported_and_the_others_keep_their_stages(tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "multi", tmp_path, dirs_exist_ok=True)
     (tmp_path / "machine0" / "workerlog.1").write_bytes(b"")
@@ -211,8 +355,9 @@ def test_a_clock_decades_off_is_refused(tmp_path: Path) -> None:
 
 
 def test_machine10_comes_after_machine2(tmp_path: Path) -> None:
-    for name in ("machine10", "machine2"):
-        shutil.copytree(SAMPLES / "single", tmp_path / name)
+    for at, name in enumerate(("machine10", "machine2")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "workerlog.0").write_text(line("forward", 0, at, at + 1))
     assert read_paddle_logs(tmp_path).machines == ("machine2", "machine10")
 
 

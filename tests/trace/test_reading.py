@@ -117,11 +117,88 @@ def test_without_sizes_gpipes_ranks_are_taken_for_stages_and_that_is_said(tmp_pa
     assert str(finding.cure) == "give the sizes by --pp, --dp and --tp"
 
 
+def profile(rank: int | None, *, late: float = 0.0, cat: str = "user_annotation") -> dict[str, Any]:
+    """Returns what torch.profiler keeps of one rank's forward and backward, of a stage a rank."""
+    stage = rank or 0
+    events = [
+        {"name": f"PP:{stage}{kind}0", "ph": "X", "cat": cat, "ts": late + at, "dur": 5.5}
+        for at, kind in ((10.0 * stage, "F"), (200.0 - 10.0 * stage, "B"))
+    ]
+    about = {} if rank is None else {"distributedInfo": {"rank": rank, "world_size": 12}}
+    return {"traceEvents": events, "baseTimeNanoseconds": 1_700_000_000_000_000_000, **about}
+
+
 def test_two_kineto_files_of_one_rank_are_refused(tmp_path: Path) -> None:
-    for name in ("a.json", "b.json"):
-        shutil.copy(KINETO / "rank0.json", tmp_path / name)
+    for late, name in enumerate(("a.json", "b.json")):
+        write(tmp_path / name, profile(0, late=late))
     with pytest.raises(InputError, match="rank 0 stands twice"):
         read_trace([tmp_path])
+
+
+@pytest.mark.parametrize("mixed", ["sizes", "times"])
+def test_profiles_of_two_runs_are_refused(tmp_path: Path, mixed: str) -> None:
+    first = write(tmp_path / "a.json", {**profile(0), "host_name": "a"})
+    late = {"sizes": 0.0, "times": 3_600e6}[mixed]
+    other = {**profile(1, late=late), "host_name": "a"}
+    if mixed == "sizes":
+        other["distributedInfo"] = {"rank": 1, "world_size": 4}
+    second = write(tmp_path / "b.json", other)
+    with pytest.raises(InputError, match=r"^two runs are mixed: ") as refused:
+        read_trace([tmp_path])
+    assert {str(refused.value.values[name]) for name in ("first", "second")} == {
+        str(first),
+        str(second),
+    }
+    write(second, {**profile(1, late=3_600e6), "host_name": "b"})  # a host whose clock is off
+    assert read_trace([tmp_path]).ranks == (0, 1)
+
+
+def test_a_copy_of_another_tools_file_counts_once(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json"):
+        shutil.copy(GOLDENS / "megatronapp" / "pp4_iter10.json", tmp_path / name)
+    trace = read_trace([tmp_path])
+    assert len(trace.spans) == 4 * 2 * 32
+    copied = f"{tmp_path / 'b.json'} holds the same as {tmp_path / 'a.json'}; counted once"
+    assert str(trace.warnings[0]) == copied
+
+
+@pytest.mark.parametrize("text", ["", "{", '[{"ts": NaN}]', "{}", "\x00\xff"])
+def test_a_rank_whose_file_cannot_be_read_is_reported_and_the_others_are_read(
+    tmp_path: Path, text: str
+) -> None:
+    for rank in (0, 1):
+        write(tmp_path / f"rank{rank}.json", profile(rank))
+    (tmp_path / "rank2.json").write_text(text)
+    trace = read_trace([tmp_path])
+    assert (trace.ranks, trace.missing) == ((0, 1), tuple(range(2, 12)))
+    said = [str(each) for each in trace.warnings if "rank2.json" in str(each)]
+    assert len(said) == 1 and said[0].endswith("; it is left out")
+
+
+def test_files_of_which_none_can_be_read_are_refused(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text("{")
+    with pytest.raises(InputError, match=r"a\.json is not usable JSON"):
+        read_trace([tmp_path])
+
+
+@pytest.mark.parametrize(
+    "pattern", ["rank{}.json", "trace_{}.json", "host-Rank_{}.0.pt.trace.json"]
+)
+def test_ranks_that_files_do_not_say_are_those_of_their_names(tmp_path: Path, pattern: str) -> None:
+    for rank in range(12):
+        document = {**profile(rank), "distributedInfo": {}}
+        write(tmp_path / pattern.format(rank), document)
+    trace = read_trace([tmp_path])
+    assert first_forwards(trace) == [(rank, rank, 0) for rank in range(12)]
+
+
+def test_a_gpus_own_copies_of_the_ranges_are_left_out(tmp_path: Path) -> None:
+    on_stream = profile(0, late=3.0, cat="gpu_user_annotation")["traceEvents"]
+    document = profile(0)
+    document["traceEvents"] += [{**each, "tid": 7} for each in on_stream]
+    trace = read_trace([write(tmp_path / "rank0.json", document)])
+    assert (trace.spans.start_ns.tolist(), len(trace.spans)) == ([0, 200_000], 2)
 
 
 def test_a_profile_without_pipeline_ranges_says_which_schedules_name_them(tmp_path: Path) -> None:
@@ -141,6 +218,68 @@ def test_megatronapps_chunks_are_virtual_stages() -> None:
     assert sorted(set(spans.microbatch.tolist())) == list(range(8))
     (step,) = measure(trace).steps
     assert step.step == 10
+
+
+MEGASCAN = {
+    0: [
+        ("forward-warmup", 0, 10),
+        ("forward", 10, 20),
+        ("backward", 50, 70),
+        ("backward", 90, 110),
+    ],
+    1: [("forward", 10, 20), ("backward", 30, 50), ("forward", 50, 60), ("backward", 70, 90)],
+}
+"""What two stages do in an iteration: name, start and end in microseconds."""
+
+
+def megascan(rank: int, iteration: int) -> list[dict[str, Any]]:
+    """Returns the aggregated events of one rank of two; layers lie within a forward."""
+    about = {"dp_rk": 0, "pp_rk": rank, "tp_rk": 0, "g_rk": rank, "iteration": iteration}
+    place = {"ph": "X", "cname": "rail_idle", "pid": rank, "tid": 0, "args": about}
+    work = [*MEGASCAN[rank], ("_reduce", 12, 14), ("forward", 13, 14), ("optimizer", 110, 120)]
+    return [{**place, "name": name, "ts": at, "dur": end - at} for name, at, end in work]
+
+
+def own_records(rank: int, iterations: int) -> list[dict[str, Any]]:
+    """Returns what a rank writes by itself: nanoseconds since its iteration began."""
+    records: list[dict[str, Any]] = []
+    about = {"dp_rk": 0, "pp_rk": rank, "tp_rk": 0, "g_rk": rank}
+    for _ in range(iterations):
+        edges = [
+            (1000 * at, order, {"name": name, "ph": phase, "rel_ts": 1000 * at, **about})
+            for name, start, end in MEGASCAN[rank]
+            for at, order, phase in ((start, 1, "B"), (end, 0, "E"))
+        ]
+        records.append({"name": "iteration", "ph": "B", "pad_before": 5, "rel_ts": 0})
+        records += [event for *_, event in sorted(edges, key=lambda edge: edge[:2])]
+        records.append({"name": "iteration", "ph": "E", "duration_wall": 99, "rel_ts": 1})
+    return records
+
+
+@pytest.mark.parametrize("form", ["aggregated", "own files"])
+def test_megascans_timelines_are_read_aggregated_and_rank_by_rank(
+    tmp_path: Path, form: str
+) -> None:
+    if form == "aggregated":
+        write(
+            tmp_path / "benchmark.json", [e for i in (0, 1) for r in (0, 1) for e in megascan(r, i)]
+        )
+    else:
+        for rank in (0, 1):
+            name = f"benchmark-data-0-pipeline-{rank}-tensor-0.json"
+            write(tmp_path / name, own_records(rank, 2))
+    trace = read_trace([tmp_path])
+    assert first_forwards(trace) == [(0, 0, 0), (0, 0, 1), (1, 1, 0), (1, 1, 1)]
+    stats = measure(trace)
+    assert [step.window_ns for step in stats.steps] == [110_000, 110_000]
+    assert stats.bubble == pytest.approx(1 - 120 / 220)
+
+
+def test_an_iteration_that_two_files_hold_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "benchmark.json", [event for rank in (0, 1) for event in megascan(rank, 0)])
+    write(tmp_path / "benchmark-data-0-pipeline-1-tensor-0.json", own_records(1, 2))
+    with pytest.raises(InputError, match="both hold iteration 0 of rank 1; give the files of one"):
+        read_trace([tmp_path])
 
 
 def test_ndtimelines_metrics_number_their_microbatches_in_turn(tmp_path: Path) -> None:
@@ -171,6 +310,21 @@ def test_steps_that_each_begin_at_0_stand_one_after_another(tmp_path: Path) -> N
     assert (starts[1:] > starts[:-1]).all()
 
 
+def test_steps_that_only_touch_keep_their_times(tmp_path: Path) -> None:
+    events = [
+        {
+            **{"name": name, "ph": "X", "ts": 1000 * step + at, "dur": length},
+            "args": {"rank": rank, "step": step, "pp": rank},
+        }
+        for step in (1, 2, 3)
+        for rank in (0, 1)
+        for name, at, length in (("forward-compute", 10, 100), ("optimizer", 800, 190 + 40 * rank))
+    ]
+    spans = read_trace([write(tmp_path / "trace.json", events)]).spans
+    first = [int(spans.start_ns[spans.step == step].min()) for step in (1, 2, 3)]
+    assert first == [0, 1_000_000, 2_000_000]
+
+
 def test_paddles_dynamic_records_are_read_from_each_ranks_file(tmp_path: Path) -> None:
     step = [("F0", 0, 0, 10), ("F1", 1, 10, 20), ("B0", 0, 20, 40), ("B1", 1, 40, 60)]
     for rank in (0, 1):
@@ -184,6 +338,8 @@ def test_paddles_dynamic_records_are_read_from_each_ranks_file(tmp_path: Path) -
     assert sorted(set(trace.spans.step.tolist())) == [0, 1]
     # Times are milliseconds in Paddle's file, though the format means microseconds.
     assert int(trace.spans.end_ns[0] - trace.spans.start_ns[0]) == 10_000_000
+    files = [tmp_path / f"profile_record_tmp_file_for_rank_{rank}" for rank in (1, 0)]
+    assert len(read_trace(files).spans) == 16
 
 
 def test_paddles_joined_file_says_its_virtual_stages(tmp_path: Path) -> None:

@@ -158,16 +158,19 @@ def test_each_rank_time_is_split_into_compute_wait_and_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wait", "counted"), [((0, 105), 5), ((115, 900), 5), ((0, 50), 0), ((90, 300), 20)]
+    ("wait", "counted"),
+    [((0, 105), 0), ((105, 115), 5), ((135, 900), 0), ((0, 50), 0), ((90, 300), 10)],
 )
-def test_a_wait_outside_the_window_does_not_count(wait: tuple[int, int], counted: int) -> None:
+def test_a_wait_outside_the_window_or_behind_a_computation_does_not_count(
+    wait: tuple[int, int], counted: int
+) -> None:
     job = Run(pp=1, num_microbatches=1).job
     received = Span(0, Action.parse("0RECV_F0"), 0, *wait, 0)
-    spans = [received, compute(0, "0F0", 100, 110), compute(0, "0B0", 110, 120)]
+    spans = [received, compute(0, "0F0", 100, 110), compute(0, "0B0", 120, 140)]
 
     (rank,) = measure(traced(spans, job)).ranks
 
-    assert (rank.compute_ns, rank.receive_wait_ns, rank.other_ns) == (20, counted, -counted)
+    assert (rank.compute_ns, rank.receive_wait_ns, rank.other_ns) == (30, counted, 10 - counted)
 
 
 # ----------------------------------------------------------------------- incomplete steps
@@ -224,6 +227,32 @@ def test_a_backward_of_which_only_one_half_was_done_is_not_finished(halves: str)
     spans = [compute(0, "0F0", 0, 1), compute(0, halves, 1, 2)]
 
     assert measure(traced(spans, job)).left_out == (0,)
+
+
+def short_last_step(**lost: int) -> Statistics:
+    """Returns the statistics of two data parallel ranks whose last step has half the microbatches.
+
+    ``lost`` names one more action that a rank lacks in it.
+    """
+    run = Run(pp=1, dp=2, num_microbatches=4, num_steps=3)
+    lacks = {(rank, action) for action, rank in lost.items()}
+
+    def kept(span: Span) -> bool:
+        has_it = span.action.microbatch < 2 and (span.rank, str(span.action)[-2:]) not in lacks
+        return span.step < 2 or (has_it and (span.rank, span.action.kind.name) not in lacks)
+
+    return measured(run, kept)
+
+
+def test_a_last_step_of_fewer_microbatches_counts_once_its_optimizer_ran() -> None:
+    stats = short_last_step()
+    assert ([step.step for step in stats.steps], stats.left_out) == ([0, 1, 2], ())
+    assert stats.steps[2].window_ns == stats.steps[1].window_ns // 2
+
+
+@pytest.mark.parametrize("lost", ["F1", "B1", "OPTIMIZER"])
+def test_a_short_step_that_one_rank_did_not_finish_is_left_out(lost: str) -> None:
+    assert short_last_step(**{lost: 1}).left_out == (2,)
 
 
 # ----------------------------------------------------------------------- messages

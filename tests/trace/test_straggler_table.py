@@ -100,3 +100,28 @@ def test_steps_on_a_clock_of_their_own_stand_one_after_another(tmp_path: Path) -
     first, second = (spans.where(spans.step == step) for step in steps)
     gap_ns = int(second.start_ns.min()) - int(first.end_ns.max())
     assert 0 < gap_ns < 1_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda raw: raw[: len(raw) // 2], "is not a Parquet file that can be read"),
+        (lambda raw: b"", "is not a Parquet file that can be read"),
+        (lambda raw: raw[::-1], "is not a Parquet file that can be read"),
+    ],
+    ids=["truncated", "empty", "foreign"],
+)
+def test_a_damaged_table_is_named_alone_or_in_its_folder(
+    tmp_path: Path, damage: Callable[[bytes], bytes], sentence: str
+) -> None:
+    path = tmp_path / "job.parquet"
+    path.write_bytes(damage((PRODUCTION / "trace-ST.parquet").read_bytes()))
+    for place in (path, tmp_path):
+        with pytest.raises(InputError, match=f"job.parquet {sentence}"):
+            read_trace([place])
+
+
+def test_a_table_of_something_else_says_which_columns_it_lacks(tmp_path: Path) -> None:
+    parquet.write_table(pyarrow.table({"step": [1]}), tmp_path / "metrics.parquet")
+    with pytest.raises(InputError, match="lacks the columns dp_rank, stage"):
+        read_trace([tmp_path])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -96,3 +98,16 @@ def test_computing_and_idle_time_fill_every_stretch(
     assert all(ns >= 0 for ns in found.idle_ns.values())
     compute = sum(each.time_ns for each in found.kinds if each.kind in COMPUTE)
     assert found.compute_ns == compute
+
+
+def test_ranks_that_share_a_microbatch_count_it_once(tmp_path: Path) -> None:
+    run = Run(pp=2, tp=2, dp=2, num_microbatches=4, num_steps=1)
+    trace = merge([run.write(tmp_path)])
+    windows = StepWindows.of(trace.spans)
+    moments, ranks = (0, 100 * MS), np.arange(8)
+    # Megatron's order: ranks 0 and 1 are tensor parallel, 0 and 2 data parallel.
+    replica = np.array([0, 0, 1, 1, 0, 0, 1, 1])
+    alone = measure_stretch(trace.spans, windows, moments, ranks)
+    shared = measure_stretch(trace.spans, windows, moments, ranks, replica)
+    half = measure_stretch(trace.spans, windows, moments, ranks[[0, 4]], replica)
+    assert (alone.microbatches, shared.microbatches, half.microbatches) == (16, 8, 4)

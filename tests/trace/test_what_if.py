@@ -113,11 +113,20 @@ def test_a_slow_last_stage_is_told_from_a_slow_rank(tmp_path: Path) -> None:
     assert found.last_stage_share > 0.8 > 0.5 > found.slowest_share
 
 
-def test_logs_without_messages_replay_by_the_order_of_their_actions() -> None:
-    trace = read_trace([PRODUCTION.parent / "paddle" / "multi"])
-    replay = replay_of_trace(trace)
+@pytest.mark.parametrize(
+    ("sample", "step_s"),
+    [
+        ("single", [0.155, 0.155]),
+        ("sendrecv", [0.155]),  # its receives have no sends
+        ("multi", [0.335, 0.335]),
+    ],
+)
+def test_logs_without_messages_replay_by_the_order_of_their_actions(
+    sample: str, step_s: list[float]
+) -> None:
+    replay = replay_of_trace(read_trace([PRODUCTION.parent / "paddle" / sample]))
     assert replay is not None
-    assert replay.step_seconds() == pytest.approx([0.335, 0.335])
+    assert replay.step_seconds() == pytest.approx(step_s)
 
 
 def test_a_trace_that_lacks_ranks_is_not_replayed(tmp_path: Path) -> None:

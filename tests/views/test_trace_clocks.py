@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
+
 from serried.trace.merged import HostClock
 from serried.views.trace_clocks import clock_document, clock_lines
 
 OWN = HostClock("a", "own", 0.0, 0.0, 0.0, 0.0)
 
 
+def joined(lines: list[str]) -> str:
+    """Returns what stands in lines, which hang by two columns more than the first, as one."""
+    assert [len(line) - len(line.lstrip()) for line in lines] == [2, *[4] * (len(lines) - 1)]
+    return " ".join(line.strip() for line in lines)
+
+
 def test_a_host_is_told_with_what_moved_it_and_how_sure_that_is() -> None:
     clock = HostClock("b", "pings+messages", -7_500_000.0, 42.1e-6, 1_230_400.0, 12_300.0)
-    assert clock_lines([OWN, clock]) == [
-        "  b: by pings and messages between hosts, moved -7.50 ms, drift 42.10 ppm; within 1,230.4 "
+    assert joined(clock_lines([OWN, clock])) == (
+        "b: by pings and messages between hosts, moved -7.50 ms, drift 42.10 ppm; within 1,230.4 "
         "us, or 12.3 us if messages take as long either way"
-    ]
-    assert clock_lines([OWN, clock], lang="zh") == [
-        "  b：依据 ping 对时和主机间的消息 移动 -7.50 ms，漂移 42.10 ppm；"
+    )
+    assert "".join(each.strip() for each in clock_lines([OWN, clock], lang="zh")) == (
+        "b：依据 ping 对时和主机间的消息 移动 -7.50 ms，漂移 42.10 ppm；"
         "误差不超过 1,230.4 us，若消息来回一样快则不超过 12.3 us"
-    ]
+    )
     assert clock_document(clock) == {
         "host": "b",
         "source": "pings+messages",
@@ -26,6 +34,13 @@ def test_a_host_is_told_with_what_moved_it_and_how_sure_that_is() -> None:
         "uncertainty_us": 1_230.4,
         "even_us": 12.3,
     }
+
+
+def test_a_host_of_any_name_is_told_in_a_hundred_columns() -> None:
+    for name in ("b", "worker-17.rack-3.cluster.example", "机器" * 20):
+        clock = HostClock(name, "pings+messages+order", -7.5e15, 42.1e-6, 1e15, 1e14)
+        for lang in ("en", "zh"):
+            assert max(map(cell_len, clock_lines([OWN, clock], lang=lang))) <= 100
 
 
 def test_a_host_that_nothing_ties_says_so() -> None:
@@ -39,9 +54,8 @@ def test_a_host_that_nothing_ties_says_so() -> None:
 def test_of_many_hosts_the_least_sure_are_told_one_by_one() -> None:
     many = [HostClock(f"h{n}", "pings", 0.0, 0.0, 1_000.0 * n, 10.0) for n in range(1, 13)]
     lines = clock_lines([OWN, *many])
-    assert [line.split(":")[0].strip() for line in lines[:-1]] == [
-        f"h{n}" for n in range(12, 4, -1)
-    ]
+    named = [line.split(":")[0].strip() for line in lines[:-1] if ":" in line]
+    assert named == [f"h{n}" for n in range(12, 4, -1)]
     assert lines[-1] == "  4 more hosts, each within 4.0 us"
 
 

@@ -26,7 +26,8 @@ from serried.span import Spans
 from serried.trace.clock_fit import Bounds, fit_clock
 from serried.trace.clock_line import ClockLine
 from serried.trace.merged import Host, HostClock, Trace
-from serried.trace.pairs import hand_overs, pair_messages
+from serried.trace.pairs import pair_messages
+from serried.trace.whole_jobs import whole_hand_overs
 from serried.units import duration_text
 
 Times = NDArray[np.int64]
@@ -204,10 +205,11 @@ def _messages(spans: Spans, host: NDArray[np.int64]) -> Crossings:
 def _orders(trace: Trace, host: NDArray[np.int64]) -> Crossings:
     """Returns hand-overs between hosts that no message shows, by the order of F and of B.
 
-    Where a computation's span holds its wait, only its end is known to follow.
+    A job in pieces hands over when its last piece ended, to the first of its taker's. Where a
+    computation's span holds its wait, only its end is known to follow.
     """
     spans = trace.spans
-    before, after = hand_overs(spans, _pipeline_of_rank(trace))
+    before, after = whole_hand_overs(spans, _pipeline_of_rank(trace))
     return _between_hosts(
         host[spans.rank[before]],
         host[spans.rank[after]],

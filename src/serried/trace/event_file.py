@@ -78,6 +78,17 @@ def whole(value: object) -> int | None:
     return whole(int(value)) if isinstance(value, str) and _WHOLE.fullmatch(value) else None
 
 
+def natural(name: str) -> list[tuple[int, str]]:
+    """Returns a key that sorts numbers in a name by value.
+
+    >>> sorted(["machine10", "machine2", "machine"], key=natural)
+    ['machine', 'machine2', 'machine10']
+    """
+    return [
+        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
+    ]
+
+
 def nanoseconds(microseconds: object) -> int | None:
     """Returns a time that a file gives in microseconds, None where it is no time."""
     if isinstance(microseconds, bool) or not isinstance(microseconds, int | float):

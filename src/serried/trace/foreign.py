@@ -34,6 +34,8 @@ _LIMITS = {
     **{"start_ns": 2**61, "end_ns": 2**61},
 }
 _LONGEST_NS = 2**60
+_MOST_SHARED = 0.5
+"""How much of the shorter of two steps the other may lie over."""
 
 
 class Row(NamedTuple):
@@ -84,8 +86,9 @@ def pipelines(rows: Sequence[Row], world_size: int, sizes: Mapping[str, int] | N
     """Returns the layout of ranks whose stages are seen in ``rows``.
 
     Without ``sizes``, ranks of the same stages are each other's replicas, and the world is as
-    many pipelines as there are replicas: neighbours are replicas in Megatron's order, and stand
-    in neighbouring pipelines in the other. Ranks without a stage may stand anywhere.
+    many pipelines as there are replicas: all ranks of a stage are neighbours in Megatron's
+    order, some of them where tensor parallel ranks are, and none in the other. Ranks without a
+    stage may stand anywhere.
 
     Raises InputError when ``sizes`` do not make that many ranks, or there are too many.
     """
@@ -100,10 +103,16 @@ def pipelines(rows: Sequence[Row], world_size: int, sizes: Mapping[str, int] | N
     if world_size % depth:
         return laid_out("megatron", world_size, None)
     replicas = world_size // depth
-    if all(stage == rank // replicas for rank, stage in first.items()):
+    together = [replicas, *(each for each in range(1, replicas) if replicas % each == 0)]
+    places = first.items()
+    inner = next(
+        (each for each in together if all(rank // each % depth == stage for rank, stage in places)),
+        1,
+    )
+    if inner == replicas:
         return laid_out("megatron", world_size, {"pp": depth, "dp": replicas})
-    axes = {"axes": _axes({"dp": replicas, "pp": depth})}
-    return frameworks.layout("custom", Sizes(world_size, options=axes))
+    found = {"dp": replicas // inner, "pp": depth} | ({"tp": inner} if inner > 1 else {})
+    return frameworks.layout("custom", Sizes(world_size, options={"axes": _axes(found)}))
 
 
 def _axes(sizes: Mapping[str, int]) -> str:
@@ -146,13 +155,17 @@ def _neighbour(column: Sequence[int], at: int, towards: int) -> int:
 
 
 def one_after_another(spans: Spans) -> Spans:
-    """Returns ``spans`` with each step behind the one before, where a writer begins each at 0."""
+    """Returns ``spans`` with each step behind the one before, where a writer begins each at 0.
+
+    Steps that only touch (an optimizer that ends after the next step began elsewhere) stay.
+    """
     steps, of = np.unique(spans.step, return_inverse=True)
     first = np.full(len(steps), np.iinfo(np.int64).max)
     last = np.full(len(steps), np.iinfo(np.int64).min)
     np.minimum.at(first, of, spans.start_ns)
     np.maximum.at(last, of, spans.end_ns)
-    if not len(steps) or (first[1:] >= last[:-1]).all():
+    shorter = np.minimum(last[1:] - first[1:], last[:-1] - first[:-1])
+    if (last[:-1] - first[1:] <= shorter * _MOST_SHARED).all():
         return spans
     begins = np.concatenate([[0], np.cumsum(last - first + 1_000_000)[:-1]])
     by = (begins - first)[of]

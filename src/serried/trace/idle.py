@@ -47,6 +47,8 @@ class MeasuredIdle:
     """Communication hidden behind computation."""
     exchange_ns: Table
     """Exchanges inside computations, whose time they are a part of."""
+    receiving_ns: Table
+    """Receives while nothing was computed, whatever they waited for."""
 
     @property
     def total_ns(self) -> Table:
@@ -92,6 +94,7 @@ def measured_idle(
         exposed_ns=total(communicates & is_idle | exchanges),
         overlapped_ns=total(communicates & ~is_idle & ~exchanges),
         exchange_ns=total(exchanges & ~is_idle),
+        receiving_ns=total(pieces.receiving & is_idle),
     )
 
 
@@ -105,6 +108,7 @@ class _Pieces:
     active: NDArray[np.bool_]
     """What goes on in each: compute, late peer, transfer, send, reduce."""
     exchanges: NDArray[np.bool_]
+    receiving: NDArray[np.bool_]
     before_first: NDArray[np.bool_]
     after_last: NDArray[np.bool_]
 
@@ -142,12 +146,13 @@ def _pieces(
         length_ns=length[kept],
         active=active[kept, : _REDUCE + 1],
         exchanges=active[kept, _EXCHANGE],
+        receiving=active[kept, _RECEIVING],
         before_first=place < first[step, rank_of],
         after_last=place >= last[step, rank_of],
     )
 
 
-_EXCHANGE, _WINDOW = _REDUCE + 1, _REDUCE + 2
+_EXCHANGE, _RECEIVING, _WINDOW = _REDUCE + 1, _REDUCE + 2, _REDUCE + 3
 
 
 def _intervals(spans: Spans) -> tuple[NDArray[np.int64], Times, Times, NDArray[np.int64]]:
@@ -172,11 +177,13 @@ def _intervals(spans: Spans) -> tuple[NDArray[np.int64], Times, Times, NDArray[n
     known = what >= 0
     unseen_rank, unseen_begin, unseen_end = _unseen_waits(spans)
     late = len(sent) + len(unseen_rank)
+    whole = spans.where(np.isin(spans.kind, RECEIVES))
+    numbers = [what[known], np.full(late, _LATE), np.full(len(whole), _RECEIVING)]
     return (
-        np.concatenate([spans.rank[known], late_rank, unseen_rank]).astype(np.int64),
-        np.concatenate([begin[known], late_begin, unseen_begin]),
-        np.concatenate([end[known], sent, unseen_end]),
-        np.concatenate([what[known], np.full(late, _LATE)]),
+        np.concatenate([spans.rank[known], late_rank, unseen_rank, whole.rank]).astype(np.int64),
+        np.concatenate([begin[known], late_begin, unseen_begin, whole.start_ns]),
+        np.concatenate([end[known], sent, unseen_end, whole.end_ns]),
+        np.concatenate(numbers),
     )
 
 

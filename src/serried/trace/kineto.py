@@ -9,8 +9,10 @@ the rank's one stage, which the sizes given say (without them ranks are taken fo
 finding says so), and Schedule1F1B nothing (run it from its CSV). A range of an action
 holds the wait for its input too, so its length is not its computation's alone; a SEND or RECV
 range is only the posting of a message, no transfer and no wait, and is left out, and so is what
-lies outside every step, where the file has steps. Time stamps are microseconds since the file's
-base.
+lies outside every step, where the file has steps. Of a GPU the same ranges stand a second time,
+by stream (``gpu_user_annotation``); those are left out, for backwards, which another thread
+launches, have none. Time stamps are microseconds since the file's base. A file that does not say
+its rank is of the rank that its name says, or of its place among the names, 2 before 10.
 
 Source: torch 2.13.0, torch/distributed/pipelining/schedules.py (record_function names) and
 kineto's output_json.cpp.
@@ -21,11 +23,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from serried.errors import InputError, listed
 from serried.finding import Finding, said
 from serried.span import Action, ActionKind
-from serried.trace.event_file import EventFile, nanoseconds, whole
+from serried.trace.event_file import EventFile, nanoseconds, natural, whole
 from serried.trace.foreign import (
     TOWARDS,
     Row,
@@ -42,6 +45,8 @@ _EAGER = re.compile(r"(Forward|Backward) (\d{1,9})")
 _STEP = re.compile(r"ProfilerStep#(\d{1,9})")
 _OPTIMIZER = re.compile(r"Optimizer\.step#.*\.step")
 
+_NAMED = re.compile(r"rank[_-]?(\d{1,7})", re.IGNORECASE)
+_ON_STREAM = "gpu_user_annotation"
 _LONGEST_HOST = 255
 
 Interval = tuple[int, int, int]
@@ -57,11 +62,12 @@ def is_kineto(file: EventFile) -> bool:
 def kineto_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | None = None) -> Trace:
     """Returns the Trace of a job's Kineto files, one of each rank.
 
-    Raises InputError when two are of one rank, and when none holds a pipeline action.
+    Raises InputError when two are of one rank or of two runs, and when none holds a pipeline
+    action.
     """
     by_rank: dict[int, EventFile] = {}
-    for place, file in enumerate(files):
-        rank = _number(file.about.get("distributedInfo"), "rank", place)
+    for file, named in zip(files, _ranks_by_name(files), strict=True):
+        rank = _number(file.about.get("distributedInfo"), "rank", named)
         if rank in by_rank:
             raise InputError(
                 "rank {rank} stands twice, in {first} and {second}; give only one of them",
@@ -70,7 +76,9 @@ def kineto_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | None = N
                 second=file.path,
             )
         by_rank[rank] = file
-    rows = [row for rank, file in by_rank.items() for row in _rows(rank, file)]
+    of_rank = {rank: _rows(rank, file) for rank, file in by_rank.items()}
+    _require_one_run(by_rank, of_rank)
+    rows = [row for mine in of_rank.values() for row in mine]
     if not any(row.kind is not ActionKind.OPTIMIZER for row in rows):
         raise InputError(
             "{paths} hold no pipeline action (PP:0F0 …); profile a schedule of "
@@ -90,6 +98,58 @@ def kineto_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | None = N
     return foreign_trace(
         run, layout, machines, spans_of(rows), findings=findings, waits_inside=True
     )
+
+
+def _require_one_run(files: Mapping[int, EventFile], rows: Mapping[int, Sequence[Row]]) -> None:
+    """Raises InputError for files of jobs of two sizes, or of one host and different times.
+
+    Hosts of one job may have clocks that are hours apart; ranks of one host share theirs.
+    """
+    worlds: dict[int, Path] = {}
+    hosts: dict[str, list[tuple[int, int, Path]]] = {}
+    for rank, file in files.items():
+        if world := _number(file.about.get("distributedInfo"), "world_size", 0):
+            worlds.setdefault(world, file.path)
+        if rows[rank] and (host := _host(file.about.get("host_name"))):
+            times = [(row.start_ns, row.end_ns) for row in rows[rank]]
+            ends = min(start for start, _ in times), max(end for _, end in times)
+            hosts.setdefault(host, []).append((*ends, file.path))
+    if len(worlds) > 1:
+        raise _mixed(*list(worlds.values())[:2])
+    for windows in hosts.values():
+        (_, until, path), *others = sorted(windows, key=lambda window: window[0])
+        for start, end, other in others:
+            if start > until:
+                raise _mixed(path, other)
+            until, path = max((until, path), (end, other), key=lambda last: last[0])
+
+
+def _mixed(first: Path, second: Path) -> InputError:
+    return InputError(
+        "two runs are mixed: {first} and {second} are of jobs of two sizes, or of one host at "
+        "different times; give the files of one run",
+        first=first,
+        second=second,
+    )
+
+
+def _ranks_by_name(files: Sequence[EventFile]) -> list[int]:
+    """Returns the rank of each file by its name: as its number says, else its place in order.
+
+    >>> names = ("rank10.json", "rank2.json", "a.json")
+    >>> _ranks_by_name([EventFile(Path(name), [], {}, cut_off=False) for name in names[:2]])
+    [10, 2]
+    >>> _ranks_by_name([EventFile(Path(name), [], {}, cut_off=False) for name in names])
+    [2, 1, 0]
+    """
+    names = [file.path.name for file in files]
+    found = [_NAMED.search(name) for name in names]
+    ranks = [int(match[1]) for match in found if match]
+    if len(set(ranks)) == len(files):
+        return ranks
+    order = sorted(range(len(names)), key=lambda at: (natural(names[at]), names[at]))
+    place = {at: rank for rank, at in enumerate(order)}
+    return [place[at] for at in range(len(names))]
 
 
 def _is_eager(row: Row) -> bool:
@@ -123,6 +183,8 @@ def _rows(rank: int, file: EventFile) -> list[Row]:
     for event in file.events:
         start, length = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
         if event.get("ph") != "X" or start is None or length is None or length < 0:
+            continue
+        if event.get("cat") == _ON_STREAM:
             continue
         name = str(event.get("name"))
         begun = base_ns + start

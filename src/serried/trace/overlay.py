@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.errors import InputError
+from serried.schedule import Schedule
 from serried.span import COMPUTE, Spans
 from serried.trace.compare import pipelines_of, planned_step
 from serried.trace.merged import Trace
@@ -95,24 +96,19 @@ class Overlay:
 
 
 def overlay_of(trace: Trace) -> Overlay:
-    """Returns the plan to lay over ``trace``.
+    """Returns the plan to lay over ``trace``, by the schedule that it names or whose order it has.
 
-    Raises InputError when its schedule is not known or does not have its stages, and when it
-    holds no computation.
+    Raises InputError when its schedule is not known or does not have its stages, when its spans
+    hold their waits, and when it holds no computation.
     """
     spans = trace.spans
-    if trace.job.schedule == UNKNOWN_SCHEDULE:
-        raise InputError(
-            "{run} does not say which schedule ran, so there is no plan to lay over it",
-            run=trace.run,
-        )
     is_compute = np.isin(spans.kind, list(COMPUTE))
     if not is_compute.any():
         raise InputError(
             "{run} holds no forward and no backward, so there is no plan to lay over it",
             run=trace.run,
         )
-    schedule, planned = planned_step(trace)
+    schedule, planned = _planned_step(trace)
     steps, row = np.unique(spans.step[is_compute], return_inverse=True)
     starts = np.full(len(steps), np.iinfo(np.int64).max)
     np.minimum.at(starts, row, spans.start_ns[is_compute])
@@ -123,3 +119,20 @@ def overlay_of(trace: Trace) -> Overlay:
     return Overlay(
         schedule.name, planned.shifted(-first), place, pipeline, steps.astype(np.int32), starts
     )
+
+
+def _planned_step(trace: Trace) -> tuple[Schedule, Spans]:
+    if trace.waits_inside:
+        raise InputError(
+            "the spans of {run} hold the waits for their inputs, so no plan can be timed by them",
+            run=trace.run,
+        )
+    try:
+        return planned_step(trace)
+    except InputError as error:
+        if trace.job.schedule != UNKNOWN_SCHEDULE:
+            raise
+        raise InputError(
+            "{run} does not say which schedule ran, so there is no plan to lay over it",
+            run=trace.run,
+        ) from error

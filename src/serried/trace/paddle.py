@@ -51,14 +51,17 @@ def action_of(type_: str) -> tuple[ActionKind, int] | None:
 def paddle_trace(logs: PaddleLogs, sizes: Mapping[str, int] | None = None) -> Trace:
     """Returns the Trace of ``logs``; ``sizes`` (``{"pp": 2, "dp": 2}``) say how ranks stand.
 
-    Raises InputError when the sizes do not make as many ranks as there are logs, and when no
-    job of the logs is an action.
+    A device whose log is missing keeps its rank. Raises InputError when the sizes do not make
+    as many ranks as there are devices, and when no job of the logs is an action.
     """
-    layout = laid_out("paddle", len(logs.devices), sizes)
+    layout = laid_out("paddle", len(logs.places), sizes)
+    rank_of = {place: rank for rank, place in enumerate(logs.places)}
     machines: dict[str, list[int]] = {}
-    for rank, log in enumerate(logs.devices):
-        machines.setdefault(log.machine, []).append(rank)
-    rows = [row for rank, log in enumerate(logs.devices) for row in _rows(rank, log, layout)]
+    for (machine, _), rank in rank_of.items():
+        machines.setdefault(machine, []).append(rank)
+    rows = [
+        row for log in logs.devices for row in _rows(rank_of[log.machine, log.device], log, layout)
+    ]
     spans = spans_of(with_peers(rows, layout))
     run = logs.folder.resolve().name
     return foreign_trace(run, layout, machines, spans, findings=logs.findings)

@@ -4,9 +4,10 @@
         micro_batch_id = 2, job_start_time = 1697793307213.760986, job_end_time = 1697793307254.0061
 
 Times are milliseconds since 1970 with six decimals, taken on the compute stream. A new step
-begins when the job that began the file comes again with microbatch 0; the line ``Schedule
-Profiler start at step S and end at step E`` says which step is the first. Lines are found by a
-pattern without a leading wildcard, so a log of any length and noise is read in linear time.
+begins when the job that began the file (``default`` apart) comes again with microbatch 0; the
+line ``Schedule Profiler start at step S and end at step E`` says which step is the first, for
+logs without it that of another device. Lines are found by a pattern without a leading wildcard,
+so a log of any length and noise is read in linear time.
 
 Source: paddlepaddle 3.3.1, standalone_executor.cc and
 distributed/auto_parallel/static/profiler_helper_static.py (whose own pattern loses
@@ -17,12 +18,18 @@ from __future__ import annotations
 
 import mmap
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from serried.errors import InputError
 from serried.finding import Finding, said
+from serried.trace.paddle_folder import (
+    copied_machines,
+    device_numbers,
+    log_folders,
+    logs_in,
+)
 
 _JOB = re.compile(
     rb"Profiler Info: Job \((?P<number>\d{1,9})\), type = (?P<type>[^,\n]{1,64}), "
@@ -30,9 +37,8 @@ _JOB = re.compile(
     rb"job_start_time = (?P<start>\d{1,16}\.\d{1,9}), job_end_time = (?P<end>\d{1,16}\.\d{1,9})"
     rb"|Schedule Profiler start at step (?P<first>\d{1,9}) and end at step (?P<last>\d{1,9})"
 )
-_MACHINE = "machine"
-_LOG = re.compile(r"workerlog\.(\d+)")
-_OUTSIDE_A_STEP = frozenset({"default", "lr"})
+_OUTSIDE_A_STEP = "default"
+"""The type of jobs that begin no step."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,8 @@ class DeviceLog:
     machine: str
     device: int
     jobs: tuple[Job, ...]
+    first_step: int | None
+    """The step that its heading begins with; None for a log without one."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,8 @@ class PaddleLogs:
     folder: Path
     devices: tuple[DeviceLog, ...]
     findings: tuple[Finding, ...]
+    places: tuple[tuple[str, int], ...]
+    """Machine and device of every log there should be, in order: those of missing logs too."""
 
     @property
     def machines(self) -> tuple[str, ...]:
@@ -81,21 +91,23 @@ def read_paddle_logs(
 
     Raises InputError when there is no log, or none that holds a timed job.
     """
-    places = _places(folder, multi_machine)
-    paths = {name: _logs(place) for name, place in places.items()}
-    wanted = devices or sorted({device for logs in paths.values() for device in logs})
-    if not wanted:
+    folders = log_folders(folder, multi_machine)
+    paths = {name: logs_in(place) for name, place in folders.items()}
+    there = {device for logs in paths.values() for device in logs}
+    if not devices and not there:
         raise _no_log(folder)
+    wanted = devices or device_numbers(there)
+    copies = copied_machines(paths)
+    findings = [_copied(folders[name], folders[other]) for name, other in copies.items()]
+    places = [(name, each) for name in paths if name not in copies for each in wanted]
     found: list[DeviceLog] = []
-    findings: list[Finding] = []
-    for machine, logs in paths.items():
-        for device in wanted:
-            if device not in logs:
-                findings.append(_missing(places[machine], device))
-                continue
-            jobs, left_out = _read(logs[device])
-            found.append(DeviceLog(machine, device, jobs))
-            findings += [_untimed(logs[device], left_out)] if left_out else []
+    for machine, device in places:
+        if device not in paths[machine]:
+            findings.append(_missing(folders[machine], device))
+            continue
+        log, left_out = _read(paths[machine][device], machine, device)
+        found.append(log)
+        findings += [_untimed(paths[machine][device], left_out)] if left_out else []
     if not any(each.jobs for each in found):
         raise InputError(
             "the worker logs of {folder} hold no timed job; run with "
@@ -103,57 +115,19 @@ def read_paddle_logs(
             "'Profiler Info: Job …' for each",
             folder=folder,
         )
-    findings += [_empty(each, places) for each in found if not each.jobs]
-    return PaddleLogs(folder, tuple(found), tuple(findings))
+    findings += [_empty(each, folders) for each in found if not each.jobs]
+    return PaddleLogs(folder, _numbered(found), tuple(findings), tuple(places))
 
 
-def holds_paddle_logs(folder: Path) -> bool:
-    """Tells whether ``folder``, or a ``machine*`` folder in it, holds a ``workerlog.N``."""
-    return any(_logs(place) for place in (folder, *_machines(folder).values()))
-
-
-# ----------------------------------------------------------------------- which files
-
-
-def _places(folder: Path, multi_machine: bool | None) -> dict[str, Path]:
-    """Returns the folders that hold logs, by the name of their machine."""
-    if not folder.is_dir():
-        raise InputError(
-            "{folder} is not a folder; give the one that holds the workerlog.N files",
-            folder=folder,
-        )
-    machines = _machines(folder)
-    if multi_machine is None:
-        multi_machine = not _logs(folder) and bool(machines)
-    if not multi_machine:
-        return {"": folder}
-    if not machines:
-        raise InputError(
-            "{folder} holds no folder whose name begins with machine; put each machine's "
-            "worker logs into machine0, machine1 and so on",
-            folder=folder,
-        )
-    return machines
-
-
-def _machines(folder: Path) -> dict[str, Path]:
-    """Returns the ``machine*`` folders by name, machine2 before machine10."""
-    found = [path for path in folder.glob(f"{_MACHINE}*") if path.is_dir()]
-    return {path.name: path for path in sorted(found, key=lambda path: _natural(path.name))}
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Returns a key that sorts numbers in a name by value."""
-    return [
-        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
-    ]
-
-
-def _logs(folder: Path) -> dict[int, Path]:
-    """Returns the worker logs of one folder, by device."""
-    names = ((_LOG.fullmatch(path.name), path) for path in folder.glob("workerlog.*"))
-    found = {int(match[1]): path for match, path in names if match and path.is_file()}
-    return dict(sorted(found.items()))
+def _numbered(logs: Sequence[DeviceLog]) -> tuple[DeviceLog, ...]:
+    """Returns the logs with steps counted from where another's heading says, if theirs does not."""
+    first = next((log.first_step for log in logs if log.first_step is not None), 0)
+    return tuple(
+        log
+        if log.first_step is not None or not first
+        else replace(log, jobs=tuple(replace(job, step=first + job.step) for job in log.jobs))
+        for log in logs
+    )
 
 
 # ----------------------------------------------------------------------- one file
@@ -164,6 +138,7 @@ class _Steps:
 
     def __init__(self) -> None:
         self.step = 0
+        self.first: int | None = None
         self._window: tuple[bytes, ...] = ()
         self._opener: str | None = None
         self._has_begun = False
@@ -172,11 +147,12 @@ class _Steps:
         """Takes a line that says which steps are profiled; repeated lines change nothing."""
         if window != self._window:
             self.step, self._window = int(window[0]), window
+            self.first = self.step if self.first is None else self.first
             self._opener, self._has_begun = None, False
 
     def place(self, kind: str, microbatch: int) -> int:
         """Returns the step that the next job, of ``kind``, belongs to."""
-        if self._opener is None and kind not in _OUTSIDE_A_STEP:
+        if self._opener is None and kind != _OUTSIDE_A_STEP:
             self._opener = kind
         if kind == self._opener and microbatch == 0:
             self.step += self._has_begun
@@ -184,8 +160,8 @@ class _Steps:
         return self.step
 
 
-def _read(path: Path) -> tuple[tuple[Job, ...], int]:
-    """Returns the jobs of one log, and how many were left out because they hold no time."""
+def _read(path: Path, machine: str, device: int) -> tuple[DeviceLog, int]:
+    """Returns one log, and how many of its jobs were left out because they hold no time."""
     jobs: list[Job] = []
     left_out = 0
     steps = _Steps()
@@ -201,7 +177,7 @@ def _read(path: Path) -> tuple[tuple[Job, ...], int]:
             left_out += 1
         else:
             jobs.append(Job(kind, int(match["number"]), microbatch, step, start, end))
-    return tuple(jobs), left_out
+    return DeviceLog(machine, device, tuple(jobs), steps.first), left_out
 
 
 def _matches(path: Path) -> Iterator[re.Match[bytes]]:
@@ -242,6 +218,11 @@ def _no_log(folder: Path) -> InputError:
 def _missing(folder: Path, device: int) -> Finding:
     evidence = said("{folder} holds no workerlog.{device}", folder=folder, device=device)
     return Finding("missing", (evidence,))
+
+
+def _copied(folder: Path, other: Path) -> Finding:
+    evidence = said("{path} holds the same as {other}; counted once", path=folder, other=other)
+    return Finding("copied", (evidence,))
 
 
 def _untimed(path: Path, count: int) -> Finding:

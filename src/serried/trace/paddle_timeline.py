@@ -6,8 +6,8 @@
 Events, names, categories, colours and times are the script's (paddlepaddle 3.3.1,
 profiler_helper_static.py), so what reads its files reads these. Different on purpose:
 
-* jobs such as ``backward(chunk0)`` are kept, and take the colour of their kind;
-* ``recv_forward`` and ``send_backward`` are kept, on a track of messages beside their device;
+* jobs such as ``backward(chunk0)`` are kept, and they and ``backward1`` take the colour of
+  their kind;
 * jobs that intersect stand on tracks of their own: as begin and end of one track they would
   come out with wrong lengths;
 * a machine is called what its folder is called, and ``--devices 2,3`` names threads GPU:2, GPU:3.
@@ -18,7 +18,7 @@ from __future__ import annotations
 import heapq
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,11 @@ _COLOURS = {
     "default": "thread_state_unknown",
 }
 _STEP_THREAD = 2333
+_LEFT_OUT = frozenset({"recv_forward", "send_backward"})
+"""What the script leaves out; ``recv_forward0`` of virtual stages it keeps."""
 _MESSAGES = ("recv_", "send_")
+_OUTSIDE_A_STEP = "default"
+_NEVER = 2**63
 
 Event = dict[str, Any]
 
@@ -55,11 +59,13 @@ def write_paddle_timelines(logs: PaddleLogs, folder: Path) -> tuple[Path, Path]:
             yield from _events(jobs, name)
         yield from _step_events(logs)
 
-    threads = {name: _STEP_THREAD + 1 + at for at, (name, _) in enumerate(tracks)}
+    threads = {
+        name: _STEP_THREAD + 1 + at for at, name in enumerate(_numbered_tracks(logs, tracks))
+    }
     threads["Step"] = _STEP_THREAD
     numbered = ({**event, "tid": threads[event["tid"]]} for event in chrome())
     names = [_thread_name(_STEP_THREAD, "STEP")]
-    names += [_thread_name(threads[name], _titled(name)) for name, _ in tracks]
+    names += [_thread_name(threads[name], _titled(name)) for name in threads if name != "Step"]
     return (
         _write(folder / CHROME, chrome()),
         _write(folder / PERFETTO, chain(numbered, names)),
@@ -69,22 +75,43 @@ def write_paddle_timelines(logs: PaddleLogs, folder: Path) -> tuple[Path, Path]:
 # ----------------------------------------------------------------------- tracks
 
 
+def num_left_out(logs: PaddleLogs) -> int:
+    """Returns how many jobs the timelines leave out, as the script does."""
+    return sum(job.type in _LEFT_OUT for log in logs.devices for job in log.jobs)
+
+
+def _shown(log: DeviceLog) -> Iterator[Job]:
+    return (job for job in log.jobs if job.type not in _LEFT_OUT)
+
+
 def _tracks(logs: PaddleLogs) -> list[tuple[str, list[Job]]]:
     """Returns the tracks by name: every device's own first, in order, then the further ones."""
     own: list[tuple[str, list[Job]]] = []
     further: list[tuple[str, list[Job]]] = []
+    labels = _labels(logs)
     for log in logs.devices:
-        messages = [job for job in log.jobs if job.type.startswith(_MESSAGES)]
-        computed = [job for job in log.jobs if not job.type.startswith(_MESSAGES)]
-        first, *others = _lanes(computed) or [[]]
-        own.append((_track_name(log), first))
-        further += [(_track_name(log, f" ({n})"), lane) for n, lane in enumerate(others, 2)]
-        lanes = [(_track_name(log, _numbered(n)), lane) for n, lane in enumerate(_lanes(messages))]
-        further += lanes
+        name = _track_name(log, labels)
+        lanes = _lanes(list(_shown(log))) or [[]]
+        messages: list[Job] = []
+        if len(lanes) > 1:  # computations first: a wait for a message may lie around them
+            messages = [job for job in _shown(log) if job.type.startswith(_MESSAGES)]
+            lanes = _lanes([job for job in _shown(log) if not job.type.startswith(_MESSAGES)])
+        own.append((name, lanes[0] if lanes else []))
+        further += [(f"{name} ({n})", lane) for n, lane in enumerate(lanes[1:], 2)]
+        further += [(f"{name}{_beside(n)}", lane) for n, lane in enumerate(_lanes(messages))]
     return [*own, *further]
 
 
-def _numbered(lane: int) -> str:
+def _numbered_tracks(logs: PaddleLogs, tracks: Sequence[tuple[str, list[Job]]]) -> list[str]:
+    """Returns the names of tracks in the order of their numbers: machines, then devices."""
+    labels = _labels(logs)
+    machines = {name: number for number, name in enumerate(logs.machines)}
+    devices = sorted(logs.devices, key=lambda log: (machines[log.machine], log.device))
+    own = [_track_name(log, labels) for log in devices]
+    return [*own, *(name for name, _ in tracks[len(own) :])]
+
+
+def _beside(lane: int) -> str:
     return f" messages ({lane + 1})" if lane else " messages"
 
 
@@ -108,11 +135,16 @@ def _lanes(jobs: Sequence[Job]) -> list[list[Job]]:
     return sorted(lanes, key=len, reverse=True)
 
 
-def _track_name(log: DeviceLog, suffix: str = "") -> str:
+def _labels(logs: PaddleLogs) -> dict[str, str]:
+    """Returns the name of each machine without the word machine, where that tells them apart."""
+    short = {name: re.sub(r"^machine[_-]?", "", name) or name for name in logs.machines}
+    return short if len(set(short.values())) == len(short) else {name: name for name in short}
+
+
+def _track_name(log: DeviceLog, labels: Mapping[str, str]) -> str:
     """Returns what the script calls a device: ``GPU0`` or ``GPU0(machine:1)``."""
-    number = re.sub(r"^machine[_-]?", "", log.machine) or log.machine
-    machine = f"(machine:{number})" if log.machine else ""
-    return f"GPU{log.device}{machine}{suffix}"
+    machine = f"(machine:{labels[log.machine]})" if log.machine else ""
+    return f"GPU{log.device}{machine}"
 
 
 def _titled(track: str) -> str:
@@ -139,12 +171,17 @@ def _plain(type_: str) -> str:
 
 
 def _step_events(logs: PaddleLogs) -> Iterator[Event]:
-    """Yields a slice per step, messages apart: first start to last end, after the step before."""
+    """Yields a slice per step: from the first start that is of it to the last end of all.
+
+    It begins after the step before. What of ``default`` comes before it is of none.
+    """
     windows: dict[int, tuple[int, int]] = {}
     for log in logs.devices:
-        for job in (job for job in log.jobs if not job.type.startswith(_MESSAGES)):
-            start, end = windows.get(job.step, (job.start_ns, job.end_ns))
-            windows[job.step] = min(start, job.start_ns), max(end, job.end_ns)
+        for job in _shown(log):
+            begins = _NEVER if job.type == _OUTSIDE_A_STEP else job.start_ns
+            start, end = windows.get(job.step, (begins, job.end_ns))
+            windows[job.step] = min(start, begins), max(end, job.end_ns)
+    windows = {step: each for step, each in windows.items() if each[0] < _NEVER}
     before = 0
     for step, (start, end) in sorted(windows.items()):
         for phase, at_ns in (("B", max(start, before)), ("E", end)):

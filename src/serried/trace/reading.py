@@ -36,7 +36,8 @@ from serried.trace.paddle_dynamic import (
     paddle_dynamic_trace,
     read_records,
 )
-from serried.trace.paddle_log import holds_paddle_logs, read_paddle_logs
+from serried.trace.paddle_folder import holds_paddle_logs
+from serried.trace.paddle_log import read_paddle_logs
 from serried.trace.store import is_store, read_store
 from serried.trace.straggler import straggler_trace
 from serried.trace.straggler_table import is_straggler_table
@@ -91,14 +92,22 @@ def _read(paths: Sequence[Path], sizes: Mapping[str, int] | None) -> Trace:
         return straggler_trace(paths[0])
     if any(path.is_dir() and holds_paddle_logs(path) for path in paths):
         return _paddle(paths, sizes)
-    if records := [file for path in paths if path.is_dir() for file in sorted(path.glob(RECORDS))]:
+    if records := _records(paths):
         return paddle_dynamic_trace([read_records(path) for path in records], sizes)
     if tables := _tables(paths):
         return straggler_trace(tables[0])
     if files := _event_files(paths):
         return _events(files, sizes)
     require_time_stamps(paths)
+    if (table := _stray_table(paths)) is not None:
+        return straggler_trace(table)  # raises what it lacks, or what this machine does
     return merge(paths)
+
+
+def _records(paths: Sequence[Path]) -> list[Path]:
+    """Returns the files of Paddle's dynamic graph given, and those in folders."""
+    found = [path for path in paths if path.is_file() and path.match(RECORDS)]
+    return found + [file for path in paths if path.is_dir() for file in sorted(path.glob(RECORDS))]
 
 
 def _tables(paths: Sequence[Path]) -> list[Path]:
@@ -113,6 +122,14 @@ def _tables(paths: Sequence[Path]) -> list[Path]:
             paths=listed(found, limit=3, last="and"),
         )
     return found
+
+
+def _stray_table(paths: Sequence[Path]) -> Path | None:
+    """Returns a Parquet file where it is all that there is to read, though it seems no table."""
+    if any(path.is_dir() and any(path.rglob(PATTERN)) for path in paths):
+        return None
+    found = (each for path in paths if path.is_dir() for each in sorted(path.glob("*.parquet")))
+    return next((each for each in found if each.is_file()), None)
 
 
 def _paddle(paths: Sequence[Path], sizes: Mapping[str, int] | None) -> Trace:
@@ -142,13 +159,24 @@ def _event_files(paths: Sequence[Path]) -> list[Path]:
 def _events(paths: Sequence[Path], sizes: Mapping[str, int] | None) -> Trace:
     by_tool: dict[str, list[EventFile]] = {}
     unknown: list[Path] = []
+    findings: list[Finding] = []
     for path in paths:
-        file = read_event_file(path)
+        try:
+            file = read_event_file(path)
+        except InputError as error:
+            if len(paths) == 1:
+                raise
+            findings.append(_unusable(error))
+            continue
         tool = next((name for name, is_its, _ in TOOLS if is_its(file)), None)
         if tool is None:
             unknown.append(path)
+        elif twin := _twin(file, by_tool.setdefault(tool, [])):
+            findings.append(_copied(path, twin.path))
         else:
-            by_tool.setdefault(tool, []).append(file)
+            by_tool[tool].append(file)
+    if not by_tool and findings and not unknown:
+        read_event_file(paths[0])  # raises what the first of them lacks
     if not by_tool:
         raise InputError(
             "{paths} are of no tool that is known; known are {tools}, Paddle's worker logs, "
@@ -164,8 +192,25 @@ def _events(paths: Sequence[Path], sizes: Mapping[str, int] | None) -> Trace:
     ((tool, files),) = by_tool.items()
     trace = next(reader for name, _, reader in TOOLS if name == tool)(files, sizes)
     return trace.with_warnings(
-        *(_cut_off(file) for file in files if file.cut_off), *map(_foreign, unknown)
+        *(_cut_off(file) for file in files if file.cut_off), *map(_foreign, unknown), *findings
     )
+
+
+def _twin(file: EventFile, others: Sequence[EventFile]) -> EventFile | None:
+    """Returns the file among ``others`` that holds the same, None where none does."""
+    return next(
+        (each for each in others if each.events == file.events and each.about == file.about), None
+    )
+
+
+def _copied(path: Path, other: Path) -> Finding:
+    evidence = said("{path} holds the same as {other}; counted once", path=path, other=other)
+    return Finding("copied", (evidence,))
+
+
+def _unusable(error: InputError) -> Finding:
+    """Says why a file beside others is left out."""
+    return Finding("torn", (said(error.template, **error.values), said("it is left out")))
 
 
 def _cut_off(file: EventFile) -> Finding:

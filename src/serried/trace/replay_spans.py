@@ -42,13 +42,19 @@ def replay_of_trace(trace: Trace) -> Replay | None:
     if trace.layout is None or trace.missing or trace.waits_inside:
         return None
     ranks = _pipelines(trace.layout)
-    spans = trace.spans.where(~np.isin(trace.spans.kind, _WITHIN))
+    spans = trace.spans.where(~np.isin(trace.spans.kind, [*_WITHIN, *_unsent(trace.spans)]))
     lanes = _in_lanes(spans, ranks)
     if not len(lanes.steps) or not len(lanes.first):
         return None
     replay = _replay(spans, lanes, trace.layout, ranks)
     takes_time = bool(replay.seconds[~replay.is_message].any())
     return replay if takes_time and replay.has_an_order else None
+
+
+def _unsent(spans: Spans) -> list[ActionKind]:
+    """Returns the receives of which no send was recorded, so that they tell of no peer."""
+    met = set(spans.kind[pair_messages(spans).receives].tolist())
+    return [kind for kind in RECEIVES if kind not in met]
 
 
 def _replay(spans: Spans, lanes: _Lanes, layout: Layout, ranks: Column) -> Replay:

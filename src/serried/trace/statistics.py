@@ -32,7 +32,7 @@ from serried.span import COMPUTE, EXCHANGES, ActionKind, Spans
 from serried.trace.idle import MeasuredIdle, measured_idle
 from serried.trace.merged import Trace
 from serried.trace.messages import Alignment, MessageStatistics, ideal_of, measure_messages
-from serried.trace.pairs import RECEIVES, SENDS
+from serried.trace.pairs import SENDS
 from serried.trace.record import UNKNOWN_SCHEDULE, Job
 
 WORK: dict[str, tuple[ActionKind, ...]] = {
@@ -68,6 +68,7 @@ class RankStatistics:
     rank: int
     compute_ns: float
     receive_wait_ns: float
+    """Receives while it computed nothing."""
     other_ns: float
     """Sends, Python, and being done before the others."""
     by_work_ns: dict[str, float]
@@ -115,7 +116,8 @@ def measure(trace: Trace) -> Statistics:
     """Measures every step that all ranks with a file finished."""
     compute = trace.spans.where(np.isin(trace.spans.kind, list(COMPUTE)))
     whole = _Grid(np.unique(compute.step), np.asarray(trace.ranks))
-    is_complete = _is_complete(whole, compute, trace.job)
+    optimizers = trace.spans.where(trace.spans.kind == ActionKind.OPTIMIZER)
+    is_complete = _is_complete(whole, compute, whole.inside(optimizers), trace.job)
     grid = _Grid(whole.steps[is_complete], whole.ranks)
     steps, ranks, bubbles = _times(grid, grid.inside(trace.spans), grid.inside(compute))
     messages, alignment = measure_messages(trace, grid.steps)
@@ -153,12 +155,14 @@ class _Grid:
         return sums.astype(np.int64).reshape(len(self.steps), len(self.ranks))
 
 
-def _is_complete(grid: _Grid, compute: Spans, job: Job) -> NDArray[np.bool_]:
+def _is_complete(grid: _Grid, compute: Spans, optimizers: Spans, job: Job) -> NDArray[np.bool_]:
     """Tells of each step whether every rank did all its forwards and backwards in it.
 
     All are those of its chunks and the job's microbatches; where another tool's files do not
-    say how many, as many as the rank did in its fullest step. Steps whose computations took no
-    time at all are none to measure.
+    say how many, as many as the rank did in its fullest step. Without a pipeline an epoch's last
+    step may have fewer: it is whole where every rank did as many forwards as backwards, all
+    ranks equally many, and its optimizer. Steps whose computations took no time at all are
+    none to measure.
     """
 
     def count(kind: ActionKind) -> Table:
@@ -167,16 +171,20 @@ def _is_complete(grid: _Grid, compute: Spans, job: Job) -> NDArray[np.bool_]:
     forwards = count(ActionKind.F)
     backwards = count(ActionKind.B) + np.minimum(count(ActionKind.I), count(ActionKind.W))
     took_time = grid.total(compute, compute.end_ns - compute.start_ns).any(axis=1)
-    if job.schedule == UNKNOWN_SCHEDULE:
-        done = [each == each.max(axis=0, initial=0) for each in (forwards, backwards)]
-        return np.asarray((done[0] & done[1]).all(axis=1) & took_time, dtype=np.bool_)
-
     num_stages = 1 + int(compute.stage.max(initial=0))
     chunks = np.unique(compute.rank.astype(np.int64) * num_stages + compute.stage) // num_stages
     chunks_of = np.searchsorted(chunks, grid.ranks, "right") - np.searchsorted(chunks, grid.ranks)
-    needed = np.maximum(chunks_of, 1) * job.num_microbatches
-    is_done = (forwards >= needed) & (backwards >= needed)
-    return np.asarray(is_done.all(axis=1) & took_time, dtype=np.bool_)
+    chunks_of = np.maximum(chunks_of, 1)
+    is_short = (forwards > 0) & (forwards == backwards) & (forwards == forwards[:, :1])
+    is_short &= (grid.total(optimizers) > 0) & (job.sizes.get("pp", 1) == 1)
+    if job.schedule == UNKNOWN_SCHEDULE:
+        done = [each == each.max(axis=0, initial=0) for each in (forwards, backwards)]
+        is_done = done[0] & done[1]
+    else:
+        needed = chunks_of * job.num_microbatches
+        is_done = (forwards >= needed) & (backwards >= needed)
+    is_whole = is_done.all(axis=1) | is_short.all(axis=1)
+    return np.asarray(is_whole & took_time, dtype=np.bool_)
 
 
 def _times(
@@ -240,12 +248,7 @@ def _ranks(
     idle: MeasuredIdle,
 ) -> tuple[RankStatistics, ...]:
     first, last = windows
-    waits = spans.where(np.isin(spans.kind, RECEIVES))
-    row = grid.row(waits)
-    inside = np.clip(waits.end_ns, first[row], last[row]) - np.clip(
-        waits.start_ns, first[row], last[row]
-    )
-    wait = grid.total(waits, inside)
+    wait = idle.receiving_ns
     other = (last - first)[:, None] - busy - wait
     work = {}
     for name, kinds in WORK.items():

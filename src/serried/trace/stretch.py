@@ -49,7 +49,7 @@ class Stretch:
     longest: Spans
     """The longest span, one row; none where there is no span."""
     microbatches: int
-    """Forwards of the first stage that ended in it."""
+    """Those whose forward on the first stage ended in it; ranks that share one count it once."""
 
     @property
     def length_ns(self) -> int:
@@ -83,11 +83,17 @@ class StepWindows:
 
 
 def measure_stretch(
-    spans: Spans, windows: StepWindows, moments: tuple[int, int], ranks: NDArray[np.int64]
+    spans: Spans,
+    windows: StepWindows,
+    moments: tuple[int, int],
+    ranks: NDArray[np.int64],
+    replica: NDArray[np.integer] | None = None,
 ) -> Stretch:
     """Measures what ``ranks``, which ascend, did between two ``moments`` in nanoseconds.
 
     ``spans`` are all of the trace's, by rank and then by start, and ``windows`` theirs.
+    ``replica`` says of every rank of the world which copy of the model it is a part of; without it
+    each rank is one.
     """
     begin_ns, end_ns = moments
     meets = (spans.start_ns < end_ns) & (spans.end_ns > begin_ns) & np.isin(spans.rank, ranks)
@@ -106,10 +112,15 @@ def measure_stretch(
         compute_ns=compute,
         idle_ns={**idle, BETWEEN_STEPS: outside},
         longest=inside.where(longest),
-        microbatches=int(
-            ((inside.kind == ActionKind.F) & (inside.stage == 0) & (inside.end_ns <= end_ns)).sum()
-        ),
+        microbatches=_entered(inside.where(inside.end_ns <= end_ns), replica),
     )
+
+
+def _entered(ended: Spans, replica: NDArray[np.integer] | None) -> int:
+    """Returns how many microbatches the first stage finished; tensor parallel ranks share them."""
+    first = ended.where((ended.kind == ActionKind.F) & (ended.stage == 0))
+    of = first.rank if replica is None else replica[first.rank]
+    return len(np.unique(np.stack([of, first.step, first.microbatch]), axis=1).T)
 
 
 def _kinds(spans: Spans, lengths: NDArray[np.int64]) -> tuple[KindTime, ...]:

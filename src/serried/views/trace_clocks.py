@@ -8,11 +8,13 @@ from typing import Any
 from serried.errors import listed
 from serried.trace.merged import HostClock
 from serried.units import duration_text
+from serried.views.explain.plain import wrap
 from serried.views.sentences import phrase, tell
 
 HOSTS_SHOWN = 8
 """Hosts that are told of one by one, the least sure first; JSON has them all."""
 _INDENT = "  "
+_COLUMNS = 100
 _SOURCES = {
     "pings": "pings",
     "messages": "messages between hosts",
@@ -22,21 +24,21 @@ _SOURCES = {
 
 
 def clock_lines(clocks: Sequence[HostClock], *, lang: str = "en") -> list[str]:
-    """Returns a line per host that was brought onto the first one's clock."""
+    """Returns what is to be said of each host that was brought onto the first one's clock."""
     moved = sorted((each for each in clocks if each.source != "own"), key=_certainty)
-    lines = [_line(each, lang) for each in moved[:HOSTS_SHOWN]]
+    told = [_told(each, lang) for each in moved[:HOSTS_SHOWN]]
     rest = moved[HOSTS_SHOWN:]
     if rest:
-        lines.append(
-            _INDENT
-            + tell(
+        told.append(
+            tell(
                 "{count} more hosts, each within {within:,.1f} us",
                 lang,
                 count=len(rest),
                 within=max(each.uncertainty_ns or 0.0 for each in rest) / 1e3,
             )
         )
-    return lines
+    width = _COLUMNS - len(_INDENT)
+    return [_INDENT + line for each in told for line in wrap(each, width, hanging=len(_INDENT))]
 
 
 def clock_document(clock: HostClock) -> dict[str, Any]:
@@ -51,16 +53,16 @@ def clock_document(clock: HostClock) -> dict[str, Any]:
     }
 
 
-def _line(clock: HostClock, lang: str) -> str:
+def _told(clock: HostClock, lang: str) -> str:
     source = listed([phrase(_SOURCES[word], lang) for word in clock.source.split("+")], last="and")
     if clock.uncertainty_ns is None:
-        return _INDENT + tell(
+        return tell(
             "{host}: by {source} alone; how far it is off is not known",
             lang,
             host=clock.host,
             source=source,
         )
-    return _INDENT + tell(
+    return tell(
         "{host}: by {source}, moved {offset}, drift {drift:.2f} ppm; within {within:,.1f} us, "
         "or {even:,.1f} us if messages take as long either way",
         lang,

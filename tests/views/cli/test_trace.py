@@ -424,7 +424,9 @@ def test_an_axis_that_rows_are_not_grouped_by_is_refused(serried: Call, folder: 
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize("sample", ["paddle/single", "paddle/vpp", "kineto", "megatronapp"])
+@pytest.mark.parametrize(
+    "sample", ["paddle/single", "paddle/vpp", "paddle/multi", "kineto", "megatronapp"]
+)
 def test_every_line_about_a_foreign_trace_fits_a_hundred_columns(
     serried: Call, sample: str, lang: str
 ) -> None:

@@ -8,7 +8,7 @@ import click
 
 from serried.errors import InputError, listed
 from serried.trace.paddle_log import read_paddle_logs
-from serried.trace.paddle_timeline import write_paddle_timelines
+from serried.trace.paddle_timeline import num_left_out, write_paddle_timelines
 from serried.views.advice_text import warned
 from serried.views.cli.language import lang_option
 from serried.views.sentences import tell
@@ -63,6 +63,14 @@ def paddle(
         raise InputError(
             "{path} cannot be written: {reason}", path=target, reason=error.strerror
         ) from error
+    if count := num_left_out(logs):
+        left_out = tell(
+            "{count} recv_forward and send_backward jobs are left out, as by Paddle's script; "
+            "serried trace merge shows them",
+            lang,
+            count=count,
+        )
+        click.echo(left_out, err=True)
     for path in write_paddle_timelines(logs, target):
         click.echo(tell("wrote {path}", lang, path=path), err=True)
 
