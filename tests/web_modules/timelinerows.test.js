@@ -25,6 +25,18 @@ test("ranks stand under their groups, and a folded group is one line", () => {
   assert.equal(lines.height, 3 * HEADING + 4 * lines.rowHeight);
 });
 
+test("a range is apart where its ranks stand apart; headings between them are bridged", () => {
+  const lines = new Lines(rows, grouping, new Set([1]), 400);
+  const at = (rank) => lines.of(rank);
+  const whole = (first, last) => ({ top: at(first).top, bottom: at(last).top + at(last).high });
+  assert.deepEqual(lines.stretches([0, 4]), [whole(0, 0), whole(4, 4)]);
+  assert.deepEqual(lines.stretches([0, 2, 1, 3, 4]), [whole(0, 4)]);
+  assert.deepEqual(lines.stretches([3]), [whole(3, 3)]);
+  const unfolded = new Lines(rows, grouping, new Set(), 400);
+  assert.equal(unfolded.stretches([2, 1]).length, 1);
+  assert.equal(unfolded.stretches([0, 1]).length, 2);
+});
+
 test("the line at a height is the one that lies there, none below the last", () => {
   const lines = new Lines(rows, grouping, new Set(), 400);
   for (const line of lines.lines) {

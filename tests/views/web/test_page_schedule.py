@@ -209,6 +209,25 @@ def test_the_keyboard_goes_from_action_to_action_and_what_is_chosen_is_said(
     assert "action" not in written(workbench)
 
 
+def test_slash_goes_from_action_to_action_over_all_schedules(page_of: Open, plain: str) -> None:
+    workbench = page_of(plain, "view=schedule&names=1f1b,zb-h1")
+    workbench.press("/")
+    workbench.page.keyboard.type("mb 3 rank 2 F")
+    said = []
+    for _ in range(3):
+        workbench.press("Enter")
+        said.append((workbench.text("#schedule-count"), workbench.text("#schedule-selected h3")))
+    assert [count for count, _ in said] == ["1 of 2", "2 of 2", "1 of 2"]
+    assert [title.split()[-1] for _, title in said] == ["1f1b", "zb-h1", "1f1b"]
+    assert all(title.startswith("2F3") for _, title in said)
+    workbench.page.fill("#schedule-search", "3F99")
+    workbench.press("Enter")
+    assert workbench.text("#schedule-count") == "nothing found"
+    workbench.press("Escape")
+    assert workbench.page.evaluate("document.activeElement.id") == "schedule"
+    assert "action" not in written(workbench)
+
+
 def test_a_link_is_a_bookmark(page_of: Open, plain: str) -> None:
     workbench = page_of(plain, "view=schedule")
     workbench.choose("schedule-of", "stage")

@@ -12,6 +12,8 @@ from tests.views.web.workbench import Workbench
 
 LARGE = "dims=dp,tp,pp,cp&tp=8&pp=16&cp=2"
 BOTH_WAYS = "view=schedule&names=dualpipe,chimera,dualpipev&stages=8&microbatches=16"
+SOUGHT = "plan=1&by=dp&colour=lateness&seek=F&slice=12"
+MEASURED = "view=schedule&names=1f1b,run:0:1,zbv&stages=2&microbatches=4"
 LIMITED = "view=schedule&names=1f1b,zb-h2,zbv&microbatches=6&latency=1/2&memory_limit=3"
 
 
@@ -45,6 +47,9 @@ SCREENS = [
     Screen("timeline", "slice=40", traced=True),
     Screen("timeline-zh-dark", "slice=40", lang="zh-CN", scheme="dark", traced=True),
     Screen("timeline-near", "time=0,9000000&slice=12", width=1280, height=720, traced=True),
+    Screen("timeline-plan", f"{SOUGHT}&range=0,9000000,0-3", traced=True),
+    Screen("timeline-plan-zh", f"{SOUGHT}&heat=idle", "zh-CN", width=1280, height=720, traced=True),
+    Screen("schedule-measured", f"{MEASURED}&action=1:1B2", "zh-CN", "dark", 1280, 720, True),
     Screen("timeline-long-zh", "trace=1", lang="zh-CN", width=1280, height=720, traced=True),
 ]
 
@@ -54,7 +59,7 @@ PANELS = (
 )
 WORDS = (
     "button, h2, h3:not(.head h3), label > span, summary, #legend li, #actions li, #bubble, "
-    "#schedule-kinds li, .head .numbers span"
+    "#schedule-kinds li, .head .numbers span, #timeline-count, #schedule-count"
 )
 PIECES = (
     "button, input, select, h2, output, #legend li, #bubble, #emulated, #actions li, "

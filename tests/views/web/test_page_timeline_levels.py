@@ -173,7 +173,7 @@ def test_rows_stand_under_groups_and_fold(
     workbench = page_of(request.getfixturevalue(address))
     options = workbench.page.locator("#timeline-by option").all_inner_texts()
     assert options[:3] == ["by rank", "under nodes", "under stages"]
-    assert {"tp", "dp", "pp"} <= set(options)
+    assert {"under tp", "under dp", "under pp"} <= set(options)
     workbench.choose("timeline-by", "dp")
     lines = timeline(workbench)["lines"]
     assert [line["rank"] for line in lines] == [-1, 0, 2, -1, 1, 3, -1, 4, 6, -1, 5, 7]

@@ -27,10 +27,12 @@ def slow(pipeline: int, step: int, stage: int, microbatch: int) -> int:
 def planned() -> Iterator[str]:
     """The address of a workbench with a run of 8 ranks and 3 steps, and two like it.
 
-    One is shown as if it were large, of the other it is not known which schedule ran.
+    One is shown as if it were large, the other says no schedule and has the order of none.
     """
     run = simulated_run(forward=slow)
-    unknown = dataclasses.replace(run, job=dataclasses.replace(run.job, schedule="unknown"))
+    job = dataclasses.replace(run.job, schedule="unknown")
+    shuffled = dataclasses.replace(run.spans, microbatch=(run.spans.microbatch * 3) % 8)
+    unknown = dataclasses.replace(run, job=job, spans=shuffled)
     traces = [
         NamedTrace("slow", run),
         NamedTrace("large", run, whole_below=10),
@@ -94,6 +96,27 @@ def test_a_late_slice_says_how_late_it_was_and_why(page_of: Open, planned: str, 
     for words in LATE[lang]:
         assert words in workbench.text("#selected .late")
         assert words in workbench.text("#tip")
+
+
+def test_a_link_with_a_slice_and_the_plan_says_how_late_it_was(page_of: Open, planned: str) -> None:
+    workbench = page_of(planned)
+    late = slice_of(workbench, "0B7", 0, 1)
+    workbench.open(f"slice={late}&plan=1")
+    assert "started 400.0 µs late" in workbench.text("#selected")
+
+
+def test_another_language_asks_nothing_of_the_trace_again(page_of: Open, planned: str) -> None:
+    workbench = page_of(planned, "plan=1&heat=busy&range=4000000,12000000,0-3&time=1000000,9000000")
+    view = workbench.read("view().timeline")
+    asked: list[str] = []
+    workbench.page.on("request", lambda request: asked.append(request.url))
+    workbench.click("#language")
+    assert not [url for url in asked if "/api/trace" in url]
+    assert workbench.read("view().timeline") == view
+    for place, words in (("#bubble", "气泡"), ("#stretch", "忙碌"), ("#heat-panel", "中位数")):
+        assert words in workbench.text(place)
+    options = workbench.page.locator("#timeline-colour option").all_inner_texts()
+    assert options == ["动作", "微批次", "训练步", "迟到多少"]
 
 
 def test_colours_by_lateness_tell_early_from_late(page_of: Open, planned: str) -> None:
@@ -167,6 +190,9 @@ def test_what_is_not_there_is_said(page_of: Open, planned: str) -> None:
         search(workbench, text)
         assert said in workbench.text("#timeline-count")
         assert workbench.page.locator("#timeline-search[aria-invalid]").count() == 1
+    workbench.press("Escape")
+    assert workbench.text("#timeline-count") == ""
+    assert workbench.page.evaluate("document.activeElement.id") == "timeline"
 
 
 def test_a_search_reaches_slices_that_were_not_sent(page_of: Open, planned: str) -> None:

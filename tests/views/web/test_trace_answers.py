@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from serried.errors import InputError
+from serried.trace.merge import merge
 from serried.views.web.query import Words
 from serried.views.web.trace_answers import TraceAnswers
 from serried.views.web.trace_heat import heat_payload
 from serried.views.web.trace_payload import NamedTrace
 from serried.views.web.trace_plan import late_answer, plan_payload
 from serried.views.web.trace_stretch import found_answer, stretch_answer
+from tests.trace.recorded_run import Run
 from tests.trace.simulated_run import row_of, simulated_run
 from tests.trace.test_overlay import EXTRA, slow_once
 from tests.views.web.reader import read
@@ -68,8 +71,10 @@ def test_a_span_that_is_not_there_or_not_planned_has_no_lateness(answers: TraceA
 
 
 def test_without_a_plan_both_answers_are_refused(answers: TraceAnswers) -> None:
-    job = dataclasses.replace(answers.trace.job, schedule="unknown")
-    unknown = TraceAnswers(dataclasses.replace(answers.trace, job=job))
+    trace = answers.trace
+    job = dataclasses.replace(trace.job, schedule="unknown")
+    shuffled = dataclasses.replace(trace.spans, microbatch=(trace.spans.microbatch * 3) % 8)
+    unknown = TraceAnswers(dataclasses.replace(trace, job=job, spans=shuffled))
     for ask in (lambda: plan_payload(unknown), lambda: late_answer(unknown, {})):
         with pytest.raises(InputError, match="so there is no plan to lay over it"):
             ask()
@@ -133,3 +138,10 @@ def test_a_range_is_told_apart_by_kind_and_cause(answers: TraceAnswers) -> None:
     assert json.loads(json.dumps(answer)) == answer
     empty = stretch_answer(answers, {"from": [str(10**12)], "to": [str(10**12 + 1)]})
     assert (empty["num_spans"], empty["longest"]) == (0, None)
+
+
+def test_a_microbatch_that_tensor_parallel_ranks_share_is_counted_once(tmp_path: Path) -> None:
+    run = Run(pp=2, tp=2, dp=2, num_microbatches=4, num_steps=1)
+    answers = NamedTrace("shared", merge([run.write(tmp_path)])).answers
+    answer = stretch_answer(answers, {"from": ["0"], "to": [str(100 * MS)]})
+    assert answer["microbatches"] == 4 * 2, "four of each of the two replicas"

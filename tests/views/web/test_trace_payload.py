@@ -39,7 +39,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
 
 @pytest.fixture(scope="module")
 def message(trace: Trace) -> Message:
-    return read(trace_payload(NamedTrace("small", trace), "en"))
+    return read(trace_payload(NamedTrace("small", trace)))
 
 
 def spans_of(message: Message) -> set[tuple[object, ...]]:
@@ -107,13 +107,13 @@ def test_what_a_trace_lacks_is_said_in_the_page_s_language(
     lang: str, word: str, tmp_path: Path
 ) -> None:
     torn = merge([RUN.write(tmp_path / "part", only=range(4))])
-    header = read(trace_payload(NamedTrace("part", torn), lang)).header
-    assert any(word in warning for warning in header["warnings"])
+    header = read(trace_payload(NamedTrace("part", torn))).header
+    assert any(word in warning for warning in header["warnings"][lang])
 
 
 def test_a_trace_whose_layout_is_not_known_still_shows_its_rows(trace: Trace) -> None:
     foreign = dataclasses.replace(trace, layout=None)
-    columns = read(trace_payload(NamedTrace("foreign", foreign), "en")).columns
+    columns = read(trace_payload(NamedTrace("foreign", foreign))).columns
     assert set(columns["track:rank"].tolist()) == set(range(8))
     assert set(columns["track:stage"].tolist()) == {0}
 

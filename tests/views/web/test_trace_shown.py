@@ -73,12 +73,16 @@ def test_the_rows_of_a_grouping_are_labelled_as_dimensions_are(trace: Trace) -> 
     assert message.columns["size"].tolist() == [2, 2, 2, 2]
 
 
-def test_lateness_is_offered_where_the_schedule_is_known(trace: Trace) -> None:
+def test_lateness_is_offered_where_the_schedule_is_known_or_recognised(trace: Trace) -> None:
     named = NamedTrace("small", trace)
     assert list(named.shown.measured) == ["lateness"]
     assert len(scale_answer(named, "lateness")["edges"]) == 6
-    foreign = replace(trace, job=replace(trace.job, schedule=UNKNOWN_SCHEDULE))
-    assert shown_of(foreign).measured == {}
+    unnamed = replace(trace, job=replace(trace.job, schedule=UNKNOWN_SCHEDULE))
+    assert list(NamedTrace("unnamed", unnamed).shown.measured) == ["lateness"]
+    assert NamedTrace("large", unnamed, whole_below=10).shown.measured == {}
+    mixed = replace(trace.spans, microbatch=trace.spans.microbatch * 3 % RUN.num_microbatches)
+    foreign = replace(unnamed, spans=mixed)
+    assert NamedTrace("foreign", foreign).shown.measured == {}
     with pytest.raises(InputError, match="cannot be coloured by 'lateness'; it can by microbatch"):
         scale_answer(NamedTrace("foreign", foreign), "lateness")
 
@@ -93,7 +97,7 @@ def test_the_sums_of_the_last_two_ways_to_colour_are_kept(trace: Trace) -> None:
 
 
 def test_a_large_trace_is_offered_without_its_spans(trace: Trace) -> None:
-    message = read(trace_payload(NamedTrace("small", trace, whole_below=10), "en"))
+    message = read(trace_payload(NamedTrace("small", trace, whole_below=10)))
     assert (message.header["whole"], message.header["statistics"]) == (False, None)
     assert "start_ns" not in message.columns
     assert message.columns["track:bounds"][-1] == len(trace.spans)

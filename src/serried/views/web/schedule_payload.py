@@ -61,18 +61,30 @@ def schedule_payload(query: ScheduleQuery) -> bytes:
     """Returns the payload that answers ``query``; raises InputError where there is no answer."""
     schedule = query.schedule()
     simulation = simulate(schedule, query.costs_of(schedule))
-    measured = Measured(simulation, query.limit_of(schedule))
-    path = _Path(schedule, critical_path(simulation))
-    header = {
+    header, columns = columns_of(
+        Measured(simulation, query.limit_of(schedule)), critical_path(simulation)
+    )
+    header |= {
         "kind": "schedule",
-        **_sizes(schedule),
         "parts": query.parts(schedule),
         "options": query.options(schedule),
-        "ticks_per_unit": _per_unit(simulation),
         "latency": query.latency,
+    }
+    return pack(header, columns)
+
+
+def columns_of(
+    measured: Measured, critical: list[Step]
+) -> tuple[dict[str, Any], dict[str, Column]]:
+    """Returns what the header says of the times of a schedule, and its columns."""
+    simulation = measured.simulation
+    path = _Path(measured.schedule, critical)
+    header = {
+        **_sizes(measured.schedule),
+        "ticks_per_unit": _per_unit(simulation),
         **_numbers(measured),
     }
-    return pack(header, _entries(simulation, path) | _idle(measured) | path.columns)
+    return header, _entries(simulation, path) | _idle(measured) | path.columns
 
 
 def _sizes(schedule: Schedule) -> dict[str, Any]:

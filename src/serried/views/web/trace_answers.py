@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from serried.errors import InputError
+from serried.schedule import Costs
+from serried.schedule.fit import fit
 from serried.trace.find import Wish, find
 from serried.trace.merged import Trace
 from serried.trace.overlay import Overlay, overlay_of
@@ -28,9 +33,31 @@ class TraceAnswers:
         return measure(some_steps(self.trace))
 
     @cached_property
+    def costs(self) -> Costs:
+        """Its stages' median times, of a large trace those of some steps.
+
+        Making it raises InputError where a stage lacks a forward or a backward.
+        """
+        return fit(some_steps(self.trace).spans)
+
+    @cached_property
     def windows(self) -> StepWindows:
         """When the computations of each step began and ended."""
         return StepWindows.of(self.trace.spans)
+
+    @cached_property
+    def replica(self) -> NDArray[np.int64] | None:
+        """Which copy of the model each rank is a part of: its place in its data group.
+
+        None where the layout is not known.
+        """
+        layout = self.trace.layout
+        if layout is None or "dp" not in layout.dims:
+            return None
+        place = np.zeros(layout.world_size, dtype=np.int64)
+        for group in layout.groups(layout.dims["dp"]).lists():
+            place[group] = np.arange(len(group))
+        return place
 
     @property
     def overlay(self) -> Overlay:

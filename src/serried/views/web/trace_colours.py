@@ -26,6 +26,7 @@ Measured = Mapping[str, Callable[[], Values]]
 TURNS = 8
 SCALE_CLASSES = 8
 _EDGES = np.array([-0.5, -0.1, -0.02, 0.02, 0.1, 0.5])
+_LEAST_NS = 50_000.0
 _NAMES = ("", "microbatch", "step")
 
 
@@ -64,16 +65,19 @@ def classes_of(name: str, spans: Spans, colours: list[str], values: Values | Non
 def scale_edges(values: Values) -> list[float]:
     """Returns the values from which the next class counts, alike below and above 0.
 
-    They are shares of what only 1 in 100 is farther from 0 than.
+    They are shares of what only 1 in 100 is farther from 0 than, but less than a microsecond is
+    no difference.
 
-    >>> scale_edges(np.array([0.0, -10.0, 100.0, np.nan]))
-    [-50.0, -10.0, -2.0, 2.0, 10.0, 50.0]
+    >>> scale_edges(np.array([0.0, -1e5, 1e6, np.nan]))
+    [-500000.0, -100000.0, -20000.0, 20000.0, 100000.0, 500000.0]
+    >>> scale_edges(np.array([0.0]))
+    [-25000.0, -5000.0, -1000.0, 1000.0, 5000.0, 25000.0]
     """
     known = np.abs(values[~np.isnan(values)])
     top = float(np.quantile(known, 0.99)) if len(known) else 0.0
     if top <= 0:
-        top = float(known.max(initial=0.0)) or 1.0
-    return [float(each) for each in _EDGES * _round(top)]
+        top = float(known.max(initial=0.0))
+    return [float(each) for each in _EDGES * _round(max(top, _LEAST_NS))]
 
 
 def _round(value: float) -> float:

@@ -22,7 +22,7 @@ from serried.span import COMPUTE, ActionKind
 from serried.trace.merged import Trace
 from serried.trace.record import Job
 from serried.views.colours import ACTIONS
-from serried.views.sentences import say
+from serried.views.sentences import LANGUAGES, say
 from serried.views.web.payload import Column, pack
 from serried.views.web.trace_answers import TraceAnswers
 from serried.views.web.trace_shown import WHOLE_BELOW, ShownTrace
@@ -100,8 +100,8 @@ def _usual(job: Job, *, tp: int, pp: int, cp: int, ep: int) -> Layout | None:
         return None
 
 
-def trace_payload(named: NamedTrace, lang: str) -> bytes:
-    """Returns the payload of one trace, what is said of it in ``lang``."""
+def trace_payload(named: NamedTrace) -> bytes:
+    """Returns the payload of one trace; its warnings in every language, for the page may change."""
     trace, shown = named.trace, named.shown
     table = shown.table
     header = {
@@ -110,7 +110,9 @@ def trace_payload(named: NamedTrace, lang: str) -> bytes:
         "job": asdict(trace.job),
         "actions": _actions(),
         "statistics": _statistics(named) if shown.is_whole else None,
-        "warnings": [_said(finding, lang) for finding in trace.warnings],
+        "warnings": {
+            lang: [_said(finding, lang) for finding in trace.warnings] for lang in LANGUAGES
+        },
         "names": list(trace.names),
         "whole": shown.is_whole,
         "total_ns": table.total_ns,

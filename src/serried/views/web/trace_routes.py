@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from serried.views.web.query import Words, read_language, read_word
+from serried.views.web.query import Words, read_word
 from serried.views.web.trace_heat import heat_payload
 from serried.views.web.trace_links import links_payload, span_payload
+from serried.views.web.trace_measured import measured_payload
 from serried.views.web.trace_payload import (
     NamedTrace,
     rows_payload,
@@ -23,7 +24,7 @@ Answer = Callable[[NamedTrace, Words], bytes | dict[str, Any]]
 """A payload, or a document that goes out as JSON."""
 
 ANSWERS: dict[str, Answer] = {
-    "trace": lambda named, words: trace_payload(named, read_language(words)),
+    "trace": lambda named, _: trace_payload(named),
     "trace/window": lambda named, words: window_payload(named.shown, words),
     "trace/rows": lambda named, words: rows_payload(named, read_word(words, "by")),
     "trace/bubble": lambda named, _: statistics_answer(named),
@@ -32,6 +33,7 @@ ANSWERS: dict[str, Answer] = {
     "trace/span": lambda named, words: span_payload(named.shown, words),
     "trace/heat": lambda named, words: heat_payload(named.answers, words),
     "trace/plan": lambda named, _: plan_payload(named.answers),
+    "trace/measured": lambda named, words: measured_payload(named, words),
     "trace/late": lambda named, words: late_answer(named.answers, words),
     "trace/found": lambda named, words: found_answer(named.answers, named.shown.table, words),
     "trace/stretch": lambda named, words: stretch_answer(named.answers, words),

@@ -102,10 +102,20 @@ class ShownTrace:
 
     @cached_property
     def measured(self) -> Measured:
-        """What each of its spans may be measured by; making it may refuse."""
-        if self.trace.job.schedule == UNKNOWN_SCHEDULE:
+        """What each of its spans may be measured by; making it may refuse.
+
+        A schedule that is not named is looked for in what ran, unless the trace is large.
+        """
+        if self.trace.job.schedule == UNKNOWN_SCHEDULE and not (self.is_whole and self._has_plan):
             return {}
         return {"lateness": lambda: self.answers.overlay.late_ns(self.trace.spans)}
+
+    @property
+    def _has_plan(self) -> bool:
+        try:
+            return bool(self.answers.overlay)
+        except InputError:
+            return False
 
     def values(self, name: str) -> Values:
         """Returns what is measured of each row of the trace's spans."""

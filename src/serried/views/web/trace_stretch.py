@@ -45,7 +45,9 @@ def stretch_answer(answers: TraceAnswers, words: Words) -> dict[str, Any]:
     """
     trace = answers.trace
     ranks = read_ranks(words, trace.job.world_size)
-    found = measure_stretch(trace.spans, answers.windows, read_moments(words), ranks)
+    found = measure_stretch(
+        trace.spans, answers.windows, read_moments(words), ranks, answers.replica
+    )
     return {
         "schema": "serried.stretch/1",
         "begin_ns": found.begin_ns,

@@ -13,7 +13,7 @@ const { view } = schedules;
 listenToKeys(
   [...keyViews(desk), { canvas: view.surface.canvas, moves: view, key: (event) => schedules.key(event) }],
   {
-    search: (view) => !schedules.isOpen && (view?.canvas === desk.timeline.surface.canvas ? desk.seeks.enter() : enterSearch()),
+    search: (view) => schedules.isOpen ? schedules.seek.enter() : (view?.canvas === desk.timeline.surface.canvas ? desk.seeks.enter() : enterSearch()),
     clear: () => (schedules.isOpen ? schedules : desk).clear(),
   },
 );

@@ -295,10 +295,7 @@ export class Desk {
     this.asking = new AbortController();
     const { signal } = this.asking;
     try {
-      if (this._language() !== language()) {
-        await this._speak();
-        if (this.tracks) await this._askTrace();
-      }
+      if (this._language() !== language()) await this._speak();
       this.scene = new Scene(await askPayload(`layout?${question(this.state, language())}`, signal));
       complain(this, "");
       showScene(this, this.scene);
@@ -312,7 +309,7 @@ export class Desk {
   async _askTrace() {
     if (!this.offer) return;
     const trace = this.offers.indexOf(this.offer);
-    const tracks = new Tracks(await askPayload(`trace?trace=${trace}&lang=${language()}`));
+    const tracks = new Tracks(await askPayload(`trace?trace=${trace}`));
     this.tracks = tracks;
     this.timelines.show(tracks);
     this.timeline.take(this.state.time);

@@ -35,7 +35,7 @@ export class HeatDesk {
       void this.take();
     });
     onThemeChange(() => this.show());
-    document.addEventListener("spoken", () => this.show());
+    document.addEventListener("spoken", () => void this._retell());
   }
 
   get isBusy() {
@@ -59,11 +59,18 @@ export class HeatDesk {
     const { heat: figure } = desk.state;
     const check = desk.checks.of(figure);
     const trace = desk.offer ? desk.offers.indexOf(desk.offer) : -1;
-    const of = (/** @type {string} */ name) => `trace/heat?trace=${trace}&figure=${encodeURIComponent(name)}&lang=${language()}`;
+    const of = (/** @type {string} */ name) => `trace/heat?trace=${trace}&figure=${encodeURIComponent(name)}`;
     if (desk.offer && trace !== this.trace) await this._ask(of(""), trace);
     const asked = check ? `check/heat?check=${check.number}&figure=${check.figure}` : desk.offer && figure ? of(figure) : "";
     if (asked && asked !== this.answered) await this._ask(asked, check ? null : trace);
     this.show();
+  }
+
+  /** Says everything in another language, in which a refusal has to be asked for. */
+  async _retell() {
+    if (this.refusal) this.answered = "";
+    if (this.refusal) await this.take();
+    else this.show();
   }
 
   /** Asks for a figure, of a trace unless `trace` is null. @param {string} asked @param {number | null} trace */
@@ -71,7 +78,7 @@ export class HeatDesk {
     this.asked++;
     this.newest = asked;
     try {
-      const heat = new Heat(await askPayload(asked));
+      const heat = new Heat(await askPayload(`${asked}&lang=${language()}`));
       if (this.newest !== asked) return;
       if (trace === null) heat.figure = this.desk.state.heat;
       else Object.assign(this, { trace, figures: heat.figures });

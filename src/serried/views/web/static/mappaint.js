@@ -213,20 +213,22 @@ function paintCells(picture, context) {
 }
 
 /** @param {Picture} picture @param {CanvasRenderingContext2D} context @param {number} rank @param {number} left @param {number} top @param {string} [letters] on a coloured cell */
-function paintNumber({ scene, camera, theme, stageName }, context, rank, left, top, letters = "") {
+function paintNumber({ scene, camera, theme, stageName, heat }, context, rank, left, top, letters = "") {
   const { scale } = camera;
   const size = Math.min(14, Math.max(9, scale * 0.16));
-  const inset = INSET * scale + Math.max(2, size * 0.3);
+  // With a figure in view, outlines of peers stand one within another at the cell's edge.
+  const outlines = heat && scale >= MARKS_FROM ? 3 * scene.kinds.length : 0;
+  const inset = INSET * scale + Math.max(2, size * 0.3) + outlines;
   context.textBaseline = "top";
   context.textAlign = "left";
   context.font = `600 ${size}px ${theme.font}`;
   context.fillStyle = letters || theme.text;
-  context.fillText(String(rank), left + inset, top + inset * 0.8);
+  context.fillText(String(rank), left + inset, top + Math.max(outlines, inset * 0.8));
   if (scale < 64 || scene.job.num_stages < 2) return;
   context.textAlign = "right";
   context.font = `${size - 2}px ${theme.font}`;
   context.fillStyle = letters || theme.faint;
-  context.fillText(stageName(scene.stage[rank]), left + scale - inset, top + inset * 0.9);
+  context.fillText(stageName(scene.stage[rank]), left + scale - inset, top + Math.max(outlines + 1, inset * 0.9));
 }
 
 /**

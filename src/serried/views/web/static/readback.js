@@ -44,7 +44,7 @@ export function publish(desk, schedules) {
         map: { x: map.camera.x, y: map.camera.y, scale: map.camera.scale },
         timeline: { start: timeline.time.start, end: timeline.time.end, scrolled: timeline.scrolled },
       }),
-      drawn: () => ({ ...map.drawn, ...timeline.drawn }),
+      drawn: () => ({ ...map.drawn, ...timeline.drawings, spans: timeline.drawnSpans }),
       lit: () => Array.from(desk.lit()?.ranks ?? []),
       litBy: (/** @type {string} */ kind) => {
         const place = desk.scene?.kinds.findIndex((each) => each.kind === kind) ?? -1;

@@ -14,7 +14,7 @@ const PALEST = 0.42;
 /** How much of the ground shows through what is beside the critical path. */
 export const DIMMED = 0.62;
 /** Textures of the causes, by number. */
-const CAUSE_TEXTURES = ["", "", "dots", "cross", "dots", ""];
+const CAUSE_TEXTURES = ["", "", "dots", "cross", "dots", "", "dots"];
 
 /** Returns the colour of a kind for the `chunk`-th stage of a rank, paler from stage to stage. @param {string} colour @param {number} chunk @param {number} chunks */
 export function shade(colour, chunk, chunks) {

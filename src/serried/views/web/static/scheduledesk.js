@@ -2,13 +2,15 @@
 
 import { announce, say } from "./announcer.js";
 import { byId, copyText } from "./dom.js";
-import { chosenLanguage, t } from "./i18n.js";
+import { chosenLanguage, language, t } from "./i18n.js";
 import { Refusal, askDocument, askPayload } from "./questions.js";
 import { listenToScheduleForm, showFaults, showScheduleForm } from "./scheduleform.js";
 import { placeHeads, showHeads } from "./schedulehead.js";
 import { showList } from "./schedulelist.js";
+import { blockTitle, measuredName, measuredQuestion, readMeasured } from "./schedulemeasured.js";
+import { ScheduleSeek } from "./scheduleseek.js";
 import { showCauses, showKinds, showNotes, showSpot } from "./scheduleside.js";
-import { fieldOfWord, isShown, namesOf, scheduleQuestion, toggledShow } from "./schedulestate.js";
+import { MOST_NAMES, fieldOfWord, isShown, namesOf, scheduleQuestion, toggledShow } from "./schedulestate.js";
 import { ScheduleView, spotOf } from "./scheduleview.js";
 import { causeNames, peakName, scheduleRow, spotLines } from "./schedulewords.js";
 import { Simulated } from "./simulated.js";
@@ -38,8 +40,11 @@ export class ScheduleDesk {
     this.view = new ScheduleView(
       { frame: byId("schedule-frame"), scroller: byId("schedule-scroller"), canvas: byId("schedule"), axis: byId("schedule-axis") },
       { hover: (spot) => this._hover(spot), choose: (spot) => this.choose(spot), moved: () => this._moved(), laid: placeHeads },
-      { row: scheduleRow, peak: peakName, cause: causeNames, axis: () => t("schedule.axis") },
+      { row: scheduleRow, peak: peakName, cause: causeNames, axis: () => t(this.blocks.some((data) => data?.isMeasured) ? "schedule.axis_ms" : "schedule.axis") },
     );
+    this.seek = new ScheduleSeek(this.view, (spot) => this.choose(spot));
+    /** The names of the traces, once they are known. @type {string[]} */
+    this.runs = [];
     this._listen();
   }
 
@@ -93,12 +98,13 @@ export class ScheduleDesk {
     this.desk.state = { ...this.state, action };
     this.desk.address.writeSoon();
     showSpot(this.view.chosen, data);
-    say(isThing ? [data.header.name, ...spotLines({ ...spot, isStrip: false }, data)].join("; ") : "");
+    say(isThing ? [blockTitle(data.header.name, data), ...spotLines({ ...spot, isStrip: false }, data)].join("; ") : "");
   }
 
   /** Clears what is chosen and pointed at. */
   clear() {
     hideTip();
+    this.seek.clear();
     this.choose(null);
   }
 
@@ -111,6 +117,7 @@ export class ScheduleDesk {
       this.choose(along ? this.view.beside(along) : this.view.across(across ?? 0));
       this.view.reveal();
     } else if (letter === "f") this.view.centre();
+    else if (letter === "n") this.seek.step(event.shiftKey ? -1 : 1);
     else if (letter === "c") this._toggle("path");
     else if (letter === "m") this._toggle("strips");
     else return false;
@@ -122,13 +129,13 @@ export class ScheduleDesk {
     /** @type {Map<string, string[]>} */
     const byOptions = new Map();
     for (const data of this.blocks) {
-      if (data) byOptions.set(data.header.options, [...(byOptions.get(data.header.options) ?? []), data.header.name]);
+      if (data && !data.isMeasured) byOptions.set(data.header.options, [...(byOptions.get(data.header.options) ?? []), data.header.name]);
     }
     return [...byOptions].map(([options, names]) => `serried schedule ${names.join(",")} ${options}`).join(" && ");
   }
 
   _listen() {
-    listenToScheduleForm(() => this.state, (change, field) => this.edit(change, field));
+    listenToScheduleForm(() => this.state, (change, field) => this.edit(change, field), (name) => void this._while(this._addRun(name)));
     byId("schedule-form").addEventListener("focusout", () => (this.desk.address.typedInto = ""));
     byId("view-job").addEventListener("click", () => this._switch(""));
     byId("view-schedule").addEventListener("click", () => this._switch("schedule"));
@@ -188,7 +195,7 @@ export class ScheduleDesk {
   async _ask() {
     // Until the page speaks, nothing can be said; it then asks again.
     if (!document.documentElement.dataset.spoken) return;
-    this.offers ??= /** @type {Offers} */ (await askDocument("schedules"));
+    if (!this.offers) [this.offers, this.runs] = await Promise.all([askDocument("schedules"), askDocument("traces").then(runNames)]);
     this.asking.abort();
     this.asking = new AbortController();
     const { signal } = this.asking;
@@ -200,16 +207,36 @@ export class ScheduleDesk {
     this._show();
   }
 
+  /** Puts a step of a run on top, below the schedule it was to run, whose sizes and times become the run's. @param {string} name */
+  async _addRun(name) {
+    const measured = readMeasured(name);
+    if (!measured || !this.offers) return;
+    const { kinds, causes, schedules } = this.offers;
+    try {
+      const { header } = new Simulated(await askPayload(measuredQuestion(measured, language())), kinds, causes);
+      const own = schedules.filter((each) => each.name === header.schedule).map((each) => each.name);
+      const names = new Set([...own, measuredName(measured.trace, header.step ?? 0), ...namesOf(this.state)]);
+      const times = { ...header.times, of: "rank", latency: "0", memory_limit: "" };
+      this.edit({ ...times, window: "", action: "", names: [...names].slice(0, MOST_NAMES).join(",") });
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      this._showForm();
+      announce(error.message, byId("schedule-add"));
+    }
+  }
+
   /** @param {string} name @param {AbortSignal} signal */
   async _askOne(name, signal) {
     const lang = chosenLanguage(this.state.lang, navigator.languages);
-    const question = scheduleQuestion(this.state, name, "");
+    const measured = readMeasured(name);
+    const question = measured ? name : scheduleQuestion(this.state, name, "");
     if (this.answers.get(name)?.question === question) {
       this.faults.delete(name);
       return;
     }
     try {
-      const buffer = await askPayload(`schedule?${scheduleQuestion(this.state, name, lang)}`, signal);
+      const asked = measured ? measuredQuestion(measured, lang) : `schedule?${scheduleQuestion(this.state, name, lang)}`;
+      const buffer = await askPayload(asked, signal);
       const { kinds, causes } = /** @type {Offers} */ (this.offers);
       this.answers.set(name, { question, data: new Simulated(buffer, kinds, causes) });
       this.faults.delete(name);
@@ -226,7 +253,7 @@ export class ScheduleDesk {
     const { blocks } = this;
     const shown = blocks.filter((data) => data !== null);
     this._showForm();
-    showHeads(names, blocks, this.faults);
+    showHeads(names, blocks, this.faults, this.runs);
     this.view.show(blocks);
     this.view.take(this.state.window);
     this._showTools();
@@ -235,10 +262,11 @@ export class ScheduleDesk {
       shown.some(({ header }) => header.stages_per_rank > 1),
       shown.some((data) => data.hasPairs),
     );
+    this.seek.show();
     showCauses(blocks);
     showNotes();
     byId("schedule-command").textContent = this.command();
-    if (this.isOpen) document.title = `${names.join(", ")} · serried`;
+    if (this.isOpen) document.title = `${names.map((name, place) => blockTitle(name, blocks[place])).join(", ")} · serried`;
     const spot = this._spotOfState();
     this.view.choose(spot);
     showSpot(spot, spot && blocks[spot.block]);
@@ -248,7 +276,8 @@ export class ScheduleDesk {
   _showForm() {
     if (!this.offers) return;
     showScheduleForm(this.state);
-    showList(this.state, this.offers.schedules, this.faults, (names) => this.edit({ names, action: "" }));
+    const known = (/** @type {string} */ name) => this.answers.get(name)?.data ?? null;
+    showList(this.state, { schedules: this.offers.schedules, runs: this.runs }, this.faults, known, (names) => this.edit({ names, action: "" }));
     showFaults(this.faults.values());
   }
 
@@ -267,3 +296,7 @@ export class ScheduleDesk {
   }
 }
 
+/** @param {{traces: {name: string}[]}} answer */
+function runNames({ traces }) {
+  return traces.map(({ name }) => name);
+}

@@ -2,19 +2,21 @@
 
 import { byId } from "./dom.js";
 import { t } from "./i18n.js";
+import { readMeasured } from "./schedulemeasured.js";
 import { QUESTION_FIELDS, namesOf, presetFields, withName } from "./schedulestate.js";
 
 /** @typedef {import("./schedulestate.js").ScheduleState} ScheduleState */
 /** @typedef {import("./schedulelist.js").Fault} Fault */
 /** @typedef {(change: Partial<ScheduleState>, field?: string) => void} Edit  field: the one that is typed into */
 
-/** Listens to the form. @param {() => ScheduleState} state @param {Edit} edit */
-export function listenToScheduleForm(state, edit) {
+/** Listens to the form. @param {() => ScheduleState} state @param {Edit} edit @param {(name: string) => void} addRun */
+export function listenToScheduleForm(state, edit, addRun) {
   const form = byId("schedule-form");
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", (event) => {
     const { id, value } = /** @type {HTMLInputElement} */ (event.target);
     if (id === "schedule-preset" && value) edit({ ...presetFields(value), window: "", action: "" });
+    else if (id === "schedule-add" && readMeasured(value)) addRun(value);
     else if (id === "schedule-add" && value) edit({ names: withName(namesOf(state()), value) });
     const field = QUESTION_FIELDS.find((each) => `schedule-${each}` === id);
     if (field) edit({ [field]: value.trim() }, field === "of" ? "" : field);

@@ -3,25 +3,29 @@
 import { byId, make } from "./dom.js";
 import { t } from "./i18n.js";
 import { aboutText } from "./schedulelist.js";
+import { blockTitle, measuredAbout } from "./schedulemeasured.js";
 import { formTexts, scheduleFacts } from "./schedulewords.js";
 
 /** @typedef {import("./simulated.js").Simulated} Simulated */
 
-/** Shows a head for each schedule. @param {string[]} names @param {(Simulated | null)[]} blocks @param {Map<string, import("./schedulelist.js").Fault>} faults */
-export function showHeads(names, blocks, faults) {
+/** Shows a head for each schedule. @param {string[]} names @param {(Simulated | null)[]} blocks @param {Map<string, import("./schedulelist.js").Fault>} faults @param {string[]} runs the names of the traces */
+export function showHeads(names, blocks, faults, runs) {
   const heads = names.map((name, place) => {
     const data = blocks[place];
     const fault = faults.get(name);
-    const title = make("h3", {}, name, make("small", {}, aboutText(name)));
+    const called = blockTitle(name, data, runs);
+    const badge = data?.isMeasured ? [make("strong", { class: "badge" }, t("measured.badge"))] : [];
+    const title = make("h3", {}, called, ...badge, make("small", {}, data?.isMeasured ? measuredAbout(data) : aboutText(name)));
     const facts = data ? scheduleFacts(data) : [];
-    const numbers = facts.map((fact) =>
+    const [makespan, ...numbers] = facts.map((fact) =>
       make("span", { title: fact.title, class: fact.before ? "first" : "" }, fact.before && `${fact.before} `, make("b", {}, fact.value), ` ${fact.after}`),
     );
+    if (makespan) title.append(makespan);
     const forms = data ? formTexts(data) : [];
     const note = fault
       ? make("p", { class: "fault" }, data ? t("head.kept", { sentence: fault.sentence }) : fault.sentence)
       : make("p", { class: "forms", title: forms.join("\n") }, forms.length ? `${t("form.title")} ${forms.join(" · ")}` : "");
-    return make("section", { class: fault ? "head stale" : "head", "aria-label": name }, title, make("p", { class: "numbers" }, ...numbers), note);
+    return make("section", { class: fault ? "head stale" : "head", "aria-label": called }, title, make("p", { class: "numbers" }, ...numbers), note);
   });
   byId("schedule-heads").replaceChildren(...heads);
 }

@@ -2,24 +2,37 @@
 
 import { byId, make } from "./dom.js";
 import { has, t } from "./i18n.js";
+import { blockTitle, measuredAbout, readMeasured, stepField } from "./schedulemeasured.js";
 import { MOST_NAMES, PRESETS, movedUp, namesOf, presetOf } from "./schedulestate.js";
 
 /** @typedef {import("./schedulestate.js").ScheduleState} ScheduleState */
+/** @typedef {import("./simulated.js").Simulated} Simulated */
 /** @typedef {{sentence: string, field: string}} Fault */
 /** @typedef {{name: string, source: string, chunks: number | null, takes_group: boolean}} Offered */
 
-/** Shows the presets and the schedules of a state, each with what cannot be. @param {ScheduleState} state @param {Offered[]} offered @param {Map<string, Fault>} faults @param {(names: string) => void} change */
-export function showList(state, offered, faults, change) {
+/** @typedef {{schedules: Offered[], runs: string[]}} Offers  runs: the names of the traces */
+
+/**
+ * Shows the presets and the schedules of a state, each with what cannot be.
+ * @param {ScheduleState} state @param {Offers} offered @param {Map<string, Fault>} faults
+ * @param {(name: string) => Simulated | null} known @param {(names: string) => void} change
+ */
+export function showList(state, offered, faults, known, change) {
   showPresets(state);
   const names = namesOf(state);
   const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.id;
   const items = names.map((name, place) => {
-    const up = button("up", name, "↑", () => change(movedUp(names, place)));
+    const data = known(name);
+    const measured = readMeasured(name);
+    const title = blockTitle(name, data, offered.runs);
+    const replace = (/** @type {string} */ other) => change([...new Set(names.map((each) => (each === name ? other : each)))].join(","));
+    const up = button("up", name, title, "↑", () => change(movedUp(names, place)));
     up.disabled = names.length < 2;
-    const away = button("away", name, "×", () => change(names.filter((each) => each !== name).join(",")));
+    const away = button("away", name, title, "×", () => change(names.filter((each) => each !== name).join(",")));
     away.disabled = names.length < 2;
     const fault = faults.get(name);
-    const about = make("span", { title: aboutText(name) }, make("b", {}, name), make("small", {}, aboutText(name)));
+    const text = data?.isMeasured ? measuredAbout(data) : aboutText(name);
+    const about = make("span", { title: text }, make("b", {}, title), make("small", {}, text), ...(measured ? [stepField(measured, data, replace)] : []));
     return make("li", fault ? { class: "faulty" } : {}, about, up, away, ...(fault && !fault.field ? [make("p", { class: "fault" }, fault.sentence)] : []));
   });
   byId("schedule-names").replaceChildren(...items);
@@ -32,9 +45,9 @@ export function aboutText(name) {
   return has(`about.${name}`) ? t(`about.${name}`) : "";
 }
 
-/** @param {string} act @param {string} name @param {string} sign @param {() => void} click */
-function button(act, name, sign, click) {
-  const label = t(`names.${act}`, { name });
+/** @param {string} act @param {string} name @param {string} title @param {string} sign @param {() => void} click */
+function button(act, name, title, sign, click) {
+  const label = t(`names.${act}`, { name: title });
   return make("button", { type: "button", id: `schedule-${act}-${name}`, "aria-label": label, title: label, click }, sign);
 }
 
@@ -46,11 +59,12 @@ function showPresets(state) {
   select.value = presetOf(state);
 }
 
-/** @param {string[]} names @param {Offered[]} offered */
-function showAdd(names, offered) {
+/** @param {string[]} names @param {Offers} offered */
+function showAdd(names, { schedules, runs }) {
   const select = /** @type {HTMLSelectElement} */ (byId("schedule-add"));
-  const free = offered.filter(({ name }) => !names.includes(name));
+  const free = schedules.filter(({ name }) => !names.includes(name));
   const options = free.map(({ name }) => make("option", { value: name }, `${name} · ${aboutText(name)}`));
-  select.replaceChildren(make("option", { value: "" }, t("names.add")), ...options);
+  const recorded = runs.map((run, trace) => make("option", { value: `run:${trace}` }, t("measured.add", { run })));
+  select.replaceChildren(make("option", { value: "" }, t("names.add")), ...recorded, ...options);
   select.disabled = names.length >= MOST_NAMES;
 }

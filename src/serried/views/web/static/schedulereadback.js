@@ -33,7 +33,7 @@ export function scheduleReadback(desk) {
       return bar && { x: bar.x, y: bar.y + view.stack.bar / 2 + view.stack.strip / 2 };
     },
     scheduleView: () => ({ start: view.time.start, end: view.time.end, scrolled: view.scroller.scrollTop }),
-    scheduleDrawn: () => ({ ...view.drawn, ms: [...view.drawn.ms] }),
+    scheduleDrawn: () => ({ frames: view.drawings.frames, ms: [...view.drawings.ms], actions: view.drawnActions }),
     panSchedule: (/** @type {number} */ share) => view.pan(share),
   };
 }

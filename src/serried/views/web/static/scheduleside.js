@@ -3,6 +3,7 @@
 import { byId, make } from "./dom.js";
 import { t } from "./i18n.js";
 import { numberText, percentText } from "./quantity.js";
+import { blockTitle } from "./schedulemeasured.js";
 import { causeText, extentText, inputText, kindName, pathText, waitText } from "./schedulewords.js";
 
 /** @typedef {import("./simulated.js").Simulated} Simulated */
@@ -18,7 +19,7 @@ export function showSpot(spot, data) {
   const facts = spot.entry >= 0 ? actionFacts(spot, data) : idleFacts(spot, data);
   const title = spot.entry >= 0 ? data.actionName(spot.entry) : t("spot.idle_title");
   const list = facts.flatMap(([name, value]) => [make("dt", {}, t(name)), make("dd", {}, value)]);
-  place.replaceChildren(make("h3", {}, title, make("small", {}, data.header.name)), make("dl", { class: "facts" }, ...list));
+  place.replaceChildren(make("h3", {}, title, make("small", {}, blockTitle(data.header.name, data))), make("dl", { class: "facts" }, ...list));
 }
 
 /** @param {Spot} spot @param {Simulated} data @returns {[string, string][]} */
@@ -27,14 +28,14 @@ function actionFacts({ entry, rank }, data) {
   /** @type {[string, string][]} */
   const facts = [
     ["fact.kind", kindName(data, entry)],
-    ["fact.rank", String(rank)],
+    ["fact.rank", String(data.rankName(rank))],
     ["fact.stage", String(data.stage[entry])],
     ["fact.microbatch", String(data.microbatch[entry])],
     ["fact.time", extentText(data.times.start[entry], data.times.end[entry])],
     ["fact.input", inputText(data, entry)],
     ["fact.waited", waitText(data, pair >= 0 ? Math.min(entry, pair) : entry).join("; ") || t("spot.at_once")],
     ["fact.held", t("spot.held", { to_weight: data.held.to_weight[entry], to_input: data.held.to_input[entry] })],
-    ["fact.path", pathText(data, entry)],
+    .../** @type {[string, string][]} */ (data.isMeasured ? [] : [["fact.path", pathText(data, entry)]]),
   ];
   if (pair >= 0) facts.splice(1, 0, ["fact.pair", data.actionName(pair)]);
   return facts;
@@ -43,7 +44,7 @@ function actionFacts({ entry, rank }, data) {
 /** @param {Spot} spot @param {Simulated} data @returns {[string, string][]} */
 function idleFacts({ idle, rank }, data) {
   return [
-    ["fact.rank", String(rank)],
+    ["fact.rank", String(data.rankName(rank))],
     ["fact.cause", causeText(data, idle)],
     ["fact.time", extentText(data.idle.start[idle], data.idle.end[idle])],
   ];
@@ -60,6 +61,7 @@ export function showCauses(blocks) {
 /** @param {Simulated} data @param {number} most idle time of a rank that fills the width */
 function causesOf(data, most) {
   const { header, causes } = data;
+  const title = blockTitle(header.name, data);
   const made = causes.map((cause) => ({ cause, time: header.idle.causes[cause] })).filter(({ time }) => time > 0);
   const bar = make("div", { class: "causes", "aria-hidden": true });
   bar.style.width = `${(100 * header.idle.total) / data.numRanks / most}%`;
@@ -81,7 +83,7 @@ function causesOf(data, most) {
     make("td", {}, percentText(header.idle.total / (header.makespan * data.numRanks))),
   );
   const adds = header.latency_adds === null ? [] : [make("p", { class: "note" }, t("idle.latency", { count: header.latency_adds }))];
-  return make("section", { "aria-label": header.name }, make("h4", {}, header.name), bar, make("table", {}, make("tbody", {}, ...rows, total)), ...adds);
+  return make("section", { "aria-label": title }, make("h4", {}, title), bar, make("table", {}, make("tbody", {}, ...rows, total)), ...adds);
 }
 
 /** Shows what the numbers mean. */

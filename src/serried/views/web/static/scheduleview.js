@@ -1,11 +1,12 @@
 // The stacked schedules: one window on time for all, what the pointer and the keys do to it.
 
-import { listen, wheelZoom } from "./gestures.js";
+import { listen } from "./gestures.js";
 import { Pixels } from "./pixels.js";
 import { SCHEDULE_GUTTER, paintScheduleAxis, paintSchedules } from "./schedulepaint.js";
 import { Stack } from "./stack.js";
-import { Redraw, Surface } from "./surface.js";
-import { onThemeChange, theme } from "./theme.js";
+import { Surface } from "./surface.js";
+import { theme } from "./theme.js";
+import { TimeView } from "./timeview.js";
 import { TimeWindow } from "./timewindow.js";
 
 /** @typedef {import("./simulated.js").Simulated} Simulated */
@@ -13,30 +14,30 @@ import { TimeWindow } from "./timewindow.js";
 /** @typedef {{row: (data: Simulated, rank: number) => [string, string], peak: (data: Simulated, rank: number) => string, cause: (data: Simulated, idle: number) => string[], axis: () => string}} Names */
 /** @typedef {{hover: (spot: Spot | null) => void, choose: (spot: Spot | null) => void, moved: () => void, laid: (stack: Stack) => void}} ScheduleEvents */
 
-const STEP = 1.35;
-const PAN_SHARE = 0.12;
 /** The shortest window, in shortest actions. */
 const NEAREST = 0.5;
-const FRAMES_KEPT = 300;
 
 /** Draws schedules one under another. */
-export class ScheduleView {
+export class ScheduleView extends TimeView {
   /**
    * @param {{frame: HTMLElement, scroller: HTMLElement, canvas: HTMLCanvasElement, axis: HTMLCanvasElement}} parts
    * @param {ScheduleEvents} events @param {Names} names
    */
   constructor({ frame, scroller, canvas, axis }, events, names) {
+    super(new Surface(canvas, scroller), SCHEDULE_GUTTER, {
+      draw: () => this._draw(),
+      moved: () => events.moved(),
+      scroll: (pixels) => void (scroller.scrollTop += pixels),
+      overflows: () => this.stack.height > scroller.clientHeight,
+    });
     this.scroller = scroller;
-    this.surface = new Surface(canvas, scroller);
     this.axis = new Surface(axis, /** @type {HTMLElement} */ (axis.parentElement));
     this.events = events;
     this.names = names;
     /** @type {(Simulated | null)[]} */
     this.blocks = [];
     this.stack = new Stack([], 0, false);
-    this.time = new TimeWindow(1, 1);
     this.pixels = new Pixels();
-    this.byHand = false;
     this.showPath = false;
     this.showStrips = true;
     /** @type {Spot | null} */
@@ -45,23 +46,17 @@ export class ScheduleView {
     this.chosen = null;
     /** @type {number[]} */
     this.kin = [];
-    this.pointer = { x: -1, y: -1 };
-    /** @type {{frames: number, actions: number, ms: number[]}} */
-    this.drawn = { frames: 0, actions: 0, ms: [] };
-    this.redraw = new Redraw(() => this._draw());
+    /** How many actions were drawn one by one. */
+    this.drawnActions = 0;
     listen(this.surface, {
       hover: (x, y) => this._hover(x, y),
       leave: () => this._hover(-1, -1),
       click: (x, y) => events.choose(this.at(x, y)),
-      drag: (dx, dy) => {
-        this.pan(-dx / this._wide());
-        scroller.scrollTop -= dy;
-      },
-      wheel: (x, _y, event) => this._wheel(x, event),
+      drag: (dx, dy) => this.drag(dx, dy),
+      wheel: (x, _y, event) => this.wheel(x, event),
     });
     scroller.addEventListener("scroll", () => this.redraw.request());
     new ResizeObserver(() => this._lay()).observe(frame);
-    onThemeChange(() => this.redraw.request());
   }
 
   /** Shows schedules, from the top; the window stays where it was moved to by hand. @param {(Simulated | null)[]} blocks */
@@ -90,30 +85,6 @@ export class ScheduleView {
     this.showPath = path;
     this.showStrips = strips;
     this._lay();
-  }
-
-  /** Shows all of every schedule. */
-  fit() {
-    this.time.fit();
-    this.byHand = false;
-    this.redraw.request();
-    this.events.moved();
-  }
-
-  /** Zooms about the pointer, or the middle. @param {number} strength below 0 zooms out */
-  zoom(strength) {
-    const share = this.surface.canvas.matches(":hover") ? this._share(this.pointer.x) : 0.5;
-    this._move(() => this.time.zoom(STEP ** strength, share));
-  }
-
-  /** Moves the view by a share of its width. @param {number} share */
-  pan(share) {
-    this._move(() => this.time.pan(share));
-  }
-
-  /** Moves the view to the right by a key's worth. @param {number} strength */
-  step(strength) {
-    this.pan(strength * PAN_SHARE);
   }
 
   /** Shows the chosen action and its surroundings. */
@@ -168,7 +139,7 @@ export class ScheduleView {
     const row = x < 0 || y < 0 ? null : this.stack.at(y + this.scroller.scrollTop);
     const data = row && this.blocks[row.block];
     if (!row || !data) return null;
-    const time = this.time.start + ((x - SCHEDULE_GUTTER) / this._wide()) * this.time.span;
+    const time = this.timeAt(x);
     if (x < SCHEDULE_GUTTER || time < 0 || time > data.header.makespan) return null;
     const entry = data.entryAt(row.rank, time);
     return { ...row, time, entry, idle: entry < 0 ? data.idleAt(row.rank, time) : -1 };
@@ -178,28 +149,8 @@ export class ScheduleView {
   where(block, rank, start, end) {
     if (end < this.time.start || start > this.time.end) return null;
     const { left, top } = this.surface.canvas.getBoundingClientRect();
-    const pixel = (/** @type {number} */ at) => SCHEDULE_GUTTER + ((at - this.time.start) / this.time.span) * this._wide();
-    const [from, to] = [Math.max(SCHEDULE_GUTTER, pixel(start)), Math.min(this.surface.width, pixel(end))];
+    const { from, to } = this.extent(start, end);
     return { x: left + (from + to) / 2, y: top + this.stack.rowTop(block, rank) + this.stack.bar / 2 - this.scroller.scrollTop };
-  }
-
-  /** Writes the view as the address bar holds it; "" when all is shown. */
-  toString() {
-    return this.byHand ? String(this.time) : "";
-  }
-
-  /** Takes the view that `text` holds, or shows all. @param {string} text */
-  take(text) {
-    if (text === String(this)) return;
-    this.byHand = this.time.take(text);
-    if (!this.byHand) this.time.fit();
-    this.redraw.request();
-  }
-
-  /** Returns where the pointer is, in pixels of the page. */
-  pointerOnPage() {
-    const { left, top } = this.surface.canvas.getBoundingClientRect();
-    return { x: left + this.pointer.x, y: top + this.pointer.y };
   }
 
   /** @param {Spot | null} spot */
@@ -215,38 +166,12 @@ export class ScheduleView {
     return block < 0 ? null : spotOf(block, 0, 0, 0);
   }
 
-  /** @param {() => void} move */
-  _move(move) {
-    move();
-    this.byHand = true;
-    this.redraw.request();
-    this.events.moved();
-  }
-
   /** @param {number} x @param {number} y */
   _hover(x, y) {
     this.pointer = { x, y };
     this.hovered = this.at(x, y);
     this.redraw.request();
     this.events.hover(this.hovered);
-  }
-
-  /** Ctrl zooms, Shift pans; else rows scroll, or the time zooms where all rows are in view. @param {number} x @param {WheelEvent} event */
-  _wheel(x, event) {
-    const overflows = this.stack.height > this.scroller.clientHeight;
-    const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
-    if (!event.ctrlKey && sideways) this.pan(sideways / this._wide());
-    else if (event.ctrlKey || !overflows) this._move(() => this.time.zoom(wheelZoom(event), this._share(x)));
-    else this.scroller.scrollTop += event.deltaY;
-  }
-
-  /** @param {number} x */
-  _share(x) {
-    return Math.min(1, Math.max(0, (x - SCHEDULE_GUTTER) / this._wide()));
-  }
-
-  _wide() {
-    return Math.max(1, this.surface.width - SCHEDULE_GUTTER);
   }
 
   /** Lays the blocks out anew, as tall as the frame allows. */
@@ -262,14 +187,10 @@ export class ScheduleView {
     this.surface.resize();
     this.axis.resize();
     if (!this.surface.width) return;
-    const before = performance.now();
     const colours = theme();
-    this.drawn.actions = paintSchedules({ ...this, surface: this.surface, theme: colours, scrolled: this.scroller.scrollTop, rowName: this.names.row, peakName: this.names.peak, causeName: this.names.cause });
-    const at = this.pointer.x < SCHEDULE_GUTTER ? NaN : this.time.start + ((this.pointer.x - SCHEDULE_GUTTER) / this._wide()) * this.time.span;
+    this.drawnActions = paintSchedules({ ...this, surface: this.surface, theme: colours, scrolled: this.scroller.scrollTop, rowName: this.names.row, peakName: this.names.peak, causeName: this.names.cause });
+    const at = this.pointer.x < SCHEDULE_GUTTER ? NaN : this.timeAt(this.pointer.x);
     paintScheduleAxis(this.axis, this.time, colours, this.names.axis(), at);
-    this.drawn.frames++;
-    this.drawn.ms.push(performance.now() - before);
-    if (this.drawn.ms.length > FRAMES_KEPT) this.drawn.ms.shift();
   }
 }
 

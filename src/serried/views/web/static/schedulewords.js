@@ -12,7 +12,7 @@ const STAGES_WRITTEN = 2;
 export function scheduleRow(data, rank) {
   const stages = data.header.stages_of[rank];
   const some = stages.length > STAGES_WRITTEN ? `${stages[0]} … ${stages[stages.length - 1]}` : stages.join(" ");
-  return [t("timeline.rank", { rank }), `s ${some}`];
+  return [t("timeline.rank", { rank: data.rankName(rank) }), `s ${some}`];
 }
 
 /** Writes the most activations of a rank. @param {Simulated} data @param {number} rank */
@@ -30,13 +30,14 @@ export function spotLines(spot, data) {
 /** @param {Spot} spot @param {Simulated} data */
 function actionLines({ entry, rank }, data) {
   const lines = [
-    t("spot.action", { action: data.actionName(entry), kind: kindName(data, entry), rank }),
+    t("spot.action", { action: data.actionName(entry), kind: kindName(data, entry), rank: data.rankName(rank) }),
     t("spot.place", { stage: data.stage[entry], microbatch: data.microbatch[entry] }),
     extentText(data.times.start[entry], data.times.end[entry]),
   ];
   const pair = data.partner(entry);
   if (pair >= 0) lines.push(t("spot.pair", { action: data.actionName(pair) }));
-  return [...lines, inputText(data, entry), ...waitText(data, pair >= 0 ? Math.min(entry, pair) : entry), pathText(data, entry)];
+  const path = data.isMeasured ? [] : [pathText(data, entry)];
+  return [...lines, inputText(data, entry), ...waitText(data, pair >= 0 ? Math.min(entry, pair) : entry), ...path];
 }
 
 /** @param {Simulated} data @param {number} entry */
@@ -53,7 +54,7 @@ export function extentText(start, end) {
 export function inputText(data, entry) {
   const source = data.source[entry];
   if (source < 0) return t("spot.no_input");
-  const values = { action: data.actionName(source), rank: data.rankOf(source), end: numberText(data.times.end[source]) };
+  const values = { action: data.actionName(source), rank: data.rankName(data.rankOf(source)), end: numberText(data.times.end[source]) };
   if (!data.header.latency) return t("spot.input", values);
   return t("spot.input_late", { ...values, arrival: numberText(data.times.end[source] + data.header.latency) });
 }
@@ -73,7 +74,7 @@ export function pathText(data, entry) {
 /** @param {Spot} spot @param {Simulated} data */
 function idleLines({ idle, rank }, data) {
   const { start, end } = data.idle;
-  return [t("spot.idle", { rank, length: numberText(end[idle] - start[idle]) }), causeText(data, idle), extentText(start[idle], end[idle])];
+  return [t("spot.idle", { rank: data.rankName(rank), length: numberText(end[idle] - start[idle]) }), causeText(data, idle), extentText(start[idle], end[idle])];
 }
 
 /** Writes why a rank is idle, in a whole sentence. @param {Simulated} data @param {number} idle */
@@ -82,7 +83,7 @@ export function causeText(data, idle) {
   const cause = data.causes[data.idle.cause[idle]];
   if (source < 0) return t(`why.${cause}`, { limit: data.header.limit ?? 0 });
   return t(`why.${cause}.of`, {
-    action: data.actionName(source), rank: data.rankOf(source), stage: data.stage[source], microbatch: data.microbatch[source],
+    action: data.actionName(source), rank: data.rankName(data.rankOf(source)), stage: data.stage[source], microbatch: data.microbatch[source],
   });
 }
 
@@ -100,7 +101,7 @@ function stripLines({ rank, time }, data) {
   const { limit, parts } = data.header;
   const level = data.level(rank);
   const lines = [
-    t("strip.held", { rank, count: level.at(time), time: numberText(time) }),
+    t("strip.held", { rank: data.rankName(rank), count: level.at(time), time: numberText(time) }),
     t("strip.peak", { count: level.peak }),
   ];
   if (limit !== null) lines.push(t("strip.limit", { limit }));

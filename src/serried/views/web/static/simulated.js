@@ -32,6 +32,13 @@ import { Level } from "./level.js";
  * @property {number | null} latency_adds
  * @property {{total: number, causes: Record<string, number>}} idle
  * @property {ClosedForm[]} closed_forms
+ * @property {string[]} [causes]     of idle time, where they are not a plan's
+ * @property {number} [step]         of a run; this and what follows only of a measured one
+ * @property {[number, number]} [steps]  the first and the last of the run
+ * @property {number[]} [ranks]      the rank at each place of the pipeline
+ * @property {string} [compute]      real or emulated
+ * @property {string} [schedule]     what the run was to run
+ * @property {Record<string, string>} [times]  fields of a plan of the run
  */
 
 /** A schedule: columns of entries, rank by rank, each in the order in which it runs. */
@@ -41,7 +48,7 @@ export class Simulated {
     const { header, columns } = readPayload(buffer);
     /** @type {ScheduleHeader} */
     this.header = header;
-    this.causes = causes;
+    this.causes = this.header.causes ?? causes;
     const whole = (/** @type {string} */ name) => /** @type {Whole} */ (columns.get(name));
     const units = (/** @type {string} */ name) => inUnits(columns.get(name), header.ticks_per_unit);
     this.bounds = whole("bounds");
@@ -87,6 +94,16 @@ export class Simulated {
 
   get length() {
     return this.kind.length;
+  }
+
+  /** Whether its times were recorded and not planned. */
+  get isMeasured() {
+    return this.header.step !== undefined;
+  }
+
+  /** Returns the number that a rank goes by; the rows of a measured one are ranks of the job. @param {number} row */
+  rankName(row) {
+    return this.header.ranks?.[row] ?? row;
   }
 
   /** Returns the rank of an entry. @param {number} entry */

@@ -2,7 +2,7 @@
 
 import { duration } from "./clock.js";
 import { byId, make } from "./dom.js";
-import { has, number, t } from "./i18n.js";
+import { has, language, number, t } from "./i18n.js";
 import { COLOURS, TURNS } from "./timelinecolours.js";
 
 /** @typedef {import("./tracks.js").Tracks} Tracks */
@@ -21,14 +21,14 @@ export function showTimelineBar(tracks, names, chosen, isOwn) {
   byId("emulated").hidden = tracks.job.compute !== "emulated";
   byId("own-layout").hidden = isOwn;
   showBubble(tracks);
-  const notes = tracks.warnings.join(" · ");
+  const notes = (tracks.warnings[language()] ?? []).join(" · ");
   byId("warnings").hidden = !notes;
   byId("warnings").textContent = notes;
 }
 
 /** Shows what rows may stand under and which it is. @param {Tracks} tracks @param {string} by @param {string} folded */
 export function showGroupings(tracks, by, folded) {
-  const name = (/** @type {string} */ each) => (has(`under.${each}`) ? t(`under.${each}`) : each);
+  const name = (/** @type {string} */ each) => (has(`under.${each}`) ? t(`under.${each}`) : t("timeline.by_kind", { kind: each }));
   const options = ["", ...tracks.groupings].map((each) => make("option", { value: each }, each ? name(each) : t("timeline.by_none")));
   const select = /** @type {HTMLSelectElement} */ (byId("timeline-by"));
   select.replaceChildren(...options);
@@ -106,5 +106,6 @@ export function showBubble({ statistics }) {
   if (statistics.ideal !== null) parts.push(make("span", {}, t("bubble.ideal", { share: percent(statistics.ideal) })));
   place.replaceChildren(...parts);
   const { num_steps: some, all_steps: all } = statistics;
-  place.title = t(some < all ? "bubble.title_some" : "bubble.title", { steps: number(some), all: number(all) });
+  const measured = t(some < all ? "bubble.title_some" : "bubble.title", { steps: number(some), all: number(all) });
+  place.title = statistics.ideal === null ? measured : `${measured} ${t("bubble.ideal_title")}`;
 }

@@ -9,20 +9,17 @@ import { t } from "./i18n.js";
 import { integers, readPayload } from "./payload.js";
 import { askDocument, askPayload } from "./questions.js";
 import { readRuns, runsText } from "./runs.js";
-import { groupName, rowName, spokenSlice } from "./speech.js";
+import { groupName, rowName } from "./speech.js";
 import { showBubble, showColours, showGroupings } from "./timelinebar.js";
+import { TimelineHover } from "./timelinehover.js";
 import { askLinks, askSpan } from "./timelinelinks.js";
 import { rangeText, readRange } from "./timelinerange.js";
 import { TimelineView } from "./timelineview.js";
-import { hideTip, showTip } from "./tip.js";
 
 /** @typedef {import("./desk.js").Desk} Desk */
-/** @typedef {import("./timelineview.js").Spot} Spot */
+/** @typedef {import("./timelinespot.js").Spot} Spot */
 /** @typedef {import("./timelinerows.js").Grouping} Grouping */
 /** @typedef {import("./timelinerange.js").Range} Range */
-
-/** How long the pointer rests before the server is asked what is under it. */
-const REST_MS = 70;
 
 /** Holds the timeline together; the state is that of the page's desk. */
 export class TimelineDesk {
@@ -37,9 +34,6 @@ export class TimelineDesk {
     this.linked = -1;
     /** Whether the trace in view has just been shown. */
     this.isFresh = true;
-    /** @type {number | null} */
-    this.resting = null;
-    this.hovering = new AbortController();
     this.linking = new AbortController();
     /** Kept once the keys pressed before have been answered. */
     this.stepped = Promise.resolve();
@@ -47,8 +41,8 @@ export class TimelineDesk {
       byId("timeline-frame"),
       /** @type {HTMLCanvasElement} */ (byId("timeline")),
       {
-        hover: (spot) => this._hover(spot),
-        click: (spot) => void this._while(this._click(spot)),
+        hover: (spot) => this.hover.take(spot),
+        click: (spot) => void this.while(this._click(spot)),
         fit: () => this.view.centre(),
         range: (range, isDone) => this._range(range, isDone),
         moved: () => desk.moved(),
@@ -60,13 +54,15 @@ export class TimelineDesk {
         step: (step) => t("timeline.step", { step }),
       },
     );
+    this.hover = new TimelineHover(this);
+    document.addEventListener("spoken", () => this._retell());
     byId("timeline-by").addEventListener("change", (event) => this.edit({ by: chosen(event), folded: "" }));
     byId("timeline-colour").addEventListener("change", (event) => this.edit({ colour: chosen(event) }));
     byId("timeline-fold").addEventListener("click", () => this._foldAll());
   }
 
   get isBusy() {
-    return this.asked > 0 || this.resting !== null || this.view.isBusy;
+    return this.asked > 0 || this.hover.isBusy || this.view.isBusy;
   }
 
   get trace() {
@@ -79,7 +75,7 @@ export class TimelineDesk {
     this.linked = -1;
     this.isFresh = true;
     this.view.show(tracks, this.trace);
-    if (!tracks.statistics) void this._while(this._askBubble(tracks));
+    if (!tracks.statistics) void this.while(this._askBubble(tracks));
   }
 
   /** Shows what the state says of the timeline: rows, colours, range. */
@@ -91,18 +87,31 @@ export class TimelineDesk {
     view.mark(readRange(state.range, tracks.job.world_size));
     for (const each of this.onRange) each(view.range);
     const by = tracks.groupings.includes(state.by) ? state.by : "";
-    showGroupings(tracks, by, state.folded);
-    showColours(tracks, view.colouring);
+    this._showChoices(tracks, by);
     const grouping = by ? (this.groupings.get(by) ?? (await this._askRows(tracks, by))) : null;
     if (this.desk.state.by !== state.by || tracks !== this.desk.tracks) return;
     view.group(grouping, new Set(readRuns(state.folded, grouping?.size.length ?? 0)));
+  }
+
+  /** Shows what rows may stand under and what colours may mean. @param {import("./tracks.js").Tracks} tracks @param {string} by */
+  _showChoices(tracks, by) {
+    showGroupings(tracks, by, this.desk.state.folded);
+    showColours(tracks, this.view.colouring);
+  }
+
+  /** Says everything in another language; what was sent of the trace stays. */
+  _retell() {
+    const { tracks } = this.desk;
+    if (!tracks) return;
+    this._showChoices(tracks, this.view.grouping?.by ?? "");
+    this.view.redraw.request();
   }
 
   /** Changes the state of the timeline. @param {Partial<import("./state.js").State>} change */
   edit(change) {
     this.desk.state = { ...this.desk.state, ...change };
     this.desk.address.step("");
-    void this._while(this.take());
+    void this.while(this.take());
   }
 
   /** Selects a span, -1 for none, and asks what belongs to it. @param {number} span */
@@ -113,7 +122,7 @@ export class TimelineDesk {
       return;
     }
     this.linked = span;
-    void this._while(this._askLinks(span));
+    void this.while(this._askLinks(span));
   }
 
   /** Moves to another span, or centres the selected one; true when the key was taken. @param {KeyboardEvent} event */
@@ -122,7 +131,7 @@ export class TimelineDesk {
     if (!tracks) return false;
     const along = { ",": -1, ".": 1, ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const across = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-    if (along || across) this.stepped = this.stepped.then(() => this._while(this._step(along ?? 0, across ?? 0)));
+    if (along || across) this.stepped = this.stepped.then(() => this.while(this._step(along ?? 0, across ?? 0)));
     else if (event.key.toLowerCase() === "f") this.view.centre();
     else if (event.key.toLowerCase() === "n") this.desk.seeks.step(event.shiftKey ? -1 : 1);
     else return false;
@@ -134,8 +143,8 @@ export class TimelineDesk {
     if (this.desk.state.range) this._range(null, true);
   }
 
-  /** @param {Promise<void>} answer */
-  async _while(answer) {
+  /** Counts a question as asked until it is answered. @param {Promise<void>} answer */
+  async while(answer) {
     this.asked++;
     try {
       await answer;
@@ -216,12 +225,12 @@ export class TimelineDesk {
     const { tracks } = this.desk;
     if (!tracks) return;
     if (spot.group !== null) return this._fold(spot.group);
-    const span = spot.span ?? (await this._askAt(spot));
+    const span = spot.span ?? (await this.askAt(spot));
     this.desk.pinSpan(span, span < 0 ? (spot.track < 0 ? spot.rank : -1) : tracks.rankOf(span));
   }
 
-  /** @param {Spot} spot @param {AbortSignal} [signal] */
-  _askAt(spot, signal) {
+  /** Asks what is at a spot of which only shares are known. @param {Spot} spot @param {AbortSignal} [signal] */
+  askAt(spot, signal) {
     const { tracks } = this.desk;
     if (!tracks) return Promise.resolve(-1);
     return askSpan(tracks, { trace: this.trace, track: spot.track, time: Math.round(spot.time), slack: Math.ceil(spot.slack) }, signal);
@@ -253,44 +262,6 @@ export class TimelineDesk {
     this.desk.state = { ...this.desk.state, range: rangeText(range) };
     this.desk.address.writeSoon();
     for (const each of this.onRange) each(range);
-  }
-
-  /** @param {Spot} spot */
-  _hover(spot) {
-    const { desk, view } = this;
-    this.hovering.abort();
-    if (this.resting !== null) clearTimeout(this.resting);
-    this.resting = null;
-    const { span, rank } = spot;
-    if (span !== null) return this._lit(span, rank);
-    desk.hover(rank < 0 ? null : { type: "rank", rank });
-    hideTip();
-    this.resting = setTimeout(() => {
-      this.resting = null;
-      this.hovering = new AbortController();
-      const { signal } = this.hovering;
-      void this._while(this._askAt(spot, signal).then((found) => {
-        if (signal.aborted || found < 0) return;
-        view.hovered = found;
-        view.redraw.request();
-        this._lit(found, rank);
-      }));
-    }, REST_MS);
-  }
-
-  /** @param {number} span @param {number} rank */
-  _lit(span, rank) {
-    const { desk, view } = this;
-    if (span >= 0) desk.hover({ type: "slice", slice: span, rank });
-    else desk.hover(rank < 0 ? null : { type: "rank", rank });
-    if (span < 0 || !desk.tracks) return hideTip();
-    const { tracks } = desk;
-    const tip = () => {
-      const { x, y } = view.pointerOnPage();
-      showTip([spokenSlice(span, tracks), ...desk.plans.lines(span)], x, y);
-    };
-    tip();
-    if (desk.plans.isAsked) void this._while(desk.plans.explain(span).then(() => void (view.hovered === span && tip())));
   }
 }
 

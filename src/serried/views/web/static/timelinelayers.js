@@ -70,21 +70,18 @@ function arrow(picture, context, from, to, own) {
   context.fill();
 }
 
-/** Marks the range that was drawn with Shift held. @param {Picture} picture @param {CanvasRenderingContext2D} context */
+/** Marks the range that was drawn with Shift held, apart where its ranks stand apart. @param {Picture} picture @param {CanvasRenderingContext2D} context */
 export function paintRange({ range, toPixel, theme, lines, scrolled, surface }, context) {
   if (!range) return;
-  const [left, right] = [toPixel(range.start), toPixel(range.end)];
-  const ends = range.ranks.map((rank) => lines.of(rank)).filter((line) => line !== null);
-  if (!ends.length) return;
-  const top = AXIS - scrolled + Math.min(...ends.map((line) => line.top));
-  const bottom = AXIS - scrolled + Math.max(...ends.map((line) => line.top + line.high));
-  context.fillStyle = theme.accent;
-  context.globalAlpha = 0.13;
-  const from = Math.max(-10, left);
-  const to = Math.min(surface.width + 10, right);
-  context.fillRect(from, top, to - from, bottom - top);
-  context.globalAlpha = 1;
-  context.strokeStyle = theme.accent;
+  const from = Math.max(-10, toPixel(range.start));
+  const to = Math.min(surface.width + 10, toPixel(range.end));
+  context.fillStyle = context.strokeStyle = theme.accent;
   context.lineWidth = 1.5;
-  context.strokeRect(from, top + 0.5, to - from, bottom - top - 1);
+  for (const { top, bottom } of lines.stretches(range.ranks)) {
+    const above = AXIS - scrolled + top;
+    context.globalAlpha = 0.13;
+    context.fillRect(from, above, to - from, bottom - top);
+    context.globalAlpha = 1;
+    context.strokeRect(from, above + 0.5, to - from, bottom - top - 1);
+  }
 }

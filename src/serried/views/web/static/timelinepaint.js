@@ -196,7 +196,7 @@ function paintAxis(picture, context) {
     const x = Math.round(picture.toPixel(at)) + 0.5;
     paintDown(context, x, TICKS - 5, TICKS, theme.faint, 0.6);
     context.fillStyle = theme.faint;
-    if (x + 6.5 * label.length < surface.width) context.fillText(label, x + 4, TICKS / 2 + 1);
+    if (x + 4 + context.measureText(label).width <= surface.width) context.fillText(label, x + 4, TICKS / 2 + 1);
   }
   tracks.steps.start.forEach((start, i) => paintStep(picture, context, i, start, tracks.steps.end[i]));
   context.restore();

@@ -37,7 +37,7 @@ export class PlanDesk {
       desk.timelines.edit({ plan: desk.state.plan ? "" : "1" });
       void this.take();
     });
-    document.addEventListener("spoken", () => this._show());
+    document.addEventListener("spoken", () => void this._retell());
     desk.timeline.layers.unshift((picture, context) => {
       if (this.isShown && this.plan) paintPlan(this.plan, picture, context);
     });
@@ -82,6 +82,12 @@ export class PlanDesk {
     desk.timeline.redraw.request();
   }
 
+  /** Says everything in another language, in which a refusal has to be asked for. */
+  async _retell() {
+    if (this.refusal) await this._ask(this.trace);
+    this._show();
+  }
+
   /** Writes how a span stands to the plan, as far as it is known; asks for the rest. @param {number} id @returns {string[]} */
   lines(id) {
     const late = this.isAsked ? this.said.get(id) : undefined;
@@ -92,7 +98,8 @@ export class PlanDesk {
   explain(id) {
     const { tracks } = this.desk;
     const span = tracks?.span(id);
-    if (!tracks || !span || !this.isAsked || this.said.has(id)) return Promise.resolve();
+    const isTaken = this.trace === this.desk.timelines.trace;
+    if (!tracks || !span || !isTaken || !this.isAsked || this.said.has(id)) return Promise.resolve();
     const known = this.asking.get(id) ?? this._explain(id, tracks, span);
     this.asking.set(id, known);
     return known;

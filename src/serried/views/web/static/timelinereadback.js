@@ -22,7 +22,7 @@ export function timelineReadback(view) {
       exact: [...pieces.values()].filter((piece) => "firstId" in piece).length,
     })),
     asked: loader.count,
-    frames: view.drawn.frames,
-    ms: [...view.drawn.ms],
+    frames: view.drawings.frames,
+    ms: [...view.drawings.ms],
   };
 }

@@ -70,6 +70,20 @@ export class Lines {
     return this.lines[this.ofRank.get(rank) ?? -1] ?? null;
   }
 
+  /** Returns from where to where neighbouring lines show any of `ranks`; headings between them are bridged. @param {number[]} ranks @returns {{top: number, bottom: number}[]} */
+  stretches(ranks) {
+    const chosen = new Set(ranks.map((rank) => this.ofRank.get(rank)));
+    /** @type {{top: number, bottom: number}[]} */
+    const found = [];
+    let isOpen = false;
+    this.lines.forEach(({ row, folded, top, high }, line) => {
+      if (!chosen.has(line)) isOpen &&= !row && !folded;
+      else if (isOpen) found[found.length - 1].bottom = top + high;
+      else isOpen = found.push({ top, bottom: top + high }) > 0;
+    });
+    return found;
+  }
+
   /** Returns the rank that stands `by` rows below another; itself at the ends. @param {number} rank @param {number} by */
   beside(rank, by) {
     const start = this.ofRank.get(rank);

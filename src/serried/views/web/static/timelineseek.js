@@ -61,6 +61,7 @@ export class SeekDesk {
   clear() {
     this.box.value = "";
     this.box.removeAttribute("aria-invalid");
+    if (document.activeElement === this.box) this.desk.timeline.surface.canvas.focus({ preventScroll: true });
     if (!this.desk.state.seek) return;
     this.desk.state = { ...this.desk.state, seek: "" };
     this.desk.address.writeSoon();

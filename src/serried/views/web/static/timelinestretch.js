@@ -39,7 +39,7 @@ export class StretchPanel {
     byId("stretch-close").addEventListener("click", () => desk.timelines.clear());
     const button = byId("copy-stretch");
     button.addEventListener("click", () => announce(t(copyText(this.text()) ? "copy.done" : "copy.failed"), button));
-    document.addEventListener("spoken", () => this._show());
+    document.addEventListener("spoken", () => this._retell());
   }
 
   get isBusy() {
@@ -66,6 +66,14 @@ export class StretchPanel {
     } finally {
       this.asked--;
     }
+  }
+
+  /** Says everything in another language, in which a refusal has to be asked for. */
+  _retell() {
+    const { range } = this.desk.timelines.view;
+    if (this.stretch || !range) return this._show();
+    this.newest = "";
+    void this.take(range);
   }
 
   /** Returns what is shown as lines of text, their parts set apart by tabs. */

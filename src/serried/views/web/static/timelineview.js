@@ -3,35 +3,23 @@
 // What others may add: `layers` are painted over the tracks, in their order; `range` is what was
 // drawn with Shift held; a colouring is a class of colour for each span (timelinecolours.js).
 
-import { listen, wheelZoom } from "./gestures.js";
+import { listen } from "./gestures.js";
 import { Pixels } from "./pixels.js";
-import { Redraw, Surface } from "./surface.js";
-import { onThemeChange, theme } from "./theme.js";
+import { Surface } from "./surface.js";
+import { theme } from "./theme.js";
 import { colouringOf } from "./timelinecolours.js";
 import { paintArrows, paintChosen, paintRange } from "./timelinelayers.js";
 import { Loader } from "./timelineloader.js";
-import { AXIS, GUTTER, boxOf, paintTimeline } from "./timelinepaint.js";
+import { AXIS, GUTTER, paintTimeline } from "./timelinepaint.js";
 import { Lines } from "./timelinerows.js";
+import { spotAt, spotOfSpan } from "./timelinespot.js";
+import { TimeView } from "./timeview.js";
 import { TimeWindow } from "./timewindow.js";
-import { laneBox } from "./tracks.js";
-
-const STEP = 1.35;
-const PAN_SHARE = 0.12;
-const SLACK_PIXELS = 3;
-const FRAMES_KEPT = 300;
 
 /** @typedef {import("./tracks.js").Row} Row */
 /** @typedef {import("./timelinerows.js").Grouping} Grouping */
 /** @typedef {import("./timelinerange.js").Range} Range */
-/**
- * @typedef {object} Spot  what is under a point
- * @property {number | null} span  -1 where there is none, null where it has not been sent
- * @property {number} rank         -1 beside every row
- * @property {number} track        -1 beside every track
- * @property {number} time
- * @property {number} slack        nanoseconds that count as near
- * @property {number | null} group  whose heading it is, null for none
- */
+/** @typedef {import("./timelinespot.js").Spot} Spot */
 /**
  * @typedef {object} TimelineEvents
  * @property {(spot: Spot) => void} hover
@@ -49,10 +37,15 @@ const FRAMES_KEPT = 300;
  */
 
 /** Draws the tracks of one trace. */
-export class TimelineView {
+export class TimelineView extends TimeView {
   /** @param {HTMLElement} frame @param {HTMLCanvasElement} canvas @param {TimelineEvents} events @param {Names} names */
   constructor(frame, canvas, events, names) {
-    this.surface = new Surface(canvas, frame);
+    super(new Surface(canvas, frame), GUTTER, {
+      draw: () => this._draw(),
+      moved: () => events.moved(),
+      scroll: (pixels) => this.scroll(pixels),
+      overflows: () => this.lines.height > this.surface.height - AXIS,
+    });
     this.events = events;
     this.names = names;
     /** @type {import("./tracks.js").Tracks | null} */
@@ -64,9 +57,7 @@ export class TimelineView {
     /** @type {Set<number>} */
     this.folded = new Set();
     this.lines = new Lines([], null, this.folded, 0);
-    this.time = new TimeWindow(1);
     this.pixels = new Pixels();
-    this.byHand = false;
     this.scrolled = 0;
     /** The share of each row that is left free below its tracks, for a layer to fill. */
     this.foot = 0;
@@ -83,28 +74,22 @@ export class TimelineView {
     this.kinds = [];
     /** @type {import("./timelinepaint.js").Layer[]} */
     this.layers = [paintChosen, paintArrows, paintRange];
-    this.pointer = { x: -1, y: -1 };
-    /** @type {{frames: number, spans: number, ms: number[]}} */
-    this.drawn = { frames: 0, spans: 0, ms: [] };
-    this.redraw = new Redraw(() => this._draw());
+    /** How many spans were drawn one by one. */
+    this.drawnSpans = 0;
     this.loader = new Loader(() => this.redraw.request(), (error) => events.failed(error));
     listen(this.surface, {
       hover: (x, y) => this._hover(x, y),
       leave: () => this._hover(-1, -1),
       click: (x, y) => events.click(this.at(x, y)),
       double: () => events.fit(),
-      drag: (dx, dy) => {
-        this.pan(-dx / this._wide());
-        this.scroll(-dy);
-      },
+      drag: (dx, dy) => this.drag(dx, dy),
       area: (x0, y0, x1, y1, isDone) => this._area(x0, y0, x1, y1, isDone),
-      wheel: (x, _y, event) => this._wheel(x, event),
+      wheel: (x, _y, event) => this.wheel(x, event),
     });
     new ResizeObserver(() => {
       if (!this.surface.resize()) return;
       this._lay();
     }).observe(frame);
-    onThemeChange(() => this.redraw.request());
   }
 
   /** Shows a trace. @param {import("./tracks.js").Tracks} tracks @param {number} trace its number */
@@ -184,35 +169,11 @@ export class TimelineView {
     this.redraw.request();
   }
 
-  /** Shows all of the trace. */
-  fit() {
-    this.time.fit();
-    this.byHand = false;
-    this.redraw.request();
-    this.events.moved();
-  }
-
   /** Shows the selected span and its surroundings, or the range. */
   centre() {
     const span = this.tracks?.span(this.selected) ?? this.range;
     if (!span) return this.fit();
     this._move(() => this.time.centre(span.start, span.end));
-  }
-
-  /** Zooms about the pointer, or the middle. @param {number} strength below 0 zooms out */
-  zoom(strength) {
-    const share = this.surface.canvas.matches(":hover") ? this._share(this.pointer.x) : 0.5;
-    this._move(() => this.time.zoom(STEP ** strength, share));
-  }
-
-  /** Moves the view by a share of its width. @param {number} share */
-  pan(share) {
-    this._move(() => this.time.pan(share));
-  }
-
-  /** Moves the view to the right by a key's worth. @param {number} strength */
-  step(strength) {
-    this.pan(strength * PAN_SHARE);
   }
 
   /** Scrolls the lines by pixels. @param {number} pixels */
@@ -228,66 +189,21 @@ export class TimelineView {
 
   /** Returns what is under a point. @param {number} x @param {number} y @returns {Spot} */
   at(x, y) {
-    const perPixel = this.time.span / this._wide();
-    /** @type {Spot} */
-    const none = { span: -1, rank: -1, track: -1, time: this._timeAt(x), slack: SLACK_PIXELS * perPixel, group: null };
-    const line = this.tracks && y >= AXIS && x >= 0 ? this.lines.at(y - AXIS + this.scrolled) : null;
-    if (!this.tracks || !line) return none;
-    if (!line.row) return { ...none, group: line.group };
-    const { row } = line;
-    if (x < GUTTER) return { ...none, rank: row.rank };
-    const within = (y - AXIS + this.scrolled - line.top) / line.high / (1 - this.foot);
-    if (within > 1) return none;
-    let lane = 0;
-    while (lane + 1 < row.lanes && within > laneBox(lane + 1, row.lanes).top) lane++;
-    const track = row.track + lane;
-    const span = this.tracks.spanAt(track, none.time, none.slack);
-    return { ...none, span, track, rank: span === -1 ? -1 : row.rank };
+    return spotAt(this, x, y);
   }
 
   /** Returns the middle of a span's part in view, in pixels of the page; null when it is not. @param {number} id */
   where(id) {
-    const { tracks, time } = this;
-    const span = tracks?.span(id);
-    if (!tracks || !span || span.end < time.start || span.start > time.end || !this.surface.width) return null;
-    const box = boxOf({ ...this, tracks }, id);
-    if (!box) return null;
-    const { left, top } = this.surface.canvas.getBoundingClientRect();
-    const from = Math.max(GUTTER, this._toPixel(span.start));
-    const to = Math.min(this.surface.width, this._toPixel(span.end));
-    return { x: left + (from + to) / 2, y: top + box.top + box.high / 2 };
-  }
-
-  /** Writes the view as the address bar holds it; "" when all is shown. */
-  toString() {
-    return this.byHand ? String(this.time) : "";
-  }
-
-  /** Takes the view that `text` holds, or shows all. @param {string} text */
-  take(text) {
-    if (text === String(this)) return;
-    this.byHand = this.time.take(text);
-    if (!this.byHand) this.time.fit();
-    this.redraw.request();
-  }
-
-  /** Returns where the pointer is, in pixels of the page. */
-  pointerOnPage() {
-    const { left, top } = this.surface.canvas.getBoundingClientRect();
-    return { x: left + this.pointer.x, y: top + this.pointer.y };
+    return spotOfSpan(this, id);
   }
 
   get isBusy() {
     return this.redraw.waiting || this.loader.isBusy;
   }
 
-  /** @param {() => void} move */
+  /** Nothing moves where there is no trace. @param {() => void} move */
   _move(move) {
-    if (!this.tracks) return;
-    move();
-    this.byHand = true;
-    this.redraw.request();
-    this.events.moved();
+    if (this.tracks) super._move(move);
   }
 
   /** @param {number} x @param {number} y */
@@ -302,35 +218,11 @@ export class TimelineView {
   /** @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1 @param {boolean} isDone */
   _area(x0, y0, x1, y1, isDone) {
     if (!this.tracks) return;
-    const [start, end] = [x0, x1].sort((one, other) => one - other).map((x) => Math.min(this.tracks?.total ?? 0, Math.max(0, this._timeAt(x))));
+    const [start, end] = [x0, x1].sort((one, other) => one - other).map((x) => Math.min(this.tracks?.total ?? 0, Math.max(0, this.timeAt(x))));
     const [top, bottom] = [y0, y1].sort((one, other) => one - other).map((y) => y - AXIS + this.scrolled);
     const ranks = this.lines.ranksBetween(top, bottom);
     this.mark(end > start && ranks.length ? { start, end, ranks } : null);
     this.events.range(this.range, isDone);
-  }
-
-  /** Ctrl zooms, Shift pans; else rows scroll, or the time zooms where all rows are in view. @param {number} x @param {WheelEvent} event */
-  _wheel(x, event) {
-    const overflows = this.lines.height > this.surface.height - AXIS;
-    const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
-    if (!event.ctrlKey && sideways) this.pan(sideways / this._wide());
-    else if (event.ctrlKey || !overflows) this._move(() => this.time.zoom(wheelZoom(event), this._share(x)));
-    else this.scroll(event.deltaY);
-  }
-
-  /** @param {number} x */
-  _timeAt(x) {
-    return this.time.start + ((x - GUTTER) / this._wide()) * this.time.span;
-  }
-
-  /** @param {number} time */
-  _toPixel(time) {
-    return GUTTER + ((time - this.time.start) / this.time.span) * this._wide();
-  }
-
-  /** @param {number} x */
-  _share(x) {
-    return Math.min(1, Math.max(0, (x - GUTTER) / this._wide()));
   }
 
   _lay() {
@@ -343,10 +235,6 @@ export class TimelineView {
   _keepRows() {
     const most = Math.max(0, this.lines.height - (this.surface.height - AXIS));
     this.scrolled = Math.min(most, Math.max(0, this.scrolled));
-  }
-
-  _wide() {
-    return Math.max(1, this.surface.width - GUTTER);
   }
 
   /** Returns what is in view, with as many rows again above and below. @returns {import("./timelineloader.js").Need} */
@@ -371,11 +259,7 @@ export class TimelineView {
     this._keepRows();
     const { tracks, colouring } = this;
     if (!tracks || !colouring || !this.surface.width) return;
-    const before = performance.now();
-    this.drawn.spans = paintTimeline({ ...this, tracks, colouring, surface: this.surface, theme: theme() });
-    this.drawn.frames++;
-    this.drawn.ms.push(performance.now() - before);
-    if (this.drawn.ms.length > FRAMES_KEPT) this.drawn.ms.shift();
+    this.drawnSpans = paintTimeline({ ...this, tracks, colouring, surface: this.surface, theme: theme() });
     this.loader.want(this._need(), colouring);
   }
 }

@@ -23,7 +23,7 @@ export class Tracks {
     this.job = header.job;
     /** @type {string} */
     this.name = header.name;
-    /** @type {string[]} */
+    /** In every language. @type {Record<string, string[]>} */
     this.warnings = header.warnings;
     /** That of a large trace is asked for on its own. @type {Bubble | null} */
     this.statistics = header.statistics;
