@@ -1,6 +1,6 @@
 """Folders of later attempts, which a job that was started again leaves below its first.
 
-runs/a              rank-00000.spans  rank-00001.spans  run
+runs/a              rank-00000.spans  rank-00001.spans  run-id
 └── restart-1       rank-00000.spans  rank-00001.spans       of the same run: merged with it
 """
 
