@@ -20,6 +20,7 @@ On CPU, Accelerate ignores an FSDP section of its file and runs DDP (seen with 1
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ class Progress:
         vars(self).update(state)
 
 
-def main() -> None:
+def main() -> Accelerator:
     """Trains with accumulation, tracks, saves states on the way and the weights at the end."""
     args = options()
     accelerator = Accelerator(
@@ -102,14 +103,14 @@ def main() -> None:
                 if args.save_every and progress.step % args.save_every == 0:
                     accelerator.save_state(str(args.out / "state"))
                 if progress.step == args.stop_after:
-                    return accelerator.end_training()
+                    return accelerator
         accuracy, count = measured(accelerator, model, checking)
         accelerator.print(f"epoch {progress.epoch}: accuracy {accuracy:.3f} over {count} rows")
         progress.epoch, progress.batches = progress.epoch + 1, 0
     save(accelerator, model, args.out)
     if accelerator.is_main_process:
         reviews.save_config(args, accuracy=accuracy, precision_used=accelerator.mixed_precision)
-    return accelerator.end_training()
+    return accelerator
 
 
 @torch.no_grad()
@@ -147,4 +148,7 @@ def options() -> Any:
 
 
 if __name__ == "__main__":
-    main()
+    accelerator = main()
+    accelerator.free_memory()  # gloo may hang where DDP outlives its group,
+    gc.collect()  # and with mixed precision the model holds itself
+    accelerator.end_training()

@@ -51,6 +51,7 @@ def main() -> None:
     if rank == 0:
         model.module.save_pretrained(args.out)
         reviews.save_config(args, world_size=world, accuracy=accuracy)
+    del model  # gloo may hang where DDP outlives its group
     dist.destroy_process_group()
 
 

@@ -163,8 +163,8 @@ def test_the_trace_holds_every_step_of_both_ranks(name: str, commands: Commands)
     assert (trace.ranks, trace.missing, trace.torn) == ((0, 1), (), ())
     assert trace.job.framework == FRAMEWORKS.get(name, "custom")
     assert trace.layout is not None
-    # Accelerate ends an epoch with a step of one microbatch; statistics take whole steps alone.
-    assert len(measure(trace).steps) == {"accelerate_.py": 2}.get(name, steps)
+    # Also those of one microbatch, by which Accelerate ends an epoch.
+    assert len(measure(trace).steps) == steps
 
 
 def test_ddp_and_accelerate_reduce_gradients_in_the_last_backward_of_a_step(
@@ -212,7 +212,7 @@ def test_at_most_three_lines_are_added_and_each_is_marked(name: str) -> None:
     assert set(doors(code)) == set(marks)
     assert len(marks) <= 3
     assert list(marks.values()) == [(str(i), str(len(marks))) for i in range(1, len(marks) + 1)]
-    assert len(lines) <= 150
+    assert len(lines) <= 155
 
 
 @pytest.mark.parametrize("name", [name for name in SCRIPTS if name != "serried_.py"])
