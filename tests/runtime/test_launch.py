@@ -224,7 +224,7 @@ def test_under_torchrun_the_command_joins_instead_of_spawning(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("2 steps on 2 ranks (tp 2, pp 1, dp 1") == 1
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 2
-    headers = [read_recording(file).header for file in sorted(trace.iterdir())]
+    headers = [read_recording(file).header for file in sorted(trace.glob("*.spans"))]
     assert [header.rank for header in headers] == [0, 1]
     assert len({header.run for header in headers}) == 1
 
