@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from torch.distributed import Store  # type: ignore[attr-defined]
 
 from serried.errors import EnvironmentProblem, InputError, SerriedError
 from serried.runtime.rendezvous import free_port, meet
@@ -64,9 +65,11 @@ def test_a_rank_that_never_comes_to_the_port_is_named_by_all_that_did(port: int)
 
 def test_ranks_that_all_come_share_a_store(port: int) -> None:
     heard: dict[int, bytes] = {}
+    stores: list[Store] = []  # rank 0's holds the server, which others still ask
 
     def come(rank: int) -> None:
         store = meet(place(rank, 2), None, 30)
+        stores.append(store)
         store.set(f"word/{rank}", f"from {rank}")
         heard[rank] = store.get(f"word/{1 - rank}")
 
