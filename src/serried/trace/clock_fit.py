@@ -21,9 +21,10 @@ off by the message's own delay. Of a clock that runs evenly, o(t) is a straight 
    exponential near it: order statistics are then 1/(n lambda) apart). A weighted line through
    the middles of windows of time is the offset; 5.5 standard deviations are the even figure.
    Half the difference of two exponential remainders is a Laplace variable, of which 3.5 would
-   cover 99.3 of 100 at one moment, but real messages pass several queues, and the smallest of
-   a sum of delays lies further from the least possible than one exponential tells: over draws
-   of real wires (``tests/runtime/test_clock_draws.py``) 3.5 held in 87 to 94 of 100.
+   cover 99.3 of 100 at one moment, but over 120 draws of real wires
+   (``tests/runtime/test_clock_draws.py``) 3.5 held in 87 to 94 of 100, so 5.5 was chosen from
+   them. That real messages pass several queues, whose sum is less often near its least, may be
+   why; it was not tested.
 3. *Clocks that do not run evenly.* Where no line fits all bounds, time is halved until lines
    do, and the pieces are joined.
 

@@ -201,7 +201,10 @@ def path_lines(path: RecordedPath | None, *, lang: str = "en") -> list[str]:
     ]
     rest = len(ranks) - len(named)
     if rest:
-        named.append(tell("{count:,} more ranks", lang, count=rest))
+        one = rest == 1
+        named.append(
+            tell("1 more rank", lang) if one else tell("{count:,} more ranks", lang, count=rest)
+        )
     actions = tell("in step {step}: {actions}", lang, step=path.step, actions=_turns(path.pieces))
     told = [*_rows(kinds, lang), *_rows(named, lang), *_wrapped(actions)]
     return labelled(tell("critical path", lang), told)

@@ -51,7 +51,7 @@ communication       exposed 0.0% of the ranks' time, behind computations 0.2%
 throughput          470.6 microbatches/s; a step every 34.0 ms, jitter 0.0%
 slowest ranks       no rank computes longer than others of its stage, step after step
 critical path       backward 65.3%, forward 32.6%, optimizer 2.1%
-                    rank 7 73.3%, rank 1 8.9%, rank 3 8.9%, 1 more ranks
+                    rank 7 73.3%, rank 1 8.9%, rank 3 8.9%, 1 more rank
                     in step 0: 0F0 1F0 2F0 3F0 3B0 3F1 3B1 3F2 3B2 3F3 3B3 3F4 3B4 3F5 3B5 3F6 3B6
                     3F7 3B7 2B7 1B7 0B7 OPTIMIZER
 slowdown            1.001x   a step replays in 33.7 ms; in 33.7 ms with ideal durations
