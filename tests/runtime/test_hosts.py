@@ -62,7 +62,7 @@ def test_a_host_whose_messages_take_longer_is_named_for_all_sizes(tmp_path: Path
     with hosts(4) as made:
         slow = DRAWN.randrange(made.count)
         with delayed(made, slow, 0.03):
-            codes, document = checked(made, tmp_path, "--sizes", "1KiB,64KiB", "--rounds", "2")
+            codes, document = checked(made, tmp_path, "--sizes", "1KiB,64KiB")
     assert codes == [1, 0, 0, 0]
     (finding,) = document["findings"]
     assert (finding["kind"], finding["ranks"]) == ("slow-node", [slow])

@@ -10,7 +10,7 @@ import pytest
 from serried.plan.busbw import read_busbw
 from tests.conftest import Call
 
-QUICK = ("--operations", "all_reduce", "--sizes", "1KiB", "--rounds", "2", "--iterations", "2")
+QUICK = ("--operations", "all_reduce", "--sizes", "1KiB", "--rounds", "4", "--iterations", "2")
 
 
 def test_a_healthy_job_is_told_well_in_tables_and_exits_with_0(
