@@ -1,4 +1,7 @@
-"""Many runs in one launch: each process joins every run that has a place for its rank."""
+"""Many runs in one launch: each process joins every run that has a place for its rank.
+
+Runs on ``cuda`` share the first GPU, over NCCL.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from serried.runtime.settings import TrainSettings
 from serried.runtime.train import RankTrainer
 from serried.runtime.train_mesh import make_train_mesh
 from serried.runtime.worker import leave
+from tests.runtime.rank_group import share_gpu
 
 PATIENCE_S = 120
 AHEAD = timedelta(hours=2)
@@ -88,16 +92,20 @@ def _run(settings: TrainSettings, rank: int, store: Path) -> Ran:
     # Ranks that had no place in the runs before are here long before the others.
     files.set(f"here/{rank}", "")
     files.wait([f"here/{each}" for each in range(settings.world_size)], AHEAD)
+    device, backend = torch.device("cpu"), "gloo"
+    if settings.device == "cuda":
+        share_gpu(rank)
+        device, backend = torch.device("cuda", 0), "nccl"
     dist.init_process_group(
-        "gloo",
+        backend,
         store=files,
         rank=rank,
         world_size=settings.world_size,
         timeout=timeout,
     )
-    mesh = make_train_mesh(settings, torch.device("cpu"), timeout)
+    mesh = make_train_mesh(settings, device, timeout)
     trainer = RankTrainer(
-        settings, mesh, Recording.of(settings, run="r", rank=rank, backend="gloo")
+        settings, mesh, Recording.of(settings, run="r", rank=rank, backend=backend)
     )
     told: list[Event] = []
     error = ""

@@ -2,6 +2,7 @@
 
     python -m tests.runtime.parity            all rows, 20 steps, float64 and float32
     python -m tests.runtime.parity tp "tp x"  rows whose names begin so
+    python -m tests.runtime.parity --cuda     over NCCL, all ranks on one GPU, up to four of them
 
 Prints, row by row, the largest relative difference of any step's loss and gradient norm.
 """
@@ -13,12 +14,15 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from serried.runtime.settings import ModelSizes, Optimise, TrainSettings
 from tests.runtime.many_runs import Ran, run_many
 from tests.runtime.reference import Told, train_alone
 
+Device = Literal["cpu", "cuda"]
+SHARING = 4
+"""How many ranks may share a GPU: they take turns, which is slow."""
 MODEL = ModelSizes(layers=4, hidden=32, heads=4, kv_heads=2, seq_len=32)
 EIGHT_KV_HEADS = replace(MODEL, hidden=64, heads=8, kv_heads=8)
 EXPERTS = replace(MODEL, experts=4)
@@ -44,10 +48,11 @@ class Row:
     is_quick: bool = False
     """Whether ``make test`` runs it too."""
 
-    def settings(self, dtype: str, steps: int) -> TrainSettings:
+    def settings(self, dtype: str, steps: int, device: Device = "cpu") -> TrainSettings:
         """Returns the run."""
         return replace(
             BASE,
+            device=device,
             world_size=self.ranks,
             steps=steps,
             dtype=dtype,  # type: ignore[arg-type]
@@ -179,9 +184,11 @@ def _largest(pairs: Iterable[tuple[float, float]]) -> float:
     return max(math.inf if math.isnan(each) else each for each in found)
 
 
-def measure(rows: Sequence[Row], dtype: str, steps: int) -> list[Difference]:
-    """Runs ``rows`` on one launch and compares each with one process."""
-    ran = run_many([row.settings(dtype, steps) for row in rows])
+def measure(
+    rows: Sequence[Row], dtype: str, steps: int, device: Device = "cpu"
+) -> list[Difference]:
+    """Runs ``rows`` on one launch and compares each with one process, which has no GPU."""
+    ran = run_many([row.settings(dtype, steps, device) for row in rows])
     return [difference(row, it, dtype, steps) for row, it in zip(rows, ran, strict=True)]
 
 
@@ -196,8 +203,11 @@ def table(rows: Sequence[Row], found: dict[str, list[Difference]]) -> Iterator[s
 
 def main(names: Sequence[str]) -> int:
     """Prints the matrix; returns 1 when a row is not equal to one process."""
+    device: Device = "cuda" if "--cuda" in names else "cpu"
+    names = [name for name in names if name != "--cuda"]
     rows = [row for row in ROWS if not names or row.name.startswith(tuple(names))]
-    found = {dtype: measure(rows, dtype, BASE.steps) for dtype in LIMITS}
+    rows = [row for row in rows if device == "cpu" or row.ranks <= SHARING]
+    found = {dtype: measure(rows, dtype, BASE.steps, device) for dtype in LIMITS}
     for line in table(rows, found):
         print(line)  # noqa: T201  it is what the command is for
     return int(not all(each.within(LIMITS[dtype]) for dtype in found for each in found[dtype]))

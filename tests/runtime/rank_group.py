@@ -1,34 +1,49 @@
-"""Starts real ranks that run a test's function, and returns what each of them answers."""
+"""Starts real ranks that run a test's function, and returns what each of them answers.
+
+cpu    gloo
+cuda   NCCL; all ranks share the first GPU, each as if it were a host of its own
+"""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
+import traceback
 from collections.abc import Callable
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import pytest
+import torch
 import torch.distributed as dist
 
 from serried.runtime.worker import leave
 
 PATIENCE_S = 60
+NEEDS_GPU = (
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+)
+DEVICES = ("cpu", pytest.param("cuda", marks=NEEDS_GPU))
+"""What ranks may run on, for tests that run on each."""
 
 
 def run_ranks(
-    answer: Callable[..., Any], world_size: int, folder: Path, *given: Any
+    answer: Callable[..., Any], world_size: int, folder: Path, *given: Any, device: str = "cpu"
 ) -> list[dict[str, Any]]:
-    """Calls ``answer(*given)`` on every rank, all joined over gloo; it yields names and values.
+    """Calls ``answer(*given)`` on every rank, all joined; it yields names and values.
 
-    Returns each rank's names and values. A rank's error ends the test with its words.
+    On ``cuda`` tensors are made there unless the function asks otherwise. Returns each rank's
+    names and values. A rank's error ends the test with its words.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["serried.runtime.preload"])
     pipes = [context.Pipe(duplex=False) for _ in range(world_size)]
     ranks = [
         context.Process(
-            target=_run, args=(rank, world_size, str(folder / "store"), far, answer, given)
+            target=_run, args=(rank, world_size, str(folder / "store"), device, far, answer, given)
         )
         for rank, (_, far) in enumerate(pipes)
     ]
@@ -51,13 +66,17 @@ def _run(
     rank: int,
     world_size: int,
     store: str,
+    device: str,
     channel: Connection,
     answer: Callable[..., Any],
     given: tuple[Any, ...],
 ) -> None:
     try:
+        if device == "cuda":
+            share_gpu(rank)
+            torch.set_default_device("cuda")
         dist.init_process_group(
-            "gloo",
+            "nccl" if device == "cuda" else "gloo",
             store=dist.FileStore(store, world_size),  # type: ignore[attr-defined]
             rank=rank,
             world_size=world_size,
@@ -66,6 +85,13 @@ def _run(
         channel.send(dict(answer(*given)))
         dist.barrier()
     except BaseException as error:
+        error.add_note(traceback.format_exc())  # a traceback does not travel by itself
         channel.send(error)
         leave(1)
     leave(0)
+
+
+def share_gpu(rank: int) -> None:
+    """Lets this rank use the first GPU: NCCL refuses two ranks of one host on it."""
+    os.environ.update(NCCL_HOSTID=f"host{rank}", NCCL_SOCKET_IFNAME="lo", NCCL_IB_DISABLE="1")
+    torch.cuda.set_device(0)

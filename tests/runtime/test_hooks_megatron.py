@@ -1,7 +1,7 @@
-"""Megatron-core's own schedules run on two CPU ranks and are recorded by their actions.
+"""Megatron-core's own schedules run on two ranks and are recorded by their actions.
 
-Megatron asks for CUDA by name in a few places; here those words mean the CPU. Nothing else of it
-is changed: functions, messages and order are the package's own.
+Megatron asks for CUDA by name in a few places; without a GPU those words mean the CPU. Nothing
+else of it is changed: functions, messages and order are the package's own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from serried.runtime.recorder import StepRecorder
 from serried.trace.merge import merge
 from serried.trace.merged import Trace
 from serried.trace.pairs import pair_messages
-from tests.runtime.rank_group import run_ranks
+from tests.runtime.rank_group import DEVICES, run_ranks
 
 pytest.importorskip("megatron.core", reason="megatron-core is missing: make bench installs it")
 
@@ -33,14 +33,14 @@ STEPS, MICROBATCHES, HIDDEN, LENGTH = 2, 4, 8, 3
 
 
 class CudaMeansCpu(TorchFunctionMode):
-    """Makes tensors on the CPU that are asked for on CUDA."""
+    """Makes tensors on the CPU that are asked for on CUDA, where ranks are on the CPU."""
 
     def __torch_function__(
         self, function: Any, types: Any, args: Any = (), options: Any = None
     ) -> Any:
         options = dict(options or {})
         if options.get("device") == "cuda":
-            options["device"] = "cpu"
+            options["device"] = torch.get_default_device().type
         return function(*args, **options)
 
 
@@ -85,7 +85,8 @@ def megatron(folder: Path) -> dict[str, Any]:
     from megatron.core.model_parallel_config import ModelParallelConfig
     from megatron.core.pipeline_parallel import schedules
 
-    torch.cuda.current_device = lambda: "cpu"  # type: ignore[assignment, return-value]
+    if torch.get_default_device().type == "cpu":
+        torch.cuda.current_device = lambda: "cpu"  # type: ignore[assignment, return-value]
     world = dist.get_world_size()
     runs = {
         "none": (schedules.forward_backward_no_pipelining, 1, 1),
@@ -155,10 +156,11 @@ WANTED = {"hidden_size": HIDDEN, "fine_grained_activation_offloading": False}
 """What schedules read of a transformer's configuration beyond the one given."""
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=DEVICES)
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made: Path = tmp_path_factory.mktemp("megatron")
-    assert run_ranks(megatron, 2, made, made) == [{"is reduced": True}] * 2
+    answers = run_ranks(megatron, 2, made, made, device=request.param)
+    assert answers == [{"is reduced": True}] * 2
     return made
 
 

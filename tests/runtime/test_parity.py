@@ -8,15 +8,16 @@ from __future__ import annotations
 import pytest
 
 from tests.runtime.parity import BASE, LIMITS, ROWS, Difference, Row, measure
+from tests.runtime.rank_group import DEVICES
 
 QUICK = [row for row in ROWS if row.is_quick]
 STEPS = 5
 
 
-@pytest.fixture(scope="module")
-def quick() -> dict[str, Difference]:
+@pytest.fixture(scope="module", params=DEVICES)
+def quick(request: pytest.FixtureRequest) -> dict[str, Difference]:
     """The largest difference of each quick row, all on one launch."""
-    found = measure(QUICK, "float64", STEPS)
+    found = measure(QUICK, "float64", STEPS, request.param)
     return {row.name: each for row, each in zip(QUICK, found, strict=True)}
 
 

@@ -34,7 +34,7 @@ from serried.runtime import recorder_doors
 from serried.trace.merge import merge
 from serried.trace.merged import Trace
 from serried.trace.pairs import pair_messages
-from tests.runtime.rank_group import run_ranks
+from tests.runtime.rank_group import DEVICES, run_ranks
 
 STEPS, MICROBATCHES = 2, 4
 SINGLE = {"gpipe": ScheduleGPipe, "1f1b": Schedule1F1B}
@@ -48,7 +48,7 @@ def model() -> nn.Sequential:
 
 def trained(parallel: nn.Module, folder: Path | None) -> None:
     """Trains two steps, the rank's own rows each, and records them."""
-    optimizer = torch.optim.SGD(parallel.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(parallel.parameters(), lr=0.1, foreach=False)
     torch.manual_seed(dist.get_rank())
     for batch in serried.record([torch.randn(4, 8) for _ in range(STEPS)], folder):
         parallel(batch).pow(2).mean().backward()
@@ -60,7 +60,7 @@ def trained(parallel: nn.Module, folder: Path | None) -> None:
 def data_parallel(folder: Path) -> dict[str, Any]:
     """Trains under DDP and FSDP2, recorded and not, and tells the weights' differences."""
     weights: dict[tuple[str, bool], Any] = {}
-    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    mesh = init_device_mesh(torch.get_default_device().type, (dist.get_world_size(),))
     for recorded in (False, True):
         ddp: Any = DistributedDataParallel(model())
         trained(ddp, folder / "ddp" if recorded else None)
@@ -112,7 +112,9 @@ def pipelines(folder: Path) -> dict[str, Any]:
     for name, schedule in {**SINGLE, **SEVERAL}.items():
         chunks = 1 if name in SINGLE else 2
         stages = [
-            PipelineStage(nn.Linear(8, 8), rank + world * i, world * chunks, torch.device("cpu"))
+            PipelineStage(
+                nn.Linear(8, 8), rank + world * i, world * chunks, torch.get_default_device()
+            )
             for i in range(chunks)
         ]
         held: Any = stages if name in SEVERAL else stages[0]
@@ -140,21 +142,28 @@ def windows(folder: Path) -> dict[str, Any]:
         if (step, dist.get_rank()) == (10, 0):
             (folder / "windows" / "steps").write_text("13:15")
         with serried.span("F", 0, 0):
-            dist.all_reduce(torch.ones(1))
+            ones = torch.ones(1)
+            dist.all_reduce(ones)
+            ones.item()  # a GPU's ranks would begin steps that others are far from
     recorder_doors.finish()
     del os.environ["SERRIED_TRACE_SIGNAL"]
     return {"heard": len(heard), "is ours": signal.getsignal(signal.SIGUSR2) is ours}
 
 
+@pytest.fixture(scope="module", params=DEVICES)
+def device(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, device: str) -> Path:
     made: Path = tmp_path_factory.mktemp("recorded")
     return made
 
 
 @pytest.fixture(scope="module")
-def equal(folder: Path) -> list[dict[str, Any]]:
-    return run_ranks(_both, 2, folder, folder)
+def equal(folder: Path, device: str) -> list[dict[str, Any]]:
+    return run_ranks(_both, 2, folder, folder, device=device)
 
 
 def _both(folder: Path) -> dict[str, Any]:

@@ -71,9 +71,8 @@ class ScheduleRuntime(TorchRuntime):
         if stage.is_last:
             losses: list[Any] = self._internal_losses
             losses.extend([None] * (self._n_microbatches - len(losses)))
-            losses[mb_index] = self._compute_loss(  # type: ignore[no-untyped-call]
-                output, target_mbs[mb_index], loss_kwargs
-            )
+            loss: Any = self._loss_fn
+            losses[mb_index] = loss(output, target_mbs[mb_index])
 
     def validate(self, *inputs: Tensor, target: Tensor | None, losses: list[Tensor]) -> None:
         """Runs the forwards of all microbatches, in the order that training runs them."""
