@@ -26,6 +26,7 @@ class Later:
         self.passed = 0
         self.zero = 0
         self.waited = False
+        self.compared = 0
 
     def mark(self) -> object:
         self.marks.append(len(self.marks))
@@ -39,6 +40,9 @@ class Later:
 
     def move_zero(self, mark: object) -> None:
         self.zero = int(str(mark))
+
+    def compare(self) -> None:
+        self.compared += 1
 
     def wait(self, mark: object) -> None:
         self.waited = True
@@ -61,6 +65,7 @@ def test_late_spans_are_written_in_order_once_they_have_passed(tmp_path: Path) -
     sink.close()
     spans = list(read_recording(tmp_path / "rank-00000.spans").spans)
     assert (written, zero, waited, clock.waited) == ([0, 1], 3, False, True)
+    assert clock.compared == 3  # as each step begins
     assert [(span.step, span.start_ns, span.end_ns) for span in spans] == [
         (0, 1000, 2000),
         (1, 4000, 5000),

@@ -4,22 +4,32 @@
     device   a mark is an event on the stream that is current F |--------|    add when it is done
                        launch ^  the host runs on             drained at a later step's begin
 
-A device is waited for once, when its clock is made; every step then begins with an event that
-later ones are measured from, since a device tells times between events as 32-bit floats.
+Every step begins with an event that later ones are measured from, since a device tells times
+between events as 32-bit floats. Its clock is compared with the host's when it is made and once a
+second, by an event on a stream of its own that has nothing to wait for (``device_tie``).
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Protocol
 
 import torch
 
+from serried.runtime.device_tie import DeviceTie
 from serried.runtime.host_time import HostTime
 
 Mark = object
 """A moment, as one clock keeps it: nanoseconds, or an event of a device."""
+
+FIRST_GLIMPSES = 8
+"""Comparisons of two clocks when the second is made, of which the closest counts."""
+EVERY_NS = 1_000_000_000
+"""Time between comparisons."""
+PATIENCE_NS = 100_000
+"""Time after which one is given up, until the next step."""
 
 
 class Clock(Protocol):
@@ -37,6 +47,9 @@ class Clock(Protocol):
 
     def move_zero(self, mark: Mark) -> None:
         """Measures later marks from this passed one."""
+
+    def compare(self) -> None:
+        """Compares itself with the host's clock, where it is another and that is due."""
 
     def wait(self, mark: Mark) -> None:
         """Waits until a mark has passed."""
@@ -65,18 +78,23 @@ class HostClock:
     def move_zero(self, mark: Mark) -> None:
         """Does nothing, as times are absolute."""
 
+    def compare(self) -> None:
+        """Does nothing, as it is the host's clock."""
+
     def wait(self, mark: Mark) -> None:
         """Does nothing, as marks have passed."""
 
 
 class DeviceClock:
-    """Is a CUDA device's clock, tied to the host's when it is made; never run yet on a device."""
+    """Is a CUDA device's clock, kept beside the host's."""
 
     def __init__(self, host: HostTime | None = None) -> None:
-        self._zero = _event()
-        self._zero.record()
-        self._zero.synchronize()
-        self._zero_ns = (host or HostTime()).now_ns()
+        self._now_ns = (host or HostTime()).now_ns
+        self._beside: torch.cuda.Stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        glimpses = [self._glimpse(math.inf) for _ in range(FIRST_GLIMPSES)]
+        self._zero, low_ns, high_ns = min(glimpses, key=lambda each: each[2] - each[1])
+        self._tie = DeviceTie(low_ns, high_ns)
+        self._due_ns = high_ns + EVERY_NS
 
     @property
     def mark(self) -> Callable[[], Mark]:
@@ -91,19 +109,41 @@ class DeviceClock:
 
     def time_ns(self, mark: Mark) -> int:
         """Returns the time between the zero event and the mark, on the host's clock."""
-        assert isinstance(mark, torch.cuda.Event)
-        since_ms: float = self._zero.elapsed_time(mark)
-        return self._zero_ns + round(since_ms * 1e6)
+        return self._tie.time_ns(self._since_zero_ms(mark))
 
     def move_zero(self, mark: Mark) -> None:
         """Measures from ``mark`` on, so that differences stay short and exact."""
         assert isinstance(mark, torch.cuda.Event)
-        self._zero_ns, self._zero = self.time_ns(mark), mark
+        self._tie.move_zero(self._since_zero_ms(mark))
+        self._zero = mark
+
+    def compare(self) -> None:
+        """Reads both clocks at one moment, if that is due and the device answers at once."""
+        if self._now_ns() < self._due_ns:
+            return
+        event, low_ns, high_ns = self._glimpse(PATIENCE_NS)
+        if high_ns - low_ns <= PATIENCE_NS:
+            self._tie.compare(self._since_zero_ms(event), low_ns, high_ns)
+            self._due_ns = high_ns + EVERY_NS
 
     def wait(self, mark: Mark) -> None:
         """Waits for the device, at the end of a recording only."""
         assert isinstance(mark, torch.cuda.Event)
         mark.synchronize()
+
+    def _glimpse(self, patience_ns: float) -> tuple[torch.cuda.Event, int, int]:
+        """Returns an event, and between which of the host's times it was if it has passed."""
+        event, low_ns = _event(), self._now_ns()
+        event.record(self._beside)
+        while True:
+            has_passed, high_ns = self.has_passed(event), self._now_ns()
+            if has_passed or high_ns - low_ns > patience_ns:
+                return event, low_ns, high_ns
+
+    def _since_zero_ms(self, mark: Mark) -> float:
+        assert isinstance(mark, torch.cuda.Event)
+        since_ms: float = self._zero.elapsed_time(mark)
+        return since_ms
 
 
 def clock_here(host: HostTime | None = None) -> Clock:

@@ -75,6 +75,7 @@ class SpanSink:
             self._file.begin_step(step)
         if not isinstance(self._clock, HostClock):
             self._late.append(self._clock.mark())
+            self._clock.compare()
         self.drain()
 
     def keep_named(
@@ -127,9 +128,11 @@ class SpanSink:
         microbatch: int = -1,
         peer: int = -1,
         name: int = 0,
+        step: int | None = None,
     ) -> None:
         """Keeps a span until its marks have passed; any thread may call."""
-        self._late.append((kind, start, end, self.step, stage, microbatch, peer, name))
+        step = self.step if step is None else step
+        self._late.append((kind, start, end, step, stage, microbatch, peer, name))
 
     def drain(self) -> None:
         """Writes late spans up to the first that has not passed; never waits."""
