@@ -12,14 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch.distributed as dist
 
 from serried.errors import InputError, SerriedError
 from serried.runtime.launch import train
+from serried.runtime.local_ranks import run_locally
 from serried.runtime.report import Event, RankReport, Started
 from serried.runtime.settings import ModelSizes, TrainSettings
 from serried.span import ActionKind
 from serried.trace.record import read_recording
-from tests.runtime.rank_jobs import on_ranks
+from tests.runtime.rank_jobs import FunctionJob, on_ranks
 from tests.runtime.rank_processes import all_ended, watch
 
 ENDLESS = TrainSettings(
@@ -96,12 +98,25 @@ def test_ranks_end_when_the_server_that_forked_them_is_killed() -> None:
     )
 
 
-def test_the_time_out_asked_for_ends_a_run_whose_rank_hangs() -> None:
+def test_a_rank_that_is_stopped_is_named_and_not_those_that_wait_for_it() -> None:
     error = ended_by(
         lambda ranks: os.kill(ranks[2].pid, signal.SIGSTOP), replace(ENDLESS, timeout_s=8)
     )
-    assert "Timed out waiting 8000ms for recv operation" in str(error)
-    assert not str(error).startswith("rank 2")
+    assert str(error) == (
+        "rank 2 does not answer: stopped by a signal, such as SIGSTOP, or by a debugger; the "
+        "other ranks were ended"
+    )
+
+
+def hang_on_rank_1(rank: int) -> None:
+    dist.barrier()  # it connects: gloo tells of a connection that takes too long in other words
+    if rank == 1:
+        signal.pause()
+
+
+def test_the_time_out_asked_for_ends_a_run_whose_rank_hangs() -> None:
+    with pytest.raises(SerriedError, match="Timed out waiting 4000ms for"):
+        list(run_locally(FunctionJob(hang_on_rank_1, 2, timeout_s=4)))
 
 
 def test_an_exception_of_the_caller_ends_all_ranks() -> None:
@@ -141,6 +156,7 @@ def test_a_trace_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
 COMMAND = "from serried.views.cli.main import main; main()"
 PARENT = """
 from serried.runtime.launch import train
+from serried.runtime.local_ranks import run_locally
 from serried.runtime.report import Started
 from serried.runtime.settings import TrainSettings
 

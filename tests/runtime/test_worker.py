@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -117,4 +119,26 @@ def test_the_environment_is_set_where_the_user_has_not(
     prepare_environment(local=True)
     assert os.environ.get("GLOO_SOCKET_IFNAME") == (
         "lo" if Path("/sys/class/net/lo").exists() else None
+    )
+
+
+NO_NAMESPACE = subprocess.run(
+    ["unshare", "-n", "true"], capture_output=True, check=False
+).returncode
+NEEDED = "from serried.runtime.worker import require_loopback; require_loopback()"
+
+
+@pytest.mark.skipif(bool(NO_NAMESPACE), reason="this machine lacks unshare -n: root, for a network")
+@pytest.mark.parametrize(("before", "is_refused"), [("", True), ("ip link set lo up; ", False)])
+def test_local_ranks_need_a_loopback_card_that_is_up(before: str, is_refused: bool) -> None:
+    done = subprocess.run(
+        ["unshare", "-n", "sh", "-c", f'{before}exec "$0" -c "$1"', sys.executable, NEEDED],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={name: value for name, value in os.environ.items() if not name.startswith("GLOO_")},
+    )
+    assert bool(done.returncode) == is_refused, done.stderr
+    assert ("the loopback card lo, which has no address here; give it one" in done.stderr) == (
+        is_refused
     )

@@ -8,7 +8,7 @@
 A rank whose step fails or times out looks who is silent: not counting, and not gone for a
 reason. Where all hearts beat, the ranks that are furthest behind are the ones waited for. The
 rank that hosts the store stays until the others know, a few seconds at most: with it goes what
-they read.
+they read. Where the store no longer takes a rank's own beats, its host is the silent one.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from torch.distributed import Store  # type: ignore[attr-defined]
 
 from serried.errors import SerriedError, listed
+from serried.runtime.store_limit import limited_clone
 
 INTERVAL_S = 0.25
 PATIENCE = 6
@@ -35,7 +36,8 @@ class Heartbeat:
     def __init__(self, store: Store, rank: int, world_size: int) -> None:
         self._store = store
         # A store's connection serves one call at a time, and the rank itself may wait on it.
-        self._own: Store = store.clone()  # type: ignore[attr-defined]
+        self._own: Store = limited_clone(store)
+        self._answered = threading.Event()
         self._rank = rank
         self._world_size = world_size
         self._number = 0
@@ -43,14 +45,17 @@ class Heartbeat:
         self._ended = threading.Event()
 
     def __enter__(self) -> Heartbeat:
-        self._own.set(f"at/{self._rank}", "0 start")
-        self._own.add(f"beat/{self._rank}", 1)
+        try:
+            self._own.set(f"at/{self._rank}", "0 start")
+            self._own.add(f"beat/{self._rank}", 1)
+        except RuntimeError as error:
+            raise self._without_store("start") from error
         self._thread.start()
         return self
 
     def __exit__(self, *exit_: object) -> None:
         self._ended.set()
-        self._thread.join()
+        self._thread.join(INTERVAL_S * PATIENCE)  # it may wait for a store that does not answer
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -68,19 +73,19 @@ class Heartbeat:
                 self._own.add(f"beat/{self._rank}", 1)
             except RuntimeError:
                 return  # the store has gone, and with it anybody who would listen
+            self._answered.set()
 
     def _blame(self, name: str, error: Exception) -> SerriedError:
+        self._answered.clear()
+        if not self._answered.wait(INTERVAL_S * PATIENCE):
+            return self._without_store(name)
         try:
             self._store.set(f"left/{self._rank}", name)
             silent = self._silent()
             behind = {} if silent else self._behind()
             self._tell(silent)
         except RuntimeError:
-            return SerriedError(
-                "rank 0 does not answer, nor the store it hosts; rank {rank} was in: {step}",
-                rank=self._rank,
-                step=name,
-            )
+            return self._without_store(name)
         if silent:
             return SerriedError(
                 "rank {ranks} does not answer; rank {rank} waited for it in: {step}",
@@ -98,6 +103,13 @@ class Heartbeat:
             )
         reason = str(error).strip().splitlines() or [type(error).__name__]
         return SerriedError("{step} failed: {reason}", step=name, reason=reason[0])
+
+    def _without_store(self, name: str) -> SerriedError:
+        return SerriedError(
+            "rank 0 does not answer, nor the store it hosts; rank {rank} was in: {step}",
+            rank=self._rank,
+            step=name,
+        )
 
     def _silent(self) -> list[int]:
         """Returns the ranks whose hearts stand still, but those that left for a reason."""

@@ -3,6 +3,7 @@
 parent ── forkserver (torch loaded once) ─┬─ rank 0 ══ events ══> parent
                                           ├─ rank 1 ── failure ─> parent
                                           └─ …          each watches the parent's pipe
+       └── looks at their states: a rank that stays stopped is ended
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from serried.errors import SerriedError
+from serried.errors import SerriedError, listed
 from serried.runtime import worker
 from serried.runtime.report import Failed, Place
+from serried.runtime.stopped_ranks import StoppedRanks
 
 GRACE_S = 2.0
 """How long others may still speak after a first failure, so that the cause is told."""
@@ -30,12 +32,14 @@ Told = TypeVar("Told")
 def run_locally(job: worker.Job[Told]) -> Generator[Told, None, None]:
     """Starts the job's ranks, yields what rank 0 tells, and leaves none running.
 
-    Raises what ended a rank, with that rank's message first.
+    Raises what ended a rank, with that rank's message first, and EnvironmentProblem before any
+    starts where ranks would not reach each other.
     """
+    worker.require_loopback()
     with tempfile.TemporaryDirectory(prefix="serried-") as folder:
-        ranks: LocalRanks[Told] = LocalRanks()
+        ranks: LocalRanks[Told] = LocalRanks(job)
         try:
-            ranks.start(job, Path(folder) / "store")
+            ranks.start(Path(folder) / "store")
             yield from ranks.events()
         finally:
             ranks.end()
@@ -44,12 +48,16 @@ def run_locally(job: worker.Job[Told]) -> Generator[Told, None, None]:
 class LocalRanks(Generic[Told]):
     """Owns the processes of one job on this host."""
 
-    def __init__(self) -> None:
+    def __init__(self, job: worker.Job[Told]) -> None:
         self.processes: list[ForkServerProcess] = []
+        self._job = job
         self._channels: dict[Connection, int] = {}
+        self._stopped = StoppedRanks(self.processes, job.timeout_s)
 
-    def start(self, job: worker.Job[Told], store: Path) -> None:
+    def start(self, store: Path) -> None:
         """Starts every rank; ``store`` is the file in which they find each other."""
+        job = self._job
+        self._stopped.start()
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["serried.runtime.preload"])
         for rank in range(job.world_size):
@@ -82,6 +90,7 @@ class LocalRanks(Generic[Told]):
 
     def end(self) -> None:
         """Ends ranks that still run. They keep nothing outside their mapped files, so kill."""
+        self._stopped.end()
         for process in self.processes:
             process.kill()
         for process in self.processes:
@@ -93,7 +102,7 @@ class LocalRanks(Generic[Told]):
         """Returns what a rank tells; None once it has gone, whose exit is then awaited."""
         try:
             told: Told | Failed = channel.recv()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):  # OSError: in the middle of a message
             self.processes[self._channels.pop(channel)].join()
             channel.close()
             return None
@@ -105,8 +114,12 @@ class LocalRanks(Generic[Told]):
     def _cause(self, failures: list[Failed]) -> SerriedError:
         """Waits a moment for the others' last words, then picks the failure that came first.
 
-        A rank that was killed says nothing, and its peers' words are only echoes of that.
+        A rank that was killed or is stopped says nothing, and its peers' words are only echoes
+        of that: all but wrong input and a machine that lacks something (exit codes 2 and 3).
         """
+        stopped = self._stopped.ranks()
+        if stopped and all(failed.exit_code == 1 for failed in failures):
+            return _not_answering(stopped)
         deadline = time.monotonic() + GRACE_S
         while self._channels and (left := deadline - time.monotonic()) > 0:
             for channel in wait(list(self._channels), left):
@@ -125,6 +138,14 @@ class LocalRanks(Generic[Told]):
             if code != aborted or not failures:
                 return _ended(rank, code)
         return min(failures, key=lambda failed: failed.at_ns).error()
+
+
+def _not_answering(ranks: list[int]) -> SerriedError:
+    return SerriedError(
+        "rank {ranks} does not answer: stopped by a signal, such as SIGSTOP, or by a debugger; "
+        "the other ranks were ended",
+        ranks=listed(ranks, limit=16),
+    )
 
 
 def _ended(rank: int, code: int) -> SerriedError:

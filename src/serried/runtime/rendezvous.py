@@ -1,9 +1,10 @@
 """Where ranks meet: a store in a file or at an address, and who has not come in time.
 
     arrived            how many ranks are there (the last to come opens ``all``)
-    arrived/<rank>     one key per rank, by which those that never came are named
     all                what everybody waits for
+    arrived/<rank>     one key per rank, by which those that never came are named
 
+A rank writes them in this order: one that is stopped on its way is still named as missing.
 The keys stand under the attempt's number, so that ranks which torchrun starts again do not
 take the arrivals of the attempt before for their own.
 """
@@ -29,6 +30,7 @@ from torch.distributed import (  # type: ignore[attr-defined]
 from serried.errors import EnvironmentProblem, InputError, SerriedError, listed
 from serried.finding import said
 from serried.runtime.report import Place
+from serried.runtime.store_limit import limited
 
 ADDRESS_OF_CARD = 0x8915
 """Linux's SIOCGIFADDR."""
@@ -48,10 +50,10 @@ def meet(place: Place, file: Path | None, timeout_s: float) -> Store:
         store: Store = FileStore(str(file), place.world_size)
     else:
         store = PrefixStore(f"serried/{_attempt()}", _at_address(place, limit))
-    store.set(f"arrived/{place.rank}", socket.gethostname())
-    if store.add("arrived", 1) == place.world_size:
-        store.set("all", "here")
     try:
+        if store.add("arrived", 1) == place.world_size:
+            store.set("all", "here")
+        store.set(f"arrived/{place.rank}", socket.gethostname())
         store.wait(["all"], limit)
     except RuntimeError as error:  # torch's stores raise several kinds of it
         raise _missing(store, place, timeout_s) from error
@@ -84,9 +86,12 @@ def _at_address(place: Place, limit: timedelta) -> Store:
     host, port = address()
     is_host = place.rank == 0 and not _agent_hosts()
     try:
-        return TCPStore(
-            host, port, place.world_size, is_host, limit, wait_for_workers=False, multi_tenant=True
-        )
+        with limited(port, limit.total_seconds()):
+            return TCPStore(
+                *(host, port, place.world_size, is_host, limit),
+                wait_for_workers=False,
+                multi_tenant=True,
+            )
     except RuntimeError as error:
         if is_host:
             raise EnvironmentProblem(

@@ -9,17 +9,19 @@ import logging
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import threading
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
-from serried.errors import InputError, SerriedError
+from serried.errors import EnvironmentProblem, InputError, SerriedError
 from serried.finding import Sentence, said
 from serried.runtime.host_time import HostTime
 from serried.runtime.report import Event, Failed, Place
@@ -89,6 +91,21 @@ def prepare_environment(*, local: bool) -> None:
     if local and Path("/sys/class/net/lo").exists():
         # Ranks of one host need no network card, and no host name that resolves.
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+
+
+def require_loopback() -> None:
+    """Raises EnvironmentProblem where ranks of this host would not reach each other by lo."""
+    if "GLOO_SOCKET_IFNAME" in os.environ:
+        return  # the user knows another way
+    for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((host, 9))  # sends nothing: it only asks for the way
+            return
+    raise EnvironmentProblem(
+        "local ranks reach each other by the loopback card lo, which has no address here; give "
+        "it one with: {command}",
+        command="ip link set lo up",
+    )
 
 
 TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
