@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import torch
@@ -28,6 +28,14 @@ NEEDS_GPU = (
 )
 DEVICES = ("cpu", pytest.param("cuda", marks=NEEDS_GPU))
 """What ranks may run on, for tests that run on each."""
+Test = TypeVar("Test", bound=Callable[..., None])
+
+
+def needs_gpu(test: Test) -> Test:
+    """Marks a test that runs on a GPU only."""
+    for mark in NEEDS_GPU:
+        test = mark(test)
+    return test
 
 
 def run_ranks(

@@ -6,7 +6,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 from torch import nn
 
@@ -15,6 +14,7 @@ from serried.runtime import recorder_doors
 from serried.runtime.recorder_sink import SpanSink
 from serried.span import ActionKind
 from serried.trace.record import Recorder, RecordHeader, read_recording
+from tests.runtime.rank_group import needs_gpu
 from tests.trace.recorded_run import Run
 
 
@@ -73,8 +73,7 @@ def test_late_spans_are_written_in_order_once_they_have_passed(tmp_path: Path) -
     ]
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@needs_gpu
 def test_nothing_waits_for_a_gpu_while_steps_are_recorded(tmp_path: Path) -> None:
     model = nn.Linear(4096, 4096, device="cuda")
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -98,8 +97,7 @@ def test_nothing_waits_for_a_gpu_while_steps_are_recorded(tmp_path: Path) -> Non
     assert all(one.end_ns <= after.start_ns for one, after in pairwise(spans))
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@needs_gpu
 def test_a_span_on_a_gpu_is_as_long_as_its_kernels(tmp_path: Path) -> None:
     square = torch.randn(8192, 8192, device="cuda")
     event: Any = torch.cuda.Event

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from serried.runtime.launch import train
 from serried.runtime.model import Stage
@@ -18,6 +17,7 @@ from serried.runtime.report import TrainResult
 from serried.runtime.settings import Emulated, ModelSizes, Optimise, TrainSettings
 from serried.span import EXCHANGES, ActionKind, Span, Spans
 from serried.trace.record import Recording, read_recording
+from tests.runtime.rank_group import needs_gpu
 from tests.runtime.reference import train_alone
 
 MODEL = ModelSizes(layers=2, hidden=32, heads=4, seq_len=32)
@@ -158,8 +158,7 @@ def test_several_stages_a_rank_lose_what_one_process_loses(schedule: str) -> Non
     np.testing.assert_allclose(train(asked).losses, plain_losses(asked), rtol=TOLERANCE)
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@needs_gpu
 def test_a_gpu_loses_what_the_cpu_loses(plain: list[float]) -> None:
     result = train(replace(SMALL, steps=3, device="cuda"))
     assert {report.device for report in result.ranks} == {"cuda:0"}
