@@ -57,7 +57,11 @@ def started(entry: Callable[..., NoReturn], *given: Any) -> Iterator[ForkServerP
 
 
 def stop(process: ForkServerProcess) -> None:
+    """Stops a process, and returns when its last thread has answered what it had begun."""
     os.kill(process.pid or 0, signal.SIGSTOP)
+    threads = Path(f"/proc/{process.pid}/task")
+    while any("State:\tT" not in (t / "status").read_text() for t in threads.iterdir()):
+        time.sleep(0.01)
 
 
 # ------------------------------------------------------------------------------- calls
