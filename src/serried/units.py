@@ -27,6 +27,18 @@ def bytes_text(size_bytes: int) -> str:
     return _three_figures(size_bytes / 1e9, "GB")
 
 
+def memory_text(size_bytes: int) -> str:
+    """Prints bytes of memory with three figures, in powers of 1024, as memory is made and sold.
+
+    >>> [memory_text(n) for n in (40, 655_360, 122_100_000, 12_000_000_000)]
+    ['40 B', '640 KiB', '116 MiB', '11.2 GiB']
+    """
+    for unit, scale in (("B", 1.0), ("KiB", 2.0**10), ("MiB", 2.0**20)):
+        if size_bytes < 999.5 * scale:
+            return _three_figures(size_bytes / scale, unit)
+    return _three_figures(size_bytes / 2.0**30, "GiB")
+
+
 def _three_figures(value: float, unit: str) -> str:
     if unit in ("ns", "B") or abs(value) >= 99.95:
         return f"{value:.0f} {unit}"

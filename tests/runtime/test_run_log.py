@@ -11,6 +11,7 @@ from serried.errors import InputError
 from serried.runtime.report import (
     Event,
     Learned,
+    MemoryPeaks,
     RankReport,
     Resumed,
     Saved,
@@ -143,3 +144,18 @@ def test_a_run_that_begins_anew_begins_its_log_file_anew(tmp_path: Path) -> None
     for _ in range(2):
         log_steps(settings, range(3))
         assert [line["step"] for line in lines(path)] == [0, 1, 2]
+
+
+def test_what_gpus_held_at_most_is_a_line_and_in_the_result(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    with RunLog(TrainSettings(world_size=1, log_file=path), lambda event: None) as log:
+        log.tell(Started("run", (RANK,)))
+        assert log.result().memory is None
+        log.tell(MemoryPeaks(4, (3_000_000, 2_000_000)))
+        result = log.result()
+    assert json.loads(path.read_text()) == {
+        "step": 4,
+        "event": "memory",
+        "peak_bytes": [3_000_000, 2_000_000],
+    }
+    assert result.memory == MemoryPeaks(4, (3_000_000, 2_000_000))

@@ -1,1 +1,5 @@
-"""What a job will cost before it runs; ``busbw`` holds what its network was measured to do."""
+"""What a job will cost before it runs.
+
+``memory`` says what each rank of the reference training holds at most (from ``training``, by
+``states`` and ``activations``); ``busbw`` holds what a job's network was measured to do.
+"""

@@ -124,6 +124,19 @@ class Resumed:
 
 
 @dataclass(frozen=True)
+class MemoryPeaks:
+    """Tells the most bytes that tensors took on each rank's GPU at once, after ``step`` steps.
+
+    As torch's allocator counts them (``torch.cuda.max_memory_allocated``), from the first step
+    on: what warms up before it is not counted.
+    """
+
+    step: int
+    peak_bytes: tuple[int, ...]
+    """By rank."""
+
+
+@dataclass(frozen=True)
 class Failed:
     """Tells which error ended a rank, and when on the host's common clock."""
 
@@ -146,7 +159,7 @@ class Failed:
         return error
 
 
-Event = Started | Resumed | StepDone | Validated | Saved
+Event = Started | Resumed | StepDone | Validated | Saved | MemoryPeaks
 Progress = Callable[[Event], None]
 
 
@@ -157,6 +170,8 @@ class TrainResult:
     run: str
     ranks: tuple[RankReport, ...]
     steps: tuple[StepDone, ...]
+    memory: MemoryPeaks | None = None
+    """What GPUs held at most; None where ranks computed on CPUs."""
 
     @property
     def losses(self) -> list[float]:

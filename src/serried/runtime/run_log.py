@@ -13,6 +13,7 @@ from serried.runtime.logs_tensorboard import EventFile
 from serried.runtime.report import (
     Event,
     Learned,
+    MemoryPeaks,
     Progress,
     Resumed,
     Saved,
@@ -30,9 +31,9 @@ class RunLog:
         {"step": 3, "loss": 4.1706, "compute": "real", "duration_ms": 312.5, "tokens_per_s":
          6553.6, "grad_norm": 0.8136, "lr": 0.003, "loss_scale": null, "skipped": false}
 
-    What else happens is a line with an ``event``: ``validated``, ``saved`` or ``resumed``, and
-    its ``step`` counts the steps done. A run that resumes goes on in the same file, from which
-    the lines go of steps that are run again.
+    What else happens is a line with an ``event``: ``validated``, ``saved``, ``resumed`` or
+    ``memory``, and its ``step`` counts the steps done. A run that resumes goes on in the same
+    file, from which the lines go of steps that are run again.
 
     Raises InputError on entering when the log file cannot be written.
     """
@@ -43,6 +44,7 @@ class RunLog:
         self._file: IO[str] | None = None
         self._scalars: EventFile | None = None
         self._started: Started | None = None
+        self._memory: MemoryPeaks | None = None
         self._steps: list[StepDone] = []
 
     def __enter__(self) -> RunLog:
@@ -77,6 +79,7 @@ class RunLog:
             self._forget(event.step)
             self._write({"step": event.step, "event": "resumed", "from": event.path})
         else:
+            self._memory = event if isinstance(event, MemoryPeaks) else self._memory
             self._write(_other_line(event))
         if self._scalars and isinstance(event, StepDone | Validated | Resumed):
             _add_scalars(self._scalars, event)
@@ -85,7 +88,7 @@ class RunLog:
     def result(self) -> TrainResult:
         """Returns the result of a run that came to its end."""
         assert self._started is not None
-        return TrainResult(self._started.run, self._started.ranks, tuple(self._steps))
+        return TrainResult(self._started.run, self._started.ranks, tuple(self._steps), self._memory)
 
     def _line(self, step: StepDone) -> dict[str, Any]:
         return {
@@ -134,7 +137,9 @@ def _is_before(line: str, step: int) -> bool:
         return False
 
 
-def _other_line(event: Validated | Saved) -> dict[str, Any]:
+def _other_line(event: Validated | Saved | MemoryPeaks) -> dict[str, Any]:
+    if isinstance(event, MemoryPeaks):
+        return {"step": event.step, "event": "memory", "peak_bytes": list(event.peak_bytes)}
     if isinstance(event, Validated):
         return {
             "step": event.step,

@@ -22,6 +22,7 @@ from serried.runtime.devices import device_of
 from serried.runtime.emulate import EmulatedStage
 from serried.runtime.exchange import time_exchanges
 from serried.runtime.experts import Experts
+from serried.runtime.gpu_memory import begin_counting, gathered_peaks
 from serried.runtime.host_time import HostTime
 from serried.runtime.loop_state import LoopState, seed_dropout
 from serried.runtime.model import Parts, Stage
@@ -111,6 +112,7 @@ class RankTrainer:
         ):
             self.warm_up()
             self.checkpoints.begin(tell)
+            begin_counting(self.mesh.device)
             dist.barrier()  # ranks warm up at different speeds; the first step begins together
             while self.state.step < self.settings.steps:
                 tell(self.step())
@@ -118,6 +120,8 @@ class RankTrainer:
                     tell(validated)
                 self.checkpoints.after_step(tell)
             self.checkpoints.finish(tell)
+            if peaks := gathered_peaks(self.mesh.device, self.state.step):
+                tell(peaks)
 
     def warm_up(self) -> None:
         """Runs a step once without recording it or learning from it.

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from serried.runtime.report import (
     Event,
+    MemoryPeaks,
     RankReport,
     Resumed,
     Saved,
@@ -36,6 +37,7 @@ EVENTS: list[Event] = [
     Validated(4, 5.25, 35200, 1.0),
     Saved(4, "runs/step-000004", 1.0),
     Saved(6, "runs/step-000006", 1.0, "No space left on device"),
+    MemoryPeaks(8, (1024,)),  # told with the summary
 ]
 LINES = [
     "1 rank (tp 1, pp 1, dp 1; megatron tp-cp-ep-dp-pp) ready on cpu",

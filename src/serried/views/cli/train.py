@@ -10,6 +10,7 @@ import click
 from serried.errors import SerriedError
 from serried.views.cli import emit_job
 from serried.views.cli.output import show
+from serried.views.cli.train_memory import measured_memory, planned_memory
 from serried.views.cli.train_options import SectionedCommand, train_settings, with_options
 from serried.views.cli.train_progress import TrainProgress, ranks_of
 from serried.views.cli.train_tables import buffer_lines, rank_table
@@ -71,6 +72,7 @@ def _show(settings: TrainSettings, result: TrainResult, explain: bool) -> None:
         show(rank_table(result.ranks), "")
         if result.ranks[0].buffers:
             show("\n".join(buffer_lines(result.ranks)), "")
+        show(planned_memory(settings, result.ranks), "")
     step_ms = median(step.duration_ms for step in result.steps)
     if settings.emulated:
         times = settings.emulated
@@ -81,6 +83,8 @@ def _show(settings: TrainSettings, result: TrainResult, explain: bool) -> None:
         what = f"loss {result.losses[0]:.4f} -> {result.losses[-1]:.4f}"
     steps = "1 step" if len(result.steps) == 1 else f"{len(result.steps)} steps"
     show(f"{steps} on {ranks_of(settings)}: {what}, median step {step_ms:.0f} ms")
+    if result.memory:
+        show(measured_memory(settings, result.ranks, result.memory))
     if settings.log_file:
         show(f"log: {settings.log_file}")
     if settings.keeping.folder:

@@ -75,7 +75,7 @@ class TrainProgress:
             bar.update(self._task, completed=event.step + 1, description=what)
 
     def _lines(self, event: Event) -> Iterator[str]:
-        from serried.runtime.report import Resumed, Started, StepDone, Validated
+        from serried.runtime.report import Resumed, Saved, Started, StepDone, Validated
 
         settings = self._settings
         if isinstance(event, Started):
@@ -92,7 +92,7 @@ class TrainProgress:
                 yield f"step {number}  {what}  {event.duration_ms:.0f} ms"
             if event.learned and event.learned.is_skipped:
                 yield _skipped(event.step, event.learned)
-        else:
+        elif isinstance(event, Saved):
             yield _saved(event)
 
 

@@ -1,0 +1,278 @@
+"""What one microbatch leaves in a stage for its backward, and what that backward works with.
+
+A layer keeps, of T places of the sequence (T' of the stream: T, or T / tp where it is cut), with
+h hidden, f feed-forward, s keys or values of all KV heads, a heads, e bytes a number, w wide:
+
+    stream ──┬─> norm ──> n1 ─┬─> q k v ─> turned ─> attention ─> o ─> wo ──> + ──┬─> norm ──> n2 …
+             │   T'h          │ T h/tp                T h/tp, a row's sum w T a/tp │
+             └────────────────┴──────────────────────────────────────> +           └─> …
+    … n2 ─┬─> w1 ─> silu ─> x ─> w2 ──> +          T f/tp each: w1's output, silu's, w3's and
+          └─> w3 ──────────/                       their product
+
+Nothing that follows from what is kept here is kept by backward as well, but: a fused norm keeps
+its input, which is the stream itself; norms that are not fused, or are wider than the stream,
+keep a copy. Attention's output is copied where the kernel does not write it as wo reads it.
+
+    recompute none        all of it
+    recompute selective   without what attention keeps for itself: with flash only the sums
+                          and one of the output's two copies
+    recompute full        the stream before each layer; one layer's all comes back in backward
+
+Torch's tensor parallelism keeps n1 and n2 whole under sequence parallelism too, where Megatron
+gathers them again (arXiv 2205.05198, section 4.2.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from serried.plan.training import Training
+
+MASK_ROWS = 32
+"""The memory-efficient kernel rounds a sequence up to this for its sums of rows."""
+
+
+@dataclass(frozen=True)
+class LayerBytes:
+    """Holds what one layer keeps of a microbatch."""
+
+    stream: int
+    """Its input and the stream between its two halves, or wide copies of these."""
+    norms: int
+    """What norms keep besides, and what they gave."""
+    attention: int
+    feed_forward: int
+    masks: int
+    """Of dropout."""
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.stream + self.norms + self.attention + self.feed_forward + self.masks
+
+
+def layer_bytes(training: Training) -> LayerBytes:
+    """Returns what a layer keeps with ``recompute`` none or selective."""
+    model, tokens, number = training.model, training.tokens, training.number
+    is_selective = training.recompute == "selective"
+    attend = _attention_again if is_selective else _attention
+    masks = training.kernels.mask_bytes if model.has_dropout else 0
+    return LayerBytes(
+        stream=2 * stream_bytes(training),
+        norms=2 * (norm_bytes(training) + tokens * model.hidden * number),
+        attention=attend(training),
+        feed_forward=4 * _inner(training),
+        masks=2 * training.stream_tokens * model.hidden * masks,
+    )
+
+
+def kept_by_layer(training: Training) -> int:
+    """Returns what a layer keeps until its backward."""
+    if training.recompute == "full":
+        return stream_itself(training)
+    return layer_bytes(training).total
+
+
+def kept_by_end(training: Training) -> int:
+    """Returns what the last norm, the output and the loss keep, but for the scores."""
+    model = training.model
+    norm = stream_bytes(training) + norm_bytes(training)
+    normed = training.tokens * model.hidden * training.number
+    return norm + normed + _scores(training) * training.wide
+
+
+def held_output(training: Training, *, is_last: bool) -> int:
+    """Returns a stage's output, which the pipeline holds until backward: scores, or the stream."""
+    return _scores(training) * training.number if is_last else stream_itself(training)
+
+
+def loss_work(training: Training) -> int:
+    """Returns what the loss's backward holds at once: gradients of the chosen and of all scores.
+
+    Loss parallelism has one more, as torch writes it out (tensor/parallel/loss.py).
+    """
+    return (3 if training.loss_parallel else 2) * _scores(training) * training.wide
+
+
+def layer_work(training: Training, *, weight_gradient: int) -> int:
+    """Returns what the backward of a stage's last layer adds to all that is kept.
+
+    It is largest in the feed-forward layer: of T f/tp each, the gradient of the product stands
+    beside those of silu's and w3's output, when the product itself is let go; or, before that,
+    beside the product and the ``weight_gradient`` of w2, 0 where that stays. Where attention
+    goes by scores it may be larger there, when the feed-forward layer has let go of its own.
+    """
+    inner = _inner(training)
+    work = inner + max(inner, weight_gradient, _scores_work(training) - inner)
+    if training.model.has_dropout:
+        work += stream_itself(training)
+    if training.sequence_parallel:  # w2's gradient needs the stream's whole
+        work += training.tokens * training.model.hidden * training.number
+    if training.recompute == "full":
+        again = layer_bytes(training).total
+        work += again - stream_itself(training) if keeps_stream(training) else again
+    return work
+
+
+def _scores_work(training: Training) -> int:
+    """Returns what attention's backward holds of scores and the like, less what is gone by then.
+
+    Mathematics has gradients of weights and of scores; a ring, of one block: scores, weights,
+    their gradients and two steps between (``runtime.block``); in two passes gradients of weights
+    as they are used, and of scores.
+    """
+    form = training.cp_form if training.cp > 1 else training.kernels.attention
+    if training.cp > 1 and form == "ulysses":
+        form = training.kernels.attention
+    row = _rows(training) * training.model.seq_len
+    held = {
+        "math": 2 * row * training.number,
+        "ring": 5 * row // training.cp * training.wide,
+        "ring-two-pass": row * (training.wide + training.number),
+    }
+    gone = 4 * _inner(training) + training.tokens * training.model.hidden * training.number
+    return held.get(form, 0) - gone
+
+
+def left_by_half(training: Training, layers: int, *, is_last: bool) -> int:
+    """Returns what an input half leaves for its weight half, beside what the forward kept.
+
+    These are the gradients of what weights gave: of w2, wo and both norms, w1 and w3, q, k and
+    v, and of the scores. The last w2's is a message; what the loss kept is let go.
+    """
+    of_norms = 2 * stream_bytes(training)
+    of_layer = of_norms + 2 * stream_itself(training) + 2 * _inner(training)
+    of_layer += _queries(training) + 2 * _keys(training)
+    if not is_last:
+        return layers * of_layer - stream_itself(training)
+    of_loss = _scores(training) * (training.number - training.wide)
+    return layers * of_layer + stream_bytes(training) + of_loss
+
+
+def half_work(training: Training, *, is_last: bool) -> int:
+    """Returns what an input half holds besides when it ends: queries turned back, and the loss."""
+    of_loss = _scores(training) * training.wide if is_last else 0
+    return 2 * (_queries(training) + _keys(training)) + of_loss
+
+
+def stream_itself(training: Training) -> int:
+    """Returns the stream between two layers."""
+    return training.stream_tokens * training.model.hidden * training.number
+
+
+def stream_bytes(training: Training) -> int:
+    """Returns what a norm keeps of the stream: itself, or a copy as wide as it computes."""
+    return training.stream_tokens * training.model.hidden * _norm_number(training)
+
+
+def angle_bytes(training: Training) -> int:
+    """Returns the cosines and sines of rotary positions, which every stage holds."""
+    model = training.model
+    return model.seq_len // training.cp * (model.hidden // model.heads) * training.wide
+
+
+def keeps_stream(training: Training) -> bool:
+    """Tells whether what a norm keeps is the stream itself."""
+    return _norm_number(training) == training.number
+
+
+def norm_bytes(training: Training) -> int:
+    """Returns what a norm keeps besides its input: the roots, and unfused the quotients."""
+    roots = training.stream_tokens * training.wide
+    if training.kernels.fuses_norm:
+        return roots
+    return roots + training.stream_tokens * training.model.hidden * training.wide
+
+
+def _norm_number(training: Training) -> int:
+    """Returns the bytes of a number that a norm keeps: buffers keep norms wide."""
+    is_wide = training.sharing == "buffer" or not training.kernels.fuses_norm
+    return training.wide if is_wide else training.number
+
+
+def _inner(training: Training) -> int:
+    return training.tokens * training.model.ffn // training.tp * training.number
+
+
+def _scores(training: Training) -> int:
+    """Returns how many scores a rank has of a microbatch."""
+    ranks = training.tp if training.loss_parallel else 1
+    return training.tokens * training.model.vocabulary // ranks
+
+
+def _queries(training: Training) -> int:
+    return training.tokens * training.model.hidden // training.tp * training.number
+
+
+def _keys(training: Training) -> int:
+    return training.tokens * training.model.shared // training.tp * training.number
+
+
+def _attention_again(training: Training) -> int:
+    """Returns what is kept of attention that is computed again: q, k, v and wo's input."""
+    return 2 * _queries(training) + 2 * _keys(training)
+
+
+def _attention(training: Training) -> int:
+    form = training.cp_form if training.cp > 1 else training.kernels.attention
+    return ATTENTION[form](training)
+
+
+def _rows(training: Training) -> int:
+    """Returns how many rows of scores a rank's heads have."""
+    return training.tokens * training.model.heads // training.tp
+
+
+def _flash(training: Training) -> int:
+    """q, k, v, the output and its copy, and each row's sum."""
+    return 3 * _queries(training) + 2 * _keys(training) + _rows(training) * training.wide
+
+
+def _efficient(training: Training) -> int:
+    """q, k, v and the output; each row's sum, with rows rounded up."""
+    seq = training.model.seq_len
+    rows = _rows(training) // seq * -(-seq // MASK_ROWS) * MASK_ROWS
+    return 2 * _queries(training) + 2 * _keys(training) + rows * training.wide
+
+
+def _math(training: Training) -> int:
+    """q and k scaled, v, each repeated for every head, the weights, and wo's input."""
+    model = training.model
+    is_shared = model.shared != model.hidden
+    values = _queries(training) if is_shared else _keys(training)
+    weights = _rows(training) * model.seq_len * training.number
+    return 3 * _queries(training) + values + weights
+
+
+def _ring(training: Training) -> int:
+    """q, k, v; the output and each row's sum in float32 at least; the output as wo reads it."""
+    wide_output = _queries(training) // training.number * training.wide
+    return _attention_again(training) + wide_output + _rows(training) * training.wide
+
+
+def _ring_two_pass(training: Training) -> int:
+    """q, k, v; a mask of all places; the weights, wide and as they are used; wo's input."""
+    model, number = training.model, training.number
+    places = model.seq_len
+    mask = places // training.cp * places
+    used = 0 if number == training.wide else number
+    weights = _rows(training) * places * (training.wide + used)
+    return _attention_again(training) + mask + weights
+
+
+def _ulysses(training: Training) -> int:
+    """What the kernel keeps of whole sequences; what comes back is copied for wo."""
+    kept = ATTENTION[training.kernels.attention](training)
+    return kept + (_queries(training) if training.kernels.attention == "efficient" else 0)
+
+
+ATTENTION: dict[str, Callable[[Training], int]] = {
+    "flash": _flash,
+    "efficient": _efficient,
+    "math": _math,
+    "ring": _ring,
+    "ring-two-pass": _ring_two_pass,
+    "ulysses": _ulysses,
+}
+"""What each way to attend keeps."""
