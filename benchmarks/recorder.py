@@ -86,10 +86,74 @@ def profiled() -> Cost:
         return Cost(cost.ns, Path(file.name).stat().st_size / NUM_SPANS)
 
 
+def doors(folder: Path) -> dict[str, float]:
+    """Returns the processor's nanoseconds of an event through each door, beyond calling one."""
+    import torch
+
+    import serried
+    from serried.runtime import recorder_doors
+
+    one = torch.ones(1)
+    found: dict[str, float] = {}
+    with serried.record_steps(0, 0, 1, folder=folder):
+        recorder = recorder_doors._current
+        assert recorder is not None
+        sink, start = recorder.sink, recorder.mark()
+        hooked = recorder._hooks._exchanges.timed(ActionKind.ALL_REDUCE)(lambda tensor: None)
+
+        def span() -> None:
+            with serried.span("augment", 3):
+                pass
+
+        calls: dict[str, Callable[[], object]] = {
+            "sink.keep (the event)": lambda: sink.keep(ActionKind.F, start, start, 0, 0),
+            "with serried.span(…)": span,
+            "a hooked collective": lambda: hooked(one),
+        }
+        for name, call in calls.items():
+            found[name] = called(call) - called(lambda: None)
+    recorder_doors.finish()
+    return found
+
+
+def window_ns(folder: Path) -> float:
+    """Returns what it takes to begin a recording and to end it, hooks in and out."""
+    import serried
+    from serried.runtime import recorder_doors
+
+    with serried.record_steps(0, 0, 1, folder=folder):
+        recorder = recorder_doors._current
+        assert recorder is not None
+
+    def window() -> None:
+        recorder.begin_step(0, is_recorded=True)
+        recorder.end_step()
+
+    found = called(window, count=200)
+    recorder_doors.finish()
+    return found
+
+
+def called(call: Callable[[], object], count: int = 2000) -> float:
+    """Returns the processor's nanoseconds of a call, the best of several rounds."""
+
+    def once() -> float:
+        start = time.process_time_ns()
+        for _ in range(count):
+            call()
+        return (time.process_time_ns() - start) / count
+
+    return min(once() for _ in range(ROUNDS))
+
+
 def main() -> None:
     ours = best(recorder)
     print(f"{'one span':44} {'CPU ns':>8} {'bytes':>6}   beside ours")
     print(f"{'serried Recorder.add, survives kill -9':44} {ours.ns:8.0f} {ours.size_bytes:6.0f}")
+    if importlib.util.find_spec("torch"):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, ns in doors(Path(folder)).items():
+                print(f"{name:44} {ns:8.0f}")
     peers = {"a flushed JSON line, survives kill -9": json_lines}
     if importlib.util.find_spec("torch"):
         os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler tells of each start and stop

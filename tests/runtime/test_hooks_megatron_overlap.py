@@ -147,4 +147,4 @@ def test_in_an_interleaved_pipeline_every_microbatch_goes_both_ways(tmp_path: Pa
         assert found["F"] + found["OVERLAP_F_B"] == 2 * MICROBATCHES
         assert found["B"] + found["OVERLAP_F_B"] == 2 * MICROBATCHES
         assert found["OVERLAP_F_B"] > 0
-    assert pair_messages(trace.spans).sends
+    assert len(pair_messages(trace.spans).sends) > 0

@@ -73,6 +73,36 @@ def test_late_spans_are_written_in_order_once_they_have_passed(tmp_path: Path) -
     ]
 
 
+class Streams(Later):
+    """Is a clock whose marks pass only as they are waited for, each by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waited_for: set[object] = set()
+
+    def has_passed(self, mark: object) -> bool:
+        return mark in self.waited_for
+
+    def wait(self, mark: object) -> None:
+        self.waited_for.add(mark)
+
+
+def test_spans_whose_streams_pass_out_of_order_are_all_written_at_the_end(tmp_path: Path) -> None:
+    header = RecordHeader("r", 0, Run().job)
+    sink = SpanSink(lambda: Recorder(tmp_path, header))
+    clock = Streams()
+    sink.use(clock)
+    for step in range(3):
+        sink.begin_step(step)
+        start, end = sink.mark(), sink.mark()
+        clock.waited_for.add(end)  # on another stream than its start, which is not there yet
+        sink.keep(ActionKind.F, start, end, 0, step)
+        sink.drain()
+    sink.close()
+    spans = read_recording(tmp_path / "rank-00000.spans").spans
+    assert [span.step for span in spans] == [0, 1, 2]
+
+
 @needs_gpu
 def test_nothing_waits_for_a_gpu_while_steps_are_recorded(tmp_path: Path) -> None:
     model = nn.Linear(4096, 4096, device="cuda")

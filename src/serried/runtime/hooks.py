@@ -1,6 +1,6 @@
 """Hooks of the recorder into a training program that knows nothing of it.
 
-    model(batch)          the outermost module in training that has parameters    0F0
+    model(batch)                                            ``hooks_forward``     0F0
     loss.backward()       torch.autograd.backward                                 0B0
     optimizer.step()      torch's own hooks of every optimizer                    OPTIMIZER
     DDP, FSDP2                                              ``hooks_sharding``
@@ -8,9 +8,8 @@
     torch's pipelines                                       ``hooks_pipeline``
     Megatron-core's                                         ``hooks_megatron``
 
-The first forward of a recorded step finds the outermost module, whose own hooks then do, for
-hooks on all modules would slow each of them. Everything but the optimizer's counter is put in
-when a recorded step begins and taken out after the last of those in a row.
+Everything but the optimizer's counter is put in when a recorded step begins and taken out after
+the last of those in a row.
 """
 
 from __future__ import annotations
@@ -21,17 +20,16 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
-from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
 )
-from torch.utils.hooks import RemovableHandle
 
 from serried.runtime.hooks_exchange import Exchanges
+from serried.runtime.hooks_forward import Forwards
 from serried.runtime.hooks_megatron import megatron_patches
 from serried.runtime.hooks_pipeline import pipeline_patches
-from serried.runtime.hooks_sharding import fsdp_patches, hook_ddp, is_sharded
+from serried.runtime.hooks_sharding import Buckets, fsdp_patches, is_sharded
 from serried.runtime.patches import Patch, Work
 from serried.runtime.recorder_clock import Mark
 from serried.span import ActionKind
@@ -40,16 +38,7 @@ if TYPE_CHECKING:
     from serried.runtime.recorder import StepRecorder
 
 
-class NoHooks:
-    """Stands for the hooks of a recorder in a model that was read back from a file."""
-
-    def _forward_begins(self, module: nn.Module, args: Any) -> None:
-        pass
-
-    def _forward_ends(self, module: nn.Module, args: Any, output: Any) -> None:
-        pass
-
-
+_B = ActionKind.B
 LIBRARIES = frozenset(
     {"deepspeed.comm", "deepspeed.runtime.engine", "megatron.core.pipeline_parallel.schedules"}
 )
@@ -63,12 +52,11 @@ class Hooks:
         self.has_stepped = self.are_in = False
         self._recorder = recorder
         self._work = Work()
-        self._forwards = self._backwards = 0
-        self._root: nn.Module | None = None
         self._sink = recorder.sink
-        self._forward_start: Mark | None = None
+        self._forwards = Forwards(recorder, self._work, self._found)
+        self._buckets: Buckets | None = None
+        self._backwards = 0
         self._optimizer: tuple[int, Mark] | None = None
-        self._handles: list[RemovableHandle] = []
         self._exchanges = Exchanges(recorder.mark, self._keep_exchange, self._work)
         self._patches: list[Patch] = []
         self._seen: frozenset[str] = frozenset()
@@ -78,19 +66,12 @@ class Hooks:
             register_optimizer_step_post_hook(self._optimizer_ends),
         ]
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Hooks:
-        """Returns these: a copy of a model has its hooks, and they know their own model."""
-        return self
-
-    def __reduce__(self) -> tuple[type[NoHooks], tuple[()]]:
-        """Leaves a model that is saved whole with hooks that do nothing."""
-        return NoHooks, ()
-
     def framework(self) -> str:
         """Returns the framework that the model seen belongs to."""
-        if self._root is not None and type(self._root).__module__.startswith("deepspeed."):
+        root = self._forwards.root
+        if root is not None and type(root).__module__.startswith("deepspeed."):
             return "deepspeed"
-        return "fsdp" if self._root is not None and is_sharded(self._root) else "custom"
+        return "fsdp" if root is not None and is_sharded(root) else "custom"
 
     def put_in(self) -> None:
         """Puts all hooks into the program."""
@@ -99,12 +80,9 @@ class Hooks:
         for patch in self._patches:
             patch.put_in()
         self.are_in = True
-        if self._root is None:
-            self._handles = [
-                register_module_forward_pre_hook(self._find_root),
-            ]
-        else:
-            self._hook_root(self._root)
+        self._forwards.put_in()
+        if self._buckets:
+            self._buckets.put_in()
 
     def take_out(self) -> None:
         """Takes them out again, all but the counter of optimizer steps; at once or twice."""
@@ -113,12 +91,14 @@ class Hooks:
         self.are_in = False
         for patch in reversed(self._patches):
             patch.take_out()
-        for handle in self._handles:
-            handle.remove()
-        self._handles = []
+        self._forwards.take_out()
+        if self._buckets:
+            self._buckets.take_out()
 
     def close(self) -> None:
-        """Takes out the counter too."""
+        """Takes out the counter too, and keeps what is still on its way."""
+        if self._buckets:
+            self._buckets.close()
         for handle in self._counter:
             handle.remove()
 
@@ -128,10 +108,16 @@ class Hooks:
             self.take_out()
             self.put_in()
         self.has_stepped = False
-        self._forwards = self._backwards = 0
-        self._forward_start = self._optimizer = None
+        self._backwards, self._optimizer = 0, None
         self._work.reset()
+        self._forwards.begin_step()
+        if self._buckets:
+            self._buckets.keep()
         self._exchanges.begin_step()
+
+    def _found(self, root: nn.Module) -> None:
+        self._buckets = Buckets(root, self._recorder)
+        self._buckets.put_in()
 
     def _find_patches(self) -> None:
         """Finds what is to be patched, again when a library was loaded since."""
@@ -152,48 +138,6 @@ class Hooks:
         if recorder.is_on:
             recorder.sink.keep(kind, start, end, work.stage, work.microbatch)
 
-    def _find_root(self, module: nn.Module, args: Any) -> None:
-        """Takes the first module that trains as the model, and lets all others go."""
-        trains = module.training and torch.is_grad_enabled() and not self._work.is_pipeline
-        trains = trains and self._recorder.is_on
-        if trains and any(each.requires_grad for each in module.parameters()):
-            for handle in self._handles:
-                handle.remove()
-            self._root = module
-            self._hook_root(module)
-            self._forward_begins(module, args)
-
-    def _hook_root(self, root: nn.Module) -> None:
-        hook_ddp(root, self._recorder)
-        self._handles = [
-            root.register_forward_pre_hook(self._forward_begins, prepend=True),
-            root.register_forward_hook(self._forward_ends),
-        ]
-
-    # What follows stands in every microbatch, behind computation that has emptied the processor's
-    # caches: each further function or object costs far more there than in a loop of its own.
-
-    def _forward_begins(self, module: nn.Module, args: Any) -> None:
-        work = self._work
-        if (
-            module is self._root
-            and module.training
-            and not work.is_pipeline
-            and torch.is_grad_enabled()
-        ):
-            work.stage, work.microbatch = 0, self._forwards
-            if self._forward_start is None:
-                self._forward_start = self._sink.mark()
-
-    def _forward_ends(self, module: nn.Module, args: Any, output: Any) -> None:
-        start = self._forward_start
-        if start is not None and module is self._root:
-            self._forward_start, self._work.microbatch = None, -1
-            if self._recorder.is_on:
-                sink = self._sink
-                sink.keep(ActionKind.F, start, sink.mark(), 0, self._forwards)
-            self._forwards += 1
-
     def _timed_backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
         work, sink, recorder = self._work, self._sink, self._recorder
 
@@ -208,7 +152,7 @@ class Hooks:
                 work.is_backward, work.microbatch = False, -1
                 self._backwards = number + 1
                 if recorder.is_on:
-                    sink.keep(ActionKind.B, start, sink.mark(), 0, number)
+                    sink.keep(_B, start, sink.mark(), 0, number)
 
         return backward
 

@@ -121,11 +121,12 @@ class Exchanges:
         Code that torch compiles keeps its own collectives, and is not seen.
         """
         work, mark, keep = self._work, self._mark, self._keep
+        is_compiling = torch.compiler.is_compiling
 
         def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
             @wraps(original)
             def call(*args: Any, **options: Any) -> Any:
-                if torch.compiler.is_compiling() or work.is_exchange:
+                if is_compiling() or work.is_exchange:
                     return original(*args, **options)
                 if needs is not None and not needs(*args, **options):
                     return original(*args, **options)

@@ -6,19 +6,23 @@ recorder only records less: what is missing here is None, and its hooks are left
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+import torch
 import torch.distributed as dist
 
 __all__ = [
     "AsyncTensor",
     "PipelineStageBase",
+    "current_stream_number",
     "default_store",
     "fsdp_collectives",
     "fsdp_group",
     "functional",
     "schedules",
+    "set_reducer_group",
 ]
 
 schedules: ModuleType | None
@@ -55,6 +59,10 @@ try:
 except ImportError:
     functional, AsyncTensor = None, None
 
+current_stream_number: Callable[[int], int] | None
+"""Tells a device's current stream by its number, in 0.2 us; to get the stream takes 5."""
+current_stream_number = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
 
 def default_store() -> Any:
     """Returns the store by which the job's ranks met, None where it cannot be had."""
@@ -62,3 +70,9 @@ def default_store() -> Any:
         return dist.distributed_c10d._get_default_store()
     except (AttributeError, ValueError, RuntimeError):
         return None
+
+
+def set_reducer_group(model: Any, group: dist.ProcessGroup) -> None:
+    """Lets the reducer of a DDP reduce over ``group`` from now on; nothing where it cannot."""
+    if hasattr(model.reducer, "_update_process_group"):
+        model.reducer._update_process_group(group)

@@ -1,6 +1,6 @@
 """Hooks around what data parallel ranks exchange: DDP's buckets and FSDP2's shards.
 
-    DDP         a communication hook that does what its own does      REDUCE_GRAD    per bucket
+    DDP         a process group before its own                        REDUCE_GRAD    per bucket
     FSDP2       unshard and the wait for it; reduce-scatter           ALL_GATHER, REDUCE_SCATTER
 
 A span of FSDP2 is the time for which the caller was held up, on a GPU the one its stream was; a
@@ -9,25 +9,29 @@ bucket's is from its launch to its end, on the stream of the messages, mostly be
 
 from __future__ import annotations
 
-import logging
+import time
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.nn.parallel import DistributedDataParallel
 
 from serried.runtime.hooks_exchange import Exchanges
-from serried.runtime.hooks_private import fsdp_collectives, fsdp_group
+from serried.runtime.hooks_private import fsdp_collectives, fsdp_group, set_reducer_group
 from serried.runtime.patches import Patch
+from serried.runtime.recorder_clock import Mark
 from serried.span import ActionKind
 
 if TYPE_CHECKING:
     from serried.runtime.recorder import StepRecorder
 
-_log = logging.getLogger("serried")
-_HOOKED = "_serried_recorder"
+_NEVER = object()
+_PATIENCE_S = 0.5
+_Flight = tuple[int, Mark, list[Mark]]
+"""Step and launch of a bucket, and its end once that has come."""
 
 
 def is_sharded(root: nn.Module) -> bool:
@@ -35,48 +39,94 @@ def is_sharded(root: nn.Module) -> bool:
     return any(isinstance(each, dist.fsdp.FSDPModule) for each in root.modules())
 
 
-def hook_ddp(root: nn.Module, recorder: StepRecorder) -> None:
-    """Times the buckets of every DDP in ``root``, but for those with a hook of their own.
+class Buckets:
+    """Times the buckets of every DDP in a model, but for those with a hook of their own.
 
-    A hook cannot be taken out of DDP again; after the recording it only passes buckets on.
+    A process group that passes all on to DDP's own stands before that. A communication hook would
+    stay in for good, and divide gradients where DDP does not; DDP's own timers know only when the
+    first bucket leaves and the last arrives, and wait for the device.
     """
-    for module in root.modules():
-        if not isinstance(module, DistributedDataParallel) or hasattr(module, _HOOKED):
-            continue
-        state = _Buckets(module.process_group, recorder)
-        try:
-            module.register_comm_hook(state, _reduced)
-        except RuntimeError as error:
-            _log.info("DDP's buckets are not recorded: %s", error)
-        setattr(module, _HOOKED, True)
+
+    def __init__(self, root: nn.Module, recorder: StepRecorder) -> None:
+        self._recorder = recorder
+        self._models = [m for m in root.modules() if isinstance(m, DistributedDataParallel)]
+        self._flights: list[_Flight] = []
+        self._groups: list[_Before] = []
+        """Those that are in: a reducer does not keep alive what of a group is Python's."""
+
+    def put_in(self) -> None:
+        """Puts a group that times before each reducer's own."""
+        for model in self._models:
+            own = model.process_group
+            group = _Before(own, _timed(own.allreduce, self._recorder, self._flights))
+            self._groups.append(group)
+            set_reducer_group(model, group)
+
+    def take_out(self) -> None:
+        """Gives the reducers their own groups back."""
+        for model in self._models:
+            set_reducer_group(model, model.process_group)
+        self._groups.clear()
+
+    def close(self) -> None:
+        """Keeps the last too: the rank goes on as soon as they are there, and they end then."""
+        until_s = time.monotonic() + _PATIENCE_S
+        while not all(ends for _, _, ends in self._flights) and time.monotonic() < until_s:
+            time.sleep(0.0005)
+        self.keep()
+
+    def keep(self) -> None:
+        """Keeps the buckets that have arrived since this was last called."""
+        if not self._flights:
+            return
+        sink, waiting = self._recorder.sink, []
+        for flight in self._flights:
+            step, start, ends = flight
+            if ends:
+                sink.later(ActionKind.REDUCE_GRAD, start, ends[0], 0, step=step)
+            else:
+                waiting.append(flight)
+        self._flights[:] = waiting
 
 
-class _Buckets:
-    """Is what DDP's hook gets with each bucket."""
+class _Before(dist.ProcessGroup):
+    """Is a group that passes on to another what DDP's reducer asks for."""
 
-    def __init__(self, group: dist.ProcessGroup, recorder: StepRecorder) -> None:
-        self.group, self.recorder = group, recorder
+    def __init__(self, own: dist.ProcessGroup, allreduce: Callable[..., dist.Work]) -> None:
+        super().__init__(own.rank(), own.size())  # type: ignore[call-arg]
+        self.allreduce = allreduce  # type: ignore[method-assign]
+        self._own = own
 
+    def broadcast(self, *args: Any) -> dist.Work:
+        return self._own.broadcast(*args)
 
-def _reduced(state: _Buckets, bucket: Any) -> torch.futures.Future[torch.Tensor]:
-    """Averages a bucket as DDP does without a hook, and keeps how long that took."""
-    recorder = state.recorder
-    if not recorder.is_on:
-        return allreduce_hook(state.group, bucket)
-    start = recorder.mark()
-
-    def done(future: torch.futures.Future[torch.Tensor]) -> torch.Tensor:
-        recorder.sink.later(ActionKind.REDUCE_GRAD, start, recorder.mark(), 0)
-        return future.value()
-
-    return allreduce_hook(state.group, bucket).then(done)
+    def getBackendName(self) -> str:  # as torch calls it
+        return self._own.name()
 
 
-# DDP looks at the types of its hook, which stand above as text.
-_reduced.__annotations__ = {
-    "bucket": dist.GradBucket,  # type: ignore[attr-defined]
-    "return": torch.futures.Future[torch.Tensor],
-}
+def _timed(
+    allreduce: Callable[..., dist.Work], recorder: StepRecorder, flights: list[_Flight]
+) -> Callable[..., dist.Work]:
+    """Returns ``allreduce`` that notes when it begins and when its work is done.
+
+    The end is marked in a thread of the backend, for which a frame of Python's would first have to
+    be made, at the cost of ten spans. So only what is built in is called there: ``next`` of a
+    ``map`` of a list's ``append`` over the marks.
+    """
+    sink = recorder.sink
+    mark = sink.mark
+    marks = iter(mark, _NEVER)
+
+    def timed(tensors: list[torch.Tensor], options: Any) -> dist.Work:
+        if not recorder.is_on or tensors[0].dtype is torch.int32:  # which parameters were used
+            return allreduce(tensors, options)
+        start, ends = mark(), list[Mark]()
+        work = allreduce(tensors, options)
+        work.get_future().add_done_callback(partial(next, map(ends.append, marks)))
+        flights.append((sink.step, start, ends))
+        return work
+
+    return timed
 
 
 def fsdp_patches(exchanges: Exchanges) -> list[Patch]:

@@ -19,6 +19,7 @@ from typing import Protocol
 import torch
 
 from serried.runtime.device_tie import DeviceTie
+from serried.runtime.hooks_private import current_stream_number
 from serried.runtime.host_time import HostTime
 
 Mark = object
@@ -95,11 +96,12 @@ class DeviceClock:
         self._zero, low_ns, high_ns = min(glimpses, key=lambda each: each[2] - each[1])
         self._tie = DeviceTie(low_ns, high_ns)
         self._due_ns = high_ns + EVERY_NS
+        self._mark = _marker()
 
     @property
     def mark(self) -> Callable[[], Mark]:
         """What records an event on the current stream."""
-        return _recorded
+        return self._mark
 
     def has_passed(self, mark: Mark) -> bool:
         """Asks the device, without waiting."""
@@ -152,10 +154,29 @@ def clock_here(host: HostTime | None = None) -> Clock:
     return DeviceClock(host) if in_use else HostClock(host)
 
 
-def _recorded() -> Mark:
-    event = _event()
-    event.record()
-    return event
+def _marker() -> Callable[[], Mark]:
+    """Returns what records an event on the current stream of the device that is current now.
+
+    Of the microseconds that takes, most are torch's to find the stream: it is looked up by number.
+    """
+    number_of, device = current_stream_number, torch.cuda.current_device()
+    streams: dict[int, torch.cuda.Stream] = {}
+
+    def current() -> torch.cuda.Stream:
+        if number_of is None:
+            return torch.cuda.current_stream(device)
+        number = number_of(device)
+        found = streams.get(number)
+        if found is None:
+            found = streams[number] = torch.cuda.current_stream(device)
+        return found
+
+    def recorded() -> Mark:
+        event = _event()
+        event.record(current())
+        return event
+
+    return recorded
 
 
 def _event() -> torch.cuda.Event:

@@ -173,15 +173,15 @@ class _Named:  # kept flat for its cost
         where: TracebackType | None,
     ) -> None:
         recorder = self.recorder
-        if not recorder.is_on:
-            return
-        sink = recorder.sink
-        end = sink.mark()
-        label = sink.labels.get(self.name)
-        if label is None:
-            sink.keep_named(self.name, self.start, end, self.stage, self.microbatch)
-        else:
-            sink.keep(label[0], self.start, end, self.stage, self.microbatch, -1, label[1])
+        if recorder.is_on:
+            sink = recorder.sink
+            end = sink.mark()
+            try:
+                action, number = sink.labels[self.name]
+            except KeyError:
+                sink.keep_named(self.name, self.start, end, self.stage, self.microbatch)
+            else:
+                sink.keep(action, self.start, end, self.stage, self.microbatch, -1, number)
 
 
 _new = object.__new__

@@ -136,12 +136,8 @@ class SpanSink:
 
     def drain(self) -> None:
         """Writes late spans up to the first that has not passed; never waits."""
-        while self._late:
-            late = self._late[0]
-            is_span = isinstance(late, tuple)
-            if not self._clock.has_passed(late[2] if is_span else late):  # type: ignore[index]
-                return
-            self._late.popleft()
+        while self._late and all(map(self._clock.has_passed, _marks(self._late[0]))):
+            late = self._late.popleft()
             if isinstance(late, tuple):
                 self._write(late)
             else:
@@ -149,9 +145,9 @@ class SpanSink:
 
     def close(self) -> None:
         """Waits for what is late and closes the file; at once or twice."""
-        if self._late:
-            last = self._late[-1]
-            self._clock.wait(last[2] if isinstance(last, tuple) else last)
+        while self._late:  # streams pass marks in orders of their own: the last may pass first
+            for mark in _marks(self._late[0]):
+                self._clock.wait(mark)
             self.drain()
         if self._file:
             self._file.close()
@@ -183,3 +179,8 @@ class SpanSink:
         self.lost += 1
         if self._file:
             self._file.lose()
+
+
+def _marks(late: Late | Mark) -> tuple[Mark, ...]:
+    """Returns the marks that must have passed: a span may begin and end on two streams."""
+    return late[1:3] if isinstance(late, tuple) else (late,)

@@ -1,0 +1,95 @@
+"""Ways of doing the same, timed in rounds of mirrored blocks, and what their ratios say.
+
+    a round   a  b  c │ c  b  a     a block each, in drawn order and then mirrored
+
+What drifts meets all ways alike. Of each round the ratio of two ways is taken; the trimmed mean
+over rounds has a 95 % confidence interval from resampling them.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import statistics
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+RESAMPLES = 4000
+TRIM = 0.2
+"""Share of rounds that are left out at either end, as those that something disturbed."""
+
+
+class Cost(NamedTuple):
+    """Is what a step of a block took: by the clock, and of the processor."""
+
+    wall_s: float
+    cpu_s: float
+
+
+class Interval(NamedTuple):
+    """Is a trimmed mean between the ends of its confidence interval."""
+
+    middle: float
+    low: float
+    high: float
+
+    def __truediv__(self, over: float) -> Interval:
+        return Interval(*(each / over for each in self))
+
+    def text(self, form: str) -> str:
+        """Returns it as a text, each number in this form."""
+        return f"{self.middle:{form}} ({self.low:{form}} to {self.high:{form}})"
+
+
+def rounds_of(
+    names: Sequence[str], run: Callable[[str], Cost], count: int
+) -> list[dict[str, Cost]]:
+    """Returns what ``run`` says of each way in each round, after a block that does not count.
+
+    Garbage is collected between rounds only. All ranks draw the same order.
+    """
+    order = random.Random(0)
+    for name in names:
+        run(name)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    found = []
+    for _ in range(count):
+        drawn = order.sample(names, len(names))
+        costs: dict[str, list[Cost]] = {name: [] for name in names}
+        for name in (*drawn, *reversed(drawn)):
+            costs[name].append(run(name))
+        found.append({name: mean(both) for name, both in costs.items()})
+        gc.collect()
+    gc.enable()
+    return found
+
+
+def mean(costs: Sequence[Cost]) -> Cost:
+    return Cost(*(statistics.fmean(each) for each in zip(*costs, strict=True)))
+
+
+def centre(values: Sequence[float]) -> float:
+    """Returns the mean without the lowest and the highest."""
+    cut = int(len(values) * TRIM)
+    return statistics.fmean(sorted(values)[cut : len(values) - cut])
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """Returns the trimmed mean and its 95 % confidence interval, by resampling."""
+    draw = random.Random(1)
+    centres = sorted(centre(draw.choices(values, k=len(values))) for _ in range(RESAMPLES))
+    return Interval(
+        centre(values), centres[int(0.025 * RESAMPLES)], centres[int(0.975 * RESAMPLES)]
+    )
+
+
+def verdict(found: Interval, noise: Interval, goal: float) -> str:
+    """Says whether a share lies below the goal, where the noise leaves that to be seen."""
+    spans = max(abs(noise.low), abs(noise.high))
+    if found.low > max(goal, spans):
+        return "no"
+    if spans > goal or found.low <= goal <= found.high:
+        return "drowns in noise"
+    return "yes" if found.high < goal else "no"
