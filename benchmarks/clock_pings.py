@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 
 from serried.runtime.host_time import HostTime
-from serried.runtime.pings import LONGEST_GAP_S, ROUND, Answerer, ask
+from serried.runtime.pings import LONGEST_GAP_S, ROUND, Answerer, Asker
 from serried.trace.clock_pings import ping_line
 
 PASSWORD = "x" * 32
@@ -32,14 +32,14 @@ def answer(server: socket.socket) -> None:
 
 def rounds(channel: socket.socket, told: list[tuple[float, list[int]]]) -> None:
     """Asks for some rounds; tells each round's processor seconds and round trips."""
-    host = HostTime()
-    for _ in range(ROUNDS):
-        begun = time.thread_time()
-        pings = [ask(channel, host) for _ in range(ROUND)]
-        "".join(ping_line(1, ping) for ping in pings)
-        spent = time.thread_time() - begun
-        trips = [back - sent - (left - came) for sent, came, left, back in pings]
-        told.append((spent, trips))
+    with Asker(channel, HostTime()) as asker:
+        for _ in range(ROUNDS):
+            begun = time.thread_time()
+            pings = [asker.ask() for _ in range(ROUND)]
+            "".join(ping_line(1, ping) for ping in pings)
+            spent = time.thread_time() - begun
+            trips = [back - sent - (left - came) for sent, came, left, back in pings]
+            told.append((spent, trips))
 
 
 def work() -> float:

@@ -13,7 +13,7 @@ import pytest
 import torch.distributed as dist
 
 from serried.runtime.host_time import HostTime
-from serried.runtime.pings import Answerer, Pings, ask, ping_others
+from serried.runtime.pings import Answerer, Asker, Pings, ping_others
 from serried.runtime.pings_meet import CHILDREN, Leader, Meeting
 from serried.trace.clock_pings import ping_file
 from tests.runtime.rank_group import run_ranks
@@ -33,22 +33,23 @@ def answerer() -> Iterator[tuple[str, int]]:
 
 def test_an_answer_stands_between_the_times_it_came_and_left(answerer: tuple[str, int]) -> None:
     mine = HostTime(now_ns=iter(range(10, 99)).__next__)
-    with socket.create_connection(answerer) as channel:
+    with socket.create_connection(answerer) as channel, Asker(channel, mine) as asker:
         channel.sendall(PASSWORD.encode())
-        assert ask(channel, mine) == (10, 1000, 1001, 11)
-        assert ask(channel, mine) == (12, 1002, 1003, 13)
+        assert asker.ask() == (10, 1000, 1001, 11)
+        assert asker.ask() == (12, 1002, 1003, 13)
 
 
 def test_a_stranger_is_told_no_time(answerer: tuple[str, int]) -> None:
-    with socket.create_connection(answerer) as channel:
+    with socket.create_connection(answerer) as channel, Asker(channel, HostTime()) as asker:
         channel.sendall(b"x" * len(PASSWORD))
         with pytest.raises(OSError):
-            ask(channel, HostTime())
+            asker.ask()
     with socket.create_connection(answerer):
         pass  # one that goes without a word holds up nobody
     with socket.create_connection(answerer) as channel:
         channel.sendall(PASSWORD.encode())
-        assert ask(channel, HostTime(now_ns=lambda: 5))[0] == 5
+        with Asker(channel, HostTime(now_ns=lambda: 5)) as asker:
+            assert asker.ask()[0] == 5
 
 
 class Shared:

@@ -94,7 +94,7 @@ def test_the_even_figure_holds_in_95_of_100_where_both_ways_are_equal(
         even.append(figure)
     assert (np.array(errors) <= np.array(stated)).all()
     assert np.mean(np.array(errors) <= np.array(even)) >= 0.95
-    assert np.median(even) <= 6 * np.median(errors)
+    assert np.median(even) <= 4 * np.median(errors)
 
 
 def wandering(at: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -20,11 +20,11 @@ def test_a_host_is_told_with_what_moved_it_and_how_sure_that_is() -> None:
     clock = HostClock("b", "pings+messages", -7_500_000.0, 42.1e-6, 1_230_400.0, 12_300.0)
     assert joined(clock_lines([OWN, clock])) == (
         "b: by pings and messages between hosts, moved -7.50 ms, drift 42.10 ppm; within 1,230.4 "
-        "us, or 12.3 us if messages take as long either way"
+        "us whatever way messages took, or 12.3 us if they take as long either way"
     )
     assert "".join(each.strip() for each in clock_lines([OWN, clock], lang="zh")) == (
         "b：依据 ping 对时和主机间的消息 移动 -7.50 ms，漂移 42.10 ppm；"
-        "误差不超过 1,230.4 us，若消息来回一样快则不超过 12.3 us"
+        "误差不超过 1,230.4 us，不论消息怎么走；若来回一样快，则不超过 12.3 us"
     )
     assert clock_document(clock) == {
         "host": "b",

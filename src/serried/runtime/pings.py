@@ -99,11 +99,11 @@ class Pings:
 
     def _ask_on(self, parent: Leader) -> None:
         """Asks, writes down what came, and waits, until the end and once then."""
-        with _connected(parent) as channel:
+        with _connected(parent) as channel, Asker(channel, self._host) as asker:
             begun, text = time.monotonic(), ping_heading(run=self._run, rank=rank_here())
             is_last = False
             while True:
-                lines = [ping_line(parent.rank, ask(channel, self._host)) for _ in range(ROUND)]
+                lines = [ping_line(parent.rank, asker.ask()) for _ in range(ROUND)]
                 with self._path.open("w" if text else "a", encoding="utf-8") as file:
                     file.write(text + "".join(lines))
                 text = ""
@@ -124,17 +124,41 @@ def ping_others(
     return None if store is None else Pings(folder, run, host, store)
 
 
-def ask(channel: socket.socket, host: HostTime) -> tuple[int, int, int, int]:
-    """Asks the other end once, and returns the four times of a ping.
+class Asker:
+    """Asks one other host for its time, and hears it as that host hears the question.
 
-    Raises OSError where the other end has gone or is late.
+    Both wait by a selector and read alike, for what one does between a message's coming and its
+    stamp, and the other does not, would seem to be the wire's: a way that takes longer.
     """
-    sent = host.now_ns()
-    channel.sendall(_ASK)
-    answer = _received(channel, _ANSWER.size)
-    back = host.now_ns()
-    there, answered = _ANSWER.unpack(answer)
-    return sent, there, answered, back
+
+    def __init__(self, channel: socket.socket, host: HostTime) -> None:
+        self._channel = channel
+        self._host = host
+        self._open = selectors.DefaultSelector()
+        self._open.register(channel, selectors.EVENT_READ)
+
+    def __enter__(self) -> Asker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def ask(self) -> tuple[int, int, int, int]:
+        """Asks the other end once, and returns the four times of a ping.
+
+        Raises OSError where the other end has gone or is late.
+        """
+        sent = self._host.now_ns()
+        self._channel.sendall(_ASK)
+        for key, _ in self._open.select(timeout=LATE_S):
+            there, answered, back = self._hear(key.fileobj)
+            return sent, there, answered, back
+        raise TimeoutError("the other end is late")
+
+    def _hear(self, channel: Any) -> tuple[int, int, int]:
+        answer = _received(channel, _ANSWER.size)
+        back = self._host.now_ns()
+        return (*_ANSWER.unpack(answer), back)
 
 
 class Answerer:

@@ -94,7 +94,9 @@ def host_clocks(
         orders = _orders(trace, host)
         sources += [("order", orders)] if len(orders) else []
     ends = windows or _windows(trace.spans, host, len(trace.hosts))
-    lines = _to_first(_lines([crossings for _, crossings in sources], ends), len(trace.hosts))
+    crossings = [each for _, each in sources]
+    asked = pings if pings is not None and len(pings) else None
+    lines = _to_first(_lines(crossings, asked, ends), len(trace.hosts))
     source = "+".join(name for name, _ in sources)
     clocks = [
         _clock(each.name, line, "own" if number == 0 else source, window)
@@ -249,7 +251,9 @@ def _reaches_all(crossings: Crossings, num_hosts: int) -> bool:
 # ----------------------------------------------------------------------- lines
 
 
-def _lines(sources: Sequence[Crossings], windows: Sequence[Window]) -> dict[Pair, ClockLine]:
+def _lines(
+    sources: Sequence[Crossings], pings: Crossings | None, windows: Sequence[Window]
+) -> dict[Pair, ClockLine]:
     """Returns the line of every pair of hosts that has bounds from both sides."""
     if not sources:
         return {}
@@ -259,17 +263,24 @@ def _lines(sources: Sequence[Crossings], windows: Sequence[Window]) -> dict[Pair
         for a, b in zip(whole.from_host.tolist(), whole.to_host.tolist(), strict=True)
     }
     lines = {}
-    for low, high in sorted(pairs):
-        up = (whole.from_host == low) & (whole.to_host == high)
-        down = (whole.from_host == high) & (whole.to_host == low)
-        line = fit_clock(
-            Bounds(whole.arrived_ns[up], whole.left_ns[up] - whole.arrived_ns[up]),
-            Bounds(whole.left_ns[down], whole.arrived_ns[down] - whole.left_ns[down]),
-            windows[high],
-        )
+    for pair in sorted(pairs):
+        asked = None if pings is None else _bounds(pings, pair)
+        line = fit_clock(*_bounds(whole, pair), windows[pair[1]], asked)
         if line is not None:
-            lines[low, high] = line
+            lines[pair] = line
     return lines
+
+
+def _bounds(crossings: Crossings, pair: Pair) -> tuple[Bounds, Bounds]:
+    """Returns the lower and upper bounds of the offset between two hosts."""
+    low, high = pair
+    up = (crossings.from_host == low) & (crossings.to_host == high)
+    down = (crossings.from_host == high) & (crossings.to_host == low)
+    arrived, left = crossings.arrived_ns, crossings.left_ns
+    return (
+        Bounds(arrived[up], left[up] - arrived[up]),
+        Bounds(left[down], arrived[down] - left[down]),
+    )
 
 
 def _to_first(lines: dict[Pair, ClockLine], num_hosts: int) -> list[ClockLine | None]:

@@ -15,16 +15,10 @@ off by the message's own delay. Of a clock that runs evenly, o(t) is a straight 
 
 1. *The bound.* What is stated is how far hi or lo is from the line that is used: no more is
    needed than that the clocks ran evenly. For pings it is half the fastest way there and back.
-2. *The even figure.* Where the fastest message takes equally long both ways, the truth is half
-   way between the tightest bounds of either side. How far apart the tightest few are says how
-   far the tightest may be from the fastest possible (delays above their smallest are taken as
-   exponential near it: order statistics are then 1/(n lambda) apart). A weighted line through
-   the middles of windows of time is the offset; 5.5 standard deviations are the even figure.
-   Half the difference of two exponential remainders is a Laplace variable, of which 3.5 would
-   cover 99.3 of 100 at one moment, but over 120 draws of real wires
-   (``tests/runtime/test_clock_draws.py``) 3.5 held in 87 to 94 of 100, so 5.5 was chosen from
-   them. That real messages pass several queues, whose sum is less often near its least, may be
-   why; it was not tested.
+2. *The even figure.* If messages take as long one way as the other, the truth is half way
+   between the quick ones of either side, and known far better than the bound (``clock_even``).
+   That line is the one used. It is drawn through pings alone where there are any: a ping waits
+   for nobody, while a message may have waited for its receiver.
 3. *Clocks that do not run evenly.* Where no line fits all bounds, time is halved until lines
    do, and the pieces are joined.
 
@@ -44,21 +38,19 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.trace.clock_even import EvenLine, even_line
 from serried.trace.clock_line import ClockLine, Reals
+from serried.trace.clock_quick import Side, Sides, narrowest_half
 from serried.trace.clock_strip import STEEPEST, Strip, strip_between
 
-DEVIATIONS = 5.5
-"""How many standard deviations the even figure is."""
-
-_WINDOWS = 16
-_FEWEST, _FEWEST_FOR_TWO = 20, 6
-"""Bounds of either side that a window of time needs; two windows take fewer."""
-_ORDER = 12
-"""How many of the tightest bounds say how far apart they are."""
 _KNOTS = 5
 """In how many places each piece says its uncertainty."""
 _DEEPEST = 12
 """How often a time in which no line fits is halved."""
+_MOST = 8_192
+"""Messages of either side that say how sure the line is; more are found no surer in truth."""
+_FEWEST_PINGS = 6
+"""Pings that speak alone for how long messages take, over half of the time at least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,47 +65,33 @@ class Bounds:
 
 
 def fit_clock(
-    lower: Bounds, upper: Bounds, window: tuple[int, int] | None = None
+    lower: Bounds,
+    upper: Bounds,
+    window: tuple[int, int] | None = None,
+    pings: tuple[Bounds, Bounds] | None = None,
 ) -> ClockLine | None:
     """Returns the line between the bounds; None where one side has none.
 
     ``window`` is the time for which it is wanted, where that is more than the bounds'. Bounds
-    that contradict each other at one moment give a line of unknown uncertainty.
+    that contradict each other at one moment give a line of unknown uncertainty. ``pings`` are
+    those bounds, lower and upper, that are of pings.
     """
     if not len(lower) or not len(upper):
         return None
     every = np.concatenate([lower.at_ns, upper.at_ns, np.array(window or (), dtype=np.int64)])
     base_at = int(np.median(np.concatenate([lower.at_ns, upper.at_ns])))
     base = int(np.median(np.concatenate([lower.value_ns, upper.value_ns])))
-    sides = (_relative(lower, base_at, base), _relative(upper, base_at, base))
+    sides = _relative((lower, upper), base_at, base)
+    asked = _relative(pings, base_at, base) if pings else _NONE
     first, last = float(every.min() - base_at), float(every.max() - base_at)
-    pieces = _pieces(*sides)
+    pieces = _pieces(sides, asked)
     if not pieces:
         middle, unknown = np.zeros(1), np.full(1, np.inf)
         return ClockLine(base_at, base, middle, middle, unknown, unknown)
     return _line_of(_joined(pieces, first, last), base_at, base)
 
 
-Side = tuple[Reals, Reals]
-"""Times and values of one side's bounds."""
-
-
-@dataclass(frozen=True)
-class _Line:
-    """Is a straight line through centres: its height and slope at a middle, and their variances."""
-
-    middle: float
-    offset: float
-    slope: float
-    offset_variance: float
-    slope_variance: float
-
-    def at(self, at: Reals) -> Reals:
-        return np.asarray(self.offset + self.slope * (at - self.middle), dtype=float)
-
-    def tilted(self, slope: float) -> _Line:
-        """Returns the line of what had ``slope`` taken off."""
-        return replace(self, offset=self.offset + slope * self.middle, slope=self.slope + slope)
+_NONE: Sides = ((np.zeros(0), np.zeros(0)), (np.zeros(0), np.zeros(0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +104,7 @@ class _Piece:
     half: float
     """Half of what lies between the tightest bounds of one window: no even clock is known
     better, and of one that wanders the strip may seem narrower than it is."""
-    line: _Line
+    line: EvenLine
     gap: float
     """The longest time in it, and on to its neighbours, without a bound."""
 
@@ -137,25 +115,24 @@ class _Piece:
         low, high = self.strip.range_at(at)
         return np.maximum(np.maximum(high - offset, offset - low), self.half)
 
-    def even_at(self, at: Reals) -> Reals:
-        away = at - self.line.middle
-        variance = self.line.offset_variance + self.line.slope_variance * away**2
-        return np.asarray(DEVIATIONS * np.sqrt(variance), dtype=float)
+
+def _relative(bounds: tuple[Bounds, Bounds], base_at: int, base: int) -> Sides:
+    lower, upper = (
+        ((each.at_ns - base_at).astype(float), (each.value_ns - base).astype(float))
+        for each in bounds
+    )
+    return lower, upper
 
 
-def _relative(bounds: Bounds, base_at: int, base: int) -> Side:
-    return (bounds.at_ns - base_at).astype(float), (bounds.value_ns - base).astype(float)
-
-
-def _pieces(lower: Side, upper: Side, halvings: int = _DEEPEST) -> list[_Piece]:
+def _pieces(sides: Sides, pings: Sides, halvings: int = _DEEPEST) -> list[_Piece]:
     """Returns the times, in order, in which a line fits; those in which none does are left out."""
-    both = np.sort(np.concatenate([lower[0], upper[0]]))
-    strip = strip_between(lower, upper)
+    both = np.sort(np.concatenate([at for at, _ in sides]))
+    strip = strip_between(*sides)
     if strip.fits:
-        windows = _windows((lower, upper), strip.slope)
-        line = _line(*windows[:3]).tilted(strip.slope)
+        steepness = float(np.ptp(strip.slopes)) / 2
+        line = _even_line(sides, pings, strip.slope, steepness)
+        half = max(narrowest_half(sides, strip.slope), -strip.width / 2)
         gap = float(np.diff(both).max(initial=0.0))
-        half = max(float(windows[3].min()), -strip.width / 2)
         return [_Piece(both[0], both[-1], strip, half, line, gap)]
     if not halvings:
         return []
@@ -163,15 +140,34 @@ def _pieces(lower: Side, upper: Side, halvings: int = _DEEPEST) -> list[_Piece]:
     cut = float(both[(len(both) - 1) // 2])
     found = []
     for is_early in (True, False):
-        low, high = (_on_side(side, cut, is_early=is_early) for side in (lower, upper))
-        if len(low[0]) and len(high[0]):
-            found += _pieces(low, high, halvings - 1)
+        mine = _on_side(sides, cut, is_early=is_early)
+        if all(len(at) for at, _ in mine):
+            found += _pieces(mine, _on_side(pings, cut, is_early=is_early), halvings - 1)
     return found
 
 
-def _on_side(side: Side, cut: float, *, is_early: bool) -> Side:
-    mine = (side[0] <= cut) == is_early
-    return side[0][mine], side[1][mine]
+def _even_line(sides: Sides, pings: Sides, drift: float, drift_off: float) -> EvenLine:
+    """Returns the line of the pings, where they are enough and over half of the time; or of all."""
+    enough = min(len(at) for at, _ in pings) >= _FEWEST_PINGS
+    if enough and _length(pings) >= _length(sides) / 2:
+        return even_line(pings, drift, drift_off, in_turn=True)
+    return even_line((_some(sides[0]), _some(sides[1])), drift, drift_off, in_turn=False)
+
+
+def _some(side: Side) -> Side:
+    """Returns a side's bounds, or some of very many, of all times."""
+    order = np.argsort(side[0], kind="stable")[:: -(-len(side[0]) // _MOST)]
+    return side[0][order], side[1][order]
+
+
+def _length(sides: Sides) -> float:
+    return float(np.ptp(np.concatenate([at for at, _ in sides])))
+
+
+def _on_side(sides: Sides, cut: float, *, is_early: bool) -> Sides:
+    (low_at, low), (high_at, high) = sides
+    below, above = (low_at <= cut) == is_early, (high_at <= cut) == is_early
+    return (low_at[below], low[below]), (high_at[above], high[above])
 
 
 def _joined(pieces: list[_Piece], first: float, last: float) -> list[_Piece]:
@@ -222,80 +218,10 @@ def _knots(piece: _Piece, wander: float) -> Reals:
     offset = piece.offset_at(at)
     # A nanosecond is what a time stamp can tell.
     bound = np.maximum(piece.bound_at(at, offset) + wander, 1.0)
-    return np.array([at, offset, bound, np.minimum(piece.even_at(at) + wander, bound)])
+    return np.array([at, offset, bound, np.minimum(piece.line.figure_at(at) + wander, bound)])
 
 
 def _met(left: Reals, right: Reals) -> Reals:
     """Returns offset, bound and even figure half way between two pieces, of all that may be."""
     half = abs(float(right[1] - left[1])) / 2
     return np.array([(left[1] + right[1]) / 2, *(np.maximum(left[2:], right[2:]) + half)])
-
-
-# ----------------------------------------------------------------------- the even figure
-
-
-def _windows(sides: tuple[Side, Side], drift: float) -> tuple[Reals, Reals, Reals, Reals]:
-    """Returns, for each window of time with bounds of both sides, its time, centre, variance.
-
-    Last comes half of what lies between its tightest bounds; ``drift`` is taken off first.
-    """
-    times = [at for at, _ in sides]
-    flat = [value - drift * at for at, value in sides]
-    both = np.concatenate(times)
-    fewest = min(len(each) for each in times)
-    # Two windows at least, for one alone says nothing of the drift.
-    count = min(_WINDOWS, max(fewest // _FEWEST, 1 + (fewest >= _FEWEST_FOR_TWO)))
-    edges = np.quantile(both, np.linspace(0, 1, count + 1))
-    rows = []
-    for first, last in pairwise(edges.tolist()):
-        mine = [(at >= first) & (at <= last) for at in times]
-        if not all(each.any() for each in mine):
-            continue
-        (below, at_below), (above, at_above) = (
-            _tightest(sign * value[each], at[each])
-            for sign, value, at, each in zip((-1, 1), flat, times, mine, strict=True)
-        )
-        spacing = (_spacing(-flat[0][mine[0]]) + _spacing(flat[1][mine[1]])) / 2
-        half = max((above + below) / 2, 0.0)
-        rows.append(((at_below + at_above) / 2, (above - below) / 2, spacing**2 / 2, half))
-    if not rows:  # the two sides' bounds lie in times of their own
-        low, high = float(flat[0].max()), float(flat[1].min())
-        rows = [(float(np.median(both)), (low + high) / 2, np.inf, max((high - low) / 2, 0.0))]
-    at, centres, variances, halves = np.array(rows).T
-    return at, centres, variances, halves
-
-
-def _tightest(values: Reals, at: Reals) -> tuple[float, float]:
-    best = int(np.argmin(values))
-    return float(values[best]), float(at[best])
-
-
-def _spacing(values: Reals) -> float:
-    """Returns how far the smallest of ``values`` is from the smallest possible, by expectation.
-
-    Of n exponential values, the j-th smallest lies 1/lambda (1/(n-1) + … + 1/(n-j+1)) above the
-    smallest, and the smallest 1/(n lambda) above the least possible.
-    """
-    n = len(values)
-    if n < 2:
-        return float("inf")
-    j = min(_ORDER, n)
-    tightest = np.partition(values, j - 1)[:j]
-    steps = sum(1 / (n - i) for i in range(1, j))
-    return float(tightest.max() - tightest.min()) / steps / n
-
-
-def _line(at: Reals, centres: Reals, variances: Reals) -> _Line:
-    """Returns the line through the centres, each by its weight."""
-    if not np.isfinite(variances).all():
-        # Too few bounds to tell how far off they are: only the strip itself limits the error.
-        return _Line(float(np.mean(at)), float(np.mean(centres)), 0.0, float("inf"), 0.0)
-    weights = 1 / np.maximum(variances, 1.0)  # a nanosecond: what a time stamp can tell
-    middle = float(np.average(at, weights=weights))
-    offset = float(np.average(centres, weights=weights))
-    spread = float((weights * (at - middle) ** 2).sum())
-    certain = float(1 / weights.sum())
-    if len(at) < 2 or spread <= 0:
-        return _Line(middle, offset, 0.0, certain, 0.0)
-    slope = float((weights * (at - middle) * (centres - offset)).sum() / spread)
-    return _Line(middle, offset, slope, certain, 1 / spread)

@@ -63,8 +63,8 @@ def _told(clock: HostClock, lang: str) -> str:
             source=source,
         )
     return tell(
-        "{host}: by {source}, moved {offset}, drift {drift:.2f} ppm; within {within:,.1f} us, "
-        "or {even:,.1f} us if messages take as long either way",
+        "{host}: by {source}, moved {offset}, drift {drift:.2f} ppm; within {within:,.1f} us "
+        "whatever way messages took, or {even:,.1f} us if they take as long either way",
         lang,
         host=clock.host,
         source=source,
