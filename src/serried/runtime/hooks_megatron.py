@@ -8,9 +8,8 @@
 
 Megatron's messages do not say whose they are, so tensors carry that: what a forward returns is
 sent on as its output, and a receive is named when a forward or a backward takes what it brought.
-The combined step of ``overlap_moe_expert_parallel_comm`` needs CUDA streams and has never run
-here: a pair is recorded under the numbers of its forward, and what it sends from within itself,
-before its tensors are labelled, is not.
+The combined step of ``overlap_moe_expert_parallel_comm`` is one span under the numbers of its
+forward; what it sends from within itself, before its tensors are labelled, is not recorded.
 
 Source: megatron-core 0.16.1, core/pipeline_parallel/schedules.py, p2p_communication.py and
 combined_1f1b.py.
