@@ -181,14 +181,20 @@ def ended(process: subprocess.Popen[str]) -> int:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_no_rank_outlives_its_parent(how: signal.Signals) -> None:
+@pytest.mark.parametrize("stopped", [0, 1, 2])
+def test_no_rank_outlives_its_parent_also_if_it_is_stopped(
+    how: signal.Signals, stopped: int
+) -> None:
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     with parent:
         assert parent.stdout
-        watched = watch(int(pid) for pid in parent.stdout.readline().split())
+        pids = [int(pid) for pid in parent.stdout.readline().split()]
+        watched = watch(pids)
         assert len(watched) == 2
+        for pid in pids[:stopped]:
+            os.kill(pid, signal.SIGSTOP)
         parent.send_signal(how)
         assert ended(parent) != 0
     assert all_ended(watched)

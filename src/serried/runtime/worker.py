@@ -5,8 +5,10 @@ Nothing here imports torch before the environment that torch reads is set.
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import multiprocessing
+import multiprocessing.forkserver
 import os
 import signal
 import socket
@@ -26,6 +28,9 @@ from serried.finding import Sentence, said
 from serried.runtime.host_time import HostTime
 from serried.runtime.report import Event, Failed, Place
 from serried.runtime.settings import TrainSettings
+
+PR_SET_PDEATHSIG = 1
+"""Linux's prctl: which signal a process gets when the one that forked it ends."""
 
 Told = TypeVar("Told")
 Told_co = TypeVar("Told_co", covariant=True)
@@ -221,3 +226,20 @@ def _die_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+    _die_with_server()
+
+
+def _die_with_server() -> None:
+    """Lets Linux kill this process when the forkserver goes: one that is stopped cannot watch.
+
+    The server goes when nobody is left who could ask it for processes, which this one gives up.
+    """
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "prctl"):
+        return
+    library.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    server: Any = getattr(multiprocessing.forkserver, "_forkserver", None)
+    held = getattr(server, "_forkserver_alive_fd", None)
+    if held is not None:
+        server._forkserver_alive_fd = None
+        os.close(held)
