@@ -25,6 +25,11 @@ SECOND = replace(FIRST, pp_rank=1, stages=(1, 3), peak=3 << 30, moment=Moment.RE
 PLACES = {0: 0, 1: 0, 2: 0, 3: 1, 4: 1}
 
 
+@pytest.fixture(autouse=True)
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 def rows(lang: str, *memories: RankMemory) -> list[str]:
     text = rendered(memory_table(memories, PLACES, lang), plain=True)
     return [" ".join(line.split()) for line in text.splitlines()]
