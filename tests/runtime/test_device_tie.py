@@ -69,3 +69,11 @@ def test_a_clock_that_stood_still_is_caught_up_with_without_a_jump() -> None:
         tie.compare(1e3, at_ns, at_ns + 1_000)
         tie.move_zero(1e3)
     assert abs(tie.time_ns(0.0) - at_ns) < 100_000
+
+
+def test_what_makes_up_for_an_error_ends_though_no_comparison_follows() -> None:
+    draw, errors = random.Random(0), []
+    for _ in range(50):
+        steps_s = [1.0] * 20 + [60.0]  # a pause to validate, to save
+        errors.append(told(SLOW, steps_s=steps_s, wide_ns=8_000, seed=draw.randrange(10_000))[-1])
+    assert max(abs(error) for error in errors) < 100_000

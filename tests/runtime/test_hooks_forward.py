@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import MethodType
@@ -182,3 +183,11 @@ def test_a_compiled_model_is_timed_and_not_compiled_again(way: str, tmp_path: Pa
     model(torch.randn(2, 4)).sum().backward()
     assert (once, counter.frame_count) == (1, 1)
     assert [step for step, _ in forwards(trace_of(tmp_path))] == list(range(STEPS))
+
+
+def test_a_model_shows_its_own_signature_while_it_is_recorded(tmp_path: Path) -> None:
+    model, own = Net(), inspect.signature(Net().forward)
+    for _ in serried.record(range(3), tmp_path):
+        model(torch.ones(2, 4)).sum().backward()
+        assert inspect.signature(model.forward) == own
+    recorder_doors.finish()

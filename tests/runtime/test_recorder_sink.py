@@ -103,6 +103,31 @@ def test_spans_whose_streams_pass_out_of_order_are_all_written_at_the_end(tmp_pa
     assert [span.step for span in spans] == [0, 1, 2]
 
 
+def test_a_mark_that_cannot_be_read_loses_its_span_and_nothing_else(tmp_path: Path) -> None:
+    class Graph(Later):
+        """Refuses what is asked of mark 1, as CUDA does of an event that a graph captured."""
+
+        def has_passed(self, mark: object) -> bool:
+            if mark == "1":
+                raise RuntimeError("operation not permitted on an event last recorded in a graph")
+            return super().has_passed(mark)
+
+        def time_ns(self, mark: object) -> int:
+            return super().time_ns(mark) if self.has_passed(mark) else 0
+
+    header = RecordHeader("r", 0, Run().job)
+    sink = SpanSink(lambda: Recorder(tmp_path, header))
+    sink.use(Graph())
+    for step in range(2):
+        sink.begin_step(step)
+        start = sink.mark()
+        sink.keep(ActionKind.F, start, sink.mark(), 0, step)
+    sink.close()
+    recording = read_recording(tmp_path / "rank-00000.spans")
+    assert [span.step for span in recording.spans] == [1]
+    assert sink.lost == 1
+
+
 @needs_gpu
 def test_nothing_waits_for_a_gpu_while_steps_are_recorded(tmp_path: Path) -> None:
     model = nn.Linear(4096, 4096, device="cuda")

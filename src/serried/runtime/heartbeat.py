@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from torch.distributed import Store  # type: ignore[attr-defined]
 
 from serried.errors import SerriedError, listed
+from serried.runtime.rendezvous import agent_hosts
 from serried.runtime.store_limit import limited_clone
 
 INTERVAL_S = 0.25
@@ -105,6 +106,13 @@ class Heartbeat:
         return SerriedError("{step} failed: {reason}", step=name, reason=reason[0])
 
     def _without_store(self, name: str) -> SerriedError:
+        if agent_hosts():
+            return SerriedError(
+                "torchrun's agent does not answer, nor the store it hosts; rank {rank} was in: "
+                "{step}",
+                rank=self._rank,
+                step=name,
+            )
         return SerriedError(
             "rank 0 does not answer, nor the store it hosts; rank {rank} was in: {step}",
             rank=self._rank,

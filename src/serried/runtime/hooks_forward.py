@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import wraps
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +118,7 @@ class Forwards:
         root, work, recorder, sink = self.root, self._work, self._recorder, self._sink
         is_grad_enabled = torch.is_grad_enabled
 
+        @wraps(original)  # libraries read a forward's signature
         def forward(module: nn.Module, *args: Any, **options: Any) -> Any:
             if (
                 module is not root

@@ -14,6 +14,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 from serried.errors import EnvironmentProblem
@@ -136,21 +137,39 @@ class SpanSink:
 
     def drain(self) -> None:
         """Writes late spans up to the first that has not passed; never waits."""
-        while self._late and all(map(self._clock.has_passed, _marks(self._late[0]))):
+        while self._late and self._has_passed(self._late[0]):
             late = self._late.popleft()
-            if isinstance(late, tuple):
-                self._write(late)
-            else:
-                self._clock.move_zero(late)
+            try:
+                if isinstance(late, tuple):
+                    self._write(late)
+                else:
+                    self._clock.move_zero(late)
+            except RuntimeError as error:
+                self._drop(error)
 
     def close(self) -> None:
         """Waits for what is late and closes the file; at once or twice."""
         while self._late:  # streams pass marks in orders of their own: the last may pass first
-            for mark in _marks(self._late[0]):
-                self._clock.wait(mark)
+            with suppress(RuntimeError):  # it is told as the span is drained
+                for mark in _marks(self._late[0]):
+                    self._clock.wait(mark)
             self.drain()
         if self._file:
             self._file.close()
+
+    def _has_passed(self, late: Late | Mark) -> bool:
+        try:
+            return all(map(self._clock.has_passed, _marks(late)))
+        except RuntimeError:  # a graph's event, or a device in trouble: reading it says so again
+            return True
+
+    def _drop(self, error: RuntimeError) -> None:
+        """Counts a span whose times cannot be had; what is wrong is the training's to meet."""
+        if not self.lost:
+            _log.warning("a span's times cannot be had: %s", error)
+        self.lost += 1
+        if self._file:
+            self._file.lose()
 
     def _write(self, late: Late) -> None:
         kind, start, end, step, stage, microbatch, peer, number = late

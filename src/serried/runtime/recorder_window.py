@@ -6,9 +6,9 @@
                                        two on
 
 Every rank looks at the file's time as a step begins, a matter of 2 us. Ranks are at most a step
-apart, for they wait for one another in each; so all of them see a window before it begins that
-lies two steps ahead. A signal while a window is open or waits is for that same window, so that
-all ranks may get one.
+apart where each step waits for the others (on a GPU: for the device, somewhere); so all of them
+see a window before it begins that lies two steps ahead. A signal while a window is open or waits
+is for that same window, so that all ranks may get one.
 """
 
 from __future__ import annotations

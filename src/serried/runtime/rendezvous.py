@@ -84,7 +84,7 @@ def _missing(store: Store, place: Place, timeout_s: float) -> SerriedError:
 def _at_address(place: Place, limit: timedelta) -> Store:
     """Returns the store at MASTER_ADDR and MASTER_PORT, which rank 0 or torchrun's agent hosts."""
     host, port = address()
-    is_host = place.rank == 0 and not _agent_hosts()
+    is_host = place.rank == 0 and not agent_hosts()
     try:
         with limited(port, limit.total_seconds()):
             return TCPStore(
@@ -151,7 +151,8 @@ def free_port() -> int:
         return port
 
 
-def _agent_hosts() -> bool:
+def agent_hosts() -> bool:
+    """Tells whether torchrun's agent hosts the store, and not rank 0."""
     return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
 
 

@@ -69,6 +69,6 @@ def stop_of(pid: int | None) -> str:
     except OSError:
         return ""  # it has gone
     told = dict(line.partition(":\t")[::2] for line in lines)
-    if told["State"][0] not in "Tt":  # by a signal, by a debugger
+    if told.get("State", "gone")[0] not in "Tt":  # by a signal, by a debugger
         return ""
     return " ".join(told.get(name, "") for name in ("State", *SWITCHES))

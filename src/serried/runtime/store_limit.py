@@ -63,7 +63,8 @@ def _clone(store: Any) -> Store:
 
 def _hang_up(port: int) -> None:
     for connection in _connections(port):
-        connection.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):  # it is one that is still connecting
+            connection.shutdown(socket.SHUT_RDWR)
 
 
 def _connections(port: int) -> Iterator[socket.socket]:

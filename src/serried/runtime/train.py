@@ -120,6 +120,7 @@ class RankTrainer:
                     tell(validated)
                 self.checkpoints.after_step(tell)
             self.checkpoints.finish(tell)
+            recording.pause()
             if peaks := gathered_peaks(self.mesh.device, self.state.step):
                 tell(peaks)
 
