@@ -10,6 +10,7 @@ from serried.runtime import launch
 from serried.runtime.gpu_memory import begin_counting, gathered_peaks
 from serried.runtime.planned import training_of
 from serried.runtime.settings import ModelSizes, TrainSettings
+from tests.runtime.rank_group import needs_gpu
 
 
 def test_cpus_tell_nothing() -> None:
@@ -17,8 +18,7 @@ def test_cpus_tell_nothing() -> None:
     assert gathered_peaks(torch.device("cpu"), 3) is None
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@needs_gpu
 def test_a_gpu_holds_about_what_is_planned() -> None:
     sizes = ModelSizes(layers=8, hidden=1024, heads=16, seq_len=1024)
     settings = TrainSettings(1, model=sizes, steps=2, dtype="bfloat16", device="cuda")

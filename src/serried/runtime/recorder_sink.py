@@ -63,6 +63,8 @@ class SpanSink:
         self._clock: Clock = HostClock()
         self._file: Recorder | None = None
         self._is_full = False
+        self._unread = 0
+        """Spans whose times cannot be had."""
         self._late: deque[Late | Mark] = deque()
 
     def use(self, clock: Clock) -> None:
@@ -144,8 +146,10 @@ class SpanSink:
                     self._write(late)
                 else:
                     self._clock.move_zero(late)
-            except RuntimeError as error:
-                self._drop(error)
+            except RuntimeError as error:  # what is wrong is the training's to meet
+                if not self._unread:
+                    _log.warning("a span's times cannot be had: %s", error)
+                self._unread += isinstance(late, tuple)
 
     def close(self) -> None:
         """Waits for what is late and closes the file; at once or twice."""
@@ -154,6 +158,9 @@ class SpanSink:
                 for mark in _marks(self._late[0]):
                     self._clock.wait(mark)
             self.drain()
+        if self._unread:
+            _log.warning("%d spans were not recorded: their times cannot be had", self._unread)
+            self._unread = 0
         if self._file:
             self._file.close()
 
@@ -162,14 +169,6 @@ class SpanSink:
             return all(map(self._clock.has_passed, _marks(late)))
         except RuntimeError:  # a graph's event, or a device in trouble: reading it says so again
             return True
-
-    def _drop(self, error: RuntimeError) -> None:
-        """Counts a span whose times cannot be had; what is wrong is the training's to meet."""
-        if not self.lost:
-            _log.warning("a span's times cannot be had: %s", error)
-        self.lost += 1
-        if self._file:
-            self._file.lose()
 
     def _write(self, late: Late) -> None:
         kind, start, end, step, stage, microbatch, peer, number = late
