@@ -271,6 +271,7 @@ def test_a_schedule_of_torch_s_is_recorded_by_its_actions(
     ]
     assert own == [first, last]
     assert trace.job.sizes == {"pp": 2, "dp": 1}
+    assert trace.job.num_microbatches == MICROBATCHES
     assert {span.step for span in trace.spans} == {1, 2}
     assert {str(span.action) for span in trace.spans if span.rank == 1} >= {
         "1F0",

@@ -15,13 +15,15 @@ from hypothesis import strategies as st
 from serried import frameworks
 from serried.errors import InputError
 from serried.frameworks import Sizes
-from serried.span import Span
+from serried.span import ActionKind, Span
 from serried.trace.chrome import write_chrome
 from serried.trace.merge import merge
+from serried.trace.merge_store import merge_store
 from serried.trace.merged import Trace
 from serried.trace.record import HEADER_BYTES, Recorder, file_name
 from serried.trace.statistics import measure
-from tests.trace.recorded_run import WALL_NS, Clock, Run
+from serried.trace.store import read_store
+from tests.trace.recorded_run import WALL_NS, Clock, Run, record
 
 RUN = Run(pp=2, tp=2, dp=2, num_microbatches=3)
 
@@ -53,6 +55,27 @@ def test_a_merged_run_holds_every_span_of_every_rank(tmp_path: Path) -> None:
     assert (trace.run, trace.job) == (RUN.name, RUN.job)
     assert (trace.torn, trace.missing, trace.warnings) == ((), (), ())
     assert trace.is_emulated
+
+
+def test_a_run_whose_recorder_named_no_schedule_has_the_microbatches_that_ran(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    job = dataclasses.replace(RUN.job, schedule="unknown", num_microbatches=1)
+    for rank in range(RUN.world_size):
+        with contextlib.closing(Recorder(folder, Clock("a").header("run-a", rank, job))) as one:
+            for span in RUN.spans():
+                if span.rank == rank:
+                    record(one, span)
+            # What its user counts is no microbatch of the pipeline.
+            one.add(ActionKind.SPAN, 0, 1, step=0, microbatch=77)
+
+    trace = merge([folder])
+
+    assert trace.job.num_microbatches == RUN.num_microbatches
+    merge_store([folder], tmp_path / "run.store")
+    assert read_store(tmp_path / "run.store").job == trace.job
 
 
 def test_times_start_at_zero_and_the_base_gives_the_wall_time_back(tmp_path: Path) -> None:

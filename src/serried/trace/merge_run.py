@@ -28,6 +28,7 @@ from serried.trace.merge_part import Part, no_spans
 from serried.trace.merge_restarts import RESTARTS, with_restarts
 from serried.trace.merge_survey import StepCounts, Survey, Unusable, survey
 from serried.trace.merged import Host, Trace, layout_of
+from serried.trace.record import UNKNOWN_SCHEDULE, Job
 
 _COUNTS_AT_ONCE = 64
 
@@ -94,23 +95,24 @@ def _surveyed(
 
 def _run(attempts: Attempts, counts: StepCounts, left_out: Sequence[Finding]) -> Run:
     header = attempts.kept[0].header
+    job = _counted(header.job, attempts.kept)
     hosts = _hosts(attempts.kept)
     host_of = {rank: number for number, host in enumerate(hosts) for rank in host.ranks}
     offset = {rank: hosts[number].offset_ns for rank, number in host_of.items()}
     spoken = [each for each in attempts.kept if each.num_spans]
     base_ns = min(each.first_ns + offset[each.header.rank] for each in spoken)
     names = tuple(dict.fromkeys(name for each in attempts.kept for name in each.names))
-    layout, failure = layout_of(header.job)
+    layout, failure = layout_of(job)
     ranks = tuple(sorted(host_of))
     trace = Trace(
         run=header.run,
-        job=header.job,
+        job=job,
         spans=no_spans(),
         base_ns=base_ns,
         hosts=hosts,
         ranks=ranks,
         torn=tuple(rank for rank, each in sorted(attempts.last.items()) if each.torn),
-        missing=tuple(sorted(set(range(header.job.world_size)) - set(ranks))),
+        missing=tuple(sorted(set(range(job.world_size)) - set(ranks))),
         warnings=(),
         layout=layout,
         names=names,
@@ -125,6 +127,17 @@ def _run(attempts: Attempts, counts: StepCounts, left_out: Sequence[Finding]) ->
         windows=_windows(hosts, spoken, base_ns),
         counts=counts,
     )
+
+
+def _counted(job: Job, surveys: Sequence[Survey]) -> Job:
+    """Returns ``job`` with as many microbatches as ran, where no schedule was named.
+
+    A recorder of any program writes its header before it has seen a whole step.
+    """
+    if job.schedule != UNKNOWN_SCHEDULE:
+        return job
+    seen = max(each.num_microbatches for each in surveys)
+    return replace(job, num_microbatches=max(job.num_microbatches, seen))
 
 
 def _windows(

@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import ActionKind
+from serried.span import COMPUTE, ActionKind
 from serried.trace.merge_files import RankFile
 from serried.trace.pairs import RECEIVES, SENDS
 from serried.trace.record import (
@@ -106,6 +106,8 @@ class Survey:
     """How many spans more there were, for which the disk had no space."""
     backwards: tuple[Backwards, ...] = ()
     """Where its clock seems to have gone back."""
+    num_microbatches: int = 0
+    """One more than the highest that a computation names; 0 where none names one."""
 
     @property
     def first_step(self) -> int | None:
@@ -132,7 +134,7 @@ def survey(file: RankFile, before_step: int | None = None) -> Survey | Unusable:
     Raises InputError when it cannot be read or is damaged.
     """
     counts, begins, low, high = [], [], [], []
-    num_spans, first_ns, last_ns = 0, np.iinfo(np.int64).max, 0
+    num_spans, first_ns, last_ns, num_microbatches = 0, np.iinfo(np.int64).max, 0, 0
     rows = max(BLOCK_RECORDS // 64, -(-file.num_bytes // RECORD_BYTES // _SHELVES))
     with file.open() as opened:
         start = opened.read(HEADER_BYTES)
@@ -151,6 +153,7 @@ def survey(file: RankFile, before_step: int | None = None) -> Survey | Unusable:
                 num_spans += len(kept)
                 first_ns = min(first_ns, int(kept["start_ns"].min()))
                 last_ns = max(last_ns, int(kept["end_ns"].max()))
+                num_microbatches = max(num_microbatches, _microbatches(kept))
                 counts.append(_counted(kept))
                 begins.append(_begins(kept))
     ends_there = file.num_bytes == HEADER_BYTES + num_records * RECORD_BYTES
@@ -169,6 +172,7 @@ def survey(file: RankFile, before_step: int | None = None) -> Survey | Unusable:
         shelves=Shelves(rows, *edges_of),
         lost=lost_count(start),
         backwards=_backwards(begins),
+        num_microbatches=num_microbatches,
     )
 
 
@@ -203,6 +207,12 @@ def _counted(records: Records) -> StepCounts:
         np.bincount(place[is_message], minlength=len(step)),
         np.bincount(place[is_computation], minlength=len(step)),
     )
+
+
+def _microbatches(records: Records) -> int:
+    """Returns one more than the highest microbatch that a computation names."""
+    is_computation = np.isin(records["kind"], sorted(COMPUTE))
+    return 1 + int(records["microbatch"][is_computation].max(initial=-1))
 
 
 def _begins(records: Records) -> tuple[Whole, Whole]:
