@@ -43,14 +43,29 @@ def test_schedules_with_halves_and_several_stages_are_planned_too(name: str) -> 
 
 
 def test_an_order_of_no_schedule_is_simulated_as_it_was_recorded() -> None:
-    actions = ("0F0", "0F1", "0B1", "0B0")
-    spans = [compute(0, action, 10 * at, 10 * at + 10) for at, action in enumerate(actions)]
-    found = analyse(trace_of(spans, pp=1))
+    actions = ("0F0", "0F1", "1F0", "1F1", "1B1", "0B1", "1B0", "0B0")
+    spans = [
+        compute(int(action[0]), action, 10 * at, 10 * at + 10) for at, action in enumerate(actions)
+    ]
+    found = analyse(trace_of(spans, pp=2))
     assert found.schedule is None and found.recognition is not None
     assert found.planned is not None
     assert found.planned.schedule == AS_RECORDED
     assert found.planned.own_times is not None
-    assert found.planned.own_times.of_makespan == 0
+    assert 0 < found.planned.own_times.of_makespan < 0.5
+
+
+def test_a_run_without_a_pipeline_has_neither_order_nor_plan() -> None:
+    spans = [
+        compute(rank, action, 10 * at, 10 * at + 10)
+        for rank in range(2)
+        for at, action in enumerate(("0F0", "0B0", "0F1", "0B1"))
+    ]
+    for schedule in ("1f1b", "unknown"):
+        found = analyse(trace_of(spans, pp=1, dp=2, schedule=schedule))
+        assert (found.schedule, found.order, found.recognition, found.planned) == (None,) * 4
+        assert found.statistics.ideal is None
+        assert found.statistics.bubble == 0
 
 
 def test_a_run_that_only_went_forwards_has_no_plan() -> None:

@@ -77,7 +77,7 @@ def test_the_bubble_of_a_drawn_step_is_its_idle_share() -> None:
 
 
 @given(
-    p=st.integers(1, 5),
+    p=st.integers(2, 5),
     m=st.integers(1, 9),
     dp=st.integers(1, 3),
     steps=st.integers(1, 3),
@@ -142,6 +142,14 @@ def test_the_ideal_is_given_only_where_it_has_the_closed_form(
 
     assert (stats.ideal is not None) == is_known
     assert (stats.messages.expected_spans is not None) == is_known
+
+
+@pytest.mark.parametrize("schedule", ["1f1b", "gpipe", "unknown"])
+def test_a_job_without_a_pipeline_has_no_ideal_bubble(schedule: str) -> None:
+    stats = measured(Run(pp=1, dp=3, schedule=schedule))
+
+    assert not stats.has_pipeline
+    assert (stats.ideal, stats.messages.expected_spans) == (None, None)
 
 
 # ----------------------------------------------------------------------- ranks

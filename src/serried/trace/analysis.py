@@ -41,7 +41,7 @@ class Analysis:
     schedule: str | None
     """The schedule that the job names, else the one whose order was recorded."""
     order: RecordedOrder | None
-    """Of the first pipeline in the first complete step."""
+    """Of the first pipeline in the first complete step; None, as all of the schedule, without."""
     recognition: Recognition | None
     planned: PlannedBubble | None
     throughput: Throughput | None
@@ -63,10 +63,11 @@ def analyse(trace: Trace, *, tokens_per_microbatch: int | None = None) -> Analys
     steps = np.array([each.step for each in stats.steps], dtype=np.int32)
     spans = trace.spans.where(np.isin(trace.spans.step, steps))
     order = recognition = planned = None
-    if len(steps):
+    if len(steps) and trace.has_pipeline:
         first = pipeline_ranks(trace.layout, trace.job.world_size)[0]
         order = recorded_order(spans, int(steps[0]), first)
-    schedule = None if trace.job.schedule == UNKNOWN_SCHEDULE else trace.job.schedule
+    is_named = trace.has_pipeline and trace.job.schedule != UNKNOWN_SCHEDULE
+    schedule = trace.job.schedule if is_named else None
     if order is not None:
         recognition = recognise(order)
         planned = planned_bubble(trace, spans, order, recognition)

@@ -83,6 +83,11 @@ class Trace:
         return Placement(self.job.world_size, self.job.gpus_per_node)
 
     @property
+    def has_pipeline(self) -> bool:
+        """Whether the model ran in several stages: without, there is no bubble and no schedule."""
+        return self.job.sizes.get("pp", 1) > 1 or int(self.spans.stage.max(initial=0)) > 0
+
+    @property
     def is_emulated(self) -> bool:
         """Whether fixed times stood for the computation."""
         return self.job.compute != "real"

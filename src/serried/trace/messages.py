@@ -119,6 +119,10 @@ def ideal_of(job: Job) -> Fraction | None:
 
 
 def _stages(job: Job) -> int | None:
-    """Returns the number of stages where the schedule is one with a closed form, else None."""
+    """Returns the number of stages where the schedule is one with a closed form, else None.
+
+    One stage is no pipeline: it has no schedule, whatever its job calls it.
+    """
     is_closed = job.schedule.lower() in CLOSED_FORM and job.num_microbatches > 0
-    return job.sizes.get("pp", 1) if is_closed else None
+    stages = job.sizes.get("pp", 1)
+    return stages if is_closed and stages > 1 else None

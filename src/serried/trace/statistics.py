@@ -110,6 +110,8 @@ class Statistics:
     ranks: tuple[RankStatistics, ...]
     messages: MessageStatistics
     alignment: Alignment
+    has_pipeline: bool = True
+    """Whether ``bubble`` is one: without stages it is idle time of any cause."""
 
 
 def measure(trace: Trace) -> Statistics:
@@ -131,6 +133,7 @@ def measure(trace: Trace) -> Statistics:
         ranks=ranks,
         messages=messages,
         alignment=alignment,
+        has_pipeline=trace.has_pipeline,
     )
 
 

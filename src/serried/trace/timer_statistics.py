@@ -67,6 +67,11 @@ class TimerStatistics:
     ranks: tuple[TimedRank, ...]
     """Empty for logs that do not print every rank's times."""
 
+    @property
+    def has_pipeline(self) -> bool:
+        """Whether ranks stand in stages, as far as anybody said."""
+        return not self.sizes or self.sizes.get("pp", 1) > 1
+
 
 def measure_timers(log: TimerLog, sizes: Mapping[str, int] | None = None) -> TimerStatistics:
     """Measures a log; ``sizes`` say how ranks stand where the log does not.

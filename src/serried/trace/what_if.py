@@ -46,13 +46,16 @@ class WhatIf:
     slowest_share: float | None
     """The share of the slowdown that the slowest ranks explain, M_W; None without a slowdown."""
     last_stage_share: float | None
-    """The share that the last stage explains, M_S."""
+    """The share that the last stage explains, M_S; None too where it is the only one."""
     by_type: dict[str, float]
     """By type of operation, the slowdown when only it is as slow as recorded."""
 
     @property
     def slowdown(self) -> float:
-        """How many times longer the mean step is than the ideal one, S."""
+        """How many times as long the mean step is as the ideal one, S.
+
+        Under 1 it is no slowdown: what the step waited for took less than the ideal of its kind.
+        """
         return self.recorded / self.ideal
 
 
@@ -82,7 +85,7 @@ def what_if(replay: Replay) -> WhatIf:
         ideal=ideal_s,
         ranks=tuple(sorted(gains, key=lambda gain: (-gain.shorter, gain.rank))),
         slowest_share=share(_of_ranks(replay, _slowest(replay, ideal, ideal_s))),
-        last_stage_share=share(_lanes(replay, replay.stages == last)),
+        last_stage_share=share(_lanes(replay, replay.stages == last)) if last else None,
         by_type={
             type_: float(
                 replay.step_seconds(

@@ -48,14 +48,15 @@ def timers_table(found: TimerStatistics, *, lang: str = "en") -> Table:
 
 def timed_ranks_table(found: TimerStatistics, *, lang: str = "en") -> Table:
     """Returns a row per rank: a mean step's forward-backward time and what it went into."""
-    words = ("stage", "forward", "backward", "messages", "rest")
+    stages = ("stage",) if found.has_pipeline else ()
+    words = (*stages, "forward", "backward", "messages", "rest")
     headings = [*(phrase(word, lang) for word in words), tell("not computing", lang)]
     table = _table("rank", headings)
     for each in found.ranks[:ROWS_SHOWN]:
         times = (each.forward_ms, each.backward_ms, each.messages_ms, each.rest_ms)
-        stage = "" if each.stage is None else str(each.stage)
+        stage = ["" if each.stage is None else str(each.stage)] if stages else []
         texts = [duration_text(ms * 1e6) for ms in times]
-        table.add_row(str(each.rank), stage, *texts, f"{each.not_computing:.1%}")
+        table.add_row(str(each.rank), *stage, *texts, f"{each.not_computing:.1%}")
     if len(found.ranks) > ROWS_SHOWN:
         table.add_row("…", tell("{count:,} more", lang, count=len(found.ranks) - ROWS_SHOWN))
     return table
@@ -86,7 +87,9 @@ def timer_lines(log: TimerLog, found: TimerStatistics, *, lang: str = "en") -> l
         tell("slowest ranks", lang),
         [
             tell(
-                "rank {rank} computes {slower:.1%} longer than others of its stage",
+                "rank {rank} computes {slower:.1%} longer than others of its stage"
+                if found.has_pipeline
+                else "rank {rank} computes {slower:.1%} longer than others",
                 lang,
                 rank=each.rank,
                 slower=each.slower,
@@ -94,12 +97,19 @@ def timer_lines(log: TimerLog, found: TimerStatistics, *, lang: str = "en") -> l
             for each in slow
         ],
     )
-    cannot = [tell("timers are totals without time stamps: no timeline, and no bubble", lang)]
-    if found.ranks:
+    cannot = [
+        tell(
+            "timers are totals without time stamps: no timeline, and no bubble"
+            if found.has_pipeline
+            else "timers are totals without time stamps: no timeline",
+            lang,
+        )
+    ]
+    if found.ranks and found.has_pipeline:
         cannot.append(
             tell("a rank's bubble is at most the share in which it did not compute", lang)
         )
-    else:
+    elif not found.ranks:
         cannot.append(
             tell("--timing-log-level 2 --timing-log-option all prints what ranks do", lang)
         )

@@ -158,8 +158,10 @@ def throughput_lines(found: Throughput | None, *, lang: str = "en") -> list[str]
     return labelled(tell("throughput", lang), [period])
 
 
-def slowest_lines(paces: Sequence[RankPace], *, lang: str = "en") -> list[str]:
-    """Returns the ranks that compute longer than the others of their stages."""
+def slowest_lines(
+    paces: Sequence[RankPace], *, lang: str = "en", has_pipeline: bool = True
+) -> list[str]:
+    """Returns the ranks that compute longer than the others of their stages, or than all others."""
     if not paces:
         return []
     compared = [each for each in paces if each.slower is not None]
@@ -168,7 +170,10 @@ def slowest_lines(paces: Sequence[RankPace], *, lang: str = "en") -> list[str]:
         told = [
             tell(
                 "rank {rank} computes {slower:.1%} longer than others of its stage, in {steps} of "
-                "{total} steps",
+                "{total} steps"
+                if has_pipeline
+                else "rank {rank} computes {slower:.1%} longer than others, in {steps} of {total} "
+                "steps",
                 lang,
                 rank=each.rank,
                 slower=each.slower,
@@ -178,9 +183,23 @@ def slowest_lines(paces: Sequence[RankPace], *, lang: str = "en") -> list[str]:
             for each in slow
         ]
     elif compared:
-        told = [tell("no rank computes longer than others of its stage, step after step", lang)]
+        told = [
+            tell(
+                "no rank computes longer than others of its stage, step after step"
+                if has_pipeline
+                else "no rank computes longer than the others, step after step",
+                lang,
+            )
+        ]
     else:
-        told = [tell("every stage is on one rank, so none can be compared with its like", lang)]
+        told = [
+            tell(
+                "every stage is on one rank, so none can be compared with its like"
+                if has_pipeline
+                else "the only rank has none to be compared with",
+                lang,
+            )
+        ]
     return labelled(tell("slowest ranks", lang), told)
 
 

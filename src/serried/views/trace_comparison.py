@@ -8,6 +8,7 @@ from typing import Any
 from serried.trace.compare import ActionChange, OrderChange, TraceComparison
 from serried.units import duration_text
 from serried.views.sentences import phrase, tell
+from serried.views.trace_text import OF_A_STEP
 
 CHANGES_SHOWN, ORDERS_SHOWN = 8, 4
 """Actions and ranks that the terminal shows; JSON has them all."""
@@ -61,7 +62,8 @@ def comparison_lines(
     least = _LEAST_SHARE * windows[1]
     account = sorted(compared.account.items(), key=lambda each: -abs(each[1]))
     told = [(name, more) for name, more in account if abs(more) >= least]
-    lines += [f"  {_signed(more):>10}  {phrase(_WORDS[name], lang)}" for name, more in told]
+    words = _WORDS if compared.first.has_pipeline else {**_WORDS, **OF_A_STEP}
+    lines += [f"  {_signed(more):>10}  {phrase(words[name], lang)}" for name, more in told]
     if not told:
         lines.append(tell("  nowhere: every kind of work and of waiting takes as long", lang))
     return [*lines, *_changes(compared, lang), *_orders(compared, lang)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.cells import cell_len
@@ -12,6 +12,7 @@ from serried.errors import listed
 from serried.finding import said
 from serried.trace.merge_store import Merged
 from serried.trace.merged import Trace
+from serried.trace.messages import Alignment
 from serried.trace.record import UNKNOWN_SCHEDULE
 from serried.trace.statistics import BubbleStatistics, Statistics
 from serried.trace.what_if import WhatIf
@@ -20,6 +21,8 @@ from serried.views.sentences import phrase, say, tell
 from serried.views.trace_clocks import clock_lines
 
 _WORTH_SAYING = 0.005
+_LEAST_SLOWDOWN = 0.0005
+"""Of what is printed as 1.001x."""
 _LARGE_SHARE = 0.5
 LABEL_COLUMNS = 20
 CAUSES_A_LINE = 4
@@ -42,7 +45,9 @@ def headlines(trace: Trace, stats: Statistics, *, lang: str = "en") -> list[str]
     )
     layout = said("{framework}, {sizes}", framework=job.framework, sizes=sizes)
     schedule = tell(
-        "{layout}; schedule not named, {microbatches}"
+        "{layout}; no pipeline, {microbatches} a step"
+        if not trace.has_pipeline
+        else "{layout}; schedule not named, {microbatches}"
         if job.schedule == UNKNOWN_SCHEDULE
         else "{layout}; {schedule} with {microbatches}",
         lang,
@@ -54,10 +59,10 @@ def headlines(trace: Trace, stats: Statistics, *, lang: str = "en") -> list[str]
     return [merged, schedule + compute]
 
 
-def steps_table(stats: Statistics, *, lang: str = "en") -> Table:
+def steps_table(trace: Trace, stats: Statistics, *, lang: str = "en") -> Table:
     """Returns a row per complete step and the mean."""
-    headings = tell("window", lang), tell("busy, a rank", lang), tell("bubble", lang)
-    table = _table("step", *headings)
+    idle = tell("bubble" if trace.has_pipeline else "idle", lang)
+    table = _table("step", tell("window", lang), tell("busy, a rank", lang), idle)
     for each in stats.steps[:ROWS_SHOWN]:
         busy = duration_text(each.busy_ns / stats.num_ranks)
         table.add_row(str(each.step), duration_text(each.window_ns), busy, f"{each.bubble:.1%}")
@@ -83,16 +88,29 @@ def bubble_lines(
 ) -> list[str]:
     """Returns the bubble measured beside the ideal one, or why there is none.
 
-    ``schedule`` is the one recognised where the trace does not name its own.
+    ``schedule`` is the one recognised where the trace does not name its own. Without a pipeline
+    the same share is idle time, of which no schedule says how much there must be.
     """
     if stats.bubble is None:
-        return [tell("bubble: not measured, for no step was finished by every rank", lang)]
+        return [
+            tell(
+                "bubble: not measured, for no step was finished by every rank"
+                if trace.has_pipeline
+                else "idle time: not measured, for no step was finished by every rank",
+                lang,
+            )
+        ]
     mean = tell(
         "mean of {steps}, of emulated compute" if trace.is_emulated else "mean of {steps}",
         lang,
         steps=count_text(len(stats.steps), "step", lang),
     )
-    lines = [f"{label_text(tell('bubble measured', lang))}{stats.bubble:6.1%}   {mean}"]
+    label = label_text(tell("bubble measured" if trace.has_pipeline else "idle measured", lang))
+    lines = [f"{label}{stats.bubble:6.1%}   {mean}"]
+    if not trace.has_pipeline:
+        return lines + (
+            _idle_lines(stats.bubbles, lang, {**_CAUSES, **OF_A_STEP}) if stats.bubbles else []
+        )
     if stats.bubbles:
         others = tell(
             "{over:.1%} over the ideal time, {longest:.1%} of the longest window",
@@ -100,7 +118,7 @@ def bubble_lines(
             over=stats.bubbles.over_ideal,
             longest=stats.bubbles.longest_window,
         )
-        lines += [label_text("") + others, *_idle_lines(stats.bubbles, lang)]
+        lines += [label_text("") + others, *_idle_lines(stats.bubbles, lang, _CAUSES)]
     ideal = label_text(tell("bubble ideal", lang))
     if stats.ideal is None:
         named = schedule or trace.job.schedule
@@ -108,16 +126,16 @@ def bubble_lines(
             return lines
         unknown = tell("not known in closed form for {schedule}", lang, schedule=named)
         return [*lines, ideal + unknown]
-    p, m = trace.job.sizes.get("pp", 1), trace.job.num_microbatches
+    p, m = trace.job.sizes["pp"], trace.job.num_microbatches
     formula = f"(p - 1) / (m + p - 1), p = {p}, m = {m}"
     return [*lines, f"{ideal}{float(stats.ideal):6.1%}   {formula}"]
 
 
-def _idle_lines(bubbles: BubbleStatistics, lang: str) -> list[str]:
+def _idle_lines(bubbles: BubbleStatistics, lang: str, words: Mapping[str, str]) -> list[str]:
     """Returns the causes of the idle time, the largest first, those of next to nothing left out."""
     causes = sorted(bubbles.causes.items(), key=lambda each: -each[1])
     told = [
-        tell("{cause} {share:.1%}", lang, cause=phrase(_CAUSES[cause], lang), share=share)
+        tell("{cause} {share:.1%}", lang, cause=phrase(words[cause], lang), share=share)
         for cause, share in causes
         if share >= _LEAST_SHARE
     ]
@@ -138,6 +156,11 @@ _CAUSES = {
     "other": "nothing recorded",
     "cool_down": "cool-down",
 }
+OF_A_STEP = {
+    "warm_up": "before the first computation",
+    "cool_down": "after the last computation",
+}
+"""What some are called where there is no pipeline to fill and to drain."""
 
 
 def merged_lines(merged: Merged, store: Path, *, lang: str = "en") -> list[str]:
@@ -160,7 +183,7 @@ def message_lines(stats: Statistics | Merged, *, lang: str = "en") -> list[str]:
     wanted = found.spans if found.expected_spans is None else found.expected_spans
     lone = [(found.lone_sends, "send"), (found.lone_receives, "receive")]
     alone = listed([count_text(n, what, lang) for n, what in lone if n], last="and")
-    lines = [
+    paired = [
         tell(
             "sends and receives pair: {paired:,} of {wanted:,}; {alone} without a partner"
             if alone
@@ -171,23 +194,30 @@ def message_lines(stats: Statistics | Merged, *, lang: str = "en") -> list[str]:
             alone=alone,
         )
     ]
+    lines = paired if wanted or found.spans else []
     if aligned.num_hosts > 1 or aligned.causality_violations:
-        within = aligned.uncertainty_ns
-        lines.append(
-            tell(
-                "clocks of {hosts}: not tied to one another; {count:,} of {messages} received "
-                "before sent"
-                if within is None
-                else "clocks of {hosts}: aligned to {within}; {count:,} of {messages} received "
-                "before sent",
-                lang,
-                hosts=count_text(aligned.num_hosts, "host", lang),
-                within=duration_text(within or 0),
-                count=aligned.causality_violations,
-                messages=count_text(aligned.checked, "message", lang),
-            )
-        )
+        lines.append(_clocks_line(aligned, lang))
     return [*lines, *clock_lines(aligned.clocks, lang=lang)]
+
+
+def _clocks_line(aligned: Alignment, lang: str) -> str:
+    within = aligned.uncertainty_ns
+    is_checked = aligned.checked > 0
+    return tell(
+        "clocks of {hosts}: not tied to one another"
+        if within is None and not is_checked
+        else "clocks of {hosts}: not tied to one another; {count:,} of {messages} received "
+        "before sent"
+        if within is None
+        else "clocks of {hosts}: aligned to {within}; {count:,} of {messages} received before sent"
+        if is_checked
+        else "clocks of {hosts}: aligned to {within}; no message was recorded to check it by",
+        lang,
+        hosts=count_text(aligned.num_hosts, "host", lang),
+        within=duration_text(within or 0),
+        count=aligned.causality_violations,
+        messages=count_text(aligned.checked, "message", lang),
+    )
 
 
 def what_if_lines(replayed: WhatIf | None, *, lang: str = "en") -> list[str]:
@@ -195,6 +225,8 @@ def what_if_lines(replayed: WhatIf | None, *, lang: str = "en") -> list[str]:
     if replayed is None:
         return []
     recorded, ideal = (duration_text(s * 1e9) for s in (replayed.recorded, replayed.ideal))
+    if replayed.slowdown < 1 + _LEAST_SLOWDOWN:
+        return [label_text(tell("no slowdown", lang)) + _no_slowdown(recorded, ideal, lang)]
     times = tell(
         "a step replays in {recorded}; in {ideal} with ideal durations",
         lang,
@@ -219,6 +251,17 @@ def what_if_lines(replayed: WhatIf | None, *, lang: str = "en") -> list[str]:
         )
         lines.append(label_text() + shorter)
     return lines
+
+
+def _no_slowdown(recorded: str, ideal: str, lang: str) -> str:
+    return tell(
+        "a step replays in {recorded}, as with ideal durations"
+        if recorded == ideal
+        else "a step replays in {recorded}; ideal durations would make it {ideal}",
+        lang,
+        recorded=recorded,
+        ideal=ideal,
+    )
 
 
 def left_out_lines(stats: Statistics, *, lang: str = "en") -> list[str]:

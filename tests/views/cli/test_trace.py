@@ -11,6 +11,8 @@ import pytest
 from rich.cells import cell_len
 
 from serried.trace.record import HEADER_BYTES, file_name
+from serried.trace.what_if import RankGain, WhatIf
+from serried.views.trace_text import what_if_lines
 from tests.conftest import Call
 from tests.trace.chrome_rules import checked
 from tests.trace.perfetto_rules import read
@@ -229,9 +231,45 @@ def test_long_tables_are_cut_and_say_so(serried: Call, tmp_path: Path) -> None:
     answer = serried("trace", "stats", str(run.write(tmp_path / "run")))
 
     lines = answer.out.splitlines()
-    assert "  31  3.00 ms       3.00 ms    0.0%" in lines
+    assert "  31  3.00 ms       3.00 ms  0.0%" in lines
     assert "   …   8 more" in lines
-    assert "bubble measured       0.0%   mean of 40 steps, of emulated compute" in lines
+    assert "idle measured         0.0%   mean of 40 steps, of emulated compute" in lines
+
+
+_OF_A_PIPELINE = re.compile(r"bubble|p - 1|1f1b|gpipe|schedule|stage|warm-up|cool-down|pair:")
+_OF_ONE_IN_CHINESE = re.compile("气泡|p - 1|1f1b|调度|stage|预热|收尾|配上对")
+
+
+@pytest.mark.parametrize("schedule", ["1f1b", "unknown"])
+@pytest.mark.parametrize(("tp", "dp"), [(1, 1), (1, 4), (2, 2)])
+def test_a_job_without_a_pipeline_is_told_in_no_words_of_one(
+    serried: Call, tmp_path: Path, schedule: str, tp: int, dp: int
+) -> None:
+    run = Run(pp=1, tp=tp, dp=dp, num_microbatches=3, schedule=schedule)
+    folder = run.write(tmp_path / "run", longer={0: 400_000})
+
+    answer = serried("trace", "stats", str(folder))
+    assert answer.code == 0
+    assert "; no pipeline, 3 microbatches a step; " in answer.out
+    assert "idle measured " in answer.out
+    assert not _OF_A_PIPELINE.search(answer.out)
+    assert not _OF_ONE_IN_CHINESE.search(serried("trace", "stats", str(folder), "--lang", "zh").out)
+    document = json.loads(serried("trace", "stats", str(folder), "--format", "json").out)
+    assert document["bubble"]["ideal"] is None
+    assert (document["order"], document["planned"]) == (None, None)
+    assert document["what_if"]["last_stage_share"] is None
+
+
+def test_a_replay_that_is_no_slower_is_called_no_slowdown() -> None:
+    told = [
+        what_if_lines(WhatIf(3, recorded, 0.1, (RankGain(0, 0.2),), 1.0, 1.0, {}))
+        for recorded in (0.086, 0.1, 0.118)
+    ]
+    assert told[0] == [
+        "no slowdown         a step replays in 86.0 ms; ideal durations would make it 100 ms"
+    ]
+    assert told[1] == ["no slowdown         a step replays in 100 ms, as with ideal durations"]
+    assert told[2][0].startswith("slowdown            1.180x   a step replays in 118 ms; in 100 ms")
 
 
 def test_another_schedule_has_no_ideal_beside_it(serried: Call, tmp_path: Path) -> None:
@@ -450,7 +488,7 @@ def test_a_slow_rank_is_named_beside_its_like(serried: Call, tmp_path: Path) -> 
     assert "rank 5 computes 8.3% longer than others of its stage, in 2 of 2 steps\n" in answer.out
 
 
-def test_megatrons_timers_are_measured_without_a_timeline(serried: Call) -> None:
+def test_megatrons_timers_are_measured_without_a_timeline(serried: Call, tmp_path: Path) -> None:
     answer = serried("trace", "stats", str(TRACES / "megatron_timers" / "all.log"))
     assert answer.code == 0
     assert "   3      1   166 ms    397 ms   97.6 ms  66.3 ms          22.6%\n" in answer.out
@@ -462,5 +500,11 @@ def test_megatrons_timers_are_measured_without_a_timeline(serried: Call) -> None
         ).out
     )
     assert (document["schema"], document["form"]) == ("serried.timer-stats/1", "max")
+    log = tmp_path / "alone.log"
+    text = (TRACES / "megatron_timers" / "all.log").read_text()
+    log.write_text(re.sub(r"[a-z-]+-parallel size: \d+ *", "", text))
+    alone = serried("trace", "stats", str(log), "--dp", "4").out
+    assert "rank 3 computes " in alone and "longer than others\n" in alone
+    assert not re.search("stage|bubble", alone)
     refused = serried("trace", "compare", str(TRACES / "megatron_timers" / "max.log"), "--plan")
     assert (refused.code, refused.err.count("\n")) == (2, 1)

@@ -114,7 +114,7 @@ def tell_analysis(
         more = {"by": table_document(by)} if by is not None else {}
         return click.echo(as_json({**document, **analysis_document(analysis), **more}))
     found = analysis.statistics
-    tables: list[str | Table] = ["", steps_table(found, lang=lang)]
+    tables: list[str | Table] = ["", steps_table(trace, found, lang=lang)]
     tables += ["", ranks_table(trace, found, lang=lang)]
     if by is not None:
         tables = ["", by_table(by, lang=lang)]
@@ -131,7 +131,7 @@ def _lines(trace: Trace, analysis: Analysis, lang: str) -> list[str]:
         *order_lines(analysis, lang=lang),
         *communication_lines(found.bubbles, lang=lang),
         *throughput_lines(analysis.throughput, lang=lang),
-        *slowest_lines(analysis.paces, lang=lang),
+        *slowest_lines(analysis.paces, lang=lang, has_pipeline=trace.has_pipeline),
         *path_lines(analysis.path, lang=lang),
         *what_if_lines(analysis.replayed, lang=lang),
         *message_lines(found, lang=lang),

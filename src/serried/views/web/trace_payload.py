@@ -178,6 +178,7 @@ def _statistics(named: NamedTrace) -> dict[str, Any]:
         "bubble": measured.bubble,
         "ideal": None if measured.ideal is None else float(measured.ideal),
         "num_steps": len(measured.steps),
+        "pipeline": measured.has_pipeline,
     }
 
 

@@ -102,7 +102,7 @@ export function showBubble({ statistics }) {
     place.replaceChildren();
     return;
   }
-  const parts = [make("b", {}, t("bubble.measured", { share: percent(statistics.bubble) }))];
+  const parts = [make("b", {}, t(statistics.pipeline ? "bubble.measured" : "bubble.idle", { share: percent(statistics.bubble) }))];
   if (statistics.ideal !== null) parts.push(make("span", {}, t("bubble.ideal", { share: percent(statistics.ideal) })));
   place.replaceChildren(...parts);
   const { num_steps: some, all_steps: all } = statistics;

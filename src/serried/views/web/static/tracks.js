@@ -6,7 +6,7 @@ import { SpanColumns, wholeSheet } from "./sheet.js";
 
 /** @typedef {{number: number, name: string, colour: string, computes: boolean}} ActionTable */
 /** @typedef {{track: number, lanes: number, rank: number, stage: number, node: number, pipeline: number}} Row  tracks track .. track + lanes - 1 */
-/** @typedef {{bubble: number | null, ideal: number | null, num_steps: number, all_steps: number}} Bubble  of num_steps complete steps */
+/** @typedef {{bubble: number | null, ideal: number | null, num_steps: number, all_steps: number, pipeline: boolean}} Bubble  of num_steps complete steps */
 /** @typedef {import("./sheet.js").Slice} Slice */
 /** @typedef {import("./sheet.js").Sheet} Sheet */
 
