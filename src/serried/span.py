@@ -231,11 +231,19 @@ class Spans:
         """Returns the columns by name, in the order of the fields."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
+    def in_order(self) -> Spans:
+        """Returns the same by rank, start and end; those alike in all three stand as they did."""
+        keys = (self.rank, self.start_ns, self.end_ns)
+        ascends = np.ones(max(len(self) - 1, 0), dtype=np.bool_)
+        for key in reversed(keys):
+            ascends = (key[1:] > key[:-1]) | (ascends & (key[1:] == key[:-1]))
+        return self if ascends.all() else self.where(np.lexsort(keys[::-1]))
+
     @classmethod
     def joined(cls, parts: list[Spans]) -> Spans:
-        """Joins several, ordered by rank and then by start."""
+        """Joins several, ordered by rank, start and end."""
         tables = [part.columns() for part in parts]
         whole = cls(
             *(np.concatenate([t[name] for t in tables]) for name in cls.__dataclass_fields__)
         )
-        return whole.where(np.lexsort((whole.start_ns, whole.rank)))
+        return whole.in_order()

@@ -22,17 +22,11 @@ from serried.finding import Finding
 from serried.frameworks import Sizes
 from serried.mesh import Layout
 from serried.span import ActionKind, Spans
+from serried.trace.admission import require_within
 from serried.trace.merged import Host, Trace
 from serried.trace.record import UNKNOWN_SCHEDULE, Job
 from serried.trace.replay import Replay
 
-# Far beyond any job's; times reach to 2043.
-_MOST_RANKS = 2**18
-_LIMITS = {
-    "rank": _MOST_RANKS - 1,
-    **{"stage": 2**24, "microbatch": 2**24, "step": 2**31 - 1, "peer": _MOST_RANKS - 1},
-    **{"start_ns": 2**61, "end_ns": 2**61},
-}
 _LONGEST_NS = 2**60
 _MOST_SHARED = 0.5
 """How much of the shorter of two steps the other may lie over."""
@@ -60,7 +54,7 @@ def spans_of(rows: Iterable[Row]) -> Spans:
     # As floats first: they hold any number, if not exactly, and tell which are too large.
     rough = np.array(given, dtype=np.float64).reshape(-1, len(Row._fields))
     for name, column in zip(Row._fields, rough.T, strict=True):
-        _require_within(name, float(np.abs(column).max(initial=0)))
+        require_within(name, float(np.abs(column).max(initial=0)))
     table = np.array(given, dtype=np.int64).reshape(-1, len(Row._fields))
     columns = dict(zip(Row._fields, table.T, strict=True))
     whole: dict[str, Any] = {
@@ -68,18 +62,6 @@ def spans_of(rows: Iterable[Row]) -> Spans:
         for name, column in columns.items()
     }
     return Spans.joined([Spans(**whole)])
-
-
-def _require_within(name: str, number: float) -> None:
-    most = _LIMITS.get(name, np.inf)
-    if number > most:
-        raise InputError(
-            "{name} {number} is beyond {most}, the most that a trace can hold; a number in the "
-            "files is damaged",
-            name=name,
-            number=f"{number:.0f}",
-            most=most,
-        )
 
 
 def pipelines(rows: Sequence[Row], world_size: int, sizes: Mapping[str, int] | None) -> Layout:
@@ -92,7 +74,7 @@ def pipelines(rows: Sequence[Row], world_size: int, sizes: Mapping[str, int] | N
 
     Raises InputError when ``sizes`` do not make that many ranks, or there are too many.
     """
-    _require_within("rank", world_size - 1)
+    require_within("rank", world_size - 1)
     if sizes:
         return laid_out("megatron", world_size, sizes)
     first: dict[int, int] = {}

@@ -10,11 +10,13 @@ same bytes, in whatever order the folders are given.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from serried.errors import InputError
+from serried.span import Spans
+from serried.trace.admission import require_sound
 from serried.trace.merge import side_by_side
 from serried.trace.merge_clocks import ClockedPart, clocked, counted_messages
 from serried.trace.merge_files import Folder
@@ -40,6 +42,7 @@ class Merged:
 @dataclass(frozen=True, eq=False)
 class _Node:
     parts: tuple[ClockedPart, ...]
+    world_size: int
     sink: Path | None
     """Where its spans are written; None to have the bytes returned."""
 
@@ -67,7 +70,10 @@ def merge_store(
             if part.part.num_spans:
                 nodes.setdefault(run.trace.placement.node(part.part.rank), []).append(part)
         sinks = {node: part_of(store, node) for node in sorted(nodes)}
-        work = [_Node(tuple(nodes[node]), sinks[node] if writes_here else None) for node in sinks]
+        world = run.trace.job.world_size
+        work = [
+            _Node(tuple(nodes[node]), world, sinks[node] if writes_here else None) for node in sinks
+        ]
         for sink, raw in zip(sinks.values(), engine(_write, work), strict=True):
             if not writes_here:
                 sink.write_bytes(raw)
@@ -77,8 +83,16 @@ def merge_store(
 
 def _write(node: _Node) -> bytes:
     sink = node.sink or io.BytesIO()
-    write_spans(sink, (spans for part in node.parts for spans in part.blocks()))
+    write_spans(sink, _sound(node))
     return sink.getvalue() if isinstance(sink, io.BytesIO) else b""
+
+
+def _sound(node: _Node) -> Iterator[Spans]:
+    """Yields the spans of a node; raises InputError for one that no trace would admit."""
+    for part in node.parts:
+        for spans in part.blocks():
+            require_sound(spans, node.world_size)
+            yield spans
 
 
 def _require_apart(folders: Sequence[Folder], path: Path) -> None:

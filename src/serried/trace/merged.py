@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
+import numpy as np
+
 from serried import frameworks
 from serried.errors import InputError
 from serried.finding import Finding, said
 from serried.frameworks import Sizes
 from serried.mesh import Layout, Placement
 from serried.span import Spans
+from serried.trace.admission import admitted
 from serried.trace.record import Job
 from serried.trace.replay import Replay
 
@@ -47,7 +50,11 @@ class HostClock:
 class Trace:
     """Holds one run's spans on one clock, and all that is known of how they came about.
 
-    Times start near 0; ``base_ns`` is the wall time of 0, in nanoseconds since 1970.
+    Times start near 0; ``base_ns`` is the wall time of 0, in nanoseconds since 1970. A rank has
+    the number that its files give it, everywhere; spans stand by rank, start and end, in
+    whatever order they were given (``admission``).
+
+    Raises InputError for spans that no such job has.
     """
 
     run: str
@@ -72,6 +79,17 @@ class Trace:
     """Its operations with what they wait for, where its writer said more than spans hold."""
     names: tuple[str, ...] = ()
     """What its user called spans of kind SPAN, whose peer is a place in it."""
+
+    def __post_init__(self) -> None:
+        spans = admitted(self.spans, self.job.world_size)
+        changes = np.flatnonzero(np.diff(spans.rank, prepend=-1))
+        if unknown := {*spans.rank[changes].tolist()} - {*self.ranks}:
+            raise InputError(
+                "{run} holds spans of rank {rank}, of which it says that there are none",
+                run=self.run,
+                rank=min(unknown),
+            )
+        object.__setattr__(self, "spans", spans)
 
     def with_warnings(self, *findings: Finding) -> Trace:
         """Returns the same trace with more to be said of it."""
