@@ -2,11 +2,13 @@
 
     run.store/
     ├── _serried.json             run, job, hosts, clocks, what was missing or torn
+    ├── _replay.parquet           operations with what they wait for, where the writer said so
     ├── node=0/spans.parquet      rank step stage kind microbatch peer action start_ns end_ns
     └── node=1/spans.parquet      by rank and start; row groups of one rank or a few
 
 Times are nanoseconds on the common clock from 0; ``base_ns`` in ``_serried.json`` is the wall
-time of 0. ``kind`` and ``action`` are words (``F``, ``3F2``), dictionary encoded.
+time of 0. ``kind`` and ``action`` are words (``F``, ``3F2``), dictionary encoded; a rank has the
+number that its files gave it, and what a span has none of is NULL.
 
     duckdb   select rank, sum(end_ns - start_ns) from 'run.store/*/spans.parquet'
              where kind = 'F' group by rank
@@ -25,6 +27,7 @@ from serried.errors import InputError
 from serried.span import Spans
 from serried.trace.merged import Trace
 from serried.trace.store_about import ABOUT, read_about, trace_of, write_about
+from serried.trace.store_replay import read_replay, write_replay
 from serried.trace.store_table import read_spans, require_pyarrow, write_spans
 from serried.trace.whole_file import whole_folder
 
@@ -42,6 +45,8 @@ def write_store(trace: Trace, path: Path) -> None:
         for each in np.unique(node[trace.spans.rank]).tolist():
             mine = (rank for rank in trace.ranks if node[rank] == each)
             write_spans(part_of(folder, each), (_of_rank(trace.spans, rank) for rank in mine))
+        if trace.replay is not None:
+            write_replay(trace.replay, folder)
         write_about(trace, folder, num_spans=len(trace.spans))
 
 
@@ -76,7 +81,8 @@ def read_store(path: Path) -> Trace:
     try:
         about = read_about(path)
         parts = [read_spans(file) for file in sorted(path.glob(f"node=*/{PART}"))]
-        return trace_of(about, Spans.joined(parts))
+        replay = read_replay(path) if about.get("has_replay") else None
+        return trace_of(about, Spans.joined(parts), replay)
     except (
         *(OSError, ArrowException, ArithmeticError, AttributeError),
         *(LookupError, RecursionError, TypeError, ValueError),
@@ -90,6 +96,6 @@ def is_store(path: Path) -> bool:
 
 
 def _of_rank(spans: Spans, rank: int) -> Spans:
-    """Returns the spans of ``rank``, which stand together in a Trace."""
+    """Returns the spans of ``rank``, which stand together in every Trace."""
     first, last = np.searchsorted(spans.rank, (rank, rank + 1)).tolist()
     return spans.where(np.arange(first, last))

@@ -9,13 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from serried.errors import InputError
+from serried.errors import InputError, Listed, SerriedError, listed
 from serried.finding import Finding, Sentence
 from serried.span import Spans
 from serried.trace.merged import Host, HostClock, Trace, layout_of
 from serried.trace.record import Job
+from serried.trace.replay import Replay
 
-SCHEMA = "serried.trace/1"
+SCHEMA = "serried.trace/2"
+_READ = (SCHEMA, "serried.trace/1")
+"""The schemas that are read; the first edition's tables hold -1 where this one's are NULL."""
+
 ABOUT = "_serried.json"
 
 
@@ -31,17 +35,17 @@ def read_about(folder: Path) -> dict[str, Any]:
     Raises InputError for one of another schema, and what reading JSON does where it is none.
     """
     about: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-    if about["schema"] != SCHEMA:
+    if about["schema"] not in _READ:
         raise InputError(
             "{path} is a store of {schema}; this serried reads {known}",
             path=folder,
             schema=about["schema"],
-            known=SCHEMA,
+            known=listed(_READ, last="and"),
         )
     return about
 
 
-def trace_of(about: dict[str, Any], spans: Spans) -> Trace:
+def trace_of(about: dict[str, Any], spans: Spans, replay: Replay | None = None) -> Trace:
     """Returns the trace of ``spans``; raises what shows that ``about`` is none of a store's."""
     _require_typed(about)
     job = Job(**about["job"])
@@ -67,6 +71,7 @@ def trace_of(about: dict[str, Any], spans: Spans) -> Trace:
         layout=layout_of(job)[0],
         clocks=tuple(HostClock(**each) for each in about["clocks"]),
         waits_inside=about["waits_inside"],
+        replay=replay,
         names=tuple(about["names"]),
     )
 
@@ -84,35 +89,59 @@ def _about(trace: Trace) -> dict[str, Any]:
         "missing": trace.missing,
         "names": trace.names,
         "waits_inside": trace.waits_inside,
+        "has_replay": trace.replay is not None,
         "warnings": [_finding(each) for each in trace.warnings],
     }
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
     """Returns a finding by its templates, so that any language can say it again."""
-
-    def words(sentence: Sentence) -> dict[str, Any]:
-        values = {name: str(value) for name, value in sentence.values.items()}
-        return {"template": sentence.template, "values": values}
-
     return {
         "kind": finding.kind,
         "ranks": finding.ranks,
-        "evidence": [words(each) for each in finding.evidence],
-        "cure": finding.cure and words(finding.cure),
+        "groups": finding.groups,
+        "evidence": [_written(each) for each in finding.evidence],
+        "cure": finding.cure and _written(finding.cure),
+        "confidence": finding.confidence,
     }
 
 
-def _said(written: dict[str, Any]) -> Finding:
-    def sentence(words: dict[str, Any]) -> Sentence:
-        return Sentence(words["template"], words["values"])
+def _written(value: object) -> Any:
+    """Returns a value of a sentence as JSON: sentences and lists in it keep their parts."""
+    if isinstance(value, Sentence | SerriedError):
+        values = {name: _written(each) for name, each in value.values.items()}
+        return {"template": value.template, "values": values}
+    if isinstance(value, Listed):
+        return {"items": [_written(each) for each in value.items], "last": value.last}
+    if isinstance(value, np.number):
+        return value.item()
+    return value if isinstance(value, int | float) else str(value)
 
-    return Finding(
+
+def _said(written: dict[str, Any]) -> Finding:
+    found = Finding(
         written["kind"],
-        tuple(sentence(each) for each in written["evidence"]),
+        tuple(_sentence(each) for each in written["evidence"]),
         tuple(written["ranks"]),
-        cure=sentence(written["cure"]) if written["cure"] else None,
+        tuple(written.get("groups", ())),
+        cure=_sentence(written["cure"]) if written["cure"] else None,
+        confidence=written.get("confidence", 1.0),
     )
+    str(found)  # raises where a sentence lacks one of its values
+    return found
+
+
+def _sentence(written: dict[str, Any]) -> Sentence:
+    values = {name: _value(each) for name, each in written["values"].items()}
+    return Sentence(written["template"], values)
+
+
+def _value(written: Any) -> object:
+    if not isinstance(written, dict):
+        return written
+    if "template" in written:
+        return _sentence(written)
+    return Listed(tuple(_value(each) for each in written["items"]), written["last"])
 
 
 _TEXT, _NUMBER, _WHOLE = (str,), (int, float), (int,)

@@ -1,7 +1,9 @@
 """Store table: spans as Parquet and back, a file per node, in row groups of one rank or a few.
 
 Times are delta encoded and words dictionary encoded, then all is compressed by zstd: a span
-takes about ten bytes.
+takes about ten bytes. What a span has none of (the stage of an optimizer, the microbatch of a
+reduction, the peer of a computation) is NULL; stores that were written as ``serried.trace/1``
+hold -1 there.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ ROWS_A_GROUP = 65_536
 
 _PLAIN = ("rank", "step", "stage", "microbatch", "peer", "start_ns", "end_ns")
 _TIMES = ("start_ns", "end_ns")
+_OFTEN_ABSENT = ("step", "stage", "microbatch", "peer")
+_ABSENT = -1
 
 
 def require_pyarrow() -> None:
@@ -60,11 +64,11 @@ def write_spans(sink: Path | BinaryIO, blocks: Iterable[Spans]) -> None:
 
 
 def read_spans(path: Path) -> Spans:
-    """Reads a file back; raises what Arrow and numpy do where it is none."""
+    """Reads a file back; raises what Arrow and numpy do where it is none, and TypeError."""
     from pyarrow import parquet
 
     table = parquet.read_table(path)
-    columns = {name: table[name].to_numpy() for name in _PLAIN}
+    columns = {name: _numbers(table, name) for name in _PLAIN}
     kinds = table["kind"].combine_chunks()
     chunks = kinds.chunks if hasattr(kinds, "chunks") else [kinds]
     numbers = [
@@ -74,6 +78,16 @@ def read_spans(path: Path) -> Spans:
         for chunk in chunks
     ]
     return Spans(kind=np.concatenate(numbers), **columns)
+
+
+def _numbers(table: Any, name: str) -> np.ndarray[Any, Any]:
+    """Returns a column of whole numbers; raises TypeError for any other, and for absent times."""
+    import pyarrow as pa
+
+    column, kind = table[name], pa.int64() if name in _TIMES else pa.int32()
+    if column.type != kind or (column.null_count and name not in _OFTEN_ABSENT):
+        raise TypeError(name)
+    return np.asarray(column.fill_null(_ABSENT).to_numpy())
 
 
 def _groups(blocks: Iterable[Spans]) -> Iterator[Spans]:
@@ -110,11 +124,19 @@ def _table(spans: Spans) -> Any:
     kinds = np.array([kind.name for kind in ActionKind])
     at = np.searchsorted(list(ActionKind), spans.kind).astype(np.int8)
     code, texts = actions_of(spans)
-    columns = {name: pa.array(getattr(spans, name)) for name in _PLAIN[:3]}
+    columns = {name: _column(spans, name) for name in _PLAIN[:3]}
     columns["kind"] = pa.DictionaryArray.from_arrays(pa.array(at), pa.array(kinds))
-    columns |= {name: pa.array(getattr(spans, name)) for name in _PLAIN[3:5]}
+    columns |= {name: _column(spans, name) for name in _PLAIN[3:5]}
     columns["action"] = pa.DictionaryArray.from_arrays(
         pa.array(code.astype(np.int32)), pa.array(texts)
     )
-    columns |= {name: pa.array(getattr(spans, name)) for name in _PLAIN[5:]}
+    columns |= {name: _column(spans, name) for name in _PLAIN[5:]}
     return pa.table(columns)
+
+
+def _column(spans: Spans, name: str) -> Any:
+    """Returns a column as Arrow's, NULL where a span has none of it."""
+    import pyarrow as pa
+
+    values = getattr(spans, name)
+    return pa.array(values, mask=values == _ABSENT if name in _OFTEN_ABSENT else None)
