@@ -43,7 +43,7 @@ class GradientBuffer:
         self._views = torch.split(self.flat, sizes)
         for parameter, view in zip(parameters.values(), self._views, strict=True):
             parameter.grad_dtype = dtype
-            parameter.grad = _as_gradient(parameter, view)
+            parameter.grad = lying_as(parameter, view.view(local_of(parameter).shape))
 
     def reduce(self) -> None:
         """Sums the buffer over its group, in one all-reduce."""
@@ -124,13 +124,18 @@ def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def _as_gradient(parameter: nn.Parameter, view: Tensor) -> Tensor:
-    """Returns ``view`` shaped, and cut over ranks, as the parameter."""
-    shaped = view.view(local_of(parameter).shape)
+def copy_part(source: Tensor, target: Tensor) -> None:
+    """Copies this rank's part of one tensor to another's, unless it is the very same memory."""
+    if local_of(source).data_ptr() != local_of(target).data_ptr():
+        local_of(target).copy_(local_of(source))
+
+
+def lying_as(parameter: Tensor, part: Tensor) -> Tensor:
+    """Returns this rank's ``part`` of a tensor that is cut over ranks as ``parameter`` is."""
     if not isinstance(parameter, DTensor):
-        return shaped
+        return part
     return DTensor.from_local(
-        shaped,
+        part,
         parameter.device_mesh,
         parameter.placements,
         run_check=False,

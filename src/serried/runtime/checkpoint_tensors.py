@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from serried.runtime.buffers import local_of
+from serried.runtime.buffers import copy_part, lying_as
 from serried.runtime.loop_state import random_state, set_random_state
 from serried.runtime.model import Stage
 from serried.runtime.optimise import Optimizer
@@ -26,7 +26,7 @@ class _Held(NamedTuple):
     name: str
     parameter: nn.Parameter
     weight: nn.Parameter
-    """What the optimizer changes: the parameter, or its wider copy."""
+    """What the optimizer changes: this rank's part of the parameter, or a wider copy of it."""
 
 
 class RunTensors:
@@ -44,10 +44,13 @@ class RunTensors:
     def tensors(self, *, random: bool) -> dict[str, Tensor]:
         """Returns the tensors themselves, to save or to load into; ``random`` adds this rank's."""
         found: dict[str, Tensor] = {}
-        for name, _, weight in reversed(self._held):  # of a tied pair here, the first is kept
-            found[f"model.{name}"] = weight.detach()
+        for name, parameter, weight in reversed(self._held):  # of a tied pair, the first is kept
+            found[f"model.{name}"] = lying_as(parameter, weight.detach())
             for key, tensor in self._moments(weight).items():
-                found[f"optimizer.{name}.{key}"] = tensor
+                is_whole = key == "step"
+                found[f"optimizer.{name}.{key}"] = (
+                    tensor if is_whole else lying_as(parameter, tensor)
+                )
         if random:
             state = random_state()
             found |= {f"random.{self._rank}.{key}": tensor for key, tensor in state.items()}
@@ -57,11 +60,10 @@ class RunTensors:
     def take_over(self, loaded: dict[str, Tensor]) -> None:
         """Goes on with ``loaded``, which ``tensors`` gave and a checkpoint was read into."""
         for name, parameter, weight in self._held:
-            _copy(loaded[f"model.{name}"], weight)
+            copy_part(loaded[f"model.{name}"], weight)
             for key, tensor in self._moments(weight).items():
-                _copy(loaded[f"optimizer.{name}.{key}"], tensor)
-            if weight is not parameter:
-                parameter.copy_(weight)
+                copy_part(loaded[f"optimizer.{name}.{key}"], tensor)
+            copy_part(weight, parameter)
         prefix = f"random.{self._rank}."
         random = {
             key.removeprefix(prefix): tensor
@@ -83,9 +85,3 @@ class RunTensors:
 
 def _whole_name(model: Stage, name: str) -> str:
     return "embed.weight" if model.sizes.tie and name == "output.weight" else name
-
-
-def _copy(source: Tensor, target: Tensor) -> None:
-    """Copies this rank's part, unless it is the very same."""
-    if local_of(source).data_ptr() != local_of(target).data_ptr():
-        local_of(target).copy_(local_of(source))

@@ -6,6 +6,8 @@
     norm over the whole model  ──> not finite: skip   (float16: and halve the loss scale)
     x min(1, clip / norm) / loss scale  ──> AdamW at this update's rate
 
+AdamW works on the part of a weight that this rank holds, as a plain tensor: it learns element by
+element, so that is the same, and each of its operations on a DTensor would cost ten times as much.
 A parameter that several ranks hold counts once in the norm: its squares are divided by how
 many ranks of the stage hold the same shard, and summed over all ranks.
 """
@@ -22,7 +24,7 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, Replicate
 
 from serried.errors import SerriedError
-from serried.runtime.buffers import GradientBuffer, expert_parameters, local_of
+from serried.runtime.buffers import GradientBuffer, copy_part, expert_parameters, local_of
 from serried.runtime.experts import Experts
 from serried.runtime.loop_state import LoopState
 from serried.runtime.model import Stage
@@ -46,13 +48,17 @@ class Optimizer:
         self.settings, self.mesh = settings, mesh
         self.models, self.buffers, self.state = models, buffers, state
         self.weights = _weights(models, loss_dtype(settings))
-        # foreach mixes DTensors with plain tensors, which torch does not promise to take.
         self.adamw = torch.optim.AdamW(
             self.weights.values(),
             lr=settings.optimise.lr,
             weight_decay=settings.optimise.weight_decay,
-            foreach=False,
         )
+        of_experts = {id(p) for model in models for p in expert_parameters(model)}
+        self._ranks_with = {
+            parameter: self._count_holders(parameter, is_expert=id(parameter) in of_experts)
+            for parameter in self.weights
+        }
+        self._routers = list(_routers(models)) if settings.sequence_parallel else []
 
     def step(self) -> Learned:
         """Learns from the gradients, or skips the step; then there are none any more.
@@ -84,9 +90,8 @@ class Optimizer:
         self.gather_gradients()
         for parameter, weight in self.weights.items():
             if parameter.grad is not None:
-                parameter.grad.zero_()
-                weight.grad = parameter.grad.to(weight.dtype)
-        torch.optim.AdamW(self.weights.values(), lr=0.0, weight_decay=0.0, foreach=False).step()
+                weight.grad = torch.zeros_like(weight)
+        torch.optim.AdamW(self.weights.values(), lr=0.0, weight_decay=0.0).step()
         self.zero_grad()
 
     def zero_grad(self) -> None:
@@ -97,23 +102,19 @@ class Optimizer:
         for parameter, weight in self.weights.items():
             if id(parameter) not in in_buffers:
                 parameter.grad = None
-            if weight is not parameter:
-                weight.grad = None
+            weight.grad = None
 
     @torch.no_grad()
     def gather_gradients(self) -> float:
         """Makes gradients whole over tp; returns their norm over the model, a tied weight once."""
         for parameter in self.weights:
             _place_as(parameter)
-        if self.settings.sequence_parallel:
-            for router in _routers(self.models):
-                dist.all_reduce(_gradient(router), group=self.mesh.group("tp"))
+        for router in self._routers:
+            dist.all_reduce(_gradient(router), group=self.mesh.group("tp"))
         copy = self._tied()[1] if self._is_tied_apart else None
         squares = torch.zeros((), dtype=torch.float64, device=self.mesh.device)
-        of_experts = {id(p) for model in self.models for p in expert_parameters(model)}
-        for parameter in self.weights:
+        for parameter, ranks in self._ranks_with.items():
             if parameter is not copy and parameter.grad is not None:
-                ranks = self._ranks_with(parameter, is_expert=id(parameter) in of_experts)
                 squares += _gradient(parameter).double().square().sum() / ranks
         dist.all_reduce(squares)
         return math.sqrt(squares.item()) if math.isfinite(squares.item()) else math.inf
@@ -146,7 +147,7 @@ class Optimizer:
         last = next((m.output.weight for m in self.models if m.is_last), None)
         return first, last
 
-    def _ranks_with(self, parameter: nn.Parameter, *, is_expert: bool) -> int:
+    def _count_holders(self, parameter: nn.Parameter, *, is_expert: bool) -> int:
         """Returns how many ranks of the stage hold the very same shard."""
         ranks = self.mesh.size("stage")
         if is_expert:
@@ -167,26 +168,23 @@ class Optimizer:
         for group in self.adamw.param_groups:
             group["lr"] = rate
         for parameter, weight in self.weights.items():
-            if parameter.grad is None:
-                continue
-            if weight is parameter:
-                parameter.grad.mul_(factor)
-            else:  # widened first: float16 may not hold what the loss scale made big enough for it
-                weight.grad = parameter.grad.to(weight.dtype) * factor
+            if parameter.grad is not None:  # widened first: the scale may be too small for float16
+                weight.grad = _gradient(parameter).to(weight.dtype).mul_(factor)
         self.adamw.step()
         for parameter, weight in self.weights.items():
-            if weight is not parameter:
-                parameter.copy_(weight)
+            copy_part(weight, parameter)
 
 
 def _weights(models: list[Stage], dtype: torch.dtype) -> dict[nn.Parameter, nn.Parameter]:
-    """Returns what the optimizer changes for each parameter: itself, or its copy in ``dtype``."""
-    weights: dict[nn.Parameter, nn.Parameter] = {}
-    for model in models:
-        for parameter in model.parameters():
-            wide = parameter if parameter.dtype == dtype else parameter.detach().to(dtype)
-            weights[parameter] = wide if wide is parameter else nn.Parameter(wide)
-    return weights
+    """Returns what the optimizer changes for each parameter, in ``dtype``.
+
+    That is this rank's part of the parameter itself, or a copy of it where types differ.
+    """
+    return {
+        parameter: nn.Parameter(local_of(parameter.detach()).to(dtype))
+        for model in models
+        for parameter in model.parameters()
+    }
 
 
 def _routers(models: list[Stage]) -> Iterator[Tensor]:

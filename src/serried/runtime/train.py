@@ -6,7 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from typing import Any, cast
 
@@ -92,6 +92,8 @@ class RankTrainer:
         self.stages = [RecordedStage(model, settings, mesh, recording) for model in self.models]
         self.is_first = any(stage.is_first for stage in self.stages)
         self.is_last = any(stage.is_last for stage in self.stages)
+        modules = (module for model in self.models for module in model.modules())
+        self.experts = [module for module in modules if isinstance(module, Experts)]
         self.runtime = make_runtime(self.stages, settings, recording)
         self.buffers = [buffer for stage in self.stages for buffer in stage.buffers]
         self.optimizer = Optimizer(list(self.models), self.buffers, self.state, settings, mesh)
@@ -104,12 +106,7 @@ class RankTrainer:
     def run(self, run: str, tell: Progress) -> None:
         """Runs all steps, telling of each; all ranks call it together."""
         tell(Started(run, self._gather_reports()))
-        recording = self.recording
-        with (
-            recording.hooked(),
-            time_messages(recording.now, recording.add),
-            time_exchanges(recording.begin_exchange, recording.add_exchange),
-        ):
+        with self.hooked():
             self.warm_up()
             self.checkpoints.begin(tell)
             begin_counting(self.mesh.device)
@@ -120,9 +117,20 @@ class RankTrainer:
                     tell(validated)
                 self.checkpoints.after_step(tell)
             self.checkpoints.finish(tell)
-            recording.pause()
+            self.recording.pause()
             if peaks := gathered_peaks(self.mesh.device, self.state.step):
                 tell(peaks)
+
+    @contextmanager
+    def hooked(self) -> Iterator[None]:
+        """Passes what its body sends and computes to the recording."""
+        recording = self.recording
+        with (
+            recording.hooked(),
+            time_messages(recording.now, recording.add),
+            time_exchanges(recording.begin_exchange, recording.add_exchange),
+        ):
+            yield
 
     def warm_up(self) -> None:
         """Runs a step once without recording it or learning from it.
@@ -183,10 +191,8 @@ class RankTrainer:
         factor = self.state.loss_scale / (self.settings.microbatches * self.mesh.size("dp_cp"))
         for stage in self.stages:
             stage.loss_factor = factor
-        for model in self.models:
-            for module in model.modules():
-                if isinstance(module, Experts):
-                    module.balance_scale = factor / self.settings.tp
+        for experts in self.experts:
+            experts.balance_scale = factor / self.settings.tp
 
     def _mean_loss(self, losses: list[Tensor], learned: Learned) -> float:
         """Sums the parts of the loss on the last stage, then tells the whole pipeline."""
@@ -194,8 +200,9 @@ class RankTrainer:
         if self.is_last:
             mean = torch.stack([loss.detach() for loss in losses]).sum() / (learned.loss_scale or 1)
             dist.all_reduce(mean, group=self.mesh.group("dp_cp"))
-        last = self.settings.pipeline.placement.rank_of[0, -1]
-        dist.broadcast(mean, group_src=int(last), group=self.mesh.group("pp"))
+        if self.settings.pp > 1:
+            last = self.settings.pipeline.placement.rank_of[0, -1]
+            dist.broadcast(mean, group_src=int(last), group=self.mesh.group("pp"))
         return mean.item()
 
     def _gather_reports(self) -> tuple[RankReport, ...]:
