@@ -31,7 +31,6 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -40,7 +39,8 @@ from paired.rounds import (  # type: ignore[import-not-found]  # stands beside t
     Interval,
     centre,
     interval,
-    mean,
+    of_all_ranks,
+    pin,
     rounds_of,
     verdict,
 )
@@ -145,16 +145,6 @@ class Arms:
             torch.cuda.synchronize()
 
 
-def of_all_ranks(found: list[dict[str, Cost]]) -> list[dict[str, Cost]]:
-    """Returns what each round took in the mean of all ranks."""
-    gathered: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(gathered, found)
-    return [
-        {name: mean([each[name] for each in of_ranks]) for name in of_ranks[0]}
-        for of_ranks in zip(*gathered, strict=True)
-    ]
-
-
 def rank(number: int, store: str, folder: str, asked: Asked) -> None:
     os.environ["KINETO_LOG_LEVEL"] = "99"
     torch.set_num_threads(1)
@@ -181,15 +171,6 @@ def rank(number: int, store: str, folder: str, asked: Asked) -> None:
         tell(asked, found, bare, where)
     dist.barrier()
     os._exit(0)
-
-
-def pin(number: int, ranks: int) -> None:
-    """Gives each rank cores of its own, where the system knows how and there is one for each."""
-    if hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        share = len(cores) // ranks
-        if share:
-            os.sched_setaffinity(0, cores[number * share : (number + 1) * share])
 
 
 def tell(

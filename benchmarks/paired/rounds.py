@@ -9,10 +9,13 @@ over rounds has a 95 % confidence interval from resampling them.
 from __future__ import annotations
 
 import gc
+import os
 import random
 import statistics
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import torch.distributed as dist
 
 RESAMPLES = 4000
 TRIM = 0.2
@@ -64,6 +67,25 @@ def rounds_of(
         gc.collect()
     gc.enable()
     return found
+
+
+def of_all_ranks(found: list[dict[str, Cost]]) -> list[dict[str, Cost]]:
+    """Returns what each round took in the mean of all ranks."""
+    gathered: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(gathered, found)
+    return [
+        {name: mean([each[name] for each in of_ranks]) for name in of_ranks[0]}
+        for of_ranks in zip(*gathered, strict=True)
+    ]
+
+
+def pin(number: int, ranks: int) -> None:
+    """Gives each rank cores of its own, where the system knows how and there is one for each."""
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        share = len(cores) // ranks
+        if share:
+            os.sched_setaffinity(0, cores[number * share : (number + 1) * share])
 
 
 def mean(costs: Sequence[Cost]) -> Cost:
