@@ -14,6 +14,7 @@ import serried
 ROOT = Path(serried.__file__).parent
 LAYERS = (
     {"errors", "units", "finding"},
+    {"user_file"},
     {"mesh"},
     {"frameworks"},
     {"span"},

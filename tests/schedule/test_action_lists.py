@@ -99,7 +99,7 @@ def test_a_file_too_large_is_not_read(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         read_csv(path)
     assert str(error.value) == (
-        f"{path} has 50 MB; a schedule of up to 32 MB is read, which holds millions of actions"
+        f"{path} holds more than 32 MB, the most that serried reads of a schedule"
     )
 
 

@@ -31,10 +31,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from serried import user_file
 from serried.errors import InputError, listed
 from serried.finding import said
 
 SCHEMA = "serried.busbw/1"
+LIMIT_BYTES = 64 << 20
+"""A table of a row for each shape and size has some thousands of rows, of 200 bytes each."""
 OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "sendrecv")
 
 
@@ -159,12 +162,9 @@ def from_document(document: object, name: str) -> BusbwTable:
 def read_busbw(path: Path) -> BusbwTable:
     """Returns the table in ``path``; raises InputError for a file that cannot be read."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(
-            "{path} cannot be read: {reason}", path=path, reason=error.strerror
-        ) from error
-    except ValueError as error:
+        text = user_file.read_text(path, LIMIT_BYTES, said("a busbw table"))
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise InputError("{file} is no JSON: {reason}", file=path.name, reason=error) from error
     return from_document(document, path.name)
 

@@ -19,7 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
+from serried import user_file
 from serried.errors import InputError
+from serried.finding import said
 from serried.schedule.packed import (
     Codes,
     chain,
@@ -52,21 +54,9 @@ def read_csv(path: Path) -> Schedule:
 
 def _rows(path: Path) -> list[list[str]]:
     """Returns the cells of a file, without empty rows at its end."""
+    data = user_file.read_bytes(path, MOST_MB << 20, said("a schedule"))
     try:
-        if path.stat().st_size > MOST_MB << 20:
-            raise InputError(
-                "{path} has {size} MB; a schedule of up to {most} MB is read, which holds millions "
-                "of actions",
-                path=path,
-                size=path.stat().st_size >> 20,
-                most=MOST_MB,
-            )
-        text = path.read_text(encoding="utf-8-sig")
-        rows = list(csv.reader(io.StringIO(text)))
-    except OSError as error:
-        raise InputError(
-            "{path} cannot be read: {reason}", path=path, reason=error.strerror
-        ) from error
+        rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             "{path} is no CSV text; a schedule has a row for each rank, such as 0F0,0F1,0B0,0B1",

@@ -52,6 +52,7 @@ def _sources(asked: Asked, lang: str, layout: Layout | None) -> Iterator[Told]:
             yield Told(name, shown, words[rule])
     yield from _settings(asked, sizes, lang)
     yield from _others(asked, lang)
+    yield from _encodings(asked, lang)
 
 
 def _counts(asked: Asked, name: str) -> bool:
@@ -116,6 +117,14 @@ def _others(asked: Asked, lang: str) -> Iterator[Told]:
             yield Told(name, shown, WORDS[lang]["option"].format(name=name_of))
         elif found:
             yield Told(name, found.value, say(found.where, lang))
+
+
+def _encodings(asked: Asked, lang: str) -> Iterator[Told]:
+    """Yields how files were read that are not in UTF-8."""
+    encodings = asked.config.encodings if asked.config else {}
+    if encodings:
+        names = listed(dict.fromkeys(encodings.values()))
+        yield Told("encoding", say(names, lang), say(listed(encodings), lang))
 
 
 def footer(asked: Asked, lang: str) -> list[str]:

@@ -61,6 +61,8 @@ class LaunchConfig:
     derive: Derive | None = field(default=None, repr=False, compare=False)
     is_world_contested: bool = field(default=False, repr=False)
     """Whether the file means to give the world size, but does not settle it."""
+    encodings: Mapping[str, str] = field(default_factory=dict)
+    """The encodings of files that values come from, where they are not UTF-8, by name."""
 
     @classmethod
     def of(cls, reading: Reading) -> LaunchConfig:

@@ -81,6 +81,12 @@ class Found:
         return said("{file} line {line}, {key}", file=self.file, line=self.line, key=self.key)
 
     @property
+    def files(self) -> frozenset[str]:
+        """The files that the value, or a part of it, came from."""
+        own = frozenset([self.file] if self.file else [])
+        return own.union(*(part.files for part in self.parts))
+
+    @property
     def told(self) -> Sentence:
         """Says the value and, in brackets, where it came from."""
         return said("{value} ({where})", value=self.value, where=self.where)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from serried.errors import InputError, listed
@@ -12,6 +14,10 @@ from serried.frameworks.launch.config import LaunchConfig
 
 LIMIT_FILES = 200
 """Files of a folder that are looked at."""
+LIMIT_ENTRIES = 20_000
+"""Names of a folder among which those files are chosen."""
+LIMIT_FOLDER_BYTES = 16 * source.LIMIT_BYTES
+"""Of all files of a folder together, as of one drop on the page."""
 
 
 def read(text: str, *, name: str, beside: Mapping[str, str] | None = None) -> LaunchConfig:
@@ -28,8 +34,10 @@ def read(text: str, *, name: str, beside: Mapping[str, str] | None = None) -> La
     'run.sh line 1, --tensor-model-parallel-size'
     """
     source.check_size(len(text), name)
-    given = {other: each for other, each in (beside or {}).items() if other != name}
-    return LaunchConfig.of(recognise.reading_of(text, name, given))
+    texts = {**(beside or {}), name: text}
+    given = _plain(texts)
+    config = LaunchConfig.of(recognise.reading_of(given.pop(name), name, given))
+    return replace(config, encodings=_encodings(config, texts))
 
 
 def read_path(path: Path, *, beside: Mapping[str, str] | None = None) -> LaunchConfig:
@@ -50,7 +58,8 @@ def read_among(texts: Mapping[str, str], *, called: object) -> LaunchConfig:
     A hostfile counts as one only where nothing else is. Raises InputError naming them when
     several do not mean one another; ``called`` is what holds them.
     """
-    known = [name for name, text in texts.items() if recognise.is_known(text, name, texts)]
+    plain = _plain(texts)
+    known = [name for name, text in plain.items() if recognise.is_known(text, name, plain)]
     named = {name for name in known if _is_named_by_another(name, known, texts)}
     chosen = [name for name in known if name not in named]
     jobs = [name for name in chosen if not hostfile.is_one(texts[name])] or chosen
@@ -82,11 +91,36 @@ def _is_named_by_another(name: str, known: list[str], texts: Mapping[str, str]) 
 def _texts(folder: Path) -> dict[str, str]:
     """Returns the texts of a folder that are small enough to be launch files."""
     texts: dict[str, str] = {}
-    for path in sorted(folder.iterdir())[:LIMIT_FILES]:
+    for path in _files(folder):
         try:
-            if path.is_file() and path.stat().st_size <= source.LIMIT_BYTES:
-                texts[path.name] = source.text_of(path.read_bytes(), path.name)
-        except (OSError, InputError):
+            texts[path.name] = source.text_at(path)
+        except InputError:
             # A file that is no text, or may not be read, is no launch file either.
             continue
     return texts
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yields the files of a folder, by name, as far as they are looked at."""
+    left_bytes = LIMIT_FOLDER_BYTES
+    for path in sorted(islice(folder.iterdir(), LIMIT_ENTRIES))[:LIMIT_FILES]:
+        try:
+            size = path.stat().st_size if path.is_file() else None
+        except OSError:
+            continue
+        if size is not None and size <= min(source.LIMIT_BYTES, left_bytes):
+            left_bytes -= size
+            yield path
+
+
+def _plain(texts: Mapping[str, str]) -> dict[str, str]:
+    """Returns texts without their encodings: parsers written in C take no other kind of text."""
+    return {name: str(text) for name, text in texts.items()}
+
+
+def _encodings(config: LaunchConfig, texts: Mapping[str, str]) -> dict[str, str]:
+    """Returns the encoding of each file that a value comes from and that is not in UTF-8."""
+    values = (*config.fields.values(), *config.options.values())
+    files = {config.file, *(file for each in values for file in each.files)}
+    told = {name: source.encoding_of(text) for name, text in texts.items() if name in files}
+    return {name: encoding for name, encoding in told.items() if encoding != source.USUAL}

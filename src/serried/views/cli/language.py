@@ -28,7 +28,7 @@ def language_of(words: Sequence[str], environment: Mapping[str, str] = os.enviro
     >>> language_of(["groups", "--lang=en"], {"LANG": "zh_CN.UTF-8"})
     'en'
     """
-    for name, following in zip(words, [*words[1:], ""], strict=True):
+    for name, following in zip(words, [*words[1:], ""], strict=False):
         option, equals, value = name.partition("=")
         asked = value if equals else following
         if option == "--lang" and asked in LANGUAGES:

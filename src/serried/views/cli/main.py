@@ -59,7 +59,8 @@ def run(arguments: list[str] | None = None) -> int:
     except SerriedError as error:
         return _tell(say(error, lang), error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
-        return _tell(error.format_message(), error.exit_code)
+        click.echo(error.format_message(), err=True)
+        return error.exit_code
     except click.ClickException as error:
         return _tell(phrase(error.format_message(), lang), error.exit_code)
     except click.Abort:

@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from serried import user_file
 from serried.errors import InputError, listed
+from serried.finding import said
 from serried.trace.record import Job
 from serried.views.web.payload import pack
 from serried.views.web.query import MAX_WORLD_SIZE, Words, read_count, read_word
@@ -27,6 +29,8 @@ from serried.views.web.trace_heat import summary_of
 from serried.views.web.trace_payload import question_of
 
 SCHEMA = "serried.check/1"
+LIMIT_BYTES = 1 << 30
+"""A report of every link of 100,000 ranks stays below that."""
 FIGURES = ("best_send", "best_receive", "worst_send", "worst_receive")
 
 Values = NDArray[np.float64]
@@ -47,11 +51,8 @@ class NamedCheck:
 def read_check(path: Path) -> NamedCheck:
     """Reads a ``serried.check/1`` document; raises InputError for anything else."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(
-            "{path} cannot be read: {reason}", path=path, reason=error.strerror
-        ) from error
+        text = user_file.read_text(path, LIMIT_BYTES, said("a report of a check"))
+        document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError("{file} is no JSON: {reason}", file=path.name, reason=error) from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:

@@ -13,6 +13,7 @@ import { settings } from "./state.js";
 const NAMES = {
   framework: "job.framework", world_size: "job.world", gpus_per_node: "job.gpus_per_node", order: "job.order",
   nodes: "reading.nodes", layers: "reading.layers", chunks: "reading.chunks",
+  encoding: "reading.encoding",
 };
 /** @type {Record<string, string>} */
 const SPELLED = { zero: "ZeRO", zero1: "ZeRO-1", nettest: "Nettest" };
