@@ -9,7 +9,7 @@ are counted host by host in the order of the file, slots ascending.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from serried.errors import InputError, listed
 from serried.frameworks.deepspeed_feature import Feature
@@ -115,11 +115,7 @@ def _named(text: str) -> Slots:
 
 def _check(host: str, slots: tuple[int, ...], pool: Mapping[str, tuple[int, ...]]) -> None:
     if host not in pool:
-        raise InputError(
-            "host '{host}' is not in the hostfile; hosts that are: {known}",
-            host=host,
-            known=listed(pool),
-        )
+        raise unknown_host(host, pool)
     for slot in slots:
         if slot not in pool[host]:
             raise InputError(
@@ -128,3 +124,12 @@ def _check(host: str, slots: tuple[int, ...], pool: Mapping[str, tuple[int, ...]
                 slot=slot,
                 known=listed(pool[host]),
             )
+
+
+def unknown_host(host: str, hosts: Iterable[str]) -> InputError:
+    """Returns the error for a filter that names a host which the hostfile lacks."""
+    return InputError(
+        "host '{host}' is not in the hostfile; hosts that are: {known}",
+        host=host,
+        known=listed(hosts),
+    )

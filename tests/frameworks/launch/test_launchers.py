@@ -133,3 +133,107 @@ def test_two_commands_that_disagree_are_both_named() -> None:
         "gpus_per_node: it is given as 8 (run.sh line 1, --nproc_per_node) and as 4 (run.sh line "
         "2, --nproc_per_node)"
     ) in str(caught.value)
+
+
+# ----------------------------------------------------------------------- ms-swift
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "NPROC_PER_NODE=8 megatron sft",
+        "NPROC_PER_NODE=8 megatron rlhf --rlhf_type dpo",
+        "torchrun --nproc_per_node 8 swift/cli/_megatron/sft.py",
+        "torchrun --nproc_per_node 8 -m swift.cli._megatron.pt",
+    ],
+)
+def test_ms_swift_cuts_no_expert_by_tensors_unless_it_is_told(start: str) -> None:
+    sizes = "--tensor_model_parallel_size 4 --expert_model_parallel_size 8"
+    config = config_of(f"{start} {sizes}")
+    assert (config.sizes().etp, str(config.fields["etp"].where)) == (1, "default of ms-swift")
+    told = config_of(f"{start} {sizes} --expert_tensor_parallel_size 2")
+    assert told.sizes().etp == 2
+
+
+def test_megatron_itself_cuts_experts_as_it_cuts_the_rest() -> None:
+    config = config_of("torchrun --nproc_per_node 8 pretrain_gpt.py --tensor-model-parallel-size 4")
+    assert "etp" not in config.fields
+
+
+# ----------------------------------------------------------------------- ColossalAI
+
+RUN = "colossalai run --nproc_per_node 8 {} train.py --tp 2"
+
+
+@pytest.mark.parametrize(
+    ("options", "nodes", "where"),
+    [
+        ("--hostfile names", 2, "run.sh line 2, --hostfile"),
+        ("--hostfile names \\\n --include node-c", 1, "run.sh line 3, --include"),
+        ("--hostfile names \\\n --exclude node-c", 1, "run.sh line 3, --exclude"),
+        ("--hostfile names --num_nodes 1", 1, "run.sh line 2, --num_nodes"),
+        ("--hostfile names --num_nodes 5", 2, "run.sh line 2, --hostfile"),
+        ("--hostfile elsewhere --include a,b,c", 3, "run.sh line 2, --include"),
+        ("--host a,b,c", 3, "run.sh line 2, --host"),
+        ("--host a,b,c --include a", 3, "run.sh line 2, --host"),
+        ("--num_nodes 4", 1, "default of colossalai run"),
+    ],
+)
+def test_filters_of_colossalai_choose_among_the_hosts_of_a_file(
+    options: str, nodes: int, where: str
+) -> None:
+    found = config_of(f"\n{RUN.format(options)}", NAMES).fields["nodes"]
+    assert (found.value, str(found.where)) == (nodes, where)
+
+
+def test_filters_of_colossalai_are_refused_where_it_refuses_them() -> None:
+    with pytest.raises(InputError, match="host 'x' is not in the hostfile; hosts that are: node-a"):
+        config_of(RUN.format("--hostfile names --include x"), NAMES)
+    with pytest.raises(InputError, match="include and exclude do not go together"):
+        config_of(RUN.format("--hostfile names --include node-a --exclude node-c"), NAMES)
+    asked = config_of(RUN.format("--hostfile elsewhere --exclude node-c"), NAMES)
+    assert asked.world_size is None
+
+
+# ----------------------------------------------------------------------- verl
+
+VERL = """#!/bin/bash
+#SBATCH --nodes=4
+#SBATCH --ntasks-per-node=1
+#SBATCH --gpus-per-node=8
+srun --nodes=1 --ntasks=1 -w "$head_node" ray start --head --block &
+python3 examples/data_preprocess/gsm8k.py
+PYTHONUNBUFFERED=1 srun --overlap --nodes=1 --ntasks=1 -w "$head_node" \\
+    python3 -m verl.trainer.main_ppo {settings}
+"""
+ACTOR = "actor_rollout_ref.actor.megatron."
+
+
+def test_the_driver_of_verl_is_not_the_world() -> None:
+    settings = (
+        f"{ACTOR}tensor_model_parallel_size=4 {ACTOR}pipeline_model_parallel_size=2 "
+        "trainer.n_gpus_per_node=${SLURM_GPUS_PER_NODE} trainer.nnodes=${SLURM_NNODES}"
+    )
+    config = config_of(VERL.format(settings=settings))
+    sizes = config.sizes()
+    assert (config.framework, sizes.world_size, sizes.tp, sizes.pp) == ("megatron", 32, 4, 2)
+    assert config.format == "verl command line under Slurm"
+
+
+def test_verl_starts_what_its_own_defaults_say_where_it_is_told_nothing() -> None:
+    config = config_of(VERL.format(settings="trainer.nnodes=2"))
+    assert config.world_size is not None
+    assert config.world_size.value == 16
+    assert [str(part.where) for part in config.world_size.parts] == [
+        "run.sh line 8, trainer.nnodes",
+        "default of verl",
+    ]
+    with pytest.raises(InputError, match="does not settle framework"):
+        _ = config.framework_at
+
+
+def test_ranks_that_verl_starts_by_torchrun_are_those_of_torchrun() -> None:
+    command = "torchrun --nnodes 2 --nproc_per_node 4 -m verl.trainer.fsdp_sft_trainer data=x"
+    world = config_of(command).world_size
+    assert world is not None
+    assert world.value == 8

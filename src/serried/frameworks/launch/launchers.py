@@ -68,6 +68,7 @@ FORMATS = {
     "mpirun": "mpirun command line",
     "msrun": "msrun command line",
     "swift": "Megatron command of ms-swift",
+    "ray": "verl command line",
 }
 
 TALKS = re.compile(
@@ -78,6 +79,17 @@ TALKS = re.compile(
 """Commands that may name a launcher without starting it."""
 
 PYTHON = re.compile(r"python[\d.]*")
+
+DRIVER = re.compile(r"(?:.*[./])?verl[./](?:trainer|experimental|recipe)[./].*")
+"""Programs of verl, of which one process tells Ray where its ranks run.
+
+Source: verl examples/slurm/ray_on_slurm.slurm, which starts one with ``srun --ntasks=1``.
+"""
+
+
+def is_driver(program: Field | None) -> bool:
+    """Tells whether a program is one process that has Ray start the ranks."""
+    return program is not None and bool(DRIVER.fullmatch(program.text or ""))
 
 
 @dataclass(frozen=True)
@@ -117,10 +129,12 @@ def launch_of(run: Run) -> Launch | None:
     launcher, rest, program = found
     if launcher == "python" and outer and outer[0] == "mpirun":
         launcher, rest = "mpirun", outer[1]
-    if launcher == "python" and has_srun:
+    if launcher == "python" and is_driver(program or (rest[0] if rest else None)):
+        launcher = "ray"
+    elif launcher == "python" and has_srun:
         launcher = "srun"
     switches = SWITCHES.get(launcher, frozenset())
-    if program is not None or launcher in ("python", "srun", "swift"):
+    if program is not None or launcher in ("python", "srun", "ray", "swift"):
         options: Sequence[Field] = ()
         if program is None and rest and launcher != "swift":
             program, rest = rest[0], rest[1:]

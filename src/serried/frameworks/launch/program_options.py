@@ -17,11 +17,15 @@ from serried.frameworks.launch.config import Reading
 from serried.frameworks.launch.flags import NUMBER, Flag, take
 from serried.frameworks.launch.found import Facts
 from serried.frameworks.launch.keys import Entry, Keys
+from serried.frameworks.launch.keys import take as take_keys
 from serried.frameworks.launch.launchers import Launch
 from serried.frameworks.launch.shell_values import Field
 
 HYDRA = re.compile(r"\+{0,2}([a-zA-Z_][\w.]*)=(.*)", re.S)
 """``model.tensor_model_parallel_size=4``, as NeMo and Megatron-Bridge take settings."""
+
+VERL_ACTOR = "actor_rollout_ref.actor.megatron"
+"""Where verl holds the sizes of the model that it trains (its ppo_megatron_trainer.yaml)."""
 
 
 def reading(launch: Launch, flags: Sequence[Flag], file: str) -> Reading | None:
@@ -38,7 +42,7 @@ def reading(launch: Launch, flags: Sequence[Flag], file: str) -> Reading | None:
         return megatron(flags, file)
     if launch.launcher == "colossalai" or _is_colossalai(flags):
         return colossalai_flags.read(flags, file)
-    return _hydra(launch.arguments, file)
+    return _hydra(launch, file)
 
 
 def is_megatron(flags: Sequence[Flag]) -> bool:
@@ -79,7 +83,21 @@ def _is_colossalai(flags: Sequence[Flag]) -> bool:
     )
 
 
-def _hydra(words: Sequence[Field], file: str) -> Reading | None:
+def _hydra(launch: Launch, file: str) -> Reading | None:
+    """Returns what settings of NeMo, Megatron-Bridge or verl say, where they are Megatron's."""
+    keys = overrides(launch.arguments, file)
+    if launch.launcher != "ray":
+        return nemo_yaml.read(keys) if nemo_yaml.is_one(keys) else None
+    if not keys.has(VERL_ACTOR) and keys.value("actor_rollout_ref.actor.strategy") != "megatron":
+        return None
+    facts = Facts(file)
+    take_keys(facts, keys, megatron_flags.MEANINGS, section=VERL_ACTOR)
+    megatron_flags.complete(facts)
+    return Reading("verl command line", facts, "megatron")
+
+
+def overrides(words: Sequence[Field], file: str) -> Keys:
+    """Returns the settings among the words of a command, as Hydra takes them."""
     keys = Keys(file)
     for word in words:
         found = HYDRA.fullmatch(word.start)
@@ -91,4 +109,4 @@ def _hydra(words: Sequence[Field], file: str) -> Reading | None:
             text = found[2].strip("'\"")
             value = int(text) if NUMBER.fullmatch(text) else text
             keys.add(found[1], Entry(value, word.line.number, word.via))
-    return nemo_yaml.read(keys) if nemo_yaml.is_one(keys) else None
+    return keys

@@ -23,7 +23,7 @@ from serried.frameworks.launch import (
 )
 from serried.frameworks.launch.config import Reading
 from serried.frameworks.launch.flags import Flag, flags_of, loose
-from serried.frameworks.launch.found import Facts
+from serried.frameworks.launch.found import Facts, Found
 from serried.frameworks.launch.launchers import Launch, launch_of
 from serried.frameworks.launch.named_config import ReadOther, Shelf
 from serried.frameworks.launch.shell_split import split
@@ -35,6 +35,8 @@ MENTIONS_LAUNCH = re.compile(
     r"paddle\.distributed|paddleformers-cli|megatron (?:sft|pt|rlhf)|#SBATCH|\bsbatch\b|"
     r"--[\w.-]*parallel[-_](?:size|degree)|pretrain_\w+\.py|nproc[-_]per[-_]node"
 )
+SWIFT = re.compile(r"(?:.*[./])?swift[./]cli[./]_megatron[./]\w+(?:\.py)?")
+"""The programs that ``megatron sft`` and its like start."""
 RANKS = ("world_size", "nodes", "gpus_per_node")
 
 
@@ -147,6 +149,17 @@ def _complete(reading: Reading, launch: Launch, flags: Sequence[Flag]) -> None:
     reads_toml = any(flag.name == "job.config-file" for flag in flags)
     if reading.framework == "torchtitan" and reads_toml and reading.version is None:
         reading.version = torchtitan_toml.NEWEST_TOML
+    if reading.framework == "megatron" and _is_swift(launch) and not reading.facts.says("etp"):
+        reading.facts.claim("etp", Found(1, default_of="ms-swift"))
+
+
+def _is_swift(launch: Launch) -> bool:
+    """Tells whether ms-swift starts Megatron-core: its etp is 1 where Megatron-LM's is tp.
+
+    Source: ms-swift swift/megatron/arguments/megatron_args.py, expert_tensor_parallel_size.
+    """
+    program = launch.program.text if launch.program else None
+    return launch.launcher == "swift" or bool(SWIFT.fullmatch(program or ""))
 
 
 def _prefer(facts: Facts, counted: Facts) -> None:

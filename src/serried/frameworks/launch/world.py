@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from serried.finding import said
-from serried.frameworks.launch import slurm, world_hosts
+from serried.frameworks.launch import program_options, slurm, world_hosts
 from serried.frameworks.launch.flags import (
     NUMBER,
     Meaning,
@@ -15,6 +15,7 @@ from serried.frameworks.launch.flags import (
     take,
 )
 from serried.frameworks.launch.found import Facts, Found, not_a_number
+from serried.frameworks.launch.keys import take as take_keys
 from serried.frameworks.launch.launchers import Launch
 from serried.frameworks.launch.shell_values import Field
 from serried.frameworks.launch.world_numbers import number, take_options, visible
@@ -43,6 +44,8 @@ ACTOR = {
     "actor-num-gpus-per-node": Meaning("gpus_per_node"),
 }
 """Options by which a program that Ray starts is told where its trainer runs."""
+
+VERL = {"nnodes": Meaning("nodes"), "n_gpus_per_node": Meaning("gpus_per_node")}
 
 MPI = {
     "np": Meaning("world_size"),
@@ -210,6 +213,18 @@ def _python(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
     )
 
 
+def _ray(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
+    """Counts the ranks that verl's driver has Ray start, whatever started the driver.
+
+    Names and defaults: verl, verl/trainer/config/ppo_trainer.yaml.
+    """
+    keys = program_options.overrides(launch.arguments, facts.file)
+    take_keys(facts, keys, VERL, section="trainer", name_of=str)
+    for name, default in (("nodes", 1), ("gpus_per_node", 8)):
+        if not facts.says(name):
+            facts.claim(name, Found(default, default_of="verl"))
+
+
 Rule = Callable[[Launch, Facts, Mapping[str, str]], None]
 RULES: dict[str, Rule] = {
     "torchrun": _torchrun,
@@ -221,4 +236,5 @@ RULES: dict[str, Rule] = {
     "paddle": _paddle,
     "swift": _swift,
     "python": _python,
+    "ray": _ray,
 }

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import PurePosixPath
 
+from serried.errors import InputError
 from serried.finding import Sentence, said
+from serried.frameworks import deepspeed_hosts
 from serried.frameworks.launch import hostfile
 from serried.frameworks.launch.flags import Meaning
 from serried.frameworks.launch.found import Facts, Found
@@ -100,43 +103,63 @@ def _explicit(include: str) -> int | None:
 
 
 def colossalai(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
-    """Counts hosts, named or in a file of one name a line, times ranks on each."""
+    """Counts hosts, named or in a file of one name a line, times ranks on each.
+
+    Filters and ``--num_nodes`` choose among the hosts of a file alone; without a file or names
+    all ranks are on this node. Source: ColossalAI colossalai/cli/launcher/run.py.
+    """
     take_options(launch, facts, COLOSSALAI)
-    path, named = facts.text("_hostfile"), facts.text("_hosts")
-    include, exclude = facts.text("_include") or "", facts.text("_exclude") or ""
+    told = facts.settled()
+    path, named = facts.text("_hostfile"), told.get("_hosts")
     unknown = _unknown(facts)
     number(facts, "_ranks", "gpus_per_node")
     number(facts, "_nodes", "nodes")
-    line = launch.run.line.number
+    wanted = facts.drop("nodes") if not facts.lacks.get("nodes") else None
     if unknown is not None:
         facts.lack("nodes", unknown)
-    elif named:
-        facts.add("nodes", len(_left(named.split(","), include, exclude)), line, "--host")
     elif path:
-        wanted = PurePosixPath(path).name
-        text = next(
-            (text for name, text in beside.items() if PurePosixPath(name).name == wanted), None
-        )
-        if text is not None:
-            facts.drop("nodes")
-            left = _left(hostfile.names(text), include, exclude)
-            facts.add("nodes", len(left), line, "--hostfile")
-        elif not facts.says("nodes"):
-            facts.lack(
-                "nodes",
-                said(
-                    "the hostfile {path} (line {line}) is not given beside it",
-                    path=path,
-                    line=line,
-                ),
-            )
+        _of_hostfile(launch, facts, beside, path, wanted, told)
+    elif named:
+        facts.claim("nodes", replace(named, value=len(str(named.value).split(","))))
     elif not facts.says("nodes"):
         facts.claim("nodes", Found(1, default_of="colossalai run"))
     if not facts.says("gpus_per_node"):
-        why = said("colossalai run on line {line} takes every GPU of a node", line=line)
+        why = said("colossalai run on line {line} takes every GPU of a node", line=launch.run.line)
         facts.lack("gpus_per_node", why)
 
 
-def _left(names: list[str], include: str, exclude: str) -> list[str]:
-    kept = [name for name in names if not include or name in include.split(",")]
-    return [name for name in kept if name not in exclude.split(",")]
+def _of_hostfile(
+    launch: Launch,
+    facts: Facts,
+    beside: Mapping[str, str],
+    path: str,
+    wanted: Found | None,
+    told: Mapping[str, Found],
+) -> None:
+    """Counts the hosts of a file that the filters leave, and of those the first ``wanted``."""
+    name = PurePosixPath(path).name
+    text = next((text for other, text in beside.items() if PurePosixPath(other).name == name), None)
+    include, exclude = told.get("_include"), told.get("_exclude")
+    if include and exclude:
+        raise InputError("include and exclude do not go together; give one of them")
+    chosen = include or exclude
+    listed = str(chosen.value).split(",") if chosen else []
+    names = hostfile.names(text) if text is not None else None
+    if names is None and not include:
+        why = said(
+            "the hostfile {path} (line {line}) is not given beside it",
+            path=path,
+            line=launch.run.line,
+        )
+        facts.lack("nodes", why) if wanted is None else facts.claim("nodes", wanted)
+        return
+    for host in listed:
+        if names is not None and host not in names:
+            raise deepspeed_hosts.unknown_host(host, names)
+    left = listed if include else [host for host in names or () if host not in listed]
+    if wanted and isinstance(wanted.value, int) and 0 < wanted.value < len(left):
+        facts.claim("nodes", wanted)
+    elif chosen:
+        facts.claim("nodes", replace(chosen, value=len(left)))
+    else:
+        facts.claim("nodes", replace(told["_hostfile"], value=len(left)))
