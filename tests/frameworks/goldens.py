@@ -197,12 +197,14 @@ def deepspeed(golden: dict[str, Any], version: str) -> Iterator[str]:
         topology="default" if "default" in case else None,
         sequence_parallel_size=_above_one(config.get("sp")),
         mics_shard_size=config.get("shard") if kind == "mics" else None,
-        zero_hpz_partition_size=config.get("shard") if kind == "hpz" else None,
+        zero_hpz_partition_size=config.get("shard") if kind == "hpz" else config.get("hpz"),
         devices_per_node=config.get("ndev"),
         axes=config.get("axes"),
         dims=config.get("dims"),
         mics_hierarchical_params_gather=config.get("hier"),
         use_data_before_expert_parallel=config.get("data_before_expert"),
+        enable_expert_tensor_parallelism=_experts_in_parts(config) if kind == "moe" else None,
+        zero_quantized_gradients=config.get("qgz"),
         expert_tensor_parallel_size=config.get("etp"),
         include=config.get("include"),
         exclude=config.get("exclude"),
@@ -210,6 +212,11 @@ def deepspeed(golden: dict[str, Any], version: str) -> Iterator[str]:
     if "hostfile" in config:
         lines = (FOLDER / config["hostfile"]).read_text(encoding="utf-8")
         yield from _set(hostfile=lines)
+
+
+def _experts_in_parts(config: Config) -> bool:
+    """Tells whether tensor parallelism cuts experts; goldens with mp > 1 are older than the key."""
+    return bool(config.get("expert_tp", config.get("mp", 1) > 1))
 
 
 def _above_one(value: Any) -> Any:

@@ -43,6 +43,9 @@ def test_a_golden_comes_back_equal_or_refused(path: Path, serried: Call) -> None
     made = json.loads(shown.out)["groups"]
     expected = {kind: ranks for kind, ranks in golden["groups"].items() if kind not in REMARKS}
     assert sorted(made) == sorted(expected)
+    assert [kind for kind in made if kind in golden.get("created", made)] == [
+        *golden.get("created", made)
+    ]
     arranged = sorted if framework(words) in UNIONS else list
     for kind, ranks in expected.items():
         assert arranged(made[kind]) == arranged(ranks), kind

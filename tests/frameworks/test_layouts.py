@@ -196,3 +196,10 @@ def test_a_deepspeed_feature_switched_off_makes_no_groups() -> None:
 
     assert "local" in kinds("true")
     assert "local" not in kinds("false")
+
+
+def test_a_lone_stage_is_in_its_own_pair_once() -> None:
+    made = asked("deepspeed 4")
+    assert made.groups("p2p").lists() == [[0, 0], [1, 1], [2, 2], [3, 3]]
+    assert made.groups_of(2)["p2p"] == [[2, 2]]
+    assert made.numbers_of("p2p", 2) == [2]

@@ -1,4 +1,4 @@
-"""DeepSpeed from PyPI: topologies, experts, sequences and shards of 0.19.8, MiCS of 0.18.9."""
+"""DeepSpeed from PyPI: topologies, experts, sequences and shards, MiCS until 0.19.6."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from typing import Any
 from unittest import mock
 
 from tests.frameworks.goldens import FOLDER
+from tests.oracle import deepspeed_experts
 from tests.oracle.recording import Lists, Recorder, Silent, loaded, refusal, stub
 from tests.oracle.wheels import unpacked
 
-VERSIONS = ("0.18.9", "0.19.8")
+VERSIONS = ("0.15.0", "0.18.9", "0.19.2", "0.19.3", "0.19.6", "0.19.7", "0.19.8")
+EXPERTS_ONLY = ("0.15.0", "0.19.2", "0.19.3", "0.19.6", "0.19.7")
+"""Of which only experts are drawn: the rest is as in the next version with all kinds."""
 Groups = dict[str, Lists]
 
 
@@ -37,14 +40,17 @@ def _modules(version: str) -> Mapping[str, Any]:
         "groups": folder / "utils" / "groups.py",
         "sequence": folder / "runtime" / "sequence_parallel" / "parallel_state_sp.py",
         "mics": folder / "runtime" / "zero" / "mics_utils.py",
-        "folding": folder / "module_inject" / "auto_ep_folding.py",
     }
     modules = {
         name: loaded(path, f"deepspeed.oracle_{name}")
         for name, path in files.items()
         if path.exists()
     }
-    return modules | {"comm": comm, "runner": _runner(folder)}
+    vars(modules["groups"]).setdefault("dist", comm)
+    modules |= deepspeed_experts.modules(folder, modules["groups"])
+    modules |= {"comm": comm, "runner": _runner(folder)}
+    there = {name: each for name, each in sys.modules.items() if name.startswith("deepspeed")}
+    return modules | {"imported": there}
 
 
 def _runner(folder: Path) -> Any:
@@ -67,8 +73,13 @@ def golden(config: dict[str, Any], version: str) -> dict[str, Any]:
     """Returns what DeepSpeed makes of ``config``, as a golden."""
     kind = config["kind"]
     made: dict[str, Any] = {"oracle": f"deepspeed {version} {kind}", "config": config}
+    modules = _modules(version)
+    # Functions import others when they are called: those of their own version.
+    sys.modules.update(modules["imported"])
     try:
-        made["groups"] = MAKERS[kind](config, _modules(version))
+        made["groups"] = MAKERS[kind](config, modules)
+        if kind in CREATED:
+            made["created"] = list(made["groups"])
     except (AssertionError, ValueError, RuntimeError, NotImplementedError) as error:
         made["error"] = refusal(error)
     return made
@@ -88,86 +99,18 @@ def _topology(config: dict[str, Any], modules: Mapping[str, Any]) -> Groups:
         grid = topology.PipelineParallelGrid(plan)
     calls = [call.ranks for call in recorder.calls]
     num_slices = config["world"] // config["mp"]
-    return {
-        "pipe": grid.pipe_groups,
-        "data": grid.dp_groups,
-        "model": plan.get_axis_comm_lists("model"),
+    made = {
         "ds_model": calls[:dp],
+        "data": grid.dp_groups,
         "p2p": grid.p2p_groups,
+        "pipe": grid.pipe_groups,
+        "model": plan.get_axis_comm_lists("model"),
         "slice": calls[-num_slices:],
     }
-
-
-class Mpu:
-    """Stands for Megatron's model-parallel unit: its sizes."""
-
-    def __init__(self, config: dict[str, Any]) -> None:
-        self.mp, self.pp = config["mp"], config["pp"]
-        self.dp: int = config["world"] // (self.mp * self.pp)
-
-    def get_data_parallel_world_size(self) -> int:
-        return self.dp
-
-
-def _experts(config: dict[str, Any], modules: Mapping[str, Any]) -> Groups:
-    groups, ep = modules["groups"], config["ep"]
-    first = config.get("data_before_expert", False)
-    recorder = Recorder(config["world"])
-    empty: dict[str, Any] = {}
-    fresh = {name: empty.copy() for name in vars(groups) if name.startswith("_EXPERT_")}
-    for name, value in fresh.items():
-        setattr(groups, name, value)
-    with recorder.patched(modules["comm"]):
-        if config["mp"] > 1:
-            groups.mpu = Mpu(config)
-            groups._create_expert_data_and_model_parallel(ep, groups.mpu, first)
-            names = ("expert", "expert_data")
-        elif config["sp"] > 1:
-            groups._create_expert_and_data_parallel(
-                ep,
-                mp_size=config["sp"],
-                pp_size=config["pp"],
-                mp_mode="sp",
-                use_data_before_expert_parallel_=first,
-            )
-            names = ("expert", "expert_data")
-        else:
-            groups.mpu = Mpu(config)
-            groups._create_expert_and_data_parallel(ep, use_data_before_expert_parallel_=first)
-            names = ("expert_data", "expert")
-    return _split(recorder, names, config)
-
-
-def _split(recorder: Recorder, names: tuple[str, ...], config: dict[str, Any]) -> Groups:
-    """Returns the calls parted by size of group; in a stage's turn with sequences."""
-    calls = [call.ranks for call in recorder.calls]
-    if config["sp"] > 1:
-        return _by_stage(calls, config)
-    num_expert = config["world"] // config["ep"]
-    first = num_expert if names[0] == "expert" else len(calls) - num_expert
-    return {names[0]: calls[:first], names[1]: calls[first:]}
-
-
-def _by_stage(calls: Lists, config: dict[str, Any]) -> Groups:
-    stage = config["world"] // config["pp"]
-    num_expert = stage // config["ep"]
-    per_stage = num_expert + config["ep"]
-    made: Groups = {"expert": [], "expert_data": []}
-    for start in range(0, len(calls), per_stage):
-        made["expert"] += calls[start : start + num_expert]
-        made["expert_data"] += calls[start + num_expert : start + per_stage]
+    # The order above is that of the calls; pairs are a list, and model is slice by another name.
+    named = ("ds_model", "data", "pipe", "slice")
+    assert calls == [ranks for name in named for ranks in made[name]]
     return made
-
-
-def _folded(config: dict[str, Any], modules: Mapping[str, Any]) -> Groups:
-    folding = modules["folding"]
-    sizes = {"world_size": config["world"], "pp_size": config["pp"], "tp_size": config["mp"]}
-    spec = folding.build_folding_spec(**sizes, ep_size=config["ep"])
-    folding.validate_folding_global(spec, sp_size=config["sp"])
-    tables = folding.expected_folding_group_tables(spec)
-    names = {"tp": "tp_groups", "dense_dp": "dense_dp_groups"}
-    names |= {"ep": "ep_groups", "edp": "edp_groups"}
-    return {name: [list(g) for g in getattr(tables, key)] for name, key in names.items()}
 
 
 def _sequence(config: dict[str, Any], modules: Mapping[str, Any]) -> Groups:
@@ -232,8 +175,8 @@ def _hosts(config: dict[str, Any], modules: Mapping[str, Any]) -> Groups:
 
 MAKERS: dict[str, Callable[[dict[str, Any], Mapping[str, Any]], Groups]] = {
     "topology": _topology,
-    "moe": _experts,
-    "autoep": _folded,
+    "moe": deepspeed_experts.native,
+    "autoep": deepspeed_experts.automatic,
     "ulysses": _sequence,
     "hpz": _secondary,
     "mics": _mics,
@@ -242,11 +185,17 @@ MAKERS: dict[str, Callable[[dict[str, Any], Mapping[str, Any]], Groups]] = {
 }
 
 
+CREATED = ("moe", "autoep", "topology")
+"""Kinds whose goldens list groups in the order of creation."""
+
+
 def random_config(rng: random.Random, version: str) -> dict[str, Any]:
     """Returns a config that is valid more often than not."""
     old = version.startswith("0.18")
-    new = ("topology", "moe", "moe", "autoep", "ulysses", "hostfile", "hpz", "qgz")
-    kind = rng.choice(("mics", "topology", "hpz") if old else new)
+    new = ("topology", "moe", "moe", "moe", "ulysses", "hostfile", "hpz", "qgz")
+    kind = rng.choice(("mics", "topology", "hpz", "moe") if old else new)
+    if kind == "moe" or version in EXPERTS_ONLY:
+        return deepspeed_experts.random_experts(rng, version)
     if kind == "hostfile":
         return _random_hosts(rng)
     config: dict[str, Any] = {
@@ -267,10 +216,6 @@ def random_config(rng: random.Random, version: str) -> dict[str, Any]:
         for size in sizes:
             held *= size
         config["world"] = held if rng.random() < 0.9 else held + 1
-    if kind == "moe":
-        config["data_before_expert"] = rng.random() < 0.3
-        if config["mp"] == 1 and rng.random() < 0.3:
-            config["sp"] = rng.choice((2, 4))
     if kind == "ulysses":
         config |= {"sp": rng.choice((2, 4, 8, 3)), "pp": 1, "mp": 1, "ep": 1}
     if kind == "mics":

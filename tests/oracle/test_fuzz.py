@@ -49,6 +49,9 @@ def difference(golden: dict[str, Any], serried: Call) -> str:
     expected = {kind: ranks for kind, ranks in golden["groups"].items() if kind not in REMARKS}
     if set(made) != set(expected):
         return f"kinds differ: {sorted(set(made) ^ set(expected))}"
+    created = [kind for kind in made if kind in golden.get("created", ())]
+    if created != golden.get("created", created):
+        return f"made in another order: {created} is not {golden['created']}"
     arranged = sorted if framework(words) in UNIONS else list
     for kind, ranks in expected.items():
         if arranged(made[kind]) != arranged(ranks):

@@ -1,6 +1,6 @@
 """DeepSpeed: the pipeline topology, and the groups that each of its features adds.
 
-Read from deepspeed 0.19.8 and 0.18.9: runtime/pipe/topology.py (PipelineParallelGrid),
+Read from deepspeed 0.15.0 to 0.19.8: runtime/pipe/topology.py (PipelineParallelGrid),
 utils/groups.py, runtime/zero/mics_utils.py, module_inject/auto_ep_folding.py and
 runtime/sequence_parallel/parallel_state_sp.py. Experts are in ``deepspeed_experts``, the sharding
 features in ``deepspeed_shards``, hostfiles in ``deepspeed_hosts``.
@@ -38,6 +38,7 @@ OPTIONS = {
     "axes": "axes of a topology, slowest first, such as pipe,data,model",
     "dims": "sizes of those axes, such as 2,4,2",
     "use_data_before_expert_parallel": "true puts expert data on neighbouring ranks",
+    "enable_expert_tensor_parallelism": "true cuts experts by --tp too, as dense layers (false)",
     "autotp_size": "tensor parallel ranks under AutoTP (default --tp)",
     "autoep_size": "expert parallel ranks under AutoEP (default --ep)",
     "expert_tensor_parallel_size": "reserved; AutoEP takes 1 only",
@@ -126,13 +127,14 @@ PAIRS = Chain((Ring(), ByFirst()))
 """Rank by rank, each with the rank of the next stage: lists that the grid keeps."""
 
 GRID = (
-    GroupKind("pipe", ("pipe",), about="consecutive stages"),
-    GroupKind("data", ("data",), about="same weights, other batches"),
-    GroupKind("model", ("model",), about="parts of every layer"),
     GroupKind("ds_model", ("pipe", "model"), about="overflow checks of one whole model"),
+    GroupKind("data", ("data",), about="same weights, other batches"),
     GroupKind("p2p", ("pipe",), rule=PAIRS, about="stage to next stage, the last to the first"),
+    GroupKind("pipe", ("pipe",), about="consecutive stages"),
+    GroupKind("model", ("model",), about="parts of every layer"),
     GroupKind("slice", ("model",), twin_of="model", about="the grid's own name for model"),
 )
+"""What PipelineParallelGrid makes, in its order; p2p is a list of pairs that it keeps."""
 
 
 def topology(sizes: Sizes, version: str) -> Feature:

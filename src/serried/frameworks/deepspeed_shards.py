@@ -2,7 +2,7 @@
 
 Read from deepspeed 0.19.8: utils/groups.py (_init_tp_mesh_device, _get_local_all_to_all_group,
 _create_zero_param_parallel_group), runtime/sequence_parallel/parallel_state_sp.py, and from
-0.18.9 runtime/zero/mics_utils.py (MiCS left in 0.19.8).
+0.18.9 runtime/zero/mics_utils.py (MiCS left in 0.19.7).
 
     AutoTP      mesh (data_parallel, tensor_parallel), tensor fastest
     Ulysses     sequence = neighbouring ranks; sequence_data = the whole world
@@ -22,6 +22,13 @@ from serried.mesh import Chunks, FixedKind, GroupKind, Level, Mesh
 def tensor(sizes: Sizes, version: str) -> Feature:
     """Returns AutoTP's mesh of data and tensor parallel ranks."""
     tp = number(sizes, "autotp_size", sizes.tp)
+    if sizes.zero == 3 and not at_least(version, "0.19.4"):
+        raise InputError(
+            "autotp_size={tp} does not go with ZeRO stage 3 in deepspeed {version}; 0.19.4 and "
+            "newer take it, and any takes stage 0, 1 or 2",
+            tp=tp,
+            version=version,
+        )
     require_divides("autotp_size", tp, sizes.world_size)
     mesh = Mesh({"data_parallel": sizes.world_size // tp, "tensor_parallel": tp})
     kinds = (
@@ -107,9 +114,9 @@ def _by_key(kind: GroupKind, mesh: Mesh) -> list[GroupKind]:
 
 def mics(sizes: Sizes, version: str) -> Feature:
     """Returns the shards and copies of MiCS, and their hierarchy by node if asked for."""
-    if at_least(version, "0.19.8"):
+    if at_least(version, "0.19.7"):
         raise InputError(
-            "deepspeed {version} has no MiCS; versions before 0.19.8 have it, such as 0.18.9",
+            "deepspeed {version} has no MiCS; versions before 0.19.7 have it, such as 0.18.9",
             version=version,
         )
     shard = number(sizes, "mics_shard_size", 1)

@@ -95,10 +95,16 @@ class Groups:
         return self.members.reshape(len(self), -1)
 
     def containing(self, rank: int) -> list[int]:
-        """Returns the numbers of the groups that ``rank`` is in, usually one."""
+        """Returns the numbers of the groups that ``rank`` is in, usually one, each once.
+
+        A list may hold a rank twice: DeepSpeed pairs a lone stage with itself.
+
+        >>> Groups.of([[0, 0], [1, 1]]).containing(1)
+        [1]
+        """
         places = np.flatnonzero(self.members == rank)
         found = np.searchsorted(self.bounds, places, side="right") - 1
-        return [int(group) for group in found]
+        return list(dict.fromkeys(found.tolist()))
 
     def index(self, world_size: int) -> Ranks:
         """Returns the first group of each rank, shape (world_size,); -1 where it has none."""

@@ -415,6 +415,25 @@ def test_experts_of_gpt_neox_are_read() -> None:
     assert sizes_of(text, name="moe.yml")["ep"] == 4
 
 
+def test_where_deepspeed_puts_its_experts_is_read() -> None:
+    text = '{"train_batch_size": 8, "use_data_before_expert_parallelism": true}'
+    assert config_of(text, name="ds.json").sizes({"world_size": 8}).options == {
+        "use_data_before_expert_parallel": "true"
+    }
+    flags = "--tensor-model-parallel-size 2 --moe-expert-parallel-size 4"
+    flags += " --enable-expert-tensor-parallelism --deepspeed --deepspeed_config ds.json"
+    script = f"torchrun --nproc_per_node 8 pretrain_gpt.py {flags}"
+    found = config_of(script, name="moe.sh").sizes({})
+    assert (found.ep, found.options) == (4, {"enable_expert_tensor_parallelism": "true"})
+
+
+def test_autoep_counts_only_where_the_config_switches_it_on() -> None:
+    """AutoEPConfig.enabled is false by default (deepspeed, auto_ep_presets/base.py)."""
+    for switch, ep in (("", 1), ('"enabled": false, ', 1), ('"enabled": true, ', 4)):
+        text = f'{{"train_batch_size": 8, "expert_parallel": {{{switch}"autoep_size": 4}}}}'
+        assert config_of(text, name="ds.json").sizes({"world_size": 8}).ep == ep
+
+
 def test_a_checkpoint_type_tells_internlm_from_its_successor() -> None:
     parallel = "parallel = dict(zero1=dict(size=-1), tensor=dict(size=8), pipeline=dict(size=1))\n"
     ckpt = "ckpt = dict(load_ckpt_info=dict(path='x', ckpt_type='%s'))\n"

@@ -143,7 +143,7 @@ SAID = [
     (
         "d.json",
         '{"zero_optimization": {"stage": 3, "mics_shard_size": 8}}',
-        "d.json sets mics_shard_size, which DeepSpeed 0.19.8 dropped; read for 0.18.9",
+        "d.json sets mics_shard_size, which DeepSpeed 0.19.7 dropped; read for 0.18.9",
     ),
     (
         "x.sh",

@@ -43,6 +43,9 @@ OPTIONS: Mapping[str, st.SearchStrategy[dict[str, str]]] = {
         sequence_parallel_size=NUMBER,
         zero_hpz_partition_size=st.sampled_from(["2", "4"]),
         zero_quantized_gradients=st.just("true"),
+        autoep_size=st.sampled_from(["2", "4"]),
+        use_data_before_expert_parallel=TRUE_OR_FALSE,
+        enable_expert_tensor_parallelism=TRUE_OR_FALSE,
     ),
     "accelerate": maybe(
         dp_replicate_size=NUMBER, dp_shard_size=NUMBER, sp_size=NUMBER, use_fsdp=TRUE_OR_FALSE

@@ -32,12 +32,15 @@ JSON = {
     "tensor-parallel.tp.tp-size": Meaning("autotp_size"),
     "expert-parallel.autoep-size": Meaning("autoep_size"),
     "expert-parallel.expert-tensor-parallel-size": Meaning("expert_tensor_parallel_size"),
+    "use-data-before-expert-parallelism": Meaning("use_data_before_expert_parallel", "yes"),
 }
 ONE_IS_NONE = (
     *("zero_hpz_partition_size", "mics_shard_size", "sequence_parallel_size", "autotp_size"),
     *("autoep_size", "expert_tensor_parallel_size"),
 )
 """Features that a size of one, or less, leaves out."""
+
+EXPERTS_IN_PARTS = Meaning("enable_expert_tensor_parallelism", "yes")
 
 FLAGS = sizes(
     tensor_model_parallel_size="tp",
@@ -48,13 +51,14 @@ FLAGS = sizes(
     ds_sequence_parallel_size="sequence_parallel_size",
     zero_stage="zero",
     num_layers="layers",
-)
+) | {"enable-expert-tensor-parallelism": EXPERTS_IN_PARTS}
 """Options of Megatron-DeepSpeed."""
 
 NEOX = {
     **sizes(pipe_parallel_size="pp", model_parallel_size="tp", num_layers="layers"),
     **sizes(moe_expert_parallel_size="ep", moe_deepspeed_expert_parallel_size="ep"),
     "zero-optimization.stage": Meaning("zero"),
+    "enable-expert-tensor-parallelism": EXPERTS_IN_PARTS,
 }
 MARKS = frozenset(
     (
@@ -81,7 +85,8 @@ def read(keys: Keys, beside: Mapping[str, str]) -> Reading:
     """Returns what the JSON says, and the ranks of the hostfile given beside it, if any."""
     facts = Facts(keys.file)
     take(facts, keys, JSON)
-    if keys.value("expert_parallel.enabled") is False:
+    if keys.value("expert_parallel.enabled") is not True:
+        # AutoEPConfig.enabled is false where nothing is said.
         facts.drop("autoep_size")
     _tidy(facts)
     for name, text in beside.items():
@@ -94,7 +99,7 @@ def read(keys: Keys, beside: Mapping[str, str]) -> Reading:
         version = "0.18.9"
         facts.note(
             said(
-                "{file} sets mics_shard_size, which DeepSpeed 0.19.8 dropped; read for 0.18.9",
+                "{file} sets mics_shard_size, which DeepSpeed 0.19.7 dropped; read for 0.18.9",
                 file=facts.file,
             )
         )

@@ -39,6 +39,8 @@ def config(job: Job) -> str:
             inner = place.setdefault(section, {})
             place = inner if isinstance(inner, dict) else place
         place[last] = value
+        if name == "autoep_size":
+            place["enabled"] = True
     return json.dumps(tree, indent=2)
 
 
