@@ -68,6 +68,7 @@ LINES = (
     "paddle 32 tp=2 pp=2 sharding_degree=2 sep_degree=2 order=dp,sharding,pp,sep,mp",
     "paddle 16 pp=2 ep=4 sharding_degree=4 mp_degree=2 moe_sharding_degree=2 cp_degree=2",
     "custom 32 'axes=pp=4 dp=4 tp=2' 'groups=model=pp+tp'",
+    "custom 16 'axes=pp=2 dp=4' 'ranks=9 2 15 4 5 11 0 7'",
 )
 
 UNEVEN = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,45 @@ def test_a_store_keeps_the_layout_that_was_inferred(
     again = read_store(tmp_path / "a.store").layout
     assert again is not None
     assert again.groups("pp").lists() == layout.groups("pp").lists()
+
+
+@pytest.mark.parametrize(
+    ("ranks", "stages", "columns"),
+    [
+        ((0, 2, 4, 6), (0, 0, 1, 1), [[0, 4], [2, 6]]),
+        ((1, 5, 9, 13), (0, 1, 0, 1), [[1, 5], [9, 13]]),
+        ((0, 1, 2), (0, 0, 1), [[0, 2]]),
+        ((3, 9, 10, 40), (1, 0, 0, 1), [[9, 3], [10, 40]]),
+    ],
+    ids=["every other", "of tensor groups", "without the last", "anywhere"],
+)
+def test_ranks_with_gaps_are_paired_by_their_stages(
+    ranks: tuple[int, ...], stages: tuple[int, ...], columns: list[list[int]]
+) -> None:
+    rows = [forward(rank, stage) for rank, stage in zip(ranks, stages, strict=True)]
+    layout = pipelines(rows, None, None)
+    found = [group for group in layout.groups("pp").lists() if {*group} <= {*ranks}]
+    assert found == columns
+    assert with_peers([rows[0]._replace(kind=ActionKind.SEND_F)], layout)[0].peer in ranks
+
+
+@pytest.mark.parametrize(
+    ("machines", "node_of"),
+    [
+        ({"a": (0, 2), "b": (8, 10)}, {0: 0, 2: 0, 8: 1, 10: 1}),
+        ({"a": range(4), "b": range(4, 8)}, {0: 0, 3: 0, 4: 1, 7: 1}),
+        ({"": (0, 2, 14)}, {0: 0, 14: 0}),
+    ],
+    ids=["with gaps", "without", "one machine"],
+)
+def test_a_rank_without_a_file_moves_no_rank_to_another_node(
+    machines: dict[str, Sequence[int]], node_of: dict[int, int]
+) -> None:
+    ranks = [rank for mine in machines.values() for rank in mine]
+    rows = [forward(rank, 0) for rank in ranks]
+    layout = laid_out("megatron", 16, {"dp": 16})
+    trace = foreign_trace("any", layout, machines, spans_of(rows))
+    assert {rank: trace.placement.node(rank) for rank in node_of} == node_of
 
 
 def test_messages_go_round_the_pipeline_to_the_next_rank() -> None:

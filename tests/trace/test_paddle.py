@@ -243,6 +243,16 @@ def test_sizes_place_ranks_by_paddles_own_topology() -> None:
     assert [of_rank[rank] for rank in column] == [0, 1]
 
 
+def test_the_log_of_one_machine_is_of_the_rank_that_its_name_says() -> None:
+    trace = read_trace([SAMPLES / "dev23"])
+    assert (trace.ranks, trace.missing) == ((2, 3), ())
+    assert trace.layout is not None
+    assert trace.layout.groups("pp").lists() == [[2, 3]]
+    assert {*trace.spans.stage[trace.spans.rank == 3].tolist()} == {-1, 1}
+    again = read_trace([SAMPLES / "dev23"], {"pp": 2})
+    assert again.spans.rank.tolist() == trace.spans.rank.tolist()
+
+
 def test_sizes_that_do_not_make_the_ranks_are_refused() -> None:
     with pytest.raises(InputError, match="but there are 4 ranks"):
         read_trace([SAMPLES / "multi"], {"pp": 3})

@@ -68,6 +68,8 @@ def as_text(name: str) -> Callable[[Columns], Columns]:
         (only("stage", [3]), "stage 0 has no forward-compute numbered from 0"),
         (only("optype", ["forward-compute", "gc"]), "stage 0 has no backward-compute"),
         (lambda table: {**table, "duration": [0.0] * len(table["step"])}, "none can be replayed"),
+        (with_first("rank", 5), "is rank [05] in one row and rank [05] in another"),
+        (lambda table: {**table, "rank": [3] * len(table["step"])}, "rank 3 stands for 8 places"),
         (lambda table: {**table, "seq_id": [0] * len(table["step"])}, "stands twice"),
     ],
 )

@@ -2,6 +2,7 @@
 
 axes "dp=2 pp=4 tp=2"       slowest first, as numpy and DeviceMesh list them
 groups "model=pp+tp"        kinds beside the one that each axis is
+ranks "0 2 4 6"             the ranks themselves in that order, where others stand between them
 """
 
 from __future__ import annotations
@@ -26,16 +27,21 @@ OPTIONS = {
     "axes": "named sizes, slowest first, such as 'dp=2 pp=4 tp=2' (default: the neutral sizes)",
     "groups": "more kinds, such as 'model=pp+tp data=dp'",
     "rank_offset": "first rank of the mesh (default 0)",
+    "ranks": "the ranks in the order of the axes, such as '0 2 4 6' (default: from rank_offset on)",
 }
 
 
 def layout(sizes: Sizes, version: str) -> Layout:
-    """Returns the layout of the axes asked for; raises InputError unless they fill the world."""
+    """Returns the layout of the axes asked for; raises InputError unless they fill the world.
+
+    Ranks that are named one by one need not fill it.
+    """
     refuse_unknown_options(sizes, "custom", OPTIONS)
     axes = _axes(sizes) if "axes" in sizes.options else _neutral(sizes)
     offset = number(sizes, "rank_offset", 0, least=0)
     held = math.prod(axes.values())
-    if held + offset != sizes.world_size:
+    ranks = _ranks(sizes, held) if "ranks" in sizes.options else ()
+    if not ranks and held + offset != sizes.world_size:
         raise InputError(
             "the axes {axes} hold {held} ranks, but there are {world}",
             axes=listed(f"{axis}={size}" for axis, size in axes.items()),
@@ -43,7 +49,34 @@ def layout(sizes: Sizes, version: str) -> Layout:
             world=sizes.world_size,
         )
     kinds = [GroupKind(axis, (axis,)) for axis in axes] + _merged(sizes, axes)
-    return of_mesh("custom", version, sizes.world_size, Mesh(axes, offset), tuple(kinds))
+    return of_mesh("custom", version, sizes.world_size, Mesh(axes, offset, ranks), tuple(kinds))
+
+
+def _ranks(sizes: Sizes, held: int) -> tuple[int, ...]:
+    """Returns the ranks that were named; raises InputError unless each place has one of its own."""
+    if "rank_offset" in sizes.options:
+        raise InputError("ranks and rank_offset both say where the mesh stands; give one of them")
+    words = sizes.options["ranks"].replace(",", " ").split()
+    wrong = next((word for word in words if not _is_rank(word, sizes.world_size)), None)
+    if wrong is not None:
+        raise InputError(
+            "ranks has '{word}'; each is a whole number from 0 to {last}",
+            word=wrong,
+            last=sizes.world_size - 1,
+        )
+    ranks = tuple(map(int, words))
+    if len(set(ranks)) != held or len(ranks) != held:
+        raise InputError(
+            "ranks names {named} ranks, and the axes hold {held}; name one rank for each place",
+            named=len(set(ranks)),
+            held=held,
+        )
+    return ranks
+
+
+def _is_rank(word: str, world_size: int) -> bool:
+    """Tells whether ``word`` is the number of a rank."""
+    return word.isascii() and word.isdecimal() and len(word) < 19 and int(word) < world_size
 
 
 def _axes(sizes: Sizes) -> dict[str, int]:

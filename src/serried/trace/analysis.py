@@ -23,7 +23,7 @@ from serried.trace.messages import CLOSED_FORM
 from serried.trace.planned_bubble import PlannedBubble, planned_bubble
 from serried.trace.recognition import Recognition, recognise
 from serried.trace.record import UNKNOWN_SCHEDULE
-from serried.trace.recorded_order import RecordedOrder, pipeline_ranks, recorded_order
+from serried.trace.recorded_order import RecordedOrder, recorded_order, whole_pipeline
 from serried.trace.recorded_path import RecordedPath, recorded_path
 from serried.trace.replay_spans import replay_of_trace
 from serried.trace.slowest import RankPace, paces
@@ -64,7 +64,7 @@ def analyse(trace: Trace, *, tokens_per_microbatch: int | None = None) -> Analys
     spans = trace.spans.where(np.isin(trace.spans.step, steps))
     order = recognition = planned = None
     if len(steps) and trace.has_pipeline:
-        first = pipeline_ranks(trace.layout, trace.job.world_size)[0]
+        first = whole_pipeline(trace.layout, trace.job.world_size, trace.ranks)
         order = recorded_order(spans, int(steps[0]), first)
     is_named = trace.has_pipeline and trace.job.schedule != UNKNOWN_SCHEDULE
     schedule = trace.job.schedule if is_named else None

@@ -23,7 +23,7 @@ from serried.trace.foreign import foreign_trace, laid_out
 from serried.trace.merged import Trace
 from serried.trace.recognition import recognise
 from serried.trace.record import UNKNOWN_SCHEDULE
-from serried.trace.recorded_order import pipeline_ranks, recorded_order
+from serried.trace.recorded_order import recorded_order, whole_pipeline
 from serried.trace.statistics import Statistics, measure
 
 _KINDS = {"forward": 0, "backward": 1, "weight": 2}
@@ -147,9 +147,9 @@ def planned_trace(run: Trace, schedule: Schedule | None = None) -> Trace:
         for column in pipelines_of(run)
     ]
     hosts = {host.name: host.ranks for host in run.hosts}
-    return foreign_trace(
-        f"{run.run} as planned", layout, hosts, Spans.joined(copies), schedule=plan.name
-    )
+    spans = Spans.joined(copies)
+    spans = spans.where(np.isin(spans.rank, run.ranks))
+    return foreign_trace(f"{run.run} as planned", layout, hosts, spans, schedule=plan.name)
 
 
 def planned_step(run: Trace, schedule: Schedule | None = None) -> tuple[Schedule, Spans]:
@@ -181,7 +181,7 @@ def _recognised(run: Trace) -> Schedule:
 
     Raises InputError where there is none.
     """
-    ranks = pipeline_ranks(run.layout, run.job.world_size)[0]
+    ranks = whole_pipeline(run.layout, run.job.world_size, run.ranks)
     nearest = ""
     for step in np.unique(run.spans.step)[:_STEPS_TRIED].tolist():
         order = recorded_order(run.spans, step, ranks)

@@ -10,11 +10,13 @@ the sizes given under a framework's rule, or, with none given, as so many pipeli
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from serried import frameworks
 from serried.errors import InputError
@@ -22,7 +24,7 @@ from serried.finding import Finding
 from serried.frameworks import Sizes
 from serried.mesh import Layout
 from serried.span import ActionKind, Spans
-from serried.trace.admission import require_within
+from serried.trace.admission import MOST_RANKS, require_within
 from serried.trace.merged import Host, Trace
 from serried.trace.record import UNKNOWN_SCHEDULE, Job
 from serried.trace.replay import Replay
@@ -64,37 +66,107 @@ def spans_of(rows: Iterable[Row]) -> Spans:
     return Spans.joined([Spans(**whole)])
 
 
-def pipelines(rows: Sequence[Row], world_size: int, sizes: Mapping[str, int] | None) -> Layout:
+def pipelines(
+    rows: Sequence[Row], world_size: int | None, sizes: Mapping[str, int] | None
+) -> Layout:
     """Returns the layout of ranks whose stages are seen in ``rows``.
 
     Without ``sizes``, ranks of the same stages are each other's replicas, and the world is as
     many pipelines as there are replicas: all ranks of a stage are neighbours in Megatron's
     order, some of them where tensor parallel ranks are, and none in the other. Ranks without a
-    stage may stand anywhere.
+    stage may stand anywhere. ``world_size`` is None where the files do not say it: then it is
+    the least in which the ranks seen can stand so. Ranks that stand in no such way are paired
+    as they come: the lowest of each stage are a pipeline, and so on.
 
     Raises InputError when ``sizes`` do not make that many ranks, or there are too many.
     """
-    require_within("rank", world_size - 1)
+    least = world_size or least_world(np.unique([row.rank for row in rows]))
+    require_within("rank", least - 1)
     if sizes:
-        return laid_out("megatron", world_size, sizes)
+        return laid_out("megatron", world_size or _world_of(sizes, least), sizes)
     first: dict[int, int] = {}
     for row in rows:
         if row.stage >= 0:
             first[row.rank] = min(row.stage, first.get(row.rank, row.stage))
-    depth = 1 + max(first.values(), default=world_size - 1)
-    if world_size % depth:
-        return laid_out("megatron", world_size, None)
-    replicas = world_size // depth
+    depth = 1 + max(first.values(), default=least - 1)
+    worlds = [least] if world_size is not None else _worlds(least, depth)
+    for world in worlds:
+        if world % depth == 0 and (inner := _inner(first, depth, world // depth)) is not None:
+            return _side_by_side(world, depth, inner)
+    return _paired(first, depth, least)
+
+
+def _world_of(sizes: Mapping[str, int], least: int) -> int:
+    """Returns the least world of ``sizes`` that holds ``least`` ranks, where it can."""
+    held = math.prod(sizes.get(axis, 1) for axis in ("tp", "cp", "pp", "dp"))
+    return max(held, least) if "dp" in sizes else -(-least // held) * held
+
+
+_WORLDS_TRIED = 64
+
+
+def _worlds(least: int, depth: int) -> list[int]:
+    """Returns the worlds that the files of some ranks may be of, the least first."""
+    least = -(-least // depth) * depth
+    return [*range(least, min(least + depth * _WORLDS_TRIED, MOST_RANKS + 1), depth)]
+
+
+def least_world(ranks: NDArray[np.integer[Any]]) -> int:
+    """Returns the least world in which ``ranks``, ascending, can stand.
+
+    Where only every so many-th rank has a file, the last of them is followed by its neighbours.
+
+    >>> least_world(np.array([0, 2, 4])), least_world(np.array([0, 1, 5]))
+    (6, 6)
+    """
+    stride = int(np.gcd.reduce(np.diff(ranks))) if len(ranks) > 1 else 1
+    return -(-(1 + int(ranks[-1])) // stride) * stride
+
+
+def _inner(first: Mapping[int, int], depth: int, replicas: int) -> int | None:
+    """Returns how many ranks of a stage are neighbours, None where they stand in no such way."""
+    rank, stage = np.array([*first], dtype=np.int64), np.array([*first.values()], dtype=np.int64)
     together = [replicas, *(each for each in range(1, replicas) if replicas % each == 0)]
-    places = first.items()
-    inner = next(
-        (each for each in together if all(rank // each % depth == stage for rank, stage in places)),
-        1,
-    )
+    return next((each for each in together if (rank // each % depth == stage).all()), None)
+
+
+def _side_by_side(world_size: int, depth: int, inner: int) -> Layout:
+    """Returns the layout of pipelines of ``depth``, ``inner`` neighbours of which share a stage."""
+    replicas = world_size // depth
     if inner == replicas:
         return laid_out("megatron", world_size, {"pp": depth, "dp": replicas})
     found = {"dp": replicas // inner, "pp": depth} | ({"tp": inner} if inner > 1 else {})
     return frameworks.layout("custom", Sizes(world_size, options={"axes": _axes(found)}))
+
+
+def _paired(first: Mapping[int, int], depth: int, world_size: int) -> Layout:
+    """Returns the layout whose k-th pipeline is the k-th rank of every stage.
+
+    Where stages have ranks of different number, every rank is taken for a stage.
+    """
+    of_stage = [sorted(rank for rank in first if first[rank] == each) for each in range(depth)]
+    if len({len(ranks) for ranks in of_stage}) > 1 or not of_stage[0]:
+        return laid_out("megatron", world_size, None)
+    plain = laid_out("megatron", len(first), {"pp": depth, "dp": len(first) // depth})
+    return renumbered(plain, [rank for ranks in of_stage for rank in ranks])
+
+
+def renumbered(layout: Layout, numbers: Sequence[int]) -> Layout:
+    """Returns ``layout`` with its ranks 0, 1, 2 … called by ``numbers``; others may lie between.
+
+    It is itself where the numbers are those. Raises InputError for a rank beyond all bounds.
+    """
+    if [*numbers] == [*range(layout.world_size)]:
+        return layout
+    world = least_world(np.unique(numbers))
+    require_within("rank", world - 1)
+    mesh = layout.mesh
+    kinds = {dim: layout.kind(name).axes for dim, name in layout.dims.items()}
+    dims = {axes[0]: dim for dim, axes in kinds.items() if len(axes) == 1}
+    sizes = {axis: size for axis, size in mesh.sizes.items() if size > 1}
+    axes = {dims.get(axis, axis): size for axis, size in sizes.items()} or {"dp": 1}
+    ranks = " ".join(str(numbers[place]) for place in mesh.ranks.ravel().tolist())
+    return frameworks.layout("custom", Sizes(world, options={"axes": _axes(axes), "ranks": ranks}))
 
 
 def _axes(sizes: Mapping[str, int]) -> str:
@@ -185,9 +257,11 @@ def foreign_trace(
     if not len(spans):
         raise InputError("{run} holds no forward, no backward and no message", run=run)
     world = layout.world_size
-    present = set(spans.rank.tolist())
+    present = np.unique(spans.rank).tolist()
     base_ns = int(spans.start_ns.min())
     _require_one_time(run, int(spans.end_ns.max()) - base_ns)
+    of_axes = {"axes": _axes(layout.mesh.sizes)} if layout.framework == "custom" else {}
+    of_ranks = {"ranks": " ".join(map(str, layout.mesh.explicit))} if layout.mesh.explicit else {}
     job = Job(
         layout.framework,
         world,
@@ -195,23 +269,38 @@ def foreign_trace(
         layout.order,
         schedule,
         num_microbatches=max(1, 1 + int(spans.microbatch.max())),
-        gpus_per_node=max(map(len, machines.values())),
-        options={"axes": _axes(layout.sizes)} if layout.framework == "custom" else {},
+        gpus_per_node=_ranks_per_node([*machines.values()], world),
+        options=of_axes | of_ranks,
     )
     return Trace(
         run=run,
         job=job,
         spans=spans.shifted(-base_ns),
         base_ns=base_ns,
-        hosts=tuple(Host(name, tuple(ranks), 0) for name, ranks in machines.items()),
-        ranks=tuple(sorted(present)),
+        hosts=tuple(Host(name, tuple(map(int, ranks)), 0) for name, ranks in machines.items()),
+        ranks=tuple(present),
         torn=(),
-        missing=tuple(sorted(set(range(world)) - present)),
+        missing=tuple(sorted({*layout.mesh.ranks.ravel().tolist()} - {*present})),
         warnings=tuple(findings),
         layout=layout,
         waits_inside=waits_inside,
         replay=replay,
     )
+
+
+def _ranks_per_node(machines: Sequence[Sequence[int]], world_size: int) -> int:
+    """Returns how many ranks a machine holds, so that rank // it is the number of the machine.
+
+    Some ranks of a machine may have no file. Where machines do not hold ranks in a row, it is
+    what the largest has.
+    """
+    spans = sorted((min(ranks), max(ranks)) for ranks in machines if len(ranks))
+    least = max(-(-(1 + last) // at) for at, (_, last) in enumerate(spans, 1))
+    most = min((first // at for at, (first, _) in enumerate(spans) if at), default=world_size)
+    fits = [each for each in range(least, most + 1) if world_size % each == 0]
+    if least > most:
+        return max(map(len, machines))
+    return fits[-1] if fits else most
 
 
 def _require_one_time(run: str, length_ns: int) -> None:

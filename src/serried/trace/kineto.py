@@ -88,9 +88,10 @@ def kineto_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | None = N
     worlds = [_number(f.about.get("distributedInfo"), "world_size", 0) for f in files]
     world_size = max(*worlds, 1 + max(by_rank), len(files))
     findings: list[Finding] = []
-    if any(_is_eager(row) for row in rows):
+    is_eager = any(_is_eager(row) for row in rows)
+    if is_eager:
         rows, findings = _placed(rows, world_size, sizes)
-    layout = pipelines(rows, world_size, sizes)
+    layout = pipelines(rows, world_size if is_eager or max(worlds) else None, sizes)
     machines: dict[str, list[int]] = {}
     for rank, file in sorted(by_rank.items()):
         machines.setdefault(_host(file.about.get("host_name")), []).append(rank)

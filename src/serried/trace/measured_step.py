@@ -23,7 +23,12 @@ from serried.schedule.ticks import Ticks
 from serried.schedule.timing import Timing
 from serried.span import ActionKind, Spans
 from serried.trace.merged import Trace
-from serried.trace.recorded_order import RecordedOrder, pipeline_ranks, recorded_order
+from serried.trace.recorded_order import (
+    RecordedOrder,
+    pipeline_ranks,
+    recorded_order,
+    whole_pipeline,
+)
 
 NAME = "measured"
 NS_PER_UNIT = 1_000_000
@@ -43,13 +48,19 @@ class MeasuredStep:
     """Its times, where the optimizer takes none and messages are not told from other delays."""
 
 
-def measured_step(trace: Trace, step: int, *, pipeline: int = 0) -> MeasuredStep:
+def measured_step(trace: Trace, step: int, *, pipeline: int | None = None) -> MeasuredStep:
     """Returns a step as ``pipeline`` recorded it; from 0, its first computation, on.
+
+    Without a number it is the first pipeline all of whose ranks have a file.
 
     Raises InputError for a step in which some rank of it computed nothing, for overlapped pairs,
     for stages that ran on two of its ranks, and for computations of one rank beside one another.
     """
-    ranks = pipeline_ranks(trace.layout, trace.job.world_size)[pipeline]
+    world = trace.job.world_size
+    if pipeline is None:
+        ranks = whole_pipeline(trace.layout, world, trace.ranks)
+    else:
+        ranks = pipeline_ranks(trace.layout, world)[pipeline]
     mine = trace.spans.where((trace.spans.step == step) & np.isin(trace.spans.rank, ranks))
     order = recorded_order(mine, step, ranks)
     if order is None:

@@ -77,10 +77,9 @@ def megatronapp_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | Non
         raise InputError("{path} holds no forward and no backward", path=files[0].path)
     num_stages = 1 + max(each.pp_rank for each in found)
     rows = [_row(each, num_stages) for each in _numbered(found)]
-    world_size = 1 + max(row.rank for row in rows)
-    layout = pipelines(rows, world_size, sizes)
+    layout = pipelines(rows, None, sizes)
     spans = one_after_another(spans_of(with_peers(rows, layout)))
-    return foreign_trace(files[0].path.stem, layout, {"": range(world_size)}, spans)
+    return foreign_trace(files[0].path.stem, layout, {"": range(layout.world_size)}, spans)
 
 
 def _require_apart(files: Sequence[EventFile], found: Sequence[Sequence[_Found]]) -> None:

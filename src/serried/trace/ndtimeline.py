@@ -75,10 +75,9 @@ def ndtimeline_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | None
         microbatch = turns[key] if row.kind in _OF_A_MICROBATCH else -1
         turns[key] += 1
         numbered.append(row._replace(microbatch=microbatch))
-    world_size = 1 + max(row.rank for row in rows)
-    layout = pipelines(numbered, world_size, sizes)
+    layout = pipelines(numbered, None, sizes)
     spans = one_after_another(spans_of(with_peers(numbered, layout)))
-    return foreign_trace(files[0].path.stem, layout, {"": range(world_size)}, spans)
+    return foreign_trace(files[0].path.stem, layout, {"": range(layout.world_size)}, spans)
 
 
 def _rows(file: EventFile) -> list[Row]:

@@ -3,7 +3,7 @@
     machine0/workerlog.0   rank 0   stage 0        stages follow machine and device order,
     machine0/workerlog.1   rank 1   stage 1        unless sizes are given: then ranks stand
     machine1/workerlog.0   rank 2   stage 2        where Paddle's own topology puts them
-    machine1/workerlog.1   rank 3   stage 3
+    machine1/workerlog.1   rank 3   stage 3        on one machine N is the rank of workerlog.N
 
 ``forward1`` and ``backward1`` are of the second virtual stage of their device, stage p + d on
 device d of p. ``backward(chunk0)`` and ``backward(chunk1)`` are the pieces of one job, of one
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 
 from serried.mesh import Layout
 from serried.span import ActionKind
-from serried.trace.foreign import Row, foreign_trace, laid_out, spans_of, with_peers
+from serried.trace.foreign import Row, foreign_trace, laid_out, renumbered, spans_of, with_peers
 from serried.trace.merged import Trace
 from serried.trace.paddle_log import DeviceLog, PaddleLogs
 
@@ -54,8 +54,10 @@ def paddle_trace(logs: PaddleLogs, sizes: Mapping[str, int] | None = None) -> Tr
     A device whose log is missing keeps its rank. Raises InputError when the sizes do not make
     as many ranks as there are devices, and when no job of the logs is an action.
     """
-    layout = laid_out("paddle", len(logs.places), sizes)
-    rank_of = {place: rank for rank, place in enumerate(logs.places)}
+    of_one = len({machine for machine, _ in logs.places}) == 1
+    numbers = [device if of_one else at for at, (_, device) in enumerate(logs.places)]
+    layout = renumbered(laid_out("paddle", len(logs.places), sizes), numbers)
+    rank_of = dict(zip(logs.places, numbers, strict=True))
     machines: dict[str, list[int]] = {}
     for (machine, _), rank in rank_of.items():
         machines.setdefault(machine, []).append(rank)

@@ -9,6 +9,7 @@ them; where ranks differ from it, that is for ``compare`` and ``recognition`` to
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +53,12 @@ class RecordedOrder:
     def num_microbatches(self) -> int:
         """How many microbatches the actions name."""
         return 1 + max(int(microbatch_of(code).max()) for code in self.codes)
+
+
+def whole_pipeline(layout: Layout | None, world_size: int, ranks: Sequence[int]) -> Ranks:
+    """Returns the first pipeline whose ranks are all among ``ranks``, else the first of all."""
+    table = pipeline_ranks(layout, world_size)
+    return np.asarray(table[int(np.isin(table, ranks).all(axis=1).argmax())])
 
 
 def pipeline_ranks(layout: Layout | None, world_size: int) -> Ranks:

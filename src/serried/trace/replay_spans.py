@@ -95,14 +95,14 @@ class _Lanes:
 def _pipelines(layout: Layout) -> Column:
     """Returns the ranks as (place in the pipeline, replica)."""
     if layout.sizes.get("pp", 1) == 1:
-        return np.arange(layout.world_size)[None, :]
+        return np.sort(layout.mesh.ranks.ravel()).astype(np.int64)[None, :]
     columns = np.array(layout.groups(layout.kind_of("pp")).lists())
     return np.ascontiguousarray(columns[np.argsort(columns[:, 0])].T)
 
 
 def _in_lanes(spans: Spans, ranks: Column) -> _Lanes:
     num_replicas = ranks.shape[1]
-    place = np.zeros(ranks.size, dtype=np.int64)
+    place = np.zeros(1 + int(ranks.max()), dtype=np.int64)
     replica = place.copy()
     place[ranks], replica[ranks] = np.indices(ranks.shape)
     place, replica = place[spans.rank], replica[spans.rank]

@@ -1,9 +1,10 @@
 """A StragglerAnalysis table as a Trace: its computations, messages and steps as spans.
 
-A table's ranks are (stage, replica) pairs, laid out as Megatron lays out pp and dp. Its steps
-are samples, seconds or hours apart, each with a clock of its own: they stand one after another
-here. Operations without an action (garbage collection, the small all-reduces after the last
-backward) are left to the replay, which the Trace carries.
+A table's ranks are (stage, replica) pairs, laid out as Megatron lays out pp and dp. They keep the
+table's numbers where others stand between them, as where one of every tensor parallel group was
+profiled. Its steps are samples, seconds or hours apart, each with a clock of its own: they stand
+one after another here. Operations without an action (garbage collection, the small all-reduces
+after the last backward) are left to the replay, which the Trace carries.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.span import ActionKind, Spans
-from serried.trace.foreign import foreign_trace, laid_out
+from serried.trace.admission import require_within
+from serried.trace.foreign import foreign_trace, laid_out, renumbered
 from serried.trace.merged import Trace
 from serried.trace.straggler_rules import (
     BACKWARD,
@@ -52,14 +54,16 @@ def straggler_trace(path: Path) -> Trace:
     """
     table = read_straggler_table(path)
     replay = replay_of(table)
-    num_stages, num_replicas = replay.ranks.shape
-    layout = laid_out("megatron", num_stages * num_replicas, {"pp": num_stages, "dp": num_replicas})
-    machines = {path.stem: range(layout.world_size)}
-    spans = _spans(table, num_stages, num_replicas)
-    return foreign_trace(path.stem, layout, machines, spans, replay=replay)
+    ranks = replay.ranks
+    num_stages, num_replicas = ranks.shape
+    plain = laid_out("megatron", ranks.size, {"pp": num_stages, "dp": num_replicas})
+    layout = renumbered(plain, ranks.ravel().tolist())
+    machines = {path.stem: ranks.ravel().tolist()}
+    return foreign_trace(path.stem, layout, machines, _spans(table, ranks), replay=replay)
 
 
-def _spans(table: Mapping[str, NDArray[Any]], num_stages: int, num_replicas: int) -> Spans:
+def _spans(table: Mapping[str, NDArray[Any]], ranks: Column) -> Spans:
+    num_stages = len(ranks)
     types = table["optype"].tolist()
     kept = np.array([type_ in _KINDS for type_ in types])
     columns = {name: column[kept] for name, column in table.items()}
@@ -68,12 +72,13 @@ def _spans(table: Mapping[str, NDArray[Any]], num_stages: int, num_replicas: int
     towards = np.array([_PEER.get(type_, 0) for type_ in types])
     of_stage, microbatch = _places(table, columns, num_stages)
     start_s = columns["start_ts"].astype(float) + _offsets(table, columns["step"])
+    require_within("start_ns", float(np.abs(start_s).max(initial=0)) * 1e9)
     start_ns = np.rint(start_s * 1e9).astype(np.int64)
     # A clock error of some milliseconds can make an operation end before it began.
     length_ns = np.rint(np.maximum(columns["duration"].astype(float), 0) * 1e9).astype(np.int64)
-    peer = ((stage + towards) % num_stages) * num_replicas + replica
+    peer = ranks[(stage + towards) % num_stages, replica]
     return Spans(
-        rank=(stage * num_replicas + replica).astype(np.int32),
+        rank=ranks[stage, replica].astype(np.int32),
         stage=of_stage.astype(np.int32),
         kind=np.array([_KINDS[type_] for type_ in types], dtype=np.int32),
         microbatch=microbatch.astype(np.int32),

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.errors import EnvironmentProblem, InputError, listed
+from serried.trace.admission import require_within
 from serried.trace.replay import Meeting, Replay
 from serried.trace.straggler_rules import (
     BACKWARD,
@@ -226,9 +227,38 @@ def _lanes(
             "no step of the table has every operation of its first step on every replica, with "
             "computations that take time; none can be replayed"
         )
-    ranks = np.zeros((stage.max() + 1, replica.max() + 1), dtype=np.int64)
-    ranks[stage, replica] = table["rank"]
-    return starts[:, whole], ends[:, whole], tuple(steps[whole].tolist()), ranks
+    return starts[:, whole], ends[:, whole], tuple(steps[whole].tolist()), _ranks_of(table)
+
+
+def _ranks_of(table: Table) -> NDArray[np.int64]:
+    """Returns the rank of each (stage, replica).
+
+    Raises InputError where one place has two ranks, or one rank two places.
+    """
+    stage, replica, rank = (table[name].astype(int) for name in ("stage", "dp_rank", "rank"))
+    require_within("rank", float(rank.max()))
+    ranks = np.full((stage.max() + 1, replica.max() + 1), -1, dtype=np.int64)
+    ranks[stage, replica] = rank
+    wrong = ranks[stage, replica] != rank
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            "stage {stage} of replica {replica} is rank {rank} in one row and rank {other} in "
+            "another; a table gives each place one rank",
+            stage=int(stage[row]),
+            replica=int(replica[row]),
+            rank=int(rank[row]),
+            other=int(ranks[stage[row], replica[row]]),
+        )
+    numbers, times = np.unique(ranks, return_counts=True)
+    if (times > 1).any():
+        raise InputError(
+            "rank {rank} stands for {count} places of stage and replica; a table gives each place "
+            "a rank of its own",
+            rank=int(numbers[np.argmax(times)]),
+            count=int(times.max()),
+        )
+    return ranks
 
 
 def _seconds(

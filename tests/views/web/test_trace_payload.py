@@ -146,6 +146,13 @@ def test_a_question_says_only_the_sizes_that_do_not_follow_from_others() -> None
     assert (question["zero1"], "nettest" in question) == ("4", False)
 
 
+def test_a_question_about_named_axes_asks_for_nothing_beside_them() -> None:
+    options = {"axes": "pp=2 dp=2", "ranks": "0 2 4 6"}
+    question = question_of(Job("custom", 8, {"pp": 2, "dp": 2}, "pp,dp", "x", 4, options=options))
+    words = {name: [each] if isinstance(each, str) else each for name, each in question.items()}
+    assert read_query(words).layout().groups("pp").lists() == [[0, 4], [2, 6]]
+
+
 def test_a_job_of_a_framework_that_is_not_known_is_offered_all_the_same() -> None:
     question = question_of(Job("nemo", 8, {"tp": 2, "etp": 4}, "a-b", "1f1b", 4))
     assert (question["framework"], question["etp"], question["order"]) == ("nemo", "4", "a-b")

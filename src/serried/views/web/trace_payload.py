@@ -73,7 +73,9 @@ def question_of(job: Job) -> dict[str, Any]:
     ('dp,tp,pp', '2')
     """
     split = [dim for dim in ("dp", "tp", "pp", "cp") if job.sizes.get(dim, 1) > 1]
-    asked = {name: job.sizes.get(name, 1) for name in ("tp", "pp", "cp", "ep")}
+    # Axes that are named say their sizes themselves.
+    sizes = {} if "axes" in job.options else job.sizes
+    asked = {name: sizes.get(name, 1) for name in ("tp", "pp", "cp", "ep")}
     usual = _usual(job, **asked)
     own = {
         name: job.sizes[name]
