@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
@@ -125,6 +125,9 @@ class Optimizer:
         if not self._is_tied_apart:
             return None
         first, last = self._tied()
+        for copy in (first, last):
+            if copy is not None:
+                _place_as(copy)  # over tp, one end's may be whole here and the other's a shard
         if first is not None and last is not None:
             both = _gradient(first) + _gradient(last)
             _gradient(first).copy_(both)
@@ -141,11 +144,11 @@ class Optimizer:
         """Whether embedding and output share a weight that each of two stages has a copy of."""
         return self.settings.model.tie and self.settings.num_stages > 1
 
-    def _tied(self) -> tuple[Tensor | None, Tensor | None]:
+    def _tied(self) -> tuple[nn.Parameter | None, nn.Parameter | None]:
         """Returns this rank's copies of the tied weight: the first stage's and the last's."""
         first = next((m.embed.weight for m in self.models if m.stage == 0), None)
         last = next((m.output.weight for m in self.models if m.is_last), None)
-        return first, last
+        return cast(nn.Parameter | None, first), cast(nn.Parameter | None, last)
 
     def _count_holders(self, parameter: nn.Parameter, *, is_expert: bool) -> int:
         """Returns how many ranks of the stage hold the very same shard."""
