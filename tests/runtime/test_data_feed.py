@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -29,11 +30,23 @@ def fed(rank: int, settings: TrainSettings) -> tuple[torch.Tensor, torch.Tensor]
     return inputs, targets
 
 
-def test_data_parallel_ranks_have_the_global_batch_between_them() -> None:
-    parts = [fed(rank, FOUR) for rank in range(4)]
+def microbatches(settings: TrainSettings) -> list[tuple[torch.Tensor, ...]]:
+    """Returns inputs and targets of each microbatch, of all data parallel ranks together."""
+    ranks = [fed(rank, settings) for rank in range(0, settings.world_size, settings.tp)]
+    parts = [[each.chunk(settings.microbatches) for each in fed_] for fed_ in ranks]
+    return [
+        tuple(torch.cat([part[side][number] for part in parts]) for side in (0, 1))
+        for number in range(settings.microbatches)
+    ]
+
+
+@pytest.mark.parametrize("sizes", [{}, {"tp": 2}, {"world_size": 2}, {"world_size": 1}])
+def test_a_microbatch_has_the_same_samples_whatever_dp_is(sizes: dict[str, Any]) -> None:
     whole = batch_of(FOUR, 3)
-    for part, wanted in zip(zip(*parts, strict=True), whole, strict=True):
-        assert torch.equal(torch.cat(part), wanted)
+    halves = [each.chunk(2) for each in whole]
+    for number, (inputs, targets) in enumerate(microbatches(replace(FOUR, **sizes))):
+        assert torch.equal(inputs, halves[0][number])
+        assert torch.equal(targets, halves[1][number])
 
 
 @pytest.mark.parametrize("form", ["ring", "ulysses"])
@@ -78,7 +91,7 @@ def test_peers_take_what_the_reader_sends(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(dist, "broadcast", broadcast)
     reader, peer = fed(0, settings), fed(1, settings)
     assert all(torch.equal(a, b) for a, b in zip(reader, peer, strict=True))
-    assert torch.equal(reader[0], batch_of(settings, 3)[0][:4])
+    assert torch.equal(reader[0], batch_of(settings, 3)[0][[0, 1, 4, 5]])
 
 
 def test_a_rank_of_middle_stages_has_no_text() -> None:
@@ -101,3 +114,17 @@ def test_every_byte_held_out_is_a_target_once_however_ranks_cut_it() -> None:
     corpus = Corpus.of(None)
     last = corpus.read(corpus.num_bytes - 11 * 16, 11 * 16)
     assert sorted(counted) == sorted(last.tolist())
+
+
+def test_a_row_that_only_fills_the_batch_is_still_text_to_the_model() -> None:
+    settings = replace(
+        FOUR,
+        global_batch_size=4,
+        microbatches=1,
+        validation=Validation(every=1, sequences=3),
+    )
+    with as_rank(3, settings) as mesh:
+        feed = DataFeed(settings, mesh, None, needs_text=True)
+        inputs, targets = feed.validation_batch(0)
+    assert inputs is not None and targets is not None and len(inputs) == 1
+    assert inputs.min() >= 0 and bool((targets == NOTHING).all())

@@ -4,7 +4,8 @@ text               | training                                   | held out for v
 samples            | in the order of data_order, over all epochs | each once               |
 
 global batch       | sample n | n+1 | n+2 | n+3 | n+4 | n+5 | n+6 | n+7 |
-dp 2, 2 microbatches | rank 0: mb 0  | mb 1    | rank 1: mb 0  | mb 1    |
+2 microbatches     | 0                          | 1                     |
+dp 2               | rank 0         | rank 1    | rank 0    | rank 1    |
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Gives each rank its part of the global batch: read once per tensor parallel group, then sent.
 
-    global batch     | sample n … | …            | dp takes rows
+    global batch     | microbatch 0 | 1 | …      | dp takes rows of each microbatch
     tp group         | rank 0 reads ──broadcast──> its peers
     cp               | each keeps the places of the sequence that it holds
 
-Which samples a batch has follows from the seed and how many were read before: no state, whatever
-the layout. Validation reads the sequences that are held out, each once; rows that fill up the
-last batch have targets of NOTHING, which count nowhere.
+Which samples a batch and each of its microbatches have follows from the seed and how many were read
+before: no state, whatever the layout. So the experts' load-balancing loss, which counts all rows
+of a microbatch, counts the same ones for any dp. Validation reads the sequences that are held out,
+each once; rows that fill up the last batch have targets of NOTHING, which count nowhere.
 """
 
 from __future__ import annotations
@@ -61,15 +62,19 @@ class DataFeed:
             begin = self.corpus.num_bytes - 1 - self.held_out * length
             starts = [begin + min(each, self.held_out - 1) * length for each in samples]
         inputs, targets = self._cut(self._text(starts))
-        is_filling = torch.tensor([each >= self.held_out for each in samples])
-        targets[is_filling.to(targets.device)] = NOTHING
-        return inputs, targets
+        is_filling = torch.tensor([[each >= self.held_out] for each in samples])
+        # Not in place: of a single row, inputs and targets are views of the same memory.
+        return inputs, targets.masked_fill(is_filling.to(targets.device), NOTHING)
 
-    def _samples(self, first: int) -> range:
-        """Returns which samples of the global batch that begins with ``first`` are this rank's."""
-        per_rank = self.settings.global_batch_size // self.settings.dp
-        begin = first + self.mesh.coordinate("dp") * per_rank
-        return range(begin, begin + per_rank)
+    def _samples(self, first: int) -> list[int]:
+        """Returns which samples of the global batch that begins with ``first`` are this rank's.
+
+        The pipeline takes them in this order, ``microbatch_size`` at a time.
+        """
+        settings, size = self.settings, self.settings.microbatch_size
+        batches = range(first, first + settings.global_batch_size, settings.dp * size)
+        begins = [begin + self.mesh.coordinate("dp") * size for begin in batches]
+        return [begin + row for begin in begins for row in range(size)]
 
     def _text(self, starts: list[int] | None) -> Tensor:
         """Returns (samples, sequence + 1) bytes from ``starts``, or what the tp group's reader has.

@@ -35,7 +35,7 @@ class ModelSizes:
     top_k: int = 2
     """Experts that each byte is sent to."""
     balance: float = 0.0
-    """Weight of the load-balancing loss; 0 lets experts be used as they come."""
+    """Weight of the load-balancing loss, over the rows of a microbatch; 0 leaves it out."""
     tie: bool = False
     """Whether the output layer's weight is the embedding's."""
     dropout: float = 0.0

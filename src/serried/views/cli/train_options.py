@@ -76,7 +76,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = {
         _size("--seq-len", "Bytes in a sequence.", 64),
         _size("--experts", "Experts a layer; 0 for plain feed-forward.", 0),
         _size("--top-k", "Experts that each byte is sent to.", 2),
-        _rate("--balance", "Weight of the experts' load-balancing loss.", 0.0),
+        _rate("--balance", "Weight of the experts' load-balancing loss, over a microbatch.", 0.0),
         click.option("--tie", is_flag=True, help="One weight for embedding and output."),
         _rate("--dropout", "Share of each block's outputs left out.", 0.0),
     ),
