@@ -9,7 +9,7 @@ import multiprocessing
 import tempfile
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -43,6 +43,11 @@ class Ran(NamedTuple):
 
 def run_many(runs: Sequence[TrainSettings]) -> list[Ran]:
     """Runs all of ``runs``, one after another, on one launch of processes."""
+    return list(run_each(runs))
+
+
+def run_each(runs: Sequence[TrainSettings]) -> Iterator[Ran]:
+    """Yields what each of ``runs`` told, once it is over; raises AssertionError where one broke."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["serried.runtime.preload"])
     world_size = max(run.world_size for run in runs)
@@ -56,7 +61,8 @@ def run_many(runs: Sequence[TrainSettings]) -> list[Ran]:
             for process, (_, far) in zip(processes, pipes, strict=True):
                 process.start()
                 far.close()
-            return [_collect(run, [near for near, _ in pipes]) for run in runs]
+            for run in runs:
+                yield _collect(run, [near for near, _ in pipes])
         finally:
             for process in processes:
                 process.kill()
@@ -65,12 +71,20 @@ def run_many(runs: Sequence[TrainSettings]) -> list[Ran]:
 
 def _collect(run: TrainSettings, nears: list[Connection]) -> Ran:
     """Takes every rank's answer to one run; all but the first's are only checked for errors."""
-    answers = [near.recv() for near in nears[: run.world_size]]
+    answers = [_answer(near) for near in nears[: run.world_size]]
     broken = [answer for answer in answers if isinstance(answer, str)]
     assert not broken, "\n".join(broken)
     first = answers[0]
     assert isinstance(first, Ran)
     return first
+
+
+def _answer(near: Connection) -> Ran | str:
+    try:
+        answer: Ran | str = near.recv()
+    except (EOFError, OSError):
+        return "a rank ended without a word"
+    return answer
 
 
 def _rank(runs: list[TrainSettings], rank: int, folder: str, channel: Connection) -> None:

@@ -26,6 +26,7 @@ SHARING = 4
 MODEL = ModelSizes(layers=4, hidden=32, heads=4, kv_heads=2, seq_len=32)
 EIGHT_KV_HEADS = replace(MODEL, hidden=64, heads=8, kv_heads=8)
 EXPERTS = replace(MODEL, experts=4)
+BALANCED = replace(EXPERTS, balance=0.1)
 TIED = replace(MODEL, tie=True)
 BASE = TrainSettings(
     world_size=1,
@@ -103,9 +104,9 @@ ROWS: Sequence[Row] = (
         ep=2,
         tp=2,
         **SP,
-        model=replace(EXPERTS, balance=0.1),
-        microbatches=1,
+        model=BALANCED,
     ),
+    _row("ep x edp, balanced", 4, quick=True, ep=2, model=BALANCED),
     _row("ep x pp zbv", 4, ep=2, pp=2, schedule="zbv", **MOE),
     _row("tp x dp buffer", 4, quick=True, tp=2, dp_style="buffer", **SP),
     _row("tp x zero 3", 4, tp=2, zero=3, **SP),
@@ -120,6 +121,8 @@ ROWS: Sequence[Row] = (
         model=TIED,
     ),
     _row("pp zbv x dp zero 3, tied", 4, quick=True, pp=2, schedule="zbv", zero=3, model=TIED),
+    _row("tp x pp, tied", 4, quick=True, tp=2, pp=2, model=TIED),
+    _row("tp x pp zbv, tied", 4, quick=True, tp=2, pp=2, schedule="zbv", model=TIED),
     _row("tp x pp x dp", 8, tp=2, pp=2, **SP, **LOSS),
     _row(
         "tp x pp zbv x dp zero 2, tied, recompute full",
@@ -164,10 +167,14 @@ def alone(model: ModelSizes, dtype: str, steps: int) -> list[Told]:
 
 
 def difference(row: Row, ran: Ran, dtype: str, steps: int) -> Difference:
-    """Returns how far ``ran`` is from one process; a run that stopped early is infinitely far."""
-    if len(ran.steps) != steps:
+    """Returns how far ``ran`` is from one process."""
+    return difference_of(ran, alone(row.options.get("model", MODEL), dtype, steps))
+
+
+def difference_of(ran: Ran, told: Sequence[Told]) -> Difference:
+    """Returns how far ``ran`` is from ``told``; a run that stopped early is infinitely far."""
+    if len(ran.steps) != len(told):
         return Difference(math.inf, math.inf)
-    told = alone(row.options.get("model", MODEL), dtype, steps)
     losses = (
         (step.loss or math.nan, want.loss) for step, want in zip(ran.steps, told, strict=True)
     )

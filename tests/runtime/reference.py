@@ -6,6 +6,7 @@ schedulers do what the run's optimizer is to do.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -50,7 +51,10 @@ def batch_of(settings: TrainSettings, step: int) -> tuple[torch.Tensor, torch.Te
 
 
 def train_alone(settings: TrainSettings) -> list[Told]:
-    """Trains the whole model in this process, all of a step's samples at once."""
+    """Trains the whole model in this process, all of a step's samples at once.
+
+    Only where experts are balanced, which counts rows by the microbatch, it computes those.
+    """
     torch.set_num_threads(1)  # as ranks compute; more would only wait for cores
     model, learning = whole_model(settings), settings.optimise
     optimizer = torch.optim.AdamW(
@@ -59,15 +63,26 @@ def train_alone(settings: TrainSettings) -> list[Told]:
     rates = _rates(optimizer, settings)
     told = []
     for step in range(settings.steps):
-        inputs, targets = batch_of(settings, step)
-        loss = model.loss(model(inputs), targets)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss = sum(_losses(model, settings, step), torch.zeros(()))
         norm = clip_grad_norm_(model.parameters(), learning.clip or float("inf"))
         optimizer.step()
         rates.step()
         optimizer.zero_grad()
         told.append(Told(loss.item(), norm.item()))
     return told
+
+
+def _losses(model: Stage, settings: TrainSettings, step: int) -> Iterator[torch.Tensor]:
+    """Yields the parts of a step's loss, and leaves their gradients in the model."""
+    count = settings.microbatches if settings.model.balance else 1
+    for module in model.modules():
+        if isinstance(module, Experts):
+            module.balance_scale = 1 / count
+    batch = batch_of(settings, step)
+    for inputs, targets in zip(*(each.chunk(count) for each in batch), strict=True):
+        loss = model.loss(model(inputs), targets) / count
+        loss.backward()  # type: ignore[no-untyped-call]
+        yield loss.detach()
 
 
 def _rates(optimizer: torch.optim.Optimizer, settings: TrainSettings) -> SequentialLR:

@@ -1,6 +1,7 @@
 """Every parallelism equals one process: a few rows cheaply here, the whole matrix as a soak.
 
-The matrix as a table: ``python -m tests.runtime.parity``.
+The matrix as a table: ``python -m tests.runtime.parity``; rows drawn at random over all options:
+``python -m tests.runtime.parity_draws``.
 """
 
 from __future__ import annotations
@@ -8,10 +9,15 @@ from __future__ import annotations
 import pytest
 
 from tests.runtime.parity import BASE, LIMITS, ROWS, Difference, Row, measure
+from tests.runtime.parity_draws import accepted, draw, outcomes
 from tests.runtime.rank_group import DEVICES
 
 QUICK = [row for row in ROWS if row.is_quick]
 STEPS = 5
+FEW = 60
+"""Draws of which those that are not refused run here, where they need no more than 4 ranks."""
+MANY = 2000
+"""Draws of the soak: about 400 runs."""
 
 
 @pytest.fixture(scope="module", params=DEVICES)
@@ -24,6 +30,25 @@ def quick(request: pytest.FixtureRequest) -> dict[str, Difference]:
 @pytest.mark.parametrize("row", QUICK, ids=lambda row: row.name)
 def test_losses_and_norms_are_those_of_one_process(row: Row, quick: dict[str, Difference]) -> None:
     assert quick[row.name].within(LIMITS["float64"])
+
+
+def test_options_drawn_at_random_are_refused_in_a_sentence_or_run_as_one_process() -> None:
+    drawn = [it for it in accepted(range(FEW)) if it.options["world_size"] <= 4]
+    assert len(drawn) > 5
+    assert not [f"{it}\n{fault}" for it, fault in outcomes(drawn) if fault]
+
+
+def test_what_is_drawn_and_cannot_be_is_refused_in_a_sentence() -> None:
+    refusals = {it.refusal for it in map(draw, range(300)) if it.settings is None}
+    assert len(refusals) > 50
+    assert all(len(refusal.split()) > 5 for refusal in refusals)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("first", range(0, MANY, 100))
+def test_many_options_drawn_at_random_run_as_one_process(first: int) -> None:
+    drawn = accepted(range(first, first + 100))
+    assert not [f"{it}\n{fault}" for it, fault in outcomes(drawn) if fault]
 
 
 @pytest.mark.soak
