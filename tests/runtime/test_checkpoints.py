@@ -335,6 +335,15 @@ def test_transformers_computes_the_same_from_an_export(
     torch.testing.assert_close(found, own, rtol=0, atol=tolerance)
 
 
+def test_others_may_read_an_export_as_any_file(
+    runs: dict[str, Ran], folder: Path, tmp_path: Path
+) -> None:
+    assert runs["whole"].steps
+    export(folder / "cut", tmp_path / "model.safetensors")
+    (tmp_path / "any").touch()
+    assert len({file.stat().st_mode for file in tmp_path.iterdir()}) == 1
+
+
 def test_an_export_that_cannot_be_written_is_told_of(
     runs: dict[str, Ran], folder: Path, tmp_path: Path
 ) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ from serried.errors import InputError
 from serried.trace.merge_store import merge_store
 from serried.trace.reading import read_trace
 from serried.trace.store import read_store, write_store
-from serried.trace.whole_file import whole_file, whole_folder
+from serried.trace.whole_file import whole_file, whole_folder, whole_path
 from tests.trace.recorded_run import Run
 
 LARGE = Run(pp=4, num_microbatches=32, num_steps=20)
@@ -36,6 +38,25 @@ def files_no_larger_than(num_bytes: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+# ----------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
+def test_a_file_has_the_mode_of_any_new_one_whoever_wrote_it(tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        with whole_path(tmp_path / "whole") as part:
+            part.unlink()  # as a library that makes a file of its own does
+            part.write_text("text")
+            part.chmod(0o600)
+        with whole_file(tmp_path / "other") as file:
+            file.write(b"text")
+    finally:
+        os.umask(before)
+    modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("whole", "other")]
+    assert modes == [0o666 & ~mask] * 2
 
 
 # ----------------------------------------------------------------------- folders

@@ -24,6 +24,7 @@ from serried.runtime.experts import Experts
 from serried.runtime.launch import require_safetensors
 from serried.runtime.model import FeedForward, Parts, Stage
 from serried.runtime.settings import VOCABULARY, ModelSizes
+from serried.trace.whole_file import whole_file, whole_path
 
 WHOLE = {"embed": "model.embed_tokens", "norm": "model.norm", "output": "lm_head"}
 IN_LAYER = {
@@ -48,6 +49,7 @@ def export(checkpoint: Path, file: Path) -> Path:
     read, or the file cannot be written, and EnvironmentProblem without safetensors.
     """
     require_safetensors()
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     folder = find(checkpoint)
@@ -57,19 +59,15 @@ def export(checkpoint: Path, file: Path) -> Path:
         llama_name(name): tensor.contiguous()
         for name, tensor in whole_tensors(folder, "model.").items()
     }
-    part = file.with_name(file.name + ".part")
-    try:
-        save_file(tensors, part, metadata={"format": "pt"})
-        config = json.dumps(config_of(sizes, tensors.values()), indent=2) + "\n"
-        (file.parent / "config.json").write_text(config, encoding="utf-8")
-        part.replace(file)
-    except Exception as error:  # safetensors has an error of its own for what the system refuses
-        part.unlink(missing_ok=True)
-        raise InputError(
-            "{path} cannot be written: {reason}",
-            path=file,
-            reason=getattr(error, "strerror", None) or str(error),
-        ) from error
+    config = json.dumps(config_of(sizes, tensors.values()), indent=2) + "\n"
+    with whole_path(file) as part, whole_file(file.parent / "config.json") as beside:
+        beside.write(config.encode())
+        try:
+            save_file(tensors, part, metadata={"format": "pt"})
+        except SafetensorError as error:  # its own word for what the system refuses
+            raise InputError(
+                "{path} cannot be written: {reason}", path=file, reason=error
+            ) from error
     return folder
 
 

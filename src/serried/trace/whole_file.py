@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,10 +19,23 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
     Raises InputError when it cannot be written.
     """
+    with whole_path(path) as part, part.open("wb") as file:
+        yield file
+
+
+@contextmanager
+def whole_path(path: Path) -> Iterator[Path]:
+    """Gives a path for others to write to; what is there then takes the place of ``path``.
+
+    It has the mode of any new file, also where a library made its own for the owner alone.
+    Raises InputError when it cannot be written.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as file:
-            yield file
+        part.touch()
+        mode = stat.S_IMODE(part.stat().st_mode)  # as the umask says, which only setting it tells
+        yield part
+        part.chmod(mode)
         part.replace(path)
     except OSError as error:
         raise InputError(
