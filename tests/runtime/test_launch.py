@@ -17,7 +17,7 @@ import torch.distributed as dist
 from serried.errors import InputError, SerriedError
 from serried.runtime.launch import train
 from serried.runtime.local_ranks import run_locally
-from serried.runtime.report import Event, RankReport, Started
+from serried.runtime.report import Event, RankReport, Started, StepDone
 from serried.runtime.settings import ModelSizes, TrainSettings
 from serried.span import ActionKind
 from serried.trace.record import read_recording
@@ -50,7 +50,7 @@ def ended_by(disturb: Disturb, settings: TrainSettings, *, at_step: int = 2) -> 
         if isinstance(event, Started):
             ranks = event.ranks
             watched.extend(watch(report.pid for report in ranks))
-        elif event.step == at_step:
+        elif isinstance(event, StepDone) and event.step == at_step:
             disturb(ranks)
 
     with pytest.raises(SerriedError) as raised:

@@ -6,11 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+from tensorboard.summary.writer.record_writer import RecordWriter
 
 from serried.errors import InputError
+from serried.runtime import run_log
+from serried.runtime.logs_tensorboard import EventFile
 from serried.runtime.report import (
     Event,
     Learned,
+    LogLost,
     MemoryPeaks,
     RankReport,
     Resumed,
@@ -159,3 +163,39 @@ def test_what_gpus_held_at_most_is_a_line_and_in_the_result(tmp_path: Path) -> N
         "peak_bytes": [3_000_000, 2_000_000],
     }
     assert result.memory == MemoryPeaks(4, (3_000_000, 2_000_000))
+
+
+class FullBoard(EventFile):
+    """Is an event file whose disk is full after its first event."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._writer.close()
+        self._writer = RecordWriter(Path("/dev/full").open("wb"))  # noqa: SIM115  it closes it
+
+
+@pytest.mark.parametrize("option", ["log_file", "tensorboard"])
+def test_a_log_on_a_full_disk_is_given_up_and_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.setattr(run_log, "EventFile", FullBoard)
+    place = tmp_path if option == "tensorboard" else Path("/dev/full")
+    told: list[Event] = []
+    with RunLog(TrainSettings(world_size=1, **{option: place}), told.append) as log:  # type: ignore[arg-type]
+        log.tell(Started("run", (RANK,)))
+        for step in range(3):
+            log.tell(StepDone(step, 5.5, 1.0))
+        result = log.result()
+    lost = LogLost(str(place), "No space left on device")
+    assert [event for event in told if isinstance(event, LogLost)] == [lost]
+    assert (len(result.steps), result.lost) == (3, (lost,))
+
+
+def test_checkpoints_that_were_and_were_not_written_are_in_the_result() -> None:
+    good, bad = Saved(2, "runs/step-000002", 1.0), Saved(4, "runs/step-000004", 1.0, "no space")
+    with RunLog(TrainSettings(world_size=1), lambda event: None) as log:
+        log.tell(Started("run", (RANK,)))
+        for event, is_saved in ((good, True), (bad, False), (good, True)):
+            log.tell(event)
+            assert log.result().is_saved is is_saved
+        assert log.result().saved == (good, bad, good)

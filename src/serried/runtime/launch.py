@@ -33,8 +33,7 @@ def train(settings: TrainSettings, on_progress: Progress = lambda event: None) -
         with closing(run_locally(TrainJob(settings.resolved()))) as events:
             for event in events:
                 log.tell(event)
-        _export(settings)
-        return log.result()
+        return _exported(settings, log.result())
 
 
 def join(
@@ -52,8 +51,7 @@ def join(
         return None
     with RunLog(settings, on_progress) as log:
         worker.join(TrainJob(settings), place, log.tell)
-        _export(settings)
-        return log.result()
+        return _exported(settings, log.result())
 
 
 def as_restarted(settings: TrainSettings) -> TrainSettings:
@@ -72,12 +70,13 @@ def as_restarted(settings: TrainSettings) -> TrainSettings:
     )
 
 
-def _export(settings: TrainSettings) -> None:
-    """Writes the model of the last checkpoint where an export is asked for."""
-    if settings.keeping.export and settings.keeping.folder:
+def _exported(settings: TrainSettings, result: TrainResult) -> TrainResult:
+    """Writes the model of the last checkpoint where one is asked for, unless that failed."""
+    if settings.keeping.export and settings.keeping.folder and result.is_saved:
         from serried.runtime.export import export
 
         export(settings.keeping.folder, settings.keeping.export)
+    return result
 
 
 def require_safetensors() -> None:

@@ -116,6 +116,14 @@ class Saved:
 
 
 @dataclass(frozen=True)
+class LogLost:
+    """Tells that a log takes nothing more, such as on a full disk; training goes on without it."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Resumed:
     """Tells that the run goes on from the checkpoint at ``path``, after ``step`` steps."""
 
@@ -159,7 +167,7 @@ class Failed:
         return error
 
 
-Event = Started | Resumed | StepDone | Validated | Saved | MemoryPeaks
+Event = Started | Resumed | StepDone | Validated | Saved | LogLost | MemoryPeaks
 Progress = Callable[[Event], None]
 
 
@@ -172,6 +180,15 @@ class TrainResult:
     steps: tuple[StepDone, ...]
     memory: MemoryPeaks | None = None
     """What GPUs held at most; None where ranks computed on CPUs."""
+    saved: tuple[Saved, ...] = ()
+    """Checkpoints that were written, or could not be."""
+    lost: tuple[LogLost, ...] = ()
+    """Logs that are not whole."""
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether the last checkpoint that was to be written was."""
+        return bool(self.saved) and self.saved[-1].reason is None
 
     @property
     def losses(self) -> list[float]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +15,7 @@ from serried.runtime.logs_tensorboard import EventFile
 from serried.runtime.report import (
     Event,
     Learned,
+    LogLost,
     MemoryPeaks,
     Progress,
     Resumed,
@@ -23,6 +26,7 @@ from serried.runtime.report import (
     Validated,
 )
 from serried.runtime.settings import TrainSettings
+from serried.trace.whole_file import whole_file
 
 
 class RunLog:
@@ -35,7 +39,8 @@ class RunLog:
     ``memory``, and its ``step`` counts the steps done. A run that resumes goes on in the same
     file, from which the lines go of steps that are run again.
 
-    Raises InputError on entering when the log file cannot be written.
+    Raises InputError on entering when the log file cannot be written. One that cannot be written
+    any more is given up, once told of, and the run goes on.
     """
 
     def __init__(self, settings: TrainSettings, on_progress: Progress) -> None:
@@ -46,6 +51,8 @@ class RunLog:
         self._started: Started | None = None
         self._memory: MemoryPeaks | None = None
         self._steps: list[StepDone] = []
+        self._saved: list[Saved] = []
+        self._lost: list[LogLost] = []
 
     def __enter__(self) -> RunLog:
         settings = self._settings
@@ -62,7 +69,8 @@ class RunLog:
         trace: TracebackType | None,
     ) -> None:
         if self._file:
-            self._file.close()
+            with suppress(OSError):  # every line was flushed, or the file given up
+                self._file.close()
         if self._scalars:
             self._scalars.close()
 
@@ -78,17 +86,26 @@ class RunLog:
         elif isinstance(event, Resumed):
             self._forget(event.step)
             self._write({"step": event.step, "event": "resumed", "from": event.path})
-        else:
+        elif not isinstance(event, LogLost):
             self._memory = event if isinstance(event, MemoryPeaks) else self._memory
+            self._saved += [event] if isinstance(event, Saved) else []
             self._write(_other_line(event))
-        if self._scalars and isinstance(event, StepDone | Validated | Resumed):
-            _add_scalars(self._scalars, event)
         self._on_progress(event)
+        if self._scalars and isinstance(event, StepDone | Validated | Resumed):
+            with self._keeping_on(self._settings.tensorboard):
+                _add_scalars(self._scalars, event)
 
     def result(self) -> TrainResult:
         """Returns the result of a run that came to its end."""
         assert self._started is not None
-        return TrainResult(self._started.run, self._started.ranks, tuple(self._steps), self._memory)
+        return TrainResult(
+            self._started.run,
+            self._started.ranks,
+            tuple(self._steps),
+            self._memory,
+            tuple(self._saved),
+            tuple(self._lost),
+        )
 
     def _line(self, step: StepDone) -> dict[str, Any]:
         return {
@@ -102,21 +119,43 @@ class RunLog:
 
     def _write(self, line: dict[str, Any]) -> None:
         if self._file:
-            print(json.dumps(line), file=self._file, flush=True)
+            with self._keeping_on(self._settings.log_file):
+                print(json.dumps(line), file=self._file, flush=True)
+
+    @contextmanager
+    def _keeping_on(self, path: Path | None) -> Iterator[None]:
+        """Lets the run go on without its log at ``path`` where the system refuses to write it."""
+        try:
+            yield
+        except OSError as error:
+            self._give_up(path, error.strerror or str(error))
+        except InputError as error:
+            self._give_up(path, str(error.values["reason"]))
+
+    def _give_up(self, path: Path | None, reason: str) -> None:
+        log: IO[str] | EventFile | None
+        if path == self._settings.log_file:
+            log, self._file = self._file, None
+        else:
+            log, self._scalars = self._scalars, None
+        with suppress(OSError):  # closing would write what is left
+            if log:
+                log.close()
+        self._lost.append(LogLost(str(path), reason))
+        self._on_progress(self._lost[-1])
 
     def _forget(self, step: int) -> None:
         """Drops the lines of an earlier run's steps from ``step`` on, which come again."""
         path = self._settings.log_file
         if self._file is None or path is None or not self._settings.keeping.resume:
             return
-        self._file.close()
-        kept = [
-            line for line in path.read_text(encoding="utf-8").splitlines() if _is_before(line, step)
-        ]
-        part = path.with_name(path.name + ".part")
-        part.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
-        part.replace(path)
-        self._file = _opened(path, "a")
+        with self._keeping_on(path):
+            self._file.close()
+            lines = path.read_text(encoding="utf-8").splitlines()
+            kept = "".join(f"{line}\n" for line in lines if _is_before(line, step))
+            with whole_file(path) as part:
+                part.write(kept.encode())
+            self._file = path.open("a", encoding="utf-8")
 
 
 def _opened(path: Path, mode: str) -> IO[str]:

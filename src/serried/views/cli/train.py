@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from serried.errors import SerriedError
+from serried.errors import SerriedError, listed
 from serried.views.cli import emit_job
+from serried.views.cli.language import current_language
 from serried.views.cli.output import show
 from serried.views.cli.train_memory import measured_memory, planned_memory
 from serried.views.cli.train_options import SectionedCommand, train_settings, with_options
 from serried.views.cli.train_progress import TrainProgress, ranks_of
 from serried.views.cli.train_tables import buffer_lines, rank_table
+from serried.views.sentences import tell
 
 if TYPE_CHECKING:
-    from serried.runtime.report import Place, TrainResult
+    from serried.runtime.report import Place, Saved, TrainResult
     from serried.runtime.settings import TrainSettings
 
 
@@ -85,11 +89,39 @@ def _show(settings: TrainSettings, result: TrainResult, explain: bool) -> None:
     show(f"{steps} on {ranks_of(settings)}: {what}, median step {step_ms:.0f} ms")
     if result.memory:
         show(measured_memory(settings, result.ranks, result.memory))
-    if settings.log_file:
-        show(f"log: {settings.log_file}")
-    if settings.keeping.folder:
-        show(f"checkpoints: {settings.keeping.folder}")
-    if settings.keeping.export:
-        show(f"model: {settings.keeping.export}")
+    for line in _kept(settings, result):
+        show(line)
     if settings.trace_dir:
         show(f"trace: {settings.trace_dir} (serried trace merge {settings.trace_dir})")
+
+
+def _kept(settings: TrainSettings, result: TrainResult) -> Iterator[str]:
+    """Yields a line for each file that the run has left, and for each that it could not write."""
+    lang, keeping = current_language(), settings.keeping
+    lost = {each.path: each.reason for each in result.lost}
+    for path in (settings.log_file, settings.tensorboard):
+        if path and str(path) in lost:
+            reason = lost[str(path)]
+            yield tell("not all of the log is in {path}: {reason}", lang, path=path, reason=reason)
+        elif path and path == settings.log_file:
+            yield f"log: {path}"
+    if keeping.folder:
+        yield from _checkpoints(keeping.folder, result.saved, lang)
+    if keeping.export and result.is_saved:
+        yield f"model: {keeping.export}"
+    elif keeping.export:
+        why = "no model was written to {path}, as the last checkpoint was not"
+        yield tell(why, lang, path=keeping.export)
+
+
+def _checkpoints(folder: Path, saved: tuple[Saved, ...], lang: str) -> Iterator[str]:
+    missing = [each for each in saved if each.reason is not None]
+    if len(missing) < len(saved):
+        yield f"checkpoints: {folder}"
+    if missing:
+        yield tell(
+            "could not be saved: {names}; {reason}",
+            lang,
+            names=listed(Path(each.path).name for each in missing),
+            reason=missing[-1].reason,
+        )

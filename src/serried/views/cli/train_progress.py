@@ -17,6 +17,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from serried.views.cli.language import current_language
+from serried.views.sentences import tell
+
 if TYPE_CHECKING:
     from serried.runtime.report import Event, Learned, Saved, StepDone
     from serried.runtime.settings import TrainSettings
@@ -75,7 +78,7 @@ class TrainProgress:
             bar.update(self._task, completed=event.step + 1, description=what)
 
     def _lines(self, event: Event) -> Iterator[str]:
-        from serried.runtime.report import Resumed, Saved, Started, StepDone, Validated
+        from serried.runtime.report import LogLost, Resumed, Saved, Started, StepDone, Validated
 
         settings = self._settings
         if isinstance(event, Started):
@@ -94,6 +97,13 @@ class TrainProgress:
                 yield _skipped(event.step, event.learned)
         elif isinstance(event, Saved):
             yield _saved(event)
+        elif isinstance(event, LogLost):
+            yield tell(
+                "{path} cannot be written any more: {reason}; training goes on without it",
+                current_language(),
+                path=event.path,
+                reason=event.reason,
+            )
 
 
 def _words(done: StepDone) -> Iterator[str]:
