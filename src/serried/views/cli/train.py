@@ -110,8 +110,11 @@ def _kept(settings: TrainSettings, result: TrainResult) -> Iterator[str]:
     if keeping.export and result.is_saved:
         yield f"model: {keeping.export}"
     elif keeping.export:
-        why = "no model was written to {path}, as the last checkpoint was not"
-        yield tell(why, lang, path=keeping.export)
+        yield tell(
+            "no model was written to {path}, as the last checkpoint was not",
+            lang,
+            path=keeping.export,
+        )
 
 
 def _checkpoints(folder: Path, saved: tuple[Saved, ...], lang: str) -> Iterator[str]:
