@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from serried.span import Action, Span
+from serried.span import COMPUTE, Action, Span
 from serried.trace.align import Crossings, aligned
 from serried.trace.clock_pings import ping_file, ping_line
 from serried.trace.merge import merge
 from serried.trace.merged import Host, Trace
+from serried.trace.pairs import SENDS
 from serried.trace.reading import read_trace
 from serried.trace.record import Recorder
 from serried.trace.statistics import measure
@@ -119,6 +120,65 @@ def test_spans_that_hold_their_wait_are_tied_by_their_ends() -> None:
     found = aligned(replace(trace, waits_inside=True)).clocks[1]
     assert found.source == "order"
     assert found.offset_ns == pytest.approx(-100, abs=5)
+
+
+def noisy(seed: int, *, steps: int, unit_ns: int) -> Trace:
+    """Returns a run of four stages on up to four hosts, its stamps late or early by microseconds.
+
+    Its hosts' clocks are off and do not drift; stamps are cut to whole units.
+    """
+    rng = np.random.default_rng(seed)
+    num_hosts = int(rng.integers(2, 5))
+    run = Run(pp=4, num_microbatches=int(rng.integers(2, 9)), num_steps=steps)
+    spans = table(run.spans())
+    late, early = rng.exponential(2_000, (2, len(spans))).astype(int)
+    computes, sends = np.isin(spans.kind, sorted(COMPUTE)), np.isin(spans.kind, SENDS)
+    # Computations shrink, sends begin earlier and receives end later: all that causes comes first.
+    start = spans.start_ns + np.where(computes, late, np.where(sends, -late, 0))
+    end = spans.end_ns + np.where(computes, -early, np.where(sends, 0, early))
+    host = np.arange(4) * num_hosts // 4
+    off = np.array([0, *rng.integers(-3_000_000, 3_000_000, num_hosts - 1)])[host[spans.rank]]
+    start, end = ((each + off) // unit_ns * unit_ns for each in (start, end))
+    moved = replace(spans, start_ns=start, end_ns=np.maximum(start, end))
+    trace = Trace(
+        *("noisy", run.job, moved.where(np.lexsort((start, spans.rank))), 0),
+        hosts=tuple(
+            Host(str(each), tuple(np.flatnonzero(host == each).tolist()), 0)
+            for each in range(num_hosts)
+        ),
+        ranks=(0, 1, 2, 3),
+        torn=(),
+        missing=(),
+        warnings=(),
+        layout=None,
+        resolution_ns=unit_ns,
+    )
+    return aligned(trace)
+
+
+@pytest.mark.parametrize("unit_ns", [1, 1_000, 1_000_000])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_log_too_short_to_show_a_drift_has_none_fitted(steps: int, unit_ns: int) -> None:
+    for seed in range(5):
+        for clock in noisy(seed, steps=steps, unit_ns=unit_ns).clocks:
+            assert abs(clock.drift) <= 200e-6
+            assert abs(clock.drift) <= 70e-6  # what hard bounds alone bend the line by
+            assert clock.source == "own" or (clock.uncertainty_ns or 0) >= unit_ns
+
+
+@pytest.mark.parametrize("sample", ["multi"])
+def test_clocks_agree_no_better_than_stamps_tell(sample: str) -> None:
+    trace = read_trace([PADDLE / sample])
+    assert trace.resolution_ns == 1_000
+    clock = trace.clocks[1]
+    assert clock.uncertainty_ns is not None and clock.uncertainty_ns >= 1_000
+    assert clock.even_ns is not None and clock.even_ns >= 1_000
+
+
+def test_clocks_agree_no_better_than_they_can_be_read() -> None:
+    crossings = [(a, 1 - a, 100 * k, 100 * k + 3) for k in range(9) for a in (0, 1)]
+    clock = hosts_apart(crossings, 2).clocks[1]
+    assert (clock.uncertainty_ns, clock.even_ns) == (100, 100)
 
 
 def test_crossings_on_one_host_say_nothing() -> None:

@@ -157,14 +157,14 @@ def test_one_message_each_way_is_enough_and_says_little_far_from_it() -> None:
     assert line.offset_at(np.array([0])).tolist() == [100.0]
     near, far = (line.worst_between(at, at)[0] for at in (0, SECOND))
     assert near == pytest.approx(200)
-    assert far == pytest.approx(200 + 1e-3 * SECOND)  # a clock drifts by 1000 ppm at most
+    assert far == pytest.approx(200 + 2e-4 * SECOND)  # clocks drift apart by 200 ppm at most
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_lines_that_fit_lie_between_the_lowest_and_the_highest(data: st.DataObject) -> None:
     offset = data.draw(st.floats(-1e6, 1e6))
-    slope = data.draw(st.floats(-9e-4, 9e-4))
+    slope = data.draw(st.floats(-1.9e-4, 1.9e-4))
     draws = st.lists(
         st.tuples(st.integers(0, 10_000_000), st.floats(1, 1e6)), min_size=1, max_size=30
     )

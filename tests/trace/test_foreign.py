@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from serried.errors import InputError
 from serried.span import ActionKind
-from serried.trace.foreign import Row, foreign_trace, laid_out, pipelines, spans_of, with_peers
+from serried.trace.foreign import (
+    Row,
+    foreign_trace,
+    laid_out,
+    pipelines,
+    spans_of,
+    told_to_ns,
+    with_peers,
+)
 from serried.trace.store import read_store, write_store
 
 
@@ -114,6 +123,28 @@ def test_a_rank_without_a_file_moves_no_rank_to_another_node(
 def test_messages_go_round_the_pipeline_to_the_next_rank() -> None:
     rows = [Row(rank, rank, ActionKind.SEND_F, 0, 0, 0, 1) for rank in range(3)]
     assert [row.peer for row in with_peers(rows, laid_out("megatron", 3, None))] == [1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("stamp", "unit_ns"),
+    [
+        (lambda ns: ns, 1),
+        (lambda ns: ns // 1_000 * 1_000, 1_000),
+        (lambda ns: ns // 1_000_000 * 1_000_000, 1_000),
+        # Milliseconds since 1970 as a double, as Paddle prints them.
+        (lambda ns: int(f"{ns // 1_000 / 1e3:.6f}".replace(".", "")), 1_000),
+    ],
+)
+def test_a_trace_knows_how_finely_its_times_are_told(
+    stamp: Callable[[int], int], unit_ns: int
+) -> None:
+    rng = np.random.default_rng(1)
+    times = [1_700_000_000_000_000_000 + int(each) for each in rng.integers(0, 10**9, 40)]
+    rows = [
+        Row(0, 0, ActionKind.F, at, 0, stamp(ns), stamp(ns + 77_777))
+        for at, ns in enumerate(sorted(times))
+    ]
+    assert told_to_ns(spans_of(rows)) == unit_ns
 
 
 @pytest.mark.parametrize("name", ["rank", "stage", "microbatch", "step", "start_ns", "end_ns"])

@@ -19,12 +19,12 @@ def joined(lines: list[str]) -> str:
 def test_a_host_is_told_with_what_moved_it_and_how_sure_that_is() -> None:
     clock = HostClock("b", "pings+messages", -7_500_000.0, 42.1e-6, 1_230_400.0, 12_300.0)
     assert joined(clock_lines([OWN, clock])) == (
-        "b: by pings and messages between hosts, moved -7.50 ms, drift 42.10 ppm; within 1,230.4 "
-        "us whatever way messages took, or 12.3 us if they take as long either way"
+        "b: by pings and messages between hosts, moved -7.50 ms, drift 42.1 ppm; within 1.23 ms "
+        "whatever way messages took, or 12.3 us if they take as long either way"
     )
     assert "".join(each.strip() for each in clock_lines([OWN, clock], lang="zh")) == (
-        "b：依据 ping 对时和主机间的消息 移动 -7.50 ms，漂移 42.10 ppm；"
-        "误差不超过 1,230.4 us，不论消息怎么走；若来回一样快，则不超过 12.3 us"
+        "b：依据 ping 对时和主机间的消息 移动 -7.50 ms，漂移 42.1 ppm；"
+        "误差不超过 1.23 ms，不论消息怎么走；若来回一样快，则不超过 12.3 us"
     )
     assert clock_document(clock) == {
         "host": "b",
@@ -56,7 +56,12 @@ def test_of_many_hosts_the_least_sure_are_told_one_by_one() -> None:
     lines = clock_lines([OWN, *many])
     named = [line.split(":")[0].strip() for line in lines[:-1] if ":" in line]
     assert named == [f"h{n}" for n in range(12, 4, -1)]
-    assert lines[-1] == "  4 more hosts, each within 4.0 us"
+    assert lines[-1] == "  4 more hosts, each within 4.00 us"
+
+
+def test_a_host_whose_log_shows_no_drift_says_so() -> None:
+    (first, *rest) = clock_lines([OWN, HostClock("b", "pings", 5_000.0, 0.0, 4_000.0, 300.0)])
+    assert "moved 5.00 us, no drift seen; within 4.00 us" in " ".join([first, *rest])
 
 
 def test_one_host_has_nothing_to_tell() -> None:

@@ -31,6 +31,8 @@ from serried.trace.whole_jobs import whole_hand_overs
 from serried.units import duration_text
 
 Times = NDArray[np.int64]
+READING_NS = 100
+"""Clocks are said to agree no better than this: to read one takes a Python program some 60 ns."""
 Window = tuple[int, int]
 """The first and the last moment of a host's spans."""
 Pair = tuple[int, int]
@@ -96,10 +98,11 @@ def host_clocks(
     ends = windows or _windows(trace.spans, host, len(trace.hosts))
     crossings = [each for _, each in sources]
     asked = pings if pings is not None and len(pings) else None
-    lines = _to_first(_lines(crossings, asked, ends), len(trace.hosts))
+    unit = trace.resolution_ns
+    lines = _to_first(_lines(crossings, asked, ends, unit), len(trace.hosts))
     source = "+".join(name for name, _ in sources)
     clocks = [
-        _clock(each.name, line, "own" if number == 0 else source, window)
+        _clock(each.name, line, "own" if number == 0 else source, window, max(READING_NS, unit))
         for number, (each, line, window) in enumerate(zip(trace.hosts, lines, ends, strict=True))
     ]
     return lines, tuple(clocks)
@@ -159,15 +162,18 @@ def _windows(spans: Spans, host: NDArray[np.int64], num_hosts: int) -> list[Wind
     ]
 
 
-def _clock(name: str, line: ClockLine | None, source: str, window: Window) -> HostClock:
+def _clock(
+    name: str, line: ClockLine | None, source: str, window: Window, least_ns: float
+) -> HostClock:
     if line is None:
         return HostClock(name, "wall", 0.0, 0.0, None)
-    bound, even = (0.0, 0.0) if source == "own" else line.worst_between(*window)
+    told = (max(each, least_ns) for each in line.worst_between(*window))
+    bound, even = (0.0, 0.0) if source == "own" else told
     return HostClock(
         name,
         source,
         float(line.offset_at(np.array(window)).mean()),
-        line.drift_between(*window),
+        line.drift,
         bound if math.isfinite(bound) else None,
         even if math.isfinite(bound) else None,
     )
@@ -252,7 +258,10 @@ def _reaches_all(crossings: Crossings, num_hosts: int) -> bool:
 
 
 def _lines(
-    sources: Sequence[Crossings], pings: Crossings | None, windows: Sequence[Window]
+    sources: Sequence[Crossings],
+    pings: Crossings | None,
+    windows: Sequence[Window],
+    resolution_ns: int,
 ) -> dict[Pair, ClockLine]:
     """Returns the line of every pair of hosts that has bounds from both sides."""
     if not sources:
@@ -264,22 +273,27 @@ def _lines(
     }
     lines = {}
     for pair in sorted(pairs):
-        asked = None if pings is None else _bounds(pings, pair)
-        line = fit_clock(*_bounds(whole, pair), windows[pair[1]], asked)
+        asked = None if pings is None else _bounds(pings, pair, resolution_ns)
+        line = fit_clock(*_bounds(whole, pair, resolution_ns), windows[pair[1]], asked)
         if line is not None:
             lines[pair] = line
     return lines
 
 
-def _bounds(crossings: Crossings, pair: Pair) -> tuple[Bounds, Bounds]:
-    """Returns the lower and upper bounds of the offset between two hosts."""
+def _bounds(crossings: Crossings, pair: Pair, resolution_ns: int) -> tuple[Bounds, Bounds]:
+    """Returns the lower and upper bounds of the offset between two hosts.
+
+    A stamp that was cut or rounded is of any moment within what its writer tells, and a
+    difference of two says no more; one of whole nanoseconds is taken as it stands.
+    """
+    coarse = resolution_ns if resolution_ns > 1 else 0
     low, high = pair
     up = (crossings.from_host == low) & (crossings.to_host == high)
     down = (crossings.from_host == high) & (crossings.to_host == low)
     arrived, left = crossings.arrived_ns, crossings.left_ns
     return (
-        Bounds(arrived[up], left[up] - arrived[up]),
-        Bounds(left[down], arrived[down] - left[down]),
+        Bounds(arrived[up], left[up] - arrived[up] - coarse),
+        Bounds(left[down], arrived[down] - left[down] + coarse),
     )
 
 

@@ -21,17 +21,21 @@ M. Abramowitz and I. Stegun, 26.7.5.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from serried.trace.clock_line import Reals
 from serried.trace.clock_quick import Centres, Sides, centres_of
+from serried.trace.clock_strip import STEEPEST
 
 _NORMAL = 2.3263
 """Of a normal variable 98 of 100 are no further from its mean, in standard deviations."""
 _TELLING = 6
 """Windows beyond the line's two from which on they alone tell that variances are too small."""
+_SURE_DRIFT = STEEPEST / 4
+"""A drift that is less surely known is what a few late messages make, not clocks."""
 _LEAST_FREEDOM = 1.5
 """Below that Student's variable is not what a handful of bounds is."""
 
@@ -57,6 +61,12 @@ class EvenLine:
         variance = self.offset_variance + self.slope_variance * (at - self.middle) ** 2
         return np.asarray(self.deviations * np.sqrt(variance), dtype=float)
 
+    @property
+    def tells_drift(self) -> bool:
+        """Whether its slope is no chance, and known to a part of what clocks drift at most."""
+        off = self.deviations * math.sqrt(self.slope_variance)
+        return off <= min(abs(self.slope), _SURE_DRIFT)
+
     def tilted(self, slope: float) -> EvenLine:
         """Returns the line of what had ``slope`` taken off."""
         return replace(self, offset=self.offset + slope * self.middle, slope=self.slope + slope)
@@ -67,11 +77,18 @@ def even_line(sides: Sides, drift: float, drift_off: float, *, in_turn: bool) ->
 
     ``drift`` is about the slope of the bounds, and ``drift_off`` how far it may be from it, for
     what is too short to tell. ``in_turn`` says that every message is answered by one the other
-    way at once, so that a trend of delays is one of both ways.
+    way at once, so that a trend of delays is one of both ways. Its slope is 0 where the bounds
+    do not show a drift.
     """
     line = _line(centres_of(sides, drift), drift_off, in_turn).tilted(drift)
     # Which are the quickest is surer once the line's own drift is taken off.
-    return _line(centres_of(sides, line.slope), drift_off, in_turn).tilted(line.slope)
+    line = _line(centres_of(sides, line.slope), drift_off, in_turn).tilted(line.slope)
+    if line.tells_drift and abs(line.slope) <= STEEPEST:
+        return line
+    # What is too short to show a drift has none fitted; it may be as steep as clocks get.
+    even = _line(centres_of(sides, 0.0), drift_off, in_turn)
+    unknown = min(line.slope_variance + line.slope**2, (STEEPEST / even.deviations) ** 2)
+    return replace(even, slope=0.0, slope_variance=unknown)
 
 
 def _line(centres: Centres, drift_off: float, in_turn: bool) -> EvenLine:

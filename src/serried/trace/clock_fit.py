@@ -198,7 +198,14 @@ def _line_of(pieces: list[_Piece], base_at: int, base: int) -> ClockLine:
             left[1:, -1] = right[1:, 0] = _met(left[:, -1], right[:, 0])
             right[0, 0] += 1.0
     at, offset, bound, even = np.concatenate(knots, axis=1)
-    return ClockLine(base_at, base, at, offset, bound, even, tuple(jumps))
+    return ClockLine(base_at, base, at, offset, bound, even, tuple(jumps), _drift(pieces))
+
+
+def _drift(pieces: list[_Piece]) -> float:
+    """Returns how steep the pieces are, a mean by their lengths, without the steps between them."""
+    length = sum(each.last - each.first for each in pieces)
+    ends = [each.offset_at(np.array([each.first, each.last])) for each in pieces]
+    return float(sum(np.diff(each)[0] for each in ends)) / length if length > 0 else 0.0
 
 
 def _wander(pieces: list[_Piece], number: int) -> float:

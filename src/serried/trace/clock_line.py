@@ -35,6 +35,9 @@ class ClockLine:
     """The same where the fastest message takes as long one way as the other."""
     jumps: tuple[tuple[int, float], ...] = ()
     """Where a clock was set: the time of clock B, and the step of the offset in nanoseconds."""
+    drift: float = 0.0
+    """How much faster clock A runs, per unit, a mean over time; a clock that is set does not run
+    faster."""
 
     @classmethod
     def same(cls) -> ClockLine:
@@ -56,13 +59,6 @@ class ClockLine:
         rounded = np.rint(self._inner(at_ns)).astype(np.int64)
         return np.asarray(at_ns + self.base_ns + rounded, dtype=np.int64)
 
-    def drift_between(self, first_ns: int, last_ns: int) -> float:
-        """Returns how much faster clock A ran between two times of B, per unit."""
-        if last_ns <= first_ns:
-            return 0.0
-        first, last = self._inner(np.array([first_ns, last_ns]))
-        return float(last - first) / (last_ns - first_ns)
-
     def worst_between(self, first_ns: int, last_ns: int) -> tuple[float, float]:
         """Returns the largest bound and the largest even figure between two times of B."""
         ends = np.array([first_ns, last_ns]) - self.base_at_ns
@@ -81,6 +77,7 @@ class ClockLine:
             at=there,
             offset=self.at - there,
             jumps=tuple((when, -step) for when, (_, step) in zip(at, self.jumps, strict=True)),
+            drift=-self.drift,
         )
 
     def then(self, further: ClockLine) -> ClockLine:
@@ -99,6 +96,7 @@ class ClockLine:
             _along(self.at, self.bound, here) + _along(further.at, further.bound, there),
             np.hypot(_along(self.at, self.even, here), _along(further.at, further.even, there)),
             tuple(sorted((*self.jumps, *jumps))),
+            self.drift + further.drift,
         )
 
     def _inner(self, at_ns: Times) -> Reals:

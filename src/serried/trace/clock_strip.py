@@ -19,8 +19,12 @@ from numpy.typing import NDArray
 
 Reals = NDArray[np.float64]
 
-STEEPEST = 1e-3
-"""The greatest drift that a clock has: 1000 ppm, twice what NTP corrects."""
+STEEPEST = 2e-4
+"""The greatest drift between two clocks: 200 ppm, as crystals stay within 100 of their frequency.
+
+RFC 5905 counts on 15 ppm of a clock that NTP has disciplined; only a clock that is being set at
+that moment is steeper, and is followed in pieces.
+"""
 RESOLUTION_NS = 1_000.0
 """By how much bounds may cross before they contradict: other tools' stamps are microseconds."""
 _LARGEST_HULL = 1_024

@@ -30,6 +30,7 @@ from serried.trace.record import UNKNOWN_SCHEDULE, Job
 from serried.trace.replay import Replay
 
 _LONGEST_NS = 2**60
+_MICROSECOND = 1_000
 _MOST_SHARED = 0.5
 """How much of the shorter of two steps the other may lie over."""
 
@@ -248,10 +249,12 @@ def foreign_trace(
     findings: Sequence[Finding] = (),
     waits_inside: bool = False,
     replay: Replay | None = None,
+    resolution_ns: int | None = None,
 ) -> Trace:
     """Returns the Trace of ``spans``, whose ranks are those of ``layout``, on ``machines``.
 
-    Times of ``spans`` are nanoseconds since 1970, by each machine's own clock. Raises
+    Times of ``spans`` are nanoseconds since 1970, by each machine's own clock, told as finely as
+    ``resolution_ns`` says or, without it, as they show themselves. Raises
     InputError when there are no spans, and when they are decades apart.
     """
     if not len(spans):
@@ -285,6 +288,7 @@ def foreign_trace(
         layout=layout,
         waits_inside=waits_inside,
         replay=replay,
+        resolution_ns=resolution_ns or told_to_ns(spans),
     )
 
 
@@ -301,6 +305,20 @@ def _ranks_per_node(machines: Sequence[Sequence[int]], world_size: int) -> int:
     if least > most:
         return max(map(len, machines))
     return fits[-1] if fits else most
+
+
+def told_to_ns(spans: Spans) -> int:
+    """Returns how finely a writer told times: 1000 where all are whole microseconds, else 1.
+
+    A double of milliseconds since 1970 is off by up to 122 ns itself; ranks may begin at
+    nanoseconds of their own.
+    """
+    ranks, of = np.unique(spans.rank, return_inverse=True)
+    first = np.full(len(ranks), np.iinfo(np.int64).max)
+    np.minimum.at(first, of, spans.start_ns)
+    since = np.concatenate([spans.start_ns, spans.end_ns]) - np.tile(first[of], 2)
+    past = (since + _MICROSECOND // 2) % _MICROSECOND - _MICROSECOND // 2
+    return _MICROSECOND if bool((np.abs(past) <= _MICROSECOND // 4).all()) else 1
 
 
 def _require_one_time(run: str, length_ns: int) -> None:

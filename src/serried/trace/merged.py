@@ -79,6 +79,8 @@ class Trace:
     """Its operations with what they wait for, where its writer said more than spans hold."""
     names: tuple[str, ...] = ()
     """What its user called spans of kind SPAN, whose peer is a place in it."""
+    resolution_ns: int = 1
+    """How finely its writer tells times: two that seem equal may be so far apart."""
 
     def __post_init__(self) -> None:
         spans = admitted(self.spans, self.job.world_size)

@@ -16,9 +16,6 @@ from serried.trace.record import Job
 CLOSED_FORM = ("1f1b", "gpipe")
 """Schedules, one stage a rank, whose ideal bubble is (p - 1) / (m + p - 1)."""
 
-RESOLUTION_NS = 1
-"""What a time stamp can tell apart."""
-
 
 @dataclass(frozen=True)
 class MessageStatistics:
@@ -60,7 +57,7 @@ def measure_messages(trace: Trace, steps: NDArray[np.int32]) -> tuple[MessageSta
     pairs = pair_messages(spans)
     counts = np.isin(spans.step, steps)
     uncertainty_ns = _uncertainty_ns(trace)
-    allowed_ns = RESOLUTION_NS + _apart_ns(trace, pairs)
+    allowed_ns = trace.resolution_ns + _apart_ns(trace, pairs)
     early = spans.end_ns[pairs.receives] + allowed_ns < spans.start_ns[pairs.sends]
     messages = MessageStatistics(
         spans=int(np.isin(spans.kind[counts], SENDS + RECEIVES).sum()),

@@ -66,7 +66,7 @@ def paddle_trace(logs: PaddleLogs, sizes: Mapping[str, int] | None = None) -> Tr
     ]
     spans = spans_of(with_peers(rows, layout))
     run = logs.folder.resolve().name
-    return foreign_trace(run, layout, machines, spans, findings=logs.findings)
+    return foreign_trace(run, layout, machines, spans, findings=logs.findings, resolution_ns=1_000)
 
 
 def _rows(rank: int, log: DeviceLog, layout: Layout) -> Iterator[Row]:

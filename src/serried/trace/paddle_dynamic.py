@@ -84,7 +84,8 @@ def paddle_dynamic_trace(
             rows.append(Row(rank, chunk * num_stages + stage, kind, microbatch, step, start, end))
     spans = spans_of(with_peers(rows, layout))
     run = files[0].path.resolve().parent.name
-    return foreign_trace(run, layout, {"": range(layout.world_size)}, spans)
+    machines = {"": range(layout.world_size)}
+    return foreign_trace(run, layout, machines, spans, resolution_ns=1_000_000)
 
 
 def _ranked(files: Sequence[EventFile]) -> dict[int, list[Event]]:

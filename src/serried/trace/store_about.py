@@ -73,6 +73,7 @@ def trace_of(about: dict[str, Any], spans: Spans, replay: Replay | None = None) 
         waits_inside=about["waits_inside"],
         replay=replay,
         names=tuple(about["names"]),
+        resolution_ns=about.get("resolution_ns", 1),
     )
 
 
@@ -90,6 +91,7 @@ def _about(trace: Trace) -> dict[str, Any]:
         "names": trace.names,
         "waits_inside": trace.waits_inside,
         "has_replay": trace.replay is not None,
+        "resolution_ns": trace.resolution_ns,
         "warnings": [_finding(each) for each in trace.warnings],
     }
 
@@ -149,6 +151,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("run", "name", "host", "source", "framework", "order", "schedule"), _TEXT),
     **dict.fromkeys(("compute", "backend"), _TEXT),
     **dict.fromkeys(("world_size", "num_microbatches", "gpus_per_node", "base_ns"), _WHOLE),
+    "resolution_ns": _WHOLE,
     **dict.fromkeys(("ranks", "torn", "missing", "sizes"), _WHOLE),
     **dict.fromkeys(("offset_ns", "drift"), _NUMBER),
     **dict.fromkeys(("names", "options"), _TEXT),

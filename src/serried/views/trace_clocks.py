@@ -13,6 +13,8 @@ from serried.views.sentences import phrase, tell
 
 HOSTS_SHOWN = 8
 """Hosts that are told of one by one, the least sure first; JSON has them all."""
+_LEAST_DRIFT = 5e-8
+"""Of what is printed as 0.1 ppm."""
 _INDENT = "  "
 _COLUMNS = 100
 _SOURCES = {
@@ -31,10 +33,10 @@ def clock_lines(clocks: Sequence[HostClock], *, lang: str = "en") -> list[str]:
     if rest:
         told.append(
             tell(
-                "{count} more hosts, each within {within:,.1f} us",
+                "{count} more hosts, each within {within}",
                 lang,
                 count=len(rest),
-                within=max(each.uncertainty_ns or 0.0 for each in rest) / 1e3,
+                within=duration_text(max(each.uncertainty_ns or 0.0 for each in rest)),
             )
         )
     width = _COLUMNS - len(_INDENT)
@@ -63,15 +65,18 @@ def _told(clock: HostClock, lang: str) -> str:
             source=source,
         )
     return tell(
-        "{host}: by {source}, moved {offset}, drift {drift:.2f} ppm; within {within:,.1f} us "
-        "whatever way messages took, or {even:,.1f} us if they take as long either way",
+        "{host}: by {source}, moved {offset}, drift {drift:.1f} ppm; within {within} "
+        "whatever way messages took, or {even} if they take as long either way"
+        if abs(clock.drift) >= _LEAST_DRIFT
+        else "{host}: by {source}, moved {offset}, no drift seen; within {within} whatever way "
+        "messages took, or {even} if they take as long either way",
         lang,
         host=clock.host,
         source=source,
         offset=("-" if clock.offset_ns < 0 else "") + duration_text(abs(clock.offset_ns)),
         drift=clock.drift * 1e6,
-        within=clock.uncertainty_ns / 1e3,
-        even=(clock.uncertainty_ns if clock.even_ns is None else clock.even_ns) / 1e3,
+        within=duration_text(clock.uncertainty_ns),
+        even=duration_text(clock.uncertainty_ns if clock.even_ns is None else clock.even_ns),
     )
 
 
