@@ -126,15 +126,26 @@ def _check(axes: dict[str, int], sizes: Sizes) -> None:
         )
 
 
+TOLD = {
+    "cp_comm_strategy": ("allgather", "alltoall"),
+}
+"""Settings on which what travels depends, but no group, with their values."""
+
+TOLD_ABOUT = {
+    "cp_comm_strategy": "allgather or alltoall: how K and V travel (default allgather)",
+}
+
+
 ACCELERATE = Framework(
     name="accelerate",
     title="Accelerate ParallelismConfig",
     version="1.15.0",
     source="accelerate accelerate/parallelism_config.py",
     dims=("dp", "tp", "cp"),
-    options=OPTIONS,
+    options=OPTIONS | TOLD_ABOUT,
     default_order=ORDER,
     orders=(ORDER,),
     make=layout,
+    told=TOLD,
     versions=("1.10.0", "1.15.0"),
 )

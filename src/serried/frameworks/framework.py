@@ -79,10 +79,18 @@ class Framework:
     """Versions read, oldest first; numbered ones between two of them are known as well."""
     habits: Habits = PLAIN
     """What it does beside its groups."""
+    told: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Settings that no group depends on, but what travels does, each with the values it takes."""
 
     def layout(self, sizes: Sizes) -> Layout:
         """Returns the layout of ``sizes``; raises InputError wherever the package refuses."""
-        return replace(self.make(sizes, self.version), habits=self.habits)
+        for key, known in self.told.items():
+            if key in sizes.options:
+                choice(sizes, key, known)
+        bare = {key: each for key, each in sizes.options.items() if key not in self.told}
+        made = self.make(replace(sizes, options=bare), self.version)
+        stage = {} if sizes.zero is None else {"zero": str(sizes.zero)}
+        return replace(made, habits=self.habits, settings={**sizes.options, **stage})
 
     def at(self, version: str) -> Framework:
         """Returns this framework at ``version``; raises InputError for one it does not know.

@@ -164,16 +164,31 @@ def _meshes(job: Job, order: Order, encoder: Encoder) -> dict[str, Mesh]:
     }
 
 
+TOLD = {
+    "sequence_parallel": ("true", "false"),
+    "cp_comm_type": ("p2p", "all_gather", "a2a", "a2a+p2p"),
+    "moe_token_dispatcher_type": ("allgather", "alltoall", "alltoall_seq", "flex"),
+}
+"""Settings on which what travels depends, but no group, with their values."""
+
+TOLD_ABOUT = {
+    "sequence_parallel": "true splits activations over tp too: all-gather, reduce-scatter",
+    "cp_comm_type": "p2p, all_gather, a2a or a2a+p2p: how K and V travel (default p2p)",
+    "moe_token_dispatcher_type": "allgather, alltoall or flex (default allgather)",
+}
+
+
 MEGATRON = Framework(
     name="megatron",
     title="Megatron-core",
     version="0.16.1",
     source="megatron-core megatron/core/parallel_state.py",
     dims=("dp", "tp", "pp", "cp", "ep"),
-    options=OPTIONS,
+    options=OPTIONS | TOLD_ABOUT,
     default_order=ORDER,
     orders=(ORDER, TP_PP_DP),
     make=layout,
+    told=TOLD,
     versions=(
         *("0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "0.9.0", "0.10.0", "0.11.0", "0.12.0"),
         *("0.13.0", "0.14.0", "0.15.0", "0.16.1", "0.17.0", "0.18.0", "0.19.0"),

@@ -142,16 +142,27 @@ def _local_world_size(sizes: Sizes) -> int:
     return size
 
 
+TOLD = {
+    "tp_mode": ("ALL_REDUCE", "REDUCE_SCATTER"),
+}
+"""Settings on which what travels depends, but no group, with their values."""
+
+TOLD_ABOUT = {
+    "tp_mode": "ALL_REDUCE or REDUCE_SCATTER: how tensor ranks join results",
+}
+
+
 NANOTRON = Framework(
     name="nanotron",
     title="Nanotron",
     version="main-2411b022",
     source="nanotron src/nanotron/parallel/context.py",
     dims=("dp", "tp", "pp", "cp", "ep"),
-    options=OPTIONS,
+    options=OPTIONS | TOLD_ABOUT,
     default_order=ORDER,
     orders=(ORDER,),
     make=layout,
+    told=TOLD,
     versions=("0.4", "main-2411b022"),
     habits=Habits(shares_equal=True),
 )

@@ -279,15 +279,26 @@ def _fitting(world: int, others: int) -> str | Sentence:
     return said("no number: the other degrees do not divide the world")
 
 
+TOLD = {
+    "sequence_parallel": ("true", "false"),
+}
+"""Settings on which what travels depends, but no group, with their values."""
+
+TOLD_ABOUT = {
+    "sequence_parallel": "true splits activations over mp too (default false)",
+}
+
+
 PADDLE = Framework(
     name="paddle",
     title="Paddle fleet, PaddleNLP",
     version="3.3.1",
     source="paddlepaddle paddle/distributed/fleet/base/topology.py",
     dims=("dp", "tp", "pp", "cp", "ep"),
-    options=OPTIONS,
+    options=OPTIONS | TOLD_ABOUT,
     default_order=FLEET,
     orders=(FLEET, *ORDERS.values(), *EXPERT_ORDERS.values(), PIPELINE_PRIORITY),
     make=layout,
+    told=TOLD,
     versions=("2.6.2", "3.3.1"),
 )

@@ -38,7 +38,8 @@ class Layout:
     group of a dimension (``{"tp": "tensor"}`` for InternLM) and ``dp_with_cp`` which kind
     is the data group with context parallelism folded in, where there is one. ``findings``
     say where the framework itself makes groups that overlap, miss ranks or leave the world;
-    ``habits`` what else it does.
+    ``habits`` what else it does. ``settings`` are those it was asked for, under the framework's
+    own names, with the ZeRO stage as ``zero``: no group depends on some, but what travels does.
     """
 
     framework: str
@@ -52,6 +53,7 @@ class Layout:
     dp_with_cp: str | None = None
     findings: tuple[Finding, ...] = ()
     habits: Habits = PLAIN
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     _made: dict[str, Groups] = field(default_factory=dict, repr=False, compare=False)
 
     @property

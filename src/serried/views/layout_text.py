@@ -68,7 +68,7 @@ def kinds_table(
         groups = layout.groups(name)
         shares = [_share(each, groups, lang) for each in (placement, domain) if each]
         first = [_first_groups(groups)] if has_room else []
-        about = about_in(layout.kind(name), lang)
+        about = about_in(layout, layout.kind(name), lang)
         rows.add_row(name, f"{len(groups):,}", sizes_text(groups, lang), *shares, *first, about)
     return rows
 
@@ -170,7 +170,7 @@ def rank_table(layout: Layout, place: RankPlace, *, lang: str = "en") -> Table:
     )
     alone, absent = tell("nobody: it is alone", lang), tell("not a member", lang)
     for name, found in place.groups.items():
-        about = about_in(layout.kind(name), lang)
+        about = about_in(layout, layout.kind(name), lang)
         numbers = layout.numbers_of(name, place.rank)
         for number, ranks in zip(numbers, found, strict=True):
             others = [rank for rank in ranks[: MEMBERS_SHOWN + 2] if rank != place.rank]

@@ -7,16 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from serried.frameworks import Sizes, layout
 from serried.views.explain import as_text, explanation
 from serried.views.explain.explanation import DIMS
 from serried.views.explain.plain import NEVER_FIRST, wrap
 from serried.views.sentences import LANGUAGES
 
+MEGATRON = layout("megatron", Sizes(64, tp=2, pp=2, cp=2, ep=2))
+
 
 @pytest.mark.parametrize("width", [40, 72, 100])
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_no_line_is_wider_than_asked_but_addresses(lang: str, width: int) -> None:
-    lines = as_text(explanation(["cp", "dp", "tp", "pp"], lang=lang), width).splitlines()
+    lines = as_text(explanation(MEGATRON, ["cp", "dp", "tp", "pp"], lang=lang), width).splitlines()
     prose = [line for line in lines if "https://" not in line and not line.startswith("=")]
     assert max(map(cell_len, prose[1:])) <= width
 
@@ -24,7 +27,7 @@ def test_no_line_is_wider_than_asked_but_addresses(lang: str, width: int) -> Non
 @given(width=st.integers(8, 120), dims=st.sets(st.sampled_from(DIMS), min_size=1))
 def test_wrapping_loses_nothing(width: int, dims: set[str]) -> None:
     for lang in LANGUAGES:
-        for section in explanation(dims, lang=lang).sections:
+        for section in explanation(MEGATRON, dims, lang=lang).sections:
             for paragraph in section.paragraphs:
                 lines = wrap(paragraph, width)
                 assert "".join("".join(lines).split()) == "".join(paragraph.split())
@@ -32,7 +35,7 @@ def test_wrapping_loses_nothing(width: int, dims: set[str]) -> None:
 
 @given(width=st.integers(12, 120))
 def test_no_line_begins_with_a_closing_mark(width: int) -> None:
-    for section in explanation(["cp"], lang="zh").sections:
+    for section in explanation(MEGATRON, ["cp"], lang="zh").sections:
         for paragraph in section.paragraphs:
             assert [line for line in wrap(paragraph, width) if line[0] in NEVER_FIRST] == []
 
@@ -42,14 +45,14 @@ def test_a_word_wider_than_the_line_stands_alone() -> None:
 
 
 def test_headings_are_underlined_by_columns() -> None:
-    lines = as_text(explanation(["tp"], lang="zh"), 80).splitlines()
+    lines = as_text(explanation(MEGATRON, ["tp"], lang="zh"), 80).splitlines()
     assert lines[0] == "张量并行（TP）"
     assert lines[1] == "=" * 14
     assert lines[3:5] == ["切了什么，重复了什么", "-" * 20]
 
 
 def test_the_reading_list_stands_at_the_end_with_its_addresses() -> None:
-    text = as_text(explanation(["tp"], lang="en"), 100)
+    text = as_text(explanation(MEGATRON, ["tp"], lang="en"), 100)
     assert "training with Tensor Parallel\n  https://docs.pytorch.org/" in text
     assert text.splitlines()[-1] == (
         "  https://strint.notion.site/Megatron-LM-86381cfe51184b9c888be10ee82f3812"

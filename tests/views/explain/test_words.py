@@ -15,11 +15,13 @@ from serried.views.explain.content import part, table
 from serried.views.sentences import LANGUAGES
 from tests.views.explain.kinds_made import TRIED, kinds_made, layouts_tried
 from tests.views.explain.reader import has_chinese, stray_english
+from tests.views.explain.settings_tried import layouts
 
 TERMS = (
     *("world", "world_size", "node", "rank", "local_rank", "group", "process"),
     *("stage", "microbatch", "axis", "collective", "nvlink_domain"),
 )
+MEGATRON = frameworks.layout("megatron", Sizes(8))
 SHARED = ("named", "by_rule")
 """Files of notes that are of no framework's own."""
 MADE = [(framework, kind) for framework in TRIED for kind in kinds_made(framework)]
@@ -33,8 +35,8 @@ def test_every_term_is_named_and_explained(lang: str) -> None:
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_the_legend_holds_four_dimensions_and_how_to_read_stages(lang: str) -> None:
-    assert [basic.dim for basic in basics(lang)] == ["dp", "tp", "pp", "cp", "stage"]
-    assert all(basic.text for basic in basics(lang))
+    assert [basic.dim for basic in basics(MEGATRON, lang)] == ["dp", "tp", "pp", "cp", "stage"]
+    assert all(basic.text for basic in basics(MEGATRON, lang))
 
 
 def test_a_process_may_own_several_gpus() -> None:
@@ -70,7 +72,7 @@ def test_every_kind_that_can_be_made_has_a_note(framework: str, lang: str) -> No
 @pytest.mark.parametrize(("framework", "kind"), MADE)
 def test_a_kind_of_a_framework_has_a_note_that_somebody_wrote(framework: str, kind: str) -> None:
     by_rule = kind.startswith(("axis:", "worker-")) or framework in ("devicemesh", "custom")
-    assert by_rule or kind_note(framework, kind, "en"), f"{framework}'s {kind} is left to a rule"
+    assert by_rule or written(framework, kind), f"{framework}'s {kind} is left to a rule"
 
 
 def test_the_kinds_tried_include_every_optional_one() -> None:
@@ -98,11 +100,11 @@ def test_both_languages_have_notes_on_the_same_kinds(file: str) -> None:
 def test_no_note_is_on_a_kind_that_is_never_made(framework: str) -> None:
     if framework in ("devicemesh", "custom"):
         return
-    made = [kind_note(framework, kind, "en") for kind in kinds_made(framework)]
+    made = [written(framework, kind) for kind in kinds_made(framework)]
     for name in part(f"kinds/{framework}.en"):
-        assert any(
-            kind_note(framework, name.replace("{n}", number), "en") in made for number in "0248"
-        ), name
+        assert any(written(framework, name.replace("{n}", number)) in made for number in "0248"), (
+            name
+        )
 
 
 def test_every_other_name_leads_to_a_note() -> None:
@@ -114,14 +116,19 @@ def test_every_other_name_leads_to_a_note() -> None:
 def test_old_versions_say_the_same_under_their_own_names() -> None:
     for name in ("_DATA_PARALLEL_GROUP_WITH_CP", "_HIERARCHICAL_CONTEXT_PARALLEL_GROUPS[1]"):
         field = {"_D": "dp_cp", "_H": "HIERARCHICAL_CONTEXT_PARALLEL_GROUP_L1"}[name[:2]]
-        assert kind_note("megatron", name, "en") == kind_note("megatron", field, "en")
+        assert written("megatron", name) == written("megatron", field)
 
 
 def test_the_number_in_a_kind_is_spoken_of() -> None:
-    assert "calls for 8 ranks" in kind_note("megatron", "HYBRID_DP_CP_GROUP_8", "en")
-    assert "第 1 级" in kind_note("megatron", "HIERARCHICAL_CONTEXT_PARALLEL_GROUP_L1", "zh")
-    assert "inside node 1:" in kind_note("deepspeed", "local_1", "en")
-    assert "每个节点的第 3 个位置" in kind_note("deepspeed", "global_3", "zh")
+    assert "calls for 8 ranks" in written("megatron", "HYBRID_DP_CP_GROUP_8")
+    assert "第 1 级" in written("megatron", "HIERARCHICAL_CONTEXT_PARALLEL_GROUP_L1", "zh")
+    assert "inside node 1:" in written("deepspeed", "local_1")
+    assert "每个节点的第 3 个位置" in written("deepspeed", "global_3", "zh")
+
+
+def written(framework: str, kind: str, lang: str = "en") -> str:
+    """Returns the note on a kind by its name, in the framework's layout of one rank."""
+    return kind_note(frameworks.layout(framework, Sizes(1)), kind, lang)
 
 
 @pytest.mark.parametrize(
@@ -153,15 +160,20 @@ def layout_of(framework: str, options: dict[str, str], *, world: int) -> Layout:
 
 @pytest.mark.parametrize("framework", TRIED)
 def test_what_a_table_says_of_a_kind_is_said_in_chinese(framework: str) -> None:
-    kinds = {kind.about: kind for layout in layouts_tried(framework) for kind in layout.kinds}
-    for about, kind in kinds.items():
-        if about and about != " x ".join(kind.axes):
-            assert has_chinese(about_in(kind, "zh")), f"no Chinese for: {about}"
-        assert about_in(kind, "en") == about
+    for layout in layouts_tried(framework):
+        for kind in layout.kinds:
+            about = about_in(layout, kind, "en")
+            if about and about != " x ".join(kind.axes):
+                assert has_chinese(about_in(layout, kind, "zh")), f"no Chinese for: {about}"
 
 
 def test_no_chinese_is_on_an_about_that_no_framework_says() -> None:
-    said = {kind.about for name in TRIED for layout in layouts_tried(name) for kind in layout.kinds}
+    said = {
+        about
+        for layout in layouts()
+        for kind in layout.kinds
+        for about in (kind.about, about_in(layout, kind, "en"))
+    }
     families = {re.sub(r"\b\d+\b", "{n}", about) for about in said}
     assert set(part("abouts.zh")) - families == set()
 
@@ -173,15 +185,14 @@ def test_chinese_words_are_chinese() -> None:
         for layout in layouts_tried(framework)
         for kind in layout.kinds
     ]
-    written = [*(t.text for t in terms("zh")), *(b.text for b in basics("zh")), *notes]
+    written = [*(t.text for t in terms("zh")), *(b.text for b in basics(MEGATRON, "zh")), *notes]
     assert [text for text in written if not has_chinese(text) or stray_english(text)] == []
 
 
 def test_a_kind_that_nothing_is_written_on_has_no_note() -> None:
-    assert kind_note("internlm", "dp_cp", "en") == ""
-    assert kind_note("jax", "dp", "zh") == ""
+    assert written("internlm", "dp_cp") == ""
 
 
 def test_a_note_in_an_unknown_language_is_refused() -> None:
     with pytest.raises(InputError, match="language 'fr' is not known; those that are: en, zh"):
-        kind_note("megatron", "dp", "fr")
+        written("megatron", "dp", "fr")

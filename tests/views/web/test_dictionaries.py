@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from serried.frameworks import FRAMEWORKS
+from serried.frameworks import FRAMEWORKS, Sizes, layout
 from serried.schedule import ENTRIES, Cause
 from serried.schedule.closed_form import Quantity
 from serried.span import ActionKind
@@ -27,6 +27,8 @@ ASKED = set(re.findall(r'(?:\bt|counted|has)\(\s*"([^"]+)"', CODE)) | set(
 )
 FAMILIES = set(re.findall(r"`(\w+)\.\$\{", CODE))
 """First words of keys that the code completes, such as action. and type."""
+
+MEGATRON = layout("megatron", Sizes(8))
 
 
 def places(sentence: str) -> set[str]:
@@ -64,7 +66,7 @@ def test_every_action_every_dimension_and_every_basic_has_its_words() -> None:
         assert f"action.{kind.name}" in ENGLISH
     for framework in FRAMEWORKS.values():
         assert {f"dim.{dim}" for dim in framework.dims} <= set(ENGLISH)
-    assert {f"basics.{each.dim}" for each in basics("en")} - set(ENGLISH) == {
+    assert {f"basics.{each.dim}" for each in basics(MEGATRON, "en")} - set(ENGLISH) == {
         f"basics.{dim}" for dim in ("dp", "tp", "pp", "cp")
     }
 

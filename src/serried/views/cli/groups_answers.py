@@ -134,7 +134,7 @@ def explain(asked: Asked, options: Options) -> int:
     """Explains the dimensions that are split."""
     layout = asked.layout()
     dims = dims_of(layout, options["dims"])
-    write(as_text(explanation(dims, lang=options["lang"]), width()), options["output"])
+    write(as_text(explanation(layout, dims, lang=options["lang"]), width()), options["output"])
     return 0
 
 

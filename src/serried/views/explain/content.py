@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -51,7 +52,7 @@ def paragraphs(entry: Entry) -> tuple[str, ...]:
     ('one two', 'three')
     """
     assert isinstance(entry, str) and entry.strip(), f"not a text: {entry!r}"
-    return tuple(_joined(block.splitlines()) for block in entry.strip().split("\n\n"))
+    return tuple(_joined(block.splitlines()) for block in re.split(r"\n{2,}", entry.strip()))
 
 
 def _joined(lines: list[str]) -> str:

@@ -1,13 +1,16 @@
-"""What each combination of dimensions splits, sends and costs, in sections for a side panel."""
+"""What each combination of dimensions splits, sends and costs in a layout, in sections to read."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 
 from serried.errors import InputError, listed
+from serried.mesh import Layout
 from serried.views.explain.content import Entry, items, line, localized, paragraphs, part, table
+from serried.views.explain.features import features
+from serried.views.explain.filling import filled
+from serried.views.explain.practice import Practice, practice
 
 DIMS = ("cp", "dp", "tp", "pp", "ep")
 """The dimensions there are texts for, in the order their names are joined: ``cp+dp+tp``."""
@@ -42,12 +45,15 @@ class Explanation:
     reading: tuple[Link, ...]
 
 
-def explanation(dims: Collection[str], *, lang: str) -> Explanation:
-    """Returns the explanation of ``dims`` (some of cp, dp, tp, pp, ep, in any order).
+def explanation(layout: Layout, dims: Collection[str], *, lang: str) -> Explanation:
+    """Returns the explanation of ``dims`` (some of cp, dp, tp, pp, ep, in any order) in a layout.
 
+    It says what holds for the layout's framework, version and settings, in its own names; what
+    else the job does, such as Ulysses or ZeRO++, follows in sections of its own.
     Raises InputError when ``dims`` is empty or names something else, or ``lang`` is unknown.
 
-    >>> explanation(["tp", "dp"], lang="en").title
+    >>> from serried.frameworks import Sizes, layout
+    >>> explanation(layout("megatron", Sizes(16, tp=2)), ["tp", "dp"], lang="en").title
     'Data and tensor parallelism (DP+TP)'
     """
     for dim in dims:
@@ -62,16 +68,18 @@ def explanation(dims: Collection[str], *, lang: str) -> Explanation:
         raise InputError(
             "no dimension to explain is named; name some of {known}", known=listed(DIMS)
         )
-    return _explained(named, lang)
+    done = practice(layout)
+    explained = _explained(named, done, lang)
+    more = tuple(Section(*each) for each in features(layout, done, lang))
+    return replace(explained, sections=explained.sections + more)
 
 
-@cache
-def _explained(named: tuple[str, ...], lang: str) -> Explanation:
-    """Reads one text; that of experts follows any other, since they only add a second grid."""
+def _explained(named: tuple[str, ...], done: Practice, lang: str) -> Explanation:
+    """Reads one text; that of experts follows any other, since they mostly add a second grid."""
     if "ep" not in named or named == ("ep",):
-        return _read(FILES.get(len(named), "several"), "+".join(named), lang)
-    base = _explained(named[:-1], lang)
-    experts = _read("alone", "+ep", lang)
+        return _read(FILES.get(len(named), "several"), "+".join(named), done, lang)
+    base = _explained(named[:-1], done, lang)
+    experts = _read("alone", "+ep", done, lang)
     return Explanation(
         {"en": "{}, {}", "zh": "{}，{}"}[lang].format(base.title, experts.title),
         base.sections + experts.sections,
@@ -79,18 +87,19 @@ def _explained(named: tuple[str, ...], lang: str) -> Explanation:
     )
 
 
-def _read(file: str, key: str, lang: str) -> Explanation:
+def _read(file: str, key: str, done: Practice, lang: str) -> Explanation:
     entry = table(localized(file, lang)[key])
     return Explanation(
         line(entry["title"]),
-        tuple(_section(each) for each in items(entry["sections"])),
+        tuple(_section(each, done, lang) for each in items(entry["sections"])),
         _reading(key.removeprefix("+")),
     )
 
 
-def _section(entry: Entry) -> Section:
+def _section(entry: Entry, done: Practice, lang: str) -> Section:
     written = table(entry)
-    return Section(line(written["heading"]), paragraphs(written["text"]))
+    text = filled(str(written["text"]), done, lang)
+    return Section(line(written["heading"]), paragraphs(text))
 
 
 def _reading(key: str) -> tuple[Link, ...]:

@@ -10,6 +10,8 @@ from serried.errors import listed
 from serried.frameworks import FRAMEWORKS
 from serried.mesh import GroupKind, Layout
 from serried.views.explain.content import Entry, line, localized, part, table
+from serried.views.explain.filling import filled
+from serried.views.explain.practice import practice
 from serried.views.sentences import require_language, say
 
 
@@ -40,32 +42,44 @@ def terms(lang: str) -> tuple[Term, ...]:
     return tuple(Term(key, line(each["name"]), line(each["text"])) for key, each in written.items())
 
 
-def basics(lang: str) -> tuple[Basic, ...]:
-    """Returns the legend: dp, tp, pp, cp, and ``stage``.
+def basics(layout: Layout, lang: str) -> tuple[Basic, ...]:
+    """Returns the legend of a layout: its framework's dimensions, and ``stage``.
 
-    >>> [basic.dim for basic in basics("en")]
-    ['dp', 'tp', 'pp', 'cp', 'stage']
+    >>> from serried.frameworks import Sizes, layout
+    >>> [basic.dim for basic in basics(layout("fsdp", Sizes(8)), "en")]
+    ['dp', 'tp']
     """
+    done = practice(layout)
     written = table(localized("words", lang)["basics"])
-    return tuple(Basic(dim, line(text)) for dim, text in written.items())
+    dims = FRAMEWORKS[layout.framework].dims
+    known = {dim for dim in written if dim in dims or (dim == "stage" and "pp" in dims)}
+    return tuple(
+        Basic(dim, line(filled(str(text), done, lang).strip()))
+        for dim, text in written.items()
+        if dim in known
+    )
 
 
-def kind_note(framework: str, kind: str, lang: str) -> str:
-    """Returns what travels in the groups of ``kind``, and when, in a sentence or two.
+def kind_note(layout: Layout, kind: str, lang: str) -> str:
+    """Returns what the ranks of ``kind`` share and what travels among them, and when.
 
-    A number in a kind's name, as in ``HYBRID_DP_CP_GROUP_4``, is spoken of in the note.
-    Returns "" for a kind that nothing is written on; raises InputError for an unknown ``lang``.
+    It says what holds under the layout's settings. A number in a kind's name, as in
+    ``HYBRID_DP_CP_GROUP_4``, is spoken of in the note. Returns "" for a kind that nothing is
+    written on; raises InputError for an unknown ``lang``.
 
-    >>> kind_note("internlm", "expert_data", "en")[:24]
+    >>> from serried.frameworks import Sizes, layout
+    >>> moe = layout("internlm", Sizes(8, options={"num_experts": "8"}))
+    >>> kind_note(moe, "expert_data", "en")[:24]
     'Gradients of the experts'
     """
     family, number = _numbered(kind)
-    notes = _notes(framework, require_language(lang))
-    other_names = table(part("kind_names").get(framework, {}))
+    notes = _notes(layout.framework, require_language(lang))
+    other_names = table(part("kind_names").get(layout.framework, {}))
     for name in (kind, family):
         note = notes.get(line(other_names.get(name, name)))
         if note is not None:
-            return line(note).replace("{n}", number)
+            text = filled(str(note), practice(layout), lang)
+            return line(text).replace("{n}", number)
     return ""
 
 
@@ -80,19 +94,53 @@ def note_in(layout: Layout, kind: str, lang: str) -> str:
     'An axis of your own: ranks that differ along blue and in n'
     """
     made = layout.kind(kind)
-    return kind_note(layout.framework, kind, lang) or _by_rule(made, lang)
+    return kind_note(layout, kind, lang) or _by_rule(made, lang)
 
 
-def about_in(kind: GroupKind, lang: str) -> str:
-    """Returns the clause of a kind's ``about`` in ``lang``; in English where none is written.
+ABOUT_OPEN = {
+    "same weights, other batches": "other batches",
+    "same dense weights": "other batches",
+    "one whole copy of the model": "all stages and parts of layers",
+    "overflow checks of one whole model": "overflow checks",
+}
+"""What a table says of kinds, and what is true whether or not the weights are sharded."""
 
-    >>> about_in(GroupKind("tp", ("tp",), about="parts of every layer"), "zh")
-    '每层的各个部分'
+ABOUT_SHARDED = ABOUT_OPEN | {
+    "same weights": "same parts of the weights",
+    "whole copies of the weights": "copies of a shard",
+    "one copy of all experts": "all experts at one place",
+    "shards of the optimizer state": "shards of the weights",
+}
+"""What is true where the weights are sharded over data ranks."""
+
+
+def about_in(layout: Layout, kind: GroupKind, lang: str) -> str:
+    """Returns the clause of a kind's ``about`` in ``lang``, as it holds under the settings.
+
+    >>> from serried.frameworks import Sizes, layout
+    >>> mine = layout("deepspeed", Sizes(8, zero=3))
+    >>> about_in(mine, mine.kind("data"), "en"), about_in(mine, mine.kind("model"), "zh")
+    ('shards of the weights, other batches', '每层的各个部分')
     """
-    if require_language(lang) == "en" or not kind.about:
+    about = _about(layout, kind)
+    if require_language(lang) == "en" or not about:
+        return about
+    family, number = _numbered(about, anywhere=True)
+    return line(localized("abouts", lang).get(family, about)).replace("{n}", number)
+
+
+def _about(layout: Layout, kind: GroupKind) -> str:
+    done = practice(layout)
+    if kind.about == "parts of every layer or sequence":
+        is_cut = done.facts["splits"] == "plain"
+        return "parts of every layer" if is_cut else "parts of the same sequences"
+    replica = done.facts["replica"]
+    if replica == "whole":
         return kind.about
-    family, number = _numbered(kind.about, anywhere=True)
-    return line(localized("abouts", lang).get(family, kind.about)).replace("{n}", number)
+    others = ABOUT_SHARDED if replica == "sharded" else ABOUT_OPEN
+    about = others.get(kind.about, kind.about)
+    is_shard = replica == "sharded" and kind.name == done.names["shards"]
+    return f"shards of the weights, {about}" if is_shard and about == "other batches" else about
 
 
 NAMED_BY_USERS = {"devicemesh": "named", "custom": "named"}

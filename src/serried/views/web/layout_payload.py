@@ -16,7 +16,10 @@ from serried.views.colours import FAMILIES, Family, family, shades
 from serried.views.explain import basics, explanation, note_in, terms
 from serried.views.layout_document import rank_document
 from serried.views.web.payload import Column, pack
-from serried.views.web.query import Query, Shown
+from serried.views.web.query import DEFAULT_FRAMEWORK, Query, Shown
+
+DEFAULT = frameworks.find(DEFAULT_FRAMEWORK)
+"""The framework whose legend is shown until there is a layout."""
 
 
 def layout_payload(query: Query, lang: str) -> bytes:
@@ -28,7 +31,8 @@ def layout_payload(query: Query, lang: str) -> bytes:
         "job": _job(query, layout),
         "kinds": [_kind(layout, kind.name, lang) for kind in layout.kinds],
         "shown": [_shown(layout, each, look) for each, look in _looks(shown)],
-        "explanation": _explanation(query, lang),
+        "basics": [asdict(each) for each in basics(layout, lang)],
+        "explanation": _explanation(query, layout, lang),
         "command": query.command(shown),
     }
     columns = _rank_columns(layout, query.placement)
@@ -43,7 +47,7 @@ def page_answer(lang: str) -> dict[str, Any]:
         "schema": "serried.page/1",
         "frameworks": _frameworks(),
         "looks": {dim: _look(look) for dim, look in FAMILIES.items()},
-        "basics": [asdict(each) for each in basics(lang)],
+        "basics": [asdict(each) for each in basics(DEFAULT.layout(Sizes(1)), lang)],
         "terms": [asdict(each) for each in terms(lang)],
         "limit_bytes": LIMIT_BYTES,
     }
@@ -153,9 +157,9 @@ def _look(look: Family) -> dict[str, str]:
     return {"mark": look.mark, "ink": look.ink, "ink_on_dark": look.ink_on_dark}
 
 
-def _explanation(query: Query, lang: str) -> dict[str, Any] | None:
+def _explanation(query: Query, layout: Layout, lang: str) -> dict[str, Any] | None:
     """Returns the prose beside the picture, once there is something in view."""
-    return asdict(explanation(query.dims, lang=lang)) if query.dims else None
+    return asdict(explanation(layout, query.dims, lang=lang)) if query.dims else None
 
 
 def _rank_columns(layout: Layout, placement: Placement) -> dict[str, Column]:

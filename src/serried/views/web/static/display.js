@@ -20,7 +20,7 @@ export function showWords(desk) {
   fillForm(desk.words);
   byId("hint").hidden = Boolean(desk.state.dims || desk.state.kinds);
   byId("hint").replaceChildren(make("strong", {}, t("hint.title")), make("span", {}, t("hint.text")), make("span", {}, t("hint.drop")));
-  showBasics(desk.words);
+  showBasics(desk.words, desk.scene);
   showTerms(desk.words);
   if (desk.scene) return;
   showNothing();
@@ -36,6 +36,7 @@ export function showScene(desk, scene) {
   byId("command").textContent = scene.command;
   byId("hint").hidden = Boolean(drawn);
   /** @type {HTMLSelectElement} */ (byId("arrange")).value = desk.state.arrange;
+  if (desk.words) showBasics(desk.words, scene);
   showExplanation(scene.explanation);
   showLegend(scene);
   desk.map.show(drawn, desk.state.arrange === "stage");

@@ -30,10 +30,10 @@ export function summary(scene, kind) {
   return t("legend.groups", { count: number(sizes.length), size: t("unit.ranks", { count: size }), spread: spread(widest) });
 }
 
-/** Shows what a colour means for each dimension, always in view. @param {PageWords} page */
-export function showBasics(page) {
+/** Shows what a colour means for each dimension, under the layout's settings. @param {PageWords} page @param {Scene | null} scene */
+export function showBasics(page, scene) {
   const colours = theme();
-  const entries = page.basics.map(({ dim, text }) => {
+  const entries = (scene ?? page).basics.map(({ dim, text }) => {
     const look = page.looks[dim];
     const ink = look && (colours.dark ? look.ink_on_dark : look.ink);
     const mark = look ? [markImage(look.mark, ink, 12), dim.toUpperCase()] : [t(`basics.${dim}`)];

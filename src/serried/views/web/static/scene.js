@@ -24,7 +24,7 @@ import { integers, readPayload } from "./payload.js";
  * @typedef {object} PageWords  what the page shows whatever the layout (serried.page/1)
  * @property {FrameworkTable[]} frameworks
  * @property {Record<string, Look>} looks  of each dimension
- * @property {{dim: string, text: string}[]} basics
+ * @property {{dim: string, text: string}[]} basics  until there is a layout, which has its own
  * @property {{key: string, name: string, text: string}[]} terms
  * @property {number} limit_bytes  of the largest launch file
  */
@@ -72,6 +72,8 @@ export class Scene {
     this.explanation = header.explanation;
     /** @type {string} */
     this.command = header.command;
+    /** @type {{dim: string, text: string}[]} */
+    this.basics = header.basics;
     this.node = integers(columns, "node");
     this.localRank = integers(columns, "local_rank");
     this.stage = integers(columns, "stage");
