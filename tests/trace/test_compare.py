@@ -84,6 +84,27 @@ def test_a_real_runs_order_is_its_schedules() -> None:
     assert sum(found.account.values()) == pytest.approx(found.more_ns)
 
 
+def test_a_job_in_pieces_is_planned_whole_and_in_its_own_place() -> None:
+    run = read_trace([GOLDENS / "paddle" / "chunk"])
+    found = compare_traces(run, planned_trace(run))
+    assert (found.matched, found.only_first, found.only_second) == (16, 0, 0)
+    assert found.orders == ()
+    assert set(found.account.values()) == {0.0}
+    backwards = [each for each in found.changes if each.action == "0B0"]
+    assert [(each.first_ns, each.second_ns) for each in backwards] == [(20e6, 20e6)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_table_in_any_order_of_rows_keeps_to_its_plans_order(tmp_path: Path, seed: int) -> None:
+    pyarrow, parquet = (pytest.importorskip(f"pyarrow{each}") for each in ("", ".parquet"))
+    table = parquet.read_table(GOLDENS / "straggler_analysis" / "trace-ST.parquet")
+    rows = np.random.default_rng(seed).permutation(table.num_rows)
+    parquet.write_table(table.take(pyarrow.array(rows)), tmp_path / "job.parquet")
+    run = read_trace([tmp_path / "job.parquet"])
+    found = compare_traces(run, planned_trace(run))
+    assert (found.matched, found.orders) == (64, ())
+
+
 def test_another_schedules_order_is_not_the_runs() -> None:
     run = read_trace([GOLDENS / "megatronapp"])
     found = compare_traces(run, planned_trace(run, generate("looped-bfs", Request(4, 8, 4))))

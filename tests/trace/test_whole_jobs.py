@@ -8,7 +8,7 @@ import pytest
 
 from serried.trace.reading import read_trace
 from serried.trace.statistics import measure
-from serried.trace.whole_jobs import whole_hand_overs
+from serried.trace.whole_jobs import whole_hand_overs, whole_jobs
 from tests.trace.traced_run import compute, trace_of
 
 PADDLE = Path(__file__).parents[1] / "goldens" / "traces" / "paddle"
@@ -26,6 +26,17 @@ def test_the_last_piece_goes_to_the_first_piece() -> None:
     assert [
         (int(spans.end_ns[b]), int(spans.start_ns[a])) for b, a in zip(before, after, strict=True)
     ] == [(20, 20)]
+
+
+def test_a_job_is_as_long_as_its_pieces_and_stands_where_the_first_of_them_did() -> None:
+    pieces = [
+        *(compute(0, "0F0", 0, 5), compute(0, "0B0", 5, 9), compute(0, "0F1", 9, 12)),
+        *(compute(0, "0B0", 12, 18), compute(0, "0B1", 18, 20)),
+    ]
+    found = whole_jobs(trace_of(pieces, pp=1).spans)
+    assert [(str(each.action), each.duration_ns) for each in found] == [
+        *(("0F0", 5), ("0B0", 10), ("0F1", 3), ("0B1", 2)),
+    ]
 
 
 @pytest.mark.parametrize("sample", ["chunk", "sendrecv"])

@@ -6,7 +6,8 @@
 A window is, on every rank, computation or idle time, and idle time has causes that add up
 (``idle``): so where the time went is an exact account, not a guess. Actions match by rank and
 name (``3F2``); each one's duration is the median over the complete steps of its run. The order
-is that of the first complete step, computations only.
+is that of the first complete step, computations only. A computation that was recorded in pieces
+(Paddle's ``backward(chunk0)`` and ``backward(chunk1)``) is one, as long as all of them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from serried.trace.recognition import recognise
 from serried.trace.record import UNKNOWN_SCHEDULE
 from serried.trace.recorded_order import recorded_order, whole_pipeline
 from serried.trace.statistics import Statistics, measure
+from serried.trace.whole_jobs import whole_jobs
 
 _KINDS = {"forward": 0, "backward": 1, "weight": 2}
 """The kinds of work that fill a window, beside idle time."""
@@ -173,7 +175,7 @@ def planned_step(run: Trace, schedule: Schedule | None = None) -> tuple[Schedule
             schedule=plan.name,
             planned=planned,
         )
-    return plan, planned_spans(simulate(plan, fit(run.spans)), unit_ns=1)
+    return plan, planned_spans(simulate(plan, fit(whole_jobs(run.spans))), unit_ns=1)
 
 
 def _recognised(run: Trace) -> Schedule:
@@ -234,7 +236,7 @@ def _account(first: Statistics, second: Statistics) -> dict[str, float]:
 def _medians(trace: Trace, stats: Statistics) -> dict[tuple[int, str], float]:
     """Returns the median duration of every computation of every rank over complete steps."""
     complete = np.isin(trace.spans.step, [step.step for step in stats.steps])
-    spans = trace.spans.where(complete & np.isin(trace.spans.kind, list(COMPUTE)))
+    spans = whole_jobs(trace.spans.where(complete & np.isin(trace.spans.kind, list(COMPUTE))))
     names = np.stack([spans.rank, spans.kind, spans.stage, spans.microbatch])
     order = np.lexsort(names[::-1])
     names, length = names[:, order], (spans.end_ns - spans.start_ns)[order]
@@ -270,6 +272,6 @@ def _computations(trace: Trace, step: int) -> dict[int, list[str]]:
     """Returns what each rank computed in one step, in order."""
     mine = np.isin(trace.spans.kind, list(COMPUTE)) & (trace.spans.step == step)
     lists: dict[int, list[str]] = {}
-    for span in trace.spans.where(mine):
+    for span in whole_jobs(trace.spans.where(mine)):
         lists.setdefault(span.rank, []).append(str(span.action))
     return lists

@@ -14,6 +14,7 @@ from serried.span import COMPUTE, Spans
 from serried.trace.merged import Trace
 from serried.trace.overlay import Overlay
 from serried.trace.statistics import WORK, Statistics
+from serried.trace.whole_jobs import whole_jobs
 
 Values = NDArray[np.float64]
 """One a rank of the world; NaN for a rank of which it is not known."""
@@ -67,8 +68,10 @@ def rank_figures(trace: Trace, stats: Statistics, overlay: Overlay | None) -> di
     for cause in IDLE:
         found[cause] = spread([each.idle_ns[cause] for each in stats.ranks])
     steps = np.array([step.step for step in stats.steps])
-    spans = trace.spans.where(
-        np.isin(trace.spans.kind, list(COMPUTE)) & np.isin(trace.spans.step, steps)
+    spans = whole_jobs(
+        trace.spans.where(
+            np.isin(trace.spans.kind, list(COMPUTE)) & np.isin(trace.spans.step, steps)
+        )
     )
     found["jitter"] = _jitter(spans, steps, world)
     if overlay:

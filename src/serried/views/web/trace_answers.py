@@ -18,6 +18,7 @@ from serried.trace.pairs import Rows
 from serried.trace.rank_figures import Values, rank_figures
 from serried.trace.statistics import Statistics, measure
 from serried.trace.stretch import StepWindows
+from serried.trace.whole_jobs import whole_jobs
 from serried.views.web.trace_sample import some_steps
 
 
@@ -38,7 +39,7 @@ class TraceAnswers:
 
         Making it raises InputError where a stage lacks a forward or a backward.
         """
-        return fit(some_steps(self.trace).spans)
+        return fit(whole_jobs(some_steps(self.trace).spans))
 
     @cached_property
     def windows(self) -> StepWindows:
