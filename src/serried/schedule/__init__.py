@@ -12,6 +12,7 @@ from serried.schedule.in_flight import Peaks, peaks
 from serried.schedule.one_f_one_b import ideal_bubble, one_f_one_b
 from serried.schedule.placement import Placement
 from serried.schedule.registry import ENTRIES, Entry, Request, generate, known
+from serried.schedule.runners import Refusal, refusals
 from serried.schedule.schedule import Schedule
 from serried.schedule.sensitivity import latency_adds
 from serried.schedule.simulate import Simulation, simulate
@@ -32,6 +33,7 @@ __all__ = [
     "Memory",
     "Peaks",
     "Placement",
+    "Refusal",
     "Request",
     "Schedule",
     "Simulation",
@@ -51,6 +53,7 @@ __all__ = [
     "peaks",
     "planned_spans",
     "read_csv",
+    "refusals",
     "simulate",
     "to_csv",
     "validate",

@@ -171,10 +171,10 @@ _FORMS: dict[str, tuple[_Form, ...]] = {
             IDLE,
             "(p - 1)(f + i - w)",
             lambda s: (s.p - 1) * (s.f + s.i - s.w),
-            "c = 0, w <= min(f, i)",
-            lambda s: s.c == 0 and s.w <= min(s.f, s.i),
+            "c = 0, w <= min(f, i), m >= p",
+            lambda s: s.c == 0 and s.w <= min(s.f, s.i) and s.m >= s.p,
         ),
-        _Form(PEAK, "p", lambda s: s.p),
+        _Form(PEAK, "min(m, p)", lambda s: min(s.m, s.p)),
     ),
     "zb-h2": (
         _Form(

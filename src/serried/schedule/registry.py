@@ -123,7 +123,7 @@ ENTRIES = {
             "zb-h1",
             _sized(zb_h1),
             "1F1B with weight halves put off, at 1F1B's memory",
-            "m >= p",
+            "any m",
             "2401.10241",
             1,
         ),

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from serried.finding import Finding
 from serried.mesh import Layout
 from serried.plan.busbw import bus_factor
 from serried.runtime.check_report import CheckReport, GroupTimes, Link
-from serried.views.sentences import LANGUAGES, say
+from serried.views.finding_document import told, told_in_each
 
 SLOW_NODE, SLOW_LINK = "slow-node", "slow-link"
 
@@ -47,18 +46,11 @@ def check_document(
                 "kind": finding.kind,
                 "ranks": list(finding.ranks),
                 "groups": list(finding.groups),
-                **_told(finding, lang),
-                "in": {each: _told(finding, each) for each in LANGUAGES},
+                **told(finding, lang),
+                "in": told_in_each(finding),
             }
             for finding in report.findings
         ],
-    }
-
-
-def _told(finding: Finding, lang: str) -> dict[str, Any]:
-    return {
-        "evidence": [say(sentence, lang) for sentence in finding.evidence],
-        "cure": say(finding.cure, lang) if finding.cure else None,
     }
 
 

@@ -14,6 +14,7 @@ from serried.schedule import (
     ClosedForm,
     IdleIntervals,
     Peaks,
+    Refusal,
     Schedule,
     Simulation,
     bubble,
@@ -23,10 +24,12 @@ from serried.schedule import (
     latency_adds,
     peaks,
     planned_spans,
+    refusals,
 )
 from serried.schedule.costs import Number
 from serried.schedule.in_flight import TO_WEIGHT, Weights, occupied
 from serried.span import ActionKind
+from serried.views.finding_document import told, told_in_each
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +76,19 @@ class Measured:
         return closed_forms(self.schedule, self.simulation.costs)
 
     @cached_property
+    def refusals(self) -> list[Refusal]:
+        """What the packages that have this schedule say against its sizes."""
+        return refusals(self.schedule)
+
+    @cached_property
     def latency_adds(self) -> int:
         """What a unit of latency more adds to the makespan."""
         return latency_adds(self.simulation)
 
 
-def schedule_document(measured: Measured, *, summary: bool = False) -> dict[str, Any]:
+def schedule_document(
+    measured: Measured, *, summary: bool = False, lang: str = "en"
+) -> dict[str, Any]:
     """Returns the ``serried.schedule/1`` document; ``summary`` leaves the lists out."""
     simulation, schedule = measured.simulation, measured.schedule
     numbers = measured.bubble
@@ -119,10 +129,25 @@ def schedule_document(measured: Measured, *, summary: bool = False) -> dict[str,
             }
             for form in measured.closed_forms
         ],
+        "findings": [refusal_value(each) | told(each.finding, lang) for each in measured.refusals],
     }
     if not summary:
         document |= _lists(measured)
     return document
+
+
+def refusal_value(refusal: Refusal) -> dict[str, Any]:
+    """Returns who refuses a schedule's sizes, who runs them, and the sentences by language."""
+    runner, finding = refusal.runner, refusal.finding
+    return {
+        "kind": finding.kind,
+        "package": runner.package,
+        "version": runner.version,
+        "where": runner.where,
+        "run_by": list(refusal.run_by),
+        "nearest": {size: list(near) for size, near in refusal.nearest.items()},
+        "in": told_in_each(finding),
+    }
 
 
 def _lists(measured: Measured) -> dict[str, Any]:
@@ -152,9 +177,11 @@ def _lists(measured: Measured) -> dict[str, Any]:
     }
 
 
-def schedules_document(several: Sequence[Measured], *, summary: bool = False) -> dict[str, Any]:
+def schedules_document(
+    several: Sequence[Measured], *, summary: bool = False, lang: str = "en"
+) -> dict[str, Any]:
     """Returns one schedule's document, or that of several side by side."""
-    documents = [schedule_document(each, summary=summary) for each in several]
+    documents = [schedule_document(each, summary=summary, lang=lang) for each in several]
     if len(documents) == 1:
         return documents[0]
     return {"schema": "serried.schedules/1", "schedules": documents}

@@ -49,6 +49,48 @@ def test_a_small_schedule_is_drawn_with_its_numbers(serried: Call) -> None:
     assert serried("schedule", "1f1b", *ONE).out == DRAWN
 
 
+@pytest.mark.parametrize(
+    ("lang", "told"),
+    [
+        (
+            "en",
+            "warning: PyTorch 2.13.0 (Schedule1F1B) refuses 1f1b of these sizes: 3 microbatches "
+            "are fewer than 4 stages; Megatron Core 0.16.1 runs it cure: near these it runs 4 "
+            "microbatches or 3 ranks",
+        ),
+        (
+            "zh",
+            "注意：PyTorch 2.13.0（Schedule1F1B）不接受这样大小的 1f1b：3 个 microbatch 少于 4 个 "
+            "stage；Megatron Core 0.16.1 可以运行 解法："
+            "它能运行的相近大小：4 个 microbatch 或 3 个 rank",
+        ),
+    ],
+)
+def test_a_package_that_refuses_the_sizes_is_named_below_the_drawing(
+    serried: Call, lang: str, told: str
+) -> None:
+    sizes = ("--stages", "4", "--microbatches", "3", "--lang", lang)
+    for names in ("1f1b", "1f1b,gpipe"):
+        shown = serried("schedule", names, *sizes)
+        assert shown.code == 0
+        # A line may end after any Chinese character.
+        assert told.replace(" ", "") in "".join(shown.out.split())
+    for each in ("gpipe", "eager-1f1b"):
+        shown = serried("schedule", each, *sizes)
+        assert "PyTorch" not in shown.out
+
+
+def test_the_document_names_the_package_the_rule_and_the_sizes_that_run(serried: Call) -> None:
+    sizes = ("--stages", "4", "--microbatches", "17", "--group", "8")
+    torch, megatron = document(serried, "interleaved-1f1b", *sizes, "--summary")["findings"]
+    assert (torch["package"], torch["nearest"]["microbatches"]) == ("PyTorch", [16, 20])
+    assert (megatron["package"], megatron["version"]) == ("Megatron Core", "0.16.1")
+    assert megatron["nearest"]["group"] == [6, 9]
+    assert megatron["evidence"] == megatron["in"]["en"]["evidence"]
+    assert "最后一组剩 1 个" in megatron["in"]["zh"]["evidence"][0]
+    assert document(serried, "1f1b", *ONE)["findings"] == []
+
+
 def test_the_name_is_an_option_too_and_pp_means_stages(serried: Call) -> None:
     words = ("schedule", "--name", "1f1b", "--pp", "4", "--microbatches", "8")
     assert serried(*words).out == DRAWN

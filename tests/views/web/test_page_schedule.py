@@ -96,6 +96,30 @@ def test_what_cannot_be_is_said_where_it_was_typed_and_the_last_picture_stays(
     assert {each["num_microbatches"] for each in shown(workbench).values()} == {7}
 
 
+@pytest.mark.parametrize(
+    ("lang", "badge", "why"),
+    [
+        ("en-US", "refused by PyTorch, Megatron Core", "leave a last group of 1"),
+        ("zh-CN", "PyTorch、Megatron Core 不接受", "最后一组剩 1 个"),
+    ],
+)
+def test_sizes_that_packages_refuse_are_drawn_and_the_packages_named(
+    page_of: Open, plain: str, lang: str, badge: str, why: str
+) -> None:
+    sizes = "names=interleaved-1f1b,gpipe&stages=4&microbatches=17&groups_of=8"
+    workbench = page_of(plain, f"view=schedule&{sizes}", lang=lang)
+    heads = workbench.page.locator(".head").all_inner_texts()
+    assert badge in heads[0]
+    assert badge not in heads[1]
+    listed = workbench.page.locator("#schedule-names li").all_inner_texts()
+    assert why in listed[0]
+    assert "Megatron" not in listed[1]
+    workbench.fill(**{"schedule-groups_of": "9", "schedule-microbatches": "20"})
+    assert "Megatron" in workbench.text("#schedule-names"), "groups of 9 leave 2"
+    workbench.fill(**{"schedule-groups_of": "10"})
+    assert "Megatron" not in workbench.text("#schedule-names")
+
+
 def test_hovering_an_action_says_what_it_is_and_what_it_waited_for(
     page_of: Open, plain: str
 ) -> None:

@@ -28,6 +28,7 @@ from serried.schedule import (
 )
 from serried.schedule.costs import Number
 from serried.schedule.in_flight import TO_WEIGHT
+from serried.views.advice_text import advice_lines
 from serried.views.cli.language import current_language, lang_option
 from serried.views.cli.options import COUNT
 from serried.views.cli.output import as_json, format_of, show, width, write
@@ -128,7 +129,9 @@ def schedule(
     costs = _costs(options)
     several = [_measured(name.strip(), options, costs) for name in names.split(",")]
     if form == "json":
-        return write(as_json(schedules_document(several, summary=summary), depth=1), output)
+        return write(
+            as_json(schedules_document(several, summary=summary, lang=lang), depth=1), output
+        )
     if form != "table" and len(several) > 1:
         raise InputError(
             "{form} holds one schedule and {count} are named; name one, or take table or json",
@@ -151,6 +154,9 @@ def _table(several: list[Measured], output: Path | None, lang: str) -> None:
     if len(several) > 1:
         parts.append(comparison_table(several, lang=lang))
         parts += [line for each in several if (line := exceeded_line(each, lang=lang))]
+    for measured in several:
+        findings = [refusal.finding for refusal in measured.refusals]
+        parts += advice_lines(findings, width=width(), lang=lang)
     return show(*parts, output=output)
 
 

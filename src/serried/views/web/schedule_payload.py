@@ -27,7 +27,7 @@ from serried.schedule.in_flight import held
 from serried.schedule.packed import JOINED, work
 from serried.span import Action, ActionKind
 from serried.views.colours import ACTIONS
-from serried.views.schedule_document import Measured
+from serried.views.schedule_document import Measured, refusal_value
 from serried.views.web.payload import Column, pack
 from serried.views.web.schedule_query import ScheduleQuery
 
@@ -61,14 +61,14 @@ def schedule_payload(query: ScheduleQuery) -> bytes:
     """Returns the payload that answers ``query``; raises InputError where there is no answer."""
     schedule = query.schedule()
     simulation = simulate(schedule, query.costs_of(schedule))
-    header, columns = columns_of(
-        Measured(simulation, query.limit_of(schedule)), critical_path(simulation)
-    )
+    measured = Measured(simulation, query.limit_of(schedule))
+    header, columns = columns_of(measured, critical_path(simulation))
     header |= {
         "kind": "schedule",
         "parts": query.parts(schedule),
         "options": query.options(schedule),
         "latency": query.latency,
+        "findings": [refusal_value(each) for each in measured.refusals],
     }
     return pack(header, columns)
 

@@ -4,7 +4,7 @@ import { byId, make } from "./dom.js";
 import { t } from "./i18n.js";
 import { aboutText } from "./schedulelist.js";
 import { blockTitle, measuredAbout } from "./schedulemeasured.js";
-import { formTexts, scheduleFacts } from "./schedulewords.js";
+import { formTexts, refusalTexts, refusedBy, scheduleFacts } from "./schedulewords.js";
 
 /** @typedef {import("./simulated.js").Simulated} Simulated */
 
@@ -15,6 +15,7 @@ export function showHeads(names, blocks, faults, runs) {
     const fault = faults.get(name);
     const called = blockTitle(name, data, runs);
     const badge = data?.isMeasured ? [make("strong", { class: "badge" }, t("measured.badge"))] : [];
+    if (data?.header.findings?.length) badge.push(make("strong", { class: "badge", title: refusalTexts(data).join("\n") }, t("head.refused", { packages: refusedBy(data) })));
     const title = make("h3", {}, called, ...badge, make("small", {}, data?.isMeasured ? measuredAbout(data) : aboutText(name)));
     const facts = data ? scheduleFacts(data) : [];
     const [makespan, ...numbers] = facts.map((fact) =>

@@ -4,6 +4,7 @@ import { byId, make } from "./dom.js";
 import { has, t } from "./i18n.js";
 import { blockTitle, measuredAbout, readMeasured, stepField } from "./schedulemeasured.js";
 import { MOST_NAMES, PRESETS, movedUp, namesOf, presetOf } from "./schedulestate.js";
+import { refusalTexts } from "./schedulewords.js";
 
 /** @typedef {import("./schedulestate.js").ScheduleState} ScheduleState */
 /** @typedef {import("./simulated.js").Simulated} Simulated */
@@ -33,7 +34,8 @@ export function showList(state, offered, faults, known, change) {
     const fault = faults.get(name);
     const text = data?.isMeasured ? measuredAbout(data) : aboutText(name);
     const about = make("span", { title: text }, make("b", {}, title), make("small", {}, text), ...(measured ? [stepField(measured, data, replace)] : []));
-    return make("li", fault ? { class: "faulty" } : {}, about, up, away, ...(fault && !fault.field ? [make("p", { class: "fault" }, fault.sentence)] : []));
+    const refused = data && !fault ? refusalTexts(data).map((text) => make("p", { class: "refused" }, text)) : [];
+    return make("li", fault ? { class: "faulty" } : {}, about, up, away, ...(fault && !fault.field ? [make("p", { class: "fault" }, fault.sentence)] : []), ...refused);
   });
   byId("schedule-names").replaceChildren(...items);
   showAdd(names, offered);

@@ -1,6 +1,6 @@
 // Actions and idle time of a schedule in words: what the tip shows, and what is said aloud.
 
-import { t } from "./i18n.js";
+import { language, t } from "./i18n.js";
 import { numberText, percentText } from "./quantity.js";
 
 /** @typedef {import("./simulated.js").Simulated} Simulated */
@@ -133,6 +133,19 @@ export function formTexts({ header }) {
     const where = region === "always" ? t("form.always") : t("form.region", { region: regionText(region) });
     return t("form.line", { quantity: t(`quantity.${quantity}`), formula, value: numberText(value), where });
   });
+}
+
+/** Says which packages refuse a schedule's sizes, why, and which sizes near them they run. @param {Simulated} data */
+export function refusalTexts({ header }) {
+  return (header.findings ?? []).map((finding) => {
+    const { evidence, cure } = finding.in[language()] ?? finding.in.en;
+    return [...evidence, ...(cure ? [cure] : [])].join(t("reading.stop"));
+  });
+}
+
+/** Names the packages that refuse a schedule's sizes. @param {Simulated} data */
+export function refusedBy({ header }) {
+  return (header.findings ?? []).map((finding) => finding.package).join(t("names.join"));
 }
 
 /** @param {string} region */

@@ -7,6 +7,7 @@ import { readPayload } from "./payload.js";
 import { Level } from "./level.js";
 
 /** @typedef {Uint8Array | Uint16Array | Int32Array} Whole */
+/** @typedef {{package: string, version: string, in: Record<string, {evidence: string[], cure: string | null}>}} Refused */
 /** @typedef {{quantity: string, formula: string, value: number, region: string}} ClosedForm */
 /** @typedef {{number: number, name: string, colour: string}} KindTable */
 /**
@@ -32,6 +33,7 @@ import { Level } from "./level.js";
  * @property {number | null} latency_adds
  * @property {{total: number, causes: Record<string, number>}} idle
  * @property {ClosedForm[]} closed_forms
+ * @property {Refused[]} [findings]  packages that refuse these sizes; of a plan only
  * @property {string[]} [causes]     of idle time, where they are not a plan's
  * @property {number} [step]         of a run; this and what follows only of a measured one
  * @property {[number, number]} [steps]  the first and the last of the run
