@@ -105,7 +105,7 @@ def megatron(golden: dict[str, Any], version: str) -> Iterator[str]:
 
 
 def _is_named_by_variables(golden: dict[str, Any], version: str) -> bool:
-    """Tells whether a golden names kinds by module variables, as most but 0.16.1's do.
+    """Tells whether a golden names kinds by module variables, as most before 0.16.1 do.
 
     Without groups to look at, the config decides as it did when the goldens were made: gtp
     and offset windows (0.17 and newer) were recorded by field, other versions by variable.

@@ -1,9 +1,15 @@
-"""Megatron-core from PyPI: module variables of every version, fields of 0.16.1."""
+"""Megatron-core: module variables of every version, fields from 0.16.1 on.
+
+PyPI has 0.5.0 to 0.16.1. The others are read from a clone of NVIDIA/Megatron-LM where
+SERRIED_ORACLE_MEGATRON names one, and are left out where it does not.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import random
+import subprocess
 import sys
 import types
 import warnings
@@ -15,10 +21,13 @@ import torch.distributed as dist
 from tests.oracle.recording import Lists, Recorded, Recorder, refusal, stub
 from tests.oracle.wheels import unpacked
 
+CLONE = os.environ.get("SERRIED_ORACLE_MEGATRON", "")
+TAGGED = ("0.4.0", "0.17.0", "0.18.0", "0.19.0") if CLONE else ()
 VERSIONS = (
     *("0.5.0", "0.6.0", "0.7.0", "0.8.0", "0.9.0", "0.10.0", "0.11.0", "0.12.0"),
-    *("0.13.0", "0.14.0", "0.15.0", "0.16.1"),
+    *("0.13.0", "0.14.0", "0.15.0", "0.16.1", *TAGGED),
 )
+BY_FIELD = ("0.16.1", "0.17.0", "0.18.0", "0.19.0")
 FIELDS = {
     "DATA_PARALLEL_GROUP_WITH_CP": "dp_cp",
     "DATA_PARALLEL_GROUP_WITH_CP_AG": "dp_cp_ag",
@@ -47,6 +56,12 @@ FIELDS = {
     "HIERARCHICAL_EXPERT_DATA_PARALLEL_GROUP_L1": "inter_dist_opt",
     "HIERARCHICAL_EXPERT_DATA_PARALLEL_GROUP_GLOO_L1": "inter_dist_opt_gloo",
     "INTRA_DISTRIBUTED_OPTIMIZER_INSTANCE_GROUP": "intra_dist_opt",
+    "GTP_WEIGHT_REMAT_GROUP": "gtp_remat",
+    "EXPERT_GTP_WEIGHT_REMAT_GROUP": "expt_gtp_remat",
+    "DATA_PARALLEL_GROUP_WITH_GTP_REMAT": "dp_gtp_remat",
+    "DATA_PARALLEL_GROUP_WITH_CP_WITH_GTP_REMAT": "dp_cp_gtp_remat",
+    "EXPERT_DATA_PARALLEL_GROUP_WITH_GTP_REMAT": "expt_dp_gtp_remat",
+    "EXPERT_TENSOR_MODEL_PIPELINE_PARALLEL_GROUP_WITH_EGTP": "tp_ep_pp_with_egtp_remat",
 }
 """group_desc of a recorded group -> field of ProcessGroupCollection."""
 
@@ -55,30 +70,40 @@ def golden(config: dict[str, Any], version: str) -> dict[str, Any]:
     """Returns what megatron-core ``version`` makes of ``config``, as a golden."""
     made: dict[str, Any] = {"oracle": f"megatron-core {version}", "config": config}
     try:
-        by_field = version == "0.16.1"
-        made["groups"] = _fields(config, version) if by_field else _variables(config, version)
-    except (RuntimeError, AssertionError, KeyError, ValueError) as error:
+        by_field = version in BY_FIELD
+        groups = _fields(config, version) if by_field else _variables(config, version)
+        made["groups"], made["created"] = groups
+    except (RuntimeError, AssertionError, KeyError, ValueError, TypeError) as error:
         made["error"] = refusal(error)
     return made
 
 
-def _fields(config: dict[str, Any], version: str) -> dict[str, Lists]:
+def _fields(config: dict[str, Any], version: str) -> tuple[dict[str, Lists], list[str]]:
     groups: dict[str, Lists] = {}
-    for call in _initialised(config, version, rank=0)[1]:
+    for call in _initialised(config, version, rank=config.get("rank_offset", 0))[1]:
         name = FIELDS.get(call.group_desc or "", call.group_desc or "")
         groups.setdefault(name, []).append(call.ranks)
-    return groups
+    return groups, list(groups)
 
 
-def _variables(config: dict[str, Any], version: str) -> dict[str, Lists]:
-    """Returns what each rank finds in the module's variables, the union over ranks."""
+def _variables(config: dict[str, Any], version: str) -> tuple[dict[str, Lists], list[str]]:
+    """Returns what each rank finds in the module's variables, the union over ranks.
+
+    Beside it the variables in the order in which their first groups were made, one for each;
+    the places of a list, which ranks of a separate encoder hold, are made in turns.
+    """
     groups: dict[str, Lists] = {}
+    made: dict[str, int] = {}
     for rank in range(config["world"]):
-        for name, value in vars(_initialised(config, version, rank)[0]).items():
+        module, calls = _initialised(config, version, rank)
+        places = {call: place for place, call in enumerate(calls)}
+        for name, value in vars(module).items():
             for key, group in _held(name, value):
+                made[key] = min(places[group], made.get(key, len(calls)))
                 if group.ranks not in groups.setdefault(key, []):
                     groups[key].append(group.ranks)
-    return groups
+    first = {place: name for name, place in made.items() if "PIPELINE_MODEL" not in name}
+    return groups, [first[place] for place in sorted(first)]
 
 
 def _held(name: str, value: object) -> list[tuple[str, Recorded]]:
@@ -91,11 +116,16 @@ def _held(name: str, value: object) -> list[tuple[str, Recorded]]:
 
 @cache
 def _code(version: str) -> types.CodeType:
-    path = unpacked("megatron-core", version, only="megatron/core/")
-    file = path / "megatron" / "core" / "parallel_state.py"
+    inside = "megatron/core/parallel_state.py"
+    if version in TAGGED:
+        command = ["git", "-C", CLONE, "show", f"core_v{version}:{inside}"]
+        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    else:
+        folder = unpacked("megatron-core", version, only="megatron/core/")
+        text = (folder / inside).read_text(encoding="utf-8")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return compile(file.read_text(encoding="utf-8"), str(file), "exec")
+        return compile(text, f"megatron-core {version}", "exec")
 
 
 def _initialised(
@@ -107,6 +137,8 @@ def _initialised(
         stub(name)
     buffers = {"GlobalMemoryBuffer": object, "GlobalSymmetricMemoryBuffer": object}
     stub("megatron.core.utils", **buffers, is_torch_min_version=lambda _: True)
+    stub("megatron.core.inference")
+    stub("megatron.core.inference.symmetric_memory", SymmetricMemoryManager=object)
     module = types.ModuleType("megatron.core.parallel_state")
     module.__package__ = "megatron.core"
     exec(_code(version), module.__dict__)
@@ -122,7 +154,7 @@ def random_config(rng: random.Random, version: str) -> dict[str, Any]:
     """Returns a config that is valid more often than not."""
     number = tuple(map(int, version.split(".")))
     world = rng.choice((8, 16, 16, 24, 32, 48))
-    if number < (0, 16):
+    if version not in BY_FIELD:
         world = min(world, 24)
     config: dict[str, Any] = {
         "world": world,
@@ -132,12 +164,12 @@ def random_config(rng: random.Random, version: str) -> dict[str, Any]:
         "expert_model_parallel_size": rng.choice((1, 2, 2, 4)),
         "virtual_pipeline_model_parallel_size": rng.choice((None, None, None, 2)),
     }
-    limit = 48 if number >= (0, 16) else 24
+    limit = 48 if version in BY_FIELD else 24
     if rng.random() < 0.7:
         fitting = _ranks(config, decoder=True) * rng.choice((1, 2, 2, 3, 4))
         config["world"] = fitting if fitting <= limit else world
     if rng.random() < 0.3 and number >= (0, 7):
-        config["order"] = _random_order(rng)
+        config["order"] = _random_order(rng, version)
     if rng.random() < 0.4 and number >= (0, 10):
         config["expert_tensor_parallel_size"] = rng.choice((1, 1, 2, 4))
     if rng.random() < 0.3 and number >= (0, 10):
@@ -160,7 +192,32 @@ def random_config(rng: random.Random, version: str) -> dict[str, Any]:
     if rng.random() < 0.1 and number < (0, 14) and config["pipeline_model_parallel_size"] > 1:
         stages = config["pipeline_model_parallel_size"]
         config["pipeline_model_parallel_split_rank"] = rng.randrange(stages)
+    if number >= (0, 17) and rng.random() < 0.15:
+        config["rank_offset"] = config["local_world_size"] = config["world"]
+        config["world"] *= 2
+    if number >= (0, 19) and rng.random() < 0.6:
+        config["gtp_remat_size"] = rng.choice((1, 1, 2, 2, 4))
+        config["expert_gtp_remat_size"] = rng.choice((1, 1, 2, 2, 4))
+    if rng.random() < 0.08:
+        config |= _of_some_version(rng)
     return config
+
+
+def _of_some_version(rng: random.Random) -> dict[str, Any]:
+    """Returns a setting that some versions have and others never had, or have no longer."""
+    return rng.choice(
+        (
+            {"pipeline_model_parallel_split_rank": 0},
+            {"encoder_pipeline_model_parallel_size": 0},
+            {"create_all_gather_group": True},
+            {"create_gloo_process_groups": False},
+            {"hybrid_context_parallel": False},
+            {"num_distributed_optimizer_instances": 1},
+            {"expert_tensor_parallel_size": 1},
+            {"gtp_remat_size": 1},
+            {"rank_offset": 0},
+        )
+    )
 
 
 def _ranks(config: dict[str, Any], *, encoder: bool = False, decoder: bool = False) -> int:
@@ -173,12 +230,17 @@ def _ranks(config: dict[str, Any], *, encoder: bool = False, decoder: bool = Fal
     return ranks * int(config["context_parallel_size"])
 
 
-def _random_order(rng: random.Random) -> str:
+def _random_order(rng: random.Random, version: str) -> str:
     if rng.random() < 0.3:
         return "tp-cp-ep-pp-dp"
     axes = ["tp", "cp", "ep", "dp", "pp"]
-    rng.shuffle(axes)
     if rng.random() < 0.5:
-        axes = axes[: rng.randint(2, 5)]
+        rng.shuffle(axes)
+    if rng.random() < 0.5:
+        axes = [axis for axis in axes if rng.random() < 0.8] or axes
+    if version == "0.19.0" and rng.random() < 0.2:
+        axes.insert(rng.randint(0, len(axes)), "gtp_remat")
+    if rng.random() < 0.15:
+        axes = [axis.upper() if rng.random() < 0.5 else axis for axis in axes]
     text = "-".join(axes)
     return text.upper() if rng.random() < 0.1 else text

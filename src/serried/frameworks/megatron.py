@@ -53,7 +53,7 @@ OPTIONS = {
     "hierarchical_context_parallel_sizes": "levels of the context group, such as '2 4'",
     "hybrid_context_parallel": "true adds context groups of 2, 4, 8 … (default false)",
     "create_gloo_process_groups": "false leaves out the gloo twins (default true)",
-    "create_all_gather_group": "true adds a second dp_cp for all-gathers (default false)",
+    "create_all_gather_group": "true adds a second dp_cp for all-gathers, 0.16 and 0.17 (false)",
     "use_sharp": "true lets the network reduce one group kind (default false)",
     "sharp_enabled_group": "dp or dp_replica: which kind SHARP serves",
     "rank_offset": "first rank of this module's window, from 0.17 on (default 0)",

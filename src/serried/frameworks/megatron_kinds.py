@@ -35,14 +35,14 @@ class Job:
 
     @property
     def has_gtp(self) -> bool:
-        """Whether weights are sharded beyond tp; gloo twins are then not made."""
+        """Whether dense or expert weights are sharded beyond tensor parallelism."""
         return self.gtp > 1 or self.egtp > 1
 
 
 def kinds_of(sizes: Sizes, job: Job) -> tuple[GroupKind, ...]:
     """Returns every kind that the job makes, by field and in the order of creation."""
     ends, first = embedding_rules(sizes)
-    with_gtp = ("gtp_remat",) if job.has_gtp else ()
+    with_gtp = ("gtp_remat",) if at_least(job.version, "0.19") else ()
     kinds = [
         *_gtp_kind("gtp_remat", "dense", job),
         *_data_kinds(sizes, job),
@@ -72,17 +72,21 @@ def _gtp_kind(name: str, mesh: str, job: Job) -> list[GroupKind]:
 
 
 def _data_kinds(sizes: Sizes, job: Job) -> list[GroupKind]:
+    """Returns the data groups; from 0.13 on those with context come first, for SHARP."""
     both = ("dp", "cp")
+    alone = _twinned("dp", ("dp",), about="same weights, other batches")
     kinds = _twinned("dp_cp", both, about="gradients: data parallel, context folded in")
     kinds.insert(1, GroupKind("dp_cp_ag", both, twin_of="dp_cp", about="parameter all-gathers"))
     if job.instances > 1:
         kinds += _partial_kinds(job)
+    if not at_least(job.version, "0.13"):
+        return alone + kinds
     kinds += [
         GroupKind(f"HYBRID_DP_CP_GROUP_{size}", both, rule=Chunks(size), about="hybrid context")
         for size in _hybrid_sizes(sizes, job.dp * job.cp)
     ]
-    kinds += _twinned("dp", ("dp",), about="same weights, other batches")
-    if job.has_gtp:
+    kinds += alone
+    if job.gtp > 1:
         kinds += [
             GroupKind("dp_gtp_remat", ("dp", "gtp_remat"), about="gradients of sharded weights"),
             GroupKind("dp_cp_gtp_remat", (*both, "gtp_remat"), about="the same, context folded in"),
@@ -161,7 +165,9 @@ def _wanted(kind: GroupKind, sizes: Sizes, job: Job) -> bool:
     if kind.name == "intra_dist_opt":
         return at_least(job.version, "0.13")
     if kind.twin_of:
-        return not job.has_gtp and switch(sizes, "create_gloo_process_groups", default=True)
+        # Weight shards of experts drop the twins of experts alone, those of dense layers all.
+        sharded = job.has_gtp if kind.mesh == "expert" else job.gtp > 1
+        return not sharded and switch(sizes, "create_gloo_process_groups", default=True)
     return True
 
 

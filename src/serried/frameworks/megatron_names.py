@@ -138,22 +138,39 @@ def as_recorded(kinds: tuple[GroupKind, ...]) -> tuple[GroupKind, ...]:
 
 
 def as_variables(kinds: tuple[GroupKind, ...], version: str) -> tuple[GroupKind, ...]:
-    """Returns the kinds under the names of the module's variables, in the module's order."""
-    there = {kind.name: kind for kind in kinds}
-    named: dict[str, str] = {}
+    """Returns the kinds under the names of the module's variables, still in order of creation.
+
+    A variable that holds the groups of another one follows it.
+    """
+    variables = _variables({kind.name for kind in kinds}, version)
     renamed: list[GroupKind] = []
+    for kind in kinds:
+        field, bracket, place = kind.name.partition("[")
+        if kind.name.startswith(HIERARCHY):
+            level = kind.name.removeprefix(HIERARCHY)
+            renamed.append(_by_rank(replace(kind, name=f"{LEVELS}[{level}]")))
+        elif bracket:
+            # A list: ranks of a separate encoder are in many pipelines.
+            renamed.append(replace(kind, name=f"{variables[field][0]}[{place}"))
+        else:
+            twin = variables.get(kind.twin_of or "", [None])[0]
+            renamed += [
+                _by_rank(replace(kind, name=variable, twin_of=twin))
+                for variable in variables.get(kind.name, ())
+            ]
+    return tuple(renamed)
+
+
+def _variables(there: set[str], version: str) -> dict[str, list[str]]:
+    """Returns the variables that hold each kind, the one named after it first."""
+    found: dict[str, list[str]] = {}
     for variable, fields, since, until in VARIABLES:
         field = next((name for name in fields if name in there), None)
         if field is None or not at_least(version, since) or at_least(version, until):
             continue
-        kind = there[field]
-        named.setdefault(field, variable)
-        twin = named.get(kind.twin_of or "")
-        renamed += _list_entries(there, field, variable)
-        renamed.append(_by_rank(replace(kind, name=variable, twin_of=twin)))
-        if variable == "_CONTEXT_PARALLEL_GROUP":
-            renamed += _levels(there)
-    return tuple(renamed)
+        held = found.setdefault(field, [])
+        held.insert(0 if field == fields[0] else len(held), variable)
+    return found
 
 
 def _by_rank(kind: GroupKind) -> GroupKind:
@@ -163,24 +180,6 @@ def _by_rank(kind: GroupKind) -> GroupKind:
     if kind.rule is None or isinstance(kind, JoinedKind):
         return kind
     return replace(kind, rule=Chain((kind.rule, ByLowest())))
-
-
-def _list_entries(there: dict[str, GroupKind], field: str, variable: str) -> list[GroupKind]:
-    """Returns the kinds of a variable that holds a list: encoder ranks are in many pipelines."""
-    return [
-        replace(kind, name=name.replace(field, variable))
-        for name, kind in there.items()
-        if name.startswith(f"{field}[")
-    ]
-
-
-def _levels(there: dict[str, GroupKind]) -> list[GroupKind]:
-    """Returns the list variable of hierarchical context groups, one kind per level."""
-    return [
-        _by_rank(replace(kind, name=f"{LEVELS}[{name.removeprefix(HIERARCHY)}]"))
-        for name, kind in there.items()
-        if name.startswith(HIERARCHY)
-    ]
 
 
 def dims_of(kinds: tuple[GroupKind, ...]) -> dict[str, str]:

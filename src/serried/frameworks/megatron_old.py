@@ -104,13 +104,22 @@ def _meshes(sizes: Sizes, version: str, order: Order, dp: int, offset: int) -> d
 
 def _kinds(sizes: Sizes, version: str) -> tuple[GroupKind, ...]:
     ends, first = embedding_rules(sizes)
+    whole, both = ("tp", "ep", "pp"), ("dp", "cp")
+    folded = [
+        GroupKind("tp_ep_pp", whole, "expert", about="one copy of all experts"),
+        GroupKind("expt_dp_cp", both, "expert", about="same experts, context folded in"),
+        GroupKind("expt_dp_cp_gloo", both, "expert", twin_of="expt_dp_cp", about="gloo twin"),
+    ]
+    if not at_least(version, "0.8"):
+        folded = []
     kinds = [
         GroupKind("dp", ("dp",), about="same weights, other batches"),
         GroupKind("dp_gloo", ("dp",), twin_of="dp", about="gloo twin on CPU"),
-        GroupKind("dp_cp", ("dp", "cp"), about="gradients: data parallel, context folded in"),
-        GroupKind("dp_cp_gloo", ("dp", "cp"), twin_of="dp_cp", about="gloo twin on CPU"),
+        GroupKind("dp_cp", both, about="gradients: data parallel, context folded in"),
+        GroupKind("dp_cp_gloo", both, twin_of="dp_cp", about="gloo twin on CPU"),
         GroupKind("cp", ("cp",), about="other tokens of the same sequences"),
         GroupKind("mp", ("tp", "pp"), about="one whole copy of the model"),
+        *folded[:1],
         GroupKind("tp", ("tp",), about="parts of every layer"),
         GroupKind("pp", ("pp",), about="consecutive stages"),
         GroupKind("embd", ("pp",), rule=ends, about="tied embeddings"),
@@ -118,18 +127,12 @@ def _kinds(sizes: Sizes, version: str) -> tuple[GroupKind, ...]:
         GroupKind("tp_dp_cp", ("tp", "dp", "cp"), about="fp8 maxima"),
         GroupKind("tp_dp", ("tp", "dp"), about="fp8 maxima"),
         GroupKind("tp_cp", ("tp", "cp"), about="MoE auxiliary loss"),
-        GroupKind("ep", ("ep",), "expert", about="other experts"),
         GroupKind("tp_ep", ("tp", "ep"), "expert", about="all experts of a stage"),
+        GroupKind("ep", ("ep",), "expert", about="other experts"),
         GroupKind("expt_dp", ("dp",), "expert", about="same experts, other tokens"),
         GroupKind("expt_dp_gloo", ("dp",), "expert", twin_of="expt_dp", about="gloo twin on CPU"),
+        *folded[1:],
     ]
-    if at_least(version, "0.8"):
-        whole, both = ("tp", "ep", "pp"), ("dp", "cp")
-        kinds += [
-            GroupKind("tp_ep_pp", whole, "expert", about="one copy of all experts"),
-            GroupKind("expt_dp_cp", both, "expert", about="same experts, context folded in"),
-            GroupKind("expt_dp_cp_gloo", both, "expert", twin_of="expt_dp_cp", about="gloo twin"),
-        ]
     return tuple(kinds)
 
 

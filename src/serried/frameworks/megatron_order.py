@@ -3,6 +3,10 @@
 tp-cp-ep-dp-pp names the fastest axis first; names left out are appended at the slow end if
 their size is 1 (RankGenerator.__init__). An axis named twice counts twice, so ranks beyond
 the world appear; serried refuses that unless ``allow_repeated_axes`` is set, and then warns.
+
+From 0.19 on an axis gtp_remat is put after tp on the dense grid and after ep on that of experts
+(_inject_gtp_remat_axis), unless the order names it. That looks at the order as it is written: where
+ep is missing or in capitals it is put after tp, and where tp is too, it is the fastest axis.
 """
 
 from __future__ import annotations
@@ -23,6 +27,9 @@ AXES = ("tp", "pp", "dp", "ep", "cp")
 ORDER = "tp-cp-ep-dp-pp"
 TP_PP_DP = "tp-cp-ep-pp-dp"
 """What ``--use-tp-pp-dp-mapping`` asks for."""
+
+
+GTP = "gtp_remat"
 
 
 @dataclass(frozen=True)
@@ -47,21 +54,28 @@ class Order:
     def mesh(self, sizes: Mapping[str, int], offset: int = 0, *, gtp_after: str = "") -> Mesh:
         """Returns the mesh of ``sizes``; a repeated axis is called ``tp#2`` the second time."""
         fastest_first: list[str] = []
-        for axis in self.axes:
+        for axis in self._with_gtp_after(gtp_after) if gtp_after else self.axes:
             fastest_first.append(f"{axis}#2" if axis in fastest_first else axis)
-            if self.with_gtp and axis == gtp_after:
-                fastest_first.append("gtp_remat")
         named = {axis: sizes[axis.removesuffix("#2")] for axis in reversed(fastest_first)}
         return Mesh(named, offset)
+
+    def _with_gtp_after(self, anchor: str) -> tuple[str, ...]:
+        """Returns the axes with gtp_remat where Megatron puts it."""
+        written = self.text.split("-")
+        if not self.with_gtp or GTP in written:
+            return self.axes
+        anchor = anchor if anchor in written else "tp"
+        place = written.index(anchor) + 1 if anchor in written else 0
+        return (*self.axes[:place], GTP, *self.axes[place:])
 
 
 def read_order(sizes: Sizes, *, with_gtp: bool = False) -> Order:
     """Returns the order asked for; raises InputError for one Megatron cannot use."""
     mapping = switch(sizes, "use_tp_pp_dp_mapping")
-    text = sizes.order or (TP_PP_DP if mapping else ORDER)
+    text = sizes.order if sizes.order is not None else TP_PP_DP if mapping else ORDER
     names = text.lower().split("-")
     for name in names:
-        if name not in AXES:
+        if name not in AXES and (name != GTP or not with_gtp):
             raise InputError(
                 "order '{order}' names an unknown axis '{axis}'; "
                 "it joins some of tp, cp, ep, dp, pp by '-', such as {example}",
@@ -87,6 +101,13 @@ def read_order(sizes: Sizes, *, with_gtp: bool = False) -> Order:
         )
     if any(names.count(name) > 2 for name in names):
         raise InputError("order '{order}' names an axis more than twice", order=text)
+    if with_gtp and "tp" not in names:
+        raise InputError(
+            "order '{order}' leaves out tp, whatever its size: from 0.19 on Megatron takes the tp "
+            "in gtp_remat for it and then finds none; name it, such as {example}",
+            order=text,
+            example=ORDER,
+        )
     missing = tuple(axis for axis in AXES if axis not in names)
     findings = (_repeated(text, twice, sizes.world_size),) if twice else ()
     return Order(text, (*names, *missing), with_gtp, findings)

@@ -18,11 +18,15 @@ WINDOWS = {
     "pipeline_model_parallel_split_rank": ("0", "0.13"),
     "encoder_tensor_model_parallel_size": ("0.9", "0.13"),
     "encoder_pipeline_model_parallel_size": ("0.9", "0.13"),
+    "expert_tensor_parallel_size": ("0.10", "99"),
     "num_distributed_optimizer_instances": ("0.10", "99"),
     "hierarchical_context_parallel_sizes": ("0.10", "99"),
     "create_gloo_process_groups": ("0.12", "99"),
+    "sharp_enabled_group": ("0.14", "99"),
+    "use_tp_pp_dp_mapping": ("0.7", "99"),
+    "use_torch_fsdp2": ("0.10", "99"),
     "hybrid_context_parallel": ("0.16", "99"),
-    "create_all_gather_group": ("0.16", "99"),
+    "create_all_gather_group": ("0.16", "0.17"),
     "rank_offset": ("0.17", "99"),
     "local_world_size": ("0.17", "99"),
     "gtp_remat_size": ("0.19", "99"),
@@ -33,9 +37,10 @@ WINDOWS = {
 
 def refuse_options_of_other_versions(sizes: Sizes, version: str) -> None:
     """Raises InputError for a setting that ``version`` does not have."""
+    given = {*sizes.options} | ({"expert_tensor_parallel_size"} if sizes.etp is not None else set())
     for key, (first, last) in WINDOWS.items():
         after = at_least(version, last) and not version.startswith(last)
-        if key in sizes.options and (not at_least(version, first) or after):
+        if key in given and (not at_least(version, first) or after):
             raise InputError(
                 "megatron {version} has no setting '{key}'; versions that do: {when}",
                 version=version,
