@@ -33,28 +33,85 @@ PATH = click.Path(path_type=Path)
 @click.argument("file", required=False, type=PATH)
 @size_options
 @job_options
-@click.option("--nproc", type=COUNT, help="Local ranks; as many as the layout has.")
-@click.option("--kind", "kinds", multiple=True, help="Time only this kind; may be repeated.")
-@click.option("--operations", default=",".join(OPERATIONS), show_default=True)
-@click.option("--sizes", default="4KiB,1MiB", show_default=True, help="Bytes of messages.")
-@click.option("--iterations", type=COUNT, default=4, show_default=True, help="In each round.")
-@click.option("--rounds", type=COUNT, default=4, show_default=True)
 @click.option(
-    "--window-size", type=COUNT, default=32, show_default=True, help="Of nettest windows."
+    "--nproc",
+    type=COUNT,
+    help="Ranks to start on this machine; by default as many as the layout has.",
 )
-@click.option("--timeout", type=float, default=30.0, show_default=True, help="Seconds to wait.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
+@click.option(
+    "--kind", "kinds", multiple=True, help="Time only the groups of this kind; may be repeated."
+)
+@click.option(
+    "--operations",
+    default=",".join(OPERATIONS),
+    show_default=True,
+    help="Operations to time, joined by commas.",
+)
+@click.option(
+    "--sizes",
+    default="4KiB,1MiB",
+    show_default=True,
+    help="Sizes of the messages that are timed, joined by commas.",
+)
+@click.option(
+    "--iterations",
+    type=COUNT,
+    default=4,
+    show_default=True,
+    help="How often each operation runs in a round.",
+)
+@click.option(
+    "--rounds",
+    type=COUNT,
+    default=4,
+    show_default=True,
+    help="Rounds of measurement, over which the times are compared.",
+)
+@click.option(
+    "--window-size",
+    type=COUNT,
+    default=32,
+    show_default=True,
+    help="Ranks of each window in which nodes are compared.",
+)
+@click.option(
+    "--timeout",
+    type=float,
+    default=30.0,
+    show_default=True,
+    help="Seconds to wait for a rank before it counts as not answering.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="What ranks send from: CPU memory (gloo) or GPUs (NCCL); auto takes GPUs where there "
+    "are some.",
+)
 @EMIT
 @IMAGE
-@click.option("--busbw", type=PATH, help="Write the busbw table that serried plan reads.")
+@click.option(
+    "--busbw", type=PATH, help="Write the measured bus bandwidths into this file, as a JSON table."
+)
 @lang_option
-@click.option("--format", "form", type=click.Choice(["table", "json"]), help="table or json.")
-@click.option("-o", "--output", type=PATH, help="Write by suffix.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    help="Form of the answer; by default a table, or JSON where --output ends in .json.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    help="Write the answer into this file; its ending says the form, such as .json.",
+)
 def check(file: Path | None, **options: Any) -> int:
     """Makes every group of a layout for real, asks who is in it, and times it.
 
     Names slow nodes, links and groups, and ranks that do not answer; exits with 1 when it does.
-    FILE is a launch script or config, from which sizes are read; options go before it.
+    FILE is a launch script or config, from which sizes are read; options override what it says.
 
     \b
     serried check --nproc 8 --tp 2 --pp 2

@@ -26,14 +26,40 @@ EMULATED_TIMES = Emulated(forward_ms=24.0, backward_ms=48.0)
 
 
 @click.command()
-@click.option("--nproc", type=COUNT, default=8, show_default=True, help="Local ranks.")
-@click.option("--tp", type=COUNT, default=2, show_default=True, help="Tensor parallel size.")
-@click.option("--pp", type=COUNT, default=2, show_default=True, help="Pipeline parallel size.")
-@click.option("--steps", type=COUNT, default=16, show_default=True, help="Of the real training.")
-@click.option("--folder", type=click.Path(path_type=Path), help="Default: runs/demo-<date>-<time>.")
-@click.option("--port", type=COUNT, default=8765, show_default=True, help="Of the workbench.")
-@click.option("--no-open", is_flag=True, help="Open no browser; print the address.")
-@click.option("--no-serve", is_flag=True, help="Stop after the runs, without the workbench.")
+@click.option(
+    "--nproc", type=COUNT, default=8, show_default=True, help="Ranks to start on this machine."
+)
+@click.option(
+    "--tp",
+    type=COUNT,
+    default=2,
+    show_default=True,
+    help="Ranks that every layer is split over (tensor parallelism).",
+)
+@click.option(
+    "--pp",
+    type=COUNT,
+    default=2,
+    show_default=True,
+    help="Stages that the layers are cut into (pipeline parallelism).",
+)
+@click.option(
+    "--steps", type=COUNT, default=16, show_default=True, help="Steps of the real training."
+)
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    help="Folder to record into; by default runs/demo-<date>-<time>.",
+)
+@click.option(
+    "--port",
+    type=COUNT,
+    default=8765,
+    show_default=True,
+    help="Port of the workbench; 0 takes any free one.",
+)
+@click.option("--no-open", is_flag=True, help="Open no browser, only print the address.")
+@click.option("--no-serve", is_flag=True, help="End after the runs, without the workbench.")
 def demo(
     nproc: int,
     tp: int,

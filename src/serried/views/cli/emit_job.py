@@ -14,11 +14,13 @@ from serried.views.cli.output import write
 from serried.views.launch_text import TARGETS, ClusterJob, written
 
 EMIT = click.option(
-    "--emit", metavar="|".join(TARGETS), help="Print what starts this on a cluster; run nothing."
+    "--emit",
+    metavar="|".join(TARGETS),
+    help="Print what starts this command on a cluster, and run nothing.",
 )
-IMAGE = click.option("--image", help="Container image, for --emit k8s.")
-NODES = click.option("--nodes", type=COUNT, help="Nodes, for --emit.")
-GPUS_PER_NODE = click.option("--gpus-per-node", type=COUNT, help="Ranks on each, for --emit.")
+IMAGE = click.option("--image", help="With --emit k8s: the container image.")
+NODES = click.option("--nodes", type=COUNT, help="With --emit: nodes to run on.")
+GPUS_PER_NODE = click.option("--gpus-per-node", type=COUNT, help="With --emit: ranks on each node.")
 
 PLACES = ("emit", "image", "nodes", "nproc", "gpus_per_node")
 """Options that say where ranks run; a launcher says that instead."""

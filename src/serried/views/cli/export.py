@@ -17,7 +17,7 @@ from serried.views.cli.output import show
     type=click.Path(path_type=Path),
     default=Path("model.safetensors"),
     show_default=True,
-    help="The file; config.json goes beside it.",
+    help="File to write; config.json goes beside it.",
 )
 def export(checkpoint: Path, output: Path) -> None:
     """Writes a checkpoint's model as one safetensors file that transformers loads.

@@ -20,23 +20,60 @@ PATH = click.Path(path_type=Path)
 @click.argument("file", required=False, type=PATH)
 @size_options
 @job_options
-@click.option("--kind", "kinds", multiple=True, help="Only this group kind; may be repeated.")
-@click.option("--dims", help="Only the groups of these dimensions, such as dp+tp.")
-@click.option("--rank", type=COUNT, help="Only this rank: where it sits, whom it talks to.")
-@click.option("--compare", metavar="B", help="Beside a FILE, or a framework NAME[@VERSION].")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    help="Print only the groups of this kind, by the framework's name for it; may be repeated.",
+)
+@click.option("--dims", help="Print only the groups of these dimensions, such as dp+tp.")
+@click.option("--rank", type=COUNT, help="Print one rank only: where it sits and whom it talks to.")
+@click.option(
+    "--compare",
+    metavar="FILE|NAME",
+    help="Compare with the layout of another launch file, or of the same sizes under "
+    "another framework.",
+)
 @click.option(
     "--compare-set",
     multiple=True,
     metavar="KEY=VALUE",
-    help="For B: a size such as tp=4, or a setting; may be repeated.",
+    help="With --compare: a size such as tp=4, or a setting, of the second layout; may "
+    "be repeated.",
 )
-@click.option("--advice", is_flag=True, help="All advice: nearness, shapes, communicators.")
-@click.option("--sources", is_flag=True, help="Where each size was read.")
-@click.option("--emit", metavar="TARGET", help="Write a launch config: megatron, slurm, …")
-@click.option("--explain", is_flag=True, help="Explain the dimensions that are split.")
+@click.option(
+    "--advice",
+    is_flag=True,
+    help="Print all advice on the layout: which groups cross nodes, which sizes fit "
+    "badly, how many communicators.",
+)
+@click.option(
+    "--sources", is_flag=True, help="Print where each size was read, or whose default it is."
+)
+@click.option(
+    "--emit",
+    metavar="TARGET",
+    help="Print a launch script or config for this layout; a name that is not known "
+    "lists those that are.",
+)
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Explain what the ranks of each group share, and what travels among them when.",
+)
 @lang_option
-@click.option("--format", "form", type=click.Choice(FORMATS), help="table, json or csv.")
-@click.option("-o", "--output", type=PATH, help="Write by suffix.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    help="Form of the answer; by default by the ending of --output, else a table.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    help="Write the answer into this file; its ending says the form, such as .json.",
+)
 def groups(file: Path | None, **options: Any) -> int:
     """Prints which rank is in which process group, under the framework's own rules.
 

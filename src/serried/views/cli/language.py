@@ -15,7 +15,7 @@ Command = TypeVar("Command", bound=Callable[..., object])
 LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 """Variables that name the language of messages; the first that is set decides."""
 
-HELP = "Of the answer; by default the environment's (LANG)."
+HELP = "Language of the answer and of this help; by default that of the environment (LANG)."
 ASKED = "serried.language"
 """Where a running command keeps its language."""
 
@@ -49,36 +49,24 @@ def lang_option(command: Command) -> Command:
         "--lang",
         type=click.Choice(LANGUAGES),
         default=current_language,
-        callback=_remember,
+        callback=remember,
         help=HELP,
     )(command)
-
-
-def speaking(command: click.Command) -> click.Command:
-    """Returns ``command`` with ``--lang``, added where it takes none as an argument."""
-    if isinstance(command, click.Group):
-        for each in command.commands.values():
-            speaking(each)
-    if all(param.name != "lang" for param in command.params):
-        command.params.append(
-            click.Option(
-                ["--lang"],
-                type=click.Choice(LANGUAGES),
-                default=current_language,
-                callback=_remember,
-                expose_value=False,
-                help=HELP,
-            )
-        )
-    return command
 
 
 def current_language() -> str:
     """Returns the language that the command now running answers in."""
     context = click.get_current_context(silent=True)
-    return str(context.meta[ASKED]) if context and ASKED in context.meta else environment_language()
+    return language_in(context) if context else environment_language()
 
 
-def _remember(context: click.Context, _: click.Parameter, lang: str) -> str:
+def language_in(context: click.Context) -> str:
+    """Returns the language a command answers in: its own option's, the line's, the locale's."""
+    told = context.meta.get(ASKED) or context.find_root().obj
+    return told if told in LANGUAGES else environment_language()
+
+
+def remember(context: click.Context, _: click.Parameter, lang: str) -> str:
+    """Keeps the language that an option asks for, and returns it."""
     context.meta[ASKED] = lang
     return lang

@@ -11,14 +11,15 @@ import click
 
 from serried import __version__
 from serried.errors import SerriedError
-from serried.views.cli.language import language_of, speaking
+from serried.views.cli.help import Commands, speaking
+from serried.views.cli.language import language_of
 from serried.views.sentences import phrase, say
 
 COMMANDS = ("groups", "schedule", "check", "train", "export", "trace", "serve", "demo")
 """Each is the click command of that name in the module of that name."""
 
 
-class LazyCommands(click.Group):
+class LazyCommands(Commands):
     """Loads a command's module when it is asked for, so that help stays quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -55,7 +56,7 @@ def run(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code; set SERRIED_TRACEBACK=1 for tracebacks."""
     lang = language_of(sys.argv[1:] if arguments is None else arguments)
     try:
-        result = serried.main(arguments, prog_name="serried", standalone_mode=False)
+        result = serried.main(arguments, prog_name="serried", standalone_mode=False, obj=lang)
     except SerriedError as error:
         return _tell(say(error, lang), error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:

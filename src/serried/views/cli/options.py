@@ -59,27 +59,77 @@ COUNTS = Counts()
 def size_options(command: Command) -> Command:
     """Adds the options that say a layout: sizes, framework, order, settings, placement."""
     options = [
-        click.option("--world-size", type=COUNTS, help="Ranks in the job; several: 96,128,160."),
-        click.option("--tp", type=COUNT, help="Tensor parallel size."),
-        click.option("--pp", type=COUNT, help="Pipeline parallel size."),
-        click.option("--cp", type=COUNT, help="Context parallel size."),
-        click.option("--dp", type=COUNT, help="Data parallel size; it follows from the others."),
-        click.option("--ep", type=COUNT, help="Expert parallel size."),
-        click.option("--etp", type=COUNT, help="Tensor parallel size of experts."),
-        click.option("--zero", type=COUNT, help="ZeRO stage, 0 to 3."),
-        click.option("--zero1-size", type=COUNT, help="Ranks that share one optimizer state."),
-        click.option("--nettest-size", type=COUNT, help="Ranks of a network-test window."),
-        click.option("--order", help="Axis order, as the framework writes it."),
-        click.option("--framework", help="NAME or NAME@VERSION; megatron, unless FILE tells."),
+        click.option(
+            "--world-size",
+            type=COUNTS,
+            help="Ranks in the job; several, such as 96,128,160, are laid out one after the other.",
+        ),
+        click.option(
+            "--tp", type=COUNT, help="Ranks that every layer is split over (tensor parallelism)."
+        ),
+        click.option(
+            "--pp", type=COUNT, help="Stages that the layers are cut into (pipeline parallelism)."
+        ),
+        click.option(
+            "--cp", type=COUNT, help="Ranks that each sequence is split over (context parallelism)."
+        ),
+        click.option(
+            "--dp",
+            type=COUNT,
+            help="Replicas that read different samples (data parallelism); by default what the "
+            "other sizes leave of the world.",
+        ),
+        click.option(
+            "--ep",
+            type=COUNT,
+            help="Ranks that the experts of each MoE layer are spread over (expert parallelism).",
+        ),
+        click.option(
+            "--etp",
+            type=COUNT,
+            help="Ranks that each expert is split over; by default as the framework does.",
+        ),
+        click.option(
+            "--zero",
+            type=COUNT,
+            help="ZeRO stage: 0 shards nothing over data ranks, 1 the optimizer state, 2 "
+            "gradients too, 3 weights too.",
+        ),
+        click.option(
+            "--zero1-size",
+            type=COUNT,
+            help="Ranks that share one optimizer state (zero1 of InternLM and InternEvo); by "
+            "default all data ranks.",
+        ),
+        click.option(
+            "--nettest-size",
+            type=COUNT,
+            help="Ranks among which InternLM and InternEvo test the network at a time; by "
+            "default 32.",
+        ),
+        click.option(
+            "--order",
+            help="Order of the axes as the framework writes it, such as tp-cp-ep-dp-pp for "
+            "megatron.",
+        ),
+        click.option(
+            "--framework",
+            metavar="NAME[@VERSION]",
+            help="Whose rules to follow; by default what FILE says, else megatron. Names: "
+            "{frameworks}.",
+        ),
         click.option(
             "--set",
             "settings",
             multiple=True,
             metavar="KEY=VALUE",
-            help="A framework's own setting.",
+            help="A setting of the framework under its own name; may be repeated. serried "
+            "groups --framework NAME --help-settings lists them.",
         ),
-        click.option("--gpus-per-node", type=COUNT, help="8, unless FILE tells."),
-        click.option("--gpus-per-rank", type=COUNT, help="1, unless given."),
+        click.option(
+            "--gpus-per-node", type=COUNT, help="GPUs of a node; by default what FILE says, else 8."
+        ),
+        click.option("--gpus-per-rank", type=COUNT, help="GPUs that one rank owns; by default 1."),
     ]
     return _with(command, options)
 
@@ -88,12 +138,37 @@ def job_options(command: Command) -> Command:
     """Adds the options that say more of a job than its layout: hosts, layers, fast links."""
     path = click.Path(path_type=Path)
     options = [
-        click.option("--hostfile", type=path, help="Hosts and slots to run on: NAME slots=8."),
-        click.option("--include", default="", help="Of the hostfile, only NAME:0,2@NAME."),
-        click.option("--exclude", default="", help="Of the hostfile, all but NAME:0,2@NAME."),
-        click.option("--layers", type=COUNTS, help="Layers, or a list: one number per stage."),
-        click.option("--chunks", type=COUNT, help="Model chunks of each rank."),
-        click.option("--nvlink-domain", type=COUNT, help="GPUs joined by NVLink; a node."),
+        click.option(
+            "--hostfile",
+            type=path,
+            help="File of the hosts to run on, a line each, such as: node1 slots=8",
+        ),
+        click.option(
+            "--include",
+            default="",
+            help="Use only these hosts and slots of the hostfile, written as NAME:0,2@NAME.",
+        ),
+        click.option(
+            "--exclude",
+            default="",
+            help="Leave out these hosts and slots of the hostfile, written as NAME:0,2@NAME.",
+        ),
+        click.option(
+            "--layers",
+            type=COUNTS,
+            help="Layers of the model, to show which stage holds which; or a list, one number "
+            "for each stage.",
+        ),
+        click.option(
+            "--chunks",
+            type=COUNT,
+            help="Model chunks on each rank (virtual pipeline stages); by default 1.",
+        ),
+        click.option(
+            "--nvlink-domain",
+            type=COUNT,
+            help="GPUs that reach one another over NVLink; by default those of a node.",
+        ),
     ]
     return _with(command, options)
 

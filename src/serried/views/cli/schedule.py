@@ -71,34 +71,137 @@ ONE, NOTHING = (1,), (0,)
 
 @click.command()
 @click.argument("names", required=False, metavar="[NAME,...]")
-@click.option("--name", "names_option", metavar="NAME,...", help="Schedules, or a CSV file.")
-@click.option("--stages", "--pp", "num_ranks", type=COUNT, help="Pipeline ranks.")
+@click.option(
+    "--name",
+    "names_option",
+    metavar="NAME,...",
+    help="Names of schedules, or a CSV file of actions; the same as NAME.",
+)
+@click.option("--stages", "--pp", "num_ranks", type=COUNT, help="Ranks of the pipeline.")
 @click.option("--microbatches", type=COUNT, help="Microbatches in a step.")
-@click.option("--chunks", type=COUNT, help="Stages on each rank; 2 where there may be several.")
-@click.option("--group", type=COUNT, help="Microbatches a group; p where a schedule has groups.")
-@click.option("--moe-overlap", is_flag=True, help="One warm-up forward more, as Megatron for MoE.")
-@click.option("--forward", type=NUMBERS, default=ONE, help="Time of a forward.")
-@click.option("--input-grad", type=NUMBERS, default=ONE, help="Of the input half of a backward.")
-@click.option("--weight-grad", type=NUMBERS, default=ONE, help="Of the weight half.")
-@click.option("--backward", type=NUMBERS, help="Of a whole backward; both halves by default.")
-@click.option("--overlap", type=NUMBERS, help="Of an overlapped pair; the sum by default.")
-@click.option("--recompute", type=NUMBERS, default=NOTHING, help="Of a forward run again.")
-@click.option("--recompute-early", is_flag=True, help="Recompute while the gradient is awaited.")
-@click.option("--embedding", type=NUMBERS, default=NOTHING, help="F,I,W more on the first stage.")
-@click.option("--loss", type=NUMBERS, default=NOTHING, help="F,I,W more on the last stage.")
-@click.option("--latency", type=NUMBERS, default=NOTHING, help="Of a message between ranks.")
-@click.option("--message-bytes", type=NUMBERS, default=NOTHING, help="Size of a message.")
-@click.option("--bandwidth", type=NUMBERS, help="Bytes in a unit of time.")
-@click.option("--blocking", is_flag=True, help="A message holds its sender until it arrives.")
-@click.option("--all-reduce", type=NUMBERS, default=NOTHING, help="Of a stage's gradients.")
-@click.option("--optimizer", type=NUMBERS, default=NOTHING, help="Of the optimizer step.")
-@click.option("--memory-limit", type=NUMBERS, help="Activations that fit on a rank.")
-@click.option("--memory", type=NUMBERS, help="F,I,W: what each adds to memory; 1,0,-1.")
-@click.option("--fit", type=click.Path(path_type=Path), metavar="RUN", help="Times of a run.")
-@click.option("--summary", is_flag=True, help="Leave the lists of actions out.")
-@click.option("--format", "form", type=click.Choice(FORMATS), help="Of the answer.")
+@click.option(
+    "--chunks",
+    type=COUNT,
+    help="Stages on each rank; by default 2 where the schedule can have several, else 1.",
+)
+@click.option(
+    "--group",
+    type=COUNT,
+    help="Microbatches that pass a chunk in one go; by default as many as ranks, where "
+    "the schedule has groups.",
+)
+@click.option(
+    "--moe-overlap",
+    is_flag=True,
+    help="Run one more forward while warming up, as Megatron does to overlap MoE communication.",
+)
+@click.option(
+    "--forward",
+    type=NUMBERS,
+    default=ONE,
+    help="Time of a forward; one number, or one for each stage.",
+)
+@click.option(
+    "--input-grad",
+    type=NUMBERS,
+    default=ONE,
+    help="Time of the half of a backward that makes the input's gradient.",
+)
+@click.option(
+    "--weight-grad",
+    type=NUMBERS,
+    default=ONE,
+    help="Time of the half of a backward that makes the weights' gradient.",
+)
+@click.option(
+    "--backward", type=NUMBERS, help="Time of a whole backward; by default that of both halves."
+)
+@click.option(
+    "--overlap",
+    type=NUMBERS,
+    help="Time of a forward and a backward that overlap; by default their sum.",
+)
+@click.option(
+    "--recompute",
+    type=NUMBERS,
+    default=NOTHING,
+    help="Time of running a forward again before its backward.",
+)
+@click.option(
+    "--recompute-early",
+    is_flag=True,
+    help="Recompute while waiting for the gradient, not after it has come.",
+)
+@click.option(
+    "--embedding",
+    type=NUMBERS,
+    default=NOTHING,
+    help="Times that the embedding adds on the first stage, as F,I,W: forward, input "
+    "half, weight half.",
+)
+@click.option(
+    "--loss",
+    type=NUMBERS,
+    default=NOTHING,
+    help="Times that the loss adds on the last stage, as F,I,W: forward, input half, weight half.",
+)
+@click.option(
+    "--latency",
+    type=NUMBERS,
+    default=NOTHING,
+    help="Time that any message between two ranks takes.",
+)
+@click.option(
+    "--message-bytes",
+    type=NUMBERS,
+    default=NOTHING,
+    help="Size of a message, which --bandwidth turns into time.",
+)
+@click.option("--bandwidth", type=NUMBERS, help="Bytes that a link moves in a unit of time.")
+@click.option(
+    "--blocking", is_flag=True, help="Let a message hold its sender until it has arrived."
+)
+@click.option(
+    "--all-reduce",
+    type=NUMBERS,
+    default=NOTHING,
+    help="Time of the all-reduce of a stage's gradients after its last backward.",
+)
+@click.option(
+    "--optimizer", type=NUMBERS, default=NOTHING, help="Time of the optimizer's step at the end."
+)
+@click.option(
+    "--memory-limit",
+    type=NUMBERS,
+    help="Microbatches' activations that fit on a rank; auto keeps within it, others "
+    "are measured by it.",
+)
+@click.option(
+    "--memory",
+    type=NUMBERS,
+    help="What a forward, an input half and a weight half add to memory, as F,I,W; by "
+    "default 1,0,-1.",
+)
+@click.option(
+    "--fit",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Take the times of a recorded run (a folder or file).",
+)
+@click.option("--summary", is_flag=True, help="Leave the lists of actions out of the JSON.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    help="Form of the answer; by default by the ending of --output, else a table.",
+)
 @lang_option
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write by suffix.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write the answer into this file; its ending says the form, such as .json.",
+)
 def schedule(
     names: str | None,
     names_option: str | None,

@@ -12,7 +12,13 @@ from serried.views.cli.options import COUNT
 
 @click.command()
 @click.argument("places", nargs=-1, type=click.Path(path_type=Path), metavar="[TRACE]...")
-@click.option("--port", type=COUNT, default=8765, show_default=True, help="0 takes any free one.")
+@click.option(
+    "--port",
+    type=COUNT,
+    default=8765,
+    show_default=True,
+    help="Port to listen on; 0 takes any free one.",
+)
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -35,7 +41,7 @@ from serried.views.cli.options import COUNT
     metavar="FILE",
     help="Report of serried check, as JSON, to show on the map; may be repeated.",
 )
-@click.option("--no-open", is_flag=True, help="Only print the address; open no browser.")
+@click.option("--no-open", is_flag=True, help="Open no browser, only print the address.")
 @click.option("--token", help="Ask every visitor for this token.")
 def serve(
     places: tuple[Path, ...],
@@ -52,7 +58,8 @@ def serve(
     serried serve
     serried serve runs/demo
     serried serve --check check.json
-    ssh -L 8765:localhost:8765 login-node      and there: serried serve --no-open
+    ssh -L 8765:localhost:8765 login-node
+    serried serve --no-open
     """
     try:
         from serried.views.web import server

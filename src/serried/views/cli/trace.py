@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from serried.views.cli.help import Commands
 from serried.views.cli.trace_compare import compare
 from serried.views.cli.trace_merge import merge
 from serried.views.cli.trace_paddle import paddle
 from serried.views.cli.trace_stats import stats
 
 
-@click.group()
+@click.group(cls=Commands)
 def trace() -> None:
     """Merges and measures the timeline that a run recorded with --trace-dir."""
 

@@ -20,12 +20,19 @@ from serried.views.trace_comparison import comparison_document, comparison_lines
 
 @click.command("compare", short_help="Compare two runs, or a run with its plan.")
 @click.argument("runs", nargs=-1, required=True, metavar="A [B]", type=click.Path(path_type=Path))
-@click.option("--plan", is_flag=True, help="Compare A with its schedule, timed as A was.")
+@click.option(
+    "--plan", is_flag=True, help="Compare A with its schedule, given the times that A took."
+)
 @click.option("--name", metavar="SCHEDULE", help="The schedule of --plan, where A does not say it.")
-@click.option("--chunks", type=click.IntRange(min=1), help="Stages on each rank of --name.")
+@click.option("--chunks", type=click.IntRange(min=1), help="With --name: stages on each rank.")
 @sizes_options
 @click.option(
-    "--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(("table", "json")),
+    default="table",
+    show_default=True,
+    help="Form of the answer.",
 )
 @lang_option
 def compare(

@@ -13,7 +13,7 @@ def sizes_options(command: Callable[..., None]) -> Callable[..., None]:
         option = click.option(
             f"--{axis}",
             type=click.IntRange(min=1),
-            help=f"{axis} of another tool's trace, whose files do not say it.",
+            help=f"Size of {axis} in a trace of another tool, whose files do not say it.",
         )
         command = option(command)
     return command

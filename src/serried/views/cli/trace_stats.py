@@ -48,7 +48,12 @@ from serried.views.trace_text import (
 FORMATS = ("table", "json")
 
 format_option = click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="Form of the answer.",
 )
 
 
@@ -63,7 +68,7 @@ format_option = click.option(
     "--tokens",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Tokens of one microbatch, to give tokens a second.",
+    help="Tokens of one microbatch, to work out tokens per second.",
 )
 @sizes_options
 @format_option

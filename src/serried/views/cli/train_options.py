@@ -39,91 +39,235 @@ def _choice(name: str, choices: tuple[str, ...], help_text: str) -> Option:
 
 SECTIONS: Mapping[str, tuple[Option, ...]] = {
     "Ranks": (
-        click.option("--nproc", type=COUNT, help="Local ranks; what the sizes need if left out."),
-        click.option("--framework", default="megatron", show_default=True, help="Whose placement."),
-        click.option("--order", help="Axis order, as the framework writes it."),
-        click.option("--set", "options", multiple=True, metavar="KEY=VALUE", help="Its setting."),
-        _choice("--device", ("auto", "cpu", "cuda"), "What ranks compute on."),
-        _rate("--timeout", "Seconds that any message may take.", 300.0),
+        click.option(
+            "--nproc",
+            type=COUNT,
+            help="Ranks to start on this machine; by default the fewest that the sizes need.",
+        ),
+        click.option(
+            "--framework",
+            default="megatron",
+            show_default=True,
+            help="Whose rules decide which rank is in which group.",
+        ),
+        click.option(
+            "--order",
+            help="Order of the axes as the framework writes it, such as tp-cp-ep-dp-pp for "
+            "megatron.",
+        ),
+        click.option(
+            "--set",
+            "options",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="A setting of that framework under its own name; may be repeated.",
+        ),
+        _choice(
+            "--device",
+            ("auto", "cpu", "cuda"),
+            "What ranks compute on; auto takes GPUs where there are some.",
+        ),
+        _rate(
+            "--timeout", "Seconds that any communication may take before the run is ended.", 300.0
+        ),
     ),
     "Cluster": (EMIT, NODES, GPUS_PER_NODE, IMAGE),
     "Tensor and sequence parallelism": (
-        _size("--tp", "Tensor parallel size."),
-        click.option("--sequence-parallel", is_flag=True, help="Split norms along the sequence."),
-        click.option("--loss-parallel", is_flag=True, help="Keep scores split for the loss."),
+        _size("--tp", "Ranks that every layer is split over (tensor parallelism)."),
+        click.option(
+            "--sequence-parallel",
+            is_flag=True,
+            help="Split the activations around norms along the sequence, over the tensor ranks.",
+        ),
+        click.option(
+            "--loss-parallel",
+            is_flag=True,
+            help="Compute the loss on scores that stay split over the vocabulary.",
+        ),
     ),
     "Pipeline parallelism": (
-        _size("--pp", "Pipeline parallel size."),
-        click.option("--schedule", default="1f1b", metavar="NAME|FILE.csv", help="What it runs."),
-        click.option("--chunks", type=COUNT, help="Stages on a rank; 2 where it may be several."),
-        click.option("--group", type=COUNT, help="Microbatches a group, where it has groups."),
+        _size("--pp", "Stages that the layers are cut into (pipeline parallelism)."),
+        click.option(
+            "--schedule",
+            default="1f1b",
+            metavar="NAME|FILE.csv",
+            help="Name of the pipeline schedule, or a CSV file of its actions.",
+        ),
+        click.option(
+            "--chunks",
+            type=COUNT,
+            help="Stages on each rank; by default 2 where the schedule can have several, else 1.",
+        ),
+        click.option(
+            "--group",
+            type=COUNT,
+            help="Microbatches that pass a chunk in one go, where the schedule has groups.",
+        ),
     ),
     "Context and expert parallelism": (
-        _size("--cp", "Context parallel size."),
-        _choice("--cp-form", ("ring", "ring-two-pass", "ulysses", "all-gather"), "How it attends."),
-        _size("--ep", "Expert parallel size, within tp x cp x dp."),
+        _size("--cp", "Ranks that each sequence is split over (context parallelism)."),
+        _choice(
+            "--cp-form",
+            ("ring", "ring-two-pass", "ulysses", "all-gather"),
+            "How context ranks get at the others' keys and values.",
+        ),
+        _size("--ep", "Ranks that the experts are spread over; they are taken from tp x cp x dp."),
     ),
     "Data parallelism (dp is what the other sizes leave)": (
-        _choice("--dp-style", ("replicate", "buffer"), "How gradients of whole copies are summed."),
-        _size("--zero", "1 shards optimizer state, 2 gradients, 3 parameters too.", 0),
-        click.option("--zero-shard", type=COUNT, help="Ranks that share one copy (HSDP); all."),
+        _choice(
+            "--dp-style",
+            ("replicate", "buffer"),
+            "How gradients of whole copies are summed: one by one as they come, or in one "
+            "buffer as Megatron does.",
+        ),
+        _size(
+            "--zero",
+            "ZeRO stage: 1 shards the optimizer state over data ranks, 2 gradients too, 3 "
+            "weights too.",
+            0,
+        ),
+        click.option(
+            "--zero-shard",
+            type=COUNT,
+            help="Ranks that hold one copy between them (HSDP); by default all data ranks.",
+        ),
     ),
     "Model": (
-        _size("--layers", "Layers, at least one a stage.", 4),
-        _size("--hidden", "Width of the stream.", 64),
+        _size("--layers", "Layers of the model; each stage has at least one.", 4),
+        _size("--hidden", "Width of the model (hidden size).", 64),
         _size("--heads", "Attention heads.", 8),
-        click.option("--kv-heads", type=COUNT, help="Heads of keys and values (GQA); all."),
-        _size("--seq-len", "Bytes in a sequence.", 64),
-        _size("--experts", "Experts a layer; 0 for plain feed-forward.", 0),
-        _size("--top-k", "Experts that each byte is sent to.", 2),
-        _rate("--balance", "Weight of the experts' load-balancing loss, over a microbatch.", 0.0),
-        click.option("--tie", is_flag=True, help="One weight for embedding and output."),
-        _rate("--dropout", "Share of each block's outputs left out.", 0.0),
+        click.option(
+            "--kv-heads",
+            type=COUNT,
+            help="Heads of keys and values (grouped-query attention); by default all heads.",
+        ),
+        _size("--seq-len", "Bytes in a sequence; a byte is a token here.", 64),
+        _size("--experts", "Experts in each layer; 0 for a plain feed-forward layer.", 0),
+        _size("--top-k", "Experts that each token is sent to.", 2),
+        _rate(
+            "--balance",
+            "Weight of the loss that balances the experts' load; it is taken over a microbatch.",
+            0.0,
+        ),
+        click.option(
+            "--tie", is_flag=True, help="Let the embedding and the output layer share one weight."
+        ),
+        _rate("--dropout", "Share of each block's outputs that dropout leaves out.", 0.0),
     ),
     "Training": (
-        _size("--steps", "Steps of the run.", 20),
+        _size("--steps", "Steps to train.", 20),
         _size("--global-batch-size", "Sequences in a step, over all ranks.", 32),
-        _size("--microbatches", "Parts of it that a rank runs one by one.", 4),
-        click.option("--data", type=PATH, help="Text; Python's own sources if none."),
-        _size("--seed", "Of weights, data and dropout.", 0),
-        _choice("--dtype", ("float32", "float64", "bfloat16", "float16"), "Of computation."),
-        _choice("--recompute", ("none", "selective", "full"), "What backward computes again."),
+        _size("--microbatches", "Microbatches that each rank cuts its part of the batch into.", 4),
+        click.option(
+            "--data",
+            type=PATH,
+            help="Text file or folder to train on; by default the sources of Python's own library.",
+        ),
+        _size("--seed", "Seed of weights, order of data, and dropout.", 0),
+        _choice(
+            "--dtype", ("float32", "float64", "bfloat16", "float16"), "Number format to compute in."
+        ),
+        _choice(
+            "--recompute",
+            ("none", "selective", "full"),
+            "What is computed again in backward to save memory.",
+        ),
     ),
     "Learning": (
         _rate("--lr", "Highest learning rate of AdamW.", 3e-3),
-        _choice("--lr-schedule", ("cosine", "constant"), "How it goes after warm-up."),
-        _size("--warmup", "Updates over which it rises.", 0),
-        _rate("--min-lr", "Where cosine ends.", 0.0),
-        _rate("--weight-decay", "Of AdamW.", 0.01),
-        _rate("--clip", "Norm that gradients are clipped to; 0 for none.", 1.0),
-        _rate("--loss-scale", "First loss scale of float16.", 65536.0),
-        _size("--loss-scale-window", "Good updates before it doubles.", 2000),
+        _choice(
+            "--lr-schedule",
+            ("cosine", "constant"),
+            "How the learning rate goes on after warming up.",
+        ),
+        _size("--warmup", "Updates over which the learning rate rises from 0.", 0),
+        _rate("--min-lr", "Learning rate at which cosine ends.", 0.0),
+        _rate("--weight-decay", "Weight decay of AdamW.", 0.01),
+        _rate("--clip", "Norm that gradients are clipped to; 0 clips nothing.", 1.0),
+        _rate("--loss-scale", "Loss scale that float16 begins with.", 65536.0),
+        _size(
+            "--loss-scale-window",
+            "Updates without overflow after which the loss scale doubles.",
+            2000,
+        ),
     ),
     "Validation": (
-        _size("--validate-every", "Steps between two measurements on held out text.", 0),
-        _size("--validate-sequences", "Sequences held out, at the end of the text.", 64),
+        _size(
+            "--validate-every",
+            "Steps between two measurements of the loss on held-out text; 0 for none.",
+            0,
+        ),
+        _size("--validate-sequences", "Sequences at the end of the text that are held out.", 64),
     ),
     "Checkpoints": (
-        click.option("--save-dir", type=PATH, help="Keep checkpoints here, a folder each."),
-        _size("--save-every", "Steps between two; the last step's is always kept.", 0),
-        click.option("--keep", type=COUNT, help="Only so many of the newest; all."),
-        click.option("--resume", is_flag=True, help="Go on from the newest, if there is one."),
-        click.option("--load", type=PATH, help="Begin from this checkpoint of another folder."),
-        _choice("--on-save-error", ("stop", "continue"), "When one cannot be written."),
-        click.option("--export", type=PATH, help="Write the model here, as safetensors."),
+        click.option(
+            "--save-dir",
+            type=PATH,
+            help="Folder to keep checkpoints in, each in a folder of its own.",
+        ),
+        _size("--save-every", "Steps between two checkpoints; 0 saves the last step only.", 0),
+        click.option(
+            "--keep", type=COUNT, help="Checkpoints to keep, the newest ones; by default all."
+        ),
+        click.option(
+            "--resume",
+            is_flag=True,
+            help="Go on from the newest checkpoint in --save-dir, if there is one.",
+        ),
+        click.option(
+            "--load", type=PATH, help="Begin from this checkpoint, which may lie in another folder."
+        ),
+        _choice(
+            "--on-save-error",
+            ("stop", "continue"),
+            "What to do when a checkpoint cannot be written.",
+        ),
+        click.option(
+            "--export", type=PATH, help="Write the trained model into this file, as safetensors."
+        ),
     ),
     "Output": (
-        click.option("--log-file", type=PATH, help="One JSON line a step."),
-        click.option("--tensorboard", type=PATH, help="Event files in this folder."),
-        click.option("--trace-dir", type=PATH, help="Record spans in this folder."),
-        click.option("--trace-steps", metavar="FIRST:END", help="Only these; END is not in."),
-        click.option("--explain", is_flag=True, help="Print what ranks hold, groups, buffers."),
+        click.option(
+            "--log-file", type=PATH, help="Write a line of JSON for each step into this file."
+        ),
+        click.option(
+            "--tensorboard", type=PATH, help="Write TensorBoard event files into this folder."
+        ),
+        click.option(
+            "--trace-dir",
+            type=PATH,
+            help="Record what every rank does when into this folder, for serried trace and serve.",
+        ),
+        click.option(
+            "--trace-steps",
+            metavar="FIRST:END",
+            help="Record only these steps, END left out; 3:6 is 3, 4 and 5.",
+        ),
+        click.option(
+            "--explain",
+            is_flag=True,
+            help="Print what each rank holds, its groups and gradient buffers, and the memory "
+            "planned.",
+        ),
         lang_option,
     ),
     "Emulated compute": (
-        _choice("--compute", ("real", "emulated"), "Whether stages compute or take fixed times."),
-        click.option("--forward-ms", type=float, help="A microbatch's forward, 12 if not given."),
-        click.option("--backward-ms", type=float, help="Its backward, 24 if not given."),
+        _choice(
+            "--compute",
+            ("real", "emulated"),
+            "Compute for real, or let every stage only wait for fixed times.",
+        ),
+        click.option(
+            "--forward-ms",
+            type=float,
+            help="With --compute emulated: milliseconds of a microbatch's forward on a stage; "
+            "by default 12.",
+        ),
+        click.option(
+            "--backward-ms",
+            type=float,
+            help="With --compute emulated: milliseconds of its backward; by default 24.",
+        ),
     ),
 }
 """Every option of the command, under the heading that its help shows it."""

@@ -1,0 +1,192 @@
+"""Help in the language of the answer: what click lays out, said and wrapped by columns."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from inspect import cleandoc
+
+import click
+from rich.cells import cell_len
+
+from serried.views.cli.language import HELP, current_language, language_in, remember
+from serried.views.explain.plain import wrap
+from serried.views.sentences import LANGUAGES
+
+FIRST_COLUMN = 30
+"""Columns of a term at most, beside which its meaning still begins."""
+
+_EXTRAS = re.compile(r"(?:^|  )\[([^\[\]]*)\]$")
+"""What click puts behind a help text: its default, its range, and whether it must be given."""
+
+
+class SpokenFormatter(click.HelpFormatter):
+    """Writes help in one language; Chinese takes two columns a character and has no spaces."""
+
+    def __init__(self, *, width: int | None, max_width: int | None, lang: str) -> None:
+        super().__init__(width=width, max_width=max_width)
+        self.lang = lang
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        """Writes the line of usage."""
+        start = f"{said(prefix or 'Usage: ', self.lang)}{prog} "
+        words = " ".join(usage_words(args, self.lang))
+        lines = wrap(words, max(20, self.width - cell_len(start)))
+        gap = " " * cell_len(start)
+        self.write("".join(f"{start if i == 0 else gap}{each}\n" for i, each in enumerate(lines)))
+
+    def write_heading(self, heading: str) -> None:
+        """Writes a heading."""
+        colon = "：" if self.lang == "zh" else ":"
+        self.write(f"{' ' * self.current_indent}{said(heading, self.lang)}{colon}\n")
+
+    def write_text(self, text: str) -> None:
+        """Writes paragraphs; one that begins with a backspace keeps its lines, as examples do."""
+        indent = " " * self.current_indent
+        blocks = []
+        for paragraph in cleandoc(text).split("\n\n"):
+            if paragraph.startswith("\b\n"):
+                lines = paragraph.splitlines()[1:]
+            else:
+                told = said(" ".join(paragraph.split()), self.lang)
+                lines = wrap(told, self.width - len(indent))
+            blocks.append("".join(f"{indent}{each}\n" for each in lines))
+        self.write("\n".join(blocks))
+
+    def write_dl(
+        self, rows: Iterable[tuple[str, str]], col_max: int = FIRST_COLUMN, col_spacing: int = 2
+    ) -> None:
+        """Writes terms with their meanings in two columns."""
+        told = [(term_in(term, self.lang), meaning_in(text, self.lang)) for term, text in rows]
+        widest = max((cell_len(term) for term, _ in told), default=0)
+        first = min(widest, col_max) + col_spacing
+        indent = " " * self.current_indent
+        for term, meaning in told:
+            lines = wrap(meaning, max(20, self.width - len(indent) - first)) if meaning else [""]
+            if cell_len(term) > first - col_spacing:
+                self.write(f"{indent}{term}\n")
+                term = ""
+            for line in lines:
+                gap = " " * (first - cell_len(term))
+                self.write(f"{indent}{term}{gap}{line}".rstrip() + "\n")
+                term = ""
+
+
+class SpokenContext(click.Context):
+    """Is a context whose help is in the language of the answer."""
+
+    def make_formatter(self) -> click.HelpFormatter:
+        """Returns what lays the help out."""
+        return SpokenFormatter(
+            width=self.terminal_width, max_width=self.max_content_width, lang=language_in(self)
+        )
+
+
+class Commands(click.Group):
+    """Lists its commands with the first sentence of their help, whole."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the commands in their order."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about(each)) for name, each in found if each])
+
+
+def about(command: click.Command) -> str:
+    """Returns what a command does, in a sentence."""
+    paragraph = cleandoc(command.help or "").split("\n\n")[0]
+    return command.short_help or " ".join(paragraph.split())
+
+
+def speaking(command: click.Command) -> click.Command:
+    """Returns ``command`` with ``--lang`` and help in that language, where it has none."""
+    command.context_class = SpokenContext
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            speaking(each)
+    if all(param.name != "lang" for param in command.params):
+        command.params.append(
+            click.Option(
+                ["--lang"],
+                type=click.Choice(LANGUAGES),
+                default=current_language,
+                callback=remember,
+                expose_value=False,
+                help=HELP,
+            )
+        )
+    return command
+
+
+@cache
+def catalogue(lang: str) -> Mapping[str, str]:
+    """Returns what help says in ``lang`` by its English; nothing for English itself."""
+    if lang == "en":
+        return {}
+    text = files("serried.views.cli").joinpath(f"help.{lang}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def said(text: str, lang: str) -> str:
+    """Returns a text of the help in ``lang``; as it is where nothing is written.
+
+    >>> said("Options", "zh"), said("Options", "en")
+    ('选项', 'Options')
+    """
+    told = catalogue(lang).get(text, text)
+    return told.replace("{frameworks}", _frameworks(lang)) if "{frameworks}" in told else told
+
+
+def _frameworks(lang: str) -> str:
+    from serried.frameworks import FRAMEWORKS
+
+    return ("、" if lang == "zh" else ", ").join(FRAMEWORKS)
+
+
+def usage_words(args: str, lang: str) -> list[str]:
+    """Returns the words of a usage line, each said; ``COMMAND [ARGS]...`` is one.
+
+    >>> usage_words("[OPTIONS] COMMAND [ARGS]...", "zh")
+    ['[选项]', '命令 [参数]...']
+    """
+    words = re.findall(r"COMMAND \[ARGS\]\.\.\.|A \[B\]|\S+", args)
+    return [said(word, lang) for word in words]
+
+
+def term_in(term: str, lang: str) -> str:
+    """Returns an option with its value's name said, or an argument, or a command's name.
+
+    >>> term_in("-o, --output PATH", "zh"), term_in("--lang [en|zh]", "zh")
+    ('-o, --output 路径', '--lang [en|zh]')
+    """
+    names = re.match(r"((?:--?[\w-]+(?:, )?)+) ?(.*)", term)
+    return f"{names[1]} {said(names[2], lang)}".rstrip() if names else term
+
+
+def meaning_in(text: str, lang: str) -> str:
+    """Returns a help text said, with its default, range and duty behind it.
+
+    >>> meaning_in("Seed of weights, order of data, and dropout.  [default: 0]", "zh")
+    '权重、数据顺序和 dropout 的随机种子。[默认 0]'
+    """
+    extras = _EXTRAS.search(text)
+    body = said(text[: extras.start()] if extras else text, lang)
+    if extras is None:
+        return body
+    parts = [_extra(part, lang) for part in extras[1].split("; ")]
+    if lang == "en":
+        return f"{body} [{'; '.join(parts)}]".strip()
+    return f"{body}[{'，'.join(parts)}]"
+
+
+def _extra(part: str, lang: str) -> str:
+    """Returns one remark, such as ``default: 4`` or ``required``, said."""
+    default = part.removeprefix("default: ")
+    if default == part:
+        return said(part, lang)
+    # A list in one word is too wide for a column; with spaces it can be broken.
+    shown = default.replace(",", ", ") if len(default) > FIRST_COLUMN else default
+    return f"默认 {shown}" if lang == "zh" else f"default: {shown}"
