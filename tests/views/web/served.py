@@ -14,11 +14,12 @@ from serried.views.web.check_heat import NamedCheck
 from serried.views.web.gate import Gate
 from serried.views.web.server import application, listen
 from serried.views.web.trace_payload import NamedTrace
+from serried.views.web.trace_shelf import Shelf
 
 
 @contextmanager
 def served(
-    traces: Sequence[NamedTrace] = (),
+    traces: Sequence[NamedTrace] | Shelf = (),
     *,
     host: str = "127.0.0.1",
     token: str | None = None,

@@ -32,7 +32,6 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from serried.errors import EnvironmentProblem, InputError, SerriedError
-from serried.trace.reading import read_trace
 from serried.views.sentences import say
 from serried.views.web.check_heat import (
     NamedCheck,
@@ -50,6 +49,7 @@ from serried.views.web.schedule_query import field_of, read_schedule_query
 from serried.views.web.squeeze import squeezed
 from serried.views.web.trace_payload import NamedTrace, traces_answer
 from serried.views.web.trace_routes import ANSWERS, Answer
+from serried.views.web.trace_shelf import Shelf
 
 STATIC = Path(__file__).parent / "static"
 PORT = 8765
@@ -59,10 +59,11 @@ Answering = Callable[[Words], Response]
 
 
 def application(
-    traces: Sequence[NamedTrace], gate: Gate, checks: Sequence[NamedCheck] = ()
+    traces: Sequence[NamedTrace] | Shelf, gate: Gate, checks: Sequence[NamedCheck] = ()
 ) -> Starlette:
     """Returns the application that serves the page and answers its questions."""
-    questions = {**_of_jobs(), **_of_traces(traces), **_of_checks(checks)}
+    shelf = traces if isinstance(traces, Shelf) else Shelf(traces)
+    questions = {**_of_jobs(), **_of_traces(shelf), **_of_checks(checks)}
     return Starlette(
         routes=[
             Route("/", _page),
@@ -96,16 +97,22 @@ def _of_jobs() -> dict[str, Answering]:
     }
 
 
-def _of_traces(traces: Sequence[NamedTrace]) -> dict[str, Answering]:
+def _of_traces(shelf: Shelf) -> dict[str, Answering]:
     def of_trace(ask: Answer) -> Answering:
         def answer(words: Words) -> Response:
-            found = ask(_chosen(traces, words), words)
+            found = ask(_chosen(shelf.traces, words), words)
             return _payload(found) if isinstance(found, bytes) else JSONResponse(found)
 
         return answer
 
+    def traces(words: Words) -> Response:
+        if words.get("wait"):
+            shelf.wait()
+        reading = shelf.reading  # before the others: what is read meanwhile is told next time
+        return JSONResponse(traces_answer(shelf.traces, reading, shelf.problems))
+
     return {
-        "traces": lambda _: JSONResponse(traces_answer(traces)),
+        "traces": traces,
         **{name: of_trace(ask) for name, ask in ANSWERS.items()},
     }
 
@@ -136,29 +143,24 @@ def serve(
     Raises InputError for a folder that holds no trace or a file that is no report of a check, and
     EnvironmentProblem where the port or the host cannot be had.
     """
-    named = [_named(path) for path in traces]
+    shelf = Shelf.of_places(traces)
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
     reports = [read_check(path) for path in checks]
     listening = listen(host, port)
     gate = Gate(host, listening.getsockname()[1], token or _token_for(host))
     address = _address(gate, query)
     _announce(gate, address)
+    shelf.start(lambda problem: click.echo(f"serried: {problem}", err=True))
     if open_browser and _has_screen():
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
     config = uvicorn.Config(
-        application(named, gate, reports), log_level="warning", ws="none", lifespan="off"
+        application(shelf, gate, reports), log_level="warning", ws="none", lifespan="off"
     )
     try:
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
-
-
-def _named(path: Path) -> NamedTrace:
-    """Reads a trace; what its reading took beside it goes back to the system."""
-    named = NamedTrace(path.name or str(path), read_trace([path]))
-    if "pyarrow" in sys.modules:
-        sys.modules["pyarrow"].default_memory_pool().release_unused()
-    return named
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from serried import frameworks
-from serried.errors import InputError
+from serried.errors import InputError, SerriedError
 from serried.finding import Finding
 from serried.frameworks import Sizes
 from serried.mesh import Layout
@@ -49,8 +49,15 @@ class NamedTrace:
         return ShownTrace(self.trace, self.answers, self.whole_below)
 
 
-def traces_answer(traces: Sequence[NamedTrace]) -> dict[str, Any]:
-    """Returns what the page needs to offer the traces: names, jobs, and each job as a question."""
+def traces_answer(
+    traces: Sequence[NamedTrace],
+    reading: Sequence[str] = (),
+    problems: Sequence[SerriedError] = (),
+) -> dict[str, Any]:
+    """Returns what the page needs to offer the traces: names, jobs, and each job as a question.
+
+    Beside them stand the names of those that are still being read, and what could not be.
+    """
     return {
         "schema": "serried.traces/1",
         "traces": [
@@ -62,6 +69,8 @@ def traces_answer(traces: Sequence[NamedTrace]) -> dict[str, Any]:
             }
             for each in traces
         ],
+        "reading": list(reading),
+        "problems": [{lang: say(each, lang) for lang in LANGUAGES} for each in problems],
     }
 
 

@@ -29,6 +29,7 @@ import { makeList, makeMap } from "./views.js";
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./lit.js").Target} Target */
 /** @typedef {{name: string, question: Record<string, string | string[]>}} Offer  a trace to show */
+/** @typedef {{traces: Offer[], reading: string[], problems: Record<string, string>[]}} Told  what there is, is read still, and could not be */
 
 const TYPING_MS = 180;
 /** Fields that change where ranks stand on the map, and so end a view of it. */
@@ -244,7 +245,31 @@ export class Desk {
 
   async _open() {
     await this._speak();
-    [this.offers] = await Promise.all([askDocument("traces").then(({ traces }) => traces), this.checks.open()]);
+    const [told] = await Promise.all([askDocument("traces"), this.checks.open()]);
+    this.offers = told.traces;
+    if (told.reading.length) void this._awaitTraces(told);
+    await this._meet();
+  }
+
+  /** Says which traces are being read, and shows them once they are. @param {Told} told */
+  async _awaitTraces(told) {
+    const note = byId("trace-reading");
+    try {
+      for (; told.reading.length; told = await askDocument("traces?wait=1")) {
+        note.textContent = t("trace.reading", { names: told.reading.join(", ") });
+        note.hidden = false;
+      }
+    } catch {
+      return complain(this, t("error.server"));
+    }
+    note.textContent = told.problems.map((each) => each[language()] ?? each.en).join("; ");
+    note.hidden = !told.problems.length;
+    this.offers = told.traces;
+    if (this.offer) await this._while(this._meet());
+  }
+
+  /** Shows what there is to show: the job that the address names, else that of the first trace. */
+  async _meet() {
     const measured = this.offer ?? this.checks.offers[0];
     if (measured && !namesJob(location.search)) {
       const { slice, rank, time } = this.state;
