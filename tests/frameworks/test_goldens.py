@@ -46,6 +46,9 @@ def test_a_golden_comes_back_equal_or_refused(path: Path, serried: Call) -> None
     assert [kind for kind in made if kind in golden.get("created", made)] == [
         *golden.get("created", made)
     ]
+    if "within" in golden:
+        told = serried("groups", *words, "--rank", str(golden["rank"]), "--format", "json")
+        assert json.loads(told.out)["within"] == golden["within"]
     arranged = sorted if framework(words) in UNIONS else list
     for kind, ranks in expected.items():
         assert arranged(made[kind]) == arranged(ranks), kind

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from serried import frameworks
 from serried.errors import InputError
 from serried.frameworks import FRAMEWORKS, Framework, Sizes
-from serried.mesh import Layout, Mesh
+from serried.mesh import Layout, Mesh, Placement, place_of
+from serried.views.layout_document import groups_csv
+from serried.views.web.layout_payload import stages
 from tests.frameworks.asking import asked
 from tests.frameworks.test_findings import LINES as QUIRKS
 
@@ -204,3 +206,15 @@ def test_a_lone_stage_is_in_its_own_pair_once() -> None:
     assert made.groups("p2p").lists() == [[0, 0], [1, 1], [2, 2], [3, 3]]
     assert made.groups_of(2)["p2p"] == [[2, 2]]
     assert made.numbers_of("p2p", 2) == [2]
+
+
+def test_a_rank_within_an_unsorted_row_is_the_one_that_torch_gives() -> None:
+    """new_group sorts: mesh.get_local_rank() of rank 3 is 1 in the row [3, 1]."""
+    made = asked("devicemesh 4 mesh=[[3,1],[0,2]] mesh_dim_names=pp,tp")
+    assert made.groups("tp").lists() == [[3, 1], [0, 2]]
+    place = place_of(made, Placement(4, 8), 3)
+    assert place.within == {"pp": [1], "tp": [1]}
+    assert (place.stage, place.previous) == (1, 0)
+    assert stages(made).tolist() == [0, 0, 1, 1]
+    rows = "".join(groups_csv(made, ["tp"])).splitlines()[1:]
+    assert rows == ["tp,0,1,3", "tp,0,0,1", "tp,1,0,0", "tp,1,1,2"]

@@ -1,15 +1,20 @@
-"""ColossalAI 0.5.0 from PyPI: its mesh class, with the axis tuples of its plugins."""
+"""ColossalAI 0.5.0 from PyPI: its mesh class, with the axes that its plugins give it.
+
+The hybrid plugins' own constructors run, refusals included, up to the first process group.
+"""
 
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import torch.distributed as dist
 
-from tests.oracle.recording import Lists, Recorder, loaded, refusal
+from tests.oracle.recording import Lists, Recorder, Silent, loaded, methods, refusal
 from tests.oracle.wheels import unpacked
 
 VERSIONS = ("0.5.0",)
@@ -29,7 +34,7 @@ def golden(config: dict[str, Any], version: str) -> dict[str, Any]:
     made: dict[str, Any] = {"oracle": name, "config": config}
     try:
         made["groups"] = _groups(config, version)
-    except (AssertionError, ValueError) as error:
+    except (AssertionError, ValueError, AttributeError) as error:
         made["error"] = refusal(error)
     return made
 
@@ -89,9 +94,8 @@ def _ring(mesh: Any, recorder: Recorder, axis: int, indices: list[list[int]]) ->
 
 def _axes(config: dict[str, Any]) -> dict[str, int]:
     """Returns the mesh of a plugin, outermost axis first, as its constructor passes it."""
-    world, tp, pp, sp = config["world"], config["tp"], config["pp"], config["sp"]
-    plugin, mode = config["plugin"], config.get("sp_mode")
-    extra = config["extra_dp"]
+    world, tp = config["world"], config["tp"]
+    plugin, extra = config["plugin"], config["extra_dp"]
     if plugin == "gemini":
         zero = world // (tp * extra)
         assert world == tp * extra * zero, "The global group size can't be evenly divided"
@@ -99,17 +103,69 @@ def _axes(config: dict[str, Any]) -> dict[str, int]:
     if plugin == "low_level_zero":
         assert world % extra == 0, "extra_dp_size should be a factor of world_size"
         return {"extra_dp": extra, "inner_dp": world // extra}
-    assert world % (tp * pp) == 0, f"World size {world} is not divisible"
-    assert mode or sp == 1, "You should not set sp_size when sequence parallelism is not enabled."
-    assert mode not in ("split_gather", "ring") or tp > 1, "must be enabled with tensor parallelism"
-    sp = 1 if mode in ("split_gather", "ring") else sp
-    dp = world // (sp * pp * tp)
-    if plugin == "moe":
-        assert dp % config["ep"] == 0, "dp_size should be divisible by ep_size"
-        moe = {"moe_dp": dp // config["ep"], "pp": pp, "ep": config["ep"]}
-        return moe | {"tp": tp, "sp": sp}
-    head = {"pp": pp, "dp": dp} if plugin == "hybrid_dp_inside" else {"dp": dp, "pp": pp}
-    return head | ({"sp": sp, "tp": tp} if mode == "ring_attn" else {"tp": tp, "sp": sp})
+    return _hybrid(config)
+
+
+HYBRID = ("hybrid_parallel_plugin.py", "HybridParallelPlugin")
+EXPERTS = ("moe_hybrid_parallel_plugin.py", "MoeHybridParallelPlugin")
+MODES = ["split_gather", "ring", "all_to_all", "ring_attn"]
+
+
+class Reached(Exception):
+    """Says that a constructor has passed its checks and asks for its first group."""
+
+
+class Plan(Silent):
+    """Stands for the mesh of a plugin: its sizes, outermost first."""
+
+    def __init__(self, *sizes: int) -> None:
+        self.sizes = sizes
+
+    def get_group_along_axis(self, *_: object) -> None:
+        raise Reached
+
+
+def _reached(*_: object, **__: object) -> None:
+    raise Reached
+
+
+def _hybrid(config: dict[str, Any]) -> dict[str, int]:
+    """Returns the mesh of a hybrid plugin, as its constructor makes it."""
+    plugin = config["plugin"]
+    made = SimpleNamespace()
+    settings: dict[str, Any] = {
+        "tp_size": config["tp"],
+        "pp_size": config["pp"],
+        "sp_size": config["sp"],
+        "zero_stage": config.get("zero_stage", 0),
+        "enable_sequence_parallelism": "sp_mode" in config,
+        "sequence_parallelism_mode": config.get("sp_mode"),
+        "num_microbatches": 4,
+    }
+    settings |= {"ep_size": config["ep"]} if plugin == "moe" else {}
+    outside = "moe_dp_outside" if plugin == "moe" else "dp_outside"
+    settings[outside] = not plugin.endswith("inside")
+    with suppress(Reached):
+        _constructor(*(EXPERTS if plugin == "moe" else HYBRID), config["world"])(made, **settings)
+    names = {
+        place: name.removesuffix("_axis")
+        for name, place in vars(made).items()
+        if name.endswith("_axis")
+    }
+    return {names[place]: size for place, size in enumerate(made.pg_mesh.sizes)}
+
+
+def _constructor(file: str, within: str, world: int) -> Any:
+    path = unpacked("colossalai", VERSIONS[0]) / "colossalai" / "booster" / "plugin" / file
+    around: dict[str, Any] = {
+        "dist": SimpleNamespace(get_world_size=lambda: world),
+        "ProcessGroupMesh": Plan,
+        "PipelineStageManager": _reached,
+        "get_dist_logger": lambda: Silent(),
+        "SUPPORT_SP_MODE": MODES,
+        "super": lambda: SimpleNamespace(__init__=lambda: None),
+    }
+    return methods(path, within, ("__init__",), around)["__init__"]
 
 
 def random_config(rng: random.Random, version: str) -> dict[str, Any]:
@@ -124,6 +180,8 @@ def random_config(rng: random.Random, version: str) -> dict[str, Any]:
         "ep": rng.choice((1, 2, 4, 3)) if plugin == "moe" else 1,
         "extra_dp": 1,
     }
+    if plugin in ("hybrid", "hybrid_dp_inside", "moe"):
+        config["zero_stage"] = rng.choice((0, 1, 2, 2, 3))
     if plugin in ("gemini", "low_level_zero"):
         config |= {"pp": 1, "extra_dp": rng.choice((1, 2, 4, 3))}
         if plugin == "low_level_zero":

@@ -7,13 +7,12 @@ what AutoEP does. All three run unchanged, on stand-ins for the model.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tests.oracle.recording import Lists, Recorder, Silent, loaded, stub
+from tests.oracle.recording import Lists, Recorder, Silent, loaded, methods, stub
 
 Groups = dict[str, Lists]
 ENGINE = ("_configure_expert_parallel", "_validate_zero3_moe_compatibility")
@@ -80,15 +79,9 @@ class NoLayers:
 
 
 def _methods(folder: Path, groups: Any) -> dict[str, Any]:
-    """Returns the engine's own methods as functions, out of a file that imports too much."""
-    path = folder / "runtime" / "engine.py"
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    found = [
-        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name in ENGINE
-    ]
-    names = {"groups": groups, "dist": groups.dist, "logger": Silent(), "MoE": NativeLayer}
-    exec(compile(ast.Module([*found], []), str(path), "exec"), names)
-    return names
+    """Returns the engine's own methods as functions."""
+    around = {"groups": groups, "dist": groups.dist, "logger": Silent(), "MoE": NativeLayer}
+    return methods(folder / "runtime" / "engine.py", "DeepSpeedEngine", ENGINE, around)
 
 
 def native(config: dict[str, Any], made: Mapping[str, Any]) -> Groups:

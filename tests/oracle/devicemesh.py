@@ -45,6 +45,8 @@ def golden(config: dict[str, Any], version: str) -> dict[str, Any]:
         held = torch.tensor(config["mesh"]).flatten().tolist() if "mesh" in config else [0]
         with world(config["world"], held[0]):
             made["groups"] = _groups(config, version)
+            if "mesh" in config:
+                made |= {"rank": held[0], "within": _within(config)}
     except (AssertionError, ValueError, RuntimeError, KeyError, TypeError) as error:
         made["error"] = refusal(error)
     return made
@@ -78,6 +80,13 @@ def _mesh(config: dict[str, Any]) -> dict[str, Lists]:
         joined = DeviceMesh._concatenate([mesh[axis] for axis in axes])
         made[name] = _along(joined._flatten(name), 0)
     return made
+
+
+def _within(config: dict[str, Any]) -> dict[str, list[int]]:
+    """Returns the rank within the group of each axis, at the rank that the world is seen from."""
+    mesh = DeviceMesh("cpu", config["mesh"])
+    names = config["names"].split(",") if "names" in config else _numbered(mesh)
+    return {name: [dist.get_rank(mesh.get_group(i))] for i, name in enumerate(names)}
 
 
 def _numbered(mesh: DeviceMesh) -> list[str]:
@@ -202,7 +211,7 @@ def _random_derived(rng: random.Random, config: dict[str, Any]) -> dict[str, Any
     names = config["names"].split(",") if "names" in config else _unnamed(len(shape))
     more: dict[str, Any] = {}
     is_plain = len(set(names)) == len(shape) == len(names)
-    if is_plain and rng.random() < 0.3:
+    if is_plain and rng.random() < 0.5:
         ranks = rng.sample(range(config["world"]), k=min(config["world"], math.prod(shape)))
         if len(ranks) == math.prod(shape):
             more["mesh"] = torch.tensor(ranks).reshape(shape).tolist()

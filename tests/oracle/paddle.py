@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+import sys
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 from serried.frameworks.paddle import AXES
-from tests.oracle.recording import Lists, Recorder, Silent, loaded, refusal, stub
+from tests.oracle.recording import Lists, Recorder, Silent, loaded, methods, refusal, stub
 from tests.oracle.wheels import unpacked
 
 VERSIONS = ("3.3.1",)
-FOLDER = "paddle/distributed/fleet/base/"
+SETTLE = "_init_hybrid_parallel_env"
+FOLDER = "paddle/distributed/fleet/"
 
 
 @cache
@@ -29,7 +32,12 @@ def _modules(version: str) -> tuple[Any, Any]:
     stub("paddle.distributed.utils.nccl_utils", check_nccl_version_for_p2p=Silent())
     stub("paddle.distributed.fleet.utils.log_util", logger=Silent())
     name = "paddle.distributed.fleet.base.topology"
-    return loaded(folder / FOLDER / "topology.py", name), distributed
+    seeds: dict[str, object] = {"model_parallel_random_seed": Silent()}
+    around = {"paddle": sys.modules["paddle"], **seeds}
+    vars(distributed)["settled"] = methods(
+        folder / FOLDER / "fleet.py", "Fleet", (SETTLE,), around
+    )[SETTLE]
+    return loaded(folder / FOLDER / "base" / "topology.py", name), distributed
 
 
 def golden(config: dict[str, Any], version: str) -> dict[str, Any]:
@@ -45,11 +53,9 @@ def golden(config: dict[str, Any], version: str) -> dict[str, Any]:
 
 def _groups(config: dict[str, Any], version: str) -> dict[str, Lists]:
     module, distributed = _modules(version)
-    degrees = {name: max(size, 1) for name, size in config["degrees"].items()}
-    names = [AXES[name] for name in config["order"]]
-    dims = [degrees[name] for name in config["order"]]
     recorder = Recorder(config["world"])
     with recorder.patched(distributed):
+        names, dims = _settled(config, distributed)
         vars(distributed)["new_group"] = lambda ranks, **_: _group(recorder, ranks)
         if "expert" in names and dims[names.index("expert")] > 1:
             hybrid = module.EPHybridCommunicateGroup(names, dims)
@@ -61,6 +67,23 @@ def _groups(config: dict[str, Any], version: str) -> dict[str, Lists]:
         if config.get("four_directions") and hybrid._pp_degree > 1:
             made |= _pairs(hybrid, recorder)
     return made
+
+
+def _settled(config: dict[str, Any], distributed: Any) -> tuple[list[str], list[int]]:
+    """Returns the axes and sizes that fleet itself takes the degrees for."""
+    degrees = {f"{name}_degree": 1 for name in AXES}
+    degrees |= {f"{name}_degree": size for name, size in config["degrees"].items()}
+    strategy = SimpleNamespace(
+        hybrid_configs=degrees,
+        hybrid_parallel_order=config["order"],
+        tensor_parallel_configs={"tensor_init_seed": -1},
+    )
+    found: list[Any] = []
+    fleet = SimpleNamespace(
+        _user_defined_strategy=strategy, _create_hcg=lambda *each: found.extend(each)
+    )
+    distributed.settled(fleet)
+    return found[0], found[1]
 
 
 def _group(recorder: Recorder, ranks: list[int]) -> Any:
@@ -125,6 +148,10 @@ def random_config(rng: random.Random, version: str) -> dict[str, Any]:
     world = 1
     for name, size in degrees.items():
         world *= size if name != "cp" else 1
+    if rng.random() < 0.3:
+        degrees["dp"] = rng.choice((-1, -1, -2, 0))
+    if rng.random() < 0.1:
+        degrees[rng.choice(order)] = rng.choice((-1, 0))
     return {
         "world": world if rng.random() < 0.85 else world * 2,
         "order": order,
@@ -148,6 +175,8 @@ def _random_experts(rng: random.Random) -> dict[str, Any]:
     degrees |= {"ep": dense * mp, "cp": rng.choice((1, 1, 2, 4))}
     if rng.random() < 0.15:
         degrees[rng.choice(list(degrees))] += 1
+    if rng.random() < 0.15:
+        degrees[rng.choice(list(degrees))] = rng.choice((-1, 0))
     ordered = {name: degrees[name] for name in order}
     world, four = mp * pp * sharding, rng.random() < 0.2
     return {"world": world, "order": order, "degrees": ordered, "four_directions": four}

@@ -6,6 +6,7 @@ group: one recorded pass at one rank yields all of them.
 
 from __future__ import annotations
 
+import ast
 import sys
 import types
 import warnings
@@ -97,6 +98,29 @@ def loaded(path: Path, name: str) -> types.ModuleType:
         warnings.simplefilter("ignore")
         exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)
     return module
+
+
+def methods(
+    path: Path, within: str, names: tuple[str, ...], around: dict[str, Any]
+) -> dict[str, Any]:
+    """Returns methods of the class ``within`` of a file that imports too much to be loaded.
+
+    They run in ``around`` alone; annotations are left out, for they name what is not imported.
+    """
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    inside = next(
+        node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == within
+    )
+    found: dict[str, ast.stmt] = {}
+    for node in inside.body:
+        if isinstance(node, ast.FunctionDef) and node.name in names:
+            each = node.args
+            for argument in (*each.posonlyargs, *each.args, *each.kwonlyargs):
+                argument.annotation = None
+            node.returns, node.decorator_list = None, []
+            found[node.name] = node
+    exec(compile(ast.Module([*found.values()], []), str(path), "exec"), around)
+    return around
 
 
 def stub(name: str, **attributes: object) -> types.ModuleType:

@@ -49,6 +49,11 @@ def difference(golden: dict[str, Any], serried: Call) -> str:
     expected = {kind: ranks for kind, ranks in golden["groups"].items() if kind not in REMARKS}
     if set(made) != set(expected):
         return f"kinds differ: {sorted(set(made) ^ set(expected))}"
+    if within := golden.get("within"):
+        asked = serried("groups", *words, "--rank", str(golden["rank"]), "--format", "json")
+        told = json.loads(asked.out)["within"]
+        if any(told[kind] != places for kind, places in within.items()):
+            return f"within: {told} is not {within}"
     created = [kind for kind in made if kind in golden.get("created", ())]
     if created != golden.get("created", created):
         return f"made in another order: {created} is not {golden['created']}"

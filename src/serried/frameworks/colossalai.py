@@ -16,7 +16,7 @@ cluster/process_group_mesh.py. Sequence modes are in ``colossalai_sequence``. Sl
 from __future__ import annotations
 
 from serried.errors import InputError, listed
-from serried.finding import Finding
+from serried.finding import Finding, said
 from serried.frameworks.colossalai_sequence import Sequence, half_rings, rings
 from serried.frameworks.framework import (
     Framework,
@@ -78,7 +78,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
         return _low_level_zero(sizes, version)
     takes = ("tp", "pp", "dp") + (("ep",) if plugin == "moe" else ())
     refuse_foreign_sizes(sizes, f"colossalai {plugin}", takes)
-    _check_pipeline(sizes)
+    _check_pipeline(sizes, plugin)
     sequence = Sequence.of(sizes, plugin)
     factors = {"tp": sizes.tp, "pp": sizes.pp}
     left = split_world(sizes.world_size, factors, None)
@@ -129,7 +129,25 @@ def _moe(sizes: Sizes, version: str, sequence: Sequence, dp: int) -> Layout:
     kinds.append(GroupKind("dp", ("moe_dp", "ep"), about=ABOUT["dp"]))
     if sequence.mode == "all_to_all":
         kinds.append(_mixed(("moe_dp", "ep", "sp")))
-    return _layout(sizes, version, mesh, kinds)
+    return _layout(sizes, version, mesh, kinds, findings=_lowered(sizes))
+
+
+def _lowered(sizes: Sizes) -> tuple[Finding, ...]:
+    """Returns a finding where the plugin does not shard gradients although it is asked to."""
+    if sizes.zero != 2:
+        return ()
+    return (
+        Finding(
+            "misfit",
+            evidence=(
+                said(
+                    "ColossalAI's plugin of experts takes ZeRO stage 2 for 1, because stage 2 "
+                    "hangs where an expert gets no tokens: gradients are not sharded"
+                ),
+            ),
+            cure=said("reckon the memory with ZeRO stage 1"),
+        ),
+    )
 
 
 def _gemini(sizes: Sizes, version: str) -> Layout:
@@ -200,7 +218,11 @@ def _layout(
 # ----------------------------------------------------------------------- validity
 
 
-def _check_pipeline(sizes: Sizes) -> None:
+def _check_pipeline(sizes: Sizes, plugin: str) -> None:
+    """Raises InputError for a pipeline that the plugin refuses.
+
+    The plugin of experts takes ZeRO stage 2 for 1 before it looks (MoeHybridParallelPlugin).
+    """
     if sizes.zero == 3:
         raise InputError("hybrid plugins have ZeRO stages 0 to 2; here it is 3")
     if sizes.pp == 1:
@@ -213,7 +235,7 @@ def _check_pipeline(sizes: Sizes) -> None:
         number(sizes, key, 1)
     style = choice(sizes, "pp_style", ("1f1b", "interleaved", "zbv"))
     chunks = number(sizes, "num_model_chunks", 2 if style == "zbv" else 1)
-    if sizes.zero == 2:
+    if sizes.zero == 2 and plugin != "moe":
         raise InputError("ZeRO stage 2 needs pp=1; with pp={pp} the stage is 0 or 1", pp=sizes.pp)
     fits = {"1f1b": chunks == 1, "interleaved": chunks > 1, "zbv": chunks == 2}
     if not fits[style]:

@@ -41,6 +41,9 @@ AXES = {
 }
 """What ``hybrid_configs`` calls an axis -> what its groups are called."""
 
+UNCHECKED = ("dp", "ep", "moe_sharding")
+"""Degrees that may be negative: dp is then what mp and pp leave, the others 1."""
+
 FLEET = "dp,pp,sharding,sep,cp,mp"
 ORDERS = {
     "pp_first": "dp,pp,sharding,sep,mp",
@@ -55,6 +58,7 @@ EXPERT_ORDERS = {
 PIPELINE_PRIORITY = "sharding,moe_sharding,pp,sep,cp,dp,ep,mp"
 
 OPTIONS = {f"{name}_degree": f"ranks along {group} (default 1)" for name, group in AXES.items()} | {
+    "dp_degree": "ranks along data; -1 is what mp and pp leave (default what all others leave)",
     "hybrid_parallel_topo_order": "pp_first or sharding_first, as PaddleNLP names two orders",
     "use_expert_parallel": "true puts dp inside, before mp, as PaddleNLP 2.8 does for experts",
     "reorder_pipeline_priority": "true uses the order that PaddleFormers calls so",
@@ -226,26 +230,29 @@ def _named_order(sizes: Sizes) -> str:
 
 def _degrees(sizes: Sizes) -> dict[str, int]:
     neutral = {"mp": sizes.tp, "pp": sizes.pp, "cp": sizes.cp, "ep": sizes.ep}
-    found = {name: max(_degree(sizes, name, neutral.get(name, 1)), 1) for name in AXES}
+    asked = _degree(sizes, "dp", sizes.dp if sizes.dp is not None else -1)
+    found = {
+        name: max(_degree(sizes, name, neutral.get(name, 1)), 1) for name in AXES if name != "dp"
+    }
     found["sharding"] = _degree(sizes, "sharding", 1)
-    asked = _degree(sizes, "dp", sizes.dp if sizes.dp is not None else -1, least=-1)
     model = found["mp"] * found["pp"]
-    if asked == -1 and "dp_degree" not in sizes.options:
+    if asked < 0 and "dp_degree" not in sizes.options:
         # fleet would divide by mp and pp only, and then refuse; what is left is meant.
         model *= found["sharding"] * found["sep"]
-    found["dp"] = max(sizes.world_size // max(model, 1), 1) if asked == -1 else max(asked, 1)
+    found["dp"] = max(sizes.world_size // max(model, 1) if asked < 0 else asked, 1)
     return found
 
 
-def _degree(sizes: Sizes, name: str, neutral: int, *, least: int = 0) -> int:
+def _degree(sizes: Sizes, name: str, neutral: int) -> int:
+    """Returns a degree as it is written; fleet asserts that most are not negative."""
     text = sizes.options.get(f"{name}_degree", str(neutral))
-    word = text.removeprefix("-")
-    if not word.isdecimal() or int(text) < least:
+    is_whole = text.removeprefix("-").isdecimal()
+    if not is_whole or (int(text) < 0 and name not in UNCHECKED):
         raise InputError(
             "{key}={value} is not a degree; it is a whole number of at least {least}",
             key=f"{name}_degree",
             value=text,
-            least=least,
+            least=0,
         )
     return int(text)
 

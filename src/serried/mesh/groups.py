@@ -16,6 +16,17 @@ PART_RANKS = 1 << 16
 """About how many ranks ``in_parts`` makes Python numbers of at once; groups stay whole."""
 
 
+def place_within(ranks: Sequence[int], rank: int) -> int:
+    """Returns the rank within a group: its place among the sorted members.
+
+    torch's new_group sorts them, whatever the order in which they are listed, and Paddle's too.
+
+    >>> place_within([3, 1], 1), place_within([3, 1], 3)
+    (0, 1)
+    """
+    return sum(other < rank for other in ranks)
+
+
 @dataclass(frozen=True, eq=False)
 class Groups:
     """Holds the groups of one kind: members end to end, and where each group starts.
@@ -88,6 +99,18 @@ class Groups:
         falls = np.diff(self.members) < 0
         falls[self.bounds[1:-1] - 1] = False
         return not falls.any()
+
+    @property
+    def ascending(self) -> Groups:
+        """The groups as torch makes them of these lists: the members of each sorted.
+
+        >>> Groups.of([[3, 1], [0, 2]]).ascending.lists()
+        [[1, 3], [0, 2]]
+        """
+        if self.is_ascending:
+            return self
+        number = np.repeat(np.arange(len(self)), self.sizes)
+        return Groups(self.members[np.lexsort((self.members, number))], self.bounds)
 
     @property
     def table(self) -> Ranks:

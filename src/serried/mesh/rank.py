@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from serried.mesh.groups import place_within
 from serried.mesh.layout import Layout
 from serried.mesh.placement import Placement
 
@@ -13,7 +14,8 @@ from serried.mesh.placement import Placement
 class RankPlace:
     """Says what rank ``rank`` is: coordinates, node, GPUs, groups, and pipeline neighbours.
 
-    ``groups`` maps each kind to the groups that hold the rank: most often one.
+    ``groups`` maps each kind to the groups that hold the rank: most often one; ``within`` to its
+    rank within each of them, which counts members ascending, however they are listed.
     ``previous`` sends it activations and takes its gradients, ``next`` the reverse;
     None at the ends of the pipeline, or without one.
     """
@@ -27,13 +29,14 @@ class RankPlace:
     previous: int | None
     next: int | None
     groups: Mapping[str, list[list[int]]]
+    within: Mapping[str, list[int]]
 
 
 def place_of(layout: Layout, placement: Placement, rank: int) -> RankPlace:
     """Returns the place of ``rank``; raises InputError when it is outside the world."""
     groups = layout.groups_of(rank)
     pipelines = groups[layout.dims["pp"]] if "pp" in layout.dims else []
-    pipeline = pipelines[0] if pipelines else [rank]
+    pipeline = sorted(pipelines[0]) if pipelines else [rank]
     stage = pipeline.index(rank)
     return RankPlace(
         rank=rank,
@@ -45,4 +48,7 @@ def place_of(layout: Layout, placement: Placement, rank: int) -> RankPlace:
         previous=pipeline[stage - 1] if stage else None,
         next=pipeline[stage + 1] if stage + 1 < len(pipeline) else None,
         groups=groups,
+        within={
+            kind: [place_within(ranks, rank) for ranks in lists] for kind, lists in groups.items()
+        },
     )

@@ -42,19 +42,27 @@ def rank_document(layout: Layout, place: RankPlace) -> dict[str, Any]:
 
 
 def groups_csv(layout: Layout, kinds: Sequence[str]) -> Iterator[str]:
-    """Yields one CSV row per member, many at a time: kind, group, position in it, rank."""
+    """Yields one CSV row per member, many at a time: kind, group, rank within it, rank."""
     yield "kind,group,position,rank\n"
     for kind in kinds:
         text = io.StringIO()
         csv.writer(text, lineterminator=",").writerow((kind,))
         name, first = text.getvalue(), 0
-        for part in layout.groups(kind).in_parts():
+        groups = layout.groups(kind)
+        placed = enumerate if groups.is_ascending else _placed
+        for part in groups.in_parts():
             yield "".join(
                 f"{name}{number},{place},{rank}\n"
                 for number, ranks in enumerate(part, first)
-                for place, rank in enumerate(ranks)
+                for place, rank in placed(ranks)
             )
             first += len(part)
+
+
+def _placed(ranks: list[int]) -> Iterator[tuple[int, int]]:
+    """Yields the members as they are listed, each with its rank within the group."""
+    places = {rank: place for place, rank in enumerate(sorted(ranks))}
+    return ((places[rank], rank) for rank in ranks)
 
 
 def advice_document(layout: Layout, findings: Sequence[Finding], lang: str) -> dict[str, Any]:

@@ -172,9 +172,9 @@ def rank_table(layout: Layout, place: RankPlace, *, lang: str = "en") -> Table:
     for name, found in place.groups.items():
         about = about_in(layout, layout.kind(name), lang)
         numbers = layout.numbers_of(name, place.rank)
-        for number, ranks in zip(numbers, found, strict=True):
+        for number, ranks, at in zip(numbers, found, place.within[name], strict=True):
             others = [rank for rank in ranks[: MEMBERS_SHOWN + 2] if rank != place.rank]
-            position = tell("{at} of {count}", lang, at=ranks.index(place.rank), count=len(ranks))
+            position = tell("{at} of {count}", lang, at=at, count=len(ranks))
             talks = _members(others, MEMBERS_SHOWN) if others else alone
             rows.add_row(name, str(number), position, talks, about)
         if not found:

@@ -67,10 +67,10 @@ def rank_answer(query: Query, rank: int, lang: str) -> dict[str, Any]:
 
 
 def stages(layout: Layout) -> Ranks:
-    """Returns each rank's stage, its position in its pipeline: shape (world_size,)."""
+    """Returns each rank's stage, its rank within its pipeline: shape (world_size,)."""
     stage = np.zeros(layout.world_size, dtype=np.int32)
     if "pp" in layout.dims:
-        groups = layout.groups(layout.dims["pp"])
+        groups = layout.groups(layout.dims["pp"]).ascending
         starts = np.repeat(groups.bounds[:-1], groups.sizes)
         inside = groups.members < layout.world_size
         stage[groups.members[inside]] = (np.arange(len(groups.members)) - starts)[inside]
