@@ -2,155 +2,163 @@
 
 from __future__ import annotations
 
-import gzip
-import json
+import os
 import random
-import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
+import click
 import pytest
 
 from serried.errors import SerriedError
-from serried.trace.analysis import analyse
 from serried.trace.megatron_timers import timer_log
 from serried.trace.reading import read_trace
-from serried.trace.timer_statistics import measure_timers
+from serried.views.cli.main import serried as command_line
+from serried.views.sentences import say
+from tests.trace.mutants import NEEDS_ARROW, SAMPLES, Files, laid_down, mutant
 
-TRACES = Path(__file__).parents[1] / "goldens" / "traces"
-ODD = (
-    *(b"-1", b"0", b"-0.0", b"1.5", b"1e308", b"1e999", b"NaN", b"-Infinity", b"9" * 24),
-    *(b"4294967296", b"9223372036854775808", b"null", b"true", b'""', b"{}", b"[]", b"[" * 12),
-    *(b"\xff\xfe", b"\x00", b'"\\ud800"'),
-)
-"""What stands in the place of bytes and numbers."""
-
-_NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
+LONGEST_SENTENCE = 2_000
 
 
-def ndtimeline() -> bytes:
-    names = ("forward-compute", "backward-compute", "forward-send", "backward-recv")
-    events = [
-        {
-            **{"name": name, "ph": "X", "ts": 1000 * turn + 10 * at, "dur": 9},
-            "args": {"rank": rank, "step": 1, "tp": 0, "pp": rank},
-        }
-        for rank in range(2)
-        for turn in range(4)
-        for at, name in enumerate(names)
+def commands(name: str, folder: Path, made: Path) -> list[list[str]]:
+    """Returns what is asked of a sample: stats first, then all that reads or writes a trace."""
+    of_paddle = [["paddle", "--log_dir", str(folder), "-o", str(made)]]
+    return [
+        ["stats", str(folder)],
+        ["stats", str(folder), "--format", "json", "--by", "rank,stage"],
+        ["stats", str(folder), "--lang", "zh"],
+        *(["merge", str(folder), "-o", str(made / f"a{end}")] for end in (".json", ".pftrace")),
+        *([["merge", str(folder), "-o", str(made / "a.store")]] if name not in NO_ARROW else []),
+        ["compare", str(folder), str(folder)],
+        ["compare", str(folder), "--plan"],
+        *(of_paddle if name.startswith("paddle") else []),
     ]
-    return json.dumps(events).encode()
 
 
-def dynamic() -> bytes:
-    lines = []
-    for at, name in enumerate(("F0", "F1", "B0", "B1")):
-        for phase, ts in (("B", 10 * at), ("E", 10 * at + 9)):
-            named = {"name": name, "cat": "pipeline timeline", "ph": phase, "pid": 0}
-            lines.append(json.dumps({**named, "tid": 1, "ts": 1_700_000_000_000 + ts}))
-    return "\n".join(lines).encode()
+def asked(words: Sequence[str]) -> None:
+    """Runs one command of ``serried trace``; raises what is no sentence of one line."""
+    try:
+        command_line.main(["trace", *words], prog_name="serried", standalone_mode=False)
+    except SerriedError as refused:
+        for told in (str(refused), say(refused, "zh")):
+            assert "\n" not in told and len(told) < LONGEST_SENTENCE, told
+    except click.ClickException as refused:
+        assert "\n" not in refused.format_message()
 
 
-def megatronapp() -> bytes:
-    document = json.loads((TRACES / "megatronapp" / "pp4_iter10.json").read_text())
-    events = document if isinstance(document, list) else document["traceEvents"]
-    return json.dumps(events[:80]).encode()
+try:
+    import pyarrow  # noqa: F401
 
-
-def megascan() -> bytes:
-    about = {"dp_rk": 0, "pp_rk": 0, "tp_rk": 0, "g_rk": 0}
-    records: list[dict[str, object]] = [{"name": "iteration", "ph": "B", "rel_ts": 0}]
-    for at, name in enumerate(("forward", "forward", "backward", "backward", "optimizer")):
-        for phase, ts in (("B", 10 * at), ("E", 10 * at + 9)):
-            records.append({"name": name, "ph": phase, "rel_ts": 1000 * ts, **about})
-    return json.dumps(records).encode()
-
-
-SAMPLES: dict[str, Callable[[], bytes]] = {
-    "workerlog.0": (TRACES / "paddle" / "chunk" / "workerlog.0").read_bytes,
-    "rank0.json": (TRACES / "kineto" / "rank0.json").read_bytes,
-    "rank1.json.gz": (TRACES / "kineto" / "rank1.json.gz").read_bytes,
-    "pp4.json": megatronapp,
-    "benchmark-data-0-pipeline-0-tensor-0.json": megascan,
-    "table.parquet": (TRACES / "straggler_analysis" / "trace-ST.parquet").read_bytes,
-    "all.log": (TRACES / "megatron_timers" / "all.log").read_bytes,
-    "minmax.log": (TRACES / "megatron_timers" / "minmax.log").read_bytes,
-    "trace_step1": ndtimeline,
-    "profile_record_tmp_file_for_rank_0": dynamic,
-}
-
-
-def damaged(whole: bytes, draw: random.Random) -> bytes:
-    """Returns ``whole`` cut, doubled, turned round or overwritten at a few places."""
-    text = bytearray(whole)
-    for _ in range(draw.choice((1, 1, 2, 3, 8))):
-        if not text:
-            break
-        at = draw.randrange(len(text))
-        end = min(len(text), at + draw.choice((1, 2, 5, 20, 200)))
-        match draw.randrange(7):
-            case 0:
-                del text[at:end]
-            case 1:
-                text[at:at] = text[at:end]
-            case 2:
-                text[at] = draw.randrange(256)
-            case 3:
-                text = text[:at]
-            case 4:
-                text[at:end] = draw.choice(ODD)
-            case 5:
-                text[at:end] = bytes(reversed(text[at:end]))
-            case _:
-                numbers = list(_NUMBER.finditer(bytes(text[at : at + 400])))
-                if numbers:
-                    span = draw.choice(numbers).span()
-                    text[at + span[0] : at + span[1]] = draw.choice(ODD)
-    return bytes(text)
-
-
-def packed(name: str, draw: random.Random) -> bytes:
-    """Returns a damaged sample; a gzipped one is mostly damaged within."""
-    whole = SAMPLES[name]()
-    if name.endswith(".gz") and draw.random() < 0.7:
-        return gzip.compress(damaged(gzip.decompress(whole), draw), 1)
-    return damaged(whole, draw)
-
-
-def read(folder: Path) -> None:
-    """Reads and measures what ``folder`` holds, as ``serried trace stats`` does."""
-    log = timer_log([folder])
-    if log is not None:
-        measure_timers(log)
-        return
-    found = analyse(read_trace([folder]))
-    if found.statistics.steps:
-        found.table().grouped(["rank"])
+    NO_ARROW: tuple[str, ...] = ()
+except ImportError:
+    NO_ARROW = tuple(SAMPLES)
 
 
 def hold(name: str, seeds: range, folder: Path) -> None:
+    """Asks two things of every mutant of a sample."""
+    if name in NEEDS_ARROW:
+        pytest.importorskip("pyarrow")
+    files, place, made = SAMPLES[name](folder / "sample"), folder / "mutant", folder / "made"
     for seed in seeds:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        (folder / name).write_bytes(packed(name, random.Random(f"{name} {seed}")))
-        try:
-            read(folder)
-        except SerriedError as refused:
-            said = str(refused)
-            assert "\n" not in said and len(said) < 2000, (seed, said)
+        draw = random.Random(f"{name} {seed}")
+        for each in (place, made):
+            shutil.rmtree(each, ignore_errors=True)
+            each.mkdir()
+        laid_down(mutant(name, files, draw), place)
+        first, *others = commands(name, place, made)
+        for words in (first, draw.choice(others)):
+            try:
+                asked(words)
+            except Exception as error:
+                raise AssertionError((name, seed, words[0], repr(error))) from error
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_sample_is_read_as_it_stands(tmp_path: Path, name: str) -> None:
+    if name in NEEDS_ARROW:
+        pytest.importorskip("pyarrow")
+    laid_down(SAMPLES[name](tmp_path / "sample"), tmp_path / "whole")
+    assert timer_log([tmp_path / "whole"]) or len(read_trace([tmp_path / "whole"]).spans)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_damaged_files_are_read_or_refused(tmp_path: Path, name: str) -> None:
-    if name.endswith(".parquet"):
-        pytest.importorskip("pyarrow")
-    hold(name, range(4), tmp_path / "mutant")
+    hold(name, range(4), tmp_path)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", SAMPLES)
 def test_thousands_of_damaged_files_are_read_or_refused(tmp_path: Path, name: str) -> None:
-    if name.endswith(".parquet"):
+    hold(name, range(1000), tmp_path)
+
+
+@pytest.mark.parametrize("seen", ["pipe", "device", "folder", "loop"])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_what_is_no_file_in_a_folder_is_passed_over_or_refused(
+    tmp_path: Path, name: str, seen: str
+) -> None:
+    if name in NEEDS_ARROW:
         pytest.importorskip("pyarrow")
-    hold(name, range(2000), tmp_path / "mutant")
+    files = SAMPLES[name](tmp_path / "sample")
+    place = tmp_path / "special"
+    laid_down(files, place)
+    victim = place / _last_but_ours(files)
+    victim.unlink()
+    if seen == "pipe":
+        os.mkfifo(victim)
+    elif seen == "folder":
+        victim.mkdir()
+    else:
+        victim.symlink_to("/dev/zero" if seen == "device" else victim)
+    asked(["stats", str(place)])
+
+
+def _last_but_ours(files: Files) -> str:
+    """Returns a file of a sample that is not the only one to say what it is, if there is one."""
+    return sorted(files)[-1]
+
+
+def test_a_pipe_for_pings_or_for_a_later_attempt_stops_nobody(tmp_path: Path) -> None:
+    for name, victim in (("recordings", "clock-00000.jsonl"), ("restarted", "rank-00000.spans")):
+        place = tmp_path / name
+        laid_down(SAMPLES[name](tmp_path / f"sample of {name}"), place)
+        (place / victim).unlink()
+        os.mkfifo(place / victim)
+        asked(["stats", str(place)])
+
+
+@pytest.mark.parametrize("word", ["stats", "merge", "compare"])
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/random", "pipe"])
+def test_a_device_or_a_pipe_is_refused_as_what_it_is(tmp_path: Path, path: str, word: str) -> None:
+    if path == "pipe":
+        path = str(tmp_path / "pipe")
+        os.mkfifo(path)
+    more = {"merge": ["-o", str(tmp_path / "a.json")], "compare": ["--plan"]}.get(word, [])
+    with pytest.raises(SerriedError, match=r"is a named pipe|is a device or a socket"):
+        command_line.main(["trace", word, path, *more], standalone_mode=False)
+
+
+def test_half_a_pair_of_surrogates_is_refused_or_written_as_a_question_mark(
+    tmp_path: Path,
+) -> None:
+    files = SAMPLES["recordings"](tmp_path / "sample")
+    files["rank-00000.names"] = b'"\\ud800"\n'
+    laid_down(files, tmp_path / "names")
+    assert read_trace([tmp_path / "names"]).names == ("?",)
+    whole = files["rank-00001.spans"]
+    files["rank-00001.spans"] = whole.replace(b'"host": "b", ', b'"host":"\\ud8",', 1)
+    laid_down(files, tmp_path / "host")
+    with pytest.raises(SerriedError, match=r"the header of .* cannot be read"):
+        read_trace([tmp_path / "host"])
+
+
+def test_timers_before_any_iteration_line_are_refused_or_told(tmp_path: Path) -> None:
+    whole = SAMPLES["timers of all"](tmp_path)["all.log"]
+    lines = whole.splitlines(keepends=True)
+    first = next(at for at, line in enumerate(lines) if b"times across ranks" in line)
+    after = b"".join(line for line in lines[first:] if b"elapsed time per iteration" not in line)
+    last = next(line for line in lines[::-1] if b"elapsed time per iteration" in line)
+    for text in (after, after + last):
+        (tmp_path / "run.log").write_bytes(text)
+        asked(["stats", str(tmp_path / "run.log")])

@@ -64,7 +64,7 @@ def read_pings(folders: Sequence[Path], trace: Trace) -> Crossings:
         for folder in dict.fromkeys(folders)
         if folder.is_dir()
         for path in sorted(folder.glob(PATTERN))
-        if path.stem.removeprefix("clock-").isdecimal()
+        if path.stem.removeprefix("clock-").isdecimal() and path.is_file()
     ]
     pings, findings = [], []
     for path in paths:

@@ -240,7 +240,7 @@ class _Reading:
         # What is printed before the first iteration is of the start: models, data, checkpoints.
         number = self.iterations[-1].number if self.iterations else 0
         self.blocks.append(_Open(number))
-        if self.iterations:
+        if self.iterations or not self.form:
             self.form = form
 
     def _iteration(self, number: int, line: bytes) -> None:

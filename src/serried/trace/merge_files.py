@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from serried import user_file
 from serried.errors import EnvironmentProblem, InputError, SerriedError, listed
 from serried.trace.record import NAMES_SUFFIX
 
@@ -94,14 +95,20 @@ def names_in_folder(folder: Folder) -> dict[str, int]:
 
 
 def require_readable(folder: Folder) -> None:
-    """Raises InputError for a folder of this machine that is there and may not be read."""
+    """Raises InputError for a folder of this machine that is there and may not be read.
+
+    So it does for a device or a named pipe, which has no end.
+    """
     if isinstance(folder, Url):
         return
     try:
         with os.scandir(folder):
             return
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return
+    except NotADirectoryError:
+        with user_file.opened(folder):
+            return
     except OSError as error:
         raise _unreadable(folder, error) from error
 

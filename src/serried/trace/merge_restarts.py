@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from serried import user_file
 from serried.errors import InputError
 from serried.trace.merge_files import PATTERN, Folder
 from serried.trace.record import HEADER_BYTES, Job, read_header
@@ -44,7 +45,7 @@ def _whose(folder: Path) -> tuple[str, Job] | None:
     """Returns the run and the job of the first recording in ``folder`` that says them."""
     for path in sorted(folder.glob(PATTERN)):
         try:
-            with path.open("rb") as file:
+            with user_file.opened(path) as file:
                 header = read_header(path, file.read(HEADER_BYTES))
         except (OSError, InputError):
             continue  # what is wrong with it is said where it is read

@@ -107,7 +107,8 @@ def _read(paths: Sequence[Path], sizes: Mapping[str, int] | None) -> Trace:
 def _records(paths: Sequence[Path]) -> list[Path]:
     """Returns the files of Paddle's dynamic graph given, and those in folders."""
     found = [path for path in paths if path.is_file() and path.match(RECORDS)]
-    return found + [file for path in paths if path.is_dir() for file in sorted(path.glob(RECORDS))]
+    inside = (file for path in paths if path.is_dir() for file in sorted(path.glob(RECORDS)))
+    return found + [file for file in inside if file.is_file()]
 
 
 def _tables(paths: Sequence[Path]) -> list[Path]:

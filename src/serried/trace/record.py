@@ -287,7 +287,8 @@ def names_in(text: str) -> tuple[str, ...]:
             break
         if not isinstance(name, str):
             break
-        names.append(name)
+        # Half a pair of surrogates is a string of JSON, but no text that can be written.
+        names.append(name.encode("utf-8", "replace").decode())
     return tuple(names)
 
 
@@ -338,3 +339,4 @@ def _require_plausible(header: RecordHeader) -> None:
         and all(type(each) is str for each in words)
     ):
         raise ValueError(header)
+    "".join(words).encode()  # raises for half a pair of surrogates, which cannot be written again

@@ -80,7 +80,10 @@ def read_store(path: Path) -> Trace:
 
     try:
         about = read_about(path)
-        parts = [read_spans(file) for file in sorted(path.glob(f"node=*/{PART}"))]
+        files = sorted(path.glob(f"node=*/{PART}"))
+        if not all(file.is_file() for file in path.glob("**/*.parquet")):
+            raise ValueError("a pipe, which would wait for its writer")
+        parts = [read_spans(file) for file in files]
         replay = read_replay(path) if about.get("has_replay") else None
         return trace_of(about, Spans.joined(parts), replay)
     except (

@@ -21,6 +21,7 @@ _READ = (SCHEMA, "serried.trace/1")
 """The schemas that are read; the first edition's tables hold -1 where this one's are NULL."""
 
 ABOUT = "_serried.json"
+_LONGEST_SCHEMA = 80
 
 
 def write_about(trace: Trace, folder: Path, *, num_spans: int) -> None:
@@ -39,7 +40,7 @@ def read_about(folder: Path) -> dict[str, Any]:
         raise InputError(
             "{path} is a store of {schema}; this serried reads {known}",
             path=folder,
-            schema=about["schema"],
+            schema=str(about["schema"])[:_LONGEST_SCHEMA],
             known=listed(_READ, last="and"),
         )
     return about
@@ -168,3 +169,5 @@ def _require_typed(about: dict[str, Any]) -> None:
             for part in parts if isinstance(value, list | dict) else [value]:
                 if name in _TYPES and (type(part) not in _TYPES[name]):
                     raise TypeError(name)
+                if isinstance(part, str):
+                    part.encode()  # raises for what could not be written again

@@ -62,6 +62,8 @@ def is_straggler_table(path: Path) -> bool:
         from pyarrow import ArrowException, parquet
     except ImportError:
         return False
+    if not path.is_file():
+        return False  # a pipe of that name would wait for its writer
     try:
         return {*COLUMNS} <= {*parquet.read_schema(path).names}
     except (ArrowException, OSError):
