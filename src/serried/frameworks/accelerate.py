@@ -146,6 +146,7 @@ ACCELERATE = Framework(
     default_order=ORDER,
     orders=(ORDER,),
     make=layout,
+    shards_by_stage=True,
     told=TOLD,
     versions=("1.10.0", "1.15.0"),
 )

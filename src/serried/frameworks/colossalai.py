@@ -257,6 +257,7 @@ COLOSSALAI = Framework(
     default_order="dp,pp,tp,sp",
     orders=("dp,pp,tp,sp", "pp,dp,tp,sp"),
     make=layout,
+    shards_by_stage=True,
     versions=("0.4.5", "0.5.0"),
     habits=Habits(shares_equal=True, left_over="middle"),
 )

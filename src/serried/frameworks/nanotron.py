@@ -162,6 +162,7 @@ NANOTRON = Framework(
     default_order=ORDER,
     orders=(ORDER,),
     make=layout,
+    shards_by_stage=True,
     told=TOLD,
     versions=("0.4", "main-2411b022"),
     habits=Habits(shares_equal=True),

@@ -306,6 +306,7 @@ PADDLE = Framework(
     default_order=FLEET,
     orders=(FLEET, *ORDERS.values(), *EXPERT_ORDERS.values(), PIPELINE_PRIORITY),
     make=layout,
+    shards_by_stage=True,
     told=TOLD,
     versions=("2.6.2", "3.3.1"),
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from serried.errors import InputError
 from serried.finding import Sentence, said
-from serried.mesh.placement import Placement
+from serried.mesh.placement import MOST_GPUS, Placement
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,13 @@ def domain_of(placement: Placement, nvlink_domain: int | None = None) -> Domain:
     """
     per_node = placement.gpus_per_node
     gpus = per_node if nvlink_domain is None else nvlink_domain
+    if gpus > MOST_GPUS:
+        raise InputError(
+            "{name}={value} is more than a node has; it is at most {most}",
+            name="nvlink_domain",
+            value=gpus,
+            most=MOST_GPUS,
+        )
     if gpus < 1 or (per_node % gpus and gpus % per_node) or gpus % placement.gpus_per_rank:
         raise InputError(
             "an NVLink domain of {gpus} GPUs does not go with nodes of {per_node} GPUs and "

@@ -184,6 +184,13 @@ def _check(num_layers: int, chunks: int) -> None:
             raise InputError("{name}={value}; it is at least 1", name=name, value=value)
     if num_layers > MAX_LAYERS:
         raise _too_many(num_layers)
+    if chunks > MAX_LAYERS:
+        raise InputError(
+            "{name}={value} is too large; it is at most {most}",
+            name="chunks",
+            value=chunks,
+            most=MAX_LAYERS,
+        )
 
 
 def _too_many(count: int) -> InputError:

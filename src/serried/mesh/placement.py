@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from serried.errors import InputError, listed
 from serried.mesh.groups import Groups
 
+MOST_GPUS = 1_000_000
+"""More than any node or NVLink domain has; numbers below it stay within 32 bits."""
+
 
 @dataclass(frozen=True)
 class Placement:
@@ -37,6 +40,13 @@ class Placement:
         ):
             if value < 1:
                 raise InputError("{name}={value}; it is at least 1", name=name, value=value)
+            if value > MOST_GPUS:
+                raise InputError(
+                    "{name}={value} is more than a node has; it is at most {most}",
+                    name=name,
+                    value=value,
+                    most=MOST_GPUS,
+                )
         if self.gpus_per_node % self.gpus_per_rank:
             fits = [n for n in range(1, self.gpus_per_node + 1) if self.gpus_per_node % n == 0]
             raise InputError(

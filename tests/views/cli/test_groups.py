@@ -130,6 +130,26 @@ WRONG = [
     ),
     ("--world-size 16 --tp 0", "tp=0; a size is at least 1"),
     (
+        f"--world-size {'9' * 5000}",
+        f"--world-size {'9' * 40}… is too large; it is at most 9223372036854775807",
+    ),
+    (
+        "--world-size 1000000000",
+        "world size 1000000000 is more than serried lays out; at most 16777216 ranks",
+    ),
+    (
+        "--world-size 16 --gpus-per-node 100000000000000",
+        "gpus_per_node=100000000000000 is more than a node has; it is at most 1000000",
+    ),
+    (
+        "--world-size 16 --nvlink-domain 100000000000000",
+        "nvlink_domain=100000000000000 is more than a node has; it is at most 1000000",
+    ),
+    (
+        "--world-size 16 --pp 2 --layers 8 --chunks 100000000000",
+        "chunks=100000000000 is too large; it is at most 100000",
+    ),
+    (
         "--world-size 16 --tp 2 --dp 4",
         "dp=4 does not fit: 16 ranks over tp=2 leave dp=8",
     ),
@@ -160,7 +180,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("words", "sentence"), WRONG, ids=[words for words, _ in WRONG])
+@pytest.mark.parametrize(("words", "sentence"), WRONG, ids=[words[:60] for words, _ in WRONG])
 def test_bad_input_gets_one_sentence_and_exit_code_two(
     serried: Call, words: str, sentence: str
 ) -> None:

@@ -57,6 +57,18 @@ def test_the_page_s_words_are_there_whatever_the_layout() -> None:
     assert set(page["looks"]) == set(FAMILIES)
 
 
+def test_a_size_is_offered_where_a_layout_or_what_travels_depends_on_it() -> None:
+    takes = {each["name"]: set(each["sizes"]) for each in page_answer("en")["frameworks"]}
+    by_stage = {"megatron", "deepspeed", "colossalai", "nanotron", "paddle", "accelerate"}
+    assert {name for name, sizes in takes.items() if "zero" in sizes} == by_stage
+    assert {name for name, sizes in takes.items() if "zero1" in sizes} == {"internlm", "internevo"}
+    said = {
+        str(ask(framework="deepspeed", zero=zero, dims="dp").header["explanation"])
+        for zero in "0123"
+    }
+    assert len(said) == 4
+
+
 def test_ranks_carry_node_stage_and_coordinates() -> None:
     message = ask(world="32", tp="2", pp="4", gpus_per_node="8", gpus_per_rank="2", dims="tp")
     layout = frameworks.layout("megatron", Sizes(32, tp=2, pp=4))

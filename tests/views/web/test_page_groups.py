@@ -311,3 +311,20 @@ def test_a_click_counts_though_the_list_scrolls_between_press_and_release(
     workbench.settle()
     assert workbench.read("state()")["group"] == "tp:6"
     assert workbench.lit() == [12, 13]
+
+
+def test_the_zero_stage_is_a_control_where_it_says_what_ranks_hold(
+    page_of: Open, plain: str
+) -> None:
+    workbench = page_of(plain)
+    workbench.open("framework=deepspeed&dims=dp")
+    workbench.page.locator("#more summary").click()
+    assert workbench.page.is_visible("#zero")
+    assert "At zero_optimization.stage 0, the default" in workbench.text("#explanation")
+    workbench.open("framework=deepspeed&dims=dp&zero=3")
+    assert "The weights are sharded" in workbench.text("#explanation")
+    assert "hold the same weights" not in workbench.text("#basics")
+    workbench.open("framework=torchtitan&dims=dp")
+    workbench.page.locator("#more").evaluate("each => { each.open = true; }")
+    assert not workbench.page.is_visible("#zero")
+    assert "each rank of dp_shard holds one part" in workbench.text("#explanation")

@@ -113,6 +113,7 @@ def test_values_come_with_the_spans_when_colours_stand_for_them(shown: ShownTrac
     [
         ({"bucket": 3000}, "bucket=3000 is not a power of two, in nanoseconds; 4096 is one"),
         ({"bucket": "x"}, "bucket=x is not a whole number; one such as 16 is"),
+        ({"bucket": "1" * 16}, f"bucket={'1' * 16} is too large; it is at most {10**15 - 1}"),
         ({"last": 0}, "buckets 0 to 0 are no window; one holds 1 to 16384"),
         ({"last": 99999}, "buckets 0 to 99999 are no window; one holds 1 to 16384"),
         ({"tracks": "0-99999"}, "tracks=0-99999 are no numbers below "),

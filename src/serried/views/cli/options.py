@@ -13,6 +13,21 @@ from serried.errors import InputError
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
+MOST = 2**63 - 1
+"""The largest number that any option takes; most have bounds of their own below it."""
+
+MOST_DIGITS = len(str(MOST))
+
+
+def shortened(text: str) -> str:
+    """Returns a value as a sentence can hold it.
+
+    >>> shortened("1" * 50)
+    '1111111111111111111111111111111111111111…'
+    """
+    return text if len(text) <= 40 else f"{text[:40]}…"
+
+
 class Count(click.ParamType[int]):
     """Reads a whole number; says in one sentence when it is none."""
 
@@ -24,14 +39,22 @@ class Count(click.ParamType[int]):
         """Returns ``value`` as an int; raises InputError when it is not a whole number."""
         if isinstance(value, int):
             return value
+        option = param.opts[0] if param else "the option"
+        digits = str(value).strip().lstrip("+-")
+        if digits.isdecimal() and (len(digits) > MOST_DIGITS or int(digits) > MOST):
+            raise InputError(
+                "{option} {value} is too large; it is at most {most}",
+                option=option,
+                value=shortened(str(value)),
+                most=MOST,
+            )
         try:
             return int(str(value))
         except ValueError as error:
-            option = param.opts[0] if param else "the option"
             raise InputError(
                 "{option} takes a whole number, such as 16; it got '{value}'",
                 option=option,
-                value=value,
+                value=shortened(str(value)),
             ) from error
 
 

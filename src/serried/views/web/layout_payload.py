@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from serried import frameworks
-from serried.frameworks import Sizes
+from serried.frameworks import Framework, Sizes
 from serried.frameworks.launch.source import LIMIT_BYTES
 from serried.mesh import Layout, Placement, Ranks, place_of
 from serried.views.colours import FAMILIES, Family, family, shades
@@ -111,13 +111,19 @@ def _frameworks() -> list[dict[str, Any]]:
             "versions": list(each.versions),
             "source": each.source,
             "dims": list(each.dims),
-            "sizes": sorted({*each.dims, *each.layout(Sizes(1)).sizes}),
+            "sizes": sorted(_sizes(each)),
             "options": dict(each.options),
             "order": each.default_order,
             "orders": list(each.orders),
         }
         for each in frameworks.FRAMEWORKS.values()
     ]
+
+
+def _sizes(framework: Framework) -> set[str]:
+    """Returns the sizes that a framework takes; ``zero`` where the stage says what is shared."""
+    stage = {"zero"} if framework.shards_by_stage else set()
+    return {*framework.dims, *framework.layout(Sizes(1)).sizes} | stage
 
 
 def _kind(layout: Layout, name: str, lang: str) -> dict[str, Any]:

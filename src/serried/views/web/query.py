@@ -15,7 +15,8 @@ from serried.views.sentences import require_language
 DEFAULT_FRAMEWORK = "megatron"
 MAX_WORLD_SIZE = 131_072
 """Ranks that the page draws at most; the command line has no such bound."""
-_MAX_DIGITS = 9
+MOST = 999_999_999
+"""The largest number that a word of an address takes, but for the world."""
 _COUNTS = {
     "tp": "--tp",
     "pp": "--pp",
@@ -169,9 +170,16 @@ def read_count(words: Words, name: str) -> int | None:
     if not text:
         return None
     digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS):
+    if not (digits.isascii() and digits.isdecimal()):
         raise InputError(
             "{name}={value} is not a whole number; one such as 16 is", name=name, value=text[:40]
+        )
+    if len(digits.lstrip("0")) > len(str(MOST)):
+        raise InputError(
+            "{name}={value} is too large; it is at most {most}",
+            name=name,
+            value=text if len(text) <= 40 else f"{text[:40]}…",
+            most=MAX_WORLD_SIZE if name in ("world", "world_size") else MOST,
         )
     return int(text)
 

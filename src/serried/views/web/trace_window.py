@@ -153,6 +153,13 @@ def _shares(shown: ShownTrace, window: Window, tracks: Rows) -> dict[str, Column
 
 def _whole(words: Words, name: str) -> int:
     text = read_word(words, name)
+    if text.isascii() and text.isdecimal() and not _WHOLE.fullmatch(text):
+        raise InputError(
+            "{name}={value} is too large; it is at most {most}",
+            name=name,
+            value=f"{text[:40]}…" if len(text) > 40 else text,
+            most=10**15 - 1,
+        )
     if not _WHOLE.fullmatch(text):
         raise InputError(
             "{name}={value} is not a whole number; one such as 16 is", name=name, value=text[:40]
