@@ -16,11 +16,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.finding import said
 from serried.schedule import ideal_bubble
 from serried.span import Spans
 from serried.trace.merged import Trace
 from serried.trace.messages import CLOSED_FORM
 from serried.trace.planned_bubble import PlannedBubble, planned_bubble
+from serried.trace.progress import LARGE_SPANS, Listener, unheard
 from serried.trace.recognition import Recognition, recognise
 from serried.trace.record import UNKNOWN_SCHEDULE
 from serried.trace.recorded_order import RecordedOrder, recorded_order, whole_pipeline
@@ -57,12 +59,17 @@ class Analysis:
         return step_table(self.spans)
 
 
-def analyse(trace: Trace, *, tokens_per_microbatch: int | None = None) -> Analysis:
-    """Measures a trace in every way there is."""
+def analyse(
+    trace: Trace, *, tokens_per_microbatch: int | None = None, listener: Listener = unheard
+) -> Analysis:
+    """Measures a trace in every way there is; ``listener`` hears of each where it is large."""
+    hear = listener if len(trace.spans) >= LARGE_SPANS else unheard
+    hear(said("measuring the steps of {count:,} spans", count=len(trace.spans)))
     stats = measure(trace)
     steps = np.array([each.step for each in stats.steps], dtype=np.int32)
     spans = trace.spans.where(np.isin(trace.spans.step, steps))
     order = recognition = planned = None
+    hear(said("comparing the order with schedules, and finding the critical path"))
     if len(steps) and trace.has_pipeline:
         first = whole_pipeline(trace.layout, trace.job.world_size, trace.ranks)
         order = recorded_order(spans, int(steps[0]), first)
@@ -74,7 +81,10 @@ def analyse(trace: Trace, *, tokens_per_microbatch: int | None = None) -> Analys
         if schedule is None and recognition is not None and recognition.is_exact:
             schedule = recognition.best.name
             stats = _with_ideal(stats, schedule, order)
-    replay = replay_of_trace(_sample(trace, steps))
+    path = recorded_path(trace, spans) if len(steps) else None
+    sample = _sample(trace, steps)
+    hear(said("replaying {count:,} spans without each rank's slowness", count=len(sample.spans)))
+    replay = replay_of_trace(sample)
     return Analysis(
         statistics=stats,
         schedule=schedule,
@@ -83,7 +93,7 @@ def analyse(trace: Trace, *, tokens_per_microbatch: int | None = None) -> Analys
         planned=planned,
         throughput=throughput(trace, spans, tokens_per_microbatch=tokens_per_microbatch),
         paces=() if trace.waits_inside or not len(steps) else paces(spans),
-        path=recorded_path(trace, spans) if len(steps) else None,
+        path=path,
         replayed=what_if(replay) if replay else None,
         spans=spans,
     )
@@ -91,11 +101,14 @@ def analyse(trace: Trace, *, tokens_per_microbatch: int | None = None) -> Analys
 
 _MOST_REPLAYED = 1_000_000
 """How many spans are replayed; of a longer run as many steps as that are, evenly spread."""
+_MOST_CURED = 100_000_000
+"""The same, counted once for every rank, for each is asked about by a replay of its own."""
 
 
 def _sample(trace: Trace, steps: NDArray[np.int32]) -> Trace:
     """Returns ``trace`` with as few of its steps as can be replayed in seconds."""
-    parts = -(-len(trace.spans) // _MOST_REPLAYED)
+    spans, ranks = len(trace.spans), len(trace.ranks)
+    parts = max(-(-spans // _MOST_REPLAYED), -(-spans * ranks // _MOST_CURED))
     if parts <= 1 or len(steps) <= 1:
         return trace
     kept = steps[np.linspace(0, len(steps) - 1, max(1, len(steps) // parts)).astype(int)]

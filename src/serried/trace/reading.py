@@ -38,9 +38,11 @@ from serried.trace.paddle_dynamic import (
 )
 from serried.trace.paddle_folder import holds_paddle_logs
 from serried.trace.paddle_log import read_paddle_logs
+from serried.trace.progress import LARGE_BYTES, LARGE_SPANS, Listener, size_bytes, unheard
 from serried.trace.store import is_store, read_store
 from serried.trace.straggler import straggler_trace
 from serried.trace.straggler_table import is_straggler_table
+from serried.units import bytes_text
 
 Reader = Callable[[Sequence[EventFile], Mapping[str, int] | None], Trace]
 
@@ -56,17 +58,26 @@ _EVENT_FILES = ("*.json", "*.json.gz", "trace_step*")
 _OWN_OUTPUT = frozenset({"trace.json", "pipeline_profile.json", "pipeline_profile_perfetto.json"})
 
 
-def read_trace(places: Sequence[Folder], sizes: Mapping[str, int] | None = None) -> Trace:
+def read_trace(
+    places: Sequence[Folder],
+    sizes: Mapping[str, int] | None = None,
+    *,
+    listener: Listener = unheard,
+) -> Trace:
     """Returns the Trace that ``places``, folders, files or URLs, hold, whichever tool wrote them.
 
     ``sizes`` lay out the ranks of files that do not say how they stand. The clocks of several
     hosts are aligned. Raises InputError as the reader of those files does, and when files of
-    two tools are given. Behind a URL only recordings of serried are read.
+    two tools are given. Behind a URL only recordings of serried are read. ``listener`` hears
+    what is done with files that are large.
     """
     for place in places:
         require_readable(place)
     paths = [place for place in places if isinstance(place, Path)]
-    trace = _read(paths, sizes) if len(paths) == len(places) else merge(places)
+    if (size := sum(map(size_bytes, paths))) >= LARGE_BYTES:
+        told = listed(paths, limit=3)
+        listener(said("reading {paths}, {size}", paths=told, size=bytes_text(size)))
+    trace = _read(paths, sizes, listener) if len(paths) == len(places) else merge(places)
     if trace.clocks:
         return trace
     trace = aligned(trace, pings_in(places, trace))
@@ -85,7 +96,7 @@ def are_recordings(places: Sequence[Folder]) -> bool:
     )
 
 
-def _read(paths: Sequence[Path], sizes: Mapping[str, int] | None) -> Trace:
+def _read(paths: Sequence[Path], sizes: Mapping[str, int] | None, listener: Listener) -> Trace:
     if len(paths) == 1 and is_store(paths[0]):
         return read_store(paths[0])
     if len(paths) == 1 and paths[0].suffix == ".parquet" and paths[0].is_file():
@@ -97,7 +108,7 @@ def _read(paths: Sequence[Path], sizes: Mapping[str, int] | None) -> Trace:
     if tables := _tables(paths):
         return straggler_trace(tables[0])
     if files := _event_files(paths):
-        return _events(files, sizes)
+        return _events(files, sizes, listener)
     require_time_stamps(paths)
     if (table := _stray_table(paths)) is not None:
         return straggler_trace(table)  # raises what it lacks, or what this machine does
@@ -157,11 +168,21 @@ def _event_files(paths: Sequence[Path]) -> list[Path]:
     return found
 
 
-def _events(paths: Sequence[Path], sizes: Mapping[str, int] | None) -> Trace:
+def _events(paths: Sequence[Path], sizes: Mapping[str, int] | None, listener: Listener) -> Trace:
     by_tool: dict[str, list[EventFile]] = {}
     unknown: list[Path] = []
     findings: list[Finding] = []
-    for path in paths:
+    is_large = sum(map(size_bytes, paths)) >= LARGE_BYTES
+    for number, path in enumerate(paths, 1):
+        if is_large and len(paths) > 1:
+            listener(
+                said(
+                    "reading {path}, {number} of {count}",
+                    path=path,
+                    number=number,
+                    count=len(paths),
+                )
+            )
         try:
             file = read_event_file(path)
         except InputError as error:
@@ -191,6 +212,8 @@ def _events(paths: Sequence[Path], sizes: Mapping[str, int] | None) -> Trace:
             tools=listed(f"{name} ({files[0].path.name})" for name, files in by_tool.items()),
         )
     ((tool, files),) = by_tool.items()
+    if (count := sum(len(file.events) for file in files)) >= LARGE_SPANS:
+        listener(said("sorting {count:,} events of {tool} by rank", count=count, tool=tool))
     trace = next(reader for name, _, reader in TOOLS if name == tool)(files, sizes)
     return trace.with_warnings(
         *(_cut_off(file) for file in files if file.cut_off), *map(_foreign, unknown), *findings

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from serried.mesh import Layout
 from serried.span import EXCHANGES, ActionKind, Spans
 from serried.trace.merged import Trace
-from serried.trace.pairs import RECEIVES, SENDS, Rows, pair_messages
+from serried.trace.pairs import RECEIVES, SENDS, Rows, packed, pair_messages
 from serried.trace.replay import Meeting, Replay
 
 _MESSAGES = frozenset({*SENDS, *RECEIVES, ActionKind.REDUCE_GRAD, ActionKind.UNSHARD})
@@ -134,9 +134,8 @@ def _operations(spans: Spans, place: Column) -> tuple[Column, int]:
     at = np.arange(len(spans))
     turn = np.empty(len(spans), dtype=np.int64)
     turn[order] = at - np.maximum.accumulate(np.where(is_new, at, 0))
-    names = np.vstack([columns[:4], turn]).T
-    kinds, operation = np.unique(names, axis=0, return_inverse=True)
-    return operation.ravel(), len(kinds)
+    kinds, operation = np.unique(packed([*columns[:4], turn]), return_inverse=True)
+    return operation, len(kinds)
 
 
 # ----------------------------------------------------------------------- what waits for what

@@ -14,6 +14,7 @@ from serried.trace.reading import read_trace
 from serried.views.advice_text import warned
 from serried.views.cli.language import lang_option
 from serried.views.cli.output import as_json, show
+from serried.views.cli.progress import told
 from serried.views.cli.trace_sizes import given, sizes_options
 from serried.views.trace_comparison import comparison_document, comparison_lines
 
@@ -54,8 +55,12 @@ def compare(
         raise InputError(
             "compare takes two runs, or one with --plan; {count} were given", count=len(runs)
         )
-    first = read_trace([runs[0]], given(sizes))
-    second = _plan(first, name, chunks) if plan else read_trace([runs[1]], given(sizes))
+    first = read_trace([runs[0]], given(sizes), listener=told(lang))
+    second = (
+        _plan(first, name, chunks)
+        if plan
+        else read_trace([runs[1]], given(sizes), listener=told(lang))
+    )
     for warning in (*first.warnings, *second.warnings):
         click.echo(warned(warning, lang=lang), err=True)
     compared = compare_traces(first, second)

@@ -20,6 +20,7 @@ from serried.units import bytes_text
 from serried.views.advice_text import warned
 from serried.views.cli.language import lang_option
 from serried.views.cli.output import as_json, show
+from serried.views.cli.progress import told
 from serried.views.cli.trace_places import places_argument
 from serried.views.cli.trace_sizes import given, sizes_options
 from serried.views.cli.trace_stats import format_option, tell_analysis
@@ -81,9 +82,9 @@ def merge(
     if is_piecewise:
         _tell_merged(ENGINES[engine](places, output), output, form, lang)
     else:
-        merged = read_trace(places, given(sizes))
+        merged = read_trace(places, given(sizes), listener=told(lang))
         (write or write_store)(merged, output)
-        tell_analysis(merged, analyse(merged), form, lang)
+        tell_analysis(merged, analyse(merged, listener=told(lang)), form, lang)
     _tell_written(output, lang)
 
 
@@ -99,7 +100,7 @@ def _tell_merged(merged: Merged, store: Path, form: str, lang: str) -> None:
     """Prints what a store measures; of one too large for that only what merging counted."""
     if merged.num_spans <= MEASURED_SPANS:
         trace = read_trace([store])
-        return tell_analysis(trace, analyse(trace), form, lang)
+        return tell_analysis(trace, analyse(trace, listener=told(lang)), form, lang)
     for warning in merged.trace.warnings:
         click.echo(warned(warning, lang=lang), err=True)
     if form == "json":

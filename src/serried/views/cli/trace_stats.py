@@ -15,6 +15,7 @@ from serried.trace.timer_statistics import measure_timers
 from serried.views.advice_text import warned
 from serried.views.cli.language import lang_option
 from serried.views.cli.output import as_json, show
+from serried.views.cli.progress import told
 from serried.views.cli.trace_places import places_argument
 from serried.views.cli.trace_sizes import given, sizes_options
 from serried.views.timers_text import (
@@ -90,8 +91,8 @@ def stats(
     if (log := timer_log(places)) is not None:
         _tell_timers(log, given(sizes), form, lang)
         return
-    trace = read_trace(places, given(sizes))
-    analysis = analyse(trace, tokens_per_microbatch=tokens)
+    trace = read_trace(places, given(sizes), listener=told(lang))
+    analysis = analyse(trace, tokens_per_microbatch=tokens, listener=told(lang))
     axes = [axis.strip() for axis in by.split(",")] if by is not None else None
     table = analysis.table().grouped(axes) if axes is not None else None
     tell_analysis(trace, analysis, form, lang, by=table)

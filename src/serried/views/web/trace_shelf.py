@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from serried.errors import SerriedError
+from serried.finding import Sentence
 from serried.trace.merged import Trace
 from serried.trace.progress import LARGE_BYTES, size_bytes
 from serried.trace.reading import read_trace
@@ -103,9 +104,13 @@ def _name(path: Path) -> str:
     return path.name or str(path)
 
 
+def _tell(sentence: Sentence) -> None:
+    sys.stderr.write(f"{sentence} …\n")
+
+
 def _main(path: Path) -> None:
     try:
-        found: Trace | SerriedError = read_trace([path])
+        found: Trace | SerriedError = read_trace([path], listener=_tell)
     except SerriedError as error:
         found = error
     sys.stdout.buffer.write(pickle.dumps(found, pickle.HIGHEST_PROTOCOL))
