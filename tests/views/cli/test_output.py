@@ -8,11 +8,13 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from serried.errors import InputError
 from serried.frameworks import Sizes, layout
-from serried.views.cli.output import as_json, json_parts, write_parts
+from serried.views.cli.output import as_json, json_parts, rendered, write_parts
 from serried.views.layout_document import groups_csv, groups_document
+from serried.views.layout_text import table
 
 RANKS = 1 << 18
 
@@ -31,6 +33,22 @@ def test_json_has_a_line_per_kind() -> None:
     assert as_json(groups_document(made, ["tp", "pp"])).endswith(
         '  "groups": {\n    "tp": [[0, 1], [2, 3]],\n    "pp": [[0], [1], [2], [3]]\n  }\n}'
     )
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80, 100, 120])
+def test_no_number_and_no_unit_is_cut_in_a_table_however_narrow(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    rows = table("kind", "最慢的 rank", "time", "bandwidth", "over", "ranks")
+    quantities = ["12", "1.60 ms", "12.5 GB/s", "+33.0%", "0.85 x"]
+    rows.add_row("tp", *quantities[:-1], " ".join(map(str, range(64))))
+    rows.add_row("expert-data-parallel", *quantities[1:], "0 1")
+    rows.columns[3].no_wrap = True
+    text = rendered(rows, plain=True)
+    for each in quantities:
+        assert text.count(each) >= 1
+    assert max(map(cell_len, text.splitlines())) <= max(columns, 90)
 
 
 def test_csv_has_a_row_per_member_of_every_group() -> None:

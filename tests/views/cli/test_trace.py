@@ -473,6 +473,34 @@ def test_every_line_about_a_foreign_trace_fits_a_hundred_columns(
     assert max(map(cell_len, answer.out.splitlines())) <= 100
 
 
+_QUANTITY = re.compile(r"\d[\d.,]* ?(?:ns|us|ms|min|s|h|%|x)(?![a-z])")
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("columns", ["60", "80", "100", "120"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("stats", "megatronapp"),
+        ("stats", "paddle/multi", "--by", "step,rank,stage"),
+        ("stats", "megatron_timers/all.log"),
+        ("compare", "paddle/multi", "--plan"),
+    ],
+)
+def test_no_number_loses_its_unit_on_a_narrow_terminal(
+    serried: Call, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], columns: str, lang: str
+) -> None:
+    command, sample, *more = words
+
+    def told(width: str) -> list[str]:
+        monkeypatch.setenv("COLUMNS", width)
+        answer = serried("trace", command, str(TRACES / sample), *more, "--lang", lang)
+        assert answer.code == 0
+        return _QUANTITY.findall(answer.out)
+
+    assert told(columns) == told("400")
+
+
 def test_a_foreign_order_is_named_or_the_nearest_with_where_it_departs(serried: Call) -> None:
     known = serried("trace", "stats", str(TRACES / "megatronapp")).out
     assert "\norder               that of interleaved-1f1b on every rank\n" in known

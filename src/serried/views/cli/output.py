@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -29,14 +31,45 @@ def width() -> int:
 
 
 def rendered(*parts: str | Text | Table, plain: bool = False) -> str:
-    """Returns lines and tables as text: coloured for a terminal unless ``plain``."""
+    """Returns lines and tables as text: coloured for a terminal unless ``plain``.
+
+    A table whose numbers do not fit is wider than the terminal, which breaks its lines: to cut
+    a number or its unit would make it another.
+    """
+    needed = [_whole_numbers(part) for part in parts if isinstance(part, Table)]
     screen = Console(
-        width=width(), highlight=False, markup=False, color_system=None if plain else "auto"
+        width=max(width(), *needed, 1),
+        highlight=False,
+        markup=False,
+        color_system=None if plain else "auto",
     )
     with screen.capture() as text:
         for part in parts:
             screen.print(part, soft_wrap=not isinstance(part, Table))
     return "\n".join(line.rstrip() for line in text.get().splitlines())
+
+
+def _whole_numbers(table: Table) -> int:
+    """Lets no column be narrower than its numbers with their units; returns the least width."""
+    for column in table.columns:
+        texts = [str(each) for each in (column.header, *column.cells)]
+        is_whole = [column.no_wrap or bool(_QUANTITY.fullmatch(text)) for text in texts]
+        # No cell is cut within a word either, but long ones (lists of ranks, paths) may fold.
+        column.min_width = max(
+            cell_len(text) if whole else min(_longest_word(text), _LONGEST_WORD)
+            for text, whole in zip(texts, is_whole, strict=True)
+        )
+    return sum((column.min_width or 0) + _BETWEEN for column in table.columns)
+
+
+def _longest_word(text: str) -> int:
+    return max(map(cell_len, text.split()), default=0)
+
+
+_QUANTITY = re.compile(r"[-+~<>]?[\d.,]+( ?[^\s\d]{1,8}){0,2}")
+"""A number, its unit, and one word more at most: 1.60 ms, 33.0%, 12.5 GB/s, 2 个 step."""
+_LONGEST_WORD = 24
+_BETWEEN = 2
 
 
 def show(*parts: str | Text | Table, output: Path | None = None) -> None:
