@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 import serried
-from serried.errors import EnvironmentProblem, InputError
+from serried.errors import InputError
 from serried.frameworks import Sizes, layout
 from serried.runtime import recorder_doors
 from serried.trace.merge import merge
@@ -364,14 +364,21 @@ def test_an_elastic_restart_records_into_a_folder_of_its_own(
     ]
 
 
-def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_said_once_and_the_training_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(EnvironmentProblem) as caught:
-        serried.record(range(1), tmp_path / "file" / "a")
-    assert str(caught.value) == (
+    problem = (
         f"{tmp_path}/file/a cannot be recorded: Not a directory; "
         "choose a folder with space that can be written"
     )
+    batches = serried.record(range(3), tmp_path / "file" / "a", accumulate=1)
+    assert caplog.messages == [f"{problem}; the training goes on"]
+    for _ in batches:
+        with serried.span("F", 0, 0):
+            pass
+    recorder_doors.finish()
+    assert caplog.messages[1:] == [f"3 spans were not recorded: {problem}"]
 
 
 FULL = """
@@ -403,7 +410,10 @@ def test_training_goes_on_when_the_disk_is_full_and_the_loss_is_counted(tmp_path
     first, last = done.stderr.splitlines()
     assert done.stdout == "trained\n"
     assert first.endswith("choose a folder with space that can be written; the training goes on")
-    assert last == f"{40_000 - kept} spans were not recorded: no space in {tmp_path}"
+    assert last == (
+        f"{40_000 - kept} spans were not recorded: {tmp_path}/rank-00000.spans cannot be recorded: "
+        "File too large; choose a folder with space that can be written"
+    )
     assert kept > 0
     assert recording.lost == 40_000 - kept
     (told,) = (each for each in merge([tmp_path]).warnings if each.kind == "lost")

@@ -119,6 +119,7 @@ def test_a_recording_grows_past_its_first_reserve(tmp_path: Path) -> None:
 
 def test_space_is_reserved_before_it_is_written(tmp_path: Path) -> None:
     recorder = recorder_in(tmp_path)
+    recorder.add(ActionKind.F, 0, 1, step=0)
 
     status = recorder.path.stat()
     recorder.close()

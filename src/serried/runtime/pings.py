@@ -40,6 +40,7 @@ LINGER_S = 2.0
 _ASK = b"what time"
 _ANSWER = struct.Struct("<qq")
 _PASSWORD_BYTES = 32
+_UNCOMPARED = "this host's clock is not compared with others': %s"
 _log = logging.getLogger("serried")
 _turn = count()
 
@@ -85,7 +86,7 @@ class Pings:
         except (OSError, RuntimeError) as error:
             # A store, a port, a host or a disk that will not do: all end the pings only.
             if not self._ending.is_set():
-                _log.warning("this host's clock is not compared with others': %s", error)
+                _log.warning(_UNCOMPARED, error)
 
     def _is_of_one_host(self, meeting: Meeting) -> bool:
         """Tells, once all ranks have come, whether none is of another host.
@@ -120,8 +121,12 @@ def ping_others(
 
     ``num_local_ranks`` says how many ranks this host has, where torchrun did not.
     """
-    store = store_of_several_hosts(num_local_ranks)
-    return None if store is None else Pings(folder, run, host, store)
+    try:
+        store = store_of_several_hosts(num_local_ranks)
+        return None if store is None else Pings(folder, run, host, store)
+    except (OSError, RuntimeError) as error:  # a store that has gone, or no thread to be had
+        _log.warning(_UNCOMPARED, error)
+        return None
 
 
 class Asker:

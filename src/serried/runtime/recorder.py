@@ -14,7 +14,6 @@ counting.
 from __future__ import annotations
 
 import atexit
-import logging
 from pathlib import Path
 
 from serried.errors import EnvironmentProblem, InputError
@@ -28,9 +27,7 @@ from serried.runtime.recorder_job import folder_here, header_here, rank_here
 from serried.runtime.recorder_sink import SpanSink
 from serried.runtime.recorder_window import Window
 from serried.span import ActionKind
-from serried.trace.record import Recorder, file_name
-
-_log = logging.getLogger("serried")
+from serried.trace.record import Recorder, file_name, make_folder
 
 
 class StepRecorder:
@@ -43,7 +40,10 @@ class StepRecorder:
         framework: str = "",
         host: HostTime | None = None,
     ) -> None:
-        """Makes ``folder``; raises InputError where an earlier recording stands in it."""
+        """Makes ``folder``, or says that it cannot; the training goes on without a recording.
+
+        Raises InputError where an earlier recording stands in it.
+        """
         self.asked = folder
         self.folder = folder_here(folder)
         self.is_on = False
@@ -117,30 +117,25 @@ class StepRecorder:
             self._pings.finish()
         self.sink.close()
         atexit.unregister(self.close)
-        if self.sink.lost:
-            lost, self.sink.lost = self.sink.lost, 0
-            _log.warning("%d spans were not recorded: no space in %s", lost, self.folder)
 
     def _open(self) -> Recorder:
         framework = self._framework or self._hooks.framework()
         layout = self._layout or (None if self._framework else megatron_layout())
         header = header_here(self.asked, layout, framework, self.stages, self._host)
+        make_folder(self.folder)  # it may not have been there, or not any more
         recorder = Recorder(self.folder, header)
         self._pings = ping_others(self.folder, header.run, self._host)
         return recorder
 
     def _make_room(self) -> None:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise EnvironmentProblem(
-                "{path} cannot be recorded: {reason}; choose a folder with space that can be "
-                "written",
-                path=self.folder,
-                reason=error.strerror,
-            ) from error
-        path = self.folder / file_name(rank_here())
-        if path.exists():
+            make_folder(self.folder)
+            path = self.folder / file_name(rank_here())
+            is_taken = path.exists()
+        except (EnvironmentProblem, OSError) as problem:
+            self.sink.tell(problem)
+            return
+        if is_taken:
             raise InputError(
                 "{path} holds an earlier recording; choose another folder or remove it", path=path
             )

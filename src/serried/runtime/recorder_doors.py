@@ -49,8 +49,8 @@ def record(
     (first, stop) keeps some, half-open. ``layout`` or the ``framework`` say how the ranks
     stand; without them, all are data parallel. ``clock`` stamps the spans in place of this
     host's own. Raises InputError for steps, an ``accumulate``
-    or a layout that cannot be, and where an earlier recording stands in the folder,
-    EnvironmentProblem where none can be made.
+    or a layout that cannot be, and where an earlier recording stands in the folder. A folder or
+    disk that cannot be written is said, and the training goes on.
     """
     _require_steps(steps)
     _require_accumulate(accumulate)

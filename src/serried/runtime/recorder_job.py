@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import os
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -137,3 +138,5 @@ def keep_run(folder: Path, run: str) -> None:
         part.replace(folder / RUN_FILE)
     except OSError as error:
         _log.warning("%s cannot be written: %s", folder / RUN_FILE, error.strerror)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)

@@ -3,9 +3,10 @@
     keep(F, start, end)
       ├── times      ──> file                     a few hundred nanoseconds
       ├── events     ──> late ──> file            drained as a step begins, never waited for
-      └── disk full  ──> counted, in the file's header too; tried again with the next step
+      └── no space   ──> counted, in the file's header too; tried again with the next step
 
-The training goes on whatever the disk does.
+The training goes on whatever the disk does: it may be full, fail, be read-only, or lose the folder.
+Why is said once, as it happens, and how many spans were lost as the file is closed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-from serried.errors import EnvironmentProblem
 from serried.runtime.recorder_clock import Clock, HostClock, Mark
 from serried.span import ActionKind
 from serried.trace.record import Recorder
@@ -51,7 +51,7 @@ class SpanSink:
     def __init__(self, open_file: Callable[[], Recorder]) -> None:
         self.step = -1
         self.lost = 0
-        """Spans that found no space."""
+        """Spans that could not be written."""
         self.mark: Callable[[], Mark] = time.monotonic_ns
         """Marks this moment, on the device's stream where there is one; any thread may call."""
         self.keep = self._keep_slowly
@@ -59,10 +59,12 @@ class SpanSink:
             kind.name: (kind, 0) for kind in ActionKind if kind is not ActionKind.SPAN
         }
         """The kind and the name's number by which a span of that name is kept, once it is known."""
+        self.reason = ""
+        """Why spans were lost first."""
         self._open_file = open_file
         self._clock: Clock = HostClock()
         self._file: Recorder | None = None
-        self._is_full = False
+        self._is_full = self._has_told = False
         self._unread = 0
         """Spans whose times cannot be had."""
         self._late: deque[Late | Mark] = deque()
@@ -85,12 +87,13 @@ class SpanSink:
         self, name: str, start: Mark, end: Mark, stage: int = -1, microbatch: int = -1
     ) -> None:
         """Keeps a span of a name that has no label yet."""
-        if self._is_full:
+        file = self.open()
+        if file is None:
             self._lose()
             return
         try:
-            number = (self._file or self._opened()).number_of(name) if name else 0
-        except EnvironmentProblem as problem:
+            number = file.number_of(name) if name else 0
+        except Exception as problem:
             self._lose(problem)
             return
         if number:
@@ -111,13 +114,9 @@ class SpanSink:
         if not isinstance(self._clock, HostClock):
             self.later(kind, start, end, stage, microbatch, peer, name)
             return
-        if self._is_full:
+        file = self.open()
+        if file is None:
             self._lose()
-            return
-        try:
-            file = self._file or self._opened()
-        except EnvironmentProblem as problem:
-            self._lose(problem)
             return
         self.keep = file.add  # type: ignore[assignment]  # by the host's clock marks are times
         self.keep(kind, start, end, stage, microbatch, peer, name)
@@ -162,7 +161,20 @@ class SpanSink:
             _log.warning("%d spans were not recorded: their times cannot be had", self._unread)
             self._unread = 0
         if self._file:
-            self._file.close()
+            self._close(self._file)
+        if self.lost:
+            lost, self.lost = self.lost, 0
+            _log.warning("%d spans were not recorded: %s", lost, self.reason)
+
+    def _close(self, file: Recorder) -> None:
+        """Closes the file, and counts all that is in it as lost where its folder was removed."""
+        if file.is_removed:
+            self.lost += file.count
+            self.reason = f"{file.path} was removed"
+        try:
+            file.close()
+        except Exception as problem:
+            self.tell(problem)
 
     def _has_passed(self, late: Late | Mark) -> bool:
         try:
@@ -173,27 +185,47 @@ class SpanSink:
     def _write(self, late: Late) -> None:
         kind, start, end, step, stage, microbatch, peer, number = late
         start_ns, end_ns = self._clock.time_ns(start), self._clock.time_ns(end)
-        if self._is_full:
+        file = self.open()
+        if file is None:
             self._lose()
-            return
-        try:
-            file = self._file or self._opened()
-        except EnvironmentProblem as problem:
-            self._lose(problem)
             return
         file.add(kind, start_ns, max(start_ns, end_ns), stage, microbatch, peer, number, step)
 
-    def _opened(self) -> Recorder:
-        self._file = file = self._open_file()
-        file.when_full = self._lose
-        file.begin_step(self.step)
-        return file
+    def open(self) -> Recorder | None:
+        """Returns the file, made now where there is none; None where nothing can be written."""
+        if self._is_full:
+            return None
+        if self._file is None:
+            try:
+                self._file = file = self._open_file()
+            except Exception as problem:  # whatever it is, it is no reason to end a training
+                self._is_full = True
+                self.tell(problem)
+                return None
+            file.when_full = self._lose
+            file.when_misfit = self._misfit
+            file.begin_step(self.step)
+        return self._file
 
-    def _lose(self, problem: EnvironmentProblem | None = None) -> None:
-        """Counts a span that found no space; no other is tried before the next step begins."""
-        if problem and not self.lost:
+    def tell(self, problem: Exception) -> None:
+        """Says once why spans are lost."""
+        self.reason = self.reason or str(problem)
+        if not self._has_told:
             _log.warning("%s; the training goes on", problem)
+        self._has_told = True
+
+    def _lose(self, problem: Exception | None = None) -> None:
+        """Counts a span that found no space; no other is tried before the next step begins."""
         self._is_full, self.keep = True, self._keep_slowly
+        self._count_lost(problem)
+
+    def _misfit(self, problem: Exception) -> None:
+        """Counts a span that is too large or small a number for its record; others go on."""
+        self._count_lost(ValueError(f"a span's number does not fit its record: {problem}"))
+
+    def _count_lost(self, problem: Exception | None) -> None:
+        if problem:
+            self.tell(problem)
         self.lost += 1
         if self._file:
             self._file.lose()

@@ -17,6 +17,7 @@ import logging
 import os
 import signal
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -91,6 +92,8 @@ class Window:
             part.replace(self._path)
         except OSError as error:
             _log.warning("%s cannot be written: %s", self._path, error.strerror)
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
         self._look()
 
 

@@ -9,8 +9,7 @@ of its streams, read in a later step; nothing waits for the device.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,9 +24,7 @@ from serried.runtime.recorder_sink import SpanSink
 from serried.runtime.recorder_window import Window
 from serried.runtime.settings import TrainSettings
 from serried.span import COMPUTE, ActionKind
-from serried.trace.record import Recorder
-
-_log = logging.getLogger("serried")
+from serried.trace.record import Recorder, make_folder
 
 
 class Recording:
@@ -36,16 +33,16 @@ class Recording:
     def __init__(
         self,
         settings: TrainSettings,
-        recorder: Recorder | None = None,
+        open_file: Callable[[], Recorder] | None = None,
         host: HostTime | None = None,
         pings: Pings | None = None,
     ) -> None:
         self._settings = settings
         self._host = host or HostTime()
         self._pings = pings
-        self._recorder = recorder
-        self._sink = SpanSink(lambda: recorder) if recorder else None
-        self._window = Window(recorder.path.parent) if recorder else None
+        self._sink = SpanSink(open_file) if open_file else None
+        folder = settings.trace_dir
+        self._window = Window(folder) if open_file and folder else None
         self._is_on = False
         self._work = Work()
         self._work.begin(-1, -1)
@@ -67,13 +64,21 @@ class Recording:
         ``host`` stands for this one where its clocks are to be others.
         """
         host = host or HostTime()
-        if not settings.trace_dir:
+        folder = settings.trace_dir
+        if not folder:
             return cls(settings, host=host)
-        keep_run(first_folder(settings.trace_dir), run)
+        keep_run(first_folder(folder), run)
         header = header_of(run, rank, settings.job(backend), host)
-        recorder = Recorder(settings.trace_dir, header)
-        pings = ping_others(settings.trace_dir, run, host, num_local_ranks=num_local_ranks)
-        return cls(settings, recorder, host, pings)
+
+        def open_file() -> Recorder:
+            make_folder(folder)
+            return Recorder(folder, header)
+
+        pings = ping_others(folder, run, host, num_local_ranks=num_local_ranks)
+        recording = cls(settings, open_file, host, pings)
+        assert recording._sink
+        recording._sink.open()  # now, so that a rank without spans has a file too
+        return recording
 
     @contextmanager
     def hooked(self) -> Iterator[None]:
@@ -144,17 +149,13 @@ class Recording:
 
     def close(self) -> None:
         """Closes the rank's file, and tells what was lost."""
-        if self._recorder is None or self._sink is None or self._window is None:
+        if self._sink is None or self._window is None:
             return
         self._is_on = False
         self._window.close()
         if self._pings:
             self._pings.finish()
         self._sink.close()
-        self._recorder.close()  # the sink has not opened it where no span came
-        if self._sink.lost:
-            where = self._settings.trace_dir
-            _log.warning("%d spans were not recorded: no space in %s", self._sink.lost, where)
 
     def _keep(self, kind: ActionKind, start: Mark, end: Mark) -> None:
         if self._sink and self._is_on:

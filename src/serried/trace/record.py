@@ -16,6 +16,7 @@ holds a (monotonic, wall) pair to place them beside other hosts.
 
 from __future__ import annotations
 
+import errno
 import json
 import mmap
 import os
@@ -23,7 +24,9 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from io import FileIO
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -43,7 +46,8 @@ RECORD_BYTES = _RECORD.size
 _FIELDS = "start_ns:i8 end_ns:i8 step:i4 microbatch:i4 peer:i4 stage:i4 kind:u2 name:u2 seal:u4"
 _DTYPE = np.dtype([(name, f"<{kind}") for name, kind in (f.split(":") for f in _FIELDS.split())])
 Records = np.ndarray[Any, np.dtype[np.void]]
-_GROWTH_RECORDS = 16_384
+_GROWTHS = (16_384, 4_096, 1_024, 256, 64)
+"""Records that a file grows by: as many as there is space for."""
 NAMES_SUFFIX = ".names"
 LARGEST_NAME = 65_535
 """How many names a rank's spans can have; those beyond are recorded without one."""
@@ -72,8 +76,10 @@ class Job:
 
 def boot_id() -> str:
     """Returns what tells two machines of one name apart: the kernel's boot id, or nothing."""
-    path = Path("/proc/sys/kernel/random/boot_id")
-    return path.read_text().strip() if path.exists() else ""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:  # another system, or no file can be opened any more
+        return ""
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,8 @@ class Recorder:
     """Appends spans of one rank to its file; safe to lose the process at any instant.
 
     One thread at a time may add. Space is reserved before it is written, so that a full disk
-    is an error here and not the signal that a write to an unbacked map would be.
+    is an error here and not the signal that a write to an unbacked map would be. A file whose
+    header finds no space is removed again, so that it can be tried anew.
     """
 
     add: Add
@@ -136,22 +143,46 @@ class Recorder:
         start = MAGIC + struct.pack("<I", len(text)) + text
         if len(start) > _LOST_PLACE:
             raise InputError("the header of {path} is too long to record", path=self.path)
+        self._map = self._begun(start.ljust(HEADER_BYTES, b"\0"))
+        self._names: dict[str, int] = {}
+        self._names_bytes = 0
+        self._capacity = self._lost = 0
+        self.when_full: Callable[[EnvironmentProblem], None] = _raised
+        """What ``add`` does with a span that finds no space: it raises, unless told otherwise."""
+        self.when_misfit: Callable[[struct.error], None] = _raised
+        """What it does with one that has a number no record holds: it raises, too."""
+        self.add, self.begin_step, self._count = pen(
+            self._map, self._grow, lambda error: self.when_misfit(error), _RECORD, HEADER_BYTES
+        )
+
+    def _begun(self, header: bytes) -> mmap.mmap:
+        """Creates the file with its header and returns its map; or leaves none."""
         try:
             self._file = self.path.open("x+b", buffering=0)
-            self._file.write(start.ljust(HEADER_BYTES, b"\0"))
         except FileExistsError as error:
             raise InputError(
                 "{path} holds an earlier recording; choose another folder or remove it",
                 path=self.path,
             ) from error
         except OSError as error:
-            raise self._unwritable(error) from error
-        self._names: dict[str, int] = {}
-        self._capacity = self._lost = 0
-        self._map = mmap.mmap(self._file.fileno(), 0)
-        self.when_full: Callable[[EnvironmentProblem], None] = _raised
-        """What ``add`` does with a span that finds no space: it raises, unless told otherwise."""
-        self.add, self.begin_step, self._count = pen(self._grow, _RECORD, HEADER_BYTES)
+            raise unwritable(self.path, error) from error
+        try:
+            _write_whole(self._file, header)
+            return mmap.mmap(self._file.fileno(), 0)
+        except OSError as error:
+            with suppress(OSError), self._file:
+                self.path.unlink()
+            raise unwritable(self.path, error) from error
+
+    @property
+    def count(self) -> int:
+        """How many spans it has kept."""
+        return self._count()
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether its file stands in no folder any more, and so will be gone once it is closed."""
+        return not self._file.closed and os.fstat(self._file.fileno()).st_nlink == 0
 
     def lose(self) -> None:
         """Counts a span that found no space, in the header, whose space is there."""
@@ -169,48 +200,91 @@ class Recorder:
             number = len(self._names) + 1
             if number > LARGEST_NAME:
                 return 0
-            try:
-                with self.path.with_suffix(NAMES_SUFFIX).open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(name) + "\n")
-            except OSError as error:
-                raise self._unwritable(error) from error
+            self._keep_name((json.dumps(name) + "\n").encode())
             self._names[name] = number
         return number
 
+    def _keep_name(self, line: bytes) -> None:
+        """Appends a name's line, over what an earlier try may have left of another."""
+        path = self.path.with_suffix(NAMES_SUFFIX)
+        try:
+            with path.open("r+b" if self._names else "wb", buffering=0) as file:
+                file.truncate(self._names_bytes)
+                file.seek(self._names_bytes)
+                _write_whole(file, line)
+        except OSError as error:
+            raise unwritable(path, error) from error
+        self._names_bytes += len(line)
+
     def close(self) -> None:
-        """Cuts the file to what was recorded, writes the count and closes it; at once or twice."""
+        """Cuts the file to what was recorded, writes the count and closes it; at once or twice.
+
+        Raises EnvironmentProblem where the disk fails; the file is closed all the same.
+        """
         if self._file.closed:
             return
         _COUNT.pack_into(self._map, _COUNT_PLACE, self._count() + 1)
         self._map.close()
-        self._file.truncate(HEADER_BYTES + self._count() * RECORD_BYTES)
-        self._file.close()
+        try:
+            with self._file:
+                self._file.truncate(HEADER_BYTES + self._count() * RECORD_BYTES)
+        except OSError as error:
+            raise unwritable(self.path, error) from error
 
     def _grow(self) -> mmap.mmap | None:
         """Returns the map of a longer file; none where ``when_full`` was told of a full disk."""
-        capacity = self._capacity + _GROWTH_RECORDS
+        problem = OSError()
+        for records in _GROWTHS:
+            try:
+                longer = self._longer(self._capacity + records)
+            except OSError as error:
+                problem = error
+                continue
+            self._map.close()
+            self._map = longer
+            self._capacity += records
+            return longer
+        self.when_full(unwritable(self.path, problem))
+        return None
+
+    def _longer(self, capacity: int) -> mmap.mmap:
+        """Returns the map of the file made longer, as it was where there is no space for that."""
         size = HEADER_BYTES + capacity * RECORD_BYTES
         try:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(self._file.fileno(), 0, size)
             self._file.truncate(size)
-        except OSError as error:
-            self.when_full(self._unwritable(error))
-            return None
-        self._map.close()
-        self._map = mmap.mmap(self._file.fileno(), 0)
-        self._capacity = capacity
-        return self._map
-
-    def _unwritable(self, error: OSError) -> EnvironmentProblem:
-        return EnvironmentProblem(
-            "{path} cannot be recorded: {reason}; choose a folder with space that can be written",
-            path=self.path,
-            reason=error.strerror,
-        )
+            return mmap.mmap(self._file.fileno(), size)
+        except OSError:
+            with suppress(OSError):
+                self._file.truncate(HEADER_BYTES + self._capacity * RECORD_BYTES)
+            raise
 
 
-def _raised(problem: EnvironmentProblem) -> NoReturn:
+def make_folder(folder: Path) -> None:
+    """Makes a folder for recordings; raises EnvironmentProblem where that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
+def unwritable(path: Path, error: OSError) -> EnvironmentProblem:
+    """Returns what is said where the disk does not take a recording."""
+    return EnvironmentProblem(
+        "{path} cannot be recorded: {reason}; choose a folder with space that can be written",
+        path=path,
+        reason=error.strerror or error,
+    )
+
+
+def _write_whole(file: FileIO, data: bytes) -> None:
+    """Writes all of ``data``; raises OSError where the disk takes a part of it only."""
+    if (file.write(data) or 0) < len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _raised(problem: Exception) -> NoReturn:
     raise problem
 
 

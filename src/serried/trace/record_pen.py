@@ -40,15 +40,18 @@ class Add(Protocol):
 
 
 def pen(
-    grow: Callable[[], mmap.mmap | None], record: struct.Struct, place: int
+    page: mmap.mmap,
+    grow: Callable[[], mmap.mmap | None],
+    misfit: Callable[[struct.error], None],
+    record: struct.Struct,
+    place: int,
 ) -> tuple[Add, Callable[[int], None], Callable[[], int]]:
     """Returns what adds ``record`` by record from ``place`` on, begins a step, and counts.
 
-    ``grow`` gives the map, and a longer one when that is full, or none where the span is lost.
+    ``page`` is the map; ``grow`` gives a longer one when that is full, or none where the span is
+    lost. ``misfit`` is told of a span with a number that no record holds.
     """
-    first = grow()
-    assert first is not None
-    page, count, now = first, 0, -1
+    count, now = 0, -1
     pack, size = record.pack_into, record.size
 
     def add(
@@ -67,9 +70,10 @@ def pen(
         seal = count + 1
         try:
             pack(page, place, start_ns, end_ns, step, microbatch, peer, stage, kind, name, seal)
-        except struct.error:
-            if place < len(page):  # a number that does not fit
-                raise
+        except struct.error as error:
+            if place < len(page):
+                misfit(error)
+                return
             if longer := grow():
                 page = longer
                 add(kind, start_ns, end_ns, stage, microbatch, peer, name, step)

@@ -91,7 +91,7 @@ def _show(settings: TrainSettings, result: TrainResult, explain: bool) -> None:
         show(measured_memory(settings, result.ranks, result.memory))
     for line in _kept(settings, result):
         show(line)
-    if settings.trace_dir:
+    if settings.trace_dir and any(settings.trace_dir.glob("rank-*.spans")):
         show(f"trace: {settings.trace_dir} (serried trace merge {settings.trace_dir})")
 
 
