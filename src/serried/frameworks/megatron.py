@@ -45,7 +45,8 @@ OPTIONS = {
     "use_tp_pp_dp_mapping": "true puts data parallelism outside pipelines (default false)",
     "virtual_pipeline_model_parallel_size": "model chunks per rank (default none)",
     "allow_repeated_axes": "true lets an order name an axis twice, as the package does",
-    "names": "fields, variables or recorded: what kinds are called (fields from 0.14 on)",
+    "names": "fields, variables or recorded: what kinds are called "
+    "(default: fields; variables before 0.14)",
     "pipeline_model_parallel_split_rank": "first decoder stage, until 0.13 (default none)",
     "encoder_tensor_model_parallel_size": "tp of a separate encoder, 0.9 to 0.13 (default 0)",
     "encoder_pipeline_model_parallel_size": "pp of a separate encoder, 0.9 to 0.13 (default 0)",

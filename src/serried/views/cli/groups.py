@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from serried.views.cli import groups_answers as answers
+from serried.views.cli.groups_settings import tell_settings
 from serried.views.cli.job import asked_of
 from serried.views.cli.language import lang_option
 from serried.views.cli.options import COUNT, job_options, size_options
@@ -61,6 +62,11 @@ PATH = click.Path(path_type=Path)
     is_flag=True,
     help="Explain what the ranks of each group share, and what travels among them when.",
 )
+@click.option(
+    "--help-settings",
+    is_flag=True,
+    help="List the settings that --set takes for --framework: meaning, values, default, versions.",
+)
 @lang_option
 @click.option(
     "--format",
@@ -88,5 +94,8 @@ def groups(file: Path | None, **options: Any) -> int:
     serried groups train.sh --compare train.sh --compare-set tp=4
     serried groups --world-size 96,128,160 --tp 8 --pp 4
     """
+    if options["help_settings"]:
+        tell_settings(options["framework"], options["lang"], options["output"])
+        return 0
     asked = asked_of(file, options)
     return answers.answer_of(options)(asked, options)

@@ -15,6 +15,7 @@ from serried.mesh import Layout, Placement, Ranks, place_of
 from serried.views.colours import FAMILIES, Family, family, shades
 from serried.views.explain import basics, explanation, note_in, terms
 from serried.views.layout_document import rank_document
+from serried.views.settings_text import setting_lines
 from serried.views.web.payload import Column, pack
 from serried.views.web.query import DEFAULT_FRAMEWORK, Query, Shown
 
@@ -45,7 +46,7 @@ def page_answer(lang: str) -> dict[str, Any]:
     """Returns what the page shows whatever the layout: frameworks, looks, basics and terms."""
     return {
         "schema": "serried.page/1",
-        "frameworks": _frameworks(),
+        "frameworks": _frameworks(lang),
         "looks": {dim: _look(look) for dim, look in FAMILIES.items()},
         "basics": [asdict(each) for each in basics(DEFAULT.layout(Sizes(1)), lang)],
         "terms": [asdict(each) for each in terms(lang)],
@@ -102,7 +103,7 @@ def _job(query: Query, layout: Layout) -> dict[str, Any]:
     }
 
 
-def _frameworks() -> list[dict[str, Any]]:
+def _frameworks(lang: str) -> list[dict[str, Any]]:
     return [
         {
             "name": each.name,
@@ -112,7 +113,7 @@ def _frameworks() -> list[dict[str, Any]]:
             "source": each.source,
             "dims": list(each.dims),
             "sizes": sorted(_sizes(each)),
-            "options": dict(each.options),
+            "options": dict(setting_lines(each, lang)),
             "order": each.default_order,
             "orders": list(each.orders),
         }
