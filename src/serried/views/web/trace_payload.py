@@ -63,6 +63,7 @@ def traces_answer(
         "traces": [
             {
                 "name": each.name,
+                "run": each.trace.run,
                 "num_spans": len(each.trace.spans),
                 "job": asdict(each.trace.job),
                 "question": question_of(each.trace.job),

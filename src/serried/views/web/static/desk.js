@@ -3,7 +3,7 @@
 import { Address } from "./address.js";
 import { say } from "./announcer.js";
 import { listenToControls } from "./controls.js";
-import { complain, showAnswer, showPinned, showScene, showTimeline, showWords } from "./display.js";
+import { complain, showAnswer, showOtherRun, showPinned, showScene, showTimeline, showWords } from "./display.js";
 import { byId } from "./dom.js";
 import { leaveSearch } from "./finder.js";
 import { showForm } from "./form.js";
@@ -28,9 +28,12 @@ import { makeList, makeMap } from "./views.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./lit.js").Target} Target */
-/** @typedef {{name: string, question: Record<string, string | string[]>}} Offer  a trace to show */
+/** @typedef {{name: string, question: Record<string, string | string[]>}} Measured  what was measured of a job */
+/** @typedef {Measured & {run: string}} Offer  a trace to show */
 /** @typedef {{traces: Offer[], reading: string[], problems: Record<string, string>[]}} Told  what there is, is read still, and could not be */
 
+/** What an address says of moments and spans of one run. */
+const OF_A_RUN = { slice: "", time: "", range: "" };
 const TYPING_MS = 180;
 /** Fields that change where ranks stand on the map, and so end a view of it. */
 const SHAPES = ["world", "gpus_per_node", "gpus_per_rank", "arrange"];
@@ -100,8 +103,8 @@ export class Desk {
 
   /** Returns to the state of a page that was just opened. */
   reset() {
-    const { lang, trace } = this.state;
-    const start = { ...DEFAULTS, lang, trace };
+    const { lang, trace, run } = this.state;
+    const start = { ...DEFAULTS, lang, trace, run };
     this.launch.forget();
     this.edit(this.offer ? this._ownLayout(start, this.offer) : start);
     this.timeline.fit();
@@ -110,13 +113,14 @@ export class Desk {
   /** Shows another trace, and its layout where the map shows that of the one before. @param {string} trace */
   showTrace(trace) {
     const follows = this.offer && asksFor(this.state, this.offer.question);
-    const next = { ...this.state, trace, slice: "", time: "", by: "", folded: "", range: "", seek: "" };
     const offer = this.offers[Number(trace)];
+    const next = { ...this.state, ...OF_A_RUN, trace, run: offer?.run ?? "", by: "", folded: "", seek: "" };
+    showOtherRun("", "");
     this.edit(follows && offer ? this._ownLayout(next, offer) : next);
     this._while(this._askTrace());
   }
 
-  /** Shows the layout of the trace in view, or of what else was measured. @param {Offer | undefined} [measured] */
+  /** Shows the layout of the trace in view, or of what else was measured. @param {Measured | undefined} [measured] */
   showOwnLayout(measured = this.offer) {
     this.launch.forget();
     if (measured) this.edit({ ...this._ownLayout(this.state, measured), slice: this.state.slice });
@@ -248,7 +252,7 @@ export class Desk {
     const [told] = await Promise.all([askDocument("traces"), this.checks.open()]);
     this.offers = told.traces;
     if (told.reading.length) void this._awaitTraces(told);
-    await this._meet();
+    await this._meet(!told.reading.length);
   }
 
   /** Says which traces are being read, and shows them once they are. @param {Told} told */
@@ -265,11 +269,27 @@ export class Desk {
     note.textContent = told.problems.map((each) => each[language()] ?? each.en).join("; ");
     note.hidden = !told.problems.length;
     this.offers = told.traces;
-    if (this.offer) await this._while(this._meet());
+    await this._while(this._meet(true));
   }
 
-  /** Shows what there is to show: the job that the address names, else that of the first trace. */
-  async _meet() {
+  /** Finds the run that the address means among those that are open, or says that it is another. */
+  _findRun() {
+    const { run, trace } = this.state;
+    const own = this.offers[Number(trace)];
+    const found = !run || own?.run === run ? this.offers.indexOf(own ?? this.offers[0]) : this.offers.findIndex((each) => each.run === run);
+    if (found >= 0) {
+      this.state = { ...this.state, trace: String(found), run: this.offers[found]?.run ?? "" };
+      return showOtherRun("", "");
+    }
+    const shown = this.offer;
+    showOtherRun(run, shown?.name ?? "");
+    // Spans and moments of another run are none of this one's; without any, the link stays as it is.
+    if (shown) this.state = { ...this.state, ...OF_A_RUN, run: shown.run };
+  }
+
+  /** Shows what there is to show: the job that the address names, else that of the first trace. @param {boolean} isAll  whether no further trace is being read */
+  async _meet(isAll) {
+    if (isAll) this._findRun();
     const measured = this.offer ?? this.checks.offers[0];
     if (measured && !namesJob(location.search)) {
       const { slice, rank, time } = this.state;
@@ -310,7 +330,7 @@ export class Desk {
     await this.launch.retell();
   }
 
-  /** Returns a state with a trace's own layout in it, and types in view if there were none. @param {State} state @param {Offer} offer */
+  /** Returns a state with a trace's own layout in it, and types in view if there were none. @param {State} state @param {Measured} offer */
   _ownLayout(state, offer) {
     return { ...withJob(state, offer.question), dims: state.dims || String(offer.question.dims) };
   }

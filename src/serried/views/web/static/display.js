@@ -22,9 +22,21 @@ export function showWords(desk) {
   byId("hint").replaceChildren(make("strong", {}, t("hint.title")), make("span", {}, t("hint.text")), make("span", {}, t("hint.drop")));
   showBasics(desk.words, desk.scene);
   showTerms(desk.words);
+  showOtherRun(other.run, other.shown);
   if (desk.scene) return;
   showNothing();
   showExplanation(null);
+}
+
+/** The run that the page's link is of though it is not open, and what stands here. */
+const other = { run: "", shown: "" };
+
+/** Says that the page's link is of a run that is not open; "" where that is not so. @param {string} run @param {string} shown  the name of the trace that stands here, "" for none */
+export function showOtherRun(run, shown) {
+  Object.assign(other, { run, shown });
+  const note = byId("trace-other");
+  note.hidden = !run;
+  note.textContent = run ? t(shown ? "trace.other" : "trace.none", { run, shown }) : "";
 }
 
 /** Shows the layout in view. @param {Desk} desk @param {import("./scene.js").Scene} scene */

@@ -23,6 +23,7 @@ import { SCHEDULE_DEFAULTS } from "./schedulestate.js";
  * @property {string} arrange  node or stage: what the boxes of the map are
  * @property {string} lang
  * @property {string} trace    number of the trace in view
+ * @property {string} run      the run that this trace is of, by which a link finds it anywhere
  * @property {string} rank     the rank that is pinned
  * @property {string} group    the group that is pinned, KIND:NUMBER
  * @property {string} slice    the slice that is pinned
@@ -61,6 +62,7 @@ export const DEFAULTS = Object.freeze({
   arrange: "node",
   lang: "",
   trace: "0",
+  run: "",
   rank: "",
   group: "",
   slice: "",
