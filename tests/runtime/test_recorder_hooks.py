@@ -188,9 +188,12 @@ def test_a_signal_to_one_rank_and_the_file_open_windows_on_all(
     assert all(each["is ours"] for each in equal)
 
 
-def test_ddp_s_buckets_are_reductions_within_each_step(equal: object, folder: Path) -> None:
+def test_ddp_s_buckets_are_reductions_and_its_waiting_for_them_is_of_its_own(
+    equal: object, folder: Path
+) -> None:
     trace = merge([folder / "ddp"])
-    step = {"F": STEPS, "B": STEPS, "REDUCE_GRAD": STEPS, "OPTIMIZER": STEPS}
+    of_each = ("F", "B", "REDUCE_GRAD", "ALL_REDUCE", "OPTIMIZER")
+    step = dict.fromkeys(of_each, STEPS)
     assert kinds(trace) == {0: step, 1: step}
     assert (trace.job.framework, trace.job.sizes, trace.warnings) == ("custom", {"dp": 2}, ())
     assert trace.layout is not None

@@ -2,6 +2,7 @@
 
     model(batch)                                            ``hooks_forward``     0F0
     loss.backward()       torch.autograd.backward                                 0B0
+                          its end, waiting for what DDP or others launched in it  0ALL_REDUCE0
     optimizer.step()      torch's own hooks of every optimizer                    OPTIMIZER
     DDP, FSDP2                                              ``hooks_sharding``
     collectives, DTensor's and DeepSpeed's too              ``hooks_exchange``
@@ -29,6 +30,7 @@ from serried.runtime.hooks_exchange import Exchanges
 from serried.runtime.hooks_forward import Forwards
 from serried.runtime.hooks_megatron import megatron_patches
 from serried.runtime.hooks_pipeline import pipeline_patches
+from serried.runtime.hooks_private import when_backward_is_done
 from serried.runtime.hooks_sharding import Buckets, fsdp_patches, is_sharded
 from serried.runtime.patches import Patch, Work
 from serried.runtime.recorder_clock import Mark
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from serried.runtime.recorder import StepRecorder
 
 
-_B = ActionKind.B
+_B, _TAIL = ActionKind.B, ActionKind.ALL_REDUCE
 LIBRARIES = frozenset(
     {"deepspeed.comm", "deepspeed.runtime.engine", "megatron.core.pipeline_parallel.schedules"}
 )
@@ -53,9 +55,14 @@ class Hooks:
         self._recorder = recorder
         self._work = Work()
         self._sink = recorder.sink
+        self._work.when_launched = self._launched
         self._forwards = Forwards(recorder, self._work, self._found)
         self._buckets: Buckets | None = None
         self._backwards = 0
+        self._has_launched = False
+        """Whether something is on its way that the backward may have to wait for at its end."""
+        self._computed: Mark | None = None
+        """When the backward that runs had all gradients computed."""
         self._optimizer: tuple[int, Mark] | None = None
         self._exchanges = Exchanges(recorder.mark, self._keep_exchange, self._work)
         self._patches: list[Patch] = []
@@ -116,7 +123,7 @@ class Hooks:
         self._exchanges.begin_step()
 
     def _found(self, root: nn.Module) -> None:
-        self._buckets = Buckets(root, self._recorder)
+        self._buckets = Buckets(root, self._recorder, self._work)
         self._buckets.put_in()
 
     def _find_patches(self) -> None:
@@ -138,6 +145,13 @@ class Hooks:
         if recorder.is_on:
             recorder.sink.keep(kind, start, end, work.stage, work.microbatch)
 
+    def _launched(self) -> None:
+        if not self._has_launched:
+            self._has_launched = when_backward_is_done(self._all_computed)
+
+    def _all_computed(self) -> None:
+        self._computed = self._sink.mark()
+
     def _timed_backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
         work, sink, recorder = self._work, self._sink, self._recorder
 
@@ -146,13 +160,17 @@ class Hooks:
                 return original(*args, **options)
             start, number = sink.mark(), self._backwards
             work.is_backward, work.stage, work.microbatch = True, 0, number
+            self._has_launched, self._computed = False, None
             try:
                 return original(*args, **options)
             finally:
                 work.is_backward, work.microbatch = False, -1
                 self._backwards = number + 1
                 if recorder.is_on:
-                    sink.keep(_B, start, sink.mark(), 0, number)
+                    end, computed = sink.mark(), self._computed
+                    sink.keep(_B, start, end, 0, number)
+                    if computed is not None:
+                        sink.keep(_TAIL, computed, end, 0, number)
 
         return backward
 

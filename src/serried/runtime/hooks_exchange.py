@@ -45,6 +45,21 @@ COLLECTIVES = {
 }
 """Functions of torch.distributed and what they are recorded as."""
 
+KINDRED = {
+    "barrier": ActionKind.ALL_REDUCE,
+    "monitored_barrier": ActionKind.ALL_REDUCE,
+    "reduce": ActionKind.ALL_REDUCE,
+    "gather": GATHERS,
+    "all_gather_object": GATHERS,
+    "gather_object": GATHERS,
+    "scatter": ActionKind.BROADCAST,
+    "broadcast_object_list": ActionKind.BROADCAST,
+    "scatter_object_list": ActionKind.BROADCAST,
+    "_broadcast_coalesced": ActionKind.BROADCAST,
+}
+"""Further functions in which a rank waits for others, as the nearest collective; the last is how
+DDP hands buffers out before a forward."""
+
 FUNCTIONAL = {
     **COLLECTIVES,
     **{
@@ -96,7 +111,10 @@ class Exchanges:
 
     def patches(self) -> list[Patch]:
         """Returns a patch of each function that there is, of DeepSpeed's where it is loaded."""
-        found = [*self._of(dist, COLLECTIVES), Patch(dist.Work, "wait", self._waited_for)]
+        found = [
+            *self._of(dist, {**COLLECTIVES, **KINDRED}),
+            Patch(dist.Work, "wait", self._waited_for),
+        ]
         if functional is not None:
             found += self._of(functional, FUNCTIONAL)
             found.append(Patch(functional, "wait_tensor", self._tensor_waited_for))
@@ -159,6 +177,8 @@ class Exchanges:
         """Notes what a collective returned that has only begun; tells whether it has."""
         if isinstance(done, dist.Work):
             self._flights[done] = flight
+            if self._work.is_backward:
+                self._work.when_launched()
         elif isinstance(done, list) and done:
             return self._takes_off(done[-1], flight)  # coalesced: the last one's wait is all's
         elif AsyncTensor is not None and isinstance(done, AsyncTensor):

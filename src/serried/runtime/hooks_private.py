@@ -23,6 +23,7 @@ __all__ = [
     "functional",
     "schedules",
     "set_reducer_group",
+    "when_backward_is_done",
 ]
 
 schedules: ModuleType | None
@@ -76,3 +77,16 @@ def set_reducer_group(model: Any, group: dist.ProcessGroup) -> None:
     """Lets the reducer of a DDP reduce over ``group`` from now on; nothing where it cannot."""
     if hasattr(model.reducer, "_update_process_group"):
         model.reducer._update_process_group(group)
+
+
+def when_backward_is_done(call: Callable[[], None]) -> bool:
+    """Lets the backward that runs call ``call`` when its last gradient is there.
+
+    What a library put off until then, DDP its waiting for all buckets, comes after ``call`` if it
+    asks later. Returns False where no backward runs, or this torch has no such callbacks.
+    """
+    try:
+        torch.autograd.Variable._execution_engine.queue_callback(call)
+    except (AttributeError, RuntimeError):
+        return False
+    return True

@@ -1,6 +1,7 @@
 """Hooks around what data parallel ranks exchange: DDP's buckets and FSDP2's shards.
 
     DDP         a process group before its own                        REDUCE_GRAD    per bucket
+                what a backward waits for its buckets at its end      ALL_REDUCE     ``hooks``
     FSDP2       unshard and the wait for it; reduce-scatter           ALL_GATHER, REDUCE_SCATTER
 
 A span of FSDP2 is the time for which the caller was held up, on a GPU the one its stream was; a
@@ -21,7 +22,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from serried.runtime.hooks_exchange import Exchanges
 from serried.runtime.hooks_private import fsdp_collectives, fsdp_group, set_reducer_group
-from serried.runtime.patches import Patch
+from serried.runtime.patches import Patch, Work
 from serried.runtime.recorder_clock import Mark
 from serried.span import ActionKind
 
@@ -47,8 +48,8 @@ class Buckets:
     first bucket leaves and the last arrives, and wait for the device.
     """
 
-    def __init__(self, root: nn.Module, recorder: StepRecorder) -> None:
-        self._recorder = recorder
+    def __init__(self, root: nn.Module, recorder: StepRecorder, work: Work) -> None:
+        self._recorder, self._work = recorder, work
         self._models = [m for m in root.modules() if isinstance(m, DistributedDataParallel)]
         self._flights: list[_Flight] = []
         self._groups: list[_Before] = []
@@ -58,7 +59,7 @@ class Buckets:
         """Puts a group that times before each reducer's own."""
         for model in self._models:
             own = model.process_group
-            group = _Before(own, _timed(own.allreduce, self._recorder, self._flights))
+            group = _Before(own, _timed(own.allreduce, self._recorder, self._work, self._flights))
             self._groups.append(group)
             set_reducer_group(model, group)
 
@@ -105,7 +106,10 @@ class _Before(dist.ProcessGroup):
 
 
 def _timed(
-    allreduce: Callable[..., dist.Work], recorder: StepRecorder, flights: list[_Flight]
+    allreduce: Callable[..., dist.Work],
+    recorder: StepRecorder,
+    work: Work,
+    flights: list[_Flight],
 ) -> Callable[..., dist.Work]:
     """Returns ``allreduce`` that notes when it begins and when its work is done.
 
@@ -120,11 +124,12 @@ def _timed(
     def timed(tensors: list[torch.Tensor], options: Any) -> dist.Work:
         if not recorder.is_on or tensors[0].dtype is torch.int32:  # which parameters were used
             return allreduce(tensors, options)
+        work.when_launched()
         start, ends = mark(), list[Mark]()
-        work = allreduce(tensors, options)
-        work.get_future().add_done_callback(partial(next, map(ends.append, marks)))
+        launched = allreduce(tensors, options)
+        launched.get_future().add_done_callback(partial(next, map(ends.append, marks)))
         flights.append((sink.step, start, ends))
-        return work
+        return launched
 
     return timed
 

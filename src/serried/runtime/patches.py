@@ -39,10 +39,16 @@ class Patch:
         self._is_in = False
 
 
+def _nothing() -> None:
+    pass
+
+
 class Work:
     """Says what a rank's thread is in the middle of, so that an outer span is the only one."""
 
     def __init__(self) -> None:
+        self.when_launched: Callable[[], None] = _nothing
+        """Is called when communication begins that nobody may wait for but a backward's end."""
         self.reset()
 
     def reset(self) -> None:
