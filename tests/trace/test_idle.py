@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serried.span import Action, Span
+from serried.span import COMPUTE, EXCHANGES, Action, ActionKind, Span
 from serried.trace.idle import CAUSES, measured_idle
 from serried.trace.reading import read_trace
 from serried.trace.statistics import measure
@@ -133,3 +133,64 @@ def test_a_steady_pipelines_idle_time_is_warm_up_cool_down_and_its_neighbours(
     assert stats.bubbles.causes["warm_up"] == pytest.approx(6 / 4 / 33, rel=0.01)
     assert stats.bubbles.causes["cool_down"] == pytest.approx(12 / 4 / 33, rel=0.01)
     assert stats.bubbles.causes["late_peer"] > 0.1
+
+
+def test_waiting_inside_a_computation_is_idle_time_and_counts_once() -> None:
+    spans = [
+        *(span(0, "0F0", 0, 30), span(0, "0ALL_REDUCE0", 10, 20), span(0, "0ALL_GATHER0", 15, 22)),
+        *(span(0, "0IN_FLIGHT0", 2, 10), span(0, "0B0", 30, 60), span(0, "0REDUCE_GRAD", 35, 59)),
+        Span(0, Action(ActionKind.REDUCE_GRAD, 0, 0), 0, 55, 59),  # one that the backward waits for
+    ]
+    assert causes(spans, 1, (0, 60)) == [{"exchange": 12 + 4}]
+
+
+def drawn_interval(data: st.DataObject, high: int = 90) -> tuple[int, int]:
+    start = data.draw(st.integers(0, high))
+    return start, start + data.draw(st.integers(0, 40))
+
+
+@given(st.data())
+def test_causes_and_computing_add_up_in_windows_that_overlap(data: st.DataObject) -> None:
+    kinds = st.sampled_from(
+        [each for each in ActionKind if each not in (ActionKind.SPAN, ActionKind.OVERLAP_F_B)]
+    )
+    numbers, ranks, num_steps = st.integers(-1, 2), 3, 3
+    spans = [
+        Span(
+            data.draw(st.integers(0, ranks - 1)),
+            Action(data.draw(kinds), data.draw(numbers), data.draw(numbers)),
+            data.draw(st.integers(0, num_steps)),  # of a step that is not measured too
+            *drawn_interval(data),
+            peer=data.draw(numbers),
+        )
+        for _ in range(data.draw(st.integers(0, 25)))
+    ]
+    windows = [drawn_interval(data, 130) for _ in range(num_steps)]
+    first, last = np.array(windows, dtype=np.int64).T
+    steps = np.arange(num_steps, dtype=np.int32)
+    idle = measured_idle(table(spans), steps, np.arange(ranks), (first, last))
+    whole = np.broadcast_to((last - first)[:, None], idle.busy_ns.shape)
+    assert (idle.busy_ns + idle.total_ns == whole).all()
+    assert all((each >= 0).all() for each in (*idle.by_cause.values(), *idle.by_work.values()))
+    assert (idle.exposed_ns + idle.overlapped_ns <= whole).all()
+    assert (idle.receiving_ns + idle.waiting_ns + idle.busy_ns <= whole).all()
+    computed = [
+        [moment_by_moment(spans, rank, window) for rank in range(ranks)] for window in windows
+    ]
+    assert idle.busy_ns.tolist() == computed
+
+
+def moment_by_moment(spans: list[Span], rank: int, window: tuple[int, int]) -> int:
+    """Counts the moments of a window at which a rank computes and waits for no collective."""
+    mine = [each for each in spans if each.rank == rank]
+
+    def is_waiting(each: Span) -> bool:
+        is_held = each.action.kind == ActionKind.REDUCE_GRAD and each.action.microbatch >= 0
+        return each.action.kind in EXCHANGES or is_held
+
+    count = 0
+    for moment in range(*window):
+        now = [each for each in mine if each.start_ns <= moment < each.end_ns]
+        computes = any(each.action.kind in COMPUTE for each in now)
+        count += computes and not any(is_waiting(each) for each in now)
+    return count

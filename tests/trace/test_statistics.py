@@ -355,3 +355,76 @@ def test_a_rank_that_only_ran_its_optimizer_is_idle_once() -> None:
     assert stats.bubbles is not None
     assert stats.bubbles.causes["warm_up"] == pytest.approx(0.5)
     assert sum(stats.bubbles.causes.values()) == pytest.approx(0.5)
+
+
+# ----------------------------------------------------------------------- steps that overlap
+
+
+def test_the_causes_add_up_to_the_bubble_where_steps_of_ranks_overlap() -> None:
+    #        0    10   20   30
+    # rank 0 [F][B][F][B]             step 1 from 10 on
+    # rank 1 [F      ][B][F   ][B]    step 0 until 20
+    spans = [
+        compute(0, "0F0", 0, 5), compute(0, "0B0", 5, 10),
+        compute(0, "0F0", 10, 15, step=1), compute(0, "0B0", 15, 18, step=1),
+        compute(1, "0F0", 0, 15), compute(1, "0B0", 15, 20),
+        compute(1, "0F0", 20, 28, step=1), compute(1, "0B0", 28, 30, step=1),
+    ]  # fmt: skip
+    job = dataclasses.replace(Run(pp=1, num_microbatches=1).job, world_size=2)
+
+    stats = measure(traced(spans, job))
+
+    # In step 0 rank 0 computes for step 1 until 18, and waits until 20.
+    assert [step.window_ns for step in stats.steps] == [20, 20]
+    assert [step.busy_ns for step in stats.steps] == [18 + 20, 8 + 20]
+    assert stats.bubbles is not None
+    assert stats.bubbles.of_makespan == stats.bubble == pytest.approx((2 / 40 + 12 / 40) / 2)
+    assert sum(stats.bubbles.causes.values()) == pytest.approx(stats.bubble)
+
+
+@given(st.data())
+def test_causes_and_computing_add_up_whatever_overlaps(data: st.DataObject) -> None:
+    """Draws steps of ranks that drift apart, and waits anywhere."""
+    world, num_steps = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 4))
+    waits = st.sampled_from(["0ALL_REDUCE0", "0REDUCE_GRAD", "0IN_FLIGHT0", "OPTIMIZER"])
+    some = st.integers(0, 12)
+    spans = []
+    for rank in range(world):
+        at = data.draw(some)
+        for step in range(num_steps):
+            for action in ("0F0", "0B0"):
+                end = at + 1 + data.draw(some)
+                spans.append(compute(rank, action, at, end, step))
+                within = at + data.draw(some)
+                waited = within + data.draw(some)
+                spans.append(compute(rank, data.draw(waits), within, waited, step))
+                at = end + data.draw(some)
+    job = dataclasses.replace(Run(pp=1, num_microbatches=1).job, world_size=world)
+
+    stats = measure(traced(spans, job))
+
+    if stats.bubbles is not None:
+        found = stats.bubbles
+        assert sum(found.causes.values()) == pytest.approx(stats.bubble)
+        assert min(found.causes.values()) >= 0
+        assert 0 <= found.of_makespan <= 1 and 0 <= found.longest_window <= 1
+        assert found.over_ideal >= 0
+        window = sum(step.window_ns for step in stats.steps) / len(stats.steps)
+        for each in stats.ranks:
+            work = sum(each.by_work_ns[name] for name in ("forward", "backward", "weight"))
+            assert work == pytest.approx(each.compute_ns)
+            assert work + sum(each.idle_ns.values()) == pytest.approx(window)
+            waiting = each.receive_wait_ns + each.exchange_wait_ns
+            assert each.compute_ns + waiting + each.other_ns == pytest.approx(window)
+            assert each.other_ns >= -1e-6
+
+
+def test_a_step_in_which_ranks_did_nothing_but_wait_is_left_out() -> None:
+    spans = [
+        *(compute(0, "0F0", 0, 10), compute(0, "0ALL_GATHER0", 0, 20), compute(0, "0B0", 10, 20)),
+        *(compute(0, "0F0", 30, 40, step=1), compute(0, "0B0", 40, 50, step=1)),
+    ]
+
+    stats = measure(traced(spans, Run(pp=1, num_microbatches=1).job))
+
+    assert (stats.left_out, stats.bubble) == ((0,), 0)

@@ -58,3 +58,14 @@ def test_computations_that_intersect_leave_no_negative_gap() -> None:
 def test_an_axis_that_is_none_is_named(whole: StepTable) -> None:
     with pytest.raises(InputError, match=r"--by node cannot be; rows are grouped by step, rank"):
         whole.grouped(["rank", "node"])
+
+
+def test_what_a_forward_waited_inside_it_is_idle_and_no_forward() -> None:
+    spans = [
+        *(compute(0, "0F0", 0, 30), compute(0, "0ALL_GATHER0", 5, 15)),
+        *(compute(0, "0B0", 30, 50), compute(1, "0F0", 0, 50)),
+    ]
+    table = step_table(trace_of(spans, pp=1, dp=2).spans).grouped(["rank"])
+    assert table.columns["forward"].tolist() == [20, 50]
+    assert table.columns["idle"].tolist() == [10, 0]
+    assert table.columns["exchange"].tolist() == [10, 0]

@@ -14,7 +14,8 @@ from serried.trace.merge import merge
 from serried.trace.merged import Trace
 from serried.trace.statistics import measure
 from serried.trace.stretch import BETWEEN_STEPS, StepWindows, Stretch, measure_stretch
-from tests.trace.recorded_run import Run
+from tests.trace.recorded_run import Run, table
+from tests.trace.traced_run import compute
 
 RUN = Run(pp=4, dp=2, num_microbatches=8, num_steps=3)
 MS = 1_000_000
@@ -111,3 +112,27 @@ def test_ranks_that_share_a_microbatch_count_it_once(tmp_path: Path) -> None:
     shared = measure_stretch(trace.spans, windows, moments, ranks, replica)
     half = measure_stretch(trace.spans, windows, moments, ranks[[0, 4]], replica)
     assert (alone.microbatches, shared.microbatches, half.microbatches) == (16, 8, 4)
+
+
+@given(st.data())
+def test_a_stretch_of_steps_that_overlap_adds_up_and_counts_no_moment_twice(
+    data: st.DataObject,
+) -> None:
+    def at(high: int) -> int:
+        return data.draw(st.integers(0, high))
+
+    spans = []
+    for rank in range(2):
+        begin = at(30)
+        for step in range(3):
+            end = begin + 1 + at(20)
+            spans.append(compute(rank, "0F0", begin, end, step))
+            waited = begin + at(10)
+            spans.append(compute(rank, "0ALL_REDUCE0", waited, waited + at(10), step))
+            begin = end + at(10)
+    every = table(spans)
+    every = every.where(np.lexsort((every.start_ns, every.rank)))
+    begin = at(60)
+    found = measure_stretch(every, StepWindows.of(every), (begin, begin + 1 + at(60)), np.arange(2))
+    assert found.compute_ns + sum(found.idle_ns.values()) == found.total_ns
+    assert min(found.idle_ns.values()) >= 0

@@ -222,11 +222,28 @@ def test_exchanges_and_named_spans_are_no_operations_of_their_own(tmp_path: Path
     inner = spans.where(spans.kind == ActionKind.F)
     extra = [
         replace(inner, kind=np.full_like(inner.kind, kind))
-        for kind in (ActionKind.RING, ActionKind.SPAN)
+        for kind in (ActionKind.IN_FLIGHT, ActionKind.SPAN)
     ]
     replay = replay_of_trace(replace(trace, spans=Spans.joined([spans, *extra])))
     assert replay is not None
     assert replay.step_seconds() == pytest.approx([STEP_S] * 3, rel=1e-3)
+
+
+def test_what_a_computation_waited_for_an_exchange_is_not_its_time(tmp_path: Path) -> None:
+    trace = recorded(tmp_path)
+    spans = trace.spans
+    longer = replace(spans, start_ns=2 * spans.start_ns, end_ns=2 * spans.end_ns)
+    computed = longer.where(np.isin(longer.kind, [ActionKind.F, ActionKind.B]))
+    middle = (computed.start_ns + computed.end_ns) // 2
+    waits = replace(
+        computed, kind=np.full_like(computed.kind, ActionKind.ALL_REDUCE), start_ns=middle
+    )
+    replay = replay_of_trace(replace(trace, spans=Spans.joined([longer, waits])))
+    alone = replay_of_trace(trace)
+    assert replay is not None and alone is not None
+    computes = np.isin(np.array(replay.types), ["F", "B"])
+    assert replay.types == alone.types
+    assert replay.seconds[computes] == pytest.approx(alone.seconds[computes])
 
 
 def test_spans_that_hold_their_wait_are_not_replayed(tmp_path: Path) -> None:

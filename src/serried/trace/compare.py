@@ -22,6 +22,7 @@ from serried.schedule import Request, Schedule, fit, generate, planned_spans, si
 from serried.span import COMPUTE, Action, ActionKind, Spans
 from serried.trace.foreign import foreign_trace, laid_out
 from serried.trace.merged import Trace
+from serried.trace.moments import without_waits
 from serried.trace.recognition import recognise
 from serried.trace.record import UNKNOWN_SCHEDULE
 from serried.trace.recorded_order import recorded_order, whole_pipeline
@@ -175,7 +176,8 @@ def planned_step(run: Trace, schedule: Schedule | None = None) -> tuple[Schedule
             schedule=plan.name,
             planned=planned,
         )
-    return plan, planned_spans(simulate(plan, fit(whole_jobs(run.spans))), unit_ns=1)
+    alone = whole_jobs(without_waits(run.spans))
+    return plan, planned_spans(simulate(plan, fit(alone)), unit_ns=1)
 
 
 def _recognised(run: Trace) -> Schedule:

@@ -10,7 +10,8 @@ one before it on its rank, or the one that made its input. Along that chain
     late = began late  +  sum of (took longer than planned)  +  sum of (gap - planned gap)
 
 exactly, for planned times add up along the same chain. A gap is a *message*'s where what was
-waited for ran on another rank, else it lies *between* two actions of a rank: launches, Python.
+waited for ran on another rank, and so is what a computation waited inside it for a collective;
+else it lies *between* two actions of a rank: launches, Python.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from serried.span import COMPUTE, ActionKind, Spans
+from serried.trace.moments import without_waits
 from serried.trace.overlay import Overlay
 
 LONGER, BETWEEN, MESSAGE, BEGAN = "longer", "between", "message", "began"
@@ -57,18 +59,20 @@ def why_late(spans: Spans, overlay: Overlay, row: int) -> Lateness | None:
 
     ``spans`` stand by rank and then by start.
     """
-    span = spans.where(np.array([row]))
+    alone = without_waits(spans)
+    span = alone.where(np.array([row]))
     planned = int(overlay.rows(span)[0])
     late = float(overlay.late_ns(span)[0])
     if planned < 0 or np.isnan(late):
         return None
     mine = _step_of(spans, overlay, row)
+    at = int(np.searchsorted(mine, row))
     return Lateness(
         planned_start_ns=float(overlay.start_ns(span)[0]),
         planned_ns=float(overlay.planned.end_ns[planned] - overlay.planned.start_ns[planned]),
         late_ns=late,
         longer_ns=float(overlay.longer_ns(span)[0]),
-        causes=_causes(spans.where(mine), overlay, int(np.searchsorted(mine, row))),
+        causes=_causes(spans.where(mine), alone.where(mine), overlay, at),
     )
 
 
@@ -83,14 +87,17 @@ def _step_of(
     return np.asarray(rows[overlay.rows(spans.where(rows)) >= 0])
 
 
-def _causes(spans: Spans, overlay: Overlay, row: int) -> tuple[Cause, ...]:
+def _causes(spans: Spans, alone: Spans, overlay: Overlay, row: int) -> tuple[Cause, ...]:
+    """Returns the causes; ``alone`` are the same spans without the waits inside them."""
     chain = _chain(spans, row)
-    late, longer = overlay.late_ns(spans), overlay.longer_ns(spans)
+    late, longer = overlay.late_ns(spans), overlay.longer_ns(alone)
+    waited = (spans.end_ns - alone.end_ns).tolist()
     parts: dict[tuple[int, str], list[float]] = defaultdict(list)
     for before, after in zip(chain[1:], chain, strict=False):
         rank, source = int(spans.rank[after]), int(spans.rank[before])
         parts[source, LONGER].append(float(longer[before]))
-        gap = float(late[after] - late[before] - longer[before])
+        parts[source, MESSAGE] += [float(waited[before])] if waited[before] else []
+        gap = float(late[after] - late[before] - longer[before] - waited[before])
         parts[rank, BETWEEN if rank == source else MESSAGE].append(gap)
     first = chain[-1]
     parts[int(spans.rank[first]), BEGAN].append(float(late[first]))

@@ -67,7 +67,11 @@ class Overlay:
         return np.asarray(spans.start_ns - self.start_ns(spans))
 
     def longer_ns(self, spans: Spans) -> Nanoseconds:
-        """Returns how much longer than planned each span took."""
+        """Returns how much longer than planned each span took.
+
+        What computations waited inside them is left out where ``spans`` come without it
+        (``moments.without_waits``), as the plan's do.
+        """
         rows = self.rows(spans)
         planned = self.planned.end_ns[rows] - self.planned.start_ns[rows]
         return np.where(rows >= 0, spans.end_ns - spans.start_ns - planned, np.nan)

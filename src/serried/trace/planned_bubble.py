@@ -23,6 +23,7 @@ from serried.schedule.action_lists import from_actions
 from serried.schedule.packed import unpack
 from serried.span import ActionKind, Spans
 from serried.trace.merged import Trace
+from serried.trace.moments import without_waits
 from serried.trace.pairs import packed
 from serried.trace.recognition import Recognition
 from serried.trace.record import UNKNOWN_SCHEDULE
@@ -65,7 +66,7 @@ def planned_bubble(
     recorded order. None where a stage has no forward or no backward to take a time from.
     """
     schedule = _schedule(trace, order, recognition)
-    means = _means(spans, order.num_stages)
+    means = _means(without_waits(spans), order.num_stages)
     if schedule is None or means is None:
         return None
     own = _costs(means)

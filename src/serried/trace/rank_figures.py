@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from serried.span import COMPUTE, Spans
 from serried.trace.merged import Trace
+from serried.trace.moments import without_waits
 from serried.trace.overlay import Overlay
 from serried.trace.statistics import WORK, Statistics
 from serried.trace.whole_jobs import whole_jobs
@@ -68,11 +69,8 @@ def rank_figures(trace: Trace, stats: Statistics, overlay: Overlay | None) -> di
     for cause in IDLE:
         found[cause] = spread([each.idle_ns[cause] for each in stats.ranks])
     steps = np.array([step.step for step in stats.steps])
-    spans = whole_jobs(
-        trace.spans.where(
-            np.isin(trace.spans.kind, list(COMPUTE)) & np.isin(trace.spans.step, steps)
-        )
-    )
+    spans = without_waits(trace.spans.where(np.isin(trace.spans.step, steps)))
+    spans = whole_jobs(spans.where(np.isin(spans.kind, list(COMPUTE))))
     found["jitter"] = _jitter(spans, steps, world)
     if overlay:
         found["slowness"] = _slowness(compute, overlay)

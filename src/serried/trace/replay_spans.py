@@ -7,7 +7,8 @@
 Computations follow one another as they were recorded; a send follows what it sends, a receive
 what came before it on its rank, and a computation its receive. All pipelines of the job ran
 the same operations, so each is a lane (``replay``); steps that lack one are left out. Exchanges
-lie within computations and spans of the user around them: they are no operations of their own.
+lie within computations and spans of the user around them: they are no operations of their own,
+and what a computation waited for them is not its time.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from serried.mesh import Layout
 from serried.span import EXCHANGES, ActionKind, Spans
 from serried.trace.merged import Trace
+from serried.trace.moments import hidden_reductions, without_waits
 from serried.trace.pairs import RECEIVES, SENDS, Rows, packed, pair_messages
 from serried.trace.replay import Meeting, Replay
 
@@ -42,7 +44,9 @@ def replay_of_trace(trace: Trace) -> Replay | None:
     if trace.layout is None or trace.missing or trace.waits_inside:
         return None
     ranks = _pipelines(trace.layout)
-    spans = trace.spans.where(~np.isin(trace.spans.kind, [*_WITHIN, *_unsent(trace.spans)]))
+    is_within = np.isin(trace.spans.kind, [*_WITHIN, *_unsent(trace.spans)])
+    is_within |= hidden_reductions(trace.spans)
+    spans = without_waits(trace.spans).where(~is_within)
     lanes = _in_lanes(spans, ranks)
     if not len(lanes.steps) or not len(lanes.first):
         return None

@@ -4,12 +4,14 @@
     rank 1  . F . F B B . F B . F . B B .      of one step, over all ranks
             |<------- window ------->|
 
-    bubble = 1 - busy / (ranks x window)       busy: all F, B, I and W of the step, added up
+    bubble = 1 - busy / (ranks x window)       busy: the time in F, B, I and W, waits inside
+                                               them (gathers, reductions) not counted
 
 A step that only went forwards ends with its last forward; computations of one rank that
-intersect count once. The optimizer and the gaps between steps lie outside the window; waiting
-for a message inside it is idle time, not computation, and every idle nanosecond has a cause
-(``idle``). Three shares go by the name of bubble rate, and all three are given, as in
+intersect count once, and where steps overlap a rank that computes for another is busy too. The
+optimizer and the gaps between steps lie outside the window; waiting inside it, for a message or for
+a collective, is idle time, not computation, and every idle nanosecond has a cause (``idle``).
+Three shares go by the name of bubble rate, and all three are given, as in
 ``schedule.bubble``:
 
     of_makespan     1 - busy / (ranks x window)
@@ -44,7 +46,7 @@ WORK: dict[str, tuple[ActionKind, ...]] = {
     "exchange": tuple(sorted(EXCHANGES)),
     "optimizer": (ActionKind.OPTIMIZER,),
 }
-"""What a rank's time is told apart into, beside waiting; an exchange is part of its computation."""
+"""What a rank's time is told apart into, beside waiting; an exchange is part of no computation."""
 
 Table = NDArray[np.int64]
 """One row per step, one column per rank."""
@@ -69,10 +71,13 @@ class RankStatistics:
     compute_ns: float
     receive_wait_ns: float
     """Receives while it computed nothing."""
+    exchange_wait_ns: float
+    """Collectives that it was held up by, inside computations and outside of them."""
     other_ns: float
     """Sends, Python, and being done before the others."""
     by_work_ns: dict[str, float]
-    """Forward, backward, weight, send, reduce, exchange and optimizer, by ``WORK``."""
+    """By ``WORK``: forward, backward and weight, which add up to the computing; and send, reduce,
+    exchange and optimizer, wherever they are."""
     idle_ns: dict[str, float]
     """Its idle time in the windows by cause, which add up to the window less computation."""
 
@@ -91,7 +96,7 @@ class BubbleStatistics:
     overlapped: float
     """The share in which communication went on behind a computation."""
     exchange: float
-    """The share in which an exchange went on inside a computation; exposed, and busy too."""
+    """The share in which a rank waited for an exchange inside a computation; exposed, and idle."""
     step_jitter: float
     """The standard deviation of the windows, over their mean."""
 
@@ -121,12 +126,13 @@ def measure(trace: Trace) -> Statistics:
     optimizers = trace.spans.where(trace.spans.kind == ActionKind.OPTIMIZER)
     is_complete = _is_complete(whole, compute, whole.inside(optimizers), trace.job)
     grid = _Grid(whole.steps[is_complete], whole.ranks)
-    steps, ranks, bubbles = _times(grid, grid.inside(trace.spans), grid.inside(compute))
+    grid, idle = _measured(grid, trace.spans, compute)
+    steps, ranks, bubbles = _times(grid, trace.spans, grid.inside(compute), idle)
     messages, alignment = measure_messages(trace, grid.steps)
     return Statistics(
         num_ranks=len(trace.ranks),
         steps=steps,
-        left_out=tuple(whole.steps[~is_complete].tolist()),
+        left_out=tuple(np.setdiff1d(whole.steps, grid.steps).tolist()),
         bubble=float(np.mean([step.bubble for step in steps])) if steps else None,
         ideal=ideal_of(trace.job),
         bubbles=bubbles,
@@ -190,33 +196,47 @@ def _is_complete(grid: _Grid, compute: Spans, optimizers: Spans, job: Job) -> ND
     return np.asarray(is_whole & took_time, dtype=np.bool_)
 
 
-def _times(
-    grid: _Grid, spans: Spans, compute: Spans
-) -> tuple[tuple[StepStatistics, ...], tuple[RankStatistics, ...], BubbleStatistics | None]:
-    """Measures steps and ranks; both spans are those of the grid's steps."""
-    num_steps, num_ranks = len(grid.steps), len(grid.ranks)
-    if not num_steps:
-        return (), (), None
+def _measured(grid: _Grid, spans: Spans, compute: Spans) -> tuple[_Grid, MeasuredIdle]:
+    """Returns the steps in which something else than waits took time, and how it was spent."""
+    idle = measured_idle(spans, grid.steps, grid.ranks, _windows(grid, grid.inside(compute)))
+    took_time = idle.busy_ns.any(axis=1)
+    if took_time.all():
+        return grid, idle
+    kept = _Grid(grid.steps[took_time], grid.ranks)
+    windows = _windows(kept, kept.inside(compute))
+    return kept, measured_idle(spans, kept.steps, kept.ranks, windows)
+
+
+def _windows(grid: _Grid, compute: Spans) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns the first start and the last end of each step's computations."""
     row = grid.row(compute)
-    first = np.full(num_steps, np.iinfo(np.int64).max)
-    last = np.full(num_steps, np.iinfo(np.int64).min)
+    first = np.full(len(grid.steps), np.iinfo(np.int64).max)
+    last = np.full(len(grid.steps), np.iinfo(np.int64).min)
     np.minimum.at(first, row, compute.start_ns)
     np.maximum.at(last, row, compute.end_ns)
+    return first, last
+
+
+def _times(
+    grid: _Grid, spans: Spans, compute: Spans, idle: MeasuredIdle
+) -> tuple[tuple[StepStatistics, ...], tuple[RankStatistics, ...], BubbleStatistics | None]:
+    """Measures steps and ranks; ``compute`` holds the computations of the grid's steps."""
+    num_ranks = len(grid.ranks)
+    if not len(grid.steps):
+        return (), (), None
+    first, last = _windows(grid, compute)
     window = last - first
-    idle = measured_idle(spans, grid.steps, grid.ranks, (first, last))
-    # A rank whose computations intersect is busy once while they do.
-    busy = grid.total(compute, compute.end_ns - compute.start_ns)
-    busy = np.minimum(busy, window[:, None] - idle.total_ns)
-    total = busy.sum(axis=1)
-    bubble = 1 - total / (num_ranks * window)
-    steps = zip(grid.steps, window, total, bubble, strict=True)
+    total = idle.busy_ns.sum(axis=1)
+    idle_share = 1 - total / (num_ranks * window)
+    longest = num_ranks * _longest(grid, compute)
+    steps = zip(grid.steps, window, total, idle_share, strict=True)
     return (
         tuple(StepStatistics(int(s), int(w), int(t), float(b)) for s, w, t, b in steps),
-        _ranks(grid, spans, (first, last), busy, idle),
+        _ranks(grid, grid.inside(spans), window, idle),
         BubbleStatistics(
-            of_makespan=float(bubble.mean()),
-            over_ideal=float((num_ranks * window / total - 1).mean()),
-            longest_window=float((1 - total / (num_ranks * _longest(grid, compute))).mean()),
+            of_makespan=float(idle_share.mean()),
+            over_ideal=float((idle.total_ns.sum(axis=1) / total).mean()),
+            longest_window=float((1 - idle.own_busy_ns.sum(axis=1) / longest).mean()),
             causes={
                 cause: _share(table, window, num_ranks) for cause, table in idle.by_cause.items()
             },
@@ -244,29 +264,29 @@ def _longest(grid: _Grid, compute: Spans) -> NDArray[np.int64]:
 
 
 def _ranks(
-    grid: _Grid,
-    spans: Spans,
-    windows: tuple[NDArray[np.int64], NDArray[np.int64]],
-    busy: Table,
-    idle: MeasuredIdle,
+    grid: _Grid, spans: Spans, window: NDArray[np.int64], idle: MeasuredIdle
 ) -> tuple[RankStatistics, ...]:
-    first, last = windows
-    wait = idle.receiving_ns
-    other = (last - first)[:, None] - busy - wait
+    receiving, waiting = idle.receiving_ns, idle.waiting_ns
+    other = window[:, None] - idle.busy_ns - receiving - waiting
     work = {}
     for name, kinds in WORK.items():
+        if name in idle.by_work:
+            work[name] = idle.by_work[name].mean(axis=0)
+            continue
         mine = spans.where(np.isin(spans.kind, kinds))
         work[name] = grid.total(mine, mine.end_ns - mine.start_ns).mean(axis=0)
     causes = {cause: table.mean(axis=0) for cause, table in idle.by_cause.items()}
-    times = zip(grid.ranks, *(table.mean(axis=0) for table in (busy, wait, other)), strict=True)
+    tables = (idle.busy_ns, receiving, waiting, other)
+    times = zip(grid.ranks, *(table.mean(axis=0).tolist() for table in tables), strict=True)
     return tuple(
         RankStatistics(
-            int(rank),
-            float(compute_ns),
-            float(wait_ns),
-            float(other_ns),
-            {name: float(each[at]) for name, each in work.items()},
-            {cause: float(each[at]) for cause, each in causes.items()},
+            rank=int(rank),
+            compute_ns=busy_ns,
+            receive_wait_ns=receive_ns,
+            exchange_wait_ns=exchange_ns,
+            other_ns=other_ns,
+            by_work_ns={name: float(column[at]) for name, column in work.items()},
+            idle_ns={cause: float(column[at]) for cause, column in causes.items()},
         )
-        for at, (rank, compute_ns, wait_ns, other_ns) in enumerate(times)
+        for at, (rank, busy_ns, receive_ns, exchange_ns, other_ns) in enumerate(times)
     )

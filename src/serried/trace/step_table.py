@@ -3,10 +3,11 @@
     step  rank  stage   forward  backward  weight  send  receive wait  reduce  optimizer   idle
        3     0      0      97.1     195.0       0   1.9         128.0     3.2        0.7  131.2
 
-*Idle* is the rank's time in the step's window in which it computed nothing, so it holds its waits
-and sends. On a rank of several stages it goes to the stage that it computes next, after its last
-computation to that one's; what has no stage (the optimizer) to the rank's first. Rows of a
-grouping, by step, by rank, by stage or by any two of them, are means over what they leave out.
+*Idle* is the rank's time in the step's window in which it computed nothing, so it holds its sends
+and its waits, those inside computations too. On a rank of several stages it goes to the stage that
+it computes next, after its last computation to that one's; what has no stage (the optimizer) to the
+rank's first. Rows of a grouping, by step, by rank, by stage or by any two of them, are means over
+what they leave out.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from serried.errors import InputError, listed
 from serried.span import COMPUTE, Spans
+from serried.trace.moments import computing_ns
 from serried.trace.pairs import RECEIVES, packed
 from serried.trace.statistics import WORK
 
@@ -82,19 +84,27 @@ def step_table(spans: Spans) -> StepTable:
         np.isin(spans.kind, [kind for kinds in _KINDS.values() for kind in kinds])
         & np.isin(spans.rank, compute.rank)
     )
-    idle = _idle(compute)
+    idle = np.concatenate([_idle(compute), _waited_inside(mine)])
     stage = np.where(mine.stage < 0, _first_stages(compute)[mine.rank], mine.stage)
     keys = np.concatenate([np.column_stack([mine.step, mine.rank, stage]), idle[:, :3]]).astype(
         np.int64
     )
     keys, row = _grouped(keys)
-    length = np.concatenate([mine.end_ns - mine.start_ns, idle[:, 3]]).astype(np.float64)
+    length = np.concatenate([computing_ns(mine), idle[:, 3]]).astype(np.float64)
     kind = np.concatenate([mine.kind, np.full(len(idle), -1)])
     columns: dict[str, Times] = {
         name: _sums(row, length * np.isin(kind, kinds), len(keys)) for name, kinds in _KINDS.items()
     }
     columns["idle"] = _sums(row, length * (kind == -1), len(keys))
     return StepTable(AXES, keys, {name: columns[name] for name in COLUMNS})
+
+
+def _waited_inside(spans: Spans) -> NDArray[np.int64]:
+    """Returns step, rank, stage and length of the waits inside every computation."""
+    waited = spans.end_ns - spans.start_ns - computing_ns(spans)
+    rows = np.flatnonzero(waited)
+    columns = (spans.step[rows], spans.rank[rows], spans.stage[rows], waited[rows])
+    return np.column_stack(columns).astype(np.int64)
 
 
 def _sums(row: NDArray[np.int64], length: Times, count: int) -> Times:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from serried.span import COMPUTE, ActionKind, Spans
 from serried.trace.idle import CAUSES, measured_idle
+from serried.trace.moments import COMPUTING, Moments
 
 BETWEEN_STEPS = "between_steps"
 """Idle time before a step's first forward and after its last backward, over all ranks."""
@@ -81,6 +82,15 @@ class StepWindows:
         np.maximum.at(last, row, compute.end_ns)
         return cls(steps, first, last)
 
+    def apart(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Returns the windows where none overlaps another: each ends where the next begins."""
+        order = np.lexsort((self.last_ns, self.first_ns))
+        first = self.first_ns[order]
+        last = np.maximum.accumulate(self.last_ns[order])
+        last[:-1] = np.minimum(last[:-1], first[1:])
+        back = np.argsort(order)
+        return first[back], last[back]
+
 
 def measure_stretch(
     spans: Spans,
@@ -101,7 +111,7 @@ def measure_stretch(
     lengths = _clipped(inside, begin_ns, end_ns)
     longest = np.argsort(inside.start_ns - inside.end_ns, kind="stable")[:1]
     idle = _idle(spans, windows, moments, ranks)
-    compute = _covered(inside.where(np.isin(inside.kind, list(COMPUTE))), begin_ns, end_ns)
+    compute = _computing(inside, moments, ranks)
     outside = (end_ns - begin_ns) * len(ranks) - compute - sum(idle.values())
     return Stretch(
         begin_ns=begin_ns,
@@ -137,26 +147,21 @@ def _clipped(spans: Spans, begin_ns: int, end_ns: int) -> NDArray[np.int64]:
     return np.minimum(spans.end_ns, end_ns) - np.maximum(spans.start_ns, begin_ns)
 
 
-def _covered(spans: Spans, begin_ns: int, end_ns: int) -> int:
-    """Returns the time that spans cover, those of one rank that overlap once; by rank, start."""
-    if not len(spans):
-        return 0
-    begin = np.maximum(spans.start_ns, begin_ns)
-    end = np.minimum(spans.end_ns, end_ns)
-    # Each rank is moved behind the one before it, so that one running maximum serves all.
-    shift = spans.rank.astype(np.int64) * (end_ns - begin_ns + 1)
-    begin, end = begin - begin_ns + shift, end - begin_ns + shift
-    reached = np.maximum.accumulate(np.concatenate([[0], end[:-1]]))
-    return int(np.maximum(end - np.maximum(begin, reached), 0).sum())
+def _computing(spans: Spans, moments: tuple[int, int], ranks: NDArray[np.int64]) -> int:
+    """Returns the time in which ``ranks``, which hold all ``spans``, compute and do not wait."""
+    begin, end = (np.full((1, len(ranks)), edge) for edge in moments)
+    cut = Moments.of(spans, ranks, np.array(moments))
+    return int(cut.time(cut.is_in(*COMPUTING), cut.between(begin, end)).sum())
 
 
 def _idle(
     spans: Spans, windows: StepWindows, moments: tuple[int, int], ranks: NDArray[np.int64]
 ) -> dict[str, int]:
     """Returns the idle time of ``ranks`` by cause in those parts of the steps that lie inside."""
-    first, last = (np.clip(edge, *moments) for edge in (windows.first_ns, windows.last_ns))
+    first, last = (np.clip(edge, *moments) for edge in windows.apart())
     kept = last > first
-    mine = spans.where(np.isin(spans.step, windows.steps[kept]))
+    meets = (spans.start_ns < moments[1]) & (spans.end_ns > moments[0])
+    mine = spans.where(np.isin(spans.step, windows.steps[kept]) | meets)
     # A receive is told apart by its send, which may stand on a rank that was not asked about.
     everyone = np.union1d(np.unique(mine.rank), ranks)
     idle = measured_idle(mine, windows.steps[kept], everyone, (first[kept], last[kept]))

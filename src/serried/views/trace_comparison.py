@@ -19,6 +19,7 @@ _WORDS = {
     "backward": "backward",
     "weight": "weight gradient",
     "warm_up": "warm-up",
+    "exchange": "exchange",
     "late_peer": "late peer",
     "transfer": "transfer",
     "send": "send",

@@ -50,6 +50,7 @@ def stats_document(
                 "rank": each.rank,
                 "compute_us": each.compute_ns / 1e3,
                 "receive_wait_us": each.receive_wait_ns / 1e3,
+                "exchange_wait_us": each.exchange_wait_ns / 1e3,
                 "other_us": each.other_ns / 1e3,
                 "work_us": {name: ns / 1e3 for name, ns in each.by_work_ns.items()},
                 "idle_us": {cause: ns / 1e3 for cause, ns in each.idle_ns.items()},

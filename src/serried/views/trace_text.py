@@ -73,10 +73,13 @@ def steps_table(trace: Trace, stats: Statistics, *, lang: str = "en") -> Table:
 def ranks_table(trace: Trace, stats: Statistics, *, lang: str = "en") -> Table:
     """Returns a row per rank: where its time within the windows went, a mean per step."""
     compute = tell("compute (emulated)" if trace.is_emulated else "compute", lang)
-    headings = compute, tell("receive wait", lang), tell("other", lang)
+    has_exchanges = any(each.exchange_wait_ns for each in stats.ranks)
+    exchange = (tell("exchange wait", lang),) if has_exchanges else ()
+    headings = compute, tell("receive wait", lang), *exchange, tell("other", lang)
     table = _table("rank", tell("node", lang), *headings)
     for each in stats.ranks[:ROWS_SHOWN]:
-        times = (each.compute_ns, each.receive_wait_ns, each.other_ns)
+        waits = (each.exchange_wait_ns,) if has_exchanges else ()
+        times = (each.compute_ns, each.receive_wait_ns, *waits, each.other_ns)
         node = str(trace.placement.node(each.rank))
         table.add_row(str(each.rank), node, *map(duration_text, times))
     _add_more(table, stats.ranks, lang)
@@ -149,6 +152,7 @@ def _idle_lines(bubbles: BubbleStatistics, lang: str, words: Mapping[str, str]) 
 _LEAST_SHARE = 0.0005
 _CAUSES = {
     "warm_up": "warm-up",
+    "exchange": "exchange",
     "late_peer": "late peer",
     "transfer": "transfer",
     "send": "send",
