@@ -92,7 +92,7 @@ def analyse(
         recognition=recognition,
         planned=planned,
         throughput=throughput(trace, spans, tokens_per_microbatch=tokens_per_microbatch),
-        paces=() if trace.waits_inside or not len(steps) else paces(spans),
+        paces=() if trace.waits_inside else paces(trace, steps),
         path=path,
         replayed=what_if(replay) if replay else None,
         spans=spans,

@@ -24,6 +24,12 @@ def analysis_document(analysis: Analysis) -> dict[str, Any]:
                 "slower": each.slower,
                 "slower_steps": each.slower_steps,
                 "steps": each.num_steps,
+                "evidence": each.evidence,
+                "step_us": each.step_ns / 1e3,
+                "waits_us": each.waits_ns / 1e3,
+                "waited_for_us": None if each.waited_for_ns is None else each.waited_for_ns / 1e3,
+                "waited_for_steps": each.waited_for_steps,
+                "longer_us": {name: ns / 1e3 for name, ns in each.longer},
                 "is_slow": each.is_slow,
             }
             for each in analysis.paces

@@ -17,7 +17,7 @@ from serried.trace.analysis import Analysis
 from serried.trace.planned_bubble import PlannedBubble, Shares
 from serried.trace.recognition import Likeness
 from serried.trace.recorded_path import PathPiece, RecordedPath
-from serried.trace.slowest import RankPace
+from serried.trace.slowest import COMPUTING, LEAST_STEPS, NOTHING, RankPace
 from serried.trace.statistics import BubbleStatistics
 from serried.trace.step_table import StepTable
 from serried.trace.throughput import Throughput
@@ -49,6 +49,19 @@ WORDS = {
     "idle": "idle",
 }
 """What columns and causes are called, before they are translated."""
+
+
+LONGER = {
+    "forward": "forward",
+    "backward": "backward",
+    "weight": "weight gradient",
+    "optimizer": "optimizer",
+    "before": "before its first span",
+    "gaps": "between its spans",
+}
+"""What a slow rank spends more time on."""
+_FAR_LESS = 0.1
+"""The part of a step by which a rank must wait less than all others to be told."""
 
 
 def order_lines(analysis: Analysis, *, lang: str = "en") -> list[str]:
@@ -161,46 +174,89 @@ def throughput_lines(found: Throughput | None, *, lang: str = "en") -> list[str]
 def slowest_lines(
     paces: Sequence[RankPace], *, lang: str = "en", has_pipeline: bool = True
 ) -> list[str]:
-    """Returns the ranks that compute longer than the others of their stages, or than all others."""
+    """Returns the ranks that the others of their stages wait for, or why none is told."""
     if not paces:
         return []
-    compared = [each for each in paces if each.slower is not None]
+    compared = [each for each in paces if each.waited_for_ns is not None]
     slow = [each for each in compared if each.is_slow][:RANKS_NAMED]
     if slow:
-        told = [
-            tell(
-                "rank {rank} computes {slower:.1%} longer than others of its stage, in {steps} of "
-                "{total} steps"
-                if has_pipeline
-                else "rank {rank} computes {slower:.1%} longer than others, in {steps} of {total} "
-                "steps",
-                lang,
-                rank=each.rank,
-                slower=each.slower,
-                steps=each.slower_steps,
-                total=each.num_steps,
-            )
-            for each in slow
-        ]
-    elif compared:
-        told = [
-            tell(
-                "no rank computes longer than others of its stage, step after step"
-                if has_pipeline
-                else "no rank computes longer than the others, step after step",
-                lang,
-            )
-        ]
-    else:
+        told = [line for each in slow for line in _slow(each, lang, has_pipeline=has_pipeline)]
+    elif not compared:
         told = [
             tell(
                 "every stage is on one rank, so none can be compared with its like"
                 if has_pipeline
                 else "the only rank has none to be compared with",
                 lang,
+            ),
+            *_waits_least(paces, lang),
+        ]
+    else:
+        told = [_none_slow(compared, lang, has_pipeline=has_pipeline)]
+    return labelled(tell("slowest ranks", lang), told)
+
+
+def _slow(pace: RankPace, lang: str, *, has_pipeline: bool) -> list[str]:
+    if pace.evidence == COMPUTING:
+        return [
+            tell(
+                "rank {rank} computes {slower:.1%} longer than others of its stage, in {steps} of "
+                "{total} steps",
+                lang,
+                rank=pace.rank,
+                slower=pace.slower,
+                steps=pace.slower_steps,
+                total=pace.num_steps,
             )
         ]
-    return labelled(tell("slowest ranks", lang), told)
+    waited_for = tell(
+        "others of its stage wait {waited} a step for rank {rank}, in {steps} of {total} steps"
+        if has_pipeline
+        else "the others wait {waited} a step for rank {rank}, in {steps} of {total} steps",
+        lang,
+        waited=duration_text(pace.waited_for_ns or 0),
+        rank=pace.rank,
+        steps=pace.waited_for_steps,
+        total=pace.num_steps,
+    )
+    parts = listed(
+        tell("{part} {more}", lang, part=phrase(LONGER[name], lang), more=duration_text(ns))
+        for name, ns in pace.longer
+    )
+    why = tell("it takes longer than they do: {parts}", lang, parts=say(parts, lang))
+    return [waited_for, *([why] if pace.longer else [])]
+
+
+def _none_slow(compared: Sequence[RankPace], lang: str, *, has_pipeline: bool) -> str:
+    """Returns that no rank is slow, or why that is not known."""
+    if compared[0].num_steps < LEAST_STEPS:
+        return tell("not told of fewer than {count} steps", lang, count=LEAST_STEPS)
+    evidence = {each.evidence for each in compared}
+    if evidence == {NOTHING}:
+        return tell("not known: what ranks wait for one another was not recorded", lang)
+    if evidence == {COMPUTING}:
+        return tell("no rank computes longer than others of its stage, step after step", lang)
+    return tell(
+        "no rank keeps the others of its stage waiting, step after step"
+        if has_pipeline
+        else "no rank keeps the others waiting, step after step",
+        lang,
+    )
+
+
+def _waits_least(paces: Sequence[RankPace], lang: str) -> list[str]:
+    """Returns which rank of a pipeline the others wait for, where one waits far less."""
+    least, *others = sorted(paces, key=lambda each: each.waits_ns)
+    if not others or others[0].waits_ns - least.waits_ns < _FAR_LESS * least.step_ns:
+        return []
+    waits = tell(
+        "rank {rank} waits least, {least} a step, the others {low} or more: they wait for it",
+        lang,
+        rank=least.rank,
+        least=duration_text(least.waits_ns),
+        low=duration_text(others[0].waits_ns),
+    )
+    return [waits, tell("whether it has more to do or takes longer for it is not known", lang)]
 
 
 def path_lines(path: RecordedPath | None, *, lang: str = "en") -> list[str]:
