@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
+from torch.distributed.tensor._redistribute import clear_redistribute_planner_cache
+from torch.distributed.tensor.debug import _clear_sharding_prop_cache
 
 from serried.errors import SerriedError
 from serried.runtime.recording import Recording
@@ -102,6 +104,9 @@ def _rank(runs: list[TrainSettings], rank: int, folder: str, channel: Connection
 
 def _run(settings: TrainSettings, rank: int, store: Path) -> Ran:
     timeout = timedelta(seconds=PATIENCE_S)
+    # DTensor remembers meshes by their ranks, and with them groups of earlier runs, now gone.
+    _clear_sharding_prop_cache()  # type: ignore[no-untyped-call]
+    clear_redistribute_planner_cache()
     files = dist.FileStore(str(store), settings.world_size)  # type: ignore[attr-defined]
     # Ranks that had no place in the runs before are here long before the others.
     files.set(f"here/{rank}", "")

@@ -26,6 +26,7 @@ SHARING = 4
 MODEL = ModelSizes(layers=4, hidden=32, heads=4, kv_heads=2, seq_len=32)
 EIGHT_KV_HEADS = replace(MODEL, hidden=64, heads=8, kv_heads=8)
 EXPERTS = replace(MODEL, experts=4)
+SIX_HEADS = replace(MODEL, hidden=48, heads=6, kv_heads=3)
 BALANCED = replace(EXPERTS, balance=0.1)
 TIED = replace(MODEL, tie=True)
 BASE = TrainSettings(
@@ -75,6 +76,9 @@ ROWS: Sequence[Row] = (
     _row("tp, loss parallel", 2, tp=2, **LOSS),
     _row("tp, sequence and loss parallel", 4, tp=4, model=EIGHT_KV_HEADS, **SP, **LOSS),
     _row("tp, tied", 2, tp=2, model=TIED, **SP),
+    _row("tp 3, padded", 3, quick=True, tp=3, model=SIX_HEADS),
+    _row("tp 3, padded, tied, loss parallel", 3, tp=3, model=replace(SIX_HEADS, tie=True), **LOSS),
+    _row("tp 5, padded", 5, tp=5, model=replace(SIX_HEADS, hidden=40, heads=5, kv_heads=5), **LOSS),
     _row("pp 1f1b", 4, pp=4),
     _row("pp interleaved-1f1b", 2, pp=2, schedule="interleaved-1f1b"),
     _row("pp zbv", 2, pp=2, schedule="zbv"),

@@ -72,6 +72,7 @@ def _options(chance: random.Random) -> dict[str, Any]:
         "pp": pp,
         "cp": cp,
         "ep": chance.choice((1, 2, 4)) if experts else 1,
+        "vocab_divisible_by": often(128, 1, 100, 256, share=0.7),
         "cp_form": chance.choice(("ring", "ring-two-pass", "ulysses", "all-gather")),
         "sequence_parallel": tp > 1 and (experts > 0 or chance.random() < 0.5),
         "loss_parallel": tp > 1 and chance.random() < 0.5,

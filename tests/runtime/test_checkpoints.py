@@ -59,6 +59,8 @@ OTHERS: Mapping[str, TrainSettings] = {
     "pp interleaved x dp zero 3": replace(BASE, pp=2, schedule="interleaved-1f1b", zero=3),
     "tp x pp, scores split": replace(BASE, tp=2, pp=2, loss_parallel=True),
     "cp x dp buffer": replace(BASE, cp=2, dp_style="buffer"),
+    "tp x zero 3, padded": replace(BASE, tp=2, zero=3, loss_parallel=True, vocab_divisible_by=150),
+    "tp x dp buffer, padded": replace(BASE, tp=2, dp_style="buffer", vocab_divisible_by=150),
 }
 """Layouts that go on from what CUT saved."""
 
@@ -105,6 +107,10 @@ def runs(folder: Path, disk: Path | None) -> dict[str, Ran]:
         "half in one": going_on(replace(HALF, world_size=1, pp=1), folder / "half", 10),
         "experts": replace(EXPERTS, keeping=Keeping(folder / "experts", every=3)),
         "experts again": going_on(EXPERTS, folder / "experts"),
+        "padded": replace(
+            OTHERS["tp x zero 3, padded"], keeping=Keeping(folder / "padded", every=3)
+        ),
+        "unpadded": going_on(replace(BASE, world_size=1), folder / "padded"),
         "pruned": replace(BASE, world_size=2, keeping=Keeping(folder / "pruned", every=1, last=2)),
     }
     if disk:
@@ -137,6 +143,17 @@ def test_a_run_goes_on_with_the_losses_it_would_have_had(runs: dict[str, Ran]) -
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_run_goes_on_in_another_layout(name: str, runs: dict[str, Ran]) -> None:
     assert_goes_on(runs[name], runs["whole"], 3, 1e-9)
+
+
+def test_a_padded_vocabulary_is_kept_without_its_padding(
+    runs: dict[str, Ran], folder: Path
+) -> None:
+    assert_goes_on(runs["unpadded"], runs["whole"], 3, 1e-9)
+    ends = ("model.embed.weight", "optimizer.output.weight.exp_avg")
+    held = metadata_of(folder / "padded" / "step-000003").state_dict_metadata
+    assert [list(getattr(held[name], "size", ())) for name in ends] == [[256, 32]] * 2
+    export(folder / "padded", folder / "unpadded.safetensors")
+    assert len(load(folder / "unpadded.safetensors").embed.weight) == 256
 
 
 def test_wide_copies_tied_weights_and_the_loss_scale_go_on(runs: dict[str, Ran]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -85,3 +87,23 @@ def test_an_emulated_stage_has_the_real_stage_s_shapes_and_zero_gradients() -> N
     assert scores.shape == (2, SIZES.seq_len, VOCABULARY)
     parameters = [*first.parameters(), *last.parameters()]
     assert all(p.grad is not None and p.grad.count_nonzero() == 0 for p in parameters)
+
+
+@pytest.mark.parametrize("tie", [False, True])
+def test_rows_that_pad_the_vocabulary_change_no_loss_and_no_gradient(tie: bool) -> None:
+    sizes, x = replace(SIZES, tie=tie), text(2, SIZES.seq_len + 1)
+    models = [Stage(sizes, stage=0, num_stages=1, vocabulary=rows) for rows in (VOCABULARY, 300)]
+    losses = []
+    for model in models:
+        model.draw_weights(0)
+        model.double()
+        loss = model.loss(model(x[:, :-1]), x[:, 1:])
+        loss.backward()  # type: ignore[no-untyped-call]
+        losses.append(loss.item())
+    assert losses[0] == losses[1]
+    plain, padded = (dict(model.named_parameters()) for model in models)
+    for name, parameter in plain.items():
+        rows, gradient = len(parameter), padded[name].grad
+        assert gradient is not None
+        torch.testing.assert_close(gradient[:rows], parameter.grad, rtol=1e-12, atol=1e-15)
+        assert not padded[name][rows:].any() and not gradient[rows:].any()

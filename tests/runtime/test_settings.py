@@ -45,11 +45,11 @@ REAL_ONLY: dict[str, dict[str, Any]] = {
         ),
         (
             {"world_size": 16, "tp": 16},
-            "tp=16 does not divide 8 heads and the vocabulary of 256; sizes that do: 1, 2, 4, 8",
+            "tp=16 does not divide 8 heads; tp can be 1, 2, 4, 8, or take heads=16 with hidden=64",
         ),
         (
-            {"world_size": 3, "tp": 3, "model": ModelSizes(heads=6, hidden=48)},
-            "tp=3 does not divide 6 heads and the vocabulary of 256; sizes that do: 1, 2",
+            {"world_size": 5, "tp": 5, "model": ModelSizes(heads=6, hidden=48)},
+            "tp=5 does not divide 6 heads; tp can be 1, 2, 3, 6, or take heads=10 with hidden=60",
         ),
         (
             {"world_size": 8, "tp": 2, "pp": 2, "global_batch_size": 12},

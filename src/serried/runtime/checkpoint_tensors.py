@@ -5,7 +5,8 @@
     random.5.cpu                                 the generator of rank 5
 
 Names know nothing of stages, and a sharded tensor says itself which part of the whole it is, so
-what one layout wrote another reads. A tied output is the embedding, and is kept under its name.
+what one layout wrote another reads. A tied output is the embedding, and is kept under its name. A
+vocabulary that is padded for tp is kept as the bytes alone: those rows, whole, from every rank.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor, Replicate
 
 from serried.runtime.buffers import copy_part, lying_as
 from serried.runtime.loop_state import random_state, set_random_state
-from serried.runtime.model import Stage
+from serried.runtime.model import PADDED, Stage
 from serried.runtime.optimise import Optimizer
+from serried.runtime.settings import VOCABULARY
 
 
 class _Held(NamedTuple):
@@ -27,6 +30,35 @@ class _Held(NamedTuple):
     parameter: nn.Parameter
     weight: nn.Parameter
     """What the optimizer changes: this rank's part of the parameter, or a wider copy of it."""
+    is_padded: bool
+    """Whether it has rows that are no bytes."""
+
+    def kept(self, part: Tensor) -> Tensor:
+        """Returns what a checkpoint keeps, or reads, of ``part``, for which all its ranks call.
+
+        ``part`` is cut as the parameter is, or one number for all of it.
+        """
+        if not part.dim():
+            return part
+        lying = lying_as(self.parameter, part)
+        if not self.is_padded:
+            return lying
+        whole = lying.full_tensor() if isinstance(lying, DTensor) else lying
+        return whole[:VOCABULARY].clone()
+
+    def take(self, kept: Tensor, part: Tensor) -> None:
+        """Copies this rank's part of what ``kept`` gave and a checkpoint was read into."""
+        copy_part(self._padded(kept) if self.is_padded and part.dim() else kept, part)
+
+    def _padded(self, rows: Tensor) -> Tensor:
+        """Returns ``rows`` with zeros below them, cut as the parameter is."""
+        whole = torch.zeros(self.parameter.shape, dtype=rows.dtype, device=rows.device)
+        whole[: len(rows)] = rows
+        if not isinstance(self.parameter, DTensor):
+            return whole
+        mesh, placements = self.parameter.device_mesh, self.parameter.placements
+        everywhere = DTensor.from_local(whole, mesh, [Replicate()] * mesh.ndim, run_check=False)
+        return everywhere.redistribute(placements=placements)
 
 
 class RunTensors:
@@ -36,7 +68,12 @@ class RunTensors:
         self._optimizer = optimizer
         self._rank = rank
         self._held = [
-            _Held(_whole_name(model, name), parameter, optimizer.weights[parameter])
+            _Held(
+                _whole_name(model, name),
+                parameter,
+                optimizer.weights[parameter],
+                is_padded=name in PADDED and model.vocabulary > VOCABULARY,
+            )
             for model in models
             for name, parameter in model.named_parameters()
         ]
@@ -44,13 +81,10 @@ class RunTensors:
     def tensors(self, *, random: bool) -> dict[str, Tensor]:
         """Returns the tensors themselves, to save or to load into; ``random`` adds this rank's."""
         found: dict[str, Tensor] = {}
-        for name, parameter, weight in reversed(self._held):  # of a tied pair, the first is kept
-            found[f"model.{name}"] = lying_as(parameter, weight.detach())
-            for key, tensor in self._moments(weight).items():
-                is_whole = key == "step"
-                found[f"optimizer.{name}.{key}"] = (
-                    tensor if is_whole else lying_as(parameter, tensor)
-                )
+        for held in reversed(self._held):  # of a tied pair, the first is kept
+            found[f"model.{held.name}"] = held.kept(held.weight.detach())
+            for key, tensor in self._moments(held.weight).items():
+                found[f"optimizer.{held.name}.{key}"] = held.kept(tensor)
         if random:
             state = random_state()
             found |= {f"random.{self._rank}.{key}": tensor for key, tensor in state.items()}
@@ -59,11 +93,11 @@ class RunTensors:
     @torch.no_grad()
     def take_over(self, loaded: dict[str, Tensor]) -> None:
         """Goes on with ``loaded``, which ``tensors`` gave and a checkpoint was read into."""
-        for name, parameter, weight in self._held:
-            copy_part(loaded[f"model.{name}"], weight)
-            for key, tensor in self._moments(weight).items():
-                copy_part(loaded[f"optimizer.{name}.{key}"], tensor)
-            copy_part(weight, parameter)
+        for held in self._held:
+            held.take(loaded[f"model.{held.name}"], held.weight)
+            for key, tensor in self._moments(held.weight).items():
+                held.take(loaded[f"optimizer.{held.name}.{key}"], tensor)
+            copy_part(held.weight, held.parameter)
         prefix = f"random.{self._rank}."
         random = {
             key.removeprefix(prefix): tensor

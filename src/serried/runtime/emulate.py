@@ -30,8 +30,16 @@ ALL_REDUCES_PER_LAYER = 2
 class EmulatedStage(Stage):
     """Holds the parameters of a Stage but takes fixed times instead of computing."""
 
-    def __init__(self, sizes: ModelSizes, times: Emulated, *, stage: int, num_stages: int) -> None:
-        super().__init__(sizes, stage=stage, num_stages=num_stages)
+    def __init__(
+        self,
+        sizes: ModelSizes,
+        times: Emulated,
+        *,
+        stage: int,
+        num_stages: int,
+        vocabulary: int = VOCABULARY,
+    ) -> None:
+        super().__init__(sizes, stage=stage, num_stages=num_stages, vocabulary=vocabulary)
         self.tp_group: dist.ProcessGroup | None = None
         self._activations = torch.zeros(0)
         half = times.backward_ms / 2
@@ -73,7 +81,7 @@ class _Nothing(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, stage: EmulatedStage, *parameters: Tensor) -> Tensor:
         ctx.x, ctx.parameters = x, parameters
-        width = VOCABULARY if stage.is_last else stage.sizes.hidden
+        width = stage.vocabulary if stage.is_last else stage.sizes.hidden
         return torch.zeros(*x.shape[:2], width, device=x.device, dtype=stage.angles.dtype)
 
     @staticmethod

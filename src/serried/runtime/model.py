@@ -5,7 +5,9 @@
     Stage (last)     layers.n …, norm, output     hidden       -> scores of the next byte
 
 Each weight is drawn from the seed and its own name in the whole model, so it does not
-depend on which stage holds it, nor on how it is sharded afterwards. How heads attend and what
+depend on which stage holds it, nor on how it is sharded afterwards. A vocabulary of more rows than
+there are bytes, which tp ranks can share evenly, is zeros there: no byte finds them, they score
+nothing, and so they never learn. How heads attend and what
 a layer's feed-forward is are given from outside (Parts): a layout brings its own.
 """
 
@@ -26,6 +28,9 @@ from torch.utils.checkpoint import checkpoint
 
 from serried.runtime.context import Attention as Attend
 from serried.runtime.settings import VOCABULARY, ModelSizes, stage_layers
+
+PADDED = ("embed.weight", "output.weight")
+"""Weights that may have more rows than there are bytes."""
 
 
 def attend_causally(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -136,22 +141,30 @@ class Stage(nn.Module):
     angles: Tensor
 
     def __init__(
-        self, sizes: ModelSizes, parts: Parts | None = None, *, stage: int, num_stages: int
+        self,
+        sizes: ModelSizes,
+        parts: Parts | None = None,
+        *,
+        stage: int,
+        num_stages: int,
+        vocabulary: int = VOCABULARY,
     ) -> None:
         super().__init__()
         parts = parts or Parts()
         self.sizes = sizes
+        self.vocabulary = vocabulary
+        """Rows of embedding and output, of which the first are the bytes."""
         self.stage = stage
         self.is_last = stage == num_stages - 1
         self.score_mesh: DeviceMesh | None = None
         """The tensor parallel ranks that each score a part of the vocabulary, if they do."""
         if stage == 0:
-            self.embed = nn.Embedding(VOCABULARY, sizes.hidden)
+            self.embed = nn.Embedding(vocabulary, sizes.hidden)
         held = stage_layers(sizes.layers, num_stages)[stage]
         self.layers = nn.ModuleDict({str(number): Layer(sizes, parts) for number in held})
         if self.is_last:
             self.norm = Norm(sizes.hidden)
-            self.output = nn.Linear(sizes.hidden, VOCABULARY, bias=False)
+            self.output = nn.Linear(sizes.hidden, vocabulary, bias=False)
         self.register_buffer("angles", _angles(sizes, parts.places), persistent=False)
         self.tie()
 
@@ -173,13 +186,23 @@ class Stage(nn.Module):
 
         ``reduction`` is ``mean`` or ``sum``, as torch calls them.
         """
-        scores = output.to(torch.promote_types(output.dtype, torch.float32)).flatten(0, 1)
+        wide = torch.promote_types(output.dtype, torch.float32)
         if self.score_mesh is None:
+            scores = output[..., :VOCABULARY].to(wide).flatten(0, 1)
             return functional.cross_entropy(scores, target.flatten(), reduction=reduction)
+        scores = self._without_padding(output.to(wide).flatten(0, 1), self.score_mesh)
         split = DTensor.from_local(scores, self.score_mesh, [Shard(-1)], run_check=False)
         loss = functional.cross_entropy(split, target.flatten(), reduction=reduction)
         assert isinstance(loss, DTensor)
         return loss.to_local()
+
+    def _without_padding(self, scores: Tensor, mesh: DeviceMesh) -> Tensor:
+        """Gives this rank's scores of what is no byte the least value: they then count nothing."""
+        if self.vocabulary == VOCABULARY:
+            return scores
+        first, width = mesh.get_local_rank() * scores.shape[-1], scores.shape[-1]
+        is_padding = torch.arange(first, first + width, device=scores.device) >= VOCABULARY
+        return scores.masked_fill(is_padding, torch.finfo(scores.dtype).min)
 
     def held(self) -> tuple[str, ...]:
         """Returns the names of what the stage holds of the model."""
@@ -199,8 +222,10 @@ class Stage(nn.Module):
                 continue
             source = "embed.weight" if self.sizes.tie and name == "output.weight" else name
             generator = torch.Generator().manual_seed(_seed_of(seed, source))
-            drawn = torch.randn(parameter.shape, generator=generator)
-            parameter.copy_(drawn * self._spread(name))
+            # Drawn for the bytes alone, so that they are the same with any padding.
+            rows = VOCABULARY if name in PADDED else len(parameter)
+            drawn = torch.randn(rows, *parameter.shape[1:], generator=generator)
+            parameter.zero_()[:rows].copy_(drawn * self._spread(name))
 
     def _spread(self, name: str) -> float:
         """Returns a weight's standard deviation: smaller where it adds to the stream (GPT-2)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from serried.finding import Sentence, said
 from serried.plan.training import Gpt, Sharing, Training, kernels_of
-from serried.runtime.settings import VOCABULARY, TrainSettings, stage_layers
+from serried.runtime.settings import TrainSettings, stage_layers
 from serried.span import ActionKind
 
 
@@ -32,7 +32,7 @@ def training_of(settings: TrainSettings, device: str) -> Training:
             heads=model.heads,
             kv_heads=model.num_kv_heads,
             seq_len=model.seq_len,
-            vocabulary=VOCABULARY,
+            vocabulary=settings.vocabulary,
             tie=model.tie,
             has_dropout=model.dropout > 0,
         ),

@@ -83,6 +83,8 @@ class TrainSettings:
     """Whether tensor parallel ranks split what lies between their matrices along the sequence."""
     loss_parallel: bool = False
     """Whether the loss is taken from scores that stay split along the vocabulary."""
+    vocab_divisible_by: int = 128
+    """Rows of the vocabulary on each tp rank are a multiple of it, as in Megatron."""
     dp_style: Literal["replicate", "buffer"] = "replicate"
     """How zero=0 sums gradients: by torch, or in one buffer per dtype, as Megatron's DDP does."""
     zero: int = 0
@@ -127,7 +129,7 @@ class TrainSettings:
     """How long any collective or message may take before the run gives up."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "global_batch_size", "microbatches"):
+        for name in ("steps", "global_batch_size", "microbatches", "vocab_divisible_by"):
             require_positive(name, getattr(self, name))
         require_above_zero("timeout_s", self.timeout_s)
         self._refuse_options()
@@ -165,6 +167,19 @@ class TrainSettings:
     def edp(self) -> int:
         """Ranks of a stage that hold the same experts."""
         return self.world_size // (self.pp * self.ep)
+
+    @property
+    def vocabulary(self) -> int:
+        """Rows of the embedding: bytes, and what makes them a multiple of tp.
+
+        As Megatron-LM 0.16 pads it (megatron/training/tokenizer, _vocab_size_with_padding). The
+        rows that are no bytes stay zero, and neither score nor count.
+
+        >>> [TrainSettings(tp, tp=tp, model=ModelSizes(heads=tp)).vocabulary for tp in (1, 2, 4)]
+        [256, 256, 512]
+        """
+        unit = self.vocab_divisible_by * self.tp
+        return -(-VOCABULARY // unit) * unit
 
     @property
     def microbatch_size(self) -> int:

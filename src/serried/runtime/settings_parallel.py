@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from serried.errors import InputError, listed
 from serried.frameworks.framework import divisors
-from serried.runtime.settings_model import VOCABULARY, ModelSizes
+from serried.runtime.settings_model import ModelSizes
 from serried.runtime.shards import ContextSizes
 
 if TYPE_CHECKING:
@@ -25,14 +25,16 @@ def check_parallel(settings: TrainSettings) -> None:
 
 
 def _check_tensor(model: ModelSizes, tp: int) -> None:
-    if tp > 1 and math.gcd(model.heads, VOCABULARY) % tp:
+    if model.heads % tp:
+        heads = -(-model.heads // tp) * tp
         raise InputError(
-            "tp={tp} does not divide {heads} heads and the vocabulary of {vocabulary}; "
-            "sizes that do: {fits}",
+            "tp={tp} does not divide {heads} heads; tp can be {fits}, or take heads={more} with "
+            "hidden={hidden}",
             tp=tp,
             heads=model.heads,
-            vocabulary=VOCABULARY,
-            fits=listed(divisors(math.gcd(model.heads, VOCABULARY))),
+            fits=listed(divisors(model.heads)),
+            more=heads,
+            hidden=-(-model.hidden // (2 * heads)) * 2 * heads,
         )
     if model.num_kv_heads % tp:
         raise InputError(

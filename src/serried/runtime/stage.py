@@ -25,7 +25,7 @@ from serried.runtime.model import Stage
 from serried.runtime.precision import compute_dtype
 from serried.runtime.recorder_clock import Mark
 from serried.runtime.recording import Recording
-from serried.runtime.settings import VOCABULARY, TrainSettings
+from serried.runtime.settings import TrainSettings
 from serried.runtime.torch_private import Messages, ScheduleRuntime, pipeline
 from serried.runtime.train_mesh import TrainMesh
 from serried.span import ActionKind
@@ -182,7 +182,7 @@ def _examples(settings: TrainSettings, stage: Stage) -> tuple[Tensor, Tensor]:
     """Returns empty tensors shaped as a microbatch's input and output of ``stage``."""
     length = settings.model.seq_len // settings.cp
     stream = length // settings.tp if settings.sequence_parallel else length
-    vocabulary = VOCABULARY // settings.tp if settings.loss_parallel else VOCABULARY
+    vocabulary = settings.vocabulary // (settings.tp if settings.loss_parallel else 1)
     batch = settings.microbatch_size
     kind: dict[str, Any] = {
         "dtype": compute_dtype(settings),

@@ -239,7 +239,11 @@ def make_models(settings: TrainSettings, mesh: TrainMesh, parts: Parts) -> Stage
 
 
 def _make_model(settings: TrainSettings, mesh: TrainMesh, parts: Parts, stage: int) -> Stage:
-    place = {"stage": stage, "num_stages": settings.num_stages}
+    place = {
+        "stage": stage,
+        "num_stages": settings.num_stages,
+        "vocabulary": settings.vocabulary,
+    }
     if settings.emulated:
         model: Stage = EmulatedStage(settings.model, settings.emulated, **place)
     else:

@@ -132,7 +132,7 @@ def test_a_schedule_is_run_by_name_or_from_a_file_that_schedule_wrote(
         ),
         (
             ["--tp", "2", "--heads", "3", "--hidden", "60"],
-            "tp=2 does not divide 3 heads and the vocabulary of 256; sizes that do: 1",
+            "tp=2 does not divide 3 heads; tp can be 1, 3, or take heads=4 with hidden=64",
         ),
         (["--nproc", "0"], "world size 0 cannot be; it is at least 1 rank"),
         (["--nproc", "eight"], "--nproc takes a whole number, such as 16; it got 'eight'"),

@@ -84,6 +84,13 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = {
             is_flag=True,
             help="Compute the loss on scores that stay split over the vocabulary.",
         ),
+        click.option(
+            *("--make-vocab-size-divisible-by", "vocab_divisible_by"),
+            type=COUNT,
+            default=128,
+            show_default=True,
+            help="Pad the vocabulary of 256 to a multiple of this times tp, as Megatron does.",
+        ),
     ),
     "Pipeline parallelism": (
         _size("--pp", "Stages that the layers are cut into (pipeline parallelism)."),
@@ -303,6 +310,7 @@ def with_options(command: Callable[..., object]) -> Callable[..., object]:
 
 FLAT = (
     *("tp", "pp", "cp", "ep", "cp_form", "sequence_parallel", "loss_parallel", "dp_style"),
+    "vocab_divisible_by",
     *("zero", "zero_shard", "framework", "order", "schedule", "chunks", "group", "recompute"),
     *("steps", "global_batch_size", "microbatches", "seed", "data", "trace_dir", "log_file"),
     "tensorboard",
