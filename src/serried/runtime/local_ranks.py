@@ -13,6 +13,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Generator
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -60,6 +61,7 @@ class LocalRanks(Generic[Told]):
         self._stopped.start()
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["serried.runtime.preload"])
+        start_server()
         for rank in range(job.world_size):
             channel, far_end = context.Pipe(duplex=False)
             place = Place(rank, job.world_size, rank, job.world_size)
@@ -138,6 +140,21 @@ class LocalRanks(Generic[Told]):
             if code != aborted or not failures:
                 return _ended(rank, code)
         return min(failures, key=lambda failed: failed.at_ns).error()
+
+
+def start_server() -> None:
+    """Starts the server that forks ranks, deaf to Ctrl+C, which is the parent's to handle.
+
+    It would hear it while it loads torch, for seconds, and end with a traceback of wherever it was.
+    A blocked signal stays blocked in processes that are started meanwhile; the parent gets its own
+    a moment later.
+    """
+    resource_tracker.ensure_running()  # it would unblock the signal while the server starts it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _not_answering(ranks: list[int]) -> SerriedError:
