@@ -188,7 +188,9 @@ class Stage(nn.Module):
         """
         wide = torch.promote_types(output.dtype, torch.float32)
         if self.score_mesh is None:
-            scores = output[..., :VOCABULARY].to(wide).flatten(0, 1)
+            # A cut costs memory in backward, also where it leaves all.
+            bytes_alone = output[..., :VOCABULARY] if self.vocabulary > VOCABULARY else output
+            scores = bytes_alone.to(wide).flatten(0, 1)
             return functional.cross_entropy(scores, target.flatten(), reduction=reduction)
         scores = self._without_padding(output.to(wide).flatten(0, 1), self.score_mesh)
         split = DTensor.from_local(scores, self.score_mesh, [Shard(-1)], run_check=False)
