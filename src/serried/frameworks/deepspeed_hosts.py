@@ -16,6 +16,8 @@ from serried.frameworks.deepspeed_feature import Feature
 from serried.frameworks.framework import Sizes
 from serried.mesh import FixedKind, Mesh
 
+LIMIT_SLOTS = 4096
+"""GPUs that one host may have; each is a number of its own here."""
 LINE = re.compile(r"^(\S+)\s+slots=(\d+)")
 Slots = dict[str, tuple[int, ...]]
 
@@ -65,7 +67,7 @@ def read_hostfile(text: str) -> Slots:
         host, count = match.groups()
         if host in pool:
             raise InputError("the hostfile names {host} twice; each host stands once", host=host)
-        pool[host] = tuple(range(int(count)))
+        pool[host] = slots_of(host, count)
     if not pool:
         raise InputError("the hostfile names no host; a line reads NAME slots=COUNT")
     return pool
@@ -105,7 +107,7 @@ def _named(text: str) -> Slots:
     for word in text.split("@"):
         host, colon, slots = word.partition(":")
         found = slots.split(",") if colon else []
-        if not all(slot.strip().isdecimal() for slot in found):
+        if not all(slot.strip().isdecimal() and len(slot) < 10 for slot in found):
             raise InputError(
                 "'{word}' is not a host filter; one reads NAME or NAME:SLOT,SLOT", word=word
             )
@@ -133,3 +135,15 @@ def unknown_host(host: str, hosts: Iterable[str]) -> InputError:
         host=host,
         known=listed(hosts),
     )
+
+
+def slots_of(host: str, count: str) -> tuple[int, ...]:
+    """Returns the slots of a host that is given so many; raises InputError for too many."""
+    if len(count) > 9 or int(count) > LIMIT_SLOTS:
+        raise InputError(
+            "host {host} is given {count} slots; a host has at most {limit:,}",
+            host=host[:60],
+            count=count[:20],
+            limit=LIMIT_SLOTS,
+        )
+    return tuple(range(int(count)))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from serried.views.cli.main import COMMANDS
+from serried.views.cli.main import serried as root
 from tests.conftest import Call
 
 SHELLS = ("bash", "zsh", "fish")
@@ -85,3 +86,88 @@ echo "${{COMPREPLY[@]}}"
         check=False,
     )
     assert (done.stdout.strip(), done.stderr) == ("schedule", "")
+
+
+# ----------------------------------------------------------------------- what nobody foresaw
+
+
+def broken(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Makes a command fail in a way that nobody foresaw."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(root, "invoke", fail)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_what_nobody_foresaw_is_one_sentence_and_a_file_to_report(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, serried: Call, lang: str
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("serried.views.mishap._files", {})
+    monkeypatch.delenv("SERRIED_TRACEBACK", raising=False)
+    broken(monkeypatch, KeyError("stage"))
+    answer = serried("serve", "--token", "secret", "--lang", lang)
+    (kept,) = tmp_path.iterdir()
+    assert (answer.code, answer.out, answer.err.count("\n")) == (3, "", 1)
+    assert str(kept) in answer.err
+    assert ("这是 serried 自己的错" if lang == "zh" else "a mistake in serried") in answer.err
+    text = kept.read_text(encoding="utf-8")
+    assert "Traceback" in text
+    assert "KeyError: 'stage'" in text
+    assert "asked: serve --token …" in text
+    assert kept.stat().st_mode & 0o077 == 0
+
+
+def test_a_traceback_is_to_be_had_on_request(
+    monkeypatch: pytest.MonkeyPatch, serried: Call
+) -> None:
+    monkeypatch.setenv("SERRIED_TRACEBACK", "1")
+    broken(monkeypatch, KeyError("stage"))
+    with pytest.raises(KeyError):
+        serried("groups")
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (MemoryError(), "there is not enough memory here for what was asked"),
+        (OSError(28, "No space left on device"), "the system refuses: No space left on device"),
+        (OSError(5, "Input/output error", "/x"), "the system refuses: Input/output error (/x)"),
+    ],
+)
+def test_what_the_machine_refuses_is_no_mistake_of_ours(
+    monkeypatch: pytest.MonkeyPatch, serried: Call, error: Exception, sentence: str
+) -> None:
+    broken(monkeypatch, error)
+    answer = serried("groups", "--lang", "en")
+    assert (answer.code, answer.err) == (3, f"serried: {sentence}\n")
+
+
+def test_a_mistake_is_told_where_no_file_can_be_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, serried: Call
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    monkeypatch.setattr("serried.views.mishap._files", {})
+    broken(monkeypatch, ZeroDivisionError("division by zero"))
+    answer = serried("groups", "--lang", "en")
+    assert answer.code == 3
+    assert "(ZeroDivisionError: division by zero); SERRIED_TRACEBACK=1 prints" in answer.err
+
+
+def test_an_output_that_is_full_ends_in_one_sentence() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", CODE, "groups", "--world-size", "8", "--lang", "en"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (
+        3,
+        "serried: the system refuses: No space left on device\n",
+    )

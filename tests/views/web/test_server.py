@@ -8,6 +8,7 @@ import socket
 import sys
 import webbrowser
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -220,3 +221,30 @@ def test_on_all_addresses_the_printed_one_names_this_machine(
     printed = capsys.readouterr().out
     host = re.escape(socket.gethostname())
     assert re.fullmatch(rf"serried workbench: http://{host}:\d+/\?token=t&lang=zh\n", printed)
+
+
+def test_what_nobody_foresaw_is_a_sentence_of_the_page_and_the_server_goes_on(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("stage")
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("serried.views.mishap._files", {})
+    monkeypatch.setattr("serried.views.web.server.rank_answer", fail)
+    monkeypatch.setattr("serried.views.web.server.launch_answer", fail)
+    head = b'{"files": []}'
+    body = len(head).to_bytes(4, "little") + head
+    kind = {"content-type": "application/octet-stream"}
+    told = [
+        client.get("/api/rank?world=8&rank=0&lang=en"),
+        client.get("/api/rank?world=8&rank=0&lang=zh"),
+        client.post("/api/launch?lang=en", content=body, headers=kind),
+    ]
+    assert [each.status_code for each in told] == [500, 500, 500]
+    english, chinese, launch = (each.json()["error"] for each in told)
+    assert "a mistake in serried, not in what was asked (KeyError: 'stage')" in english
+    assert "这是 serried 自己的错" in chinese
+    assert launch.startswith("this is a mistake in serried")
+    assert len(list(tmp_path.iterdir())) == 1, "one file for one place"
+    assert client.get("/api/page").status_code == 200

@@ -15,6 +15,7 @@ from serried.frameworks.launch.emit import Job, yaml_lines
 from serried.frameworks.launch.flags import Meaning, sizes
 from serried.frameworks.launch.found import Facts, Found
 from serried.frameworks.launch.keys import Keys, take
+from serried.frameworks.launch.whole_number import count
 
 LAUNCH = sizes(num_processes="world_size", num_machines="nodes")
 PARALLELISM = sizes(
@@ -164,8 +165,8 @@ def _strategy(facts: Facts) -> Found | None:
         if found is None:
             return None
     text = str(found.value).upper()
-    if text.isdecimal() and 1 <= int(text) <= len(STRATEGIES):
-        text = STRATEGIES[int(text) - 1]
+    if (place := count(text)) and place <= len(STRATEGIES):
+        text = STRATEGIES[place - 1]
     text = {"TRUE": "FULL_SHARD", "FALSE": "SHARD_GRAD_OP"}.get(text, text)
     return Found(text, found.file, found.line, found.key)
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from serried.finding import Sentence, said
 from serried.frameworks.launch.found import TEXT_FIELDS, Facts, Found, chained, either, not_a_number
 from serried.frameworks.launch.shell_values import Field, Maybe
+from serried.frameworks.launch.whole_number import NUMBER
 
-NUMBER = re.compile(r"-?\d+")
 OPTION = re.compile(r"--?[A-Za-z]")
 
 
@@ -36,16 +36,17 @@ def flags_of(fields: Sequence[Field]) -> list[Flag]:
     [('tp', ['2']), ('sp', []), ('sizes', ['2', '4']), ('pp', ['8'])]
     """
     flags: list[Flag] = []
-    for each in fields:
+    values: list[Field] = []
+    for each in reversed(fields):
         start = each.start
-        if OPTION.match(start):
-            key, equals, _ = start.partition("=")
-            value = (each.tail(len(key) + 1),) if equals else ()
-            flags.append(Flag(plain(key), key, each, value, bool(equals)))
-        elif flags and not flags[-1].is_joined:
-            last = flags[-1]
-            flags[-1] = Flag(last.name, last.key, last.word, (*last.values, each))
-    return flags
+        if not OPTION.match(start):
+            values.append(each)
+            continue
+        key, equals, _ = start.partition("=")
+        own = (each.tail(len(key) + 1),) if equals else tuple(reversed(values))
+        flags.append(Flag(plain(key), key, each, own, bool(equals)))
+        values = []
+    return flags[::-1]
 
 
 def loose(fields: Sequence[Field]) -> list[Field]:

@@ -35,6 +35,9 @@ FIELDS = (
 TEXT_FIELDS = ("order", "layers_picture")
 """Fields that are words; all others are whole numbers."""
 
+LIMIT_CLAIMS = 50
+"""Values that contradict one another, of which the first few are told."""
+
 ASKED_BY = {"zero1": "--zero1-size", "nettest": "--nettest-size", "framework": "--framework NAME"}
 
 
@@ -134,21 +137,24 @@ class Facts:
     def claim(self, name: str, found: Found) -> None:
         """Adds a value with its own place; the same value found again keeps its first place."""
         claims = self.claims.setdefault(name, [])
-        if all(each.value != found.value for each in claims):
+        if len(claims) < LIMIT_CLAIMS and all(each.value != found.value for each in claims):
             claims.append(found)
 
     def lack(self, name: str, because: Sentence, *, example: str = "") -> None:
         """Says that the file means to give ``name`` but does not settle it."""
         reasons = self.lacks.setdefault(name, [])
-        if because not in reasons:
+        if len(reasons) < LIMIT_CLAIMS and because not in reasons:
             reasons.append(because)
         if example:
             self.examples.setdefault(name, example)
 
     def note(self, sentence: Sentence) -> None:
         """Adds a sentence that a user should read, once."""
-        if sentence not in self.notes:
-            self.notes.append(sentence)
+        self.take_notes([sentence])
+
+    def take_notes(self, sentences: Sequence[Sentence]) -> None:
+        """Adds sentences that are not among the notes yet."""
+        self.notes += _new(sentences, self.notes)
 
     def join(self, other: Facts) -> None:
         """Adds all that ``other`` holds, as claims beside those of this one."""
@@ -158,7 +164,7 @@ class Facts:
         for name, reasons in other.lacks.items():
             for because in reasons:
                 self.lack(name, because, example=other.examples.get(name, ""))
-        self.notes += [note for note in other.notes if note not in self.notes]
+        self.take_notes(other.notes)
 
     def give_way(self, other: Facts) -> None:
         """Adds what ``other`` says of names that this one leaves alone: it goes before other."""
@@ -167,7 +173,7 @@ class Facts:
                 continue
             self.claims |= {name: other.claims[name]} if name in other.claims else {}
             self.lacks |= {name: other.lacks[name]} if name in other.lacks else {}
-        self.notes += [note for note in other.notes if note not in self.notes]
+        self.take_notes(other.notes)
 
     def drop(self, name: str) -> Found | None:
         """Takes ``name`` out and returns its one value, or None; nothing of it stays."""
@@ -212,6 +218,13 @@ class Facts:
             both = chained(_and_as, [each.told for each in claims])
             return said("it is given as {claims}", claims=both)
         return chained(_comma, self.lacks[name][:3])
+
+
+def _new(sentences: Sequence[Sentence], known: Sequence[Sentence]) -> list[Sentence]:
+    """Returns the sentences that say something which the known ones do not, each once."""
+    told = {str(each) for each in known}
+    found = {text: each for each in sentences if (text := str(each)) not in told}
+    return list(found.values())
 
 
 def not_a_number(where: Sentence, value: object) -> Sentence:

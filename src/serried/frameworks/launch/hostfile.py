@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from serried.errors import InputError, listed
 from serried.finding import said
-from serried.frameworks.deepspeed_hosts import LINE, filtered, read_hostfile
+from serried.frameworks.deepspeed_hosts import LINE, filtered, read_hostfile, slots_of
 from serried.frameworks.launch.found import Facts
 
 Hosts = Mapping[str, tuple[int, ...]]
@@ -71,7 +71,7 @@ def count(
     nodes, per_node = facts.number("nodes"), facts.number("gpus_per_node")
     if not include and not exclude:
         kept = list(hosts.items())[: nodes if nodes and nodes > 0 else None]
-        hosts = {name: tuple(range(per_node)) if per_node else slots for name, slots in kept}
+        hosts = {name: slots_of(name, str(per_node)) if per_node else own for name, own in kept}
     left = filtered(hosts, include, exclude)
     if not left:
         raise InputError("--exclude {exclude} leaves no slot at all", exclude=exclude)

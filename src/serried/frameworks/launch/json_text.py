@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 
 from serried.errors import InputError
 from serried.finding import Sentence, said
@@ -11,6 +12,7 @@ from serried.frameworks.launch.keys import LIMIT_DEPTH, Entry, Keys, Scalar, too
 
 BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.S)
 STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+NEWLINE = re.compile("\n")
 WORD = re.compile(r"[-+.\w]+")
 WORDS = {"true": True, "false": False, "null": None}
 
@@ -34,6 +36,7 @@ class _Reader:
 
     def __init__(self, text: str, file: str) -> None:
         self.text, self.at, self.keys = text, 0, Keys(file)
+        self.ends = [found.start() for found in NEWLINE.finditer(text)]
 
     def skip(self) -> None:
         found = BLANK.match(self.text, self.at)
@@ -41,7 +44,7 @@ class _Reader:
 
     @property
     def line(self) -> int:
-        return self.text.count("\n", 0, self.at) + 1
+        return bisect_left(self.ends, self.at) + 1
 
     def error(self, problem: Sentence) -> InputError:
         return InputError(

@@ -13,11 +13,16 @@ from dataclasses import dataclass, field
 
 from serried.errors import InputError
 from serried.finding import Sentence, said
-from serried.frameworks.launch.flags import NUMBER, Meaning, Meanings, plain
+from serried.frameworks.launch.flags import Meaning, Meanings, plain
 from serried.frameworks.launch.found import TEXT_FIELDS, Facts, Found, not_a_number
+from serried.frameworks.launch.whole_number import NUMBER, whole
 
 LIMIT_VALUES = 50_000
 LIMIT_DEPTH = 60
+LIMIT_NUMBER = 10**18
+"""Of a size; the shell's and Python's numbers are as large."""
+LIMIT_EXPANDED = 1000
+"""Letters of a value that may be ``${…}``."""
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 ENVIRONMENT = re.compile(r"\$\{(?:oc\.)?env:\s*(\w+)\s*(?:,\s*(.*?)\s*)?\}")
 
@@ -76,6 +81,8 @@ class Keys:
         ``${oc.env:NAME,8}`` counts as its default, as ``${NAME:-8}`` does in a script.
         """
         for _ in range(8):
+            if isinstance(entry.value, str) and len(entry.value) > LIMIT_EXPANDED:
+                return entry
             if isinstance(entry.value, str) and (env := ENVIRONMENT.fullmatch(entry.value)):
                 return self._environment(env, entry)
             found = REFERENCE.fullmatch(entry.value) if isinstance(entry.value, str) else None
@@ -89,7 +96,8 @@ class Keys:
         name, default = found[1], found[2]
         if default is None:
             return Entry(None, entry.line, why=said("{name} comes from the environment", name=name))
-        value = int(default) if NUMBER.fullmatch(default) else default.strip("\"'")
+        number = whole(default)
+        value = number if number is not None else default.strip("\"'")
         return Entry(value, entry.line, found[0])
 
 
@@ -130,7 +138,7 @@ def _add(facts: Facts, keys: Keys, meaning: Meaning, key: str, entry: Entry) -> 
         return
     is_size = meaning.kind == "size" and meaning.name not in TEXT_FIELDS
     found = Found(value, entry.file or keys.file, entry.line, key, entry.via)
-    if is_size and not isinstance(value, int):
+    if is_size and not (isinstance(value, int) and abs(value) < LIMIT_NUMBER):
         facts.lack(meaning.name, not_a_number(found.where, value))
         return
     facts.claim(meaning.name, found)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from serried.frameworks.launch.config import Reading
+from serried.frameworks.launch.whole_number import count
 
 LINE = re.compile(r"(?m)^[ \t]*#[ \t]*serried:[ \t]*(.+)$")
 PAIR = re.compile(r"(\w+)=(\S+)")
@@ -43,5 +44,6 @@ def fill(reading: Reading, text: str) -> None:
     has_world = facts.says("world_size") or (facts.says("nodes") and facts.says("gpus_per_node"))
     for key in ("world_size", "gpus_per_node"):
         value = pairs.get(key, "")
-        if value.isdecimal() and not facts.says(key) and not (key == "world_size" and has_world):
-            facts.add(key, int(value), number, "serried")
+        size = count(value)
+        if size is not None and not facts.says(key) and not (key == "world_size" and has_world):
+            facts.add(key, size, number, "serried")

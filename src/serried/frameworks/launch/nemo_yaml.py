@@ -13,6 +13,7 @@ from serried.frameworks.launch.flags import Meaning
 from serried.frameworks.launch.found import Facts, Found, all_of_a_node, not_a_number
 from serried.frameworks.launch.keys import Keys, take
 from serried.frameworks.launch.megatron_flags import MEANINGS, SIZES, ask_for_version, complete
+from serried.frameworks.launch.whole_number import count
 
 SECTIONS = (
     "model",
@@ -80,8 +81,8 @@ def _devices(facts: Facts, keys: Keys) -> None:
     for entry in keys.entries.get("trainer.devices", []):
         entry = keys.resolved(entry)
         value = len(entry.value) if isinstance(entry.value, tuple) else entry.value
-        if isinstance(value, str) and value.isdecimal():
-            value = int(value)
+        if isinstance(value, str) and (number := count(value)) is not None:
+            value = number
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
             facts.add("gpus_per_node", value, entry.line, "trainer.devices", entry.via)
         elif entry.why is not None:

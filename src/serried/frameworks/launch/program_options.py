@@ -14,12 +14,13 @@ from serried.frameworks.launch import (
     torchtitan_toml,
 )
 from serried.frameworks.launch.config import Reading
-from serried.frameworks.launch.flags import NUMBER, Flag, take
+from serried.frameworks.launch.flags import Flag, take
 from serried.frameworks.launch.found import Facts
 from serried.frameworks.launch.keys import Entry, Keys
 from serried.frameworks.launch.keys import take as take_keys
 from serried.frameworks.launch.launchers import Launch
 from serried.frameworks.launch.shell_values import Field
+from serried.frameworks.launch.whole_number import NUMBER
 
 HYDRA = re.compile(r"\+{0,2}([a-zA-Z_][\w.]*)=(.*)", re.S)
 """``model.tensor_model_parallel_size=4``, as NeMo and Megatron-Bridge take settings."""

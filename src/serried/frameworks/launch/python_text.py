@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import count
 from pathlib import PurePosixPath
 
 from serried.errors import InputError
 from serried.finding import Sentence, said
-from serried.frameworks.launch.keys import LIMIT_DEPTH, Entry, Keys, too_many
+from serried.frameworks.launch.keys import LIMIT_DEPTH, LIMIT_VALUES, Entry, Keys, too_many
 from serried.frameworks.launch.python_value import Leaf, Open, Tree, Values
 
 LIMIT_IMPORTS = 4
@@ -46,8 +48,9 @@ def read(
     """
     module = _module(text, file, beside or {}, depth=0)
     keys = Keys(file)
+    visits = count()
     for name, tree in module.names.items():
-        _flatten(keys, name, tree, 0)
+        _flatten(keys, name, tree, 0, visits)
     return keys, module.notes
 
 
@@ -70,6 +73,7 @@ def is_program(text: str) -> bool:
     return any(isinstance(each, told) for each in body)
 
 
+@lru_cache(maxsize=1)
 def _body(text: str) -> list[ast.stmt]:
     """Returns the statements of a text; what Python would warn of is its author's business."""
     with warnings.catch_warnings():
@@ -203,7 +207,8 @@ class _Reader:
             )
             return
         other = _module(text, wanted, self.beside, self.depth + 1)
-        self.module.names |= {name: _from(wanted, tree) for name, tree in other.names.items()}
+        made: dict[int, Tree] = {}
+        self.module.names |= {name: _from(wanted, tree, made) for name, tree in other.names.items()}
         self.module.notes += other.notes
 
     def _if(self, node: ast.If) -> None:
@@ -253,27 +258,31 @@ def _stored(node: ast.stmt) -> set[str]:
     return names
 
 
-def _from(file: str, tree: Tree) -> Tree:
-    """Returns a value with the file it stands in."""
-    if isinstance(tree, Leaf):
-        return replace(tree, file=tree.file or file)
-    if isinstance(tree, dict):
-        return {name: _from(file, each) for name, each in tree.items()}
-    return [_from(file, each) for each in tree]
+def _from(file: str, tree: Tree, made: dict[int, Tree]) -> Tree:
+    """Returns a value with the file it stands in; ``made`` holds those that are done."""
+    if id(tree) not in made:
+        if isinstance(tree, Leaf):
+            made[id(tree)] = replace(tree, file=tree.file or file)
+        elif isinstance(tree, dict):
+            made[id(tree)] = {name: _from(file, each, made) for name, each in tree.items()}
+        else:
+            made[id(tree)] = [_from(file, each, made) for each in tree]
+    return made[id(tree)]
 
 
-def _flatten(keys: Keys, key: str, tree: Tree, depth: int) -> None:
-    if depth > LIMIT_DEPTH:
+def _flatten(keys: Keys, key: str, tree: Tree, depth: int, visits: Iterator[int]) -> None:
+    """Adds a tree to ``keys``; one that holds another in several places is visited in each."""
+    if depth > LIMIT_DEPTH or next(visits) > LIMIT_VALUES:
         raise too_many(keys.file)
     if isinstance(tree, Leaf):
         keys.add(key, Entry(tree.value, tree.line, tree.via, tree.why, tree.file))
     elif isinstance(tree, dict):
         for name, value in tree.items():
-            _flatten(keys, f"{key}.{name}", value, depth + 1)
+            _flatten(keys, f"{key}.{name}", value, depth + 1, visits)
     elif all(isinstance(each, Leaf) and each.why is None for each in tree):
         leaves = [each for each in tree if isinstance(each, Leaf)]
         line = leaves[0].line if leaves else None
         keys.add(key, Entry(tuple(each.value for each in leaves), line))
     else:
         for i, each in enumerate(tree):
-            _flatten(keys, f"{key}.{i}", each, depth + 1)
+            _flatten(keys, f"{key}.{i}", each, depth + 1, visits)

@@ -202,7 +202,7 @@ class Values:
             if isinstance(value, int | float) and isinstance(node.op, ast.USub | ast.UAdd):
                 return -value if isinstance(node.op, ast.USub) else +value
         if isinstance(node, ast.JoinedStr):
-            return "".join(self._piece(each) for each in node.values)
+            return _limited("".join(self._piece(each) for each in node.values))
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARE:
             rule = COMPARE[type(node.ops[0])]
             return bool(rule(self._scalar(node.left), self._scalar(node.comparators[0])))

@@ -34,6 +34,7 @@ def read(text: str, *, name: str, beside: Mapping[str, str] | None = None) -> La
     'run.sh line 1, --tensor-model-parallel-size'
     """
     source.check_size(len(text), name)
+    source.check_lines(text, name)
     texts = {**(beside or {}), name: text}
     given = _plain(texts)
     config = LaunchConfig.of(recognise.reading_of(given.pop(name), name, given))
@@ -83,7 +84,9 @@ def _is_named_by_another(name: str, known: list[str], texts: Mapping[str, str]) 
     """Tells whether another file names this one: by its name, or as a module it imports."""
     words = re.escape(name)
     if name.endswith(".py"):
-        words += rf"|^\s*(?:from|import)\s[\w.]*\b{re.escape(name.removesuffix('.py'))}\b"
+        words += (
+            rf"|^[ \t]*(?:from|import)\s[\w.]{{0,200}}\b{re.escape(name.removesuffix('.py'))}\b"
+        )
     naming = re.compile(words, re.MULTILINE)
     return any(other != name and naming.search(texts[other]) for other in known)
 

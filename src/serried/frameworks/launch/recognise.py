@@ -31,7 +31,7 @@ from serried.frameworks.launch.found import Facts
 from serried.frameworks.launch.keys import Keys
 
 SHEBANG = re.compile(r"#!.*\b(?:ba|z|da|k)?sh\b")
-TOML_SECTION = re.compile(r"(?m)^\s*\[[\w.\-\"']+\]\s*(?:#.*)?$")
+TOML_SECTION = re.compile(r"(?m)^[ \t]*\[[\w.\-\"']+\][ \t]*(?:#.*)?$")
 PYTHON_CONFIG = re.compile(r"(?m)^(?:parallel|model|data)\s*=\s*(?:dict\s*\(|\{)|^with read_base\(")
 
 YAML_WORDS = re.compile(r"parallel|MODEL_ARGS|distributed_type|num_processes|trainer")

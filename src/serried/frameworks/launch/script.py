@@ -33,10 +33,12 @@ from serried.frameworks.launch.shell_values import Field
 MENTIONS_LAUNCH = re.compile(
     r"torchrun|torch\.distributed|deepspeed|accelerate launch|colossalai run|srun|mpirun|"
     r"paddle\.distributed|paddleformers-cli|megatron (?:sft|pt|rlhf)|#SBATCH|\bsbatch\b|"
-    r"--[\w.-]*parallel[-_](?:size|degree)|pretrain_\w+\.py|nproc[-_]per[-_]node"
+    r"--[\w.-]{0,60}parallel[-_](?:size|degree)|pretrain_\w{1,60}\.py|nproc[-_]per[-_]node"
 )
 SWIFT = re.compile(r"(?:.*[./])?swift[./]cli[./]_megatron[./]\w+(?:\.py)?")
 """The programs that ``megatron sft`` and its like start."""
+LIMIT_LAUNCHES = 500
+"""Starts of ranks in one script."""
 RANKS = ("world_size", "nodes", "gpus_per_node")
 
 
@@ -53,6 +55,14 @@ def read(text: str, file: str, beside: Mapping[str, str], read_other: ReadOther)
     story = shell.follow(text, file, beside)
     shelf = Shelf(story.files, beside, read_other)
     launches = [launch for run in story.runs if (launch := launch_of(run))]
+    if len(launches) > LIMIT_LAUNCHES:
+        raise InputError(
+            "{file} starts ranks {count} times, and at most {limit} are read; give the one that "
+            "you mean in a file of its own",
+            file=file,
+            count=len(launches),
+            limit=LIMIT_LAUNCHES,
+        )
     readings = [(_reading(launch, shelf), launch) for launch in launches]
     told = [each for each, _ in readings if each.framework or each.facts.says("framework")]
     chosen = told or [each for each, launch in readings if launch.launcher != "python"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from serried.errors import InputError
 from serried.frameworks.launch.shell_blocks import Blocks
 from serried.frameworks.launch.shell_commands import perform
 from serried.frameworks.launch.shell_story import Story
@@ -19,6 +20,9 @@ def follow(text: str, name: str, beside: Mapping[str, str]) -> Story:
     ['torchrun', 'x.py', '--tp', '2', '--sp']
     """
     walk = Blocks(beside, perform)
-    walk.file(text, name)
+    try:
+        walk.file(text, name)
+    except RecursionError as error:
+        raise InputError("{file} is nested too deeply to be a launch file", file=name) from error
     walk.story.variables = walk.scope.variables
     return walk.story

@@ -11,6 +11,7 @@ from serried.frameworks.launch.shell_split import as_choice
 from serried.frameworks.launch.shell_syntax import Assign, Text, Word
 from serried.frameworks.launch.shell_values import Field, Line, Value, known, named, text_of
 from serried.frameworks.launch.shell_words import Words
+from serried.frameworks.launch.whole_number import count
 
 ASSIGNS = re.compile(r"\s*([A-Za-z_]\w*)\s*([-+*/%]?)=(?!=)(.*)", re.S)
 STEPS = re.compile(r"\s*(?:([A-Za-z_]\w*)\s*(\+\+|--)|(\+\+|--)\s*([A-Za-z_]\w*))\s*")
@@ -24,6 +25,8 @@ def assign(scope: Scope, given: Assign) -> None:
     value = Expansion(scope).value(given.value)
     value = named(value, given.name) or known("", given.line)
     old = scope.variables.get(given.name)
+    if given.appends or given.index:
+        scope.work.spend(len(old or ()) // 4)
     if given.index:
         _element(scope, given, value)
     elif not given.appends or old is None:
@@ -45,6 +48,7 @@ def _array(scope: Scope, given: Assign) -> None:
     # An element in one alternative only stays a choice, so that its condition is kept.
     array = [each.pieces if not each.maybe else as_choice(each) for each in fields]
     old = scope.variables.get(given.name, [])
+    scope.work.spend(len(old) // 4)
     before = (old if isinstance(old, list) else [old]) if given.appends else []
     scope.variables[given.name] = [*before, *array]
 
@@ -59,11 +63,9 @@ def _keyed(scope: Scope, word: Word) -> tuple[str, Value] | None:
 def _element(scope: Scope, given: Assign, value: Value) -> None:
     index = Expansion(scope).parameters.index(given.index, given.line)
     array = scope.variables.get(given.name)
-    if index is not None and index.isdecimal() and isinstance(array, list):
-        place = int(index)
-        if place <= len(array):
-            scope.variables[given.name] = [*array[:place], value, *array[place + 1 :]]
-            return
+    if isinstance(array, list) and (place := count(index)) is not None and place <= len(array):
+        scope.variables[given.name] = [*array[:place], value, *array[place + 1 :]]
+        return
     scope.variables[f"{given.name}[{index}]"] = value
 
 

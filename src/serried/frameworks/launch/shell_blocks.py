@@ -18,6 +18,7 @@ from serried.frameworks.launch.shell_syntax import (
     Script,
     Word,
     assigned,
+    inside,
 )
 from serried.frameworks.launch.shell_values import Field, Line, Unknown, Value, named, text_of
 from serried.frameworks.launch.shell_walk import Flow, Walk
@@ -135,7 +136,9 @@ class Blocks(Walk):
     def _leave_to_arguments(self, command: Loop) -> None:
         """Makes what is empty, and what a loop over the script's arguments sets, not given."""
         because = said("the loop on line {line} sets it", line=command.line)
-        for name in assigned(command.body):
+        names = assigned(command.body)
+        self.scope.work.spend(sum(1 for _ in inside(command.body)))
+        for name in names:
             value = self.scope.variables.get(name)
             if isinstance(value, tuple) and text_of(value) == "":
                 self.scope.variables[name] = (Unknown(because, command.line, name),)

@@ -15,6 +15,7 @@ from serried.frameworks.launch.shell_split import joined
 from serried.frameworks.launch.shell_syntax import Simple
 from serried.frameworks.launch.shell_values import Field, Line, Unknown, Value, named, unknown
 from serried.frameworks.launch.shell_walk import Flow, Walk
+from serried.frameworks.launch.whole_number import count
 
 DECLARES = frozenset(["export", "declare", "local", "readonly", "typeset"])
 Outcome = tuple[Flow, Verdict]
@@ -87,9 +88,9 @@ def _ended(walk: Walk, fields: list[Field], line: Line) -> Outcome:
 
 
 def _shift(walk: Walk, fields: list[Field], line: Line) -> Outcome:
-    count = fields[1].text if len(fields) > 1 else "1"
-    if walk.scope.arguments is not None and count and count.isdecimal():
-        walk.scope.arguments = walk.scope.arguments[int(count) :]
+    number = count(fields[1].text) if len(fields) > 1 else 1
+    if walk.scope.arguments is not None and number is not None:
+        walk.scope.arguments = walk.scope.arguments[number:]
     return "", RAN
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from serried.frameworks.launch.shell_values import Field, Unknown
+from serried.frameworks.launch.whole_number import whole
 
 FILE_TESTS = frozenset("-" + letter for letter in "efdrwxsLhtSpbcgukOGN")
 NUMBERS: dict[str, Callable[[int, int], bool]] = {
@@ -142,11 +142,12 @@ class _Reader:
 
     def _numbers(self, operator: str, left: Field, right: Field) -> Verdict:
         a, b = (each.text for each in (left, right))
-        if a is None and _counts_arguments(left) and b is not None and b.isdecimal():
-            return Verdict(NUMBERS[operator](0, int(b)), is_assumed=True)
-        if a is None or b is None or not all(re.fullmatch(r"\s*-?\d+\s*", each) for each in (a, b)):
+        first, second = whole(a), whole(b)
+        if a is None and _counts_arguments(left) and second is not None:
+            return Verdict(NUMBERS[operator](0, second), is_assumed=True)
+        if first is None or second is None:
             return OPEN
-        return Verdict(NUMBERS[operator](int(a), int(b)))
+        return Verdict(NUMBERS[operator](first, second))
 
 
 def _is_given(word: Field) -> Verdict:

@@ -4,20 +4,37 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from itertools import count
 
 from serried.errors import InputError
 from serried.finding import Sentence, said
 from serried.frameworks.launch.shell_syntax import Text
 from serried.frameworks.launch.shell_values import Line
 
+LIMIT_PARTS = 50_000
+"""Words and expansions of a script, and its commands; launch scripts have some hundreds."""
+
 
 class Cursor:
-    """Stands in ``text`` at ``at``; raises InputError for what opens and never closes."""
+    """Stands in ``text`` at ``at``; raises InputError for what opens and never closes.
 
-    def __init__(self, text: Text) -> None:
+    ``parts`` counts what was read so far, in the text around this one as well.
+    """
+
+    def __init__(self, text: Text, parts: Iterator[int] | None = None) -> None:
         self.source = text
         self.text = text.text
         self.at = 0
+        self.parts = parts or count(1)
+
+    def count(self) -> None:
+        """Counts a word or a part of one; raises InputError when there are too many."""
+        if next(self.parts) > LIMIT_PARTS:
+            problem = said(
+                "it has more words and expansions than a launch script, {limit}", limit=LIMIT_PARTS
+            )
+            raise self.error(problem, self.line)
 
     def peek(self, text: str) -> bool:
         """Tells whether ``text`` stands next."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from serried.finding import said
+from serried.finding import Sentence, said
 from serried.frameworks.launch.shell_parameters import Parameters, short
 from serried.frameworks.launch.shell_scope import Scope
 from serried.frameworks.launch.shell_split import distribute, split
@@ -34,6 +34,8 @@ from serried.frameworks.launch.shell_values import (
 )
 from serried.frameworks.launch.shell_words import Words
 
+LIMIT_COMMAND = 1000
+"""Letters of a command in ``$(…)`` that is looked at; the ones that are known are short."""
 COUNTS_HOSTS = re.compile(r"scontrol\s+show\s+hostnames?\b.*\|\s*wc\s+-[lw]\s*$", re.S)
 LISTS_HOSTS = re.compile(r"^\s*scontrol\s+show\s+hostnames?\b[^|]*$", re.S)
 NAMES_PATH = re.compile(r"\s*(?:realpath|readlink\s+-[ef])\s+([\w./-]*\w)\s*")
@@ -68,7 +70,9 @@ class Expansion:
                     pieces.append(Piece(" ", part_line(part)))
                 pieces += (each for each in element if pieces[-1:] != [each] or _is_text(each))
         value = tuple(pieces)
-        if letters_in(value) > LIMIT_LETTERS:
+        letters = letters_in(value)
+        self.scope.work.spend(1 + len(value) // 2 + letters // 64)
+        if letters > LIMIT_LETTERS:
             line = part_line(word[0])
             why = said("a value on line {line} grows beyond a million letters", line=line)
             return unknown(why, line)
@@ -83,7 +87,9 @@ class Expansion:
         fields: list[Field] = []
         for word in words:
             for each in self._fields(word):
-                fields += distribute(each)
+                made = distribute(each)
+                self.scope.work.spend(2 * len(made) + len(each.pieces))
+                fields += made
         return fields
 
     def _fields(self, word: Word) -> list[Field]:
@@ -94,6 +100,7 @@ class Expansion:
             is_quoted = isinstance(part, Literal) or part.quoted
             is_last = place == len(word) - 1
             for i, element in enumerate(elements := self._elements(part)):
+                self.scope.work.spend(1 + letters_in(element) // 16)
                 pieces = (
                     [Field(element)]
                     if is_quoted
@@ -139,6 +146,8 @@ class Expansion:
         return [self.parameters.parameter(part)]
 
     def _substitution(self, part: Substitution) -> Value:
+        if len(part.command) > LIMIT_COMMAND:
+            return (Unknown(_not_run(part), part.line),)
         if COUNTS_HOSTS.search(part.command):
             return self.parameters.look_up("SLURM_NNODES", part.line)
         if path := NAMES_PATH.fullmatch(part.command):
@@ -151,11 +160,16 @@ class Expansion:
         if sum_ := EXPR.fullmatch(part.command):
             words = Words(Text.of(sum_[1].replace("\\*", "*"), part.line.file, part.line.number))
             return self.parameters.arithmetic(words.all(), part.line, f"$({part.command})")
-        because = said(
-            "$({command}) on line {line} is not run", command=short(part.command), line=part.line
-        )
         lists = LISTS_HOSTS.match(part.command)
-        return (Unknown(because, part.line, counted_by="SLURM_NNODES" if lists else ""),)
+        return (Unknown(_not_run(part), part.line, counted_by="SLURM_NNODES" if lists else ""),)
+
+
+def _not_run(part: Substitution) -> Sentence:
+    return said(
+        "$({command}) on line {line} is not run",
+        command=short(part.command[:LIMIT_COMMAND]),
+        line=part.line,
+    )
 
 
 def _is_text(piece: Piece | Unknown | Choice) -> bool:

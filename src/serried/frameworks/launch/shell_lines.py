@@ -67,7 +67,7 @@ class Lines(Words):
                 first = self.source.line(start)
                 untabbed = re.sub(r"(?m)^\t+", "", part.text)
                 part = Text.of(untabbed, first.file, first.number)
-            reader = Words(part)
+            reader = Words(part, 0, self.parts)
             heredoc.body = reader.plain() if heredoc.is_plain else reader.all()
         self._pending = []
 

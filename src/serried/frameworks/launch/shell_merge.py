@@ -9,7 +9,15 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from serried.finding import Sentence
-from serried.frameworks.launch.shell_values import Array, Choice, Line, Value
+from serried.frameworks.launch.shell_values import (
+    LIMIT_OPEN_LETTERS,
+    Array,
+    Choice,
+    Line,
+    Value,
+    letters_in,
+    unknown,
+)
 
 T = TypeVar("T")
 
@@ -22,8 +30,10 @@ def merge(
     What all outcomes begin and end with stays known; the rest becomes a Choice. None
     stands for a variable that an outcome leaves unset.
     """
-    if all(outcome == outcomes[0] for outcome in outcomes[1:]):
+    if all(outcome is outcomes[0] or outcome == outcomes[0] for outcome in outcomes[1:]):
         return outcomes[0]
+    if sum(_letters(outcome) for outcome in outcomes) > LIMIT_OPEN_LETTERS:
+        return unknown(because, line)
     if any(isinstance(outcome, list) for outcome in outcomes):
         return _merge_arrays([_as_array(outcome) for outcome in outcomes], because, line)
     values = [outcome for outcome in outcomes if isinstance(outcome, tuple)]
@@ -35,6 +45,12 @@ def merge(
     middles = [value[len(head) : len(value) - len(tail)] for value in values]
     alternatives = tuple((middle,) if middle else () for middle in _distinct(middles))
     return (*head, Choice(alternatives, because, line), *tail)
+
+
+def _letters(outcome: Value | Array | None) -> int:
+    if isinstance(outcome, list):
+        return sum(1 + letters_in(each) for each in outcome)
+    return letters_in(outcome or ())
 
 
 def _merge_arrays(arrays: list[Array], because: Sentence, line: Line) -> Array:

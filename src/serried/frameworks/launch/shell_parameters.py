@@ -12,6 +12,7 @@ from serried.frameworks.launch import shell_arithmetic
 from serried.frameworks.launch.shell_scope import Scope
 from serried.frameworks.launch.shell_syntax import Parameter, Text, Word
 from serried.frameworks.launch.shell_values import (
+    LIMIT_LETTERS,
     Choice,
     Line,
     Piece,
@@ -23,6 +24,7 @@ from serried.frameworks.launch.shell_values import (
     unknown,
 )
 from serried.frameworks.launch.shell_words import Words
+from serried.frameworks.launch.whole_number import count, whole
 
 OF_THE_MACHINE = re.compile(
     "HOME|(OLD)?PWD|USER|LOGNAME|HOSTNAME|PATH|SHELL|RANDOM|SECONDS|LINENO|E?UID|PPID|TMPDIR|"
@@ -75,8 +77,9 @@ class Parameters:
             return (Unknown(because, line, name),)
         if name == "#":
             return known(str(len(arguments)), line)
-        place = int(name)
-        return arguments[place - 1] if place <= len(arguments) else known("", line)
+        place = count(name)
+        is_given = place is not None and place <= len(arguments)
+        return arguments[place - 1] if place and is_given else known("", line)
 
     def parameter(self, part: Parameter) -> Value:
         """Returns what ``$NAME`` or ``${NAME…}`` stands for."""
@@ -95,11 +98,10 @@ class Parameters:
             return self.look_up(part.name, part.line)
         index = self.index(part.index, part.line)
         array = self.scope.variables.get(part.name)
-        if isinstance(array, list) and index is not None and index.isdecimal():
+        if isinstance(array, list) and (place := count(index)) is not None:
             if any(isinstance(piece, Choice) for each in array for piece in each):
                 why = said("{source} on line {line} is open", source=part.source, line=part.line)
                 return unknown(why, part.line)
-            place = int(index)
             return array[place] if place < len(array) else known("", part.line)
         if isinstance(array, tuple) and index == "0":
             return array
@@ -111,6 +113,7 @@ class Parameters:
 
     def index(self, index: str, line: Line) -> str | None:
         """Returns the index between ``[`` and ``]`` as text, or None when it is not known."""
+        self.scope.work.spend(1 + len(index) // 4)
         text = text_of(self.value(Words(Text.of(index, line.file, line.number)).all()))
         if (
             text is not None
@@ -144,7 +147,8 @@ class Parameters:
         if text is None:
             return value
         argument = text_of(self.value(part.argument))
-        is_short = argument is not None and len(text) <= LIMIT_EDITED
+        is_short = argument is not None and max(len(text), len(argument)) <= LIMIT_EDITED
+        self.scope.work.spend(2 * len(text) if is_short else 1)
         made = _edited(text, operator, argument or "") if is_short else None
         if made is None:
             return unknown(_not_known(part), part.line)
@@ -175,7 +179,9 @@ class Parameters:
         why = reason_of(value)
         if why is not None:
             return unknown(why.because, why.line)
-        result = shell_arithmetic.evaluate(text_of(value) or "0", lambda n: self._number(n, line))
+        text = text_of(value) or "0"
+        self.scope.work.spend(1 + len(text) // 2)
+        result = shell_arithmetic.evaluate(text, lambda n: self._number(n, line))
         if isinstance(result, Unknown):
             return (result,)
         if result is None:
@@ -192,8 +198,8 @@ class Parameters:
             if why is not None:
                 return Unknown(why.because, why.line)
             text = text_of(value) or ""
-            if re.fullmatch(r"\s*-?\d+\s*", text):
-                return int(text)
+            if (number := whole(text)) is not None:
+                return number
             if not text.strip():
                 return 0
             if not re.fullmatch(r"[A-Za-z_]\w*", text):
@@ -213,7 +219,7 @@ def _not_known(part: Parameter) -> Sentence:
 
 def short(text: str) -> str:
     """Returns text on one line, cut to what a sentence can hold."""
-    words = " ".join(text.split())
+    words = " ".join(text[:1000].split())
     return words if len(words) <= 60 else words[:57] + "..."
 
 
@@ -231,13 +237,15 @@ def _edited(text: str, operator: str, argument: str) -> str | None:
         old, _, new = argument.partition("/")
         if not old or any(mark in old for mark in "*?["):
             return None
+        if text.count(old) * len(new) > LIMIT_LETTERS:
+            return None
         return text.replace(old, new, 1 if operator == "/" else -1)
     if operator == ":":
-        found = re.fullmatch(r"\s*(\d+)\s*(?::\s*(\d+)\s*)?", argument)
-        if not found:
+        first, colon, length = argument.partition(":")
+        start, letters = whole(first), whole(length) if colon else len(text)
+        if start is None or letters is None or start < 0 or letters < 0:
             return None
-        start = int(found[1])
-        return text[start : start + int(found[2])] if found[2] else text[start:]
+        return text[start : start + letters]
     return {
         "^^": text.upper,
         ",,": text.lower,

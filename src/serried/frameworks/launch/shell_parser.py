@@ -110,6 +110,7 @@ class _Parser(Lines):
     # ------------------------------------------------------------------- commands
 
     def _command(self) -> Command:
+        self.count()
         for word, read in (
             ("if", self._if),
             ("for", self._for),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from serried.frameworks.launch.shell_syntax import Command
-from serried.frameworks.launch.shell_values import Array, Value
+from serried.frameworks.launch.shell_values import Array, Line, Value
+from serried.frameworks.launch.shell_work import Work
 
 
 @dataclass
@@ -18,9 +19,12 @@ class Scope:
     functions: dict[str, Command] = field(default_factory=dict)
     is_slurm: bool = False
     """Tells whether Slurm runs the script, so that its variables are set."""
+    work: Work = field(default_factory=lambda: Work(Line("", 0)))
+    """What following the script took so far; all copies share it."""
 
     def copy(self) -> Scope:
         """Returns a scope that changes on its own."""
+        self.work.spend(1 + (len(self.variables) + len(self.functions)) // 8)
         return replace(
             self,
             variables=dict(self.variables),

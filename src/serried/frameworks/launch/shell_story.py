@@ -37,6 +37,8 @@ class Story:
     files: dict[str, Value] = field(default_factory=dict)
     """Files that the script writes by heredoc or echo, by name."""
     notes: list[Sentence] = field(default_factory=list)
+    _told: set[str] = field(default_factory=set)
+    """The notes as text."""
     not_given: list[str] = field(default_factory=list)
     """Scripts that it starts and that are not given beside it."""
     not_named: list[Sentence] = field(default_factory=list)
@@ -51,5 +53,7 @@ class Story:
     def note(self, line: Line, remark: Sentence) -> None:
         """Adds a remark about ``line``, once."""
         sentence = said("{file} line {line}: {remark}", file=line.file, line=line, remark=remark)
-        if sentence not in self.notes:
+        text = str(sentence)
+        if text not in self._told:
+            self._told.add(text)
             self.notes.append(sentence)

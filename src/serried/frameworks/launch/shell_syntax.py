@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 from serried.frameworks.launch.shell_values import Choice, Line, Piece, Unknown, Value
 
+NEWLINE = re.compile("\n")
 HELD = 0xE000
 """First code point that stands, in text made by a script, for a piece that is not known."""
+HELD_LETTERS = 6400
+"""How many of them there are, up to U+F8FF; a text with more such pieces is no command."""
 
 
 @dataclass(frozen=True)
@@ -28,26 +35,37 @@ class Text:
     @classmethod
     def of(cls, text: str, file: str, first: int = 1) -> Text:
         """Wraps the text of ``file``, counting lines from ``first``."""
-        starts = (0, *(i + 1 for i, letter in enumerate(text) if letter == "\n"))
+        starts = (0, *(found.end() for found in NEWLINE.finditer(text)))
         lines = tuple(Line(file, first + i) for i in range(len(starts)))
         return cls(text, starts, lines, ("",) * len(starts))
 
     @classmethod
     def made(cls, value: Value, line: Line) -> Text:
         """Wraps the value of an expansion on ``line`` as text to be read as a script."""
-        text, starts, lines, vias = "", [0], [line], [""]
+        parts, starts, lines, vias = [""], [0], [line], [""]
         held: list[Unknown | Choice] = []
         for piece in value:
-            starts.append(len(text))
+            starts.append(starts[-1] + len(parts[-1]))
             lines.append(piece.line)
             if isinstance(piece, Piece):
                 vias.append(piece.via)
-                text += piece.text
+                parts.append(piece.text)
             else:
                 vias.append("")
-                text += chr(HELD + len(held))
+                parts.append(chr(HELD + len(held) % HELD_LETTERS))
                 held.append(piece)
-        return cls(text, tuple(starts), tuple(lines), tuple(vias), tuple(held))
+        return cls("".join(parts), tuple(starts), tuple(lines), tuple(vias), tuple(held))
+
+    @cached_property
+    def _turns(self) -> list[int]:
+        """The starts at which another line begins than the one before."""
+        pairs = zip(self.starts[1:], pairwise(self.lines), strict=True)
+        return [start for start, (before, after) in pairs if before != after]
+
+    def line_end(self, position: int) -> int:
+        """Returns where the text goes over to another line than that of ``position``."""
+        at = bisect_right(self._turns, position)
+        return self._turns[at] if at < len(self._turns) else len(self.text)
 
     def line(self, position: int) -> Line:
         """Returns the line of the file that the letter at ``position`` came from."""
@@ -243,15 +261,18 @@ Script = tuple[AndOr, ...]
 
 def assigned(script: Script) -> set[str]:
     """Returns the names that plain assignments in a script, and in its blocks, may set."""
-    names: set[str] = set()
+    plain = (command for command in inside(script) if isinstance(command, Simple))
+    return {each.name for command in plain for each in command.assigns}
+
+
+def inside(script: Script) -> Iterator[Command]:
+    """Yields the commands of a script and, after each that holds others, those."""
     for item in script:
         for _, pipeline in item.parts:
             for command in pipeline.commands:
-                if isinstance(command, Simple):
-                    names |= {each.name for each in command.assigns}
+                yield command
                 for body in _bodies(command):
-                    names |= assigned(body)
-    return names
+                    yield from inside(body)
 
 
 def _bodies(command: Command) -> tuple[Script, ...]:

@@ -17,6 +17,9 @@ from serried.finding import Sentence
 LIMIT_LETTERS = 1_000_000
 """No launch script builds a longer value; doubling variables are stopped here."""
 
+LIMIT_OPEN_LETTERS = 20_000
+"""Of all alternatives of a choice; one that holds more says no more than that it is open."""
+
 _numbers = count(1)
 
 
@@ -65,6 +68,13 @@ class Choice:
     because: Sentence
     line: Line
     number: int = field(default_factory=lambda: next(_numbers))
+    letters: int = field(init=False, repr=False, compare=False)
+    """Of all alternatives; a choice may hold another many times over, so it is counted once."""
+
+    def __post_init__(self) -> None:
+        """Counts the letters, from those of the choices inside."""
+        counts = (1 + letters_in(each) for words in self.alternatives for each in words)
+        object.__setattr__(self, "letters", 1 + sum(counts))
 
 
 Value = tuple[Piece | Unknown | Choice, ...]
@@ -159,7 +169,7 @@ def letters_in(value: Value) -> int:
     return sum(
         len(piece.text)
         if isinstance(piece, Piece)
-        else 1 + sum(letters_in(each) for words in piece.alternatives for each in words)
+        else piece.letters
         if isinstance(piece, Choice)
         else 1
         for piece in value

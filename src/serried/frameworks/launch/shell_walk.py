@@ -42,8 +42,10 @@ from serried.frameworks.launch.shell_values import (
     Value,
 )
 
-LIMIT_STEPS = 20_000
 LIMIT_DEPTH = 24
+"""Of calls within calls."""
+STEP = 30
+"""Work that a command takes at least: 20,000 commands are as many as are followed."""
 
 Perform = Callable[["Walk", Simple], "tuple[Flow, Verdict]"]
 Flow = str
@@ -71,7 +73,6 @@ class Walk(ABC):
         """Where following stopped last."""
         self.inputs: list[Value] = []
         """What heredocs hand to the command being followed."""
-        self._steps = 0
         self._depth = 0
 
     @property
@@ -83,6 +84,7 @@ class Walk(ABC):
 
     def file(self, text: str, name: str) -> Flow:
         """Follows the text of a file, its #SBATCH lines first."""
+        self.scope.work.spend(STEP + len(text) // 4)
         self._submit(slurm.job_of(text, name))
         if self.story.job is None:
             self.story.job = self.job
@@ -93,6 +95,7 @@ class Walk(ABC):
         outer_wrappers, outer_job = self.wrappers, self.job
         with self.deeper(line):
             text = Text.made(value, line)
+            self.scope.work.spend(STEP + len(text.text) // 4 + len(value))
             if wrapper:
                 self.wrappers = (*self.wrappers, tuple(wrapper))
             self._submit(slurm.job_of(text.text, line.file, text.line))
@@ -192,14 +195,8 @@ class Walk(ABC):
 
     def command(self, command: Command) -> tuple[Flow, Verdict]:
         """Follows one command; raises InputError when there is no end to them."""
-        self._steps += 1
-        line = command.line
-        if self._steps > LIMIT_STEPS:
-            raise InputError(
-                "{file} line {line}: the script takes more steps than a launch script does",
-                file=line.file,
-                line=line,
-            )
+        self.scope.work.line = command.line
+        self.scope.work.spend(STEP)
         if isinstance(command, Simple):
             return self.perform(self, command)
         if isinstance(command, Condition):
@@ -230,7 +227,9 @@ class Walk(ABC):
         """Sets what is set after open outcomes that cannot be told apart."""
         because = said("the condition on line {line} is open", line=line)
         merged = scopes[0].copy()
-        for name in {name for scope in scopes for name in scope.variables}:
+        names = {name for scope in scopes for name in scope.variables}
+        merged.work.spend(len(names) // 2)
+        for name in names:
             outcome = merge([scope.variables.get(name) for scope in scopes], because, line)
             if outcome is None:
                 merged.variables.pop(name, None)

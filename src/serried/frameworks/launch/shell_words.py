@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from serried.finding import said
 from serried.frameworks.launch.shell_cursor import Cursor, never_closes, part_of
@@ -15,6 +15,7 @@ from serried.frameworks.launch.shell_syntax import (
     Parameter,
     Part,
     Substitution,
+    Text,
     Word,
 )
 
@@ -26,8 +27,25 @@ SPECIAL = frozenset("@*#?$!-0123456789")
 OPERATOR = re.compile(r":[-=?+]|##|%%|//|\^\^|,,|[-=?+#%/:^,@]")
 
 
+LIMIT_ARITHMETIC = 10_000
+"""Letters of ``((…))``; what is longer is taken for brackets in brackets."""
+LIMIT_DEPTH = 40
+"""Of expansions within expansions."""
+STOPS = (r"\\$`\"'}\])" + re.escape("".join(BREAKS)), r"\\$`\"}\])")
+"""Letters that end plain text, outside quotes and within."""
+
+
 class Words(Cursor):
-    """Reads words from ``text`` at ``at``; raises InputError for a quote that never ends."""
+    """Reads words from ``text`` at ``at``; raises InputError for a quote that never ends.
+
+    ``depth`` says in how many expansions the text stands.
+    """
+
+    def __init__(self, text: Text, depth: int = 0, parts: Iterator[int] | None = None) -> None:
+        super().__init__(text, parts)
+        self._depth = depth
+        held = f"{chr(HELD)}-{chr(HELD + len(text.held) - 1)}" if text.held else ""
+        self._stops = tuple(re.compile(f"[{letters}{held}]") for letters in STOPS)
 
     # ------------------------------------------------------------------- words
 
@@ -50,6 +68,7 @@ class Words(Cursor):
         return tuple(parts)
 
     def _part(self, quoted: bool) -> list[Part]:
+        self.count()
         letter = self.text[self.at]
         if letter == "\\":
             return self._escape(quoted)
@@ -70,23 +89,12 @@ class Words(Cursor):
     def _plain(self, quoted: bool) -> Literal:
         """Reads letters up to the next one that means something, within one line."""
         start = self.at
-        stops = '\\$`"' if quoted else "\\$`'\""
-        limit = len(self.text)
-        line = self.source.line(start)
-        self.at += 1
-        while self.at < limit and self.text[self.at - 1] != "\n":
-            letter = self.text[self.at]
-            if letter in stops:
-                break
-            if not quoted and letter in BREAKS:
-                break
-            if HELD <= ord(letter) < HELD + len(self.source.held):
-                break
-            if self.source.line(self.at) != line or letter in "}])":
-                break
-            self.at += 1
-        text = self.text[start : self.at]
-        return Literal(text, line, quoted, self.source.via(start))
+        line, end = self.source.line(start), self.source.line_end(start)
+        found = self._stops[quoted].search(self.text, start + 1, end)
+        stop = found.start() if found else end
+        newline = self.text.find("\n", start, stop)
+        self.at = stop if newline < 0 else newline + 1
+        return Literal(self.text[start : self.at], line, quoted, self.source.via(start))
 
     def _escape(self, quoted: bool) -> list[Part]:
         line = self.line
@@ -129,6 +137,16 @@ class Words(Cursor):
     # ------------------------------------------------------------------- expansions
 
     def _dollar(self, quoted: bool) -> list[Part]:
+        """Reads what ``$`` begins; raises InputError where expansions nest without end."""
+        self._depth += 1
+        if self._depth > LIMIT_DEPTH:
+            problem = said("expansions are nested too deeply to be a launch script")
+            raise self.error(problem, self.line)
+        parts = self._expansion(quoted)
+        self._depth -= 1
+        return parts
+
+    def _expansion(self, quoted: bool) -> list[Part]:
         start, line = self.at, self.line
         if self.peek("$((") and (inner := self.balanced_arithmetic()) is not None:
             return [Arithmetic(inner, line, quoted, self.text[start : self.at])]
@@ -216,7 +234,8 @@ class Words(Cursor):
         start = self.at
         opening = self.text.index("((", start) + 2
         depth, at = 0, opening
-        while at < len(self.text):
+        end = min(len(self.text), opening + LIMIT_ARITHMETIC)
+        while at < end:
             letter = self.text[at]
             if letter == "(":
                 depth += 1
@@ -227,6 +246,6 @@ class Words(Cursor):
             at += 1
         if self.text[at : at + 2] != "))":
             return None
-        inner = Words(part_of(self.source, opening, at)).all()
+        inner = Words(part_of(self.source, opening, at), self._depth, self.parts).all()
         self.at = at + 2
         return inner

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from serried.finding import Sentence, said
 from serried.frameworks.launch.shell_split import split
 from serried.frameworks.launch.shell_values import Field, Line, Piece, Value, known
+from serried.frameworks.launch.whole_number import count
 
 SHORT = {"N": "nodes", "n": "ntasks", "G": "gpus"}
 LONG = {
@@ -51,7 +52,7 @@ class Job:
         found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
         if not found or found[2] not in (None, found[1]):
             return None
-        return int(found[1])
+        return count(found[1])
 
     def over(self, outer: Job | None) -> Job:
         """Returns this step's figures, those of the job around it where it says nothing."""
@@ -78,13 +79,14 @@ def job_of(text: str, name: str, place: Callable[[int], Line] | None = None) -> 
     notes: list[Sentence] = []
     is_given = is_over = False
     position = 0
+    writes = "<<" in text
     for number, row in enumerate(text.split("\n"), 1):
         line = place(position) if place else Line(name, number)
         position += len(row) + 1
         if row.startswith("#SBATCH"):
             if is_over:
                 # Below '<<' it may belong to a job that this script writes.
-                notes += [] if "<<" in text else [_too_late(line, row)]
+                notes += [] if writes else [_too_late(line, row)]
                 continue
             is_given = True
             options = re.split(r"\s#", row[len("#SBATCH") :])[0]
@@ -143,12 +145,12 @@ def _count(option: str, value: Field) -> Field:
     for part in text.split(","):
         name, *rest = re.sub(r"\(.*?\)", "", part).split(":")
         if option != "gres":
-            count = rest[-1] if rest else name
+            gpus = rest[-1] if rest else name
         elif name == "gpu" or name.endswith("/gpu"):
-            count = rest[-1] if rest and rest[-1].isdecimal() else "1"
+            gpus = rest[-1] if rest and rest[-1].isdecimal() else "1"
         else:
             continue
-        return Field(known(count, value.line, value.via))
+        return Field(known(gpus, value.line, value.via))
     return value
 
 

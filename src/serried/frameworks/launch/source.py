@@ -14,6 +14,9 @@ from serried.finding import said
 LIMIT_BYTES = 1024 * 1024
 """Launch files are a few kilobytes, hostfiles of 10,000 nodes some 300; more is something else."""
 
+LIMIT_LINES = 100_000
+"""A hostfile of 100,000 nodes is the longest that there may be."""
+
 LAUNCH_FILE = said("a launch file")
 
 USUAL = "UTF-8"
@@ -58,12 +61,24 @@ def text_of(data: bytes, name: str) -> FileText:
             "TOML or Python config",
             file=name,
         )
-    return FileText(text.replace("\r\n", "\n").replace("\r", "\n"), encoding)
+    plain = FileText(text.replace("\r\n", "\n").replace("\r", "\n"), encoding)
+    check_lines(plain, name)
+    return plain
 
 
 def encoding_of(text: str) -> str:
     """Returns the encoding that a text stood in; UTF-8 for one that is of no file."""
     return text.encoding if isinstance(text, FileText) else USUAL
+
+
+def check_lines(text: str, name: str) -> None:
+    """Raises InputError when a text has more lines than any launch file."""
+    if text.count("\n") >= LIMIT_LINES:
+        raise InputError(
+            "{file} has more than {limit:,} lines, the most that serried reads of a launch file",
+            file=name,
+            limit=LIMIT_LINES,
+        )
 
 
 def check_size(size_bytes: int, name: str) -> None:

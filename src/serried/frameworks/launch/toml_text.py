@@ -9,6 +9,10 @@ from serried.errors import InputError
 from serried.frameworks.launch.keys import Keys, unfold
 
 SECTION = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
+DEEP = re.compile(r"(?<![\w\"'-])(?:[\w\"'-]{1,80}[ \t]*\.[ \t]*){61}")
+"""A dotted key of many parts, whose reading takes a time that grows with their square."""
+LIMIT_ROW = 4096
+"""Letters of a line in which a key is looked for; lines of launch files are short."""
 PAIR = re.compile(r"""\s*([\w.\-"']+)\s*=\s*([^#]*)""")
 
 
@@ -20,7 +24,11 @@ def read(text: str, file: str) -> Keys:
     """
     places: dict[str, list[tuple[int, str]]] = {}
     section = ""
+    if DEEP.search(text):
+        raise _too_deep(file)
     for number, row in enumerate(text.split("\n"), 1):
+        if len(row) > LIMIT_ROW:
+            continue
         if found := SECTION.match(row):
             section = _bare(found[1])
         elif found := PAIR.match(row):
@@ -31,10 +39,17 @@ def read(text: str, file: str) -> Keys:
     except tomllib.TOMLDecodeError as error:
         raise _refusal(file, places, error) from error
     except RecursionError as error:
-        raise InputError("{file} is nested too deeply to be a launch file", file=file) from error
+        raise _too_deep(file) from error
+    except ValueError as error:
+        # Of a whole number of more digits than Python reads.
+        raise InputError("{file} is no TOML: {problem}", file=file, problem=error) from error
     keys = Keys(file)
     unfold(keys, tree, lambda key: places[key][0][0] if key in places else None)
     return keys
+
+
+def _too_deep(file: str) -> InputError:
+    return InputError("{file} is nested too deeply to be a launch file", file=file)
 
 
 def _bare(key: str) -> str:

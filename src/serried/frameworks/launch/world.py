@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from serried.finding import said
 from serried.frameworks.launch import program_options, slurm, world_hosts
 from serried.frameworks.launch.flags import (
-    NUMBER,
     Meaning,
     flags_of,
     loose,
@@ -18,6 +17,7 @@ from serried.frameworks.launch.found import Facts, Found, not_a_number
 from serried.frameworks.launch.keys import take as take_keys
 from serried.frameworks.launch.launchers import Launch
 from serried.frameworks.launch.shell_values import Field
+from serried.frameworks.launch.whole_number import NUMBER, whole
 from serried.frameworks.launch.world_numbers import number, take_options, visible
 
 TORCHRUN = {
@@ -138,8 +138,9 @@ def _mpirun(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
     named = facts.drop("_hosts")
     if named and not facts.says("world_size"):
         counts = [part.partition(":")[2] for part in str(named.value).split(",")]
-        if all(part.isdecimal() for part in counts):
-            world = sum(map(int, counts))
+        sizes = [size for part in counts if (size := whole(part)) is not None]
+        if len(sizes) == len(counts):
+            world = sum(sizes)
             facts.claim("world_size", Found(world, named.file, named.line, named.key))
     if not facts.says("world_size"):
         facts.lack(

@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping
 
 from serried.finding import said
-from serried.frameworks.launch.flags import NUMBER, Meaning, flags_of, take
+from serried.frameworks.launch.flags import Meaning, flags_of, take
 from serried.frameworks.launch.found import Facts, Found, all_of_a_node, not_a_number
 from serried.frameworks.launch.launchers import Launch
 from serried.frameworks.launch.shell_story import DEVICES
 from serried.frameworks.launch.shell_values import Field, text_of
+from serried.frameworks.launch.whole_number import NUMBER
 
 
 def take_options(launch: Launch, facts: Facts, meanings: Mapping[str, Meaning]) -> None:

@@ -8,6 +8,8 @@ from serried.errors import InputError
 from serried.frameworks.launch.keys import LIMIT_DEPTH, LIMIT_VALUES, Entry, Keys, Scalar, too_many
 
 STANDARD = "tag:yaml.org,2002:"
+LIMIT_DIGITS = 80
+"""Of a whole number, which may be binary; longer ones stay text, as no size has so many."""
 PLAIN = frozenset(("str", "int", "float", "bool", "null", "timestamp", "map", "seq", "merge"))
 LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -34,6 +36,7 @@ def read(text: str, file: str) -> Keys | None:
 def _documents(text: str, file: str) -> list[yaml.Node]:
     """Returns the documents that say something."""
     try:
+        _require_bounded(text, file)
         nodes = [each for each in yaml.compose_all(text, LOADER) if each is not None]
         return [each for each in nodes if each.tag != STANDARD + "null"]
     except yaml.YAMLError as error:
@@ -46,6 +49,22 @@ def _documents(text: str, file: str) -> list[yaml.Node]:
         ) from error
     except RecursionError as error:
         raise too_many(file) from error
+
+
+def _require_bounded(text: str, file: str) -> None:
+    """Raises InputError for more values, or deeper ones, than a config holds.
+
+    The parser goes through a text step by step; what makes nodes of it calls itself for each
+    value in a value, and written in C it does so until the process ends.
+    """
+    depth = 0
+    for number, event in enumerate(yaml.parse(text, LOADER)):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > LIMIT_DEPTH or number > 4 * LIMIT_VALUES:
+            raise too_many(file)
 
 
 class _Reader:
@@ -114,6 +133,8 @@ class _Reader:
             return text.lower() in ("true", "yes", "on")
         try:
             if tag == "int":
+                if len(text) > LIMIT_DIGITS:
+                    return text
                 return int(text.replace("_", ""), 0 if not text.startswith("0") else 10)
             return float(text.replace("_", "")) if tag == "float" else text
         except ValueError:

@@ -13,6 +13,7 @@ from serried import __version__
 from serried.errors import SerriedError
 from serried.views.cli.help import Commands, speaking
 from serried.views.cli.language import language_of
+from serried.views.mishap import mishap_of
 from serried.views.sentences import phrase, say
 
 COMMANDS = ("groups", "schedule", "check", "train", "export", "trace", "serve", "demo")
@@ -48,15 +49,20 @@ speaking(serried)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Runs the command line and exits: 0 fine, 1 something found, 2 bad input, 3 environment."""
+    """Runs the command line and exits.
+
+    0 fine, 1 something found, 2 bad input, 3 the environment or a mistake in serried itself.
+    """
     sys.exit(run(arguments))
 
 
 def run(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code; set SERRIED_TRACEBACK=1 for tracebacks."""
-    lang = language_of(sys.argv[1:] if arguments is None else arguments)
+    asked = sys.argv[1:] if arguments is None else arguments
+    lang = language_of(asked)
     try:
         result = serried.main(arguments, prog_name="serried", standalone_mode=False, obj=lang)
+        sys.stdout.flush()
     except SerriedError as error:
         return _tell(say(error, lang), error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -64,13 +70,26 @@ def run(arguments: list[str] | None = None) -> int:
         return error.exit_code
     except click.ClickException as error:
         return _tell(phrase(error.format_message(), lang), error.exit_code)
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         return _tell(phrase("stopped", lang), 130)
     except BrokenPipeError:
         # The reader (head, less) has gone; Python would complain again while closing stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()
         return 0
+    except Exception as error:
+        if isinstance(error, OSError):
+            _close_output()
+        mishap = mishap_of(error, asked)
+        return _tell(say(mishap, lang), mishap.exit_code)
     return result if isinstance(result, int) else 0
+
+
+def _close_output() -> None:
+    """Lets what stdout still holds go nowhere, so that Python does not fail on it once more."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _tell(sentence: str, code: int) -> int:

@@ -32,6 +32,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from serried.errors import EnvironmentProblem, InputError, SerriedError
+from serried.views.mishap import mishap_of
 from serried.views.sentences import say
 from serried.views.web.check_heat import (
     NamedCheck,
@@ -226,6 +227,8 @@ def _answering(answer: Answering) -> Callable[[Request], Response]:
             return squeezed(answer(words), request)
         except SerriedError as error:
             return _refusal(error, words)
+        except Exception as error:
+            return _mishap(error, request, words)
 
     return endpoint
 
@@ -241,6 +244,8 @@ async def _launch(request: Request) -> Response:
         return JSONResponse(await run_in_threadpool(launch_answer, files, words))
     except SerriedError as error:
         return _refusal(error, words)
+    except Exception as error:
+        return _mishap(error, request, words)
 
 
 def _words(request: Request) -> Words:
@@ -253,6 +258,14 @@ def _refusal(error: SerriedError, words: Words) -> Response:
     lang = "zh" if "zh" in words.get("lang", ()) else "en"
     field = error.values.get("axis") or field_of(error) or error.values.get("name")
     return JSONResponse({"error": say(error, lang), "field": field}, 400)
+
+
+def _mishap(error: Exception, request: Request, words: Words) -> Response:
+    """Returns what nobody foresaw as its sentence; the page and its other answers go on."""
+    asked = [f"{name}={value}" for name in words if name != "token" for value in words[name]]
+    lang = "zh" if "zh" in words.get("lang", ()) else "en"
+    told = mishap_of(error, [request.url.path, *asked])
+    return JSONResponse({"error": say(told, lang), "field": None}, 500)
 
 
 def _page(_: Request) -> Response:
