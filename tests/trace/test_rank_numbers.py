@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from serried.trace.analysis import analyse
 from serried.trace.chrome import write_chrome
 from serried.trace.compare import compare_traces, planned_trace
+from serried.trace.measured_step import measured_step
 from serried.trace.merged import Trace
 from serried.trace.perfetto import write_perfetto
 from serried.trace.reading import read_trace
@@ -120,6 +121,8 @@ def test_the_page_is_answered_by_the_ranks_of_the_files(tmp_path: Path) -> None:
     assert grouping.of.tolist() == [1, 0, 1, 0, 2, 2]
     overlay = named.answers.overlay
     assert [int(overlay.place[rank]) for rank in NUMBERS["in no order"]] == [0, 0, 0, 1, 1, 1]
+    step = measured_step(trace, int(trace.spans.step.min()))
+    assert step.ranks.tolist() == [9, 4]
     for figure in named.answers.figures.values():
         assert [rank for rank in range(trace.job.world_size) if figure[rank] == figure[rank]] == (
             numbers

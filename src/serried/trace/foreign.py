@@ -53,12 +53,16 @@ def spans_of(rows: Iterable[Row]) -> Spans:
 
     Raises InputError for a number that no trace can hold.
     """
-    given = [tuple(row) for row in rows]
-    # As floats first: they hold any number, if not exactly, and tell which are too large.
-    rough = np.array(given, dtype=np.float64).reshape(-1, len(Row._fields))
-    for name, column in zip(Row._fields, rough.T, strict=True):
-        require_within(name, float(np.abs(column).max(initial=0)))
-    table = np.array(given, dtype=np.int64).reshape(-1, len(Row._fields))
+    given = [*rows]
+    try:
+        table = np.array(given, dtype=np.int64)
+    except OverflowError:
+        # Floats hold any number, if not exactly, and tell which are too large.
+        table = np.array(given, dtype=np.float64)
+    table = table.reshape(-1, len(Row._fields))
+    for name, column in zip(Row._fields, table.T, strict=True):
+        least, most = float(column.min(initial=0)), float(column.max(initial=0))
+        require_within(name, max(-least, most))
     columns = dict(zip(Row._fields, table.T, strict=True))
     whole: dict[str, Any] = {
         name: column if name.endswith("_ns") else column.astype(np.int32)

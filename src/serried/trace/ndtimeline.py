@@ -45,14 +45,13 @@ _BOTH = {
     "forward-send-backward-recv": (ActionKind.SEND_F, ActionKind.RECV_B),
     "backward-send-forward-recv": (ActionKind.SEND_B, ActionKind.RECV_F),
 }
+_OF_NAME = {**{name: (kind,) for name, kind in _KINDS.items()}, **_BOTH}
 _OF_A_MICROBATCH = frozenset({*(_KINDS[name] for name in list(_KINDS)[:6])})
 
 
 def is_ndtimeline(file: EventFile) -> bool:
     """Tells whether ``file`` was written by ndtimeline."""
-    return any(
-        each.get("ph") == "X" and str(each.get("name")) in {*_KINDS, *_BOTH} for each in file.events
-    )
+    return any(each.get("ph") == "X" and str(each.get("name")) in _OF_NAME for each in file.events)
 
 
 def ndtimeline_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | None = None) -> Trace:
@@ -84,13 +83,14 @@ def _rows(file: EventFile) -> list[Row]:
     rows = []
     for event in file.events:
         name, arguments = event.get("name"), event.get("args")
-        kinds = _BOTH.get(str(name)) or tuple(filter(None, [_KINDS.get(str(name))]))
+        kinds = _OF_NAME.get(str(name))
         start, length = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
         if not kinds or not isinstance(arguments, dict) or start is None:
             continue
         if length is None or length < 0:
             continue
-        rank, step, stage = (whole(arguments.get(key)) for key in ("rank", "step", "pp"))
+        rank, step = whole(arguments.get("rank")), whole(arguments.get("step"))
+        stage = whole(arguments.get("pp"))
         if rank is None or step is None or rank < 0:
             continue
         at = max(stage or 0, 0)

@@ -75,7 +75,9 @@ def _spans(table: Mapping[str, NDArray[Any]], ranks: Column) -> Spans:
     require_within("start_ns", float(np.abs(start_s).max(initial=0)) * 1e9)
     start_ns = np.rint(start_s * 1e9).astype(np.int64)
     # A clock error of some milliseconds can make an operation end before it began.
-    length_ns = np.rint(np.maximum(columns["duration"].astype(float), 0) * 1e9).astype(np.int64)
+    length_s = np.maximum(columns["duration"].astype(float), 0)
+    # Rounded as the start of what follows is, so that neighbours do not overlap by a nanosecond.
+    end_ns = np.rint((start_s + length_s) * 1e9).astype(np.int64)
     peer = ranks[(stage + towards) % num_stages, replica]
     return Spans(
         rank=ranks[stage, replica].astype(np.int32),
@@ -85,7 +87,7 @@ def _spans(table: Mapping[str, NDArray[Any]], ranks: Column) -> Spans:
         step=columns["step"].astype(np.int32),
         peer=np.where(towards != 0, peer, -1).astype(np.int32),
         start_ns=start_ns,
-        end_ns=start_ns + length_ns,
+        end_ns=end_ns,
     )
 
 
