@@ -169,6 +169,9 @@ def test_a_tensor_group_under_isp_is_not_said_to_split_weights() -> None:
     first = explanation(layout, ["tp"], lang="en").sections[0].paragraphs[0]
     assert "splits no weights" in first
     assert "split over weight instead" in first
+    assert about_in(layout, layout.kind("tensor"), "en") == "parts of the same sequences"
+    assert about_in(layout, layout.kind("zero1"), "en") == "shards of the optimizer state"
+    assert about_in(layout, layout.kind("weight_data"), "en") == "same parts of the weights"
     legend = {basic.dim: basic.text for basic in basics(layout, "en")}
     assert "parts of the same sequences" in legend["tp"]
 

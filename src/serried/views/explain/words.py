@@ -97,6 +97,8 @@ def note_in(layout: Layout, kind: str, lang: str) -> str:
     return kind_note(layout, kind, lang) or _by_rule(made, lang)
 
 
+OPTIMIZER = "shards of the optimizer state"
+
 ABOUT_OPEN = {
     "same weights, other batches": "other batches",
     "same dense weights": "other batches",
@@ -109,7 +111,7 @@ ABOUT_SHARDED = ABOUT_OPEN | {
     "same weights": "same parts of the weights",
     "whole copies of the weights": "copies of a shard",
     "one copy of all experts": "all experts at one place",
-    "shards of the optimizer state": "shards of the weights",
+    OPTIMIZER: "shards of the weights",
 }
 """What is true where the weights are sharded over data ranks."""
 
@@ -136,6 +138,9 @@ def _about(layout: Layout, kind: GroupKind) -> str:
         return "parts of every layer" if is_cut else "parts of the same sequences"
     replica = done.facts["replica"]
     if replica == "whole":
+        return kind.about
+    if kind.about == OPTIMIZER and done.facts["holds"] == "weight":
+        # The weights are sharded over another group; this one still shares the optimizer state.
         return kind.about
     others = ABOUT_SHARDED if replica == "sharded" else ABOUT_OPEN
     about = others.get(kind.about, kind.about)
