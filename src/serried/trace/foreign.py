@@ -28,6 +28,7 @@ from serried.trace.admission import MOST_RANKS, require_within
 from serried.trace.merged import Host, Trace
 from serried.trace.record import UNKNOWN_SCHEDULE, Job
 from serried.trace.replay import Replay
+from serried.trace.twice import two_runs
 
 _LONGEST_NS = 2**60
 _MICROSECOND = 1_000
@@ -288,7 +289,7 @@ def foreign_trace(
         ranks=tuple(present),
         torn=(),
         missing=tuple(sorted({*layout.mesh.ranks.ravel().tolist()} - {*present})),
-        warnings=tuple(findings),
+        warnings=(*findings, *filter(None, [two_runs(spans)])),
         layout=layout,
         waits_inside=waits_inside,
         replay=replay,
