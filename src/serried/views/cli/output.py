@@ -19,6 +19,7 @@ from rich.text import Text
 
 from serried.errors import InputError, listed
 from serried.mesh import Groups
+from serried.views import groups_json
 from serried.views.cli.language import current_language
 from serried.views.sentences import tell
 
@@ -109,10 +110,7 @@ def as_json(document: Mapping[str, Any], *, depth: int = 2) -> str:
 def json_parts(value: object, *, depth: int = 2, indent: str = "") -> Iterator[str]:
     """Yields what ``as_json`` returns in parts; groups of ranks are never text all at once."""
     if isinstance(value, Groups):
-        yield "["
-        for i, part in enumerate(value.in_parts()):
-            yield (", " if i else "") + json.dumps(part)[1:-1]
-        yield "]"
+        yield from groups_json.parts(value)
     elif not isinstance(value, Mapping) or not depth or not value:
         yield json.dumps(value, ensure_ascii=False)
     else:
