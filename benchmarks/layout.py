@@ -2,13 +2,16 @@
 
 megatron-core runs unchanged with ``torch.distributed.new_group`` recorded instead of executed;
 DeviceMesh makes its groups on torch's fake backend; DeepSpeed lists every axis of its topology.
-Each side makes every group of every kind. Peers that are not installed are named with the
+Each side makes every group of every kind; one rank's groups stand beside the same work of
+megatron-core, which lists all of them to find those of one rank, and the JSON of all groups
+beside that of Python's own json. Peers that are not installed are named with the
 command that installs them. Run by ``make bench``; a first argument sets the ranks of peers.
 """
 
 from __future__ import annotations
 
 import gc
+import json
 import resource
 import statistics
 import subprocess
@@ -18,6 +21,8 @@ from collections.abc import Callable
 from unittest import mock
 
 from serried.frameworks import Sizes, layout
+from serried.mesh import Groups
+from serried.views import groups_json
 
 WORLD, TP, PP, CP, EP = 131_072, 8, 8, 2, 8
 LARGE = 1_048_576
@@ -34,6 +39,23 @@ def ours(world: int) -> int:
 def ours_of_one_rank(world: int) -> int:
     made = layout("megatron", Sizes(world, tp=TP, pp=PP, cp=CP, ep=EP))
     return sum(map(len, made.groups_of(world // 2 + 5).values()))
+
+
+def all_kinds(world: int) -> list[Groups]:
+    made = layout("megatron", Sizes(world, tp=TP, pp=PP, cp=CP, ep=EP))
+    return [made.groups(kind.name) for kind in made.kinds]
+
+
+def our_json(world: int) -> int:
+    kinds = all_kinds(world)
+    return sum(len(part) for groups in kinds for part in groups_json.parts(groups)) and sum(
+        map(len, kinds)
+    )
+
+
+def their_json(world: int) -> int:
+    kinds = all_kinds(world)
+    return sum(len(json.dumps(groups.lists())) for groups in kinds) and sum(map(len, kinds))
 
 
 def our_mesh(world: int) -> int:
@@ -106,6 +128,8 @@ def _shape(world: int) -> tuple[int, int, int, int]:
 
 PEERS: tuple[tuple[str, str, Work, Callable[[], Work]], ...] = (
     ("megatron-core", "20 kinds, recorded", ours, megatron),
+    ("megatron-core", "all of them for one rank's", ours_of_one_rank, megatron),
+    ("python", "json.dumps of the same groups", our_json, lambda: their_json),
     ("torch", "DeviceMesh of 4 axes, fake backend", our_mesh, device_mesh),
     ("deepspeed", "lists of 3 axes", our_topology, topology),
 )

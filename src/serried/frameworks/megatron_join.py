@@ -8,7 +8,7 @@ Read from generator_wrapper in megatron-core 0.9.0 to 0.13.0, megatron/core/para
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,7 +85,7 @@ class JoinedKind(GroupKind):
         decoder = self._lists(meshes["dense"])[shown][:, join.decoder_places]
         return Groups.even(np.concatenate([encoder, decoder], axis=1))
 
-    def of(self, rank: int, meshes: Mapping[str, Mesh]) -> list[list[int]]:
+    def of(self, rank: int, meshes: Mapping[str, Mesh]) -> list[Sequence[int]]:
         """Returns the groups that ``rank`` is in, of the lists that it is joined into."""
         join = self._join(meshes)
         if rank in meshes["dense"]:
@@ -163,7 +163,7 @@ class RunsKind(ModulesKind):
         bounds = lists.bounds[:: self.length]
         return Groups(lists.members[: bounds[-1]], bounds)
 
-    def of(self, rank: int, meshes: Mapping[str, Mesh]) -> list[list[int]]:
+    def of(self, rank: int, meshes: Mapping[str, Mesh]) -> list[Sequence[int]]:
         """Returns the run that ``rank`` is in, made of its own lists alone."""
         counts = [part.shape(meshes[part.mesh])[0] for part in self.parts]
         place = self._place(rank, meshes, counts)

@@ -16,7 +16,7 @@ With pipe first the interval is too short: sharding groups overlap and the last 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,7 +63,7 @@ class ConnectedKind(GroupKind):
         starts = np.flatnonzero(np.diff(label[order], prepend=-1))
         return Groups(order.astype(np.int32), np.append(starts, len(order)).astype(np.int64))
 
-    def of(self, rank: int, meshes: Mapping[str, Mesh]) -> list[list[int]]:
+    def of(self, rank: int, meshes: Mapping[str, Mesh]) -> list[Sequence[int]]:
         """Returns the connected ranks that ``rank`` is among, found by going from it."""
         found: set[int] = set()
         ahead = [rank]

@@ -16,17 +16,6 @@ PART_RANKS = 1 << 16
 """About how many ranks ``in_parts`` makes Python numbers of at once; groups stay whole."""
 
 
-def place_within(ranks: Sequence[int], rank: int) -> int:
-    """Returns the rank within a group: its place among the sorted members.
-
-    torch's new_group sorts them, whatever the order in which they are listed, and Paddle's too.
-
-    >>> place_within([3, 1], 1), place_within([3, 1], 3)
-    (0, 1)
-    """
-    return sum(other < rank for other in ranks)
-
-
 @dataclass(frozen=True, eq=False)
 class Groups:
     """Holds the groups of one kind: members end to end, and where each group starts.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from serried.mesh.groups import Groups
+from serried.mesh.members import Members
 from serried.mesh.mesh import Mesh
 from serried.mesh.rule import Rule
-from serried.mesh.rule_across import Chain, Leading, Windows
+from serried.mesh.rule_across import Chain, Leading, Runs, Windows
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class GroupKind:
         """Returns the groups of this kind over the layout's meshes."""
         return self.groups(meshes[self.mesh])
 
-    def of(self, rank: int, meshes: Mapping[str, Mesh]) -> list[list[int]]:
+    def of(self, rank: int, meshes: Mapping[str, Mesh]) -> list[Sequence[int]]:
         """Returns the groups that ``rank`` is in, making only the axis groups they need."""
         mesh = meshes[self.mesh]
         if rank not in mesh:
@@ -55,11 +56,13 @@ class GroupKind:
         if isinstance(self.rule, Windows) and not mesh.explicit:
             return [self.rule.around(rank, mesh)[1]]
         row = mesh.row(rank, *self.axes, by=self.by)
-        if self.rule is None:
-            return self._made_of(range(row, row + 1), mesh).lists()
-        rows = self.rule.rows(row, self.shape(mesh))
+        rows: tuple[range, ...] | None = (range(row, row + 1),)
+        if self.rule is not None:
+            rows = self.rule.rows(row, self.shape(mesh))
         if rows is None:
             return holding(self.groups(mesh), rank)
+        if self.rule is None or isinstance(self.rule, Runs):
+            return [Members(mesh, part, self.axes, self.by, self.within) for part in rows]
         return [each for part in rows for each in holding(self._made_of(part, mesh), rank)]
 
     def _made_of(self, rows: range, mesh: Mesh) -> Groups:
@@ -84,7 +87,7 @@ class GroupKind:
         return [first + i for part in rows for i in self._made_of(part, mesh).containing(rank)]
 
 
-def holding(groups: Groups, rank: int) -> list[list[int]]:
+def holding(groups: Groups, rank: int) -> list[Sequence[int]]:
     """Returns those groups that hold ``rank``, as lists.
 
     >>> holding(Groups.of([[0, 1], [2], [1, 2]]), 1)
@@ -103,7 +106,7 @@ class ModulesKind(GroupKind):
         """Returns the groups of all parts, part after part."""
         return Groups.joined([part.over(meshes) for part in self.parts])
 
-    def of(self, rank: int, meshes: Mapping[str, Mesh]) -> list[list[int]]:
+    def of(self, rank: int, meshes: Mapping[str, Mesh]) -> list[Sequence[int]]:
         """Returns the groups of ``rank`` in the part it belongs to."""
         return [ranks for part in self.parts for ranks in part.of(rank, meshes)]
 
@@ -122,7 +125,7 @@ class FixedKind(GroupKind):
         """Returns the listed groups."""
         return Groups.of(self.lists)
 
-    def of(self, rank: int, meshes: Mapping[str, Mesh]) -> list[list[int]]:
+    def of(self, rank: int, meshes: Mapping[str, Mesh]) -> list[Sequence[int]]:
         """Returns the listed groups that hold ``rank``."""
         return [list(ranks) for ranks in self.lists if rank in ranks]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -129,13 +129,13 @@ class Layout:
         kind = self.kind(name)
         return (self.kind(kind.twin_of) if kind.twin_of else kind).numbers(rank, self.meshes)
 
-    def groups_of(self, rank: int) -> dict[str, list[list[int]]]:
+    def groups_of(self, rank: int) -> dict[str, list[Sequence[int]]]:
         """Returns, kind by kind, the groups that ``rank`` is in (usually one, at times none).
 
         It makes only the groups of this rank. Raises InputError outside the world.
         """
         self.coordinates(rank)
-        found: dict[str, list[list[int]]] = {}
+        found: dict[str, list[Sequence[int]]] = {}
         for kind in self.kinds:
             twin = found.get(kind.twin_of or "")
             found[kind.name] = kind.of(rank, self.meshes) if twin is None else twin

@@ -135,6 +135,26 @@ class Mesh:
             number = number * self.shape[i] + place[i]
         return number
 
+    def member(
+        self,
+        number: int,
+        place: int,
+        *keep: str,
+        by: tuple[str, ...] = (),
+        within: tuple[str, ...] = (),
+    ) -> int:
+        """Returns the member at ``place`` of row ``number``, without making the row.
+
+        >>> Mesh({"pp": 2, "dp": 2, "tp": 2}).member(1, 1, "dp")
+        3
+        """
+        found = 0
+        for axes, left in zip(self._split(keep, by, within), (number, place), strict=True):
+            for i in reversed(axes):
+                left, at = divmod(left, self.shape[i])
+                found += at * math.prod(self.shape[i + 1 :])
+        return self.explicit[found] if self.explicit else self.offset + found
+
     def rows(
         self,
         numbers: range,

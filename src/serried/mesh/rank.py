@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from serried.mesh.groups import place_within
 from serried.mesh.layout import Layout
+from serried.mesh.members import place_within
 from serried.mesh.placement import Placement
 
 
@@ -14,8 +14,7 @@ from serried.mesh.placement import Placement
 class RankPlace:
     """Says what rank ``rank`` is: coordinates, node, GPUs, groups, and pipeline neighbours.
 
-    ``groups`` maps each kind to the groups that hold the rank: most often one; ``within`` to its
-    rank within each of them, which counts members ascending, however they are listed.
+    ``groups`` maps each kind to the groups that hold the rank: most often one.
     ``previous`` sends it activations and takes its gradients, ``next`` the reverse;
     None at the ends of the pipeline, or without one.
     """
@@ -28,8 +27,15 @@ class RankPlace:
     stage: int
     previous: int | None
     next: int | None
-    groups: Mapping[str, list[list[int]]]
-    within: Mapping[str, list[int]]
+    groups: Mapping[str, list[Sequence[int]]]
+
+    @property
+    def within(self) -> dict[str, list[int]]:
+        """The rank within each group, which counts members ascending, however they are listed."""
+        return {
+            kind: [place_within(ranks, self.rank) for ranks in lists]
+            for kind, lists in self.groups.items()
+        }
 
 
 def place_of(layout: Layout, placement: Placement, rank: int) -> RankPlace:
@@ -48,7 +54,4 @@ def place_of(layout: Layout, placement: Placement, rank: int) -> RankPlace:
         previous=pipeline[stage - 1] if stage else None,
         next=pipeline[stage + 1] if stage + 1 < len(pipeline) else None,
         groups=groups,
-        within={
-            kind: [place_within(ranks, rank) for ranks in lists] for kind, lists in groups.items()
-        },
     )

@@ -38,6 +38,8 @@ def rank_document(layout: Layout, place: RankPlace) -> dict[str, Any]:
         "framework": layout.framework,
         "world_size": layout.world_size,
         **{each.name: getattr(place, each.name) for each in fields(place)},
+        "groups": {kind: list(map(list, lists)) for kind, lists in place.groups.items()},
+        "within": place.within,
     }
 
 

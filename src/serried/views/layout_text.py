@@ -169,10 +169,11 @@ def rank_table(layout: Layout, place: RankPlace, *, lang: str = "en") -> Table:
         tell("what it carries", lang),
     )
     alone, absent = tell("nobody: it is alone", lang), tell("not a member", lang)
+    within = place.within
     for name, found in place.groups.items():
         about = about_in(layout, layout.kind(name), lang)
         numbers = layout.numbers_of(name, place.rank)
-        for number, ranks, at in zip(numbers, found, place.within[name], strict=True):
+        for number, ranks, at in zip(numbers, found, within[name], strict=True):
             others = [rank for rank in ranks[: MEMBERS_SHOWN + 2] if rank != place.rank]
             position = tell("{at} of {count}", lang, at=at, count=len(ranks))
             talks = _members(others, MEMBERS_SHOWN) if others else alone
