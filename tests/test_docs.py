@@ -1,8 +1,7 @@
 """Examples in README and docs are run: what a page prints is what the command prints.
 
 A ``console`` block holds ``$ serried …`` commands and their output, where a line of ``…``
-stands for any lines; a ``pycon`` block is a doctest. A ``sh`` block is for commands that
-need what a test has not (a cluster, a server that stays): it is read, not run.
+stands for any lines; a ``pycon`` block is a doctest. ``test_printed`` runs ``sh`` blocks.
 """
 
 from __future__ import annotations

@@ -60,6 +60,7 @@ def export(checkpoint: Path, file: Path) -> Path:
         for name, tensor in whole_tensors(folder, "model.").items()
     }
     config = json.dumps(config_of(sizes, tensors.values()), indent=2) + "\n"
+    _make(file.absolute().parent)
     with whole_path(file) as part, whole_file(file.parent / "config.json") as beside:
         beside.write(config.encode())
         try:
@@ -69,6 +70,16 @@ def export(checkpoint: Path, file: Path) -> Path:
                 "{path} cannot be written: {reason}", path=file, reason=error
             ) from error
     return folder
+
+
+def _make(folder: Path) -> None:
+    """Makes the folder of an export; raises InputError where that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            "folder {path} cannot be made: {reason}", path=folder, reason=error.strerror
+        ) from error
 
 
 def load(file: Path) -> Stage:

@@ -38,9 +38,10 @@ def test_a_run_is_stopped_gone_on_with_measured_and_exported(serried: Call, tmp_
     assert " on 48 held out bytes" in again.err
     told = [json.loads(line) for line in log.read_text().splitlines()]
     assert [line["step"] for line in told if "event" not in line] == [0, 1, 2]
-    exported = serried("export", str(runs), "-o", str(tmp_path / "model.safetensors"))
-    assert exported.out.startswith(f"{runs}/step-000003 -> {tmp_path}/model.safetensors and ")
-    assert model.read_bytes() == (tmp_path / "model.safetensors").read_bytes()
+    there = tmp_path / "llama" / "model.safetensors"  # in a folder that is made
+    exported = serried("export", str(runs), "-o", str(there))
+    assert exported.out.startswith(f"{runs}/step-000003 -> {there} and ")
+    assert model.read_bytes() == there.read_bytes()
 
 
 def test_what_holds_no_checkpoint_is_not_exported(serried: Call, tmp_path: Path) -> None:
