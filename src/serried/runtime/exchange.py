@@ -27,6 +27,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.distributed.device_mesh import DeviceMesh
 
+from serried.finding import said
+from serried.runtime.lost_peers import MessageLost
 from serried.runtime.recorder_clock import Mark
 from serried.span import ActionKind
 
@@ -85,9 +87,16 @@ class Coming:
         """Returns the tensor once it is here, and once the one sent has left."""
         if self.works:
             with _timed(ActionKind.RING, self.sender):
-                for work in self.works:
-                    work.wait()
+                self._wait()
         return self.tensor
+
+    def _wait(self) -> None:
+        try:
+            for work in self.works:
+                work.wait()
+        except RuntimeError as error:
+            # Whether it was what comes or what leaves, torch does not say: so no peer is named.
+            raise MessageLost(said("a ring"), None, error) from error
 
 
 class Ring:

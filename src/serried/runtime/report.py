@@ -149,7 +149,8 @@ class Failed:
     """Tells which error ended a rank, and when on the host's common clock."""
 
     rank: int
-    message: str
+    message: str | SerriedError
+    """In words, or as a sentence that can be said in another language."""
     exit_code: int
     traceback: str
     at_ns: int = field(default_factory=time.monotonic_ns)

@@ -19,6 +19,8 @@ from torch import Tensor
 from torch.distributed.pipelining import PipelineStage
 
 from serried.errors import EnvironmentProblem
+from serried.finding import said
+from serried.runtime.lost_peers import MessageLost
 from serried.runtime.recorder_clock import Mark
 from serried.span import Action, ActionKind
 
@@ -123,6 +125,18 @@ class _Label:
     microbatch: int
     peer: int
 
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Says which message it was where its body fails."""
+        try:
+            yield
+        except RuntimeError as error:
+            name = f"{self.stage}{self.kind.name}{self.microbatch}"
+            raise MessageLost(said("message {name}", name=name), self.peer, error) from error
+
+
+SENDS = (ActionKind.SEND_F, ActionKind.SEND_B)
+
 
 class Messages(list[Any]):
     """Is the list that a stage gives the runtime, labelled; the hooks see the label again."""
@@ -151,23 +165,26 @@ def time_messages(
     """
 
     def post(operations: list[dist.P2POp], desc: str | None = None) -> list[Any]:
-        start = now()
-        works: list[Any] = _post(operations, desc)
         label = getattr(operations, "label", None)
         if label is None or label.peer < 0:
-            return works
-        if label.kind in (ActionKind.SEND_F, ActionKind.SEND_B):
+            return _post(operations, desc)
+        start = now()
+        with label.named():
+            works = Messages(_post(operations, desc))
+        works.label = label
+        if label.kind in SENDS:
             record(label.kind, start, now(), label.stage, label.microbatch, label.peer)
-            return works
-        waited = Messages(works)
-        waited.label = label
-        return waited
+        return works
 
     def wait(works: list[Any]) -> None:
-        start = now()
-        _wait(works)
         label = getattr(works, "label", None)
-        if label is not None:
+        if label is None:
+            _wait(works)
+            return
+        start = now()
+        with label.named():
+            _wait(works)
+        if label.kind not in SENDS:
             record(label.kind, start, now(), label.stage, label.microbatch, label.peer)
 
     schedules._batch_p2p, schedules._wait_batch_p2p = post, wait  # type: ignore[assignment]

@@ -25,6 +25,7 @@ from serried.runtime.experts import Experts
 from serried.runtime.gpu_memory import begin_counting, gathered_peaks
 from serried.runtime.host_time import HostTime
 from serried.runtime.loop_state import LoopState, seed_dropout
+from serried.runtime.lost_peers import exchange_lost
 from serried.runtime.model import Parts, Stage
 from serried.runtime.optimise import Optimizer
 from serried.runtime.parallelize import parallelize, parameter_bytes, parts_of
@@ -73,10 +74,16 @@ def train_rank(
         host=host,
         num_local_ranks=place.local_world_size,
     )
-    RankTrainer(settings, mesh, recording).run(run[0], tell)
-    recording.close()
-    # Nobody leaves while another still waits for its messages.
-    dist.barrier()
+    try:
+        RankTrainer(settings, mesh, recording).run(run[0], tell)
+        recording.close()
+        # Nobody leaves while another still waits for its messages.
+        dist.barrier()
+    except RuntimeError as error:
+        lost = exchange_lost(error, mesh.groups, settings.timeout_s)
+        if lost is None:
+            raise
+        raise lost from error
 
 
 class RankTrainer:

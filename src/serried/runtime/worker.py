@@ -204,7 +204,7 @@ def failure(rank: int, error: BaseException) -> Failed:
     while error.__cause__ is not None and not isinstance(error, SerriedError):
         error = error.__cause__
     if isinstance(error, SerriedError):
-        return Failed(rank, str(error), error.exit_code, text)
+        return Failed(rank, error, error.exit_code, text)
     words = [type(error).__name__, *str(error).strip().splitlines()[:1]]
     return Failed(rank, ": ".join(words), 1, text)
 
