@@ -93,6 +93,7 @@ def megatron() -> Work:
                 expert_model_parallel_size=EP,
                 create_gloo_process_groups=False,
             )
+        parallel_state.destroy_model_parallel()
         return len(made)
 
     return work
