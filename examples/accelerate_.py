@@ -6,7 +6,7 @@ r"""Accelerate: one script for one process or many; the launcher's file says how
     accelerate launch --config_file examples/accelerate.yaml --mixed_precision no \
         examples/accelerate_.py --mixed-precision bf16  # and the constructor beats both
 
-Adapters alone, trained and saved; a run that stops, and goes on at the next unseen batch:
+Adapters alone, trained and saved; a run that stops, and goes on from its newest whole state:
 
     accelerate launch --config_file examples/accelerate.yaml \
         examples/accelerate_.py --lora --out lora
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import reviews
+import states
 import torch
 from accelerate import Accelerator
 from accelerate.utils import DataLoaderConfiguration, set_seed
@@ -54,7 +55,8 @@ def main() -> Accelerator:
         cpu=not torch.cuda.is_available(),  # or every process believes itself alone
         mixed_precision=args.mixed_precision,  # None: the launcher's flag or file decides
         gradient_accumulation_steps=args.accumulate,
-        log_with=JsonLines(args.out),
+        log_with=["tensorboard", JsonLines(args.out)],
+        project_dir=args.out,
         # The order of rows then depends on seed and epoch alone, also after a resume.
         dataloader_config=DataLoaderConfiguration(use_seedable_sampler=True),
     )
@@ -79,8 +81,7 @@ def main() -> Accelerator:
     accelerator.register_for_checkpointing(progress)
     asked = {key: str(value) for key, value in vars(args).items()}
     accelerator.init_trackers("reviews", config=asked)
-    if args.resume:
-        accelerator.load_state(str(args.out / "state"))
+    states.begin(accelerator, args.out, resume=args.resume)
 
     accuracy = 0.0
     while progress.epoch < args.epochs:
@@ -101,7 +102,7 @@ def main() -> Accelerator:
                 progress.step += 1
                 accelerator.log({"loss": loss.item()}, step=progress.step)
                 if args.save_every and progress.step % args.save_every == 0:
-                    accelerator.save_state(str(args.out / "state"))
+                    states.save(accelerator, args.out, progress.step)
                 if progress.step == args.stop_after:
                     return accelerator
         accuracy, count = measured(accelerator, model, checking)

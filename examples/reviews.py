@@ -3,7 +3,7 @@
 Nothing in this file knows of ranks; each example holds what its way of training needs.
 
     reviews.csv   text,label     100 Chinese and 100 English rows of our own, label 1 is good
-    --csv PATH    your own file with these two columns
+    --csv PATH    your own file: label, and review or text, in either order, quoted as in RFC 4180
     --model DIR   a BERT and its tokenizer on your disk; without it, a tiny one over bytes
 """
 
@@ -35,7 +35,7 @@ PAD, CLS, SEP, FIRST_BYTE = 0, 1, 2, 3
 def options(about: str) -> argparse.ArgumentParser:
     """Returns a parser with what all examples take."""
     parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--csv", type=Path, default=HERE / "reviews.csv", help="text,label rows")
+    parser.add_argument("--csv", type=Path, default=HERE / "reviews.csv", help="label,review rows")
     parser.add_argument("--model", type=Path, help="folder of a BERT (default: a tiny one)")
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--batch", type=int, default=8, help="rows of a rank and microbatch")
@@ -49,8 +49,7 @@ class Reviews(Dataset[dict[str, Tensor]]):
     """Holds every fifth row for validation, the others for training."""
 
     def __init__(self, args: argparse.Namespace, *, is_validation: bool) -> None:
-        with args.csv.open(encoding="utf-8", newline="") as file:
-            rows = [(row["text"], int(row["label"])) for row in csv.DictReader(file)]
+        rows = rows_of(args.csv)
         self.rows = [row for i, row in enumerate(rows) if (i % 5 == 0) == is_validation]
         self._tokenizer = (
             AutoTokenizer.from_pretrained(args.model, local_files_only=True) if args.model else None
@@ -73,6 +72,19 @@ class Reviews(Dataset[dict[str, Tensor]]):
         if self._tokenizer:
             return list(self._tokenizer(text, truncation=True, max_length=LONGEST).input_ids)
         return [CLS, *(FIRST_BYTE + byte for byte in text.encode()[: LONGEST - 2]), SEP]
+
+
+def rows_of(path: Path) -> list[tuple[str, int]]:
+    """Returns the texts of a CSV file with their labels; ends the program where it has none."""
+    with path.open(
+        encoding="utf-8-sig", newline=""
+    ) as file:  # as Excel writes it, and as others do
+        reader = csv.DictReader(file, strict=True)
+        names = reader.fieldnames or []
+        text = next((name for name in ("review", "text") if name in names), None)
+        if text is None or "label" not in names:
+            raise SystemExit(f"{path} has columns {', '.join(names)}; it needs label and review")
+        return [(row[text], int(row["label"])) for row in reader]
 
 
 def bert(args: argparse.Namespace) -> nn.Module:

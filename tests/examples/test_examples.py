@@ -6,6 +6,8 @@ import ast
 import json
 import re
 import shlex
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -244,6 +246,52 @@ def test_rows_and_model_of_your_own_are_taken_from_your_disk(commands: Commands)
     assert (saved["hidden_size"], saved["vocab_size"]) == (8, len(words))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "label,review\r\n1,good\r\n0,bad\r\n",
+        "review,label\ngood,1\nbad,0\n",
+        "text,label\ngood,1\nbad,0\n",
+        '\ufeff"label","review"\r\n"1","good"\r\n"0","bad"\r\n',
+    ],
+)
+def test_a_csv_file_has_label_and_review_in_either_order(tmp_path: Path, text: str) -> None:
+    assert rows_of(tmp_path, text) == [["good", 1], ["bad", 0]]
+
+
+def test_a_review_may_hold_what_rfc_4180_quotes(tmp_path: Path) -> None:
+    text = 'label,review\r\n1,"said ""good"", and\r\nmeant it"\r\n0,坏\r\n'
+    assert rows_of(tmp_path, text) == [['said "good", and\r\nmeant it', 1], ["坏", 0]]
+
+
+def test_a_csv_file_without_its_columns_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        rows_of(tmp_path, "stars,review\n5,good\n")
+    assert caught.value.stderr.splitlines()[-1].endswith(
+        "own.csv has columns stars, review; it needs label and review"
+    )
+    assert "Traceback" not in caught.value.stderr
+
+
+def rows_of(folder: Path, text: str) -> Any:
+    """Returns the rows that the examples read of a file."""
+    pytest.importorskip("transformers")
+    path = folder / "own.csv"
+    path.write_bytes(text.encode())
+    code = (
+        "import json, pathlib, reviews, sys; "
+        "print(json.dumps(reviews.rows_of(pathlib.Path(sys.argv[1]))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, str(path)],
+        cwd=EXAMPLES,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
 # ----------------------------------------------------------------------- Accelerate
 
 
@@ -279,6 +327,33 @@ def test_accelerate_tracks_the_config_and_every_step(commands: Commands) -> None
     first = json.loads((ran.saved / "log.jsonl").read_text(encoding="utf-8").splitlines()[0])
     assert first["config"]["accumulate"] == "2"
     assert losses(ran).keys() == {1, 2, 3, 4}
+
+
+def test_accelerate_tracks_into_tensorboard_too(commands: Commands) -> None:
+    events = list((commands.ran(MAIN["accelerate_.py"]).saved / "reviews").rglob("events.out.*"))
+    assert sum(path.stat().st_size for path in events) > 0
+
+
+def test_accelerate_goes_on_from_its_newest_whole_state(commands: Commands) -> None:
+    saved = commands.ran(RESUMED).saved
+    assert [path.name for path in sorted(saved.glob("state-*"))] == ["state-000003"]
+    assert (saved / "state-000003" / "custom_checkpoint_0.pkl").is_file()
+
+
+def test_a_state_that_a_kill_cut_short_is_passed_over(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    names = ("state-000003", "state-000012", "state-000100", "state-000101.part")
+    for name in names:
+        (tmp_path / name).mkdir()
+    code = "import pathlib, states, sys; print(states.newest(pathlib.Path(sys.argv[1])))"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, str(tmp_path)],
+        cwd=EXAMPLES,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == str(tmp_path / "state-000100")
 
 
 def test_accelerate_saves_adapters_alone_when_they_were_trained(commands: Commands) -> None:
