@@ -153,6 +153,7 @@ def _in_buffers(training: Training, weights: list[Weight]) -> States:
     of_gradient = 4 if training.dtype == "bfloat16" else number
     gradients = wide * norms + of_gradient * rest
     copies = wide * rest if number < wide else 0
+    widened = wide * rest if of_gradient < wide else 0  # float16's, for the optimizer
     largest = max(weight.numbers for weight in weights)
     return States(
         parameters=wide * norms + number * rest,
@@ -163,5 +164,5 @@ def _in_buffers(training: Training, weights: list[Weight]) -> States:
         fresh=0,
         reducing=gradients,
         kept=gradients,
-        learning=max(_learning(wide, largest), copies + 3 * wide * largest),
+        learning=max(_learning(wide, largest), widened + 3 * wide * largest),
     )
