@@ -12,6 +12,8 @@ from serried.trace.recorded_path import RecordedPath, recorded_path
 from tests.trace.recorded_run import FORWARD_NS, Run
 from tests.trace.traced_run import compute, simulated, trace_of
 
+times = st.integers(0, 50)
+
 
 def path_of(spans: list[Span], pp: int, dp: int = 1) -> RecordedPath:
     trace = trace_of(spans, pp=pp, dp=dp)
@@ -88,6 +90,54 @@ def test_an_optimizer_that_waited_follows_the_rank_that_was_ready_last() -> None
     assert drawn(path_of(spans, 2)) == [
         (0, "0F0", 0, 10), (1, "1F0", 10, 38), (0, "other", 38, 40), (0, "OPTIMIZER", 40, 50),
     ]  # fmt: skip
+
+
+def test_a_wait_inside_a_computation_is_exchange_and_not_computing() -> None:
+    # rank 0 [0F0.....|all-reduce|..][0B0....|tail]~norm~[OPTIMIZER]
+    spans = [
+        compute(0, "0F0", 0, 40), compute(0, "0ALL_REDUCE0", 10, 30),
+        compute(0, "0ALL_GATHER0", 20, 25), compute(0, "0B0", 40, 90),
+        compute(0, "0ALL_REDUCE0", 70, 90), compute(0, "0ALL_REDUCE0", 92, 98),
+        compute(0, "OPTIMIZER", 100, 110),
+    ]  # fmt: skip
+    path = path_of(spans, 1)
+    assert [(p.kind, p.action, p.end_ns - p.start_ns) for p in path.pieces] == [
+        ("forward", "0F0", 10), ("exchange", "0F0", 20), ("forward", "0F0", 10),
+        ("backward", "0B0", 30), ("exchange", "0B0", 20), ("other", None, 2),
+        ("exchange", "0ALL_REDUCE0", 6), ("other", None, 2), ("optimizer", "OPTIMIZER", 10),
+    ]  # fmt: skip
+    assert path.by_kind["exchange"] == pytest.approx(46 / 110)
+    assert sum(path.by_kind.values()) == pytest.approx(1)
+
+
+def test_a_reduction_behind_a_backward_leaves_the_path_to_the_backward() -> None:
+    spans = [
+        compute(0, "0F0", 0, 10), compute(0, "0B0", 10, 60),
+        compute(0, "0REDUCE_GRAD", 20, 30), compute(0, "0REDUCE_GRAD", 40, 60),
+        compute(0, "0ALL_REDUCE0", 50, 60), compute(0, "OPTIMIZER", 60, 70),
+    ]  # fmt: skip
+    assert [(p.kind, p.start_ns, p.end_ns) for p in path_of(spans, 1).pieces] == [
+        ("forward", 0, 10), ("backward", 10, 50), ("exchange", 50, 60), ("optimizer", 60, 70),
+    ]  # fmt: skip
+
+
+@given(computations=st.lists(st.integers(1, 9)), waits=st.lists(st.tuples(times, times)))
+def test_no_moment_of_a_path_is_counted_as_computing_while_its_rank_waits(
+    computations: list[int], waits: list[tuple[int, int]]
+) -> None:
+    ends = [sum(computations[: at + 1]) for at in range(len(computations))]
+    spans = [
+        compute(0, f"0{'FB'[at % 2]}{at // 2}", end - length, end)
+        for at, (end, length) in enumerate(zip(ends, computations, strict=True))
+    ]
+    whole = [compute(0, "0F99", 0, 0), *spans, compute(0, "OPTIMIZER", 60, 61)]
+    held = [compute(0, "0ALL_REDUCE0", start, start + length) for start, length in waits]
+    path = path_of(whole + held, 1)
+    waiting = {moment for span in held for moment in range(span.start_ns, span.end_ns)}
+    for piece in path.pieces:
+        moments = set(range(piece.start_ns, piece.end_ns))
+        assert moments <= waiting if piece.kind == "exchange" else not moments & waiting
+    assert sum(path.by_kind.values()) == pytest.approx(1)
 
 
 @given(

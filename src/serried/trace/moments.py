@@ -104,12 +104,18 @@ def without_waits(spans: Spans) -> Spans:
 
 def hidden_reductions(spans: Spans) -> Mask:
     """Tells which spans are reductions on their way behind the rank's computations, wholly."""
-    rows = np.flatnonzero((spans.kind == ActionKind.REDUCE_GRAD) & ~wait_rows(spans))
-    covered = _overlap_ns(spans, rows, np.flatnonzero(_is_compute(spans)))
-    taken = spans.end_ns[rows] - spans.start_ns[rows]
-    hidden = np.zeros(len(spans), dtype=np.bool_)
-    hidden[rows[(covered == taken) & (taken > 0)]] = True
-    return hidden
+    is_behind = (spans.kind == ActionKind.REDUCE_GRAD) & ~wait_rows(spans)
+    return np.asarray(is_behind & in_computations(spans))
+
+
+def in_computations(spans: Spans) -> Mask:
+    """Tells which spans that are no computations lie in the rank's computations, wholly."""
+    computes = _is_compute(spans)
+    rows = np.flatnonzero(~computes & (spans.end_ns > spans.start_ns))
+    inside = np.zeros(len(spans), dtype=np.bool_)
+    covered = _overlap_ns(spans, rows, np.flatnonzero(computes))
+    inside[rows[covered == spans.end_ns[rows] - spans.start_ns[rows]]] = True
+    return inside
 
 
 def _overlap_ns(spans: Spans, rows: Rows, others: Rows) -> Times:

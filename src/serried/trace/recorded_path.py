@@ -8,15 +8,17 @@ It is walked back from the step's last end: from a computation to the one whose 
 for, where that came later than its own rank was free, else to what its rank did before; from a
 reduction, and from an optimizer that had to wait, to the rank that came to it last. The pieces
 follow one another without a gap, so their shares add up to the step. Where a receive was
-recorded, the time before its sender began is not transfer but the sender's own path. What no
-span covers is *other*: Python, launches, the wait for a turn.
+recorded, the time before its sender began is not transfer but the sender's own path. What a
+collective held a rank up for is *exchange*, inside a computation or outside: which ranks were in
+it was not recorded, so the path stays where it is. What no span covers is *other*: Python,
+launches, the wait for a turn.
 Shortening what is not on the path gains nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +26,21 @@ from numpy.typing import NDArray
 from serried.mesh import Layout
 from serried.span import Action, ActionKind, Spans
 from serried.trace.merged import Trace
+from serried.trace.moments import in_computations, wait_rows
 from serried.trace.pairs import computed_from, packed, pair_messages
 from serried.trace.recorded_order import pipeline_ranks
 from serried.trace.whole_jobs import whole_hand_overs
 
-KINDS = ("forward", "backward", "weight", "reduce", "optimizer", "transfer", "other")
+KINDS = (
+    "forward",
+    "backward",
+    "weight",
+    "reduce",
+    "exchange",
+    "optimizer",
+    "transfer",
+    "other",
+)
 """What a piece of the path is; *weight* where backwards are done in two halves."""
 
 _MOST_STEPS = 32
@@ -79,8 +91,9 @@ def recorded_path(trace: Trace, spans: Spans) -> RecordedPath | None:
     steps = np.unique(spans.step)
     if len(steps) > _MOST_STEPS:
         steps = steps[np.linspace(0, len(steps) - 1, _MOST_STEPS).astype(int)]
-    graph = _graph(spans.where(np.isin(spans.step, steps)), trace.layout, trace.job.world_size)
-    paths = {int(step): tuple(_walk(graph, int(step)))[::-1] for step in steps}
+    spans = spans.where(np.isin(spans.step, steps))
+    graph, held = _graph(spans, trace.layout, trace.job.world_size), _Held.of(spans)
+    paths = {int(step): held.apart(tuple(_walk(graph, int(step)))[::-1]) for step in steps}
     paths = {step: pieces for step, pieces in paths.items() if pieces}
     if not paths:
         return None
@@ -94,6 +107,45 @@ def recorded_path(trace: Trace, spans: Spans) -> RecordedPath | None:
             by_rank[piece.rank] = by_rank.get(piece.rank, 0.0) + share
     middle = by_length[(len(by_length) - 1) // 2]
     return RecordedPath(tuple(paths), middle, paths[middle], by_kind, dict(sorted(by_rank.items())))
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """Holds when ranks were held up by collectives: by rank the rows, by start, none in another."""
+
+    spans: Spans
+    rows: dict[int, Rows]
+
+    @classmethod
+    def of(cls, spans: Spans) -> _Held:
+        waits = np.flatnonzero(wait_rows(spans))
+        waits = waits[np.lexsort((-spans.end_ns[waits], spans.start_ns[waits], spans.rank[waits]))]
+        rows = {}
+        for rank in np.unique(spans.rank[waits]).tolist():
+            mine = waits[spans.rank[waits] == rank]
+            reached = np.maximum.accumulate(spans.end_ns[mine])
+            rows[rank] = mine[spans.end_ns[mine] > np.append([-1], reached[:-1])]
+        return cls(spans, rows)
+
+    def apart(self, pieces: tuple[PathPiece, ...]) -> tuple[PathPiece, ...]:
+        """Returns the same path, in which waits for collectives are pieces of their own."""
+        return tuple(part for piece in pieces for part in self._parts(piece))
+
+    def _parts(self, piece: PathPiece) -> Iterator[PathPiece]:
+        rows = self.rows.get(piece.rank, np.empty(0, dtype=np.int64))
+        starts, ends = self.spans.start_ns[rows], self.spans.end_ns[rows]
+        inside = slice(
+            np.searchsorted(ends, piece.start_ns, "right"), np.searchsorted(starts, piece.end_ns)
+        )
+        at = piece.start_ns
+        for row in [] if piece.kind == "reduce" else rows[inside].tolist():
+            begin = max(at, int(self.spans.start_ns[row]))
+            end = min(piece.end_ns, int(self.spans.end_ns[row]))
+            action = piece.action or str(self.spans[row].action)
+            yield from _long([replace(piece, start_ns=at, end_ns=begin)])
+            yield PathPiece(piece.rank, "exchange", action, begin, end)
+            at = end
+        yield from _long([replace(piece, start_ns=at)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +170,8 @@ class _Graph:
 def _graph(spans: Spans, layout: Layout | None, world_size: int) -> _Graph:
     none = np.full(len(spans), -1, dtype=np.int64)
     work = np.flatnonzero(np.isin(spans.kind, sorted(_NAMES)) & (spans.end_ns > spans.start_ns))
+    # What goes on behind a computation, or holds it up, does not part it from what follows.
+    work = work[~(np.isin(spans.kind[work], _REDUCES) & in_computations(spans)[work])]
     work = work[np.lexsort((spans.end_ns[work], spans.start_ns[work], spans.rank[work]))]
     work = work[np.argsort(spans.step[work], kind="stable")]
     before = none.copy()
