@@ -67,6 +67,25 @@ def test_prefixes_noise_and_lines_without_end_change_nothing(tmp_path: Path) -> 
     assert (found.blocks, found.iterations) == (clean.blocks, clean.iterations)
 
 
+@pytest.mark.parametrize("form", ["max", "minmax", "all"])
+def test_a_log_whose_iterations_go_back_is_said_to_hold_two_runs(tmp_path: Path, form: str) -> None:
+    text = (LOGS / f"{form}.log").read_bytes()
+    (found,) = read_timer_log(written(tmp_path, text, text)).findings
+    at = text.count(b"\n") + 1 + text[: text.index(b" iteration  ")].count(b"\n")
+    assert f"in line {at} iteration 1 comes after 10; " in str(found)
+    assert not read_timer_log(LOGS / f"{form}.log").findings
+
+
+def test_a_log_that_goes_on_after_a_restart_holds_one_run(tmp_path: Path) -> None:
+    block = "max time across ranks (ms):\n    optimizer .......: 5.00\n"
+    numbers = (5, 10, 10, 15)  # 10 as another rank printed it
+    lines = [ITERATION.format(n, 10.0 + at) + block for at, n in enumerate(numbers)]
+    assert not read_timer_log(written(tmp_path, *lines)).findings
+    again = [*lines, ITERATION.format(12, 10.0) + block]
+    (found,) = read_timer_log(written(tmp_path, *again)).findings
+    assert "in line 13 iteration 12 comes after 15; " in str(found)
+
+
 def test_first_lines_of_every_step_count(tmp_path: Path) -> None:
     block = "max time across ranks (ms):\n    optimizer .......: 5.00\n"
     lines = [ITERATION.format(n, 10.0) + block for n in (1, 2, 3)]

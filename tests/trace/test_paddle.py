@@ -282,6 +282,37 @@ def test_a_second_window_of_steps_is_numbered_by_its_own_header(tmp_path: Path) 
     assert [job.step for job in read_paddle_logs(tmp_path).devices[0].jobs] == [3, 10]
 
 
+@pytest.mark.parametrize("sample", ["single", "sendrecv", "vpp", "chunk"])
+def test_a_log_that_a_second_run_was_appended_to_is_said_to_hold_two(
+    tmp_path: Path, sample: str
+) -> None:
+    shutil.copytree(SAMPLES / sample, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "workerlog.1"
+    text = path.read_text()
+    path.write_text(text + text)
+    (found,) = (each for each in read_trace([tmp_path]).warnings if each.kind == "two runs")
+    at = 2 + text.count("\n")
+    assert f"workerlog.1 holds two runs, or one that was started again: in line {at} " in str(found)
+
+
+def test_a_log_that_was_resumed_at_the_next_step_holds_one_run(tmp_path: Path) -> None:
+    header = "Schedule Profiler start at step 7 and end at step 10\n"
+    steps = [
+        line("forward", 0, at, at + 1) + line("backward", 0, at + 1, at + 2) for at in (0, 2, 4)
+    ]
+    path = tmp_path / "workerlog.0"
+    path.write_text(header + steps[0] + header + header + steps[1] + header + steps[2])
+    assert not read_paddle_logs(tmp_path).findings
+    path.write_text(header + steps[0] + header + header + "".join(steps))
+    (found,) = read_paddle_logs(tmp_path).findings
+    assert "in line 4 " in str(found)
+
+
+@pytest.mark.parametrize("sample", ["single", "sendrecv", "vpp", "chunk", "dev23", "multi"])
+def test_no_sample_is_taken_for_two_runs(sample: str) -> None:
+    assert not read_paddle_logs(SAMPLES / sample).findings
+
+
 def test_noise_of_any_kind_between_the_lines_changes_nothing(tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "single", tmp_path, dirs_exist_ok=True)
     path = tmp_path / "workerlog.0"

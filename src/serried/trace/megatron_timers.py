@@ -27,6 +27,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from serried.errors import InputError, listed
+from serried.finding import Finding, said
+from serried.trace.twice import of_two_runs
 
 FORMS = ("max", "minmax", "all", "one rank")
 """What --timing-log-option printed; ``one rank`` is the oldest form."""
@@ -107,6 +109,7 @@ class TimerLog:
     """By axis, where the log has Megatron's own line about them."""
     world_size: int | None
     seq_length: int | None
+    findings: tuple[Finding, ...] = ()
 
 
 def timer_log(places: Sequence[object]) -> TimerLog | None:
@@ -183,7 +186,20 @@ def read_timer_log(path: Path) -> TimerLog:
         sizes=reading.sizes,
         world_size=reading.world_size,
         seq_length=reading.seq_length,
+        findings=(_second_run(path, *reading.second_run),) if reading.second_run else (),
     )
+
+
+def _second_run(path: Path, line: int, before: int, number: int) -> Finding:
+    evidence = said(
+        "{path} holds two runs, or one that was started again: in line {line} iteration {number} "
+        "comes after {before}; all count alike",
+        path=path,
+        line=line,
+        number=number,
+        before=before,
+    )
+    return of_two_runs(evidence)
 
 
 def _whole(reading: _Reading) -> Iterator[TimerBlock]:
@@ -215,6 +231,9 @@ class _Reading:
         self.sizes: dict[str, int] = {}
         self.world_size: int | None = None
         self.seq_length: int | None = None
+        self.second_run: tuple[int, int, int] | None = None
+        """The first line whose iteration goes back, the iteration before it, and its own."""
+        self._line = 1
         self._state = ""
         self._timer: str | None = None
 
@@ -234,6 +253,7 @@ class _Reading:
             self.seq_length = int(match[1])
         elif b"world size: " in line:
             self._sizes(line)
+        self._line += line.endswith(b"\n")
 
     def _begin(self, form: str) -> None:
         self._state, self._timer = form, None
@@ -248,14 +268,20 @@ class _Reading:
         found = {name: pattern.search(line) for name, pattern in _OF_ITERATION.items()}
         elapsed, tflops, samples = found.values()
         if elapsed is not None:
-            self.iterations.append(
-                Iteration(
-                    number,
-                    float(elapsed[1]),
-                    None if tflops is None else float(tflops[1]),
-                    None if samples is None else int(samples[1]),
-                )
+            found_here = Iteration(
+                number,
+                float(elapsed[1]),
+                None if tflops is None else float(tflops[1]),
+                None if samples is None else int(samples[1]),
             )
+            self._look_for_a_second_run(found_here)
+            self.iterations.append(found_here)
+
+    def _look_for_a_second_run(self, found: Iteration) -> None:
+        """Keeps where iterations go back; the same one again may be another rank's line."""
+        before = self.iterations[-1].number if self.iterations else found.number
+        if self.second_run is None and found.number < before:
+            self.second_run = (self._line, before, found.number)
 
     def _times(self, line: bytes) -> None:
         block = self.blocks[-1]

@@ -30,6 +30,7 @@ from serried.trace.paddle_folder import (
     log_folders,
     logs_in,
 )
+from serried.trace.twice import of_two_runs
 
 _JOB = re.compile(
     rb"Profiler Info: Job \((?P<number>\d{1,9})\), type = (?P<type>[^,\n]{1,64}), "
@@ -105,9 +106,9 @@ def read_paddle_logs(
         if device not in paths[machine]:
             findings.append(_missing(folders[machine], device))
             continue
-        log, left_out = _read(paths[machine][device], machine, device)
+        log, said_of_it = _read(paths[machine][device], machine, device)
         found.append(log)
-        findings += [_untimed(paths[machine][device], left_out)] if left_out else []
+        findings += said_of_it
     if not any(each.jobs for each in found):
         raise InputError(
             "the worker logs of {folder} hold no timed job; run with "
@@ -134,40 +135,63 @@ def _numbered(logs: Sequence[DeviceLog]) -> tuple[DeviceLog, ...]:
 
 
 class _Steps:
-    """Counts the steps of one file: a new one begins when its first job comes again."""
+    """Counts the steps of one file: a new one begins when its first job comes again.
+
+    paddle.distributed.launch appends to the log that is there, so two runs come one after the
+    other under headings that are alike. Each profiles no more steps than the heading says; where
+    fewer come, the second may be the first one resumed.
+    """
 
     def __init__(self) -> None:
         self.step = 0
         self.first: int | None = None
+        self.second_run: tuple[int, int, int] | None = None
+        """The heading that a second run begins with: its place, its first step, its end."""
         self._window: tuple[bytes, ...] = ()
         self._opener: str | None = None
         self._has_begun = False
+        self._last_heading: int | None = None
+        self._is_heading = False
 
-    def enter(self, window: tuple[bytes, ...]) -> None:
-        """Takes a line that says which steps are profiled; repeated lines change nothing."""
+    def enter(self, window: tuple[bytes, ...], place: int) -> None:
+        """Takes the line at ``place`` that says which steps are profiled.
+
+        Repeated ones change no number.
+        """
         if window != self._window:
             self.step, self._window = int(window[0]), window
             self.first = self.step if self.first is None else self.first
-            self._opener, self._has_begun = None, False
+            self._opener, self._has_begun, self._last_heading = None, False, None
+        elif self._has_begun and not self._is_heading:
+            self._last_heading = place
+        self._is_heading = True
 
     def place(self, kind: str, microbatch: int) -> int:
         """Returns the step that the next job, of ``kind``, belongs to."""
         if self._opener is None and kind != _OUTSIDE_A_STEP:
             self._opener = kind
+        self._is_heading = False
         if kind == self._opener and microbatch == 0:
             self.step += self._has_begun
             self._has_begun = True
+            self._look_for_a_second_run()
         return self.step
 
+    def _look_for_a_second_run(self) -> None:
+        if self.second_run is None and self._last_heading is not None:
+            first, end = map(int, self._window)
+            if first < end <= self.step:
+                self.second_run = (self._last_heading, first, end)
 
-def _read(path: Path, machine: str, device: int) -> tuple[DeviceLog, int]:
-    """Returns one log, and how many of its jobs were left out because they hold no time."""
+
+def _read(path: Path, machine: str, device: int) -> tuple[DeviceLog, list[Finding]]:
+    """Returns one log, and what is to be said of it."""
     jobs: list[Job] = []
     left_out = 0
     steps = _Steps()
     for match in _matches(path):
         if match["first"] is not None:
-            steps.enter((match["first"], match["last"]))
+            steps.enter((match["first"], match["last"]), match.start())
             continue
         kind = match["type"].decode("utf-8", "replace").strip()
         microbatch = int(match["microbatch"])
@@ -177,7 +201,9 @@ def _read(path: Path, machine: str, device: int) -> tuple[DeviceLog, int]:
             left_out += 1
         else:
             jobs.append(Job(kind, int(match["number"]), microbatch, step, start, end))
-    return DeviceLog(machine, device, tuple(jobs), steps.first), left_out
+    findings = [_untimed(path, left_out)] if left_out else []
+    findings += [_appended(path, *steps.second_run)] if steps.second_run else []
+    return DeviceLog(machine, device, tuple(jobs), steps.first), findings
 
 
 def _matches(path: Path) -> Iterator[re.Match[bytes]]:
@@ -233,6 +259,29 @@ def _untimed(path: Path, count: int) -> Finding:
         count=count,
     )
     return Finding("untimed", (evidence,))
+
+
+def _appended(path: Path, place: int, first: int, stop: int) -> Finding:
+    evidence = said(
+        "{path} holds two runs, or one that was started again: in line {line} 'start at step "
+        "{first} and end at step {stop}' comes again, and the file holds more steps than "
+        "those; they are numbered on",
+        path=path,
+        line=_line_at(path, place),
+        first=first,
+        stop=stop,
+    )
+    return of_two_runs(evidence)
+
+
+def _line_at(path: Path, place: int) -> int:
+    """Returns which line, counted from 1, the byte at ``place`` stands in."""
+    line = 1
+    with path.open("rb") as file:
+        while place > 0 and (piece := file.read(min(place, 1 << 20))):
+            line += piece.count(b"\n")
+            place -= len(piece)
+    return line
 
 
 def _empty(log: DeviceLog, places: dict[str, Path]) -> Finding:

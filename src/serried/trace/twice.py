@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from serried.finding import Finding, said
+from serried.finding import Finding, Sentence, said
 from serried.span import Action, ActionKind, Spans
 from serried.trace.pairs import packed
 
@@ -59,5 +59,9 @@ def _told(forwards: Spans, row: int) -> Finding:
         action=str(Action(ActionKind.F, stage, microbatch)),
         step=int(forwards.step[row]),
     )
-    cure = said("give each run's spans in files of their own")
-    return Finding("two runs", (evidence,), (rank,), cure=cure)
+    return of_two_runs(evidence, rank)
+
+
+def of_two_runs(evidence: Sentence, *ranks: int) -> Finding:
+    """Returns the finding that a file holds two runs, for which ``evidence`` says why."""
+    return Finding("two runs", (evidence,), ranks, cure=said("give each run a file of its own"))

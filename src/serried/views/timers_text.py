@@ -13,6 +13,7 @@ from serried.trace.slowest import WORTH_SAYING
 from serried.trace.timer_statistics import TimerStatistics
 from serried.units import duration_text
 from serried.views.sentences import phrase, say, tell
+from serried.views.trace_document import finding_document
 from serried.views.trace_text import ROWS_SHOWN, count_text, labelled
 
 
@@ -131,5 +132,6 @@ def timers_document(log: TimerLog, found: TimerStatistics) -> dict[str, Any]:
         "path": str(log.path),
         "form": log.form,
         **asdict(found),
+        "warnings": [finding_document(each) for each in log.findings],
         "iterations": [asdict(each) for each in log.iterations],
     }

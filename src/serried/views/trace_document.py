@@ -66,7 +66,7 @@ def stats_document(
         },
         "alignment": _alignment(trace, stats),
         "what_if": replayed and _what_if(replayed),
-        "warnings": [_finding(each) for each in trace.warnings],
+        "warnings": [finding_document(each) for each in trace.warnings],
     }
 
 
@@ -93,7 +93,8 @@ def _what_if(replayed: WhatIf) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def finding_document(finding: Finding) -> dict[str, Any]:
+    """Returns a finding as it stands among a document's warnings."""
     return {
         "kind": finding.kind,
         "ranks": list(finding.ranks),

@@ -536,5 +536,9 @@ def test_megatrons_timers_are_measured_without_a_timeline(serried: Call, tmp_pat
     alone = serried("trace", "stats", str(log), "--dp", "4").out
     assert "rank 3 computes " in alone and "longer than others\n" in alone
     assert not re.search("stage|bubble", alone)
+    log.write_text(text + text)
+    assert "第 10 次迭代之后又是第 1 次" in serried("trace", "stats", str(log), "--lang", "zh").err
+    twice = serried("trace", "stats", str(log), "--format", "json")
+    assert json.loads(twice.out)["warnings"][0]["kind"] == "two runs"
     refused = serried("trace", "compare", str(TRACES / "megatron_timers" / "max.log"), "--plan")
     assert (refused.code, refused.err.count("\n")) == (2, 1)

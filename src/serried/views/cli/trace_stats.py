@@ -101,6 +101,8 @@ def stats(
 def _tell_timers(log: TimerLog, sizes: dict[str, int], form: str, lang: str) -> None:
     """Prints what a log of Megatron's timers says, which is no trace."""
     found = measure_timers(log, sizes)
+    for warning in log.findings:
+        click.echo(warned(warning, lang=lang), err=True)
     if form == "json":
         return click.echo(as_json(timers_document(log, found)))
     tables: list[str | Table] = ["", timers_table(found, lang=lang)]
