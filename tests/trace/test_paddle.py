@@ -231,7 +231,8 @@ def test_machines_are_brought_together_whatever_their_clocks(
     assert [host.name for host in trace.hosts] == [f"machine{number}" for number in range(12)]
     moved = [clock.offset_ns for clock in trace.clocks]
     assert moved == pytest.approx([-1e6 * by for by in late], abs=100)
-    assert all((clock.uncertainty_ns or 0) < 1_000 for clock in trace.clocks)
+    # A stamp tells a microsecond, so each machine on the way adds no more than two of them.
+    assert all((clock.uncertainty_ns or 0) <= 2_000 * at for at, clock in enumerate(trace.clocks))
 
 
 def test_sizes_place_ranks_by_paddles_own_topology() -> None:
