@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -88,4 +89,9 @@ def test_noise_that_is_no_text_is_no_crash(folder: Path) -> None:
 
 def test_a_folder_in_place_of_a_file_is_said(folder: Path) -> None:
     (folder / ping_file(0)).mkdir()
-    assert said(folder) == [f"{folder / ping_file(0)} cannot be read: Is a directory"]
+    assert said(folder) == [f"{folder / ping_file(0)} is a folder, where a file is asked for"]
+
+
+def test_a_pipe_in_place_of_a_file_is_said_and_not_waited_for(folder: Path) -> None:
+    os.mkfifo(folder / ping_file(0))
+    assert "is a named pipe" in said(folder)[0]

@@ -16,10 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from serried.errors import listed
-from serried.finding import Finding, said
+from serried.errors import InputError, listed
+from serried.finding import Finding, Sentence, said
 from serried.trace.align import Crossings
 from serried.trace.merged import Trace
+from serried.user_file import opened
 
 PATTERN = "clock-*.jsonl"
 
@@ -64,7 +65,7 @@ def read_pings(folders: Sequence[Path], trace: Trace) -> Crossings:
         for folder in dict.fromkeys(folders)
         if folder.is_dir()
         for path in sorted(folder.glob(PATTERN))
-        if path.stem.removeprefix("clock-").isdecimal() and path.is_file()
+        if path.stem.removeprefix("clock-").isdecimal()
     ]
     pings, findings = [], []
     for path in paths:
@@ -96,12 +97,11 @@ def _crossings(
 def _read(path: Path, run: str) -> tuple[list[Ping], list[Finding]]:
     """Returns the pings of a file, and what is to be said of what else is in it."""
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        lines = [line for line in lines if line.strip()]
-    except OSError as error:
-        reason = error.strerror
-        said_of_it = said("{path} cannot be read: {reason}", path=path, reason=reason)
-        return [], [Finding("clock", (said_of_it,))]
+        with opened(path) as file:
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    except InputError as error:
+        return [], [Finding("clock", (Sentence(error.template, error.values),))]
+    lines = [line for line in lines if line.strip()]
     of = _run_of(lines[0]) if lines else None
     if of is not None and of != run:
         return [], [_of_another_run(path, of, run)]
