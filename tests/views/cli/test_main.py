@@ -1,4 +1,4 @@
-"""The entry of ``serried``: help without a command, and completion in every shell."""
+"""The command line as a whole: help without a command, and completion in every shell."""
 
 from __future__ import annotations
 
