@@ -161,3 +161,20 @@ def test_only_the_important_can_be_asked_for() -> None:
     made = layout("megatron", Sizes(32, tp=16))
     found = advise(made, Placement(32), only_important=True)
     assert [each.kind for each in found] == ["tp_across"]
+
+
+def test_groups_are_near_by_the_nodes_that_there_are() -> None:
+    made = layout("megatron", Sizes(12, tp=4))
+    near = {each.kind for each in advise(made, Placement.on(12, (8, 4)))}
+    assert not near & {"tp_across", "half_node"}
+    apart = {each.kind: each for each in advise(made, Placement.on(12, (6, 4, 2)))}
+    assert str(apart["tp_across"].evidence[0]) == (
+        "2 of 3 tp groups spread over several nodes of 6, 4 and 2 GPUs, such as [4 5 6 7]"
+    )
+    assert str(apart["tp_across"].cure) == "tp that stays inside: 1, 2"
+
+
+def test_an_nvlink_domain_divides_every_node_or_is_refused() -> None:
+    assert domain_of(Placement.on(12, (8, 4)), 4).num_ranks == 4
+    with pytest.raises(InputError, match="8 GPUs does not go with nodes of 8 and 4 GPUs"):
+        domain_of(Placement.on(12, (8, 4)), 8)

@@ -128,7 +128,9 @@ def _narrower(layout: Layout, kinds: list[GroupKind], width: int, domain: Domain
 
 
 def half_node(layout: Layout, placement: Placement) -> Iterator[Finding]:
-    """Yields a finding where the last node is filled in part."""
+    """Yields a finding where the last of nodes that are alike is filled in part."""
+    if placement.node_gpus:
+        return
     per_node = placement.ranks_per_node
     nodes, left = divmod(layout.world_size, per_node)
     if nodes and left:

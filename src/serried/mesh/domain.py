@@ -8,8 +8,9 @@ nodes of 8, domain 4      half a node                      two islands on one bo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 
-from serried.errors import InputError
+from serried.errors import InputError, Listed, listed
 from serried.finding import Sentence, said
 from serried.mesh.placement import MOST_GPUS, Placement
 
@@ -23,13 +24,13 @@ class Domain:
 
     @property
     def num_ranks(self) -> int:
-        """Ranks that a domain holds."""
-        return self.placement.ranks_per_node
+        """Ranks that every domain holds; where nodes differ, what divides those of each."""
+        return self.placement.ranks_on_every
 
     @property
     def name(self) -> Sentence:
         """What domains are called within a sentence."""
-        gpus = self.placement.gpus_per_node
+        gpus = widths_told(self.placement)
         if self.is_node:
             return said("nodes of {gpus} GPUs", gpus=gpus)
         return said("NVLink domains of {gpus} GPUs", gpus=gpus)
@@ -43,8 +44,10 @@ def domain_of(placement: Placement, nvlink_domain: int | None = None) -> Domain:
 
     Raises InputError for a domain that neither divides a node nor is made of whole ones.
     """
-    per_node = placement.gpus_per_node
-    gpus = per_node if nvlink_domain is None else nvlink_domain
+    if nvlink_domain is None:
+        return Domain(placement, is_node=True)
+    per_node, gpus = placement.gpus_per_node, nvlink_domain
+    shared = gcd(per_node, *placement.node_gpus)
     if gpus > MOST_GPUS:
         raise InputError(
             "{name}={value} is more than a node has; it is at most {most}",
@@ -52,13 +55,32 @@ def domain_of(placement: Placement, nvlink_domain: int | None = None) -> Domain:
             value=gpus,
             most=MOST_GPUS,
         )
-    if gpus < 1 or (per_node % gpus and gpus % per_node) or gpus % placement.gpus_per_rank:
+    is_whole_nodes = not placement.node_gpus and gpus > 0 and gpus % per_node == 0
+    if gpus < 1 or (shared % gpus and not is_whole_nodes) or gpus % placement.gpus_per_rank:
         raise InputError(
             "an NVLink domain of {gpus} GPUs does not go with nodes of {per_node} GPUs and "
             "{per_rank} per rank; it divides a node or is made of whole nodes",
             gpus=gpus,
-            per_node=per_node,
+            per_node=widths_told(placement),
             per_rank=placement.gpus_per_rank,
         )
     inside = Placement(placement.world_size, gpus, placement.gpus_per_rank)
     return Domain(inside, gpus == per_node)
+
+
+MANY_NODES = 6
+"""Nodes beyond which the GPUs of each are not told one by one."""
+
+
+def widths_told(placement: Placement) -> int | Listed | Sentence:
+    """Says how many GPUs the nodes have: one number, that of each node, or the least and most.
+
+    >>> widths_told(Placement(16)), str(widths_told(Placement.on(5, (4, 1))))
+    (8, '4 and 1')
+    """
+    widths = placement.widths
+    if len(set(widths)) < 2:
+        return widths[0] if widths else placement.gpus_per_node
+    if len(widths) <= MANY_NODES:
+        return listed(widths, last="and")
+    return said("{low:,} to {high:,}", low=min(widths), high=max(widths))

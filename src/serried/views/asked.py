@@ -15,6 +15,7 @@ from serried.errors import InputError
 from serried.finding import Sentence
 from serried.frameworks import Sizes
 from serried.frameworks.launch import Found, LaunchConfig, Missing
+from serried.frameworks.launch.config import nodes_told
 from serried.frameworks.launch.found import FIELDS, Facts, Value
 from serried.mesh import Layout, Placement
 
@@ -114,11 +115,11 @@ class Asked:
     def placement(self, world_size: int) -> Placement:
         """Returns where ranks sit: as options say, else the hosts, else the file."""
         per_node, per_rank = (self.options[name] for name in PLACES)
-        if per_node is None and "gpus_per_node" in self.hosts:
-            per_node = int(self.hosts["gpus_per_node"].value)
+        if per_node is None:
+            per_node = nodes_told(self.hosts)
         if self.config is not None:
             return self.config.placement(world_size, gpus_per_node=per_node, gpus_per_rank=per_rank)
-        return Placement(
+        return Placement.on(
             world_size,
             Placement.gpus_per_node if per_node is None else per_node,
             Placement.gpus_per_rank if per_rank is None else per_rank,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from serried.errors import listed
 from serried.finding import said
@@ -109,7 +109,9 @@ def _settings(asked: Asked, sizes: Sizes | None, lang: str) -> Iterator[Told]:
 def _others(asked: Asked, lang: str) -> Iterator[Told]:
     """Yields what a file says beside the layout: nodes, layers."""
     for name in ("nodes", "gpus_per_node", "layers", "chunks"):
-        found = asked.hosts.get(name) or (asked.config.fields.get(name) if asked.config else None)
+        found = _said(asked.hosts, name)
+        if found is None and asked.config:
+            found = _said(asked.config.fields, name)
         option = asked.options.get(name)
         if option is not None:
             shown = option if isinstance(option, int) else ",".join(map(str, option))
@@ -117,6 +119,12 @@ def _others(asked: Asked, lang: str) -> Iterator[Told]:
             yield Told(name, shown, WORDS[lang]["option"].format(name=name_of))
         elif found:
             yield Told(name, found.value, say(found.where, lang))
+
+
+def _said(fields: Mapping[str, Found], name: str) -> Found | None:
+    """Returns what files say under a name; GPUs of a node may be told node by node."""
+    each = fields.get("node_gpus") if name == "gpus_per_node" else None
+    return each or fields.get(name)
 
 
 def _encodings(asked: Asked, lang: str) -> Iterator[Told]:

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from serried.errors import listed
 from serried.mesh import Groups, Layout, Placement, RankPlace
+from serried.mesh.domain import widths_told
 from serried.views.explain import about_in
 from serried.views.sentences import tell
 
@@ -21,7 +22,6 @@ MANY_GROUPS = 1000
 def headline(layout: Layout, placement: Placement, *, lang: str = "en") -> str:
     """Returns one line: framework, sizes, order and nodes."""
     sizes = " x ".join(f"{axis} {size}" for axis, size in layout.mesh.sizes.items() if size > 1)
-    one = placement.num_nodes == 1
     return tell(
         "{framework} {version}: 1 rank{sizes}, order {order}, {nodes}"
         if layout.world_size == 1
@@ -32,12 +32,22 @@ def headline(layout: Layout, placement: Placement, *, lang: str = "en") -> str:
         world=layout.world_size,
         sizes=f" = {sizes}" if sizes else "",
         order=layout.order,
-        nodes=tell(
-            "{nodes:,} node of {gpus} GPUs" if one else "{nodes:,} nodes of {gpus} GPUs",
-            lang,
-            nodes=placement.num_nodes,
-            gpus=placement.gpus_per_node,
-        ),
+        nodes=_nodes(placement, lang),
+    )
+
+
+def _nodes(placement: Placement, lang: str) -> str:
+    """Returns how many nodes there are and how many GPUs each has, where they differ too."""
+    differ = len(set(placement.widths)) > 1
+    return tell(
+        "{nodes:,} nodes, of {gpus} GPUs"
+        if differ
+        else "{nodes:,} node of {gpus} GPUs"
+        if placement.num_nodes == 1
+        else "{nodes:,} nodes of {gpus} GPUs",
+        lang,
+        nodes=placement.num_nodes,
+        gpus=widths_told(placement),
     )
 
 

@@ -210,7 +210,7 @@ def test_every_file_here_is_read_by_a_test() -> None:
 def test_a_file_says_its_format_framework_and_sizes(name: str) -> None:
     said, config = FILES[name], config_of(name)
     found = {key: each.value for key, each in config.fields.items() if each.value != 1}
-    about_nodes = ("world_size", "nodes", "gpus_per_node", "layers", "chunks")
+    about_nodes = ("world_size", "nodes", "gpus_per_node", "node_gpus", "layers", "chunks")
     sizes = {key: value for key, value in found.items() if key not in about_nodes}
     ones = {key: 1 for key, each in config.fields.items() if each.value == 1 and key in said.sizes}
     world = config.world_size.value if config.world_size else None
@@ -317,5 +317,5 @@ def test_remarks_say_what_a_reader_could_not_follow() -> None:
     assert [note for note in notes if "bloom" in note] == [
         "bloom.slurm line 15: it reads start-py38-pt111, which is not given beside it"
     ]
-    assert any("hosts give 8, 7 slots" in note for note in notes)
+    assert config_of("ds_train.sh").placement(15).widths == (8, 7)
     assert any("is read as classic InternLM" in note for note in notes)

@@ -10,6 +10,7 @@ import pytest
 
 from serried.errors import InputError
 from serried.frameworks.launch import LaunchConfig, read
+from serried.mesh import Placement
 from tests.frameworks.goldens import FOLDER
 
 PROGRAM = "pretrain_gpt.py --tensor-model-parallel-size 2"
@@ -116,6 +117,32 @@ def test_hostfile_filters_leave_what_deepspeed_leaves(path: Path) -> None:
     found = config_of(command, hosts)
     assert found.sizes().world_size == sum(slots)
     assert found.fields["nodes"].value == len(slots)
+    place = found.placement(sum(slots))
+    assert [len(place.ranks_on(node)) for node in range(place.num_nodes)] == slots
+
+
+@pytest.mark.parametrize(
+    ("command", "widths"),
+    [
+        ("deepspeed --hostfile hosts PROGRAM", [8, 4]),
+        ("deepspeed --hostfile hosts --include 'node-b@node-a:3' PROGRAM", [1, 4]),
+        ("deepspeed --hostfile hosts --exclude 'node-a:0,1,2' PROGRAM", [5, 4]),
+        ("deepspeed --hostfile hosts --exclude 'node-a:0,1,2,3' PROGRAM", [4, 4]),
+        ("deepspeed --hostfile elsewhere --include 'a:0,1,2@b:7' PROGRAM", [3, 1]),
+        ("deepspeed --include localhost:1,3,5 PROGRAM", [3]),
+    ],
+)
+def test_nodes_are_as_wide_as_the_slots_that_are_left(command: str, widths: list[int]) -> None:
+    found = config_of(command, HOSTS)
+    place = found.placement(sum(widths))
+    assert [len(place.ranks_on(node)) for node in range(place.num_nodes)] == widths
+    assert found.fields["nodes"].value == len(widths)
+
+
+def test_nodes_that_differ_are_those_of_the_file_s_own_world() -> None:
+    found = config_of("deepspeed --hostfile hosts PROGRAM", HOSTS)
+    assert found.placement(16) == Placement(16, 8)
+    assert found.placement(12, gpus_per_node=6) == Placement(12, 6)
 
 
 def test_a_launcher_goes_before_the_config_it_is_given() -> None:

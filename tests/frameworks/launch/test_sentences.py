@@ -169,11 +169,6 @@ SAID = [
         "x.sh line 1 names c.yaml, which is not given beside it; what it says is not known",
     ),
     (
-        "hosts",
-        "a slots=8\nb slots=4\n",
-        "hosts: hosts give 8, 4 slots, so nodes differ; the map of nodes shows them alike",
-    ),
-    (
         "x.toml",
         TITAN,
         "x.toml is read for torchtitan 0.2.2, the last that reads TOML; for another give it, such "

@@ -169,3 +169,33 @@ def test_a_file_that_is_not_there_is_one_sentence(serried: Call, tmp_path: Path)
     shown = serried("groups", str(tmp_path / "none.sh"))
     assert (shown.code, shown.err.count("\n")) == (2, 1)
     assert "cannot be read: No such file or directory" in shown.err
+
+
+def test_nodes_are_as_wide_as_the_hostfile_and_its_filters_leave_them(
+    serried: Call, tmp_path: Path
+) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text("a slots=4\nb slots=4\n")
+    words = ("--framework", "deepspeed", "--hostfile", str(hosts), "--include", "a@b:1")
+    assert "5 ranks = data 5, order pipe,data,model, 2 nodes, of 4 and 1 GPUs\n" in (
+        serried("groups", *words).out
+    )
+    assert "2 个节点，分别有 4 和 1 张 GPU" in serried("groups", *words, "--lang", "zh").out
+    table = serried("groups", *words, "--kind", "data").out
+    assert "data group  ranks  nodes  members" in table
+    assert "0           5      2      [0 1 2 3 4]" in table
+    place = document(serried, *words, "--rank", "4")
+    assert (place["node"], place["local_rank"]) == (1, 0)
+    same = ("--framework", "deepspeed", "--world-size", "5", "--gpus-per-node", "4,1")
+    assert serried("groups", *same).out == serried("groups", *words).out
+    shown = serried("groups", *words, "--emit", "deepspeed")
+    assert (shown.code, shown.out) == (2, "")
+    assert shown.err.startswith("serried: nodes of 4, 1 GPUs hold different numbers of ranks")
+
+
+def test_many_nodes_that_differ_are_told_by_the_least_and_the_most(
+    serried: Call, tmp_path: Path
+) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text("".join(f"n{i} slots={8 - i % 2}\n" for i in range(20)))
+    assert "20 nodes, of 7 to 8 GPUs" in serried("groups", str(hosts)).out

@@ -209,12 +209,25 @@ class LaunchConfig:
         return tuple(asked)
 
     def placement(
-        self, world_size: int, *, gpus_per_node: int | None = None, gpus_per_rank: int | None = None
+        self,
+        world_size: int,
+        *,
+        gpus_per_node: int | Sequence[int] | None = None,
+        gpus_per_rank: int | None = None,
     ) -> Placement:
-        """Returns where ranks sit: as given, else as the file says, else 8 GPUs a node."""
-        found = self.fields.get("gpus_per_node")
-        per_node = int(found.value) if found else GPUS_PER_NODE
-        return Placement(world_size, gpus_per_node or per_node, gpus_per_rank or 1)
+        """Returns where ranks sit: as given, else as the file says, else 8 GPUs a node.
+
+        Nodes that differ are those of the file's own world, not of another that was asked for.
+        """
+        told = nodes_told(self.fields)
+        if not isinstance(told, int | None) and sum(told) != world_size:
+            told = None
+        asked = told if gpus_per_node is None else gpus_per_node
+        return Placement.on(
+            world_size,
+            GPUS_PER_NODE if asked is None else asked,
+            1 if gpus_per_rank is None else gpus_per_rank,
+        )
 
     def _ask(self, name: str) -> InputError:
         """Returns the error that asks for ``name``."""
@@ -231,3 +244,10 @@ class LaunchConfig:
             because=because,
             option=option,
         )
+
+
+def nodes_told(fields: Mapping[str, Found]) -> int | tuple[int, ...] | None:
+    """Returns the GPUs of a node, or of each where they differ; None where nothing tells."""
+    if "node_gpus" in fields:
+        return tuple(map(int, str(fields["node_gpus"].value).split(",")))
+    return int(fields["gpus_per_node"].value) if "gpus_per_node" in fields else None

@@ -14,6 +14,7 @@ FIELDS = (
     "world_size",
     "nodes",
     "gpus_per_node",
+    "node_gpus",
     "tp",
     "pp",
     "cp",
@@ -32,13 +33,18 @@ FIELDS = (
 )
 """Neutral names; whatever else a file says is an option under the framework's own name."""
 
-TEXT_FIELDS = ("order", "layers_picture")
-"""Fields that are words; all others are whole numbers."""
+TEXT_FIELDS = ("order", "layers_picture", "node_gpus")
+"""Fields that are words; all others are whole numbers. Nodes that differ are such as 4,1."""
 
 LIMIT_CLAIMS = 50
 """Values that contradict one another, of which the first few are told."""
 
-ASKED_BY = {"zero1": "--zero1-size", "nettest": "--nettest-size", "framework": "--framework NAME"}
+ASKED_BY = {
+    "zero1": "--zero1-size",
+    "nettest": "--nettest-size",
+    "framework": "--framework NAME",
+    "node_gpus": "--gpus-per-node",
+}
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ The rules are in ``deepspeed_hosts``; here stand the places of what is wrong in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from serried.errors import InputError, listed
-from serried.finding import said
+from serried.errors import InputError
 from serried.frameworks.deepspeed_hosts import LINE, filtered, read_hostfile, slots_of
 from serried.frameworks.launch.found import Facts
 
@@ -75,19 +74,17 @@ def count(
     left = filtered(hosts, include, exclude)
     if not left:
         raise InputError("--exclude {exclude} leaves no slot at all", exclude=exclude)
-    for name in ("nodes", "gpus_per_node"):
+    take(facts, [len(slots) for slots in left.values()], line, "hostfile")
+
+
+def take(facts: Facts, slots: Sequence[int], line: int | None, key: str) -> None:
+    """Adds ranks and nodes of hosts with so many slots each; a host without any is no node."""
+    widths = [count for count in slots if count] or slots
+    for name in ("nodes", "gpus_per_node", "node_gpus"):
         facts.drop(name)
-    facts.add("world_size", sum(map(len, left.values())), line, "hostfile")
-    facts.add("nodes", len(left), line, "hostfile")
-    widths = {len(slots) for slots in left.values()}
-    if len(widths) == 1:
-        facts.add("gpus_per_node", widths.pop(), line, "hostfile")
+    facts.add("world_size", sum(widths), line, key)
+    facts.add("nodes", len(widths), line, key)
+    if len(set(widths)) == 1:
+        facts.add("gpus_per_node", widths[0], line, key)
     else:
-        facts.note(
-            said(
-                "{file}: hosts give {widths} slots, so nodes differ; the map of nodes shows "
-                "them alike",
-                file=facts.file,
-                widths=listed(len(slots) for slots in left.values()),
-            )
-        )
+        facts.add("node_gpus", ",".join(map(str, widths)), line, key)

@@ -53,7 +53,7 @@ def deepspeed(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
         line = launch.run.line.number
         hostfile.count(facts, hosts, include=include, exclude=exclude, line=line)
     elif include and (slots := _explicit(include)):
-        facts.add("world_size", slots, launch.run.line.number, "--include")
+        hostfile.take(facts, slots, launch.run.line.number, "--include")
     elif facts.says("gpus_per_node") and (not path or facts.says("nodes")):
         if not facts.says("nodes"):
             facts.claim("nodes", Found(1, default_of="deepspeed"))
@@ -94,12 +94,18 @@ def _hosts(path: str | None, beside: Mapping[str, str]) -> hostfile.Hosts | None
     return None
 
 
-def _explicit(include: str) -> int | None:
-    """Returns how many slots a filter names, where it names them for every host."""
-    parts = [part.partition(":")[2] for part in include.split("@")]
-    if not all(parts):
-        return None
-    return sum(len(set(part.split(","))) for part in parts)
+def _explicit(include: str) -> list[int] | None:
+    """Returns how many slots a filter names on each host, where it names them for every host.
+
+    Hosts are counted as the filter lists them; the hostfile that would order them is not there.
+    """
+    slots: dict[str, set[str]] = {}
+    for part in include.split("@"):
+        host, _, named = part.partition(":")
+        if not named:
+            return None
+        slots.setdefault(host, set()).update(named.split(","))
+    return list(map(len, slots.values()))
 
 
 def colossalai(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:

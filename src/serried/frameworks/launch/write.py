@@ -58,8 +58,8 @@ DIMS = ("tp", "pp", "cp", "ep", "dp")
 def write(target: str, layout: Layout, placement: Placement, *, sizes: Sizes) -> str:
     """Returns a launch config for ``layout``, which ``sizes`` made, on ``placement``.
 
-    Raises InputError for an unknown target, and for a layout that the target cannot express,
-    naming the axis that stands in the way.
+    Raises InputError for an unknown target, for nodes that differ, and for a layout that the
+    target cannot express, naming the axis that stands in the way.
     """
     if target not in TARGETS:
         raise InputError(
@@ -67,6 +67,7 @@ def write(target: str, layout: Layout, placement: Placement, *, sizes: Sizes) ->
             target=target,
             targets=listed(TARGETS, limit=40),
         )
+    placement.require_alike()
     is_launcher = target not in WRITERS
     wanted = layout.framework if is_launcher else target
     job = Job(layout, sizes, placement)

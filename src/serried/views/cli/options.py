@@ -150,7 +150,10 @@ def size_options(command: Command) -> Command:
             "groups --framework NAME --help-settings lists them.",
         ),
         click.option(
-            "--gpus-per-node", type=COUNT, help="GPUs of a node; by default what FILE says, else 8."
+            "--gpus-per-node",
+            type=COUNTS,
+            help="GPUs of a node, or of each where they differ, such as 4,1; by default what FILE "
+            "says, else 8.",
         ),
         click.option("--gpus-per-rank", type=COUNT, help="GPUs that one rank owns; by default 1."),
     ]
