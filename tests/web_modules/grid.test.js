@@ -76,3 +76,12 @@ test("arranged by stage, a stage is one box and boxes stand below one another", 
 test("a node's cells are as wide as they are rows of a machine", () => {
   assert.deepEqual([1, 2, 4, 6, 8, 16, 72, 7].map(nodeColumns), [1, 2, 2, 3, 4, 4, 9, 3]);
 });
+
+test("a node has room for its own GPUs where nodes differ", () => {
+  const node = Int32Array.from([0, 0, 0, 0, 1]);
+  const local = Int32Array.from([0, 1, 2, 3, 0]);
+  const grid = new Grid(node, local, { width: 900, height: 760 }, { capacity: 4, rooms: [4, 1] });
+  const [four, one] = [grid.box(0), grid.box(1)];
+  assert.ok(Math.abs(four.width - one.width - 1) < 1e-9 && Math.abs(four.height - one.height - 1) < 1e-9);
+  assert.deepEqual([0, 1, 2, 3, 4].map((rank) => grid.rankAt(grid.cellX(rank) + 0.5, grid.cellY(rank) + 0.5)), [0, 1, 2, 3, 4]);
+});

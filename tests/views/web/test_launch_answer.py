@@ -153,3 +153,12 @@ def test_layers_that_cannot_divide_are_a_remark_and_move_no_rank() -> None:
     answer = launch_answer(dropped(("run.sh", text)), {})
     assert answer["job"] is not None
     assert any("layers" in note for note in answer["notes"])
+
+
+def test_hosts_of_different_widths_reach_the_form() -> None:
+    script = "deepspeed --hostfile hosts --include a@b:1 x.py --deepspeed_config ds.json"
+    hosts, config = "a slots=4\nb slots=4", '{"zero_optimization": {"stage": 3}}'
+    answer = launch_answer(dropped(("hosts", hosts), ("run.sh", script), ("ds.json", config)), {})
+    assert (answer["job"]["world"], answer["job"]["gpus_per_node"]) == (["5"], ["4,1"])
+    told = {each["name"]: (each["value"], each["from"]) for each in answer["sources"]}
+    assert told["gpus_per_node"] == ("4,1", "run.sh line 1, hostfile")

@@ -162,3 +162,15 @@ def test_sixteen_thousand_ranks_are_sent_whole() -> None:
         assert np.array_equal(
             message.columns[f"members:{number}"], layout.groups(each["kind"]).members
         )
+
+
+def test_nodes_that_differ_are_sent_as_they_are() -> None:
+    message = ask(framework="deepspeed", world="5", gpus_per_node="4,1", dims="dp")
+    assert message.columns["node"].tolist() == [0, 0, 0, 0, 1]
+    assert message.columns["local_rank"].tolist() == [0, 1, 2, 3, 0]
+    assert message.columns["nodes:0"].tolist() == [2]
+    job = message.header["job"]
+    assert (job["num_nodes"], job["node_gpus"], job["ranks_per_node"]) == (2, [4, 1], 4)
+    assert "--gpus-per-node 4,1" in message.header["command"]
+    place = rank_answer(read_query({"world": ["5"], "gpus_per_node": ["4,1"]}), 4, "en")
+    assert (place["node"], place["local_rank"]) == (1, 0)

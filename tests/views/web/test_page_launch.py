@@ -82,6 +82,15 @@ def test_a_script_is_read_with_the_files_dropped_beside_it(page_of: Open, plain:
     assert rows(workbench)["ZeRO 3"] == "ds.json line 1, zero_optimization.stage"
 
 
+def test_nodes_of_a_hostfile_that_differ_are_drawn_as_they_are(page_of: Open, plain: str) -> None:
+    workbench = page_of(plain)
+    script = "deepspeed --hostfile hosts --include node1@node2:1 x.py --deepspeed_config ds.json"
+    hosts, config = "node1 slots=4\nnode2 slots=4\n", '{"zero_optimization": {"stage": 3}}'
+    drop(workbench, hosts=hosts, run_sh=script, ds_json=config)
+    assert workbench.value("gpus_per_node") == "4,1"
+    assert "5 ranks = DP 5, 2 nodes, of 4 and 1 GPUs" in workbench.text("#headline")
+
+
 def test_a_dropped_folder_is_read_by_the_file_that_names_the_others(
     page_of: Open, plain: str, tmp_path: Path
 ) -> None:

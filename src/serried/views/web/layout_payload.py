@@ -98,7 +98,8 @@ def _job(query: Query, layout: Layout) -> dict[str, Any]:
         "num_stages": layout.sizes.get("pp", 1),
         "gpus_per_node": query.placement.gpus_per_node,
         "gpus_per_rank": query.placement.gpus_per_rank,
-        "ranks_per_node": query.placement.ranks_per_node,
+        "node_gpus": list(query.placement.widths),
+        "ranks_per_node": query.placement.ranks_on_largest,
         "num_nodes": query.placement.num_nodes,
     }
 
@@ -173,8 +174,8 @@ def _rank_columns(layout: Layout, placement: Placement) -> dict[str, Column]:
     ranks = np.arange(layout.world_size, dtype=np.int32)
     stage = stages(layout)
     columns: dict[str, Column] = {
-        "node": ranks // placement.ranks_per_node,
-        "local_rank": ranks % placement.ranks_per_node,
+        "node": placement.nodes(ranks),
+        "local_rank": placement.local_ranks(ranks),
         "stage": stage,
         "place_in_stage": _places(stage),
     }

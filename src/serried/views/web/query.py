@@ -79,8 +79,8 @@ class Query:
             words += ["--order", self.sizes.order]
         for key, value in self.sizes.options.items():
             words += ["--set", f"{key}={value}"]
-        if self.placement.gpus_per_node != Placement.gpus_per_node:
-            words += ["--gpus-per-node", str(self.placement.gpus_per_node)]
+        if self.placement.gpus_per_node != Placement.gpus_per_node or self.placement.node_gpus:
+            words += ["--gpus-per-node", _node_word(self.placement)]
         if self.placement.gpus_per_rank != Placement.gpus_per_rank:
             words += ["--gpus-per-rank", str(self.placement.gpus_per_rank)]
         for each in shown:
@@ -112,9 +112,8 @@ def read_query(words: Words) -> Query:
         order=read_word(words, "order") or None,
         options=read_settings(words),
     )
-    placement = Placement(
-        world_size, _count(words, "gpus_per_node", 8), _count(words, "gpus_per_rank", 1)
-    )
+    gpus = _counts(words, "gpus_per_node") or Placement.gpus_per_node
+    placement = Placement.on(world_size, gpus, _count(words, "gpus_per_rank", 1))
     name = read_word(words, "framework") or DEFAULT_FRAMEWORK
     return Query(name, sizes, placement, _names(words, "dims"), _names(words, "kinds"))
 
@@ -129,13 +128,18 @@ def words_of(framework: str, sizes: Sizes, placement: Placement) -> dict[str, li
     (['16'], ['2'], ['4'], [])
     """
     counts = {name: getattr(sizes, name) for name in _COUNTS if name != "dp"}
-    places = {name: getattr(placement, name) for name in ("gpus_per_node", "gpus_per_rank")}
+    places = {"gpus_per_node": _node_word(placement), "gpus_per_rank": placement.gpus_per_rank}
     numbers = {"world": sizes.world_size, **counts, **places}
     return {name: [] if each is None else [str(each)] for name, each in numbers.items()} | {
         "framework": [framework],
         "order": [sizes.order] if sizes.order else [],
         "set": [f"{key}={value}" for key, value in sizes.options.items()],
     }
+
+
+def _node_word(placement: Placement) -> str:
+    """Writes the GPUs of a node, or of each where nodes differ: 8, or 4,1."""
+    return ",".join(map(str, placement.node_gpus or [placement.gpus_per_node]))
 
 
 def read_language(words: Words) -> str:
@@ -167,8 +171,16 @@ def _count(words: Words, name: str, default: int) -> int:
 def read_count(words: Words, name: str) -> int | None:
     """Reads a whole number, None where it is not given; raises InputError for anything else."""
     text = read_word(words, name)
-    if not text:
-        return None
+    return _whole(name, text) if text else None
+
+
+def _counts(words: Words, name: str) -> list[int]:
+    """Returns whole numbers separated by commas, [] where none is given."""
+    text = read_word(words, name).rstrip(",")
+    return [_whole(name, part.strip()) for part in text.split(",")] if text else []
+
+
+def _whole(name: str, text: str) -> int:
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()):
         raise InputError(

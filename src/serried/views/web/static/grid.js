@@ -14,9 +14,11 @@ export class Grid {
    * @param {Int32Array} boxOf    the box of each rank
    * @param {Int32Array} placeIn  its place within the box
    * @param {{width: number, height: number}} frame  pixels to fill
-   * @param {{stacked?: boolean, capacity?: number}} [options]  stacked: one box per row
+   * @param {{stacked?: boolean, capacity?: number, rooms?: number[]}} [options]
+   *   stacked: one box per row; rooms: cells of each box where boxes differ, else empty
    */
-  constructor(boxOf, placeIn, frame, { stacked = false, capacity = 0 } = {}) {
+  constructor(boxOf, placeIn, frame, { stacked = false, capacity = 0, rooms = [] } = {}) {
+    this.rooms = rooms;
     this.boxOf = boxOf;
     this.placeIn = placeIn;
     this.numBoxes = boxOf.reduce((most, box) => Math.max(most, box + 1), 0);
@@ -70,11 +72,12 @@ export class Grid {
 
   /** Returns the outline of a box. @param {number} box @returns {Box} */
   box(box) {
+    const room = this.rooms[box] ?? this.capacity;
     return {
       x: (box % this.boxesPerRow) * (this.boxWidth + GAP),
       y: Math.floor(box / this.boxesPerRow) * (this.boxHeight + GAP),
-      width: this.boxWidth,
-      height: this.boxHeight,
+      width: Math.min(this.columns, room) + 2 * PADDING,
+      height: Math.ceil(room / this.columns) + this.header + PADDING,
     };
   }
 

@@ -55,6 +55,12 @@ export function number(value) {
   return value.toLocaleString(current === "zh" ? "zh-CN" : "en");
 }
 
+/** Writes a list as it is said: "4, 4 and 1", "4、4 和 1". @param {string[]} parts */
+export function listed(parts) {
+  if (parts.length < 2) return parts.join("");
+  return t("list.last", { before: parts.slice(0, -1).join(t("names.join")), last: parts[parts.length - 1] });
+}
+
 /** Fills every element that names a sentence. @param {ParentNode} root */
 function translate(root) {
   const targets = /** @type {const} */ ([

@@ -67,6 +67,7 @@ export class MapView {
       this.scene && scene && byStage === this.byStage &&
       scene.worldSize === this.scene.worldSize &&
       scene.job.ranks_per_node === this.scene.job.ranks_per_node &&
+      String(scene.job.node_gpus) === String(this.scene.job.node_gpus) &&
       (!byStage || scene.job.num_stages === this.scene.job.num_stages);
     this.scene = scene;
     this.byStage = byStage;
@@ -220,7 +221,10 @@ export class MapView {
       const frame = { width: this.below.width - 2 * MARGIN, height: this.below.height - 2 * MARGIN };
       this.grid = this.byStage
         ? new Grid(scene.stage, scene.placeInStage, frame, { stacked: true })
-        : new Grid(scene.node, scene.localRank, frame, { capacity: Math.min(scene.worldSize, scene.job.ranks_per_node) });
+        : new Grid(scene.node, scene.localRank, frame, {
+            capacity: Math.min(scene.worldSize, scene.job.ranks_per_node),
+            rooms: scene.job.node_gpus.map((gpus) => gpus / scene.job.gpus_per_rank),
+          });
       this.camera.fit(this.grid, this.below, MARGIN);
       this.byHand = false;
     }

@@ -1,13 +1,16 @@
 // The prose beside the picture: legend, basics, terms, explanation and further reading.
 
 import { byId, make } from "./dom.js";
-import { counted, number, t } from "./i18n.js";
+import { counted, listed, number, t } from "./i18n.js";
 import { markImage } from "./marks.js";
 import { spread } from "./panel.js";
 import { inkOf, theme } from "./theme.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").PageWords} PageWords */
+
+/** Nodes beyond which the GPUs of each are not told one by one. */
+const MANY_NODES = 6;
 
 /** Shows what each mark in view stands for: its kind, how many groups, how large, how spread. @param {Scene} scene */
 export function showLegend(scene) {
@@ -71,11 +74,21 @@ export function headline(scene) {
   const { job } = scene;
   const split = Object.entries(job.sizes).filter(([name, size]) => size > 1 && job.dims.includes(name));
   const sizes = split.map(([name, size]) => `${name.toUpperCase()} ${number(size)}`).join(" × ");
-  return t("headline", {
+  return t(new Set(job.node_gpus).size > 1 ? "headline.uneven" : "headline", {
     framework: `${job.title} ${job.version}`,
     ranks: counted("unit.ranks", job.world_size),
     sizes: sizes ? `= ${sizes}` : "",
     nodes: counted("unit.nodes", job.num_nodes),
-    gpus: number(job.gpus_per_node),
+    gpus: gpusOfNodes(job),
+  });
+}
+
+/** Writes the GPUs of the nodes: one number, that of each node, or the least and the most. @param {import("./scene.js").Job} job */
+function gpusOfNodes({ node_gpus: gpus, gpus_per_node: each }) {
+  if (new Set(gpus).size < 2) return number(gpus[0] ?? each);
+  if (gpus.length <= MANY_NODES) return listed(gpus.map(number));
+  return t("headline.between", {
+    low: number(gpus.reduce((a, b) => Math.min(a, b))),
+    high: number(gpus.reduce((a, b) => Math.max(a, b))),
   });
 }

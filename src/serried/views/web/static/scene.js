@@ -39,9 +39,10 @@ import { integers, readPayload } from "./payload.js";
  * @property {Record<string, number>} axes
  * @property {string[]} dims
  * @property {number} num_stages
- * @property {number} gpus_per_node
+ * @property {number} gpus_per_node  of the largest node
+ * @property {number[]} node_gpus  of each node where they differ, else empty
  * @property {number} gpus_per_rank
- * @property {number} ranks_per_node
+ * @property {number} ranks_per_node  of the largest node
  * @property {number} num_nodes
  */
 /**
