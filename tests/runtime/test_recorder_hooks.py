@@ -124,6 +124,13 @@ def pipelines(folder: Path) -> dict[str, Any]:
                 batch = (torch.randn(8, 8),) if rank == 0 else ()
                 run.step(*batch, target=torch.randn(8, 8) if rank == world - 1 else None)
         recorder_doors.finish()
+    stage = PipelineStage(nn.Linear(8, 8), rank, world, torch.get_default_device())
+    run = SINGLE["1f1b"](stage, MICROBATCHES, loss_fn=nn.functional.mse_loss)
+    with serried.record_steps(0, 0, 1, folder=folder / "from the first step"):
+        dist.barrier()
+        batch = (torch.randn(8, 8),) if rank == 0 else ()
+        run.step(*batch, target=torch.randn(8, 8) if rank == world - 1 else None)
+    recorder_doors.finish()
     return {}
 
 
@@ -287,6 +294,15 @@ def test_a_schedule_of_torch_s_is_recorded_by_its_actions(
 def test_every_message_finds_its_partner(name: str, equal: object, folder: Path) -> None:
     pairs = pair_messages(merge([folder / name]).spans)
     assert len(pairs.sends) == 2 * MICROBATCHES * STEPS
+
+
+def test_a_pipeline_recorded_from_its_first_step_has_its_own_actions_alone(
+    equal: object, folder: Path
+) -> None:
+    trace = merge([folder / "from the first step"])
+    assert trace.job.sizes == {"pp": 2, "dp": 1}
+    forwards = [str(span.action) for span in trace.spans if span.action.kind.name == "F"]
+    assert forwards == [f"{rank}F{number}" for rank in range(2) for number in range(MICROBATCHES)]
 
 
 def test_stages_in_a_loop_are_told_apart(equal: object, folder: Path) -> None:

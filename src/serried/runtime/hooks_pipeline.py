@@ -49,6 +49,7 @@ def pipeline_patches(recorder: StepRecorder, work: Work) -> list[Patch]:
         "get_bwd_send_ops": ActionKind.SEND_B,
     }
     return [
+        *(Patch(owner, "step", _stepping(recorder, work)) for owner in _schedules()),
         *stage_patches,
         *(
             Patch(PipelineStageBase, name, _labelled(recorder, kind))
@@ -75,6 +76,34 @@ def _reduce(options: dict[str, Any]) -> ActionKind:
     return ActionKind.REDUCE_GRAD
 
 
+def _schedules() -> list[Any]:
+    """Returns the classes whose ``step`` runs all microbatches of a step."""
+    names = ("PipelineScheduleSingle", "PipelineScheduleMulti")
+    return [owner for name in names if (owner := getattr(schedules, name, None)) is not None]
+
+
+def _stepping(recorder: StepRecorder, work: Work) -> Wrap:
+    """Says that a schedule runs: what it computes beside its stages' methods is no action.
+
+    In its first step torch runs every stage's module once more, to learn the shapes of what it
+    gives on (torch 2.13, pipelining/stage.py).
+    """
+
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def step(schedule: Any, *args: Any, **options: Any) -> Any:
+            stages = getattr(schedule, "_stages", None) or [getattr(schedule, "_stage", None)]
+            recorder.stages = getattr(stages[0], "group_size", recorder.stages)
+            was, work.is_pipeline = work.is_pipeline, True
+            try:
+                return original(schedule, *args, **options)
+            finally:
+                work.is_pipeline = was
+
+        return step
+
+    return wrap
+
+
 def _computing(
     recorder: StepRecorder, work: Work, kind_of: Callable[[dict[str, Any]], ActionKind]
 ) -> Wrap:
@@ -86,12 +115,12 @@ def _computing(
             kind = kind_of(options)
             microbatch = -1 if kind == ActionKind.REDUCE_GRAD else number
             start = recorder.mark()
-            work.is_pipeline = True
+            was, work.is_pipeline = work.is_pipeline, True
             work.begin(stage.stage_index, microbatch)
             try:
                 return original(stage, number, *args, **options)
             finally:
-                work.is_pipeline = False
+                work.is_pipeline = was
                 work.end()
                 recorder.add(kind, start, stage=stage.stage_index, microbatch=microbatch)
 

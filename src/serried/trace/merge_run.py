@@ -24,11 +24,11 @@ from serried.finding import Finding
 from serried.trace import merge_findings
 from serried.trace.merge_attempts import Attempts, attempts_of
 from serried.trace.merge_files import PATTERN, Folder, RankFile, rank_files
+from serried.trace.merge_job import is_one_job, job_of
 from serried.trace.merge_part import Part, no_spans
 from serried.trace.merge_restarts import RESTARTS, with_restarts
 from serried.trace.merge_survey import StepCounts, Survey, Unusable, survey
 from serried.trace.merged import Host, Trace, layout_of
-from serried.trace.record import UNKNOWN_SCHEDULE, Job
 
 _COUNTS_AT_ONCE = 64
 
@@ -95,7 +95,7 @@ def _surveyed(
 
 def _run(attempts: Attempts, counts: StepCounts, left_out: Sequence[Finding]) -> Run:
     header = attempts.kept[0].header
-    job = _counted(header.job, attempts.kept)
+    job = job_of(attempts.kept)
     hosts = _hosts(attempts.kept)
     host_of = {rank: number for number, host in enumerate(hosts) for rank in host.ranks}
     offset = {rank: hosts[number].offset_ns for rank, number in host_of.items()}
@@ -127,17 +127,6 @@ def _run(attempts: Attempts, counts: StepCounts, left_out: Sequence[Finding]) ->
         windows=_windows(hosts, spoken, base_ns),
         counts=counts,
     )
-
-
-def _counted(job: Job, surveys: Sequence[Survey]) -> Job:
-    """Returns ``job`` with as many microbatches as ran, where no schedule was named.
-
-    A recorder of any program writes its header before it has seen a whole step.
-    """
-    if job.schedule != UNKNOWN_SCHEDULE:
-        return job
-    seen = max(each.num_microbatches for each in surveys)
-    return replace(job, num_microbatches=max(job.num_microbatches, seen))
 
 
 def _windows(
@@ -212,7 +201,7 @@ def _require_one_run(surveys: Sequence[Survey]) -> None:
                 path=each.file,
                 run=each.header.run,
             )
-        if each.header.job != first.header.job:
+        if not is_one_job(each.header.job, first.header.job):
             raise InputError(
                 "{first_path} and {path} are of one run ({run}) but describe two jobs; "
                 "record each job into a folder of its own",

@@ -108,6 +108,8 @@ class Survey:
     """Where its clock seems to have gone back."""
     num_microbatches: int = 0
     """One more than the highest that a computation names; 0 where none names one."""
+    peers: frozenset[int] = frozenset()
+    """The ranks that it sent messages to or waited for messages of."""
 
     @property
     def first_step(self) -> int | None:
@@ -135,6 +137,7 @@ def survey(file: RankFile, before_step: int | None = None) -> Survey | Unusable:
     """
     counts, begins, low, high = [], [], [], []
     num_spans, first_ns, last_ns, num_microbatches = 0, np.iinfo(np.int64).max, 0, 0
+    peers = set[int]()
     rows = max(BLOCK_RECORDS // 64, -(-file.num_bytes // RECORD_BYTES // _SHELVES))
     with file.open() as opened:
         start = opened.read(HEADER_BYTES)
@@ -154,6 +157,7 @@ def survey(file: RankFile, before_step: int | None = None) -> Survey | Unusable:
                 first_ns = min(first_ns, int(kept["start_ns"].min()))
                 last_ns = max(last_ns, int(kept["end_ns"].max()))
                 num_microbatches = max(num_microbatches, _microbatches(kept))
+                peers.update(_peers(kept))
                 counts.append(_counted(kept))
                 begins.append(_begins(kept))
     ends_there = file.num_bytes == HEADER_BYTES + num_records * RECORD_BYTES
@@ -173,6 +177,7 @@ def survey(file: RankFile, before_step: int | None = None) -> Survey | Unusable:
         lost=lost_count(start),
         backwards=_backwards(begins),
         num_microbatches=num_microbatches,
+        peers=frozenset(peers),
     )
 
 
@@ -213,6 +218,12 @@ def _microbatches(records: Records) -> int:
     """Returns one more than the highest microbatch that a computation names."""
     is_computation = np.isin(records["kind"], sorted(COMPUTE))
     return 1 + int(records["microbatch"][is_computation].max(initial=-1))
+
+
+def _peers(records: Records) -> list[int]:
+    """Returns the ranks at the other ends of messages, each once."""
+    of_messages = records["peer"][np.isin(records["kind"], MESSAGES)]
+    return [int(each) for each in np.unique(of_messages)]
 
 
 def _begins(records: Records) -> tuple[Whole, Whole]:
