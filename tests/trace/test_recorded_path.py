@@ -121,6 +121,22 @@ def test_a_reduction_behind_a_backward_leaves_the_path_to_the_backward() -> None
     ]  # fmt: skip
 
 
+def test_a_wait_for_a_bucket_follows_the_rank_that_launched_it_last() -> None:
+    # rank 0 [0F0][0B0.|launches..|waits......]     rank 1 [0F0 ............][0B0.|launches|waits]
+    spans = [
+        compute(0, "0F0", 0, 10), compute(0, "0B0", 10, 90),
+        compute(0, "0REDUCE_GRAD", 20, 90), compute(0, "0ALL_REDUCE0", 30, 90),
+        compute(0, "OPTIMIZER", 90, 100),
+        compute(1, "0F0", 0, 60), compute(1, "0B0", 60, 90),
+        compute(1, "0REDUCE_GRAD", 80, 90), compute(1, "0ALL_REDUCE0", 82, 90),
+        compute(1, "OPTIMIZER", 90, 99),
+    ]  # fmt: skip
+    assert [(p.rank, p.kind, p.start_ns, p.end_ns) for p in path_of(spans, 1, dp=2).pieces] == [
+        (1, "forward", 0, 60), (1, "backward", 60, 80), (0, "exchange", 80, 90),
+        (0, "optimizer", 90, 100),
+    ]  # fmt: skip
+
+
 @given(computations=st.lists(st.integers(1, 9)), waits=st.lists(st.tuples(times, times)))
 def test_no_moment_of_a_path_is_counted_as_computing_while_its_rank_waits(
     computations: list[int], waits: list[tuple[int, int]]

@@ -10,8 +10,9 @@ reduction, and from an optimizer that had to wait, to the rank that came to it l
 follow one another without a gap, so their shares add up to the step. Where a receive was
 recorded, the time before its sender began is not transfer but the sender's own path. What a
 collective held a rank up for is *exchange*, inside a computation or outside: which ranks were in
-it was not recorded, so the path stays where it is. What no span covers is *other*: Python,
-launches, the wait for a turn.
+it was not recorded, so the path stays where it is. Where a backward waits for a bucket of
+gradients, whose ranks are known, it goes to the one that launched it last. What no span covers is
+*other*: Python, launches, the wait for a turn.
 Shortening what is not on the path gains nothing.
 """
 
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.mesh import Layout
-from serried.span import Action, ActionKind, Spans
+from serried.span import COMPUTE, Action, ActionKind, Column, Spans
 from serried.trace.merged import Trace
 from serried.trace.moments import in_computations, wait_rows
 from serried.trace.pairs import computed_from, packed, pair_messages
@@ -163,6 +164,9 @@ class _Graph:
     """When its rank began to wait for it, -1 where no receive was recorded."""
     latest: Rows
     """Of a reduction, the row of its group that began last."""
+    entered: dict[int, tuple[int, int]]
+    """Of a computation that waited for a reduction behind it: the computation, on another rank,
+    that launched it last, and when."""
     last: dict[int, int]
     """The row that each step ends with."""
 
@@ -171,7 +175,8 @@ def _graph(spans: Spans, layout: Layout | None, world_size: int) -> _Graph:
     none = np.full(len(spans), -1, dtype=np.int64)
     work = np.flatnonzero(np.isin(spans.kind, sorted(_NAMES)) & (spans.end_ns > spans.start_ns))
     # What goes on behind a computation, or holds it up, does not part it from what follows.
-    work = work[~(np.isin(spans.kind[work], _REDUCES) & in_computations(spans)[work])]
+    is_behind = np.isin(spans.kind, _REDUCES) & in_computations(spans)
+    work = work[~is_behind[work]]
     work = work[np.lexsort((spans.end_ns[work], spans.start_ns[work], spans.rank[work]))]
     work = work[np.argsort(spans.step[work], kind="stable")]
     before = none.copy()
@@ -192,13 +197,15 @@ def _graph(spans: Spans, layout: Layout | None, world_size: int) -> _Graph:
     sent[computed[known]] = spans.start_ns[pairs.sends[known]]
     waited[computed[known]] = spans.start_ns[pairs.receives[known]]
     ends = work[np.lexsort((spans.end_ns[work], spans.step[work]))]
+    latest = _latest(spans, layout, world_size)
     return _Graph(
         spans=spans,
         before=before,
         producer=producer,
         sent_ns=sent,
         waited_ns=waited,
-        latest=_latest(spans, layout, world_size),
+        latest=latest,
+        entered=_entered(spans, np.flatnonzero(is_behind), latest),
         last=dict(zip(spans.step[ends].tolist(), ends.tolist(), strict=True)),
     )
 
@@ -242,6 +249,43 @@ def _latest(spans: Spans, layout: Layout | None, world_size: int) -> Rows:
     return latest
 
 
+def _entered(spans: Spans, behind: Rows, latest: Rows) -> dict[int, tuple[int, int]]:
+    """Returns ``_Graph.entered`` of the reductions ``behind`` computations, the last to end each.
+
+    A rank that still computed when another launched the bucket did not wait for that one.
+    """
+    behind = behind[latest[behind] >= 0]
+    behind = behind[spans.rank[latest[behind]] != spans.rank[behind]]
+    behind = behind[np.argsort(spans.end_ns[behind], kind="stable")]
+    came_ns = spans.start_ns[latest[behind]]
+    waits = np.flatnonzero(wait_rows(spans))
+    held = _covering(spans, waits, spans.rank[behind], came_ns)
+    own = _covering(spans, _computations(spans), spans.rank[behind], came_ns)
+    other = _covering(spans, _computations(spans), spans.rank[latest[behind]], came_ns)
+    counts = (held >= 0) & (own >= 0) & (other >= 0)
+    counts &= (spans.end_ns[behind] > came_ns) & (spans.end_ns[behind] <= spans.end_ns[held])
+    columns = (own[counts], other[counts], came_ns[counts])
+    rows, others, moments = (column.tolist() for column in columns)
+    return dict(zip(rows, zip(others, moments, strict=True), strict=True))
+
+
+def _computations(spans: Spans) -> Rows:
+    return np.flatnonzero(np.isin(spans.kind, sorted(COMPUTE)))
+
+
+def _covering(spans: Spans, rows: Rows, ranks: Column, moments: Rows) -> Rows:
+    """Returns of each moment of a rank the one of ``rows`` that began last and covers it, or -1."""
+    found = np.full(len(ranks), -1, dtype=np.int64)
+    for rank in np.intersect1d(ranks, spans.rank[rows]):
+        mine = rows[spans.rank[rows] == rank]
+        mine = mine[np.argsort(spans.start_ns[mine], kind="stable")]
+        asked = np.flatnonzero(ranks == rank)
+        at = np.searchsorted(spans.start_ns[mine], moments[asked], "right") - 1
+        row = mine[at]
+        found[asked] = np.where((at >= 0) & (spans.end_ns[row] > moments[asked]), row, -1)
+    return found
+
+
 def _walk(graph: _Graph, step: int) -> Iterator[PathPiece]:
     """Yields the pieces of one step's path, the last first."""
     row = graph.last.get(step, -1)
@@ -255,9 +299,10 @@ def _walk(graph: _Graph, step: int) -> Iterator[PathPiece]:
     while row >= 0 and row not in seen and until > begin:
         seen.add(row)
         late = int(graph.latest[row])
-        if late >= 0 and spans.start_ns[row] < spans.start_ns[late] < until:
-            yield _piece(graph, row, int(spans.start_ns[late]), until)
-            row, until = late, int(spans.start_ns[late])
+        late, came_ns = graph.entered.get(row, (late, int(spans.start_ns[late])))
+        if late >= 0 and late not in seen and spans.start_ns[row] < came_ns < until:
+            yield _piece(graph, row, came_ns, until)
+            row, until = late, came_ns
             seen.add(row)
         pieces, row, until = _one_back(graph, row, until, begin)
         yield from pieces
