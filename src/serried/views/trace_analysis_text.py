@@ -62,6 +62,8 @@ LONGER = {
 """What a slow rank spends more time on."""
 _FAR_LESS = 0.1
 """The part of a step by which a rank must wait less than all others to be told."""
+_AT_MOST = 0.5
+"""The part of what any other waits that it may wait at most: equal stages differ by less."""
 
 
 def order_lines(analysis: Analysis, *, lang: str = "en") -> list[str]:
@@ -248,6 +250,8 @@ def _waits_least(paces: Sequence[RankPace], lang: str) -> list[str]:
     """Returns which rank of a pipeline the others wait for, where one waits far less."""
     least, *others = sorted(paces, key=lambda each: each.waits_ns)
     if not others or others[0].waits_ns - least.waits_ns < _FAR_LESS * least.step_ns:
+        return []
+    if least.waits_ns > _AT_MOST * others[0].waits_ns:
         return []
     waits = tell(
         "rank {rank} waits least, {least} a step, the others {low} or more: they wait for it",
