@@ -365,5 +365,6 @@ def test_an_export_that_cannot_be_written_is_told_of(
     runs: dict[str, Ran], folder: Path, tmp_path: Path
 ) -> None:
     assert runs["whole"].steps
-    with pytest.raises(InputError, match=f"^{tmp_path}/no/m.safetensors cannot be written: "):
+    (tmp_path / "no").write_text("a file, where a folder is asked for")
+    with pytest.raises(InputError, match=f"^folder {tmp_path}/no cannot be made: "):
         export(folder / "cut", tmp_path / "no" / "m.safetensors")
