@@ -16,9 +16,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from serried.runtime.host_time import HostTime
-from serried.runtime.pings import LONGEST_GAP_S, ROUND, Answerer, Asker
-from serried.trace.clock_pings import ping_line
+from serried.runtime.recorder.host_time import HostTime
+from serried.runtime.recording.pings import LONGEST_GAP_S, ROUND, Answerer, Asker
+from serried.trace.clocks.pings import ping_line
 
 PASSWORD = "x" * 32
 ROUNDS = 5

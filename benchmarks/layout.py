@@ -22,7 +22,7 @@ from unittest import mock
 
 from serried.frameworks import Sizes, layout
 from serried.mesh import Groups
-from serried.views import groups_json
+from serried.views.layout import groups_json
 
 WORLD, TP, PP, CP, EP = 131_072, 8, 8, 2, 8
 LARGE = 1_048_576

@@ -18,10 +18,10 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
 from serried.span import ActionKind, Spans
-from serried.trace.foreign import foreign_trace, laid_out
-from serried.trace.merged import Trace
-from serried.trace.perfetto import write_perfetto
-from serried.trace.tracks import SLICES
+from serried.trace.formats.foreign import foreign_trace, laid_out
+from serried.trace.formats.perfetto import write_perfetto
+from serried.trace.model.trace import Trace
+from serried.trace.model.tracks import SLICES
 
 RANKS, MICROBATCHES = 64, 32
 KINDS = (ActionKind.RECV_F, ActionKind.F, ActionKind.SEND_F, ActionKind.B)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from serried.span import ActionKind
-from serried.trace.record import HEADER_BYTES, Job, Recorder, RecordHeader
+from serried.trace.model.record import HEADER_BYTES, Job, Recorder, RecordHeader
 
 NUM_SPANS = 20_000
 ROUNDS = 7
@@ -91,7 +91,7 @@ def doors(folder: Path) -> dict[str, float]:
     import torch
 
     import serried
-    from serried.runtime import recorder_doors
+    from serried.runtime.recording import api as recorder_doors
 
     one = torch.ones(1)
     found: dict[str, float] = {}
@@ -119,7 +119,7 @@ def doors(folder: Path) -> dict[str, float]:
 def window_ns(folder: Path) -> float:
     """Returns what it takes to begin a recording and to end it, hooks in and out."""
     import serried
-    from serried.runtime import recorder_doors
+    from serried.runtime.recording import api as recorder_doors
 
     with serried.record_steps(0, 0, 1, folder=folder):
         recorder = recorder_doors._current

@@ -50,8 +50,8 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import ProfilerActivity, profile
 
 import serried
-from serried.runtime import recorder_doors
-from serried.trace.record import read_recording
+from serried.runtime.recording import api as recorder_doors
+from serried.trace.model.record import read_recording
 
 MICROBATCHES, EVENTS = 8, 64
 GOAL = 0.002

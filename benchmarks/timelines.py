@@ -18,14 +18,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from serried.runtime.local_ranks import run_locally
-from serried.runtime.pipeline import RUNNABLE
-from serried.runtime.report import Place
-from serried.runtime.settings import Emulated, ModelSizes, TrainSettings
-from serried.runtime.worker import Rendezvous
+from serried.runtime.job.pipeline import RUNNABLE
+from serried.runtime.job.report import Place
+from serried.runtime.job.settings import Emulated, ModelSizes, TrainSettings
+from serried.runtime.run.local_ranks import run_locally
+from serried.runtime.run.worker import Rendezvous
 from serried.schedule import Costs, simulate
-from serried.trace.merge import merge
-from serried.trace.statistics import measure
+from serried.trace.measure.statistics import measure
+from serried.trace.merge.merge import merge
 
 RANKS, MICROBATCHES, STEPS = 4, 8, 6
 GOAL = 0.15
@@ -61,9 +61,9 @@ class Timeline:
         import torch
         import torch.distributed as dist
 
-        from serried.runtime.recording import Recording
-        from serried.runtime.train import RankTrainer
-        from serried.runtime.train_mesh import make_train_mesh
+        from serried.runtime.recording.run_recorder import Recording
+        from serried.runtime.run.loop import RankTrainer
+        from serried.runtime.training.mesh import make_train_mesh
 
         timeout = timedelta(seconds=self.settings.timeout_s)
         dist.init_process_group(

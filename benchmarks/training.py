@@ -39,12 +39,12 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B
 from torch.nn.parallel import DistributedDataParallel
 
-from serried.runtime.data import Corpus
-from serried.runtime.model import Stage
-from serried.runtime.recording import Recording
-from serried.runtime.settings import ModelSizes, TrainSettings
-from serried.runtime.train import RankTrainer
-from serried.runtime.train_mesh import make_train_mesh
+from serried.runtime.job.settings import ModelSizes, TrainSettings
+from serried.runtime.model.model import Stage
+from serried.runtime.recording.run_recorder import Recording
+from serried.runtime.run.loop import RankTrainer
+from serried.runtime.training.data import Corpus
+from serried.runtime.training.mesh import make_train_mesh
 
 RANKS, BATCH, MICROBATCHES, LR = 2, 32, 4, 1e-3
 PEERS = {"DDP": (1, 0), "FSDP2": (1, 3), "1F1B": (2, 0)}

@@ -17,6 +17,7 @@ LAYERS = (
     {"user_file"},
     {"mesh"},
     {"frameworks"},
+    {"launch"},
     {"span"},
     {"schedule"},
     {"trace"},
@@ -76,7 +77,7 @@ def test_a_module_opens_with_a_sentence_saying_what_it_holds(path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "module", ["serried", "serried.views.cli.main", "serried.views.cli.groups"]
+    "module", ["serried", "serried.views.cli.main", "serried.views.cli.groups.command"]
 )
 def test_importing_the_core_loads_neither_torch_nor_a_web_stack(module: str) -> None:
     heavy = {"torch", "starlette", "uvicorn", "playwright"}

@@ -13,15 +13,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from serried.runtime.recorder_doors import record as record
-    from serried.runtime.recorder_doors import record_steps as record_steps
-    from serried.runtime.recorder_doors import span as span
+    from serried.runtime.recording.api import record as record
+    from serried.runtime.recording.api import record_steps as record_steps
+    from serried.runtime.recording.api import span as span
 
 __version__ = "0.1.0"
 
 DOORS = {
-    "record": "serried.runtime.recorder_doors",
-    "record_steps": "serried.runtime.recorder_doors",
+    "record": "serried.runtime.recording.api",
+    "record_steps": "serried.runtime.recording.api",
 }
 """Names of the package that live in a room further on, loaded when they are asked for."""
 
@@ -30,7 +30,7 @@ class _CallableModule(ModuleType):
     """Is the module ``serried.span``, which called is the recorder's door of that name."""
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        door = import_module("serried.runtime.recorder_doors").span
+        door = import_module("serried.runtime.recording.api").span
         # Later calls reach the door itself: this detour would be a quarter of a span's cost.
         _CallableModule.__call__ = staticmethod(door)  # type: ignore[method-assign]
         return door(*args, **options)

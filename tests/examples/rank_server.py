@@ -38,7 +38,7 @@ PACKAGES = (
     "torch.distributed.fsdp",
     "torch.distributed.pipelining",
     "torch.distributed.run",
-    "serried.runtime.recorder_doors",
+    "serried.runtime.recording.api",
     "serried.views.cli.main",
 )
 """What the examples and their launchers load, found by comparing ``sys.modules``."""

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from serried.trace.merge import merge
-from serried.trace.merged import Trace
-from serried.trace.statistics import measure
+from serried.trace.measure.statistics import measure
+from serried.trace.merge.merge import merge
+from serried.trace.model.trace import Trace
 from tests.conftest import Call
 from tests.examples import pages as printed
 from tests.examples.pages import EXAMPLES, SCRIPTS, STAYS, Commands, Ran, commands_of

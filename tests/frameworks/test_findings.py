@@ -15,7 +15,7 @@ from serried.mesh import Layout
 from tests.frameworks.asking import asked
 from tests.frameworks.test_refusals import refusal, table
 
-SOURCES = sorted(Path(frameworks.__file__).parent.glob("*.py"))
+SOURCES = sorted(Path(frameworks.__file__).parent.rglob("*.py"))
 WINDOWS = "sequence_2D.head_size=2 sequence_2D.context_size=4 sequence_2D.window_size=2"
 ENCODER = "encoder_tensor_model_parallel_size=2 encoder_pipeline_model_parallel_size=1"
 EXPERTS = "ep=4 sharding_degree=4 mp_degree=2 moe_sharding_degree=2"

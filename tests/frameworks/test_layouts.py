@@ -10,8 +10,8 @@ from serried import frameworks
 from serried.errors import InputError
 from serried.frameworks import FRAMEWORKS, Framework, Sizes
 from serried.mesh import Layout, Mesh, Placement, place_of
-from serried.views.layout_document import groups_csv
-from serried.views.web.layout_payload import stages
+from serried.views.layout.document import groups_csv
+from serried.views.web.layout.payload import stages
 from tests.frameworks.asking import asked
 from tests.frameworks.test_findings import LINES as QUIRKS
 

@@ -15,7 +15,7 @@ from serried.frameworks import FRAMEWORKS
 from tests.frameworks.asking import asked
 
 TABLE = Path(__file__).with_name("refusals.txt")
-SOURCES = sorted(Path(frameworks.__file__).parent.glob("*.py"))
+SOURCES = sorted(Path(frameworks.__file__).parent.rglob("*.py"))
 
 
 def table() -> Iterator[tuple[str, str]]:

@@ -17,15 +17,7 @@ import pytest
 from tests.conftest import Call
 from tests.frameworks.goldens import arguments
 from tests.frameworks.test_goldens import REMARKS, UNIONS, framework
-from tests.oracle import (
-    colossalai,
-    deepspeed,
-    devicemesh,
-    internevo,
-    megatron,
-    nanotron,
-    paddle,
-)
+from tests.oracle import colossalai, deepspeed, devicemesh, internevo, megatron, nanotron, paddle
 
 CASES = int(os.environ.get("SERRIED_ORACLE_CASES", "60"))
 SEED = int(os.environ.get("SERRIED_ORACLE_SEED", "0"))

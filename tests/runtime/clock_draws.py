@@ -28,20 +28,20 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 import serried
-from serried.runtime import recorder_doors
-from serried.runtime.host_time import HostTime
-from serried.runtime.recording import Recording
-from serried.runtime.report import Place
-from serried.runtime.settings import TrainSettings
-from serried.runtime.worker import TrainJob
+from serried.runtime.job.report import Place
+from serried.runtime.job.settings import TrainSettings
+from serried.runtime.recorder.host_time import HostTime
+from serried.runtime.recording import api as recorder_doors
+from serried.runtime.recording.run_recorder import Recording
+from serried.runtime.run.worker import TrainJob
 from serried.span import ActionKind
-from serried.trace.align import aligned
-from serried.trace.clock_pings import read_pings
-from serried.trace.merge import merge
-from serried.trace.merged import Trace
-from serried.trace.messages import measure_messages
-from serried.trace.pairs import RECEIVES, SENDS
-from serried.trace.reading import read_trace
+from serried.trace.clocks.align import aligned
+from serried.trace.clocks.pings import read_pings
+from serried.trace.formats.reading import read_trace
+from serried.trace.merge.merge import merge
+from serried.trace.model.messages import measure_messages
+from serried.trace.model.pairs import RECEIVES, SENDS
+from serried.trace.model.trace import Trace
 from tests.runtime.hosts import PATIENCE_S, Hosts, Wire, answering
 
 STEPS, MICROBATCHES = 10, 4

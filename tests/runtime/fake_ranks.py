@@ -10,8 +10,8 @@ import torch
 import torch.distributed as dist
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from serried.runtime.settings import TrainSettings
-from serried.runtime.train_mesh import TrainMesh, make_train_mesh
+from serried.runtime.job.settings import TrainSettings
+from serried.runtime.training.mesh import TrainMesh, make_train_mesh
 
 
 @contextmanager

@@ -123,7 +123,7 @@ class Rank:
     ) -> Rank:
         """Starts it by the forkserver that has torch loaded: importing torch takes seconds."""
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["serried.runtime.preload"])
+        context.set_forkserver_preload(["serried.runtime.run.preload"])
         out, err = path.with_suffix(".out"), path.with_suffix(".err")
         process = context.Process(
             target=_be_rank, args=(namespace, list(words), dict(environment), out, err), daemon=True
@@ -196,7 +196,7 @@ def answering(
 ) -> Iterator[Callable[[], list[Any]]]:
     """Calls ``function`` on each host with what is given for it; gives what waits for answers."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["serried.runtime.preload"])
+    context.set_forkserver_preload(["serried.runtime.run.preload"])
     pipes = [context.Pipe(duplex=False) for _ in given]
     started = [
         context.Process(target=_answer, args=(made.name(host), far, function, each), daemon=True)

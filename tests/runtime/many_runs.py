@@ -21,12 +21,12 @@ from torch.distributed.tensor._redistribute import clear_redistribute_planner_ca
 from torch.distributed.tensor.debug import _clear_sharding_prop_cache
 
 from serried.errors import SerriedError
-from serried.runtime.recording import Recording
-from serried.runtime.report import Event, RankReport, Started, StepDone
-from serried.runtime.settings import TrainSettings
-from serried.runtime.train import RankTrainer
-from serried.runtime.train_mesh import make_train_mesh
-from serried.runtime.worker import leave
+from serried.runtime.job.report import Event, RankReport, Started, StepDone
+from serried.runtime.job.settings import TrainSettings
+from serried.runtime.recording.run_recorder import Recording
+from serried.runtime.run.loop import RankTrainer
+from serried.runtime.run.worker import leave
+from serried.runtime.training.mesh import make_train_mesh
 from tests.runtime.rank_group import share_gpu
 
 PATIENCE_S = 120
@@ -51,7 +51,7 @@ def run_many(runs: Sequence[TrainSettings]) -> list[Ran]:
 def run_each(runs: Sequence[TrainSettings]) -> Iterator[Ran]:
     """Yields what each of ``runs`` told, once it is over; raises AssertionError where one broke."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["serried.runtime.preload"])
+    context.set_forkserver_preload(["serried.runtime.run.preload"])
     world_size = max(run.world_size for run in runs)
     pipes = [context.Pipe(duplex=False) for _ in range(world_size)]
     with tempfile.TemporaryDirectory() as folder:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
-from serried.runtime.settings import ModelSizes, Optimise, TrainSettings
+from serried.runtime.job.settings import ModelSizes, Optimise, TrainSettings
 from tests.runtime.many_runs import Ran, run_many
 from tests.runtime.reference import Told, train_alone
 

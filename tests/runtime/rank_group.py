@@ -19,7 +19,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from serried.runtime.worker import leave
+from serried.runtime.run.worker import leave
 
 PATIENCE_S = 60
 NEEDS_GPU = (
@@ -47,7 +47,7 @@ def run_ranks(
     names and values. A rank's error ends the test with its words.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["serried.runtime.preload"])
+    context.set_forkserver_preload(["serried.runtime.run.preload"])
     pipes = [context.Pipe(duplex=False) for _ in range(world_size)]
     ranks = [
         context.Process(

@@ -9,9 +9,9 @@ from typing import Any
 
 import torch.distributed as dist
 
-from serried.runtime.local_ranks import run_locally
-from serried.runtime.report import Place
-from serried.runtime.worker import Rendezvous
+from serried.runtime.job.report import Place
+from serried.runtime.run.local_ranks import run_locally
+from serried.runtime.run.worker import Rendezvous
 
 
 @dataclass(frozen=True)

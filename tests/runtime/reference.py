@@ -13,10 +13,10 @@ import torch
 from torch.nn.utils import clip_grad_norm_
 from torch.optim.lr_scheduler import ConstantLR, CosineAnnealingLR, LinearLR, SequentialLR
 
-from serried.runtime.data import Corpus
-from serried.runtime.experts import Experts
-from serried.runtime.model import FeedForward, Parts, Stage
-from serried.runtime.settings import ModelSizes, TrainSettings
+from serried.runtime.job.settings import ModelSizes, TrainSettings
+from serried.runtime.model.experts import Experts
+from serried.runtime.model.model import FeedForward, Parts, Stage
+from serried.runtime.training.data import Corpus
 
 
 class Told(NamedTuple):

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from serried.runtime.checkpoint import describe, find
-from serried.runtime.launch import as_restarted
-from serried.runtime.settings import Keeping, TrainSettings
+from serried.runtime.checkpoint.checkpoint import describe, find
+from serried.runtime.job.settings import Keeping, TrainSettings
+from serried.runtime.run.launch import as_restarted
 
 COMMAND = "from serried.views.cli.main import main; main()"
 PATIENCE_S = 240

@@ -17,17 +17,17 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch.distributed.tensor import DTensor
 
-from serried.runtime.model import Stage
-from serried.runtime.pipeline import RUNNABLE
-from serried.runtime.recording import Recording
-from serried.runtime.settings import ModelSizes, TrainSettings
-from serried.runtime.torch_private import time_messages
-from serried.runtime.train import RankTrainer
-from serried.runtime.train_mesh import make_train_mesh
-from serried.runtime.worker import leave
+from serried.runtime.groups.torch_private import time_messages
+from serried.runtime.job.pipeline import RUNNABLE
+from serried.runtime.job.settings import ModelSizes, TrainSettings
+from serried.runtime.model.model import Stage
+from serried.runtime.recording.run_recorder import Recording
+from serried.runtime.run.loop import RankTrainer
+from serried.runtime.run.worker import leave
+from serried.runtime.training.mesh import make_train_mesh
 from serried.schedule import Request, Schedule, generate, to_csv
 from serried.span import Action, ActionKind
-from serried.trace.record import read_recording
+from serried.trace.model.record import read_recording
 from tests.runtime.reference import batch_of
 
 WORLD_SIZE = 4
@@ -153,7 +153,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
 def run_all(settings: list[TrainSettings], store: Path) -> list[list[tuple[list[int], Gradients]]]:
     """Starts the group of processes and returns, for each run, what each rank told of it."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["serried.runtime.preload"])
+    context.set_forkserver_preload(["serried.runtime.run.preload"])
     pipes = [context.Pipe(duplex=False) for _ in range(WORLD_SIZE)]
     ranks = [
         context.Process(target=run_rank, args=(settings, rank, str(store), far), daemon=True)

@@ -23,9 +23,9 @@ from torch.distributed.tensor.parallel import (
 from torch.nn.parallel import DistributedDataParallel
 
 import serried
-from serried.runtime import recorder_doors
-from serried.trace.analysis import analyse
-from serried.trace.merge import merge
+from serried.runtime.recording import api as recorder_doors
+from serried.trace.measure.analysis import analyse
+from serried.trace.merge.merge import merge
 from tests.runtime.rank_group import run_ranks
 
 WORLD, STEPS, WIDTH = 2, 8, 64

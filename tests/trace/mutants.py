@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from serried.trace.clock_pings import ping_file, ping_heading, ping_line
-from serried.trace.reading import read_trace
-from serried.trace.store import write_store
+from serried.trace.clocks.pings import ping_file, ping_heading, ping_line
+from serried.trace.formats.reading import read_trace
+from serried.trace.store.store import write_store
 from tests.trace.recorded_run import Clock, Run
 
 TRACES = Path(__file__).parents[1] / "goldens" / "traces"
@@ -321,7 +321,7 @@ def mutant(name: str, files: Files, draw: random.Random) -> Files:
 
 def other_header(whole: bytes, draw: random.Random) -> bytes:
     """Returns a recording whose header says other things, in its place and with its length."""
-    from serried.trace.record import HEADER_BYTES, MAGIC
+    from serried.trace.model.record import HEADER_BYTES, MAGIC
 
     at = len(MAGIC) + 4
     size = int.from_bytes(whole[len(MAGIC) : at], "little")

@@ -14,7 +14,7 @@ import numpy as np
 
 from serried.schedule import one_f_one_b
 from serried.span import Action, ActionKind, Span, Spans
-from serried.trace.record import Job, Recorder, RecordHeader
+from serried.trace.model.record import Job, Recorder, RecordHeader
 
 FORWARD_NS = 1_000_000
 BACKWARD_NS = 2_000_000

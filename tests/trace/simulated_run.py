@@ -11,8 +11,8 @@ from serried import frameworks
 from serried.frameworks import Sizes
 from serried.schedule import Costs, one_f_one_b, planned_spans, simulate
 from serried.span import Spans
-from serried.trace.merged import Host, Trace
-from serried.trace.record import Job
+from serried.trace.model.record import Job
+from serried.trace.model.trace import Host, Trace
 
 FORWARD, BACKWARD = 1_000_000, 2_000_000
 Forward = Callable[[int, int, int, int], int]

@@ -12,8 +12,8 @@ import click
 import pytest
 
 from serried.errors import SerriedError
-from serried.trace.megatron_timers import timer_log
-from serried.trace.reading import read_trace
+from serried.trace.formats.megatron_timers import timer_log
+from serried.trace.formats.reading import read_trace
 from serried.views.cli.main import serried as command_line
 from serried.views.sentences import say
 from tests.trace.mutants import NEEDS_ARROW, SAMPLES, Files, laid_down, mutant

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serried.trace.analysis import analyse
-from serried.trace.chrome import write_chrome
-from serried.trace.compare import compare_traces, planned_trace
-from serried.trace.measured_step import measured_step
-from serried.trace.merged import Trace
-from serried.trace.perfetto import write_perfetto
-from serried.trace.reading import read_trace
-from serried.views.web.trace_payload import NamedTrace
+from serried.trace.formats.chrome import write_chrome
+from serried.trace.formats.perfetto import write_perfetto
+from serried.trace.formats.reading import read_trace
+from serried.trace.measure.analysis import analyse
+from serried.trace.measure.compare import compare_traces, planned_trace
+from serried.trace.measure.measured_step import measured_step
+from serried.trace.model.trace import Trace
+from serried.views.web.trace.payload import NamedTrace
 from tests.conftest import Call
 from tests.trace.alike import differences
 from tests.trace.straggler_jobs import Job

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from serried.span import ActionKind
-from serried.trace.chrome import write_chrome
-from serried.trace.merge import merge
-from serried.trace.merged import Trace
-from serried.trace.statistics import measure
+from serried.trace.formats.chrome import write_chrome
+from serried.trace.measure.statistics import measure
+from serried.trace.merge.merge import merge
+from serried.trace.model.trace import Trace
 from tests.trace.chrome_rules import checked
 
 P, TP, M, STEPS = 2, 2, 3, range(1, 3)

@@ -11,8 +11,8 @@ from serried import frameworks
 from serried.frameworks import Sizes
 from serried.schedule import Costs, Schedule, planned_spans, simulate
 from serried.span import Action, Span, Spans
-from serried.trace.merged import Host, Trace
-from serried.trace.record import UNKNOWN_SCHEDULE, Job
+from serried.trace.model.record import UNKNOWN_SCHEDULE, Job
+from serried.trace.model.trace import Host, Trace
 from tests.trace.recorded_run import table
 
 

@@ -1,4 +1,4 @@
-// Packs a payload as views/web/payload.py draws it, for tests that read one.
+// Packs a payload as views/web/wire/payload.py draws it, for tests that read one.
 
 const CODES = new Map([[Uint8Array, "u8"], [Uint16Array, "u16"], [Int32Array, "i32"], [Uint32Array, "u32"], [Float64Array, "f64"]]);
 const padded = (size) => Math.ceil(size / 8) * 8;

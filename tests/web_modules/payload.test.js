@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { SCHEMA, integers, readPayload } from "../../src/serried/views/web/static/payload.js";
 
-/** Packs as views/web/payload.py draws it. */
+/** Packs as views/web/wire/payload.py draws it. */
 function pack(header, columns) {
   const text = new TextEncoder().encode(JSON.stringify(header));
   const length = Math.ceil((text.length + 4) / 8) * 8 - 4;

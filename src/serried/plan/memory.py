@@ -21,10 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from serried.plan.activations import (
-    angle_bytes,
-    stream_itself,
-)
+from serried.plan.activations import angle_bytes, stream_itself
 from serried.plan.memory_walk import Walk, stage_bytes
 from serried.plan.states import States
 from serried.plan.training import Training

@@ -1,7 +1,6 @@
 """Pipeline schedules: one file each, from sizes to each rank's list of actions, and their times."""
 
 from serried.schedule.action_lists import from_actions, read_csv, to_csv
-from serried.schedule.auto import Memory
 from serried.schedule.bubble import Bubble, bubble
 from serried.schedule.closed_form import ClosedForm, closed_forms
 from serried.schedule.costs import Costs, Extra, Links
@@ -9,11 +8,12 @@ from serried.schedule.critical_path import Step, critical_path
 from serried.schedule.fit import fit
 from serried.schedule.idle import Cause, Idle, IdleIntervals, idle
 from serried.schedule.in_flight import Peaks, peaks
-from serried.schedule.one_f_one_b import ideal_bubble, one_f_one_b
 from serried.schedule.placement import Placement
 from serried.schedule.registry import ENTRIES, Entry, Request, generate, known
 from serried.schedule.runners import Refusal, refusals
 from serried.schedule.schedule import Schedule
+from serried.schedule.schedules.auto import Memory
+from serried.schedule.schedules.one_f_one_b import ideal_bubble, one_f_one_b
 from serried.schedule.sensitivity import latency_adds
 from serried.schedule.simulate import Simulation, simulate
 from serried.schedule.spans import planned_spans

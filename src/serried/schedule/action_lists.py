@@ -22,15 +22,7 @@ import numpy as np
 from serried import user_file
 from serried.errors import InputError
 from serried.finding import said
-from serried.schedule.packed import (
-    Codes,
-    chain,
-    direction_of,
-    microbatch_of,
-    pack,
-    stage_of,
-    work,
-)
+from serried.schedule.packed import Codes, chain, direction_of, microbatch_of, pack, stage_of, work
 from serried.schedule.placement import Placement
 from serried.schedule.schedule import Schedule
 from serried.schedule.validate import validate
@@ -118,7 +110,7 @@ def _ragged(path: Path, rows: Sequence[Sequence[str]], error: InputError) -> Inp
 def to_csv(schedule: Schedule) -> str:
     """Returns a schedule in PyTorch's format, its rows filled up with empty cells.
 
-    >>> from serried.schedule.one_f_one_b import one_f_one_b
+    >>> from serried.schedule.schedules.one_f_one_b import one_f_one_b
     >>> print(to_csv(one_f_one_b(2, 1)), end="")
     0F0,0B0
     1F0,1B0

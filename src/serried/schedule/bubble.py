@@ -34,7 +34,7 @@ def bubble(simulation: Simulation) -> Bubble:
     """Measures a simulation.
 
     >>> from serried.schedule.costs import Costs
-    >>> from serried.schedule.gpipe import gpipe
+    >>> from serried.schedule.schedules.gpipe import gpipe
     >>> from serried.schedule.simulate import simulate
     >>> bubble(simulate(gpipe(4, 8), Costs())).of_makespan
     Fraction(3, 11)

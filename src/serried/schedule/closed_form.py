@@ -62,7 +62,7 @@ class _Form:
 def closed_forms(schedule: Schedule, costs: Costs) -> list[ClosedForm]:
     """Returns the forms that are exact for this schedule and these costs.
 
-    >>> from serried.schedule.gpipe import gpipe
+    >>> from serried.schedule.schedules.gpipe import gpipe
     >>> [(form.formula, form.value) for form in closed_forms(gpipe(4, 8), Costs())]
     [('(p - 1)(f + b + 2c)', 9), ('m', 8)]
     """

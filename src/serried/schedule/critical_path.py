@@ -35,7 +35,7 @@ def critical_path(simulation: Simulation) -> list[Step]:
     """Returns the path from time 0 to the makespan.
 
     >>> from serried.schedule.costs import Costs
-    >>> from serried.schedule.gpipe import gpipe
+    >>> from serried.schedule.schedules.gpipe import gpipe
     >>> from serried.schedule.simulate import simulate
     >>> [str(step.action) for step in critical_path(simulate(gpipe(2, 1), Costs()))]
     ['0F0', '1F0', '1B0', '0B0']

@@ -114,7 +114,7 @@ def idle(
     ``weights`` says what F, I and W add to the memory where the limit is in another unit.
 
     >>> from serried.schedule.costs import Costs
-    >>> from serried.schedule.one_f_one_b import one_f_one_b
+    >>> from serried.schedule.schedules.one_f_one_b import one_f_one_b
     >>> from serried.schedule.simulate import simulate
     >>> {c.words: n for c, n in idle(simulate(one_f_one_b(2, 2), Costs())).by_cause().items() if n}
     {'warm-up': 1, 'dependency': 3, 'cool-down': 2}

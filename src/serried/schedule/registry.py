@@ -6,27 +6,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from serried.errors import InputError, listed
-from serried.schedule.auto import Memory, auto
-from serried.schedule.chimera import chimera
 from serried.schedule.costs import Costs
-from serried.schedule.dualpipe import dualpipe
-from serried.schedule.dualpipev import dualpipev
-from serried.schedule.eager_one_f_one_b import eager_one_f_one_b
-from serried.schedule.gpipe import gpipe
-from serried.schedule.group_interleaved import group_interleaved
-from serried.schedule.hanayo import hanayo
-from serried.schedule.interleaved import interleaved_one_f_one_b
-from serried.schedule.interleaved_zero_bubble import interleaved_zero_bubble
-from serried.schedule.looped_bfs import looped_bfs
-from serried.schedule.one_f_one_b import one_f_one_b
-from serried.schedule.one_f_one_b_v import one_f_one_b_v
 from serried.schedule.schedule import Schedule
+from serried.schedule.schedules.auto import Memory, auto
+from serried.schedule.schedules.chimera import chimera
+from serried.schedule.schedules.dualpipe import dualpipe
+from serried.schedule.schedules.dualpipev import dualpipev
+from serried.schedule.schedules.eager_one_f_one_b import eager_one_f_one_b
+from serried.schedule.schedules.gpipe import gpipe
+from serried.schedule.schedules.group_interleaved import group_interleaved
+from serried.schedule.schedules.hanayo import hanayo
+from serried.schedule.schedules.interleaved import interleaved_one_f_one_b
+from serried.schedule.schedules.interleaved_zero_bubble import interleaved_zero_bubble
+from serried.schedule.schedules.looped_bfs import looped_bfs
+from serried.schedule.schedules.one_f_one_b import one_f_one_b
+from serried.schedule.schedules.one_f_one_b_v import one_f_one_b_v
+from serried.schedule.schedules.v_half import v_half
+from serried.schedule.schedules.v_min import v_min
+from serried.schedule.schedules.zb_h1 import zb_h1
+from serried.schedule.schedules.zb_h2 import zb_h2
+from serried.schedule.schedules.zbv import zbv
 from serried.schedule.sizes import exactly
-from serried.schedule.v_half import v_half
-from serried.schedule.v_min import v_min
-from serried.schedule.zb_h1 import zb_h1
-from serried.schedule.zb_h2 import zb_h2
-from serried.schedule.zbv import zbv
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ _SAID: dict[str, Callable[[int], Sentence]] = {
 def refusals(schedule: Schedule) -> list[Refusal]:
     """Returns what the packages that have this schedule say against its sizes.
 
-    >>> from serried.schedule.one_f_one_b import one_f_one_b
+    >>> from serried.schedule.schedules.one_f_one_b import one_f_one_b
     >>> print(*(refusal.finding for refusal in refusals(one_f_one_b(4, 3))))
     PyTorch 2.13.0 (Schedule1F1B) refuses 1f1b of these sizes: 3 microbatches are fewer than 4 \
 stages; Megatron Core 0.16.1 runs it; near these it runs 4 microbatches or 3 ranks

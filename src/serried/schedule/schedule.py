@@ -31,7 +31,7 @@ class Schedule:
     ``code[first[r]:first[r + 1]]`` are the actions of rank r. ``num_microbatches`` are those
     of the whole step; where they flow both ways each direction has half and numbers them from 0.
 
-    >>> from serried.schedule.gpipe import gpipe
+    >>> from serried.schedule.schedules.gpipe import gpipe
     >>> [[str(action) for action in actions] for actions in gpipe(2, 1)]
     [['0F0', '0B0'], ['1F0', '1B0']]
     """

@@ -19,7 +19,7 @@ def latency_adds(simulation: Simulation) -> int:
     """Returns what a unit of latency more, on every message, adds to the makespan at first.
 
     >>> from serried.schedule.costs import Costs
-    >>> from serried.schedule.gpipe import gpipe
+    >>> from serried.schedule.schedules.gpipe import gpipe
     >>> latency_adds(simulate(gpipe(4, 8), Costs()))
     6
     """

@@ -6,7 +6,7 @@ message is sent when its action ends; a blocking one holds its sender until it h
 early recomputation runs while its gradient is still under way.
 
 >>> from serried.schedule.costs import Costs
->>> from serried.schedule.one_f_one_b import one_f_one_b
+>>> from serried.schedule.schedules.one_f_one_b import one_f_one_b
 >>> simulate(one_f_one_b(4, 8), Costs()).makespan
 33
 """

@@ -19,7 +19,7 @@ def planned_spans(simulation: Simulation, *, unit_ns: Number = 1_000_000) -> Spa
     the optimizer follow; waiting is what no span covers.
 
     >>> from serried.schedule.costs import Costs
-    >>> from serried.schedule.gpipe import gpipe
+    >>> from serried.schedule.schedules.gpipe import gpipe
     >>> from serried.schedule.simulate import simulate
     >>> [str(span.action) for span in planned_spans(simulate(gpipe(1, 1), Costs()))]
     ['0F0', '0B0']

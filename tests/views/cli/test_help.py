@@ -107,7 +107,7 @@ def texts() -> set[str]:
             held.add(param.make_metavar(context))
             if isinstance(param, click.Option):
                 held.add(param.help or "")
-    from serried.views.cli.train_options import SECTIONS
+    from serried.views.cli.train.options import SECTIONS
 
     return {*held, *SECTIONS, "Help"}
 

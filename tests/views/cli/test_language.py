@@ -15,7 +15,7 @@ from tests.conftest import Call, Outcome
 from tests.trace.recorded_run import Run
 from tests.views.explain.reader import has_chinese
 
-FILES = Path(__file__).parents[2] / "frameworks" / "launch" / "files"
+FILES = Path(__file__).parents[2] / "launch" / "files"
 SIXTEEN = ("--world-size", "16", "--tp", "2", "--pp", "4")
 
 TERMS = re.compile(

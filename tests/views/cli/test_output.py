@@ -13,8 +13,8 @@ from rich.cells import cell_len
 from serried.errors import InputError
 from serried.frameworks import Sizes, layout
 from serried.views.cli.output import as_json, json_parts, rendered, write_parts
-from serried.views.layout_document import groups_csv, groups_document
-from serried.views.layout_text import table
+from serried.views.layout.document import groups_csv, groups_document
+from serried.views.layout.text import table
 
 RANKS = 1 << 18
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from serried.trace import analysis, reading
+from serried.trace.formats import reading
+from serried.trace.measure import analysis
 from tests.conftest import Call
 from tests.trace.recorded_run import Run
 

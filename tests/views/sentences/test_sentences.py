@@ -16,7 +16,19 @@ import pytest
 import serried
 from serried.errors import EnvironmentProblem, InputError, SerriedError, listed
 from serried.finding import said
-from serried.frameworks.launch import json_text, python_text, read_path, toml_text, yaml_text
+from serried.launch import read_path
+from serried.launch.documents import (
+    json as json_text,
+)
+from serried.launch.documents import (
+    python as python_text,
+)
+from serried.launch.documents import (
+    toml as toml_text,
+)
+from serried.launch.documents import (
+    yaml as yaml_text,
+)
 from serried.mesh import Placement
 from serried.mesh.advice import advise
 from serried.schedule import ENTRIES
@@ -30,7 +42,7 @@ from tests.views.explain.kinds_made import TRIED, layouts_tried
 from tests.views.explain.reader import has_chinese, stray_english
 
 ROOT = Path(serried.__file__).parent
-FILES = Path(__file__).parents[2] / "frameworks" / "launch" / "files"
+FILES = Path(__file__).parents[2] / "launch" / "files"
 
 
 class Raised(NamedTuple):

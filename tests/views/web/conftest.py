@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from serried.span import Span
-from serried.trace.merge import merge
-from serried.trace.pairs import SENDS
-from serried.views.web.trace_payload import NamedTrace
+from serried.trace.merge.merge import merge
+from serried.trace.model.pairs import SENDS
+from serried.views.web.trace.payload import NamedTrace
 from tests.trace.recorded_run import Run
 from tests.views.web.served import served
 

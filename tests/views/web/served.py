@@ -10,11 +10,11 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from serried.views.web.check_heat import NamedCheck
+from serried.views.web.check.heat import NamedCheck
 from serried.views.web.gate import Gate
 from serried.views.web.server import application, listen
-from serried.views.web.trace_payload import NamedTrace
-from serried.views.web.trace_shelf import Shelf
+from serried.views.web.trace.payload import NamedTrace
+from serried.views.web.trace.shelf import Shelf
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from serried.finding import Finding, Sentence
-from serried.runtime.check_report import CheckReport, Link, Seat
-from serried.views.check_document import check_document
+from serried.runtime.check.report import CheckReport, Link, Seat
+from serried.views.runs.check_document import check_document
 from tests.frameworks.asking import asked
 
 SLOW = Finding(

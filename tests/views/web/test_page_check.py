@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from serried.views.web.check_heat import read_check
+from serried.views.web.check.heat import read_check
 from tests.page import Open
 from tests.views.web import slow_node
 from tests.views.web.served import served

@@ -10,7 +10,7 @@ from playwright.sync_api import FileChooser, FilePayload
 
 from serried import frameworks
 from serried.frameworks import Sizes
-from tests.frameworks.launch.test_files import TEXTS
+from tests.launch.test_files import TEXTS
 from tests.page import Open
 from tests.views.web.test_page_screens import OVERLAPS, PANELS, PIECES, RUNS_OVER, WORDS
 from tests.views.web.workbench import Workbench

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from serried.trace.merge import merge
-from serried.trace.merged import Trace
-from serried.views.web.trace_shelf import Shelf
+from serried.trace.merge.merge import merge
+from serried.trace.model.trace import Trace
+from serried.views.web.trace.shelf import Shelf
 from tests.page import Open
 from tests.trace.recorded_run import Run
 from tests.views.web.served import served

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from serried.trace.merge import merge
-from serried.views.web.trace_payload import NamedTrace
+from serried.trace.merge.merge import merge
+from serried.views.web.trace.payload import NamedTrace
 from tests.page import Open
 from tests.trace.recorded_run import Run
 from tests.views.web.conftest import SMALL

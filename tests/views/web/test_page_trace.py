@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from serried.views.web.trace_payload import NamedTrace
+from serried.views.web.trace.payload import NamedTrace
 from tests.page import Open
 from tests.trace.simulated_run import FORWARD, simulated_run
 from tests.views.web.served import served

@@ -15,9 +15,9 @@ import pytest
 import uvicorn
 
 from serried.errors import EnvironmentProblem, InputError
-from serried.trace.merge import merge
+from serried.trace.merge.merge import merge
 from serried.views.web.server import STATIC, listen, serve
-from serried.views.web.trace_payload import NamedTrace
+from serried.views.web.trace.payload import NamedTrace
 from tests.trace.recorded_run import Run
 from tests.views.web.reader import read
 from tests.views.web.served import served

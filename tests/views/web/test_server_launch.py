@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.views.web.served import served
-from tests.views.web.test_dropped import framed
+from tests.views.web.wire.test_dropped import framed
 
 SCRIPT = b"torchrun --nnodes 2 --nproc_per_node 8 x.py --tensor-model-parallel-size 4\n"
 BINARY = {"Content-Type": "application/octet-stream"}

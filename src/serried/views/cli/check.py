@@ -13,18 +13,18 @@ from rich.table import Table
 
 from serried.errors import InputError, SerriedError
 from serried.plan.busbw import OPERATIONS, to_document
-from serried.views.asked import Asked
 from serried.views.cli.emit_job import EMIT, IMAGE, emit
 from serried.views.cli.job import asked_of
 from serried.views.cli.language import lang_option
 from serried.views.cli.options import COUNT, job_options, size_options
 from serried.views.cli.output import as_json, format_of, show, write
+from serried.views.job.job import Asked
 from serried.views.sentences import say, tell
 
 if TYPE_CHECKING:
-    from serried.runtime.check_report import CheckReport, Seated, StepBegun
-    from serried.runtime.check_settings import CheckSettings
-    from serried.runtime.report import Place
+    from serried.runtime.check.report import CheckReport, Seated, StepBegun
+    from serried.runtime.check.settings import CheckSettings
+    from serried.runtime.job.report import Place
 
 PATH = click.Path(path_type=Path)
 
@@ -119,8 +119,8 @@ def check(file: Path | None, **options: Any) -> int:
     torchrun --nproc-per-node 8 --no-python serried check --tp 8 --busbw busbw.json
     srun --ntasks-per-node 8 serried check --tp 8
     """
-    from serried.runtime import check as checks
-    from serried.runtime import worker
+    from serried.runtime.check import check as checks
+    from serried.runtime.run import worker
 
     if options["emit"]:
         asked = asked_of(file, options)
@@ -151,7 +151,7 @@ def _settings(
     file: Path | None, place: Place | None, options: dict[str, Any]
 ) -> tuple[CheckSettings, Mapping[str, str]]:
     """Returns what is asked for, and the framework's own settings that made the layout."""
-    from serried.runtime.check_settings import CheckSettings, sizes_of
+    from serried.runtime.check.settings import CheckSettings, sizes_of
 
     world_size = place.world_size if place else options["nproc"]
     if place and options["nproc"] not in (None, place.world_size):
@@ -202,8 +202,8 @@ def _answer(
     options: dict[str, Any],
 ) -> int:
     """Shows or writes the report; returns 1 where it found something."""
-    from serried.views.check_document import check_document
-    from serried.views.check_text import (
+    from serried.views.runs.check_document import check_document
+    from serried.views.runs.check_text import (
         finding_lines,
         headline,
         nodes_table,
@@ -228,7 +228,7 @@ def _answer(
 
 
 def _tell_failure(place: Place, error: Exception, lang: str) -> int:
-    from serried.runtime import worker
+    from serried.runtime.run import worker
 
     failed = worker.failure(place.rank, error)
     if not isinstance(error, SerriedError):
@@ -248,7 +248,7 @@ class _Progress:
 
     def tell(self, event: Seated | StepBegun | CheckReport) -> None:
         """Takes what rank 0 tells."""
-        from serried.runtime.check_report import CheckReport, Seated, StepBegun
+        from serried.runtime.check.report import CheckReport, Seated, StepBegun
 
         if isinstance(event, CheckReport):
             self.report = event

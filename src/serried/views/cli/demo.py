@@ -9,15 +9,15 @@ from pathlib import Path
 import click
 
 from serried.errors import EnvironmentProblem, InputError, listed
-from serried.runtime.report import Event, StepDone
-from serried.runtime.settings import Emulated, TrainSettings
-from serried.trace.chrome import write_chrome
-from serried.trace.merge import merge
-from serried.trace.statistics import measure
+from serried.runtime.job.report import Event, StepDone
+from serried.runtime.job.settings import Emulated, TrainSettings
+from serried.trace.formats.chrome import write_chrome
+from serried.trace.measure.statistics import measure
+from serried.trace.merge.merge import merge
 from serried.views.cli.language import current_language
 from serried.views.cli.options import COUNT
 from serried.views.sentences import tell
-from serried.views.trace_text import bubble_lines
+from serried.views.trace.text import bubble_lines
 
 EMULATED_STEPS = 6
 EMULATED_MICROBATCHES = 8
@@ -110,7 +110,7 @@ def demo(
 
 def _run(settings: TrainSettings) -> None:
     """Runs one training, with its progress, and prints what its trace says."""
-    from serried.runtime.launch import train
+    from serried.runtime.run.launch import train
 
     folder = settings.trace_dir
     assert folder is not None

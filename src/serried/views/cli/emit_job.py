@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from serried.errors import InputError
 from serried.views.cli.options import COUNT
 from serried.views.cli.output import write
-from serried.views.launch_text import TARGETS, ClusterJob, written
+from serried.views.runs.launch import TARGETS, ClusterJob, written
 
 EMIT = click.option(
     "--emit",

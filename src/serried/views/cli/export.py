@@ -27,11 +27,11 @@ def export(checkpoint: Path, output: Path) -> None:
     \b
     serried export runs/a -o llama/model.safetensors
     """
-    from serried.runtime import launch
+    from serried.runtime.run import launch
 
     launch.require_torch()
     launch.require_safetensors()
-    from serried.runtime.export import export as write_model
+    from serried.runtime.checkpoint.export import export as write_model
 
     folder = write_model(checkpoint, output)
     show(f"{folder} -> {output} and {output.absolute().parent / 'config.json'}")

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from serried.errors import InputError
-from serried.frameworks.launch import hostfile, read_path
-from serried.frameworks.launch.found import Facts
-from serried.frameworks.launch.source import text_at
-from serried.views.asked import Asked
+from serried.launch import read_path
+from serried.launch.facts.facts import Facts
+from serried.launch.facts.source import text_at
+from serried.launch.formats import hostfile
 from serried.views.cli.options import settings_of
+from serried.views.job.job import Asked
 
 
 def asked_of(file: Path | None, options: Mapping[str, Any]) -> Asked:

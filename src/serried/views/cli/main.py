@@ -16,8 +16,17 @@ from serried.views.cli.language import language_of
 from serried.views.mishap import mishap_of
 from serried.views.sentences import phrase, say
 
-COMMANDS = ("groups", "schedule", "check", "train", "export", "trace", "serve", "demo")
-"""Each is the click command of that name in the module of that name."""
+COMMANDS = {
+    "groups": "groups.command",
+    "schedule": "schedule",
+    "check": "check",
+    "train": "train.command",
+    "export": "export",
+    "trace": "trace.command",
+    "serve": "serve",
+    "demo": "demo",
+}
+"""Each command's module; the click command in it has the command's name."""
 
 
 class LazyCommands(Commands):
@@ -31,7 +40,7 @@ class LazyCommands(Commands):
         """Returns a command, or None when there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"serried.views.cli.{cmd_name}")
+        module = importlib.import_module(f"serried.views.cli.{COMMANDS[cmd_name]}")
         command: click.Command = getattr(module, cmd_name)
         return speaking(command)
 

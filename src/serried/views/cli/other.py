@@ -9,10 +9,10 @@ from typing import Any
 from serried import frameworks
 from serried.errors import InputError, listed
 from serried.frameworks import FRAMEWORKS, Sizes
-from serried.frameworks.launch import read_path
+from serried.launch import read_path
 from serried.mesh import Layout
-from serried.views.asked import OPTIONS, Asked
 from serried.views.cli.options import settings_of
+from serried.views.job.job import OPTIONS, Asked
 from serried.views.sentences import tell
 
 NAMES_DP = {"accelerate": "dp_shard_size"}

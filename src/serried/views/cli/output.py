@@ -19,8 +19,8 @@ from rich.text import Text
 
 from serried.errors import InputError, listed
 from serried.mesh import Groups
-from serried.views import groups_json
 from serried.views.cli.language import current_language
+from serried.views.layout import groups_json
 from serried.views.sentences import tell
 
 FORMATS = ("table", "json", "csv")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from serried.finding import Sentence
-from serried.trace.progress import Listener
+from serried.trace.model.progress import Listener
 from serried.views.sentences import say
 
 

@@ -28,16 +28,16 @@ from serried.schedule import (
 )
 from serried.schedule.costs import Number
 from serried.schedule.in_flight import TO_WEIGHT
-from serried.views.advice_text import advice_lines
 from serried.views.cli.language import current_language, lang_option
 from serried.views.cli.options import COUNT
 from serried.views.cli.output import as_json, format_of, show, width, write
-from serried.views.exact_number import read_numbers
-from serried.views.schedule_document import Measured, chrome_document, schedules_document
-from serried.views.schedule_picture import picture
-from serried.views.schedule_png import schedule_png
-from serried.views.schedule_svg import schedule_svg
-from serried.views.schedule_text import (
+from serried.views.job.exact_number import read_numbers
+from serried.views.layout.advice import advice_lines
+from serried.views.schedule.document import Measured, chrome_document, schedules_document
+from serried.views.schedule.picture import picture
+from serried.views.schedule.png import schedule_png
+from serried.views.schedule.svg import schedule_svg
+from serried.views.schedule.text import (
     comparison_table,
     exceeded_line,
     headline,
@@ -336,7 +336,7 @@ def _costs(options: Mapping[str, Any]) -> Costs:
     """Returns the costs that the options say, or those of a run with the rest of the options."""
     given = {name: _duration(options[name]) for name in _DURATIONS}
     if options["fit"]:
-        from serried.trace.merge import merge
+        from serried.trace.merge.merge import merge
 
         run = fit(merge([options["fit"]]).spans)
         given |= {name: getattr(run, name) for name in _OF_A_RUN}

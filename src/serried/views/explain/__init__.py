@@ -2,15 +2,7 @@
 
 from serried.views.explain.explanation import Explanation, Link, Section, explanation
 from serried.views.explain.plain import as_text
-from serried.views.explain.words import (
-    Basic,
-    Term,
-    about_in,
-    basics,
-    kind_note,
-    note_in,
-    terms,
-)
+from serried.views.explain.words import Basic, Term, about_in, basics, kind_note, note_in, terms
 
 __all__ = [
     "Basic",

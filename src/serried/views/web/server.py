@@ -34,23 +34,18 @@ from starlette.staticfiles import StaticFiles
 from serried.errors import EnvironmentProblem, InputError, SerriedError
 from serried.views.mishap import mishap_of
 from serried.views.sentences import say
-from serried.views.web.check_heat import (
-    NamedCheck,
-    check_heat_payload,
-    checks_answer,
-    read_check,
-)
-from serried.views.web.dropped import read_body, read_files
+from serried.views.web.check.heat import NamedCheck, check_heat_payload, checks_answer, read_check
 from serried.views.web.gate import Gate, GateMiddleware, is_loopback, new_token
-from serried.views.web.launch_answer import launch_answer
-from serried.views.web.layout_payload import layout_payload, page_answer, rank_answer
-from serried.views.web.query import Words, read_language, read_query, read_rank
-from serried.views.web.schedule_payload import schedule_payload, schedules_answer
-from serried.views.web.schedule_query import field_of, read_schedule_query
+from serried.views.web.layout.launch import launch_answer
+from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
+from serried.views.web.schedule.payload import schedule_payload, schedules_answer
+from serried.views.web.schedule.query import field_of, read_schedule_query
 from serried.views.web.squeeze import squeezed
-from serried.views.web.trace_payload import NamedTrace, traces_answer
-from serried.views.web.trace_routes import ANSWERS, Answer
-from serried.views.web.trace_shelf import Shelf
+from serried.views.web.trace.payload import NamedTrace, traces_answer
+from serried.views.web.trace.routes import ANSWERS, Answer
+from serried.views.web.trace.shelf import Shelf
+from serried.views.web.wire.dropped import read_body, read_files
+from serried.views.web.wire.query import Words, read_language, read_query, read_rank
 
 STATIC = Path(__file__).parent / "static"
 PORT = 8765

@@ -1,4 +1,4 @@
-// Reads a payload: a JSON header and little-endian columns (views/web/payload.py draws it).
+// Reads a payload: a JSON header and little-endian columns (views/web/wire/payload.py draws it).
 
 /** @typedef {Int32Array | Uint32Array | Uint16Array | Uint8Array | Float64Array} Column */
 /** @typedef {{name: string, type: "u8" | "u16" | "i32" | "u32" | "f64", length: number, offset: number}} Described */

@@ -1,0 +1,1 @@
+"""Reads JSON, YAML, TOML and Python configs as data, and knows the line of every key."""

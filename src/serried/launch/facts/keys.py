@@ -1,0 +1,190 @@
+"""A config file as dotted keys with their values and lines, whatever it is written in.
+
+parallelism:              parallelism.dp   2   line 2
+  dp: 2                   parallelism.tp   4   line 3
+  tp: 4
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from serried.errors import InputError
+from serried.finding import Sentence, said
+from serried.launch.facts.facts import TEXT_FIELDS, Facts, Found, not_a_number
+from serried.launch.facts.flags import Meaning, Meanings, plain
+from serried.launch.facts.whole_number import NUMBER, whole
+
+LIMIT_VALUES = 50_000
+LIMIT_DEPTH = 60
+LIMIT_NUMBER = 10**18
+"""Of a size; the shell's and Python's numbers are as large."""
+LIMIT_EXPANDED = 1000
+"""Letters of a value that may be ``${…}``."""
+REFERENCE = re.compile(r"\$\{([\w.]+)\}")
+ENVIRONMENT = re.compile(r"\$\{(?:oc\.)?env:\s*(\w+)\s*(?:,\s*(.*?)\s*)?\}")
+
+Scalar = int | float | bool | str | None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Is a value with its line; ``why`` stands in for a value that the file does not settle."""
+
+    value: Scalar | tuple[Scalar, ...]
+    line: int | None = None
+    via: str = ""
+    why: Sentence | None = None
+    file: str = ""
+    """The file it stands in, where that is another one than the file read."""
+
+
+@dataclass
+class Keys:
+    """Holds the entries of one file; a key that the file gives twice has two."""
+
+    file: str
+    entries: dict[str, list[Entry]] = field(default_factory=dict)
+
+    def add(self, key: str, entry: Entry) -> None:
+        """Adds an entry; raises InputError when a file unfolds to more than any config holds."""
+        self.entries.setdefault(key, []).append(entry)
+        if len(self.entries) > LIMIT_VALUES:
+            raise too_many(self.file)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.entries
+
+    def has(self, *sections: str) -> bool:
+        """Tells whether each of ``sections`` is a key or holds keys."""
+        return all(
+            any(key == each or key.startswith(each + ".") for key in self.entries)
+            for each in sections
+        )
+
+    def value(self, key: str) -> Scalar | tuple[Scalar, ...]:
+        """Returns the value of ``key``, or None when it is not there."""
+        entries = self.entries.get(key)
+        return entries[0].value if entries else None
+
+    def under(self, section: str) -> Iterator[tuple[str, list[Entry]]]:
+        """Yields the keys below ``section``, without it, and their entries."""
+        for key, entries in self.entries.items():
+            if key.startswith(section + "."):
+                yield key[len(section) + 1 :], entries
+
+    def resolved(self, entry: Entry) -> Entry:
+        """Returns an entry with ``${other.key}`` replaced by what stands there.
+
+        ``${oc.env:NAME,8}`` counts as its default, as ``${NAME:-8}`` does in a script.
+        """
+        for _ in range(8):
+            if isinstance(entry.value, str) and len(entry.value) > LIMIT_EXPANDED:
+                return entry
+            if isinstance(entry.value, str) and (env := ENVIRONMENT.fullmatch(entry.value)):
+                return self._environment(env, entry)
+            found = REFERENCE.fullmatch(entry.value) if isinstance(entry.value, str) else None
+            other = self.entries.get(found[1]) if found else None
+            if not found or not other:
+                return entry
+            entry = Entry(other[0].value, other[0].line, found[0], other[0].why)
+        return entry
+
+    def _environment(self, found: re.Match[str], entry: Entry) -> Entry:
+        name, default = found[1], found[2]
+        if default is None:
+            return Entry(None, entry.line, why=said("{name} comes from the environment", name=name))
+        number = whole(default)
+        value = number if number is not None else default.strip("\"'")
+        return Entry(value, entry.line, found[0])
+
+
+def too_many(file: str) -> InputError:
+    """Returns the error for a file that unfolds without end."""
+    return InputError(
+        "{file} unfolds to more than {limit} values, which no launch file does; "
+        "write its aliases out, or give the sizes as options",
+        file=file,
+        limit=LIMIT_VALUES,
+    )
+
+
+def take(
+    facts: Facts,
+    keys: Keys,
+    meanings: Meanings,
+    *,
+    section: str = "",
+    name_of: Callable[[str], str] = plain,
+) -> None:
+    """Adds to ``facts`` what the keys below ``section`` that ``meanings`` knows say."""
+    pairs = list(keys.under(section)) if section else list(keys.entries.items())
+    for key, entries in pairs:
+        meaning = meanings.get(name_of(key))
+        if meaning:
+            written = f"{section}.{key}" if section else key
+            for entry in entries:
+                _add(facts, keys, meaning, written, keys.resolved(entry))
+
+
+def _add(facts: Facts, keys: Keys, meaning: Meaning, key: str, entry: Entry) -> None:
+    if entry.why is not None:
+        facts.lack(meaning.name, said("{key}: {why}", key=key, why=entry.why))
+        return
+    value = as_value(entry.value, meaning)
+    if value is None:
+        return
+    is_size = meaning.kind == "size" and meaning.name not in TEXT_FIELDS
+    found = Found(value, entry.file or keys.file, entry.line, key, entry.via)
+    if is_size and not (isinstance(value, int) and abs(value) < LIMIT_NUMBER):
+        facts.lack(meaning.name, not_a_number(found.where, value))
+        return
+    facts.claim(meaning.name, found)
+
+
+def as_value(value: Scalar | Sequence[Scalar], meaning: Meaning) -> int | str | None:
+    """Returns a config's value as a number or text; None for one that is not set.
+
+    >>> as_value(True, Meaning("sp", "yes")), as_value("8", Meaning("tp"))
+    ('true', 8)
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool):
+        if meaning.kind == "size":
+            return None if not value else "true"
+        return str(value != (meaning.kind == "no")).lower()
+    if isinstance(value, list | tuple):
+        return " ".join(str(each) for each in value)
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and meaning.kind == "size" else str(value)
+    if isinstance(value, int):
+        return value if meaning.kind == "size" else str(value)
+    text = str(value).strip()
+    if text.lower() in ("none", "null"):
+        return None
+    if meaning.kind in ("yes", "no") and text.lower() in ("true", "false", "yes", "no"):
+        return str((text.lower() in ("true", "yes")) != (meaning.kind == "no")).lower()
+    return int(text) if meaning.kind == "size" and NUMBER.fullmatch(text) else text
+
+
+def unfold(
+    keys: Keys, tree: object, line_of: Callable[[str], int | None], prefix: str = ""
+) -> None:
+    """Adds a parsed tree of mappings, lists and scalars to ``keys``."""
+    if prefix.count(".") > LIMIT_DEPTH:
+        raise too_many(keys.file)
+    if isinstance(tree, Mapping):
+        for key, value in tree.items():
+            unfold(keys, value, line_of, f"{prefix}.{key}" if prefix else str(key))
+    elif isinstance(tree, list | tuple):
+        if all(not isinstance(each, Mapping | list) for each in tree):
+            keys.add(prefix, Entry(tuple(tree), line_of(prefix)))
+            return
+        for i, each in enumerate(tree):
+            unfold(keys, each, line_of, f"{prefix}.{i}")
+    else:
+        scalar = tree if isinstance(tree, int | float | bool | str | None) else str(tree)
+        keys.add(prefix, Entry(scalar, line_of(prefix)))

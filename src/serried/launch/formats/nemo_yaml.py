@@ -1,0 +1,94 @@
+"""Reads YAML of NeMo 1, NeMo 2 and Megatron-Bridge, which all hand sizes to Megatron-core.
+
+NeMo 1: examples/nlp/language_modeling/conf (``trainer`` and ``model``). NeMo 2: a
+``MegatronStrategy`` below ``trainer.strategy``. Megatron-Bridge: ``model``, ``dist``, ``ddp``.
+"""
+
+from __future__ import annotations
+
+from serried.errors import listed
+from serried.finding import said
+from serried.launch.facts.config import Reading
+from serried.launch.facts.facts import Facts, Found, all_of_a_node, not_a_number
+from serried.launch.facts.flags import Meaning
+from serried.launch.facts.keys import Keys, take
+from serried.launch.facts.whole_number import count
+from serried.launch.formats.megatron_flags import MEANINGS, SIZES, ask_for_version, complete
+
+SECTIONS = (
+    "model",
+    "model.config",
+    "trainer.strategy",
+    "strategy",
+    "dist",
+    "ddp",
+    "trainer.strategy.ddp",
+)
+BRIDGE = "Megatron-Bridge YAML"
+RECIPE = ("tp", "pp", "cp", "ep")
+"""Sizes that a recipe may set."""
+TRAINER = {"num-nodes": Meaning("nodes")}
+PARALLEL = tuple(name.replace("-", "_") for name in SIZES if name != "num-layers")
+
+
+def is_one(keys: Keys) -> bool:
+    """Tells whether a YAML file is one of these: a parallel size stands in a known section,
+    or the sections are those that a recipe of Megatron-Bridge has.
+    """
+    if any(f"{section}.{name}" in keys for section in SECTIONS for name in PARALLEL):
+        return True
+    return keys.has("model", "train", "checkpoint") and (keys.has("dist") or keys.has("ddp"))
+
+
+def read(keys: Keys) -> Reading:
+    """Returns what the file says."""
+    facts = Facts(keys.file)
+    for section in SECTIONS:
+        take(facts, keys, MEANINGS, section=section)
+    take(facts, keys, TRAINER, section="trainer")
+    _devices(facts, keys)
+    for name in ("tp", "pp", "cp", "ep", "etp", "virtual_pipeline_model_parallel_size"):
+        if facts.number(name) == 0:
+            facts.drop(name)
+    complete(facts)
+    framework = None if ask_for_version(facts) else "megatron"
+    if _format(keys) == BRIDGE:
+        _tell_of_recipe(facts)
+    return Reading(_format(keys), facts, framework)
+
+
+def _tell_of_recipe(facts: Facts) -> None:
+    """Says that Megatron-Bridge merges its YAML into a recipe, which may set more sizes."""
+    because = said("{file} overrides a recipe, which is not read", file=facts.file)
+    missing = [name for name in RECIPE if not facts.says(name)]
+    if len(missing) == len(RECIPE):
+        for name in missing:
+            facts.lack(name, because)
+    elif missing:
+        facts.note(
+            said("{because}; {names} are taken as 1", because=because, names=listed(missing))
+        )
+
+
+def _format(keys: Keys) -> str:
+    if keys.has("trainer.strategy") or keys.has("strategy"):
+        return "NeMo 2 YAML"
+    return "NeMo YAML" if keys.has("trainer") else BRIDGE
+
+
+def _devices(facts: Facts, keys: Keys) -> None:
+    """Reads ``trainer.devices``: a number, a list of GPUs, or -1 for all that a node has."""
+    for entry in keys.entries.get("trainer.devices", []):
+        entry = keys.resolved(entry)
+        value = len(entry.value) if isinstance(entry.value, tuple) else entry.value
+        if isinstance(value, str) and (number := count(value)) is not None:
+            value = number
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            facts.add("gpus_per_node", value, entry.line, "trainer.devices", entry.via)
+        elif entry.why is not None:
+            facts.lack("gpus_per_node", said("{key}: {why}", key="trainer.devices", why=entry.why))
+        elif value is not None:
+            where = Found(str(value), keys.file, entry.line, "trainer.devices", entry.via).where
+            is_all = value in (-1, "auto", "gpu")
+            why = all_of_a_node(where, value) if is_all else not_a_number(where, value)
+            facts.lack("gpus_per_node", why)

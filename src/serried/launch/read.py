@@ -1,0 +1,131 @@
+"""Reads a launch config: text given with its name, a file, or a folder that holds one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from serried.errors import InputError, listed
+from serried.launch import recognise
+from serried.launch.facts import source
+from serried.launch.facts.config import LaunchConfig
+from serried.launch.formats import hostfile
+
+LIMIT_FILES = 200
+"""Files of a folder that are looked at."""
+LIMIT_ENTRIES = 20_000
+"""Names of a folder among which those files are chosen."""
+LIMIT_FOLDER_BYTES = 16 * source.LIMIT_BYTES
+"""Of all files of a folder together, as of one drop on the page."""
+
+
+def read(text: str, *, name: str, beside: Mapping[str, str] | None = None) -> LaunchConfig:
+    """Returns what a launch file says; raises InputError when it is none, or cannot be read.
+
+    ``name`` is how the file is called in places and errors. ``beside`` maps names to the text
+    of other files that it may mean: a hostfile, a sourced script, a config it names.
+
+    >>> text = "torchrun --nnodes 2 --nproc_per_node 8 x.py --tensor-model-parallel-size 4"
+    >>> config = read(text, name="run.sh")
+    >>> config.framework, config.sizes().world_size, config.sizes().tp
+    ('megatron', 16, 4)
+    >>> str(config.fields["tp"].where)
+    'run.sh line 1, --tensor-model-parallel-size'
+    """
+    source.check_size(len(text), name)
+    source.check_lines(text, name)
+    texts = {**(beside or {}), name: text}
+    given = _plain(texts)
+    config = LaunchConfig.of(recognise.reading_of(given.pop(name), name, given))
+    return replace(config, encodings=_encodings(config, texts))
+
+
+def read_path(path: Path, *, beside: Mapping[str, str] | None = None) -> LaunchConfig:
+    """Returns what the launch file at ``path`` says, files of its folder standing beside it.
+
+    A folder is read when it holds one launch file; raises InputError naming them when it
+    holds several that do not mean one another.
+    """
+    if path.is_dir():
+        return read_among({**_texts(path), **(beside or {})}, called=path.name or path)
+    text = source.text_at(path)
+    return read(text, name=path.name, beside={**_texts(path.parent), **(beside or {})})
+
+
+def read_among(texts: Mapping[str, str], *, called: object) -> LaunchConfig:
+    """Returns what the one launch file among ``texts`` says, the others standing beside it.
+
+    A hostfile counts as one only where nothing else is. Raises InputError naming them when
+    several do not mean one another; ``called`` is what holds them.
+    """
+    plain = _plain(texts)
+    known = [name for name, text in plain.items() if recognise.is_known(text, name, plain)]
+    named = {name for name in known if _is_named_by_another(name, known, texts)}
+    chosen = [name for name in known if name not in named]
+    jobs = [name for name in chosen if not hostfile.is_one(texts[name])] or chosen
+    if not jobs:
+        raise InputError(
+            "{folder} holds no launch file that serried knows; it reads {formats}",
+            folder=called,
+            formats=recognise.FORMATS,
+        )
+    if len(jobs) > 1:
+        raise InputError(
+            "{folder} holds {count} launch files: {names}; give one of them",
+            folder=called,
+            count=len(jobs),
+            names=listed(jobs),
+        )
+    return read(texts[jobs[0]], name=jobs[0], beside=texts)
+
+
+def _is_named_by_another(name: str, known: list[str], texts: Mapping[str, str]) -> bool:
+    """Tells whether another file names this one: by its name, or as a module it imports."""
+    words = re.escape(name)
+    if name.endswith(".py"):
+        words += (
+            rf"|^[ \t]*(?:from|import)\s[\w.]{{0,200}}\b{re.escape(name.removesuffix('.py'))}\b"
+        )
+    naming = re.compile(words, re.MULTILINE)
+    return any(other != name and naming.search(texts[other]) for other in known)
+
+
+def _texts(folder: Path) -> dict[str, str]:
+    """Returns the texts of a folder that are small enough to be launch files."""
+    texts: dict[str, str] = {}
+    for path in _files(folder):
+        try:
+            texts[path.name] = source.text_at(path)
+        except InputError:
+            # A file that is no text, or may not be read, is no launch file either.
+            continue
+    return texts
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yields the files of a folder, by name, as far as they are looked at."""
+    left_bytes = LIMIT_FOLDER_BYTES
+    for path in sorted(islice(folder.iterdir(), LIMIT_ENTRIES))[:LIMIT_FILES]:
+        try:
+            size = path.stat().st_size if path.is_file() else None
+        except OSError:
+            continue
+        if size is not None and size <= min(source.LIMIT_BYTES, left_bytes):
+            left_bytes -= size
+            yield path
+
+
+def _plain(texts: Mapping[str, str]) -> dict[str, str]:
+    """Returns texts without their encodings: parsers written in C take no other kind of text."""
+    return {name: str(text) for name, text in texts.items()}
+
+
+def _encodings(config: LaunchConfig, texts: Mapping[str, str]) -> dict[str, str]:
+    """Returns the encoding of each file that a value comes from and that is not in UTF-8."""
+    values = (*config.fields.values(), *config.options.values())
+    files = {config.file, *(file for each in values for file in each.files)}
+    told = {name: source.encoding_of(text) for name, text in texts.items() if name in files}
+    return {name: encoding for name, encoding in told.items() if encoding != source.USUAL}

@@ -1,0 +1,184 @@
+"""Tells what a launch file is by its content, and has it read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+
+from serried.errors import InputError, listed
+from serried.finding import said
+from serried.launch import neighbours
+from serried.launch.documents import (
+    json as json_text,
+)
+from serried.launch.documents import (
+    python as python_text,
+)
+from serried.launch.documents import (
+    toml as toml_text,
+)
+from serried.launch.documents import (
+    yaml as yaml_text,
+)
+from serried.launch.facts import mark
+from serried.launch.facts.config import Reading
+from serried.launch.facts.facts import Facts
+from serried.launch.facts.keys import Keys
+from serried.launch.formats import (
+    accelerate_config,
+    deepspeed_config,
+    hostfile,
+    internlm_config,
+    megatron_yaml,
+    nanotron_yaml,
+    nemo_yaml,
+    paddle_config,
+    torchtitan_toml,
+)
+from serried.launch.starters import script
+
+SHEBANG = re.compile(r"#!.*\b(?:ba|z|da|k)?sh\b")
+TOML_SECTION = re.compile(r"(?m)^[ \t]*\[[\w.\-\"']+\][ \t]*(?:#.*)?$")
+PYTHON_CONFIG = re.compile(r"(?m)^(?:parallel|model|data)\s*=\s*(?:dict\s*\(|\{)|^with read_base\(")
+
+YAML_WORDS = re.compile(r"parallel|MODEL_ARGS|distributed_type|num_processes|trainer")
+"""Words that a YAML file of ours has; text without them that is no YAML is something else."""
+
+FORMATS = listed(
+    (
+        said("Megatron scripts and YAML"),
+        said("Slurm scripts"),
+        said("torchrun, accelerate, deepspeed, colossalai and Paddle command lines"),
+        said("NeMo and Megatron-Bridge YAML"),
+        said("InternLM and InternEvo configs"),
+        said("DeepSpeed JSON and hostfiles"),
+        *("Accelerate YAML", "torchtitan TOML", "nanotron YAML"),
+        said("PaddleNLP and PaddleFormers arguments"),
+    )
+)
+
+
+def reading_of(text: str, file: str, beside: Mapping[str, str]) -> Reading:
+    """Returns what a launch file says; raises InputError when it is none that serried knows."""
+    reading = _reading(text, file, beside)
+    if reading is None:
+        _refuse_neighbour(text, file)
+        raise InputError(
+            "{file} is no launch file that serried knows; it reads {formats}",
+            file=file,
+            formats=FORMATS,
+        )
+    mark.fill(reading, text)
+    return reading
+
+
+def _refuse_neighbour(text: str, file: str) -> None:
+    """Raises InputError for a file that stands near a launch config, saying what to give."""
+    if file.endswith(".py") or python_text.is_program(text):
+        neighbours.refuse_python(text, file)
+    keys = None if TOML_SECTION.search(text) else _yaml(text, file)
+    if keys is not None:
+        neighbours.refuse_yaml(keys, file)
+
+
+def is_known(text: str, file: str, beside: Mapping[str, str]) -> bool:
+    """Tells whether a text is a launch file, for choosing among several."""
+    try:
+        return _reading(text, file, beside) is not None
+    except InputError:
+        # A script that only reads or starts what is not here may be anything.
+        return not SHEBANG.match(text) or script.is_one(text)
+
+
+def _reading(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
+    if SHEBANG.match(text) or re.search(r"(?m)^#SBATCH", text):
+        return _script(text, file, beside)
+    if text.lstrip().startswith("{"):
+        return _json(text, file, beside)
+    if hostfile.is_one(text):
+        return _hostfile(text, file)
+    if PYTHON_CONFIG.search(text) and (file.endswith(".py") or python_text.is_python(text)):
+        return _python(text, file, beside)
+    if file.endswith(".py") or python_text.is_program(text):
+        return None
+    if TOML_SECTION.search(text):
+        return _toml(text, file)
+    keys = _yaml(text, file)
+    if keys is not None:
+        return _any_yaml(keys)
+    return _script(text, file, beside) if script.is_one(text) else None
+
+
+def _script(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
+    others = {name: other for name, other in beside.items() if name != file}
+    return script.read(text, file, others, partial(_other, beside=others))
+
+
+def _other(text: str, name: str, beside: Mapping[str, str]) -> Reading | None:
+    """Reads a config file that a script names; hosts are the launcher's business then."""
+    if SHEBANG.match(text):
+        return None
+    configs = {other: each for other, each in beside.items() if other.endswith(".py")}
+    return _reading(text, name, configs)
+
+
+def _json(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
+    try:
+        keys = json_text.read(text, file)
+    except InputError:
+        # GPT-NeoX writes YAML that begins as JSON does.
+        flowing = None if file.endswith(".json") else _yaml(text, file)
+        if flowing is None:
+            raise
+        return _any_yaml(flowing)
+    if deepspeed_config.is_json(keys):
+        return deepspeed_config.read(keys, beside)
+    if paddle_config.is_one(keys):
+        return paddle_config.read(keys, "JSON")
+    return _any_yaml(keys)
+
+
+def _hostfile(text: str, file: str) -> Reading:
+    facts = Facts(file)
+    hosts = hostfile.read(text, file)
+    hostfile.count(facts, hosts)
+    return Reading("DeepSpeed hostfile", facts, "deepspeed")
+
+
+def _toml(text: str, file: str) -> Reading | None:
+    keys = toml_text.read(text, file)
+    return torchtitan_toml.read(keys) if torchtitan_toml.is_one(keys) else None
+
+
+def _python(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
+    keys, notes = python_text.read(text, file, beside)
+    return internlm_config.read(keys, notes) if internlm_config.is_one(keys) else None
+
+
+def _yaml(text: str, file: str) -> Keys | None:
+    """Returns the keys of a YAML mapping, or None when the text may be a script."""
+    if ":" not in text:
+        return None
+    try:
+        return yaml_text.read(text, file)
+    except InputError:
+        if script.is_one(text) or not YAML_WORDS.search(text):
+            return None
+        raise
+
+
+def _any_yaml(keys: Keys) -> Reading | None:
+    if megatron_yaml.is_one(keys):
+        return megatron_yaml.read(keys)
+    if accelerate_config.is_one(keys):
+        return accelerate_config.read(keys)
+    if nanotron_yaml.is_one(keys):
+        return nanotron_yaml.read(keys)
+    if nemo_yaml.is_one(keys):
+        return nemo_yaml.read(keys)
+    if deepspeed_config.is_neox(keys):
+        return deepspeed_config.read_neox(keys)
+    if paddle_config.is_fleetx(keys):
+        return paddle_config.read_fleetx(keys)
+    return paddle_config.read(keys, "YAML") if paddle_config.is_one(keys) else None

@@ -1,0 +1,122 @@
+"""Works out ``$((…))`` of a shell script on whole numbers, and says when a name is not known."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+
+from serried.launch.facts.words import Unknown
+
+Lookup = Callable[[str], int | Unknown]
+
+TOKEN = re.compile(
+    r"\s*(0[xX][0-9a-fA-F]+|\d+|[A-Za-z_]\w*|\*\*|<<|>>|<=|>=|==|!=|&&|\|\||.)", re.S
+)
+BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
+    "||": (1, lambda a, b: int(bool(a or b))),
+    "&&": (2, lambda a, b: int(bool(a and b))),
+    "|": (3, operator.or_),
+    "^": (4, operator.xor),
+    "&": (5, operator.and_),
+    "==": (6, lambda a, b: int(a == b)),
+    "!=": (6, lambda a, b: int(a != b)),
+    "<": (7, lambda a, b: int(a < b)),
+    ">": (7, lambda a, b: int(a > b)),
+    "<=": (7, lambda a, b: int(a <= b)),
+    ">=": (7, lambda a, b: int(a >= b)),
+    "<<": (8, lambda a, b: a << min(b, 64)),
+    ">>": (8, lambda a, b: a >> min(b, 64)),
+    "+": (9, operator.add),
+    "-": (9, operator.sub),
+    "*": (10, operator.mul),
+    "/": (10, lambda a, b: int(a / b) if abs(a) < 2**50 else a // b),
+    "%": (10, lambda a, b: a - b * int(a / b) if abs(a) < 2**50 else a % b),
+    "**": (11, lambda a, b: a ** min(b, 64)),
+}
+"""Binding strength and rule of each operator; division rounds towards zero, as C does."""
+
+LIMIT = 2**63
+
+
+class _Open(Exception):
+    """Carries out of the reading what is not known."""
+
+    def __init__(self, unknown: Unknown | None) -> None:
+        self.unknown = unknown
+
+
+def evaluate(text: str, lookup: Lookup) -> int | Unknown | None:
+    """Returns the number an expression makes, what it lacks, or None when it is no expression.
+
+    >>> evaluate("(8 * NODES > 8) ? 1 : 0", lambda name: 2)
+    1
+    >>> evaluate("i++", lambda name: 2) is None
+    True
+    """
+    tokens = [found[1] for found in TOKEN.finditer(text.strip())]
+    try:
+        reader = _Reader(tokens, lookup)
+        value = reader.expression(0)
+        return None if reader.at < len(tokens) or abs(value) >= LIMIT else value
+    except _Open as stopped:
+        return stopped.unknown
+    except (ZeroDivisionError, IndexError, OverflowError, RecursionError, ValueError):
+        return None
+
+
+class _Reader:
+    """Reads tokens by binding strength."""
+
+    def __init__(self, tokens: list[str], lookup: Lookup) -> None:
+        self.tokens, self.lookup, self.at = tokens, lookup, 0
+
+    def _next(self) -> str:
+        token = self.tokens[self.at]
+        self.at += 1
+        return token
+
+    def _peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def expression(self, strength: int) -> int:
+        left = self._operand()
+        while True:
+            token = self._peek()
+            if token == "?" and strength == 0:
+                left = self._conditional(left)
+            elif token in BINARY and BINARY[token][0] > strength:
+                self.at += 1
+                binds, rule = BINARY[token]
+                left = rule(left, self.expression(binds - (token == "**")))
+                if abs(left) >= LIMIT:
+                    raise OverflowError
+            else:
+                return left
+
+    def _conditional(self, condition: int) -> int:
+        self.at += 1
+        yes = self.expression(0)
+        if self._next() != ":":
+            raise _Open(None)
+        no = self.expression(0)
+        return yes if condition else no
+
+    def _operand(self) -> int:
+        token = self._next()
+        if token == "(":
+            value = self.expression(0)
+            if self._next() != ")":
+                raise _Open(None)
+            return value
+        if token in ("-", "+", "!", "~"):
+            value = self.expression(10)
+            return {"-": -value, "+": value, "!": int(not value), "~": ~value}[token]
+        if token[0].isdigit():
+            return int(token, 16 if token[:2] in ("0x", "0X") else 8 if token[0] == "0" else 10)
+        if token[0].isalpha() or token[0] == "_":
+            value_or_why = self.lookup(token)
+            if isinstance(value_or_why, Unknown):
+                raise _Open(value_or_why)
+            return value_or_why
+        raise _Open(None)

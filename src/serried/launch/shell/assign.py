@@ -1,0 +1,89 @@
+"""Sets variables, arrays and their elements, and follows ``((…))`` and ``let``."""
+
+from __future__ import annotations
+
+import re
+
+from serried.launch.facts.whole_number import count
+from serried.launch.facts.words import Field, Line, Value, known, named, text_of
+from serried.launch.shell.conditions import OPEN, RAN, Verdict
+from serried.launch.shell.expansion import Expansion
+from serried.launch.shell.scope import Scope
+from serried.launch.shell.split import as_choice
+from serried.launch.shell.syntax import Assign, Text, Word
+from serried.launch.shell.words import Words
+
+ASSIGNS = re.compile(r"\s*([A-Za-z_]\w*)\s*([-+*/%]?)=(?!=)(.*)", re.S)
+STEPS = re.compile(r"\s*(?:([A-Za-z_]\w*)\s*(\+\+|--)|(\+\+|--)\s*([A-Za-z_]\w*))\s*")
+
+
+def assign(scope: Scope, given: Assign) -> None:
+    """Sets a variable, an array or an element of one."""
+    if given.elements is not None:
+        _array(scope, given)
+        return
+    value = Expansion(scope).value(given.value)
+    value = named(value, given.name) or known("", given.line)
+    old = scope.variables.get(given.name)
+    if given.appends or given.index:
+        scope.work.spend(len(old or ()) // 4)
+    if given.index:
+        _element(scope, given, value)
+    elif not given.appends or old is None:
+        scope.variables[given.name] = value
+    elif isinstance(old, list):
+        scope.variables[given.name] = [(*(old[0] if old else ()), *value), *old[1:]]
+    else:
+        scope.variables[given.name] = (*old, *value)
+
+
+def _array(scope: Scope, given: Assign) -> None:
+    fields: list[Field] = []
+    for word in given.elements or ():
+        keyed = _keyed(scope, word)
+        if keyed:
+            scope.variables[f"{given.name}[{keyed[0]}]"] = keyed[1]
+        else:
+            fields += Expansion(scope).fields([word])
+    # An element in one alternative only stays a choice, so that its condition is kept.
+    array = [each.pieces if not each.maybe else as_choice(each) for each in fields]
+    old = scope.variables.get(given.name, [])
+    scope.work.spend(len(old) // 4)
+    before = (old if isinstance(old, list) else [old]) if given.appends else []
+    scope.variables[given.name] = [*before, *array]
+
+
+def _keyed(scope: Scope, word: Word) -> tuple[str, Value] | None:
+    """Returns key and value of ``[key]=value``."""
+    value = Expansion(scope).value(word)
+    found = re.match(r"\[([^\]]+)\]=", Field(value).start)
+    return (found[1].strip("\"'"), Field(value).tail(found.end()).pieces) if found else None
+
+
+def _element(scope: Scope, given: Assign, value: Value) -> None:
+    index = Expansion(scope).parameters.index(given.index, given.line)
+    array = scope.variables.get(given.name)
+    if isinstance(array, list) and (place := count(index)) is not None and place <= len(array):
+        scope.variables[given.name] = [*array[:place], value, *array[place + 1 :]]
+        return
+    scope.variables[f"{given.name}[{index}]"] = value
+
+
+def calculate(scope: Scope, text: str, line: Line) -> Verdict:
+    """Follows an arithmetic command: sets what it sets, and tells whether it is not zero."""
+    if found := ASSIGNS.fullmatch(text):
+        name, operator, right = found[1], found[2], found[3]
+        made = _worked_out(scope, f"{name} {operator} ({right})" if operator else right, line)
+        scope.variables[name] = made
+        return RAN
+    if found := STEPS.fullmatch(text):
+        name, sign = found[1] or found[4], (found[2] or found[3])[0]
+        scope.variables[name] = _worked_out(scope, f"{name} {sign} 1", line)
+        return RAN
+    value = text_of(_worked_out(scope, text, line))
+    return OPEN if value is None else Verdict(value != "0")
+
+
+def _worked_out(scope: Scope, text: str, line: Line) -> Value:
+    words = Words(Text.of(text, line.file, line.number)).all()
+    return Expansion(scope).parameters.arithmetic(words, line, f"(({text.strip()}))")

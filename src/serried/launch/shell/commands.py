@@ -1,0 +1,200 @@
+"""Plain commands of a shell script: what the shell itself does, and what it would start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from serried.finding import Sentence, said
+from serried.launch.facts.whole_number import count
+from serried.launch.facts.words import Field, Line, Unknown, Value, named, unknown
+from serried.launch.shell.assign import assign, calculate
+from serried.launch.shell.conditions import RAN, Verdict, decide
+from serried.launch.shell.files import ending, given, note_written
+from serried.launch.shell.nested import SCRIPT, handed, start
+from serried.launch.shell.split import joined
+from serried.launch.shell.syntax import Simple
+from serried.launch.shell.walk import Flow, Walk
+
+DECLARES = frozenset(["export", "declare", "local", "readonly", "typeset"])
+Outcome = tuple[Flow, Verdict]
+
+
+def perform(walk: Walk, simple: Simple) -> Outcome:
+    """Follows one plain command."""
+    fields = walk.expansion.fields(simple.words)
+    name = fields[0].text if fields else ""
+    note_written(walk, simple, name)
+    if not fields or name in DECLARES:
+        for each in simple.assigns:
+            assign(walk.scope, each)
+        return "", Verdict(True)
+    prefix = {
+        each.name: named(walk.expansion.value(each.value), each.name)
+        for each in simple.assigns
+        if each.elements is None
+    }
+    return _follow(walk, fields, simple.line, prefix)
+
+
+def _follow(walk: Walk, fields: list[Field], line: Line, prefix: Mapping[str, Value]) -> Outcome:
+    name = fields[0].text or ""
+    if name in walk.scope.functions:
+        return _call(walk, name, fields[1:], line), RAN
+    if name in BUILTINS:
+        return BUILTINS[name](walk, fields, line)
+    if what := handed(fields):
+        start(walk, fields, what, line, prefix)
+        return "", RAN
+    if name.startswith("--"):
+        walk.story.note(line, _stray(name))
+    walk.started(fields, line, **prefix)
+    return "", RAN
+
+
+def _stray(word: str) -> Sentence:
+    """Says of an option that its author meant it for the command above."""
+    return said(
+        "'{word}' begins a command of its own; a comment or a blank after '\\' ends the one above",
+        word=word,
+    )
+
+
+# ----------------------------------------------------------------------- builtins
+
+
+def _test(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+    words = fields[1:-1] if fields[0].text == "[" else fields[1:]
+    return "", decide(words, is_double=False)
+
+
+def _stop(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+    walk.stopped = line
+    return fields[0].text or "exit", RAN
+
+
+def _yes(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+    return "", Verdict(True)
+
+
+def _no(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+    return "", Verdict(False)
+
+
+def _ended(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+    """Follows ``getopts``: the script's arguments are not known, so there are none to read."""
+    return "", Verdict(False, is_assumed=True)
+
+
+def _shift(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+    number = count(fields[1].text) if len(fields) > 1 else 1
+    if walk.scope.arguments is not None and number is not None:
+        walk.scope.arguments = walk.scope.arguments[number:]
+    return "", RAN
+
+
+def _set(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+    texts = [each.text for each in fields]
+    if "--" in texts:
+        walk.scope.arguments = [each.pieces for each in fields[texts.index("--") + 1 :]]
+    return "", Verdict(True)
+
+
+def _unset(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+    for each in fields[1:]:
+        walk.scope.variables.pop(each.text or "", None)
+    return "", Verdict(True)
+
+
+def _read(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+    """Follows ``read`` and ``mapfile``: the names they set come from outside the file."""
+    command = fields[0].text or ""
+    for each in fields[1:]:
+        if each.text and re.fullmatch(r"[A-Za-z_]\w*", each.text):
+            why = said("'{command}' on line {line} sets it", command=command, line=line)
+            value = unknown(why, line)
+            walk.scope.variables[each.text] = [value] if command != "read" else value
+    return "", RAN
+
+
+def _let(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+    verdict = RAN
+    for each in fields[1:]:
+        if each.text is not None:
+            verdict = calculate(walk.scope, each.text, line)
+    return "", verdict
+
+
+def _eval(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+    return walk.made(joined(fields[1:]), line), RAN
+
+
+def _exec(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+    if len(fields) == 1:
+        return "", RAN
+    _follow(walk, fields[1:], line, {})
+    return "exit", RAN
+
+
+def _source(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+    if len(fields) < 2:
+        return "", RAN
+    name = ending(fields[1])
+    text = given(walk, name)
+    if text is None:
+        if not re.search(r"activate|conda|profile|bashrc|setvars|\.sh$|\.env$", name) or (
+            name.endswith((".sh", ".env")) and not re.search(r"conda|profile|setvars", name)
+        ):
+            why = said("it reads {name}, which is not given beside it", name=name or "?")
+            walk.story.note(line, why)
+            if SCRIPT.search(name):
+                walk.story.not_given.append(name)
+        return "", RAN
+    with walk.deeper(line):
+        flow = walk.file(text, PurePosixPath(name).name)
+    return ("exit" if flow == "exit" else ""), RAN
+
+
+BUILTINS: dict[str, Callable[[Walk, list[Field], Line], Outcome]] = {
+    "[": _test,
+    "test": _test,
+    "exit": _stop,
+    "return": _stop,
+    "break": _stop,
+    "continue": _stop,
+    "true": _yes,
+    ":": _yes,
+    "false": _no,
+    "getopts": _ended,
+    "shift": _shift,
+    "set": _set,
+    "unset": _unset,
+    "read": _read,
+    "mapfile": _read,
+    "readarray": _read,
+    "let": _let,
+    "eval": _eval,
+    "exec": _exec,
+    "source": _source,
+    ".": _source,
+}
+
+
+# ----------------------------------------------------------------------- calls
+
+
+def _call(walk: Walk, name: str, words: Sequence[Field], line: Line) -> Flow:
+    """Follows a function of the script with its arguments; a call to itself is not."""
+    if name in walk.calling:
+        return ""
+    outer, walk.calling = walk.scope.arguments, (*walk.calling, name)
+    walk.scope.arguments = [each.pieces if not each.maybe else _open(each) for each in words]
+    with walk.deeper(line):
+        flow, _ = walk.command(walk.scope.functions[name])
+    walk.scope.arguments, walk.calling = outer, walk.calling[:-1]
+    return "exit" if flow == "exit" else ""
+
+
+def _open(each: Field) -> Value:
+    return (Unknown(each.maybe[0].because, each.line),)

@@ -1,0 +1,199 @@
+"""Expands the words of a shell script with what the script has set so far."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from serried.finding import Sentence, said
+from serried.launch.facts.words import (
+    LIMIT_LETTERS,
+    Choice,
+    Field,
+    Line,
+    Piece,
+    Unknown,
+    Value,
+    known,
+    letters_in,
+    text_of,
+    unknown,
+)
+from serried.launch.shell.parameters import Parameters, short
+from serried.launch.shell.scope import Scope
+from serried.launch.shell.split import distribute, split
+from serried.launch.shell.syntax import (
+    Arithmetic,
+    HeldPart,
+    Literal,
+    Parameter,
+    Part,
+    Substitution,
+    Text,
+    Word,
+)
+from serried.launch.shell.words import Words
+
+LIMIT_COMMAND = 1000
+"""Letters of a command in ``$(…)`` that is looked at; the ones that are known are short."""
+COUNTS_HOSTS = re.compile(r"scontrol\s+show\s+hostnames?\b.*\|\s*wc\s+-[lw]\s*$", re.S)
+LISTS_HOSTS = re.compile(r"^\s*scontrol\s+show\s+hostnames?\b[^|]*$", re.S)
+NAMES_PATH = re.compile(r"\s*(?:realpath|readlink\s+-[ef])\s+([\w./-]*\w)\s*")
+"""Commands that make a path whole; the file it names stays the same."""
+COUNTS_PARTS = re.compile(
+    r"\s*echo\s+\"?\$\{?(\w+)\}?\"?\s*\|\s*(?:"
+    r"tr\s+['\"]?([,;:])['\"]?\s+['\"]\\n['\"]\s*\|\s*wc\s+-l|"
+    r"awk\s+-F\s*['\"]?([,;:])['\"]?\s+'\{\s*print\s+NF\s*;?\s*\}')\s*"
+)
+"""``echo $CUDA_VISIBLE_DEVICES | tr ',' '\\n' | wc -l``, the number of parts of a list."""
+
+EXPR = re.compile(r"\s*expr\s+((?:[\w${}]+\s+(?:[-+/%]|\\\*)\s+)+[\w${}]+)\s*")
+"""``expr $GPUS / 8``, which counts as ``$((GPUS / 8))`` does."""
+
+
+class Expansion:
+    """Expands words in one scope."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.parameters = Parameters(scope, self.value)
+
+    # ------------------------------------------------------------------- words
+
+    def value(self, word: Word) -> Value:
+        """Returns a word as one value, as on the right of ``NAME=``."""
+        pieces: list[Piece | Unknown | Choice] = []
+        for part in word:
+            elements = self._elements(part)
+            for i, element in enumerate(elements):
+                if i:
+                    pieces.append(Piece(" ", part_line(part)))
+                pieces += (each for each in element if pieces[-1:] != [each] or _is_text(each))
+        value = tuple(pieces)
+        letters = letters_in(value)
+        self.scope.work.spend(1 + len(value) // 2 + letters // 64)
+        if letters > LIMIT_LETTERS:
+            line = part_line(word[0])
+            why = said("a value on line {line} grows beyond a million letters", line=line)
+            return unknown(why, line)
+        return value
+
+    def text(self, word: Word) -> str | None:
+        """Returns a word as text, or None when a part of it is not known."""
+        return text_of(self.value(word))
+
+    def fields(self, words: Sequence[Word]) -> list[Field]:
+        """Returns the words of a command: expanded, split, choices spread out."""
+        fields: list[Field] = []
+        for word in words:
+            for each in self._fields(word):
+                made = distribute(each)
+                self.scope.work.spend(2 * len(made) + len(each.pieces))
+                fields += made
+        return fields
+
+    def _fields(self, word: Word) -> list[Field]:
+        done: list[Field] = []
+        current: list[Piece | Unknown | Choice] = []
+        is_open = False
+        for place, part in enumerate(word):
+            is_quoted = isinstance(part, Literal) or part.quoted
+            is_last = place == len(word) - 1
+            for i, element in enumerate(elements := self._elements(part)):
+                self.scope.work.spend(1 + letters_in(element) // 16)
+                pieces = (
+                    [Field(element)]
+                    if is_quoted
+                    else split(element, after=is_open and not i, before=not is_last)
+                )
+                starts, ends = _blank_ends(element) if not is_quoted else (False, False)
+                if (i or starts) and is_open:
+                    done.append(Field(tuple(current)))
+                    current, is_open = [], False
+                for j, each in enumerate(pieces):
+                    if j and is_open:
+                        done.append(Field(tuple(current)))
+                        current, is_open = [], False
+                    if each.maybe:
+                        done.append(each)
+                    else:
+                        current += each.pieces
+                        is_open = True
+                if ends and is_open and not is_quoted:
+                    done.append(Field(tuple(current)))
+                    current, is_open = [], False
+            if is_quoted and elements:
+                is_open = True
+        if is_open:
+            done.append(Field(tuple(current)))
+        return done
+
+    def _elements(self, part: Part) -> list[Value]:
+        """Returns the words that a part makes: one, but for ``$@`` and ``${ARRAY[@]}``."""
+        if isinstance(part, Literal):
+            return [known(part.text, part.line, part.via)]
+        if isinstance(part, HeldPart):
+            return [(part.piece,)]
+        if isinstance(part, Substitution):
+            return [self._substitution(part)]
+        if isinstance(part, Arithmetic):
+            return [self.parameters.arithmetic(part.expression, part.line, part.source)]
+        if part.name in ("@", "*") and not part.operator and not part.is_length:
+            return _starred(part, list(self.scope.arguments or []))
+        if part.index in ("@", "*") and not part.is_length and not part.operator:
+            array = self.scope.variables.get(part.name, [])
+            return _starred(part, list(array) if isinstance(array, list) else [array])
+        return [self.parameters.parameter(part)]
+
+    def _substitution(self, part: Substitution) -> Value:
+        if len(part.command) > LIMIT_COMMAND:
+            return (Unknown(_not_run(part), part.line),)
+        if COUNTS_HOSTS.search(part.command):
+            return self.parameters.look_up("SLURM_NNODES", part.line)
+        if path := NAMES_PATH.fullmatch(part.command):
+            return known(path[1], part.line)
+        if parts := COUNTS_PARTS.fullmatch(part.command):
+            listed = text_of(self.parameters.look_up(parts[1], part.line))
+            if listed:
+                number = str(listed.count(parts[2] or parts[3]) + 1)
+                return known(number, part.line, f"$({short(part.command)})")
+        if sum_ := EXPR.fullmatch(part.command):
+            words = Words(Text.of(sum_[1].replace("\\*", "*"), part.line.file, part.line.number))
+            return self.parameters.arithmetic(words.all(), part.line, f"$({part.command})")
+        lists = LISTS_HOSTS.match(part.command)
+        return (Unknown(_not_run(part), part.line, counted_by="SLURM_NNODES" if lists else ""),)
+
+
+def _not_run(part: Substitution) -> Sentence:
+    return said(
+        "$({command}) on line {line} is not run",
+        command=short(part.command[:LIMIT_COMMAND]),
+        line=part.line,
+    )
+
+
+def _is_text(piece: Piece | Unknown | Choice) -> bool:
+    """Tells text from what is not known, which says no more when it stands twice."""
+    return isinstance(piece, Piece)
+
+
+def part_line(part: Part) -> Line:
+    """Returns the line that a part of a word stands on."""
+    return part.piece.line if isinstance(part, HeldPart) else part.line
+
+
+def _starred(part: Parameter, elements: list[Value]) -> list[Value]:
+    """Returns the elements, as one word with blanks between in ``"${ARRAY[*]}"`` and ``"$*"``."""
+    if not part.quoted or "*" not in (part.name, part.index) or len(elements) < 2:
+        return elements
+    blank = known(" ", part.line, part.source)
+    return [tuple(piece for each in elements for piece in (*blank, *each))[len(blank) :]]
+
+
+def _blank_ends(value: Value) -> tuple[bool, bool]:
+    """Tells whether a value begins and ends with a blank, which splits it from its neighbours."""
+    first, last = (value[0], value[-1]) if value else (None, None)
+    return (
+        isinstance(first, Piece) and first.text[:1].isspace(),
+        isinstance(last, Piece) and last.text[-1:].isspace(),
+    )

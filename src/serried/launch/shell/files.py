@@ -1,0 +1,64 @@
+"""Files of a shell script: those it writes by heredoc or echo, and those given beside it."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from serried.launch.facts.words import Field, Piece, Value, text_of
+from serried.launch.shell.split import joined
+from serried.launch.shell.syntax import Simple
+from serried.launch.shell.walk import Walk
+
+PRINTS = ("-e", "-n", "-en", "%s", "%s\\n")
+"""Words after ``echo`` and ``printf`` that are not what they print."""
+
+
+def note_written(walk: Walk, simple: Simple, name: str | None) -> None:
+    """Keeps what a command writes to a file, and what its heredocs hand to it."""
+    walk.inputs = [
+        walk.expansion.value(each.heredoc.body) for each in simple.redirects if each.heredoc
+    ]
+    words = walk.expansion.fields(simple.words)
+    if name == "tee" and walk.inputs:
+        names = [ending(each) for each in words[1:] if not each.start.startswith("-")]
+    else:
+        outputs = [each.target for each in simple.redirects if each.operator in (">", ">|", ">>")]
+        names = [ending(Field(walk.expansion.value(target))) for target in outputs]
+    if not names or not names[0]:
+        return
+    if walk.inputs and name in ("cat", "tee"):
+        walk.story.files[names[0]] = walk.inputs[0]
+    elif name in ("echo", "printf") and len(words) > 1:
+        printed = [each for each in words[1:] if each.text not in PRINTS]
+        value: Value = (*joined(printed), Piece("\n", simple.line))
+        is_more = any(each.operator == ">>" for each in simple.redirects)
+        before = walk.story.files.get(names[0], ()) if is_more else ()
+        walk.scope.work.spend(len(before) // 4)
+        walk.story.files[names[0]] = (*before, *value)
+
+
+def given(walk: Walk, path: str) -> str | None:
+    """Returns the file that a path means among those given beside the script."""
+    if not path:
+        return None
+    walk.scope.work.spend(len(walk.beside))
+    for other, text in walk.beside.items():
+        if other == path or PurePosixPath(other).name == PurePosixPath(path).name:
+            return text
+    return None
+
+
+def ending(each: Field) -> str:
+    """Returns the known end of a path, such as ``CONFIG.sh`` of ``$(pwd)/CONFIG.sh``.
+
+    Where a name itself is known in part only, dots stand before that part.
+    """
+    text = text_of(each.pieces)
+    if text is not None:
+        return text
+    known = ""
+    for piece in reversed(each.pieces):
+        if not isinstance(piece, Piece):
+            break
+        known = piece.text + known
+    return known.rsplit("/", 1)[-1] if "/" in known else known and f"…{known}"

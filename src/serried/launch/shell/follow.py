@@ -1,0 +1,28 @@
+"""Follows a shell script without running it, and tells what it would start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from serried.errors import InputError
+from serried.launch.shell.blocks import Blocks
+from serried.launch.shell.commands import perform
+from serried.launch.shell.story import Story
+
+
+def follow(text: str, name: str, beside: Mapping[str, str]) -> Story:
+    """Returns what the script ``text`` would do; raises InputError where it cannot be read.
+
+    ``beside`` holds other files by name, such as those the script sources.
+
+    >>> story = follow("TP=2; [ $TP -gt 1 ] && A=--sp; torchrun x.py --tp $TP $A", "x.sh", {})
+    >>> [each.text for each in story.runs[0].fields]
+    ['torchrun', 'x.py', '--tp', '2', '--sp']
+    """
+    walk = Blocks(beside, perform)
+    try:
+        walk.file(text, name)
+    except RecursionError as error:
+        raise InputError("{file} is nested too deeply to be a launch file", file=name) from error
+    walk.story.variables = walk.scope.variables
+    return walk.story

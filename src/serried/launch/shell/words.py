@@ -1,0 +1,251 @@
+"""Reads words of a shell script: quotes, escapes, and the kinds of ``$``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from serried.finding import said
+from serried.launch.shell.cursor import Cursor, never_closes, part_of
+from serried.launch.shell.syntax import (
+    HELD,
+    Arithmetic,
+    HeldPart,
+    Literal,
+    Parameter,
+    Part,
+    Substitution,
+    Text,
+    Word,
+)
+
+BLANKS = " \t"
+BREAKS = frozenset(" \t\n;&|<>()")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+DIGITS = re.compile(r"\d+")
+SPECIAL = frozenset("@*#?$!-0123456789")
+OPERATOR = re.compile(r":[-=?+]|##|%%|//|\^\^|,,|[-=?+#%/:^,@]")
+
+
+LIMIT_ARITHMETIC = 10_000
+"""Letters of ``((…))``; what is longer is taken for brackets in brackets."""
+LIMIT_DEPTH = 40
+"""Of expansions within expansions."""
+STOPS = (r"\\$`\"'}\])" + re.escape("".join(BREAKS)), r"\\$`\"}\])")
+"""Letters that end plain text, outside quotes and within."""
+
+
+class Words(Cursor):
+    """Reads words from ``text`` at ``at``; raises InputError for a quote that never ends.
+
+    ``depth`` says in how many expansions the text stands.
+    """
+
+    def __init__(self, text: Text, depth: int = 0, parts: Iterator[int] | None = None) -> None:
+        super().__init__(text, parts)
+        self._depth = depth
+        held = f"{chr(HELD)}-{chr(HELD + len(text.held) - 1)}" if text.held else ""
+        self._stops = tuple(re.compile(f"[{letters}{held}]") for letters in STOPS)
+
+    # ------------------------------------------------------------------- words
+
+    def word(self) -> Word:
+        """Reads one word, up to a blank or an operator."""
+        return self._until(lambda: self.text[self.at] in BREAKS)
+
+    def all(self) -> Word:
+        """Reads the whole text as the inside of double quotes."""
+        return self._until(lambda: False, quoted=True)
+
+    def plain(self) -> Word:
+        """Reads the whole text as it stands, as the shell reads below ``<<'EOF'``."""
+        return self._lines(0, len(self.text))
+
+    def _until(self, ends: Callable[[], bool], *, quoted: bool = False) -> Word:
+        parts: list[Part] = []
+        while self.at < len(self.text) and not ends():
+            parts += self._part(quoted)
+        return tuple(parts)
+
+    def _part(self, quoted: bool) -> list[Part]:
+        self.count()
+        letter = self.text[self.at]
+        if letter == "\\":
+            return self._escape(quoted)
+        if letter == "'" and not quoted:
+            return self._single()
+        if letter == '"' and not quoted:
+            return self._double()
+        if letter == "$":
+            return self._dollar(quoted)
+        if letter == "`":
+            return [self._backtick(quoted)]
+        held = ord(letter) - HELD
+        if 0 <= held < len(self.source.held):
+            self.at += 1
+            return [HeldPart(self.source.held[held], quoted)]
+        return [self._plain(quoted)]
+
+    def _plain(self, quoted: bool) -> Literal:
+        """Reads letters up to the next one that means something, within one line."""
+        start = self.at
+        line, end = self.source.line(start), self.source.line_end(start)
+        found = self._stops[quoted].search(self.text, start + 1, end)
+        stop = found.start() if found else end
+        newline = self.text.find("\n", start, stop)
+        self.at = stop if newline < 0 else newline + 1
+        return Literal(self.text[start : self.at], line, quoted, self.source.via(start))
+
+    def _escape(self, quoted: bool) -> list[Part]:
+        line = self.line
+        following = self.text[self.at + 1 : self.at + 2]
+        self.at += 2
+        if following == "\n":
+            return []
+        if quoted and following not in tuple('"\\$`'):
+            return [Literal("\\" + following, line, True)]
+        return [Literal(following, line, True)]
+
+    def _single(self) -> list[Part]:
+        line = self.line
+        end = self.text.find("'", self.at + 1)
+        if end < 0:
+            raise self.error(never_closes("'"), line)
+        start, self.at = self.at + 1, end + 1
+        return list(self._lines(start, end))
+
+    def _lines(self, start: int, end: int) -> tuple[Literal, ...]:
+        """Returns the text from ``start`` to ``end`` as quoted literals, one a line."""
+        parts: list[Literal] = []
+        while start < end:
+            newline = self.text.find("\n", start, end)
+            stop = end if newline < 0 else newline + 1
+            text = self.text[start:stop]
+            parts.append(Literal(text, self.source.line(start), True, self.source.via(start)))
+            start = stop
+        return tuple(parts) or (Literal("", self.line, True),)
+
+    def _double(self) -> list[Part]:
+        line = self.line
+        self.at += 1
+        parts = list(self._until(lambda: self.text[self.at] == '"', quoted=True))
+        if self.at >= len(self.text):
+            raise self.error(never_closes('"'), line)
+        self.at += 1
+        return parts or [Literal("", line, True)]
+
+    # ------------------------------------------------------------------- expansions
+
+    def _dollar(self, quoted: bool) -> list[Part]:
+        """Reads what ``$`` begins; raises InputError where expansions nest without end."""
+        self._depth += 1
+        if self._depth > LIMIT_DEPTH:
+            problem = said("expansions are nested too deeply to be a launch script")
+            raise self.error(problem, self.line)
+        parts = self._expansion(quoted)
+        self._depth -= 1
+        return parts
+
+    def _expansion(self, quoted: bool) -> list[Part]:
+        start, line = self.at, self.line
+        if self.peek("$((") and (inner := self.balanced_arithmetic()) is not None:
+            return [Arithmetic(inner, line, quoted, self.text[start : self.at])]
+        if self.peek("$("):
+            command = self.balanced(self.at + 1)
+            return [Substitution(command, line, quoted)]
+        if self.peek("${"):
+            return [self._braced(quoted)]
+        if self.peek("$'") and not quoted:
+            self.at += 1
+            return self._single()
+        if self.peek('$"') and not quoted:
+            self.at += 1
+            return self._double()
+        self.at += 1
+        found = NAME.match(self.text, self.at)
+        name = found[0] if found else self.text[self.at : self.at + 1]
+        if not found and name not in SPECIAL:
+            return [Literal("$", line, quoted)]
+        if not name:
+            return [Literal("$", line, quoted)]
+        self.at += len(name)
+        return [Parameter(name, line, quoted, self.text[start : self.at])]
+
+    def _braced(self, quoted: bool) -> Parameter:
+        start, line = self.at, self.line
+        self.at += 2
+        is_length = self.peek("#") and not self.peek("#}")
+        if is_length or self.peek("!"):
+            is_indirect = not is_length
+            self.at += 1
+        else:
+            is_indirect = False
+        found = NAME.match(self.text, self.at)
+        name = found[0] if found else self._special_name()
+        self.at += len(name)
+        index = self._index()
+        operator = self.matched(OPERATOR)
+        self.at += len(operator)
+        argument = self._argument_of_braces(quoted)
+        if self.at >= len(self.text):
+            problem = said("a ${{ opens here and never closes; add the closing }}")
+            raise self.error(problem, line)
+        self.at += 1
+        source = self.text[start : self.at]
+        if is_indirect:
+            operator, argument = "!", ()
+        return Parameter(name, line, quoted, source, operator, argument, index, is_length)
+
+    def _special_name(self) -> str:
+        """Returns the digits, or the one letter, that name an argument of the script."""
+        return self.matched(DIGITS) or self.text[self.at : self.at + 1]
+
+    def _argument_of_braces(self, quoted: bool) -> Word:
+        """Reads up to ``}``; double quotes inside count as quotes even within quotes."""
+        parts: list[Part] = []
+        while self.at < len(self.text) and not self.peek("}"):
+            parts += self._double() if self.peek('"') else self._part(quoted)
+        return tuple(parts)
+
+    def _index(self) -> str:
+        if not self.peek("["):
+            return ""
+        end = self.text.find("]", self.at)
+        if end < 0:
+            problem = said("a [ opens here and never closes; add the closing ]")
+            raise self.error(problem, self.line)
+        index = self.text[self.at + 1 : end]
+        self.at = end + 1
+        return index
+
+    def _backtick(self, quoted: bool) -> Substitution:
+        line = self.line
+        end = self.at + 1
+        while end < len(self.text) and self.text[end] != "`":
+            end += 2 if self.text[end] == "\\" else 1
+        if end >= len(self.text):
+            raise self.error(never_closes("`"), line)
+        command = self.text[self.at + 1 : end]
+        self.at = end + 1
+        return Substitution(command, line, quoted)
+
+    def balanced_arithmetic(self) -> Word | None:
+        """Reads ``$((…))`` or ``((…))``; None, reading nothing, when it is no arithmetic."""
+        start = self.at
+        opening = self.text.index("((", start) + 2
+        depth, at = 0, opening
+        end = min(len(self.text), opening + LIMIT_ARITHMETIC)
+        while at < end:
+            letter = self.text[at]
+            if letter == "(":
+                depth += 1
+            elif letter == ")":
+                if not depth:
+                    break
+                depth -= 1
+            at += 1
+        if self.text[at : at + 2] != "))":
+            return None
+        inner = Words(part_of(self.source, opening, at), self._depth, self.parts).all()
+        self.at = at + 2
+        return inner

@@ -1,0 +1,1 @@
+"""Programs that start ranks (torchrun, srun, deepspeed …), and the world that they start."""

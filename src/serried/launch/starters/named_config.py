@@ -1,0 +1,153 @@
+"""Config files that a command names: written by the script, given beside it, or missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from serried.finding import Sentence, said
+from serried.launch.documents import yaml as yaml_text
+from serried.launch.facts.config import Reading
+from serried.launch.facts.facts import Facts
+from serried.launch.facts.flags import Flag, take
+from serried.launch.facts.words import Field, Piece, Value
+from serried.launch.formats import accelerate_config, torchtitan_toml
+from serried.launch.shell.files import ending
+from serried.launch.starters.launchers import Launch
+
+FLAGS = (
+    *("config", "config-file", "job.config-file", "deepspeed-config", "deepspeed", "ds-config"),
+    *("yaml-cfg", "config-yaml", "config-name"),
+)
+"""Options that name a config file."""
+
+NEEDED = ("config", "config-file", "job.config-file", "yaml-cfg")
+"""Those whose file holds the sizes, so that they are open when its name is."""
+
+WRITTEN = (("colossalai", "config-file"),)
+"""Launchers with an option of a program that names a file it writes."""
+
+FILE = re.compile(r"\.(py|ya?ml|json|toml)$")
+DATA = re.compile(r"\.(ya?ml|json|toml)$")
+"""A config that stands alone among the arguments; a Python file there is a program."""
+
+ReadOther = Callable[[str, str], "Reading | None"]
+"""Reads a config file that a script names: text and name in, what it says out."""
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Holds the files that a command may mean, and how a config among them is read."""
+
+    written: Mapping[str, Value]
+    beside: Mapping[str, str]
+    read: ReadOther
+
+    def text(self, path: str) -> str | None:
+        """Returns the text of the file a path means; ``null`` stands for what is not known."""
+        short = PurePosixPath(path).name
+        for name, value in self.written.items():
+            if PurePosixPath(name).name == short:
+                pieces = (each.text if isinstance(each, Piece) else "null" for each in value)
+                return "".join(pieces)
+        return next(
+            (text for name, text in self.beside.items() if PurePosixPath(name).name == short), None
+        )
+
+
+def readings(launch: Launch, flags: Sequence[Flag], shelf: Shelf) -> list[Reading]:
+    """Returns what the config files that a command names say, missing ones included."""
+    named = [
+        (flag.name, flag.values[0])
+        for flag in flags
+        if flag.values and flag.name in FLAGS and (launch.launcher, flag.name) not in WRITTEN
+    ]
+    alone = [each for each in launch.arguments[:2] if not each.start.startswith("-")]
+    named += [("", each) for each in alone if DATA.search(each.text or "")]
+    found: list[Reading] = []
+    for flag, word in named:
+        name = ending(word)
+        if flag == "config-name" and name:
+            name += ".yaml"
+        if not name and flag in NEEDED:
+            found.append(_not_known(word, launch, flag))
+        if not FILE.search(name):
+            continue
+        text = shelf.text(name)
+        if text is None:
+            found.append(_not_given(name, word, launch, flag))
+        elif other := shelf.read(text, PurePosixPath(name).name):
+            found.append(other)
+    return found
+
+
+def accelerate(launch: Launch, flags: Sequence[Flag], shelf: Shelf) -> Reading:
+    """Returns what ``accelerate launch`` says: its options, then the config it names."""
+    facts = Facts(launch.run.line.file)
+    take(facts, flags, accelerate_config.FLAGS)
+    for flag in flags:
+        if kind := accelerate_config.KINDS.get(flag.name):
+            facts.add("_type", kind, flag.word.line.number, flag.key)
+    for flag in flags:
+        if flag.name == "deepspeed-config-file" and flag.values:
+            name = ending(flag.values[0])
+            text = shelf.text(name)
+            if text is None:
+                facts.notes += _not_given(name, flag.values[0], launch, flag.name).facts.notes
+            elif other := shelf.read(text, PurePosixPath(name).name):
+                facts.give_way(other.facts)
+    for flag in flags:
+        if flag.name == "config-file" and flag.values:
+            name = ending(flag.values[0])
+            text = shelf.text(name)
+            keys = yaml_text.read(text, PurePosixPath(name).name) if text is not None else None
+            if keys is None:
+                missing = _not_given(name, flag.values[0], launch, flag.name)
+                facts.join(missing.facts)
+                return Reading(missing.format, facts)
+            facts.give_way(accelerate_config.facts_of(keys))
+    return accelerate_config.settle(facts, launch.format)
+
+
+def _not_given(name: str, word: Field, launch: Launch, flag: str) -> Reading:
+    """Returns a reading that says which config file is missing, and asks what it would tell."""
+    facts = Facts(word.line.file)
+    if word.text is None and not name.startswith("…"):
+        name = f"…/{name}"
+    facts.note(
+        said(
+            "{file} line {line} names {config}, which is not given beside it; "
+            "what it says is not known",
+            file=facts.file,
+            line=word.line,
+            config=name,
+        )
+    )
+    if launch.launcher == "paddle":
+        for size in ("tp", "pp"):
+            facts.lack(size, _names(word, name))
+        return Reading(launch.format, facts, "paddle")
+    if flag == "job.config-file":
+        torchtitan_toml.lack_sizes(facts, _names(word, name))
+        return Reading(launch.format, facts, "torchtitan")
+    if "deepspeed" in flag or (launch.launcher == "deepspeed" and name.endswith(".json")):
+        return Reading(launch.format, facts, "deepspeed")
+    if name.endswith(".py") or launch.launcher == "accelerate":
+        facts.lack("framework", _names(word, name))
+    return Reading(launch.format, facts)
+
+
+def _not_known(word: Field, launch: Launch, flag: str) -> Reading:
+    """Returns a reading that says why the name of a config is not known."""
+    facts = Facts(word.line.file)
+    facts.lack("framework", said("{key}: {why}", key=f"--{flag}", why=word.because))
+    return Reading(launch.format, facts)
+
+
+def _names(word: Field, name: str) -> Sentence:
+    """Says that a command names a config that is not given."""
+    return said(
+        "line {line} names {config}, which is not given beside it", line=word.line, config=name
+    )

@@ -1,0 +1,201 @@
+"""Reads launch scripts and command lines: what starts ranks, and the sizes it is given.
+
+The shell is followed, not run (``shell``). Each command that starts ranks (``launchers``)
+says how many (``world``) and which framework: by its options (``program_options``), or by
+the config file it names (``named_config``). Commands that disagree are all named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from serried.errors import InputError, listed
+from serried.finding import said
+from serried.launch.facts.config import Reading
+from serried.launch.facts.facts import Facts, Found
+from serried.launch.facts.flags import Flag, flags_of, loose
+from serried.launch.facts.words import Field
+from serried.launch.formats import megatron_flags, nanotron_yaml, torchtitan_toml
+from serried.launch.shell import follow as shell
+from serried.launch.shell.split import split
+from serried.launch.shell.story import Story
+from serried.launch.starters import named_config, program_options, world
+from serried.launch.starters.launchers import Launch, launch_of
+from serried.launch.starters.named_config import ReadOther, Shelf
+
+MENTIONS_LAUNCH = re.compile(
+    r"torchrun|torch\.distributed|deepspeed|accelerate launch|colossalai run|srun|mpirun|"
+    r"paddle\.distributed|paddleformers-cli|megatron (?:sft|pt|rlhf)|#SBATCH|\bsbatch\b|"
+    r"--[\w.-]{0,60}parallel[-_](?:size|degree)|pretrain_\w{1,60}\.py|nproc[-_]per[-_]node"
+)
+SWIFT = re.compile(r"(?:.*[./])?swift[./]cli[./]_megatron[./]\w+(?:\.py)?")
+"""The programs that ``megatron sft`` and its like start."""
+LIMIT_LAUNCHES = 500
+"""Starts of ranks in one script."""
+RANKS = ("world_size", "nodes", "gpus_per_node")
+
+
+def is_one(text: str) -> bool:
+    """Tells whether a text is a script or a command that may start ranks."""
+    return bool(MENTIONS_LAUNCH.search(text))
+
+
+def read(text: str, file: str, beside: Mapping[str, str], read_other: ReadOther) -> Reading | None:
+    """Returns what the script says, or None when it starts no ranks and sets no options.
+
+    Raises InputError where it cannot be followed, or starts ranks by a script not given.
+    """
+    story = shell.follow(text, file, beside)
+    shelf = Shelf(story.files, beside, read_other)
+    launches = [launch for run in story.runs if (launch := launch_of(run))]
+    if len(launches) > LIMIT_LAUNCHES:
+        raise InputError(
+            "{file} starts ranks {count} times, and at most {limit} are read; give the one that "
+            "you mean in a file of its own",
+            file=file,
+            count=len(launches),
+            limit=LIMIT_LAUNCHES,
+        )
+    readings = [(_reading(launch, shelf), launch) for launch in launches]
+    told = [each for each, _ in readings if each.framework or each.facts.says("framework")]
+    chosen = told or [each for each, launch in readings if launch.launcher != "python"]
+    if not chosen:
+        chosen = _loose(story, file)
+    if not chosen:
+        _refuse_wrapper(story, file, text)
+        return None
+    return _joined(chosen, story, file)
+
+
+def _refuse_wrapper(story: Story, file: str, text: str) -> None:
+    """Raises InputError when the script only starts others that are not given, or ends first."""
+    if story.not_given:
+        raise InputError(
+            "{file} starts no ranks itself; it starts {others}, which is not given beside it",
+            file=file,
+            others=listed(story.not_given),
+        )
+    if story.not_named:
+        raise InputError(
+            "{file} starts no ranks itself; it starts a script that it does not name: {why}; "
+            "give that script",
+            file=file,
+            why=story.not_named[0],
+        )
+    if story.end and is_one(text):
+        raise InputError(
+            "{file} starts no ranks: line {line} of {where} ends it before; see what the condition "
+            "around that line asks for",
+            file=file,
+            line=story.end,
+            where=story.end.file,
+        )
+
+
+def _joined(readings: Sequence[Reading], story: Story, file: str) -> Reading:
+    """Returns one reading of all commands: what they agree on, and where they do not."""
+    first = readings[0]
+    facts = Facts(file)
+    facts.notes += story.notes
+    for each in readings:
+        facts.join(each.facts)
+    names = sorted({each.framework for each in readings if each.framework})
+    if len(names) > 1:
+        facts.lack("framework", said("it starts {names}", names=listed(names)))
+    framework = first.framework if len(names) == 1 else None
+    version = next((each.version for each in readings if each.version), None)
+    is_slurm = story.job is not None or any(run.job for run in story.runs)
+    name = f"{first.format} under Slurm" if is_slurm else first.format
+    reading = Reading(name, facts, framework, version, first.product, first.derive)
+    nanotron_yaml.tell_nodes(reading)
+    return reading
+
+
+# ----------------------------------------------------------------------- one command
+
+
+def _reading(launch: Launch, shelf: Shelf) -> Reading:
+    """Returns what one start of ranks says."""
+    flags = flags_of((*launch.options, *launch.arguments))
+    file = launch.run.line.file
+    counted = Facts(file)
+    world.count(launch, counted, shelf.beside)
+    if launch.launcher == "accelerate" and not program_options.is_megatron(flags):
+        return named_config.accelerate(launch, flags, shelf)
+    reading = program_options.reading(launch, flags, file)
+    others = named_config.readings(launch, flags, shelf)
+    if reading is None and others:
+        reading, *others = others
+        if reading.format != launch.format:
+            reading.format = f"{launch.format}, {reading.format}"
+    reading = reading or Reading(launch.format, Facts(file))
+    for other in others:
+        _add(reading, other)
+    _complete(reading, launch, flags)
+    _prefer(reading.facts, counted)
+    _note_unknown_options(reading.facts, launch.arguments)
+    return reading
+
+
+def _add(reading: Reading, other: Reading) -> None:
+    """Adds what a config says where the command itself says nothing."""
+    reading.facts.give_way(other.facts)
+    reading.framework = reading.framework or other.framework
+    if reading.framework == other.framework:
+        reading.version = reading.version or other.version
+
+
+def _complete(reading: Reading, launch: Launch, flags: Sequence[Flag]) -> None:
+    """Names the framework and version that the launcher, or a way of launching, tells."""
+    if reading.framework is None and launch.launcher in ("deepspeed", "paddle"):
+        reading.framework = launch.launcher
+    reads_toml = any(flag.name == "job.config-file" for flag in flags)
+    if reading.framework == "torchtitan" and reads_toml and reading.version is None:
+        reading.version = torchtitan_toml.NEWEST_TOML
+    if reading.framework == "megatron" and _is_swift(launch) and not reading.facts.says("etp"):
+        reading.facts.claim("etp", Found(1, default_of="ms-swift"))
+
+
+def _is_swift(launch: Launch) -> bool:
+    """Tells whether ms-swift starts Megatron-core: its etp is 1 where Megatron-LM's is tp.
+
+    Source: ms-swift swift/megatron/arguments/megatron_args.py, expert_tensor_parallel_size.
+    """
+    program = launch.program.text if launch.program else None
+    return launch.launcher == "swift" or bool(SWIFT.fullmatch(program or ""))
+
+
+def _prefer(facts: Facts, counted: Facts) -> None:
+    """Lets the launcher's numbers go before a config's."""
+    if any(name in counted.claims for name in RANKS) or not any(map(facts.says, RANKS)):
+        for name in RANKS:
+            facts.drop(name)
+        facts.join(counted)
+    else:
+        facts.notes += counted.notes
+
+
+def _note_unknown_options(facts: Facts, words: Sequence[Field]) -> None:
+    """Notes words that are not known and may be options."""
+    for word in loose(words):
+        facts.note(said("{why}; options in it are not known", why=word.because))
+
+
+# ----------------------------------------------------------------------- loose options
+
+
+def _loose(story: Story, file: str) -> list[Reading]:
+    """Reads options that a script only puts into variables, for another that sources it."""
+    words: list[Field] = []
+    for value in story.variables.values():
+        for each in value if isinstance(value, list) else [value]:
+            words += split(each)
+    flags = flags_of(words)
+    if not any(flag.name in megatron_flags.MARKS for flag in flags):
+        return []
+    reading = program_options.megatron(flags, file)
+    reading.facts.note(
+        said("{file} sets options but starts nothing itself; it is read all the same", file=file)
+    )
+    return [reading]

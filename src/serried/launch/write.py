@@ -1,0 +1,270 @@
+"""Writes a launch config for a layout, and proves it by reading it back.
+
+A target that is another framework's lays the same sizes out under its own rules; it is
+taken only when every rank keeps its groups, dimension by dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from serried import frameworks
+from serried.errors import InputError, listed
+from serried.finding import said
+from serried.frameworks.framework import Framework, Sizes
+from serried.frameworks.paddle import ORDERS as PADDLE_ORDERS
+from serried.launch.facts.emit import Job
+from serried.launch.formats import (
+    accelerate_config,
+    colossalai_flags,
+    deepspeed_script,
+    internlm_config,
+    megatron_script,
+    nanotron_yaml,
+    paddle_config,
+    torchtitan_toml,
+)
+from serried.launch.read import read
+from serried.mesh import Layout, Placement
+
+WRITERS: dict[str, Callable[[Job], str]] = {
+    "megatron": megatron_script.write,
+    "deepspeed": deepspeed_script.write,
+    "accelerate": accelerate_config.write,
+    "internevo": internlm_config.write,
+    "internlm": internlm_config.write,
+    "torchtitan": torchtitan_toml.write,
+    "nanotron": nanotron_yaml.write,
+    "paddle": paddle_config.write,
+}
+"""Frameworks whose launch files serried writes."""
+
+PROGRAMS: dict[str, tuple[str, Callable[[Job], list[str]]]] = {
+    "megatron": ("pretrain_gpt.py", megatron_script.arguments),
+    "deepspeed": ("pretrain_gpt.py", deepspeed_script.arguments_of_torchrun),
+    "torchtitan": ("-m torchtitan.train", torchtitan_toml.arguments),
+    "colossalai": ("train.py", colossalai_flags.arguments),
+}
+"""Frameworks that torchrun starts with sizes as options: the program, and its arguments."""
+
+ALONE = ("sharding", "sep", "sp", "gtp_remat", "moe_sharding")
+"""Axes that no other framework has."""
+
+TARGETS = (*WRITERS, "torchrun", "slurm")
+DIMS = ("tp", "pp", "cp", "ep", "dp")
+
+
+def write(target: str, layout: Layout, placement: Placement, *, sizes: Sizes) -> str:
+    """Returns a launch config for ``layout``, which ``sizes`` made, on ``placement``.
+
+    Raises InputError for an unknown target, for nodes that differ, and for a layout that the
+    target cannot express, naming the axis that stands in the way.
+    """
+    if target not in TARGETS:
+        raise InputError(
+            "'{target}' is not written; targets that are: {targets}",
+            target=target,
+            targets=listed(TARGETS, limit=40),
+        )
+    placement.require_alike()
+    is_launcher = target not in WRITERS
+    wanted = layout.framework if is_launcher else target
+    job = Job(layout, sizes, placement)
+    if wanted != layout.framework:
+        job = _translated(layout, frameworks.find(wanted), placement)
+    text = _launched(target, job) if is_launcher else WRITERS[target](job)
+    _prove(text, target, job)
+    return text
+
+
+# ----------------------------------------------------------------------- launchers
+
+
+def _launched(target: str, job: Job) -> str:
+    """Returns a torchrun command, alone or as a Slurm job."""
+    if job.framework not in PROGRAMS:
+        own = said("--emit {name} writes its own config", name=job.framework)
+        raise InputError(
+            "{target} starts {framework} with no options that hold a layout; {cure}",
+            target=target,
+            framework=job.framework,
+            cure=own if job.framework in WRITERS else said("its program holds it"),
+        )
+    program, arguments = PROGRAMS[job.framework]
+    ranks = f"--nnodes {job.num_nodes} --nproc_per_node {job.ranks_per_node}"
+    if target == "torchrun":
+        words = [f"torchrun {ranks} {program}", *(f"    {line}" for line in arguments(job))]
+        return "\n".join(["#!/bin/bash", job.mark, " \\\n".join(words), ""])
+    words = [
+        f"srun torchrun {ranks} \\\n    --rdzv_backend c10d --rdzv_endpoint $MASTER_ADDR:29500",
+        f"    {program}",
+        *(f"    {line}" for line in arguments(job)),
+    ]
+    return "\n".join(
+        [
+            "#!/bin/bash",
+            job.mark,
+            f"#SBATCH --nodes={job.num_nodes}",
+            "#SBATCH --ntasks-per-node=1",
+            f"#SBATCH --gpus-per-node={min(job.placement.gpus_per_node, _gpus(job))}",
+            'MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)',
+            " \\\n".join(words),
+            "",
+        ]
+    )
+
+
+def _gpus(job: Job) -> int:
+    return job.ranks_per_node * job.placement.gpus_per_rank
+
+
+# ----------------------------------------------------------------------- other frameworks
+
+
+def _translated(layout: Layout, framework: Framework, placement: Placement) -> Job:
+    """Returns the job under another framework's rules, in the order that keeps every group."""
+    for dim in DIMS:
+        size = layout.sizes.get(dim, 1)
+        if size > 1 and dim not in framework.dims:
+            raise InputError(
+                "{target} has no {axis}, and this layout has {axis}={size}",
+                target=framework.name,
+                axis=dim,
+                size=size,
+            )
+    for axis in ALONE:
+        if layout.sizes.get(axis, 1) > 1:
+            raise InputError(
+                "{target} has no {axis}, and this layout has {axis}={size}",
+                target=framework.name,
+                axis=axis,
+                size=layout.sizes[axis],
+            )
+    refusals: list[InputError] = []
+    differences: list[InputError] = []
+    for sizes in _candidates(layout, framework):
+        try:
+            made = framework.layout(sizes)
+        except InputError as error:
+            refusals.append(
+                InputError(
+                    "{target} cannot lay this out: {reason}", target=framework.name, reason=error
+                )
+            )
+            continue
+        difference = _difference(layout, made)
+        if difference is None:
+            return Job(made, sizes, placement)
+        differences.append(difference)
+    raise (differences or refusals)[0]
+
+
+def _candidates(layout: Layout, framework: Framework) -> Iterator[Sizes]:
+    """Yields the sizes of a layout as a framework takes them, in each order it offers."""
+    found = layout.sizes
+    sizes = Sizes(
+        layout.world_size,
+        tp=found.get("tp", 1),
+        pp=found.get("pp", 1),
+        cp=found.get("cp", 1),
+        ep=found.get("ep", 1),
+    )
+    dp = str(found.get("dp", 1))
+    if framework.name == "accelerate":
+        yield replace(sizes, options={"dp_shard_size": dp, "use_fsdp": "true"})
+        yield replace(sizes, options={"dp_replicate_size": dp})
+    elif framework.name == "torchtitan":
+        yield replace(sizes, options={"data_parallel_shard_degree": dp})
+    elif framework.name == "paddle":
+        for order in PADDLE_ORDERS:
+            yield replace(sizes, options={"hybrid_parallel_topo_order": order})
+            sharding = {"hybrid_parallel_topo_order": order, "sharding_degree": dp}
+            yield replace(sizes, options=sharding)
+    elif framework.name == "nanotron":
+        yield replace(sizes, dp=int(dp))
+    elif framework.name == "megatron":
+        # Experts of a dense model must not stand against the order, so they take tp x cp.
+        etp = found.get("etp") if sizes.ep > 1 else None
+        for order in framework.orders:
+            yield replace(sizes, order=order, etp=etp)
+            yield replace(sizes, order=order, etp=sizes.tp * sizes.cp)
+    else:
+        yield sizes
+
+
+def _difference(layout: Layout, made: Layout) -> InputError | None:
+    """Returns the error for the first dimension whose groups differ, or None."""
+    for dim in DIMS:
+        if layout.sizes.get(dim, 1) == 1 and made.sizes.get(dim, 1) == 1:
+            continue
+        if dim not in layout.dims or dim not in made.dims:
+            continue
+        ours, theirs = _groups(layout, dim), _groups(made, dim)
+        if ours != theirs:
+            rank = min(ours ^ theirs)[0]
+            return InputError(
+                "{target} cannot lay this out, {axis} stands in the way: rank {rank} has the "
+                "{axis} group {ours} here and {theirs} in {target} ({order})",
+                target=made.framework,
+                axis=dim,
+                rank=rank,
+                ours=_shown(ours, rank),
+                theirs=_shown(theirs, rank),
+                order=made.order,
+            )
+    return None
+
+
+def _groups(layout: Layout, dim: str) -> set[tuple[int, ...]]:
+    return {tuple(group) for group in layout.groups(layout.dims[dim]).lists()}
+
+
+def _shown(groups: set[tuple[int, ...]], rank: int) -> str:
+    """Returns the ranks of the group that ``rank`` is in; [] where it is in none."""
+    ranks = next((each for each in sorted(groups) if rank in each), ())
+    words = [str(rank) for rank in ranks[:8]]
+    return f"[{' '.join(words)}{' …' if len(ranks) > 8 else ''}]"
+
+
+# ----------------------------------------------------------------------- proof
+
+
+def _prove(text: str, target: str, job: Job) -> None:
+    """Raises InputError unless reading ``text`` back gives the layout of ``job``."""
+    config = read(text, name=f"written for {target}")
+    try:
+        back = frameworks.layout(config.framework_at, config.sizes())
+    except InputError as error:
+        raise InputError(
+            "{target} cannot express this layout: read back, {reason}",
+            target=target,
+            reason=error,
+        ) from error
+    if back == job.layout:
+        return
+    for name in (*DIMS, *job.layout.sizes):
+        ours, theirs = job.layout.sizes.get(name, 1), back.sizes.get(name, 1)
+        if ours != theirs:
+            raise InputError(
+                "{target} cannot express {axis}={size} of this layout",
+                target=target,
+                axis=name,
+                size=ours,
+            )
+    if back.order != job.layout.order:
+        raise InputError(
+            "{target} cannot express the order {order} of this layout",
+            target=target,
+            order=job.layout.order,
+        )
+    read_back = config.sizes().options
+    lost = [
+        f"{key}={value}" for key, value in job.sizes.options.items() if read_back.get(key) != value
+    ]
+    lost = lost or [kind.name for kind in job.layout.kinds if kind not in back.kinds]
+    raise InputError(
+        "{target} cannot express all of this layout; it has no place for {lost}",
+        target=target,
+        lost=listed(lost),
+    )

@@ -1,0 +1,121 @@
+"""Every tensor that a rank must keep, under the name it has in the whole model.
+
+    model.layers.3.attention.wq.weight           what the optimizer changes: float32 at least
+    optimizer.layers.3.attention.wq.weight.…     AdamW's exp_avg, exp_avg_sq and step
+    random.5.cpu                                 the generator of rank 5
+
+Names know nothing of stages, and a sharded tensor says itself which part of the whole it is, so
+what one layout wrote another reads. A tied output is the embedding, and is kept under its name. A
+vocabulary that is padded for tp is kept as the bytes alone: those rows, whole, from every rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor, Replicate
+
+from serried.runtime.job.settings import VOCABULARY
+from serried.runtime.model.model import PADDED, Stage
+from serried.runtime.training.buffers import copy_part, lying_as
+from serried.runtime.training.loop_state import random_state, set_random_state
+from serried.runtime.training.optimizer import Optimizer
+
+
+class _Held(NamedTuple):
+    name: str
+    parameter: nn.Parameter
+    weight: nn.Parameter
+    """What the optimizer changes: this rank's part of the parameter, or a wider copy of it."""
+    is_padded: bool
+    """Whether it has rows that are no bytes."""
+
+    def kept(self, part: Tensor) -> Tensor:
+        """Returns what a checkpoint keeps, or reads, of ``part``, for which all its ranks call.
+
+        ``part`` is cut as the parameter is, or one number for all of it.
+        """
+        if not part.dim():
+            return part
+        lying = lying_as(self.parameter, part)
+        if not self.is_padded:
+            return lying
+        whole = lying.full_tensor() if isinstance(lying, DTensor) else lying
+        return whole[:VOCABULARY].clone()
+
+    def take(self, kept: Tensor, part: Tensor) -> None:
+        """Copies this rank's part of what ``kept`` gave and a checkpoint was read into."""
+        copy_part(self._padded(kept) if self.is_padded and part.dim() else kept, part)
+
+    def _padded(self, rows: Tensor) -> Tensor:
+        """Returns ``rows`` with zeros below them, cut as the parameter is."""
+        whole = torch.zeros(self.parameter.shape, dtype=rows.dtype, device=rows.device)
+        whole[: len(rows)] = rows
+        if not isinstance(self.parameter, DTensor):
+            return whole
+        mesh, placements = self.parameter.device_mesh, self.parameter.placements
+        everywhere = DTensor.from_local(whole, mesh, [Replicate()] * mesh.ndim, run_check=False)
+        return everywhere.redistribute(placements=placements)
+
+
+class RunTensors:
+    """Names the tensors of a rank; made before the first forward, while parameters are sharded."""
+
+    def __init__(self, models: Sequence[Stage], optimizer: Optimizer, *, rank: int) -> None:
+        self._optimizer = optimizer
+        self._rank = rank
+        self._held = [
+            _Held(
+                _whole_name(model, name),
+                parameter,
+                optimizer.weights[parameter],
+                is_padded=name in PADDED and model.vocabulary > VOCABULARY,
+            )
+            for model in models
+            for name, parameter in model.named_parameters()
+        ]
+
+    def tensors(self, *, random: bool) -> dict[str, Tensor]:
+        """Returns the tensors themselves, to save or to load into; ``random`` adds this rank's."""
+        found: dict[str, Tensor] = {}
+        for held in reversed(self._held):  # of a tied pair, the first is kept
+            found[f"model.{held.name}"] = held.kept(held.weight.detach())
+            for key, tensor in self._moments(held.weight).items():
+                found[f"optimizer.{held.name}.{key}"] = held.kept(tensor)
+        if random:
+            state = random_state()
+            found |= {f"random.{self._rank}.{key}": tensor for key, tensor in state.items()}
+        return found
+
+    @torch.no_grad()
+    def take_over(self, loaded: dict[str, Tensor]) -> None:
+        """Goes on with ``loaded``, which ``tensors`` gave and a checkpoint was read into."""
+        for held in self._held:
+            held.take(loaded[f"model.{held.name}"], held.weight)
+            for key, tensor in self._moments(held.weight).items():
+                held.take(loaded[f"optimizer.{held.name}.{key}"], tensor)
+            copy_part(held.weight, held.parameter)
+        prefix = f"random.{self._rank}."
+        random = {
+            key.removeprefix(prefix): tensor
+            for key, tensor in loaded.items()
+            if key.startswith(prefix)
+        }
+        if random:
+            set_random_state(random)
+
+    def _moments(self, weight: nn.Parameter) -> dict[str, Tensor]:
+        """Returns AdamW's state of ``weight``, made here where no step has made it yet."""
+        state: dict[str, Tensor] = self._optimizer.adamw.state[weight]
+        if not state:
+            state["step"] = torch.tensor(0.0)
+            state["exp_avg"] = torch.zeros_like(weight.detach())
+            state["exp_avg_sq"] = torch.zeros_like(weight.detach())
+        return state
+
+
+def _whole_name(model: Stage, name: str) -> str:
+    return "embed.weight" if model.sizes.tie and name == "output.weight" else name

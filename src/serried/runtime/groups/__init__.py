@@ -1,0 +1,1 @@
+"""Process groups on real ranks: the rendezvous, the devices, the groups of a layout."""

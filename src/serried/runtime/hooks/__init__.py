@@ -1,0 +1,1 @@
+"""Hooks that tell a recorder what torch, Megatron and DeepSpeed do on a rank."""

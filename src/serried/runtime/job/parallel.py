@@ -1,0 +1,160 @@
+"""What the axes of a run ask of its model, batch and each other: a sentence for each misfit."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from serried.errors import InputError, listed
+from serried.frameworks.framework import divisors
+from serried.runtime.job.model import ModelSizes
+from serried.runtime.job.shards import ContextSizes
+
+if TYPE_CHECKING:
+    from serried.runtime.job.settings import TrainSettings
+
+
+def check_parallel(settings: TrainSettings) -> None:
+    """Raises InputError where an axis does not fit the model or another axis."""
+    _check_tensor(settings.model, settings.tp)
+    _check_context(settings)
+    _check_sequence(settings)
+    _check_experts(settings)
+    _check_zero(settings)
+    _check_emulated(settings)
+
+
+def _check_tensor(model: ModelSizes, tp: int) -> None:
+    if model.heads % tp:
+        heads = -(-model.heads // tp) * tp
+        raise InputError(
+            "tp={tp} does not divide {heads} heads; tp can be {fits}, or take heads={more} with "
+            "hidden={hidden}",
+            tp=tp,
+            heads=model.heads,
+            fits=listed(divisors(model.heads)),
+            more=heads,
+            hidden=-(-model.hidden // (2 * heads)) * 2 * heads,
+        )
+    if model.num_kv_heads % tp:
+        raise InputError(
+            "tp={tp} does not divide {kv_heads} KV heads, so that ranks would hold parts of one; "
+            "tp can be {fits}, or KV heads a multiple of {tp} that divides {heads}",
+            tp=tp,
+            kv_heads=model.num_kv_heads,
+            fits=listed(divisors(model.num_kv_heads)),
+            heads=model.heads,
+        )
+
+
+def _check_context(settings: TrainSettings) -> None:
+    model, tp = settings.model, settings.tp
+    ContextSizes(
+        settings.cp_form,
+        settings.cp,
+        model.seq_len,
+        heads=model.heads // tp,
+        kv_heads=model.num_kv_heads // tp,
+    )
+
+
+def _check_sequence(settings: TrainSettings) -> None:
+    for name in ("sequence_parallel", "loss_parallel"):
+        if getattr(settings, name) and settings.tp == 1:
+            raise InputError(
+                "{name} splits work among tensor parallel ranks, and tp=1; "
+                "take tp of 2 or more or leave it out",
+                name=name,
+            )
+    unit = settings.cp * settings.tp
+    if settings.sequence_parallel and settings.model.seq_len % unit:
+        raise InputError(
+            "sequence_parallel cuts a sequence of {seq_len} into cp x tp = {cp} x {tp} equal "
+            "parts, which it cannot be; lengths that can: {fits}",
+            seq_len=settings.model.seq_len,
+            cp=settings.cp,
+            tp=settings.tp,
+            fits=listed(unit * n for n in range(1, 5)) + ", …",
+        )
+
+
+def _check_experts(settings: TrainSettings) -> None:
+    experts, ep = settings.model.experts, settings.ep
+    if not experts:
+        if ep > 1:
+            raise InputError(
+                "ep={ep} shares out experts, and the model has none; add experts=8", ep=ep
+            )
+        return
+    mesh = settings.layout.meshes.get("expert")
+    if mesh is None or settings.pp * ep * settings.edp != math.prod(
+        mesh.sizes.get(axis, 1) for axis in ("pp", "ep", "edp", "dp")
+    ):
+        raise InputError(
+            "{framework} places no experts; take megatron, which does, or experts=0",
+            framework=settings.framework,
+        )
+    if experts % ep:
+        raise InputError(
+            "ep={ep} does not divide {experts} experts; sizes that do: {fits}",
+            ep=ep,
+            experts=experts,
+            fits=listed(divisors(experts)),
+        )
+    if settings.tp > 1 and not settings.sequence_parallel:
+        raise InputError(
+            "experts with tp={tp} need sequence_parallel: without it all tensor parallel ranks "
+            "send the same bytes to experts; add it or take tp=1",
+            tp=settings.tp,
+        )
+
+
+def _check_zero(settings: TrainSettings) -> None:
+    zero, shard, ranks = settings.zero, settings.zero_shard, settings.dp * settings.cp
+    if zero not in range(4):
+        raise InputError("ZeRO stage {stage} is not known; stages are 0 to 3", stage=zero)
+    if zero and settings.dp_style == "buffer":
+        raise InputError(
+            "zero={zero} shards what dp_style=buffer keeps whole; take zero=0, or "
+            "dp_style=replicate",
+            zero=zero,
+        )
+    if shard is None:
+        return
+    if not zero:
+        raise InputError(
+            "zero_shard={shard} says how many ranks share one copy, and zero=0 shares nothing; "
+            "take zero 1, 2 or 3",
+            shard=shard,
+        )
+    if shard < 1 or ranks % shard:
+        raise InputError(
+            "zero_shard={shard} does not divide dp x cp = {ranks} ranks; sizes that do: {fits}",
+            shard=shard,
+            ranks=ranks,
+            fits=listed(divisors(ranks)),
+        )
+
+
+def _check_emulated(settings: TrainSettings) -> None:
+    if settings.emulated is None:
+        return
+    real_only = {
+        "cp": settings.cp > 1,
+        "zero": settings.zero > 0,
+        "experts": settings.model.experts > 0,
+        "sequence_parallel": settings.sequence_parallel,
+        "loss_parallel": settings.loss_parallel,
+        "recompute": settings.recompute != "none",
+        "dtype": settings.dtype not in ("float32", "float64"),
+        "validate_every": settings.validation.every > 0,
+        "save_dir": settings.keeping.folder is not None,
+        "load": settings.keeping.begin_from is not None,
+    }
+    for name, asked in real_only.items():
+        if asked:
+            raise InputError(
+                "emulated compute does no arithmetic, so {name} would show nothing; "
+                "leave it out or compute for real",
+                name=name,
+            )

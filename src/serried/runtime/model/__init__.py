@@ -1,0 +1,1 @@
+"""The reference transformer, whole or a part of it, as each axis divides it over ranks."""

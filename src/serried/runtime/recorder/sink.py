@@ -1,0 +1,236 @@
+"""Where one rank's spans go: at once into its file, or when their marks have passed; or nowhere.
+
+    keep(F, start, end)
+      ├── times      ──> file                     a few hundred nanoseconds
+      ├── events     ──> late ──> file            drained as a step begins, never waited for
+      └── no space   ──> counted, in the file's header too; tried again with the next step
+
+The training goes on whatever the disk does: it may be full, fail, be read-only, or lose the folder.
+Why is said once, as it happens, and how many spans were lost as the file is closed.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol
+
+from serried.runtime.recorder.clock import Clock, HostClock, Mark
+from serried.span import ActionKind
+from serried.trace.model.record import Recorder
+
+Late = tuple[ActionKind, Mark, Mark, int, int, int, int, int]
+_log = logging.getLogger("serried")
+
+
+class Keep(Protocol):
+    """Keeps a span of the current step; for the rank's own thread."""
+
+    def __call__(
+        self,
+        kind: ActionKind,
+        start: Mark,
+        end: Mark,
+        stage: int = -1,
+        microbatch: int = -1,
+        peer: int = -1,
+        name: int = 0,
+    ) -> None:
+        """Keeps the span."""
+
+
+class SpanSink:
+    """Writes spans of the current step into the file that ``open_file`` makes when one comes."""
+
+    keep: Keep
+    """The file's own ``add`` while there is one, it has space, and marks are times."""
+
+    def __init__(self, open_file: Callable[[], Recorder]) -> None:
+        self.step = -1
+        self.lost = 0
+        """Spans that could not be written."""
+        self.mark: Callable[[], Mark] = time.monotonic_ns
+        """Marks this moment, on the device's stream where there is one; any thread may call."""
+        self.keep = self._keep_slowly
+        self.labels: dict[str, tuple[ActionKind, int]] = {
+            kind.name: (kind, 0) for kind in ActionKind if kind is not ActionKind.SPAN
+        }
+        """The kind and the name's number by which a span of that name is kept, once it is known."""
+        self.reason = ""
+        """Why spans were lost first."""
+        self._open_file = open_file
+        self._clock: Clock = HostClock()
+        self._file: Recorder | None = None
+        self._is_full = self._has_told = False
+        self._unread = 0
+        """Spans whose times cannot be had."""
+        self._late: deque[Late | Mark] = deque()
+
+    def use(self, clock: Clock) -> None:
+        """Marks by ``clock`` from here on."""
+        self._clock, self.mark, self.keep = clock, clock.mark, self._keep_slowly
+
+    def begin_step(self, step: int) -> None:
+        """Says which step spans belong to that come, and writes what has passed of earlier ones."""
+        self.step, self._is_full = step, False
+        if self._file:
+            self._file.begin_step(step)
+        if not isinstance(self._clock, HostClock):
+            self._late.append(self._clock.mark())
+            self._clock.compare()
+        self.drain()
+
+    def keep_named(
+        self, name: str, start: Mark, end: Mark, stage: int = -1, microbatch: int = -1
+    ) -> None:
+        """Keeps a span of a name that has no label yet."""
+        file = self.open()
+        if file is None:
+            self._lose()
+            return
+        try:
+            number = file.number_of(name) if name else 0
+        except Exception as problem:
+            self._lose(problem)
+            return
+        if number:
+            self.labels[name] = (ActionKind.SPAN, number)
+        self.keep(ActionKind.SPAN, start, end, stage, microbatch, -1, number)
+
+    def _keep_slowly(
+        self,
+        kind: ActionKind,
+        start: Mark,
+        end: Mark,
+        stage: int = -1,
+        microbatch: int = -1,
+        peer: int = -1,
+        name: int = 0,
+    ) -> None:
+        """Keeps the first span of a file, one of a device, or counts one that is lost."""
+        if not isinstance(self._clock, HostClock):
+            self.later(kind, start, end, stage, microbatch, peer, name)
+            return
+        file = self.open()
+        if file is None:
+            self._lose()
+            return
+        self.keep = file.add  # type: ignore[assignment]  # by the host's clock marks are times
+        self.keep(kind, start, end, stage, microbatch, peer, name)
+
+    def later(
+        self,
+        kind: ActionKind,
+        start: Mark,
+        end: Mark,
+        stage: int = -1,
+        microbatch: int = -1,
+        peer: int = -1,
+        name: int = 0,
+        step: int | None = None,
+    ) -> None:
+        """Keeps a span until its marks have passed; any thread may call."""
+        step = self.step if step is None else step
+        self._late.append((kind, start, end, step, stage, microbatch, peer, name))
+
+    def drain(self) -> None:
+        """Writes late spans up to the first that has not passed; never waits."""
+        while self._late and self._has_passed(self._late[0]):
+            late = self._late.popleft()
+            try:
+                if isinstance(late, tuple):
+                    self._write(late)
+                else:
+                    self._clock.move_zero(late)
+            except RuntimeError as error:  # what is wrong is the training's to meet
+                if not self._unread:
+                    _log.warning("a span's times cannot be had: %s", error)
+                self._unread += isinstance(late, tuple)
+
+    def close(self) -> None:
+        """Waits for what is late and closes the file; at once or twice."""
+        while self._late:  # streams pass marks in orders of their own: the last may pass first
+            with suppress(RuntimeError):  # it is told as the span is drained
+                for mark in _marks(self._late[0]):
+                    self._clock.wait(mark)
+            self.drain()
+        if self._unread:
+            _log.warning("%d spans were not recorded: their times cannot be had", self._unread)
+            self._unread = 0
+        if self._file:
+            self._close(self._file)
+        if self.lost:
+            lost, self.lost = self.lost, 0
+            _log.warning("%d spans were not recorded: %s", lost, self.reason)
+
+    def _close(self, file: Recorder) -> None:
+        """Closes the file, and counts all that is in it as lost where its folder was removed."""
+        if file.is_removed:
+            self.lost += file.count
+            self.reason = f"{file.path} was removed"
+        try:
+            file.close()
+        except Exception as problem:
+            self.tell(problem)
+
+    def _has_passed(self, late: Late | Mark) -> bool:
+        try:
+            return all(map(self._clock.has_passed, _marks(late)))
+        except RuntimeError:  # a graph's event, or a device in trouble: reading it says so again
+            return True
+
+    def _write(self, late: Late) -> None:
+        kind, start, end, step, stage, microbatch, peer, number = late
+        start_ns, end_ns = self._clock.time_ns(start), self._clock.time_ns(end)
+        file = self.open()
+        if file is None:
+            self._lose()
+            return
+        file.add(kind, start_ns, max(start_ns, end_ns), stage, microbatch, peer, number, step)
+
+    def open(self) -> Recorder | None:
+        """Returns the file, made now where there is none; None where nothing can be written."""
+        if self._is_full:
+            return None
+        if self._file is None:
+            try:
+                self._file = file = self._open_file()
+            except Exception as problem:  # whatever it is, it is no reason to end a training
+                self._is_full = True
+                self.tell(problem)
+                return None
+            file.when_full = self._lose
+            file.when_misfit = self._misfit
+            file.begin_step(self.step)
+        return self._file
+
+    def tell(self, problem: Exception) -> None:
+        """Says once why spans are lost."""
+        self.reason = self.reason or str(problem)
+        if not self._has_told:
+            _log.warning("%s; the training goes on", problem)
+        self._has_told = True
+
+    def _lose(self, problem: Exception | None = None) -> None:
+        """Counts a span that found no space; no other is tried before the next step begins."""
+        self._is_full, self.keep = True, self._keep_slowly
+        self._count_lost(problem)
+
+    def _misfit(self, problem: Exception) -> None:
+        """Counts a span that is too large or small a number for its record; others go on."""
+        self._count_lost(ValueError(f"a span's number does not fit its record: {problem}"))
+
+    def _count_lost(self, problem: Exception | None) -> None:
+        if problem:
+            self.tell(problem)
+        self.lost += 1
+        if self._file:
+            self._file.lose()
+
+
+def _marks(late: Late | Mark) -> tuple[Mark, ...]:
+    """Returns the marks that must have passed: a span may begin and end on two streams."""
+    return late[1:3] if isinstance(late, tuple) else (late,)

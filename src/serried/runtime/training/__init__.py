@@ -1,0 +1,1 @@
+"""A training step of the reference model: data, stage, optimizer, validation."""

@@ -1,0 +1,150 @@
+"""Training data: real text as bytes, read from its files when it is wanted.
+
+text               | training                                   | held out for validation |
+samples            | in the order of data_order, over all epochs | each once               |
+
+global batch       | sample n | n+1 | n+2 | n+3 | n+4 | n+5 | n+6 | n+7 |
+2 microbatches     | 0                          | 1                     |
+dp 2               | rank 0         | rank 1    | rank 0    | rank 1    |
+"""
+
+from __future__ import annotations
+
+import sysconfig
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serried.errors import InputError
+from serried.finding import said
+from serried.runtime.training.data_order import Order
+
+Bytes = NDArray[np.uint8]
+
+LOOKED_AT = 8192
+"""Bytes at the start of a file that tell whether it is text: as git, by a byte of zero."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Holds the files of a text and where each ends; bytes are read when they are wanted."""
+
+    files: tuple[Path, ...]
+    ends: tuple[int, ...]
+
+    @classmethod
+    def of(cls, path: Path | None) -> Corpus:
+        """Finds the text files under ``path``, sorted; None means the standard library's sources.
+
+        Binary files of a folder are passed over. Raises InputError when nothing stands there,
+        or a file that is not text.
+        """
+        files = tuple(_standard_library() if path is None else _files_under(path))
+        return cls(files, tuple(accumulate(file.stat().st_size for file in files)))
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes in all files together."""
+        return self.ends[-1] if self.ends else 0
+
+    def require(self, seq_len: int, path: Path | None, *, held_out: int = 0) -> None:
+        """Raises InputError when the text is too short for a sample and those held out."""
+        name = path or said("the standard library")
+        if self.num_bytes <= seq_len:
+            raise InputError(
+                "{path} holds {found} bytes of text; a sequence of {seq_len} takes {least}",
+                path=name,
+                found=self.num_bytes,
+                seq_len=seq_len,
+                least=seq_len + 1,
+            )
+        if self.num_bytes <= (held_out + 1) * seq_len:
+            raise InputError(
+                "{path} holds {found} bytes of text; {held_out} sequences of {seq_len} for "
+                "validation, and one to train on, take {least}; hold out at most {fits}",
+                path=name,
+                found=self.num_bytes,
+                held_out=held_out,
+                seq_len=seq_len,
+                least=(held_out + 1) * seq_len + 1,
+                fits=(self.num_bytes - 1) // seq_len - 1,
+            )
+
+    def order(self, *, seq_len: int, seed: int, held_out: int = 0) -> Order:
+        """Returns the order of samples from all but the last ``held_out`` sequences."""
+        return Order(self.num_bytes - held_out * seq_len, seq_len, seed)
+
+    def batch(self, places: Iterable[int], length: int) -> Bytes:
+        """Returns ``length`` bytes from each of ``places``: shape (places, length)."""
+        return np.stack([self.read(place, length) for place in places])
+
+    def read(self, place: int, length: int) -> Bytes:
+        """Returns ``length`` bytes from ``place`` on, over the ends of files where it must.
+
+        Raises InputError when a file has gone or become shorter.
+        """
+        parts: list[bytes] = []
+        number = bisect_right(self.ends, place)
+        while length:
+            first = self.ends[number - 1] if number else 0
+            wanted = min(length, self.ends[number] - place)
+            part = _read_file(self.files[number], place - first, wanted)
+            if len(part) < wanted:
+                raise InputError("{path} became shorter during the run", path=self.files[number])
+            parts.append(part)
+            place, length, number = place + wanted, length - wanted, number + 1
+        return np.frombuffer(b"".join(parts), dtype=np.uint8)
+
+
+def _read_file(file: Path, place: int, length: int) -> bytes:
+    try:
+        with file.open("rb") as opened:
+            opened.seek(place)
+            return opened.read(length)
+    except OSError as error:
+        raise InputError(
+            "{path} cannot be read any more: {reason}", path=file, reason=error.strerror
+        ) from error
+
+
+def _standard_library() -> list[Path]:
+    """Returns the library's top-level modules: real text that is on every machine."""
+    return sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
+
+
+def _files_under(path: Path) -> list[Path]:
+    if path.is_dir():
+        files = sorted(each for each in path.rglob("*") if each.is_file())
+        return [file for file in files if _zero_in(file) is None]
+    if not path.exists():
+        raise InputError("{path} does not exist; data is a file or a folder of text", path=path)
+    if not path.is_file():
+        raise InputError(
+            "{path} is neither a file nor a folder; data is a file or a folder of text", path=path
+        )
+    zero = _zero_in(path)
+    if zero is not None:
+        raise InputError(
+            "{path} is not text: its byte {place} is zero; data is a file of text, or a folder "
+            "whose binary files are passed over",
+            path=path,
+            place=zero,
+        )
+    return [path]
+
+
+def _zero_in(file: Path) -> int | None:
+    """Returns where the first byte of zero stands near the start of ``file``; None in text."""
+    try:
+        with file.open("rb") as opened:
+            place = opened.read(LOOKED_AT).find(0)
+    except OSError as error:
+        raise InputError(
+            "{path} cannot be read: {reason}", path=file, reason=error.strerror
+        ) from error
+    return None if place < 0 else place

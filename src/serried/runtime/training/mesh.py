@@ -1,0 +1,150 @@
+"""The groups that a run reduces and sends over, made from its Layout, worn as a DeviceMesh.
+
+    dense mesh     pp x dp x cp x tp      tp, pp, cp, dp and dp_cp: dp x cp as one
+    what FSDP sees pp x replicate x shard x tp, where replicate x shard = dp x cp
+    expert mesh    pp x edp x ep          tp x cp x dp = edp x ep; experts are not cut by tp
+    stage          all ranks of a stage: dp x cp x tp, or edp x ep
+    embd           the ranks of the first and the last stage, where they differ
+
+The mesh wears groups that were made first: groups that a DeviceMesh makes ignore the run's
+time-out (gloo then waits 30 minutes). Equal lists of ranks share one group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
+
+from serried.mesh import Layout, Ranks
+from serried.runtime.job.settings import AXES, TrainSettings
+
+WORN = ("pp", "replicate", "shard", "tp")
+"""Axes of the mesh that FSDP and DTensor see, slowest first."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainMesh:
+    """Holds what one rank needs of the layout: its groups, its places in them, and meshes."""
+
+    rank: int
+    layout: Layout
+    device: torch.device
+    mesh: DeviceMesh
+    """This rank's mesh over WORN."""
+    experts: DeviceMesh
+    """This rank's mesh over ``edp``, which holds the same experts."""
+    groups: Mapping[str, dist.ProcessGroup]
+
+    def group(self, axis: str) -> dist.ProcessGroup:
+        """Returns this rank's group along ``axis``: of AXES, WORN, or named above."""
+        return self.groups[axis]
+
+    def members(self, axis: str) -> tuple[int, ...]:
+        """Returns the global ranks in this rank's group along ``axis``, as torch holds them."""
+        return tuple(dist.get_process_group_ranks(self.groups[axis]))
+
+    def size(self, axis: str) -> int:
+        """Returns how many ranks this rank's group along ``axis`` has."""
+        return self.groups[axis].size()
+
+    def coordinate(self, axis: str) -> int:
+        """Returns this rank's place on ``axis``."""
+        return self.groups[axis].rank()
+
+
+def make_train_mesh(settings: TrainSettings, device: torch.device, timeout: timedelta) -> TrainMesh:
+    """Makes every group of a run; all ranks call it together.
+
+    Raises AssertionError when torch's groups are not the Layout's.
+    """
+    rank = dist.get_rank()
+    made: dict[tuple[int, ...], dist.ProcessGroup] = {}
+    own: dict[str, dist.ProcessGroup] = {}
+    for axis, rows in _rows(settings):
+        for members in rows:
+            if members not in made:
+                made[members] = dist.new_group(list(members), timeout=timeout)
+            if rank in members:
+                own[axis] = made[members]
+    cube = torch.from_numpy(_cube(settings))
+    mesh = DeviceMesh.from_group(
+        [own[axis] for axis in WORN], device.type, cube, mesh_dim_names=WORN
+    )
+    experts = DeviceMesh.from_group(own["edp"], device.type, mesh_dim_names=("edp",))
+    held = TrainMesh(rank, settings.layout, device, mesh, experts, own)
+    _check(held)
+    return held
+
+
+def _rows(settings: TrainSettings) -> Iterator[tuple[str, list[tuple[int, ...]]]]:
+    """Yields each axis with all groups along it, each as its ranks in order."""
+    layout = settings.layout
+    for axis in AXES:
+        yield axis, _tuples(_layout_rows(layout, axis))
+    cube = _cube(settings)
+    both = cube.transpose(0, 3, 1, 2)
+    yield "dp_cp", _tuples(both.reshape(-1, cube.shape[1] * cube.shape[2]).tolist())
+    yield "shard", _tuples(both.reshape(-1, cube.shape[2]).tolist())
+    yield "replicate", _tuples(cube.transpose(0, 3, 2, 1).reshape(-1, cube.shape[1]).tolist())
+    yield "stage", _tuples(np.sort(cube.reshape(cube.shape[0], -1), axis=1).tolist())
+    yield from _expert_rows(settings)
+    rank_of = settings.pipeline.placement.rank_of[0]
+    ends = {int(rank_of[0]), int(rank_of[-1])}
+    pipelines = np.array(_layout_rows(layout, "pp"))
+    yield "embd", _tuples(pipelines[:, sorted(ends)].tolist())
+
+
+def _tuples(rows: list[list[int]]) -> list[tuple[int, ...]]:
+    return [tuple(row) for row in rows]
+
+
+def _layout_rows(layout: Layout, axis: str) -> list[list[int]]:
+    """Returns the layout's groups along ``axis``; some frameworks make none of size one."""
+    if axis in layout.dims:
+        return layout.groups(layout.kind_of(axis)).lists()
+    return [[rank] for rank in range(layout.world_size)]
+
+
+def _expert_rows(settings: TrainSettings) -> Iterator[tuple[str, list[tuple[int, ...]]]]:
+    """Yields the groups over which experts are spread, and those that hold the same."""
+    expert = settings.layout.meshes.get("expert")
+    if settings.model.experts and expert is not None:
+        yield "ep", _tuples(expert.groups("ep").tolist())
+        same = "edp" if "edp" in expert.axes else "dp"
+        yield "edp", _tuples(expert.groups(same).tolist())
+    else:
+        alone = _tuples([[rank] for rank in range(settings.world_size)])
+        yield from (("ep", alone), ("edp", alone))
+
+
+def _cube(settings: TrainSettings) -> Ranks:
+    """Returns the ranks as an array over WORN; members of each group ascend."""
+    mesh = settings.layout.mesh
+    data = [axis for axis in mesh.axes if axis in ("dp", "cp")]
+    # An axis that a framework leaves out has size one, which the shape below puts back.
+    kept = [mesh.axes.index(axis) for axis in ("pp", *data, "tp") if axis in mesh.axes]
+    rest = [i for i in range(len(mesh.axes)) if i not in kept]
+    shard = 1 if settings.zero == 0 else settings.zero_shard or settings.dp * settings.cp
+    shape = (settings.pp, -1, shard, settings.tp)
+    return np.ascontiguousarray(mesh.ranks.transpose(*rest, *kept).reshape(shape))
+
+
+def _check(held: TrainMesh) -> None:
+    """Asserts that groups and coordinates agree with the Layout."""
+    place = held.layout.mesh.coordinates(held.rank)
+    for axis in AXES:
+        rows = _layout_rows(held.layout, axis)
+        wanted = next(ranks for ranks in rows if held.rank in ranks)
+        members = held.members(axis)
+        assert list(members) == wanted, f"{axis}: torch holds {members}, the layout {wanted}"
+        assert held.coordinate(axis) == place.get(axis, 0), f"{axis}: {members} at {place}"
+    if held.layout.dp_with_cp:
+        rows = held.layout.groups(held.layout.dp_with_cp).lists()
+        wanted = next(ranks for ranks in rows if held.rank in ranks)
+        assert list(held.members("dp_cp")) == wanted, f"dp_cp: {held.members('dp_cp')}, {wanted}"

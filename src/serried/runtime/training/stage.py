@@ -1,0 +1,195 @@
+"""Pipeline stages that record their work, and the schedule that runs a rank's stages.
+
+torch's own runtime executes the actions that ``serried.schedule`` gives; it derives the
+messages, and each stage notes when each piece of its work began and ended:
+
+    RECV_F ├─wait─┤ F ├─compute─┤ SEND_F ├post┤  …  RECV_B ├─wait─┤ B ├─compute─┤ SEND_B
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.pipelining import PipelineStage
+
+from serried.runtime.groups.torch_private import Messages, ScheduleRuntime, pipeline
+from serried.runtime.job.settings import TrainSettings
+from serried.runtime.model.emulate import EmulatedStage
+from serried.runtime.model.model import Stage
+from serried.runtime.model.precision import compute_dtype
+from serried.runtime.recorder.clock import Mark
+from serried.runtime.recording.run_recorder import Recording
+from serried.runtime.training.buffers import GradientBuffer, make_buffers
+from serried.runtime.training.mesh import TrainMesh
+from serried.span import ActionKind
+
+
+class RecordedStage(PipelineStage):
+    """Runs a Stage under torch's schedule runtime and records what it does."""
+
+    def __init__(
+        self, stage: Stage, settings: TrainSettings, mesh: TrainMesh, recording: Recording
+    ) -> None:
+        inputs, outputs = _examples(settings, stage)
+        # With example tensors at both ends torch infers nothing by running the stage.
+        super().__init__(
+            stage,
+            stage.stage,
+            settings.num_stages,
+            mesh.device,
+            input_args=inputs,
+            output_args=outputs,
+            group=mesh.group("pp"),
+        )
+        self.recording = recording
+        self.loss_factor = 1.0
+        """What a microbatch's loss is multiplied by: loss scale / all that it is a mean over."""
+        self.is_validating = False
+        """Whether losses are sums, of held out text, that nothing is learned from."""
+        has_buffers = settings.dp_style == "buffer"
+        self.buffers: list[GradientBuffer] = (
+            make_buffers(stage, settings, mesh) if has_buffers else []
+        )
+        self._forward_from: tuple[Mark, int] = (0, 0)
+        self._begun_ns = 0
+
+    def forward_one_chunk(self, fwd_chunk_id: int, *args: Any, **kwargs: Any) -> Any:
+        """Computes a forward; the last stage's ends with its loss."""
+        start = self._begin(fwd_chunk_id)
+        output = super().forward_one_chunk(fwd_chunk_id, *args, **kwargs)
+        self._emulate(ActionKind.F)
+        if self.is_last:
+            self._forward_from = (start, fwd_chunk_id)
+        else:
+            self._add(ActionKind.F, start, fwd_chunk_id)
+        return output
+
+    def loss(self, output: Tensor, target: Tensor) -> Tensor:
+        """Computes the loss, times ``loss_factor``, of the microbatch that was just forwarded."""
+        submodule = self.submod
+        assert isinstance(submodule, Stage)
+        if self.is_validating:
+            return submodule.loss(output, target, "sum")
+        loss = submodule.loss(output, target) * self.loss_factor
+        start, microbatch = self._forward_from
+        self._add(ActionKind.F, start, microbatch)
+        return loss
+
+    def backward_one_chunk(
+        self,
+        bwd_chunk_id: int,
+        loss: Any = None,
+        full_backward: bool = True,
+        last_backward: Any = False,
+    ) -> None:
+        """Computes a full backward, or its input half."""
+        start = self._begin(bwd_chunk_id)
+        kind = ActionKind.B if full_backward else ActionKind.I
+        super().backward_one_chunk(bwd_chunk_id, loss, full_backward, last_backward)
+        self._emulate(kind)
+        self._add(kind, start, bwd_chunk_id)
+
+    def backward_weight_one_chunk(self, bwd_chunk_id: int, last_backward: bool = False) -> None:
+        """Computes a backward's weight half."""
+        start = self._begin(bwd_chunk_id)
+        super().backward_weight_one_chunk(bwd_chunk_id, last_backward)
+        self._emulate(ActionKind.W)
+        self._add(ActionKind.W, start, bwd_chunk_id)
+
+    def backward_maybe_with_nosync(
+        self, backward_type: str, bwd_kwargs: dict[str, Any], last_backward: bool = False
+    ) -> Any:
+        """Runs a backward, or half of one, with the stage's weights gathered for a half.
+
+        torch looks for the weights of a half among the module's parameters. Under ZeRO-3 those
+        are the shards after a forward, which the graph does not know: all weight gradients would
+        be missing, and nothing would say so (torch 2.13, pipelining/stage.py and _backward.py).
+        """
+        if backward_type != "full":
+            for module in self.submod.modules():
+                if isinstance(module, FSDPModule):
+                    module.unshard()
+        return super().backward_maybe_with_nosync(backward_type, bwd_kwargs, last_backward)
+
+    def perform_reduce_grad(self, grad_scale_factor: int) -> None:
+        """Sums gradients over data parallel ranks."""
+        start = self.recording.begin_exchange()
+        super().perform_reduce_grad(grad_scale_factor)
+        for buffer in self.buffers:
+            buffer.reduce()
+        self._add(ActionKind.REDUCE_GRAD, start, -1)
+
+    def get_fwd_recv_ops(self, fwd_chunk_id: int) -> list[dist.P2POp]:
+        """Returns what receives the input, labelled."""
+        return self._named(super().get_fwd_recv_ops(fwd_chunk_id), ActionKind.RECV_F, fwd_chunk_id)
+
+    def get_fwd_send_ops(self, fwd_chunk_id: int) -> list[dist.P2POp]:
+        """Returns what sends the output, labelled."""
+        return self._named(super().get_fwd_send_ops(fwd_chunk_id), ActionKind.SEND_F, fwd_chunk_id)
+
+    def get_bwd_recv_ops(self, bwd_chunk_id: int) -> list[dist.P2POp]:
+        """Returns what receives the output's gradient, labelled."""
+        return self._named(super().get_bwd_recv_ops(bwd_chunk_id), ActionKind.RECV_B, bwd_chunk_id)
+
+    def get_bwd_send_ops(self, bwd_chunk_id: int) -> list[dist.P2POp]:
+        """Returns what sends the input's gradient, labelled."""
+        return self._named(super().get_bwd_send_ops(bwd_chunk_id), ActionKind.SEND_B, bwd_chunk_id)
+
+    def _named(self, ops: list[dist.P2POp], kind: ActionKind, microbatch: int) -> Messages:
+        return Messages.labelled(ops, kind, stage=self.stage_index, microbatch=microbatch)
+
+    def _begin(self, microbatch: int) -> Mark:
+        """Says whose the exchanges are that come; returns when the computation begins."""
+        self.recording.begin_work(self.stage_index, microbatch)
+        self._begun_ns = time.monotonic_ns()
+        return self.recording.now()
+
+    def _emulate(self, kind: ActionKind) -> None:
+        if isinstance(self.submod, EmulatedStage):
+            self.submod.take(kind, self._begun_ns)
+
+    def _add(self, kind: ActionKind, start: Mark, microbatch: int) -> None:
+        self.recording.add(kind, start, self.recording.now(), self.stage_index, microbatch)
+
+
+def make_runtime(
+    stages: Sequence[RecordedStage], settings: TrainSettings, recording: Recording
+) -> ScheduleRuntime:
+    """Returns torch's runtime for this rank's stages, loaded with all ranks' actions."""
+    schedule = settings.pipeline
+    # Only the last stage of the model has a loss, and only the rank that holds it asks for one.
+    runtime = pipeline(stages, schedule, schedule.num_microbatches, stages[-1].loss)
+    if settings.zero:
+        runtime.gathering = lambda stage: _gathering(recording, stage)
+    return runtime
+
+
+@contextmanager
+def _gathering(recording: Recording, stage: int) -> Iterator[None]:
+    start = recording.begin_exchange()
+    yield
+    recording.add(ActionKind.UNSHARD, start, recording.now(), stage)
+
+
+def _examples(settings: TrainSettings, stage: Stage) -> tuple[Tensor, Tensor]:
+    """Returns empty tensors shaped as a microbatch's input and output of ``stage``."""
+    length = settings.model.seq_len // settings.cp
+    stream = length // settings.tp if settings.sequence_parallel else length
+    vocabulary = settings.vocabulary // (settings.tp if settings.loss_parallel else 1)
+    batch = settings.microbatch_size
+    kind: dict[str, Any] = {
+        "dtype": compute_dtype(settings),
+        "device": "meta",
+        "requires_grad": True,
+    }
+    hidden = torch.empty(batch, stream, settings.model.hidden, **kind)
+    text = torch.empty(batch, length, dtype=torch.int64, device="meta")
+    scores = torch.empty(batch, length, vocabulary, **kind)
+    return (hidden if stage.stage else text), (scores if stage.is_last else hidden)

@@ -1,0 +1,1 @@
+"""The schedules, one module each: a picture, its source, a pure function from sizes to actions."""

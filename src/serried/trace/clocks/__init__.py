@@ -1,0 +1,1 @@
+"""Aligns the clocks of hosts, from messages between them, with the uncertainty that is left."""

@@ -1,0 +1,1 @@
+"""Other tools' traces and logs, read and written, one module each."""

@@ -1,0 +1,336 @@
+"""Foreign: the one way that spans read from another tool's files become a Trace.
+
+    spans of that tool's ranks ─┐
+    machines by name            ├─> layout from sizes ─> Trace, its clock beginning near 0
+    sizes, or stages in order  ─┘
+
+Other tools seldom say which framework ran and never its group order, so ranks are laid out by
+the sizes given under a framework's rule, or, with none given, as so many pipeline stages.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serried import frameworks
+from serried.errors import InputError
+from serried.finding import Finding
+from serried.frameworks import Sizes
+from serried.mesh import Layout
+from serried.span import ActionKind, Spans
+from serried.trace.model.admission import MOST_RANKS, require_within
+from serried.trace.model.record import UNKNOWN_SCHEDULE, Job
+from serried.trace.model.replay import Replay
+from serried.trace.model.trace import Host, Trace
+from serried.trace.model.twice import two_runs
+
+_LONGEST_NS = 2**60
+_MICROSECOND = 1_000
+_MOST_SHARED = 0.5
+"""How much of the shorter of two steps the other may lie over."""
+
+
+class Row(NamedTuple):
+    """Is one span of another tool's file; times are nanoseconds."""
+
+    rank: int
+    stage: int
+    kind: ActionKind
+    microbatch: int
+    step: int
+    start_ns: int
+    end_ns: int
+    peer: int = -1
+
+
+def spans_of(rows: Iterable[Row]) -> Spans:
+    """Returns ``rows`` as columns, by rank and start.
+
+    Raises InputError for a number that no trace can hold.
+    """
+    given = [*rows]
+    try:
+        table = np.array(given, dtype=np.int64)
+    except OverflowError:
+        # Floats hold any number, if not exactly, and tell which are too large.
+        table = np.array(given, dtype=np.float64)
+    table = table.reshape(-1, len(Row._fields))
+    for name, column in zip(Row._fields, table.T, strict=True):
+        least, most = float(column.min(initial=0)), float(column.max(initial=0))
+        require_within(name, max(-least, most))
+    columns = dict(zip(Row._fields, table.T, strict=True))
+    whole: dict[str, Any] = {
+        name: column if name.endswith("_ns") else column.astype(np.int32)
+        for name, column in columns.items()
+    }
+    return Spans.joined([Spans(**whole)])
+
+
+def pipelines(
+    rows: Sequence[Row], world_size: int | None, sizes: Mapping[str, int] | None
+) -> Layout:
+    """Returns the layout of ranks whose stages are seen in ``rows``.
+
+    Without ``sizes``, ranks of the same stages are each other's replicas, and the world is as
+    many pipelines as there are replicas: all ranks of a stage are neighbours in Megatron's
+    order, some of them where tensor parallel ranks are, and none in the other. Ranks without a
+    stage may stand anywhere. ``world_size`` is None where the files do not say it: then it is
+    the least in which the ranks seen can stand so. Ranks that stand in no such way are paired
+    as they come: the lowest of each stage are a pipeline, and so on.
+
+    Raises InputError when ``sizes`` do not make that many ranks, or there are too many.
+    """
+    least = world_size or least_world(np.unique([row.rank for row in rows]))
+    require_within("rank", least - 1)
+    if sizes:
+        return laid_out("megatron", world_size or _world_of(sizes, least), sizes)
+    first: dict[int, int] = {}
+    for row in rows:
+        if row.stage >= 0:
+            first[row.rank] = min(row.stage, first.get(row.rank, row.stage))
+    depth = 1 + max(first.values(), default=least - 1)
+    worlds = [least] if world_size is not None else _worlds(least, depth)
+    for world in worlds:
+        if world % depth == 0 and (inner := _inner(first, depth, world // depth)) is not None:
+            return _side_by_side(world, depth, inner)
+    return _paired(first, depth, least)
+
+
+def _world_of(sizes: Mapping[str, int], least: int) -> int:
+    """Returns the least world of ``sizes`` that holds ``least`` ranks, where it can."""
+    held = math.prod(sizes.get(axis, 1) for axis in ("tp", "cp", "pp", "dp"))
+    return max(held, least) if "dp" in sizes else -(-least // held) * held
+
+
+_WORLDS_TRIED = 64
+
+
+def _worlds(least: int, depth: int) -> list[int]:
+    """Returns the worlds that the files of some ranks may be of, the least first."""
+    least = -(-least // depth) * depth
+    return [*range(least, min(least + depth * _WORLDS_TRIED, MOST_RANKS + 1), depth)]
+
+
+def least_world(ranks: NDArray[np.integer[Any]]) -> int:
+    """Returns the least world in which ``ranks``, ascending, can stand.
+
+    Where only every so many-th rank has a file, the last of them is followed by its neighbours.
+
+    >>> least_world(np.array([0, 2, 4])), least_world(np.array([0, 1, 5]))
+    (6, 6)
+    """
+    stride = int(np.gcd.reduce(np.diff(ranks))) if len(ranks) > 1 else 1
+    return -(-(1 + int(ranks[-1])) // stride) * stride
+
+
+def _inner(first: Mapping[int, int], depth: int, replicas: int) -> int | None:
+    """Returns how many ranks of a stage are neighbours, None where they stand in no such way."""
+    rank, stage = np.array([*first], dtype=np.int64), np.array([*first.values()], dtype=np.int64)
+    together = [replicas, *(each for each in range(1, replicas) if replicas % each == 0)]
+    return next((each for each in together if (rank // each % depth == stage).all()), None)
+
+
+def _side_by_side(world_size: int, depth: int, inner: int) -> Layout:
+    """Returns the layout of pipelines of ``depth``, ``inner`` neighbours of which share a stage."""
+    replicas = world_size // depth
+    if inner == replicas:
+        return laid_out("megatron", world_size, {"pp": depth, "dp": replicas})
+    found = {"dp": replicas // inner, "pp": depth} | ({"tp": inner} if inner > 1 else {})
+    return frameworks.layout("custom", Sizes(world_size, options={"axes": _axes(found)}))
+
+
+def _paired(first: Mapping[int, int], depth: int, world_size: int) -> Layout:
+    """Returns the layout whose k-th pipeline is the k-th rank of every stage.
+
+    Where stages have ranks of different number, every rank is taken for a stage.
+    """
+    of_stage = [sorted(rank for rank in first if first[rank] == each) for each in range(depth)]
+    if len({len(ranks) for ranks in of_stage}) > 1 or not of_stage[0]:
+        return laid_out("megatron", world_size, None)
+    plain = laid_out("megatron", len(first), {"pp": depth, "dp": len(first) // depth})
+    return renumbered(plain, [rank for ranks in of_stage for rank in ranks])
+
+
+def renumbered(layout: Layout, numbers: Sequence[int]) -> Layout:
+    """Returns ``layout`` with its ranks 0, 1, 2 … called by ``numbers``; others may lie between.
+
+    It is itself where the numbers are those. Raises InputError for a rank beyond all bounds.
+    """
+    if [*numbers] == [*range(layout.world_size)]:
+        return layout
+    world = least_world(np.unique(numbers))
+    require_within("rank", world - 1)
+    mesh = layout.mesh
+    kinds = {dim: layout.kind(name).axes for dim, name in layout.dims.items()}
+    dims = {axes[0]: dim for dim, axes in kinds.items() if len(axes) == 1}
+    sizes = {axis: size for axis, size in mesh.sizes.items() if size > 1}
+    axes = {dims.get(axis, axis): size for axis, size in sizes.items()} or {"dp": 1}
+    ranks = " ".join(str(numbers[place]) for place in mesh.ranks.ravel().tolist())
+    return frameworks.layout("custom", Sizes(world, options={"axes": _axes(axes), "ranks": ranks}))
+
+
+def _axes(sizes: Mapping[str, int]) -> str:
+    return " ".join(f"{axis}={size}" for axis, size in sizes.items())
+
+
+def with_peers(rows: Sequence[Row], layout: Layout) -> list[Row]:
+    """Returns ``rows`` with the rank that each send goes to and each receive comes from.
+
+    It is the neighbour in the pipeline; virtual stages go round it.
+    """
+    columns = _pipelines_of(layout)
+    return [
+        row._replace(peer=_neighbour(*columns[row.rank], TOWARDS[row.kind]))
+        if row.kind in TOWARDS and row.peer < 0
+        else row
+        for row in rows
+    ]
+
+
+TOWARDS = {
+    ActionKind.SEND_F: 1,
+    ActionKind.RECV_B: 1,
+    ActionKind.RECV_F: -1,
+    ActionKind.SEND_B: -1,
+}
+"""Which neighbour a message goes to or comes from: 1 the next stage's rank, -1 the one before."""
+
+
+def _pipelines_of(layout: Layout) -> dict[int, tuple[list[int], int]]:
+    """Returns for each rank the ranks of its pipeline, and its own place among them."""
+    if layout.sizes.get("pp", 1) == 1:
+        return {rank: ([rank], 0) for rank in range(layout.world_size)}
+    groups = layout.groups(layout.kind_of("pp")).lists()
+    return {rank: (group, at) for group in groups for at, rank in enumerate(group)}
+
+
+def _neighbour(column: Sequence[int], at: int, towards: int) -> int:
+    return column[(at + towards) % len(column)] if len(column) > 1 else -1
+
+
+def one_after_another(spans: Spans) -> Spans:
+    """Returns ``spans`` with each step behind the one before, where a writer begins each at 0.
+
+    Steps that only touch (an optimizer that ends after the next step began elsewhere) stay.
+    """
+    steps, of = np.unique(spans.step, return_inverse=True)
+    first = np.full(len(steps), np.iinfo(np.int64).max)
+    last = np.full(len(steps), np.iinfo(np.int64).min)
+    np.minimum.at(first, of, spans.start_ns)
+    np.maximum.at(last, of, spans.end_ns)
+    shorter = np.minimum(last[1:] - first[1:], last[:-1] - first[:-1])
+    if (last[:-1] - first[1:] <= shorter * _MOST_SHARED).all():
+        return spans
+    begins = np.concatenate([[0], np.cumsum(last - first + 1_000_000)[:-1]])
+    by = (begins - first)[of]
+    return replace(spans, start_ns=spans.start_ns + by, end_ns=spans.end_ns + by)
+
+
+def laid_out(framework: str, world_size: int, sizes: Mapping[str, int] | None) -> Layout:
+    """Returns the layout of ``world_size`` ranks: by ``sizes``, else one stage after another.
+
+    >>> laid_out("megatron", 4, None).sizes["pp"]
+    4
+
+    Raises InputError when the sizes do not make that many ranks.
+    """
+    axes: dict[str, Any] = dict(sizes or {"pp": world_size})
+    return frameworks.layout(framework, Sizes(world_size, **axes))
+
+
+def foreign_trace(
+    run: str,
+    layout: Layout,
+    machines: Mapping[str, Sequence[int]],
+    spans: Spans,
+    *,
+    schedule: str = UNKNOWN_SCHEDULE,
+    findings: Sequence[Finding] = (),
+    waits_inside: bool = False,
+    replay: Replay | None = None,
+    resolution_ns: int | None = None,
+) -> Trace:
+    """Returns the Trace of ``spans``, whose ranks are those of ``layout``, on ``machines``.
+
+    Times of ``spans`` are nanoseconds since 1970, by each machine's own clock, told as finely as
+    ``resolution_ns`` says or, without it, as they show themselves. Raises
+    InputError when there are no spans, and when they are decades apart.
+    """
+    if not len(spans):
+        raise InputError("{run} holds no forward, no backward and no message", run=run)
+    world = layout.world_size
+    present = np.unique(spans.rank).tolist()
+    base_ns = int(spans.start_ns.min())
+    _require_one_time(run, int(spans.end_ns.max()) - base_ns)
+    of_axes = {"axes": _axes(layout.mesh.sizes)} if layout.framework == "custom" else {}
+    of_ranks = {"ranks": " ".join(map(str, layout.mesh.explicit))} if layout.mesh.explicit else {}
+    job = Job(
+        layout.framework,
+        world,
+        layout.sizes,
+        layout.order,
+        schedule,
+        num_microbatches=max(1, 1 + int(spans.microbatch.max())),
+        gpus_per_node=_ranks_per_node([*machines.values()], world),
+        options=of_axes | of_ranks,
+    )
+    return Trace(
+        run=run,
+        job=job,
+        spans=spans.shifted(-base_ns),
+        base_ns=base_ns,
+        hosts=tuple(Host(name, tuple(map(int, ranks)), 0) for name, ranks in machines.items()),
+        ranks=tuple(present),
+        torn=(),
+        missing=tuple(sorted({*layout.mesh.ranks.ravel().tolist()} - {*present})),
+        warnings=(*findings, *filter(None, [two_runs(spans)])),
+        layout=layout,
+        waits_inside=waits_inside,
+        replay=replay,
+        resolution_ns=resolution_ns or told_to_ns(spans),
+    )
+
+
+def _ranks_per_node(machines: Sequence[Sequence[int]], world_size: int) -> int:
+    """Returns how many ranks a machine holds, so that rank // it is the number of the machine.
+
+    Some ranks of a machine may have no file. Where machines do not hold ranks in a row, it is
+    what the largest has.
+    """
+    spans = sorted((min(ranks), max(ranks)) for ranks in machines if len(ranks))
+    least = max(-(-(1 + last) // at) for at, (_, last) in enumerate(spans, 1))
+    most = min((first // at for at, (first, _) in enumerate(spans) if at), default=world_size)
+    fits = [each for each in range(least, most + 1) if world_size % each == 0]
+    if least > most:
+        return max(map(len, machines))
+    return fits[-1] if fits else most
+
+
+def told_to_ns(spans: Spans) -> int:
+    """Returns how finely a writer told times: 1000 where all are whole microseconds, else 1.
+
+    A double of milliseconds since 1970 is off by up to 122 ns itself; ranks may begin at
+    nanoseconds of their own.
+    """
+    ranks, of = np.unique(spans.rank, return_inverse=True)
+    first = np.full(len(ranks), np.iinfo(np.int64).max)
+    np.minimum.at(first, of, spans.start_ns)
+    since = np.concatenate([spans.start_ns, spans.end_ns]) - np.tile(first[of], 2)
+    past = (since + _MICROSECOND // 2) % _MICROSECOND - _MICROSECOND // 2
+    return _MICROSECOND if bool((np.abs(past) <= _MICROSECOND // 4).all()) else 1
+
+
+def _require_one_time(run: str, length_ns: int) -> None:
+    if length_ns > _LONGEST_NS:
+        raise InputError(
+            "the spans of {run} are {years:.0f} years apart; one of its clocks is wrong, or a "
+            "number in the files is damaged",
+            run=run,
+            years=length_ns / (365.25 * 86_400e9),
+        )

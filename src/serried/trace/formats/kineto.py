@@ -1,0 +1,230 @@
+"""Kineto, the files of ``torch.profiler``: the ranges that PyTorch's pipelining names.
+
+    rank0.json      "distributedInfo": {"rank": 0, "world_size": 4}, "baseTimeNanoseconds": …
+                    ProfilerStep#3      PP:0F0    PP:0SEND_F0    PP:0B0    …
+    rank1.json.gz   …
+
+``PP:`` ranges carry the action's own text; GPipe writes ``Forward 0`` and ``Backward 0``, of
+the rank's one stage, which the sizes given say (without them ranks are taken for stages, and a
+finding says so), and Schedule1F1B nothing (run it from its CSV). A range of an action
+holds the wait for its input too, so its length is not its computation's alone; a SEND or RECV
+range is only the posting of a message, no transfer and no wait, and is left out, and so is what
+lies outside every step, where the file has steps. Of a GPU the same ranges stand a second time,
+by stream (``gpu_user_annotation``); those are left out, for backwards, which another thread
+launches, have none. Time stamps are microseconds since the file's base. A file that does not say
+its rank is of the rank that its name says, or of its place among the names, 2 before 10.
+
+Source: torch 2.13.0, torch/distributed/pipelining/schedules.py (record_function names) and
+kineto's output_json.cpp.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from serried.errors import InputError, listed
+from serried.finding import Finding, said
+from serried.span import Action, ActionKind
+from serried.trace.formats.event_file import EventFile, nanoseconds, natural, whole
+from serried.trace.formats.foreign import TOWARDS, Row, foreign_trace, laid_out, pipelines, spans_of
+from serried.trace.model.recorded_order import pipeline_ranks
+from serried.trace.model.trace import Trace
+
+_PREFIX = "PP:"
+_EAGER = re.compile(r"(Forward|Backward) (\d{1,9})")
+_STEP = re.compile(r"ProfilerStep#(\d{1,9})")
+_OPTIMIZER = re.compile(r"Optimizer\.step#.*\.step")
+
+_NAMED = re.compile(r"rank[_-]?(\d{1,7})", re.IGNORECASE)
+_ON_STREAM = "gpu_user_annotation"
+_LONGEST_HOST = 255
+
+Interval = tuple[int, int, int]
+
+
+def is_kineto(file: EventFile) -> bool:
+    """Tells whether ``file`` was written by torch.profiler."""
+    return "distributedInfo" in file.about or any(
+        str(each.get("name")).startswith(_PREFIX) for each in file.events
+    )
+
+
+def kineto_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | None = None) -> Trace:
+    """Returns the Trace of a job's Kineto files, one of each rank.
+
+    Raises InputError when two are of one rank or of two runs, and when none holds a pipeline
+    action.
+    """
+    by_rank: dict[int, EventFile] = {}
+    for file, named in zip(files, _ranks_by_name(files), strict=True):
+        rank = _number(file.about.get("distributedInfo"), "rank", named)
+        if rank in by_rank:
+            raise InputError(
+                "rank {rank} stands twice, in {first} and {second}; give only one of them",
+                rank=rank,
+                first=by_rank[rank].path,
+                second=file.path,
+            )
+        by_rank[rank] = file
+    of_rank = {rank: _rows(rank, file) for rank, file in by_rank.items()}
+    _require_one_run(by_rank, of_rank)
+    rows = [row for mine in of_rank.values() for row in mine]
+    if not any(row.kind is not ActionKind.OPTIMIZER for row in rows):
+        raise InputError(
+            "{paths} hold no pipeline action (PP:0F0 …); profile a schedule of "
+            "torch.distributed.pipelining that has several stages a rank or is read from CSV",
+            paths=listed((file.path for file in files), limit=3),
+        )
+    worlds = [_number(f.about.get("distributedInfo"), "world_size", 0) for f in files]
+    world_size = max(*worlds, 1 + max(by_rank), len(files))
+    findings: list[Finding] = []
+    is_eager = any(_is_eager(row) for row in rows)
+    if is_eager:
+        rows, findings = _placed(rows, world_size, sizes)
+    layout = pipelines(rows, world_size if is_eager or max(worlds) else None, sizes)
+    machines: dict[str, list[int]] = {}
+    for rank, file in sorted(by_rank.items()):
+        machines.setdefault(_host(file.about.get("host_name")), []).append(rank)
+    run = files[0].path.parent.resolve().name
+    return foreign_trace(
+        run, layout, machines, spans_of(rows), findings=findings, waits_inside=True
+    )
+
+
+def _require_one_run(files: Mapping[int, EventFile], rows: Mapping[int, Sequence[Row]]) -> None:
+    """Raises InputError for files of jobs of two sizes, or of one host and different times.
+
+    Hosts of one job may have clocks that are hours apart; ranks of one host share theirs.
+    """
+    worlds: dict[int, Path] = {}
+    hosts: dict[str, list[tuple[int, int, Path]]] = {}
+    for rank, file in files.items():
+        if world := _number(file.about.get("distributedInfo"), "world_size", 0):
+            worlds.setdefault(world, file.path)
+        if rows[rank] and (host := _host(file.about.get("host_name"))):
+            times = [(row.start_ns, row.end_ns) for row in rows[rank]]
+            ends = min(start for start, _ in times), max(end for _, end in times)
+            hosts.setdefault(host, []).append((*ends, file.path))
+    if len(worlds) > 1:
+        raise _mixed(*list(worlds.values())[:2])
+    for windows in hosts.values():
+        (_, until, path), *others = sorted(windows, key=lambda window: window[0])
+        for start, end, other in others:
+            if start > until:
+                raise _mixed(path, other)
+            until, path = max((until, path), (end, other), key=lambda last: last[0])
+
+
+def _mixed(first: Path, second: Path) -> InputError:
+    return InputError(
+        "two runs are mixed: {first} and {second} are of jobs of two sizes, or of one host at "
+        "different times; give the files of one run",
+        first=first,
+        second=second,
+    )
+
+
+def _ranks_by_name(files: Sequence[EventFile]) -> list[int]:
+    """Returns the rank of each file by its name: as its number says, else its place in order.
+
+    >>> names = ("rank10.json", "rank2.json", "a.json")
+    >>> _ranks_by_name([EventFile(Path(name), [], {}, cut_off=False) for name in names[:2]])
+    [10, 2]
+    >>> _ranks_by_name([EventFile(Path(name), [], {}, cut_off=False) for name in names])
+    [2, 1, 0]
+    """
+    names = [file.path.name for file in files]
+    found = [_NAMED.search(name) for name in names]
+    ranks = [int(match[1]) for match in found if match]
+    if len(set(ranks)) == len(files):
+        return ranks
+    order = sorted(range(len(names)), key=lambda at: (natural(names[at]), names[at]))
+    place = {at: rank for rank, at in enumerate(order)}
+    return [place[at] for at in range(len(names))]
+
+
+def _is_eager(row: Row) -> bool:
+    """Tells whether a row is of GPipe's ranges, which name no stage."""
+    return row.stage < 0 and row.kind in (ActionKind.F, ActionKind.B)
+
+
+def _placed(
+    rows: Sequence[Row], world_size: int, sizes: Mapping[str, int] | None
+) -> tuple[list[Row], list[Finding]]:
+    """Returns GPipe's rows with their stages, and what is to be said where nobody gave sizes."""
+    layout = laid_out("megatron", world_size, sizes)
+    table = pipeline_ranks(layout, world_size).tolist()
+    place = {rank: at for column in table for at, rank in enumerate(column)}
+    placed = [row._replace(stage=place[row.rank]) if _is_eager(row) else row for row in rows]
+    if sizes or world_size == 1:
+        return placed, []
+    guess = said(
+        "GPipe's ranges name no stage, so every one of the {ranks} ranks is taken for a stage",
+        ranks=world_size,
+    )
+    cure = said("give the sizes by --pp, --dp and --tp")
+    return placed, [Finding("stages", (guess,), cure=cure)]
+
+
+def _rows(rank: int, file: EventFile) -> list[Row]:
+    base = file.about.get("baseTimeNanoseconds")
+    base_ns = base if isinstance(base, int) and abs(base) < 2**62 else 0
+    steps: list[Interval] = []
+    found: list[tuple[Action, int, int]] = []
+    for event in file.events:
+        start, length = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
+        if event.get("ph") != "X" or start is None or length is None or length < 0:
+            continue
+        if event.get("cat") == _ON_STREAM:
+            continue
+        name = str(event.get("name"))
+        begun = base_ns + start
+        if step := _STEP.fullmatch(name):
+            steps.append((begun, begun + length, int(step[1])))
+        elif action := _action(name):
+            found.append((action, begun, begun + length))
+    steps.sort()
+    rows = (_row(rank, action, start, end, steps) for action, start, end in found)
+    return [row for row in rows if row is not None]
+
+
+def _action(name: str) -> Action | None:
+    """Returns the action that a range's name says, None for any other range."""
+    if eager := _EAGER.fullmatch(name):
+        kind = ActionKind.F if eager[1] == "Forward" else ActionKind.B
+        return Action(kind, -1, int(eager[2]))
+    if _OPTIMIZER.fullmatch(name):
+        return Action(ActionKind.OPTIMIZER)
+    if not name.startswith(_PREFIX) or len(name) > 100:
+        return None
+    try:
+        action = Action.parse(name.removeprefix(_PREFIX))
+    except InputError:
+        return None  # WAIT_SEND_B, WAIT_REDUCE_GRAD: waits that belong to no action of ours
+    return None if action.kind in TOWARDS else action
+
+
+def _row(rank: int, action: Action, start: int, end: int, steps: Sequence[Interval]) -> Row | None:
+    """Returns an action as a row; ``steps`` ascend. None where it is of none of them."""
+    step = 0
+    if steps:
+        _, last, step = steps[max(bisect_right(steps, start, key=lambda each: each[0]) - 1, 0)]
+        if not steps[0][0] <= start <= last:
+            return None
+    # A pair goes under its forward's numbers: one span holds one stage and one microbatch.
+    numbers = action.parts[0] if action.parts else action
+    return Row(rank, numbers.stage, action.kind, numbers.microbatch, step, start, end)
+
+
+def _host(name: object) -> str:
+    """Returns a machine's name, of what it can be printed with."""
+    letters = str(name or "")[:_LONGEST_HOST]
+    return "".join(letter if letter.isprintable() else "?" for letter in letters)
+
+
+def _number(about: object, key: str, otherwise: int) -> int:
+    value = whole(about.get(key)) if isinstance(about, dict) else None
+    return otherwise if value is None or value < 0 else value

@@ -1,0 +1,250 @@
+"""Reading: what lies in the folders decides how they become one Trace.
+
+rank-*.spans                                recorded by serried          merge
+workerlog.N, machine*/workerlog.N           Paddle's static executor     paddle
+profile_record_tmp_file_for_rank_N          Paddle's dynamic graph       paddle_dynamic
+*.json, *.json.gz  with PP: ranges          torch.profiler (Kineto)      kineto
+                   with model_chunk         MegatronApp                  megatronapp
+                   with forward-compute     veScale ndtimeline           ndtimeline
+                   with pipeline timeline   Paddle's dynamic graph       paddle_dynamic
+*.parquet          with its columns         StragglerAnalysis            straggler
+_serried.json, node=*/spans.parquet          merged by serried            store
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from serried.errors import InputError, listed
+from serried.finding import Finding, said
+from serried.trace.clocks.align import aligned
+from serried.trace.clocks.setbacks import clocks_gone_back
+from serried.trace.formats.event_file import EventFile, read_event_file
+from serried.trace.formats.kineto import is_kineto, kineto_trace
+from serried.trace.formats.megatron_timers import require_time_stamps
+from serried.trace.formats.megatronapp import is_megatronapp, megatronapp_trace
+from serried.trace.formats.ndtimeline import is_ndtimeline, ndtimeline_trace
+from serried.trace.formats.paddle import paddle_trace
+from serried.trace.formats.paddle_dynamic import (
+    RECORDS,
+    is_paddle_dynamic,
+    paddle_dynamic_trace,
+    read_records,
+)
+from serried.trace.formats.paddle_folder import holds_paddle_logs
+from serried.trace.formats.paddle_log import read_paddle_logs
+from serried.trace.formats.straggler import straggler_trace
+from serried.trace.formats.straggler_table import is_straggler_table
+from serried.trace.merge.clocks import pings_in
+from serried.trace.merge.files import PATTERN, Folder, Url, require_readable
+from serried.trace.merge.merge import merge
+from serried.trace.model.progress import LARGE_BYTES, LARGE_SPANS, Listener, size_bytes, unheard
+from serried.trace.model.trace import Trace
+from serried.trace.store.store import is_store, read_store
+from serried.units import bytes_text
+
+Reader = Callable[[Sequence[EventFile], Mapping[str, int] | None], Trace]
+
+TOOLS: tuple[tuple[str, Callable[[EventFile], bool], Reader], ...] = (
+    ("MegatronApp", is_megatronapp, megatronapp_trace),
+    ("torch.profiler", is_kineto, kineto_trace),
+    ("ndtimeline", is_ndtimeline, ndtimeline_trace),
+    ("Paddle", is_paddle_dynamic, paddle_dynamic_trace),
+)
+"""Who writes event files, how to tell, and who reads them."""
+
+_EVENT_FILES = ("*.json", "*.json.gz", "trace_step*")
+_OWN_OUTPUT = frozenset({"trace.json", "pipeline_profile.json", "pipeline_profile_perfetto.json"})
+
+
+def read_trace(
+    places: Sequence[Folder],
+    sizes: Mapping[str, int] | None = None,
+    *,
+    listener: Listener = unheard,
+) -> Trace:
+    """Returns the Trace that ``places``, folders, files or URLs, hold, whichever tool wrote them.
+
+    ``sizes`` lay out the ranks of files that do not say how they stand. The clocks of several
+    hosts are aligned. Raises InputError as the reader of those files does, and when files of
+    two tools are given. Behind a URL only recordings of serried are read. ``listener`` hears
+    what is done with files that are large.
+    """
+    for place in places:
+        require_readable(place)
+    paths = [place for place in places if isinstance(place, Path)]
+    if (size := sum(map(size_bytes, paths))) >= LARGE_BYTES:
+        told = listed(paths, limit=3)
+        listener(said("reading {paths}, {size}", paths=told, size=bytes_text(size)))
+    trace = _read(paths, sizes, listener) if len(paths) == len(places) else merge(places)
+    if trace.clocks:
+        return trace
+    trace = aligned(trace, pings_in(places, trace))
+    return trace.with_warnings(*clocks_gone_back(trace.spans))
+
+
+def are_recordings(places: Sequence[Folder]) -> bool:
+    """Tells whether ``places`` hold what serried itself recorded, which can be merged piecewise.
+
+    Raises InputError for a folder that may not be read.
+    """
+    for place in places:
+        require_readable(place)
+    return any(
+        isinstance(place, Url) or (place.is_dir() and any(place.glob(PATTERN))) for place in places
+    )
+
+
+def _read(paths: Sequence[Path], sizes: Mapping[str, int] | None, listener: Listener) -> Trace:
+    if len(paths) == 1 and is_store(paths[0]):
+        return read_store(paths[0])
+    if len(paths) == 1 and paths[0].suffix == ".parquet" and paths[0].is_file():
+        return straggler_trace(paths[0])
+    if any(path.is_dir() and holds_paddle_logs(path) for path in paths):
+        return _paddle(paths, sizes)
+    if records := _records(paths):
+        return paddle_dynamic_trace([read_records(path) for path in records], sizes)
+    if tables := _tables(paths):
+        return straggler_trace(tables[0])
+    if files := _event_files(paths):
+        return _events(files, sizes, listener)
+    require_time_stamps(paths)
+    if (table := _stray_table(paths)) is not None:
+        return straggler_trace(table)  # raises what it lacks, or what this machine does
+    return merge(paths)
+
+
+def _records(paths: Sequence[Path]) -> list[Path]:
+    """Returns the files of Paddle's dynamic graph given, and those in folders."""
+    found = [path for path in paths if path.is_file() and path.match(RECORDS)]
+    inside = (file for path in paths if path.is_dir() for file in sorted(path.glob(RECORDS)))
+    return found + [file for file in inside if file.is_file()]
+
+
+def _tables(paths: Sequence[Path]) -> list[Path]:
+    """Returns the StragglerAnalysis tables given, or those in folders, of which one can be read."""
+    found = [path for path in paths if path.is_file() and path.suffix == ".parquet"]
+    for path in paths:
+        if path.is_dir():
+            found += [each for each in sorted(path.glob("*.parquet")) if is_straggler_table(each)]
+    if len(found) > 1:
+        raise InputError(
+            "{paths} are tables of jobs of their own; give one of them",
+            paths=listed(found, limit=3, last="and"),
+        )
+    return found
+
+
+def _stray_table(paths: Sequence[Path]) -> Path | None:
+    """Returns a Parquet file where it is all that there is to read, though it seems no table."""
+    if any(path.is_dir() and any(path.rglob(PATTERN)) for path in paths):
+        return None
+    found = (each for path in paths if path.is_dir() for each in sorted(path.glob("*.parquet")))
+    return next((each for each in found if each.is_file()), None)
+
+
+def _paddle(paths: Sequence[Path], sizes: Mapping[str, int] | None) -> Trace:
+    if len(paths) > 1:
+        raise InputError(
+            "{folders} are several folders, one of them of Paddle's logs; put each machine's "
+            "logs into machine0, machine1 … of one folder and give that one",
+            folders=listed(paths),
+        )
+    return paddle_trace(read_paddle_logs(paths[0]), sizes)
+
+
+def _event_files(paths: Sequence[Path]) -> list[Path]:
+    """Returns the event files given, or those in folders that hold no recording of our own."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_file():
+            found += [path] if any(path.match(pattern) for pattern in _EVENT_FILES) else []
+        elif path.is_dir() and not any(path.rglob(PATTERN)):
+            names = {each for pattern in _EVENT_FILES for each in path.glob(pattern)}
+            found += sorted(each for each in names if each.is_file())
+    if len(found) > 1:
+        found = [path for path in found if path.name not in _OWN_OUTPUT] or found
+    return found
+
+
+def _events(paths: Sequence[Path], sizes: Mapping[str, int] | None, listener: Listener) -> Trace:
+    by_tool: dict[str, list[EventFile]] = {}
+    unknown: list[Path] = []
+    findings: list[Finding] = []
+    is_large = sum(map(size_bytes, paths)) >= LARGE_BYTES
+    for number, path in enumerate(paths, 1):
+        if is_large and len(paths) > 1:
+            listener(
+                said(
+                    "reading {path}, {number} of {count}",
+                    path=path,
+                    number=number,
+                    count=len(paths),
+                )
+            )
+        try:
+            file = read_event_file(path)
+        except InputError as error:
+            if len(paths) == 1:
+                raise
+            findings.append(_unusable(error))
+            continue
+        tool = next((name for name, is_its, _ in TOOLS if is_its(file)), None)
+        if tool is None:
+            unknown.append(path)
+        elif twin := _twin(file, by_tool.setdefault(tool, [])):
+            findings.append(_copied(path, twin.path))
+        else:
+            by_tool[tool].append(file)
+    if not by_tool and findings and not unknown:
+        read_event_file(paths[0])  # raises what the first of them lacks
+    if not by_tool:
+        raise InputError(
+            "{paths} are of no tool that is known; known are {tools}, Paddle's worker logs, "
+            "StragglerAnalysis tables and serried's own recordings",
+            paths=listed(paths, limit=3),
+            tools=listed(name for name, *_ in TOOLS),
+        )
+    if len(by_tool) > 1:
+        raise InputError(
+            "files of {tools} are mixed; give those of one run",
+            tools=listed(f"{name} ({files[0].path.name})" for name, files in by_tool.items()),
+        )
+    ((tool, files),) = by_tool.items()
+    if (count := sum(len(file.events) for file in files)) >= LARGE_SPANS:
+        listener(said("sorting {count:,} events of {tool} by rank", count=count, tool=tool))
+    trace = next(reader for name, _, reader in TOOLS if name == tool)(files, sizes)
+    return trace.with_warnings(
+        *(_cut_off(file) for file in files if file.cut_off), *map(_foreign, unknown), *findings
+    )
+
+
+def _twin(file: EventFile, others: Sequence[EventFile]) -> EventFile | None:
+    """Returns the file among ``others`` that holds the same, None where none does."""
+    return next(
+        (each for each in others if each.events == file.events and each.about == file.about), None
+    )
+
+
+def _copied(path: Path, other: Path) -> Finding:
+    evidence = said("{path} holds the same as {other}; counted once", path=path, other=other)
+    return Finding("copied", (evidence,))
+
+
+def _unusable(error: InputError) -> Finding:
+    """Says why a file beside others is left out."""
+    return Finding("torn", (said(error.template, **error.values), said("it is left out")))
+
+
+def _cut_off(file: EventFile) -> Finding:
+    evidence = said(
+        "{path} ends in the middle; its first {count} events are kept",
+        path=file.path,
+        count=len(file.events),
+    )
+    return Finding("torn", (evidence,))
+
+
+def _foreign(path: Path) -> Finding:
+    return Finding("foreign", (said("{path} is of no tool that is known; left out", path=path),))

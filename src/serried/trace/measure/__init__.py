@@ -1,0 +1,1 @@
+"""What a trace says: statistics, idle time and its causes, lateness, comparison with a plan."""

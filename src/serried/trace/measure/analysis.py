@@ -1,0 +1,122 @@
+"""Analysis: all that is measured of a recorded run, in one value for every view.
+
+Trace ──> statistics     bubble, idle time by cause, messages        (complete steps)
+      ├─> order          which schedule ran, and where a rank left it
+      ├─> planned        the bubble that schedule would have
+      ├─> throughput     microbatches and tokens a second
+      ├─> paces          ranks beside the others of their stages
+      ├─> path           what the step's length is made of
+      └─> replayed       what the step would be without somebody's slowness
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serried.finding import said
+from serried.schedule import ideal_bubble
+from serried.span import Spans
+from serried.trace.measure.planned_bubble import PlannedBubble, planned_bubble
+from serried.trace.measure.recognition import Recognition, recognise
+from serried.trace.measure.recorded_path import RecordedPath, recorded_path
+from serried.trace.measure.replay_spans import replay_of_trace
+from serried.trace.measure.slowest import RankPace, paces
+from serried.trace.measure.statistics import Statistics, measure
+from serried.trace.measure.step_table import StepTable, step_table
+from serried.trace.measure.throughput import Throughput, throughput
+from serried.trace.measure.what_if import WhatIf, what_if
+from serried.trace.model.messages import CLOSED_FORM
+from serried.trace.model.progress import LARGE_SPANS, Listener, unheard
+from serried.trace.model.record import UNKNOWN_SCHEDULE
+from serried.trace.model.recorded_order import RecordedOrder, recorded_order, whole_pipeline
+from serried.trace.model.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """Holds what is measured of a trace; what cannot be told of it is None or empty."""
+
+    statistics: Statistics
+    schedule: str | None
+    """The schedule that the job names, else the one whose order was recorded."""
+    order: RecordedOrder | None
+    """Of the first pipeline in the first complete step; None, as all of the schedule, without."""
+    recognition: Recognition | None
+    planned: PlannedBubble | None
+    throughput: Throughput | None
+    paces: tuple[RankPace, ...]
+    """Empty where spans hold the waits for their inputs, which are nobody's slowness."""
+    path: RecordedPath | None
+    replayed: WhatIf | None
+    spans: Spans
+    """Those of complete steps."""
+
+    def table(self) -> StepTable:
+        """Returns what every rank did for every stage in every step."""
+        return step_table(self.spans)
+
+
+def analyse(
+    trace: Trace, *, tokens_per_microbatch: int | None = None, listener: Listener = unheard
+) -> Analysis:
+    """Measures a trace in every way there is; ``listener`` hears of each where it is large."""
+    hear = listener if len(trace.spans) >= LARGE_SPANS else unheard
+    hear(said("measuring the steps of {count:,} spans", count=len(trace.spans)))
+    stats = measure(trace)
+    steps = np.array([each.step for each in stats.steps], dtype=np.int32)
+    spans = trace.spans.where(np.isin(trace.spans.step, steps))
+    order = recognition = planned = None
+    hear(said("comparing the order with schedules, and finding the critical path"))
+    if len(steps) and trace.has_pipeline:
+        first = whole_pipeline(trace.layout, trace.job.world_size, trace.ranks)
+        order = recorded_order(spans, int(steps[0]), first)
+    is_named = trace.has_pipeline and trace.job.schedule != UNKNOWN_SCHEDULE
+    schedule = trace.job.schedule if is_named else None
+    if order is not None:
+        recognition = recognise(order)
+        planned = planned_bubble(trace, spans, order, recognition)
+        if schedule is None and recognition is not None and recognition.is_exact:
+            schedule = recognition.best.name
+            stats = _with_ideal(stats, schedule, order)
+    path = recorded_path(trace, spans) if len(steps) else None
+    sample = _sample(trace, steps)
+    hear(said("replaying {count:,} spans without each rank's slowness", count=len(sample.spans)))
+    replay = replay_of_trace(sample)
+    return Analysis(
+        statistics=stats,
+        schedule=schedule,
+        order=order,
+        recognition=recognition,
+        planned=planned,
+        throughput=throughput(trace, spans, tokens_per_microbatch=tokens_per_microbatch),
+        paces=() if trace.waits_inside else paces(trace, steps),
+        path=path,
+        replayed=what_if(replay) if replay else None,
+        spans=spans,
+    )
+
+
+_MOST_REPLAYED = 1_000_000
+"""How many spans are replayed; of a longer run as many steps as that are, evenly spread."""
+_MOST_CURED = 100_000_000
+"""The same, counted once for every rank, for each is asked about by a replay of its own."""
+
+
+def _sample(trace: Trace, steps: NDArray[np.int32]) -> Trace:
+    """Returns ``trace`` with as few of its steps as can be replayed in seconds."""
+    spans, ranks = len(trace.spans), len(trace.ranks)
+    parts = max(-(-spans // _MOST_REPLAYED), -(-spans * ranks // _MOST_CURED))
+    if parts <= 1 or len(steps) <= 1:
+        return trace
+    kept = steps[np.linspace(0, len(steps) - 1, max(1, len(steps) // parts)).astype(int)]
+    return replace(trace, spans=trace.spans.where(np.isin(trace.spans.step, kept)))
+
+
+def _with_ideal(stats: Statistics, schedule: str, order: RecordedOrder) -> Statistics:
+    """Returns ``stats`` with the least bubble of a schedule that was recognised."""
+    if schedule not in CLOSED_FORM:
+        return stats
+    return replace(stats, ideal=ideal_bubble(len(order.codes), order.num_microbatches))

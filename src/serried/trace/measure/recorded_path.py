@@ -1,0 +1,349 @@
+"""The critical path of a recorded step over all its ranks: what it would have to be shorter in.
+
+    rank 0   [0F0][0F1]                ,[0B0][0B1][ optimizer ]   end of the step
+                 `-- transfer --.     /
+    rank 1            .. wait ..[1F0][1B0]                        read backwards from the end
+
+It is walked back from the step's last end: from a computation to the one whose result it waited
+for, where that came later than its own rank was free, else to what its rank did before; from a
+reduction, and from an optimizer that had to wait, to the rank that came to it last. The pieces
+follow one another without a gap, so their shares add up to the step. Where a receive was
+recorded, the time before its sender began is not transfer but the sender's own path. What a
+collective held a rank up for is *exchange*, inside a computation or outside: which ranks were in
+it was not recorded, so the path stays where it is. Where a backward waits for a bucket of
+gradients, whose ranks are known, it goes to the one that launched it last. What no span covers is
+*other*: Python, launches, the wait for a turn.
+Shortening what is not on the path gains nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serried.mesh import Layout
+from serried.span import COMPUTE, Action, ActionKind, Column, Spans
+from serried.trace.measure.moments import in_computations, wait_rows
+from serried.trace.model.pairs import computed_from, packed, pair_messages
+from serried.trace.model.recorded_order import pipeline_ranks
+from serried.trace.model.trace import Trace
+from serried.trace.model.whole_jobs import whole_hand_overs
+
+KINDS = (
+    "forward",
+    "backward",
+    "weight",
+    "reduce",
+    "exchange",
+    "optimizer",
+    "transfer",
+    "other",
+)
+"""What a piece of the path is; *weight* where backwards are done in two halves."""
+
+_MOST_STEPS = 32
+"""How many steps are walked, evenly spread; the shares are means over them."""
+
+_REDUCES = (ActionKind.REDUCE_GRAD, ActionKind.UNSHARD, ActionKind.RESHARD)
+_NAMES = {
+    ActionKind.F: "forward",
+    ActionKind.OVERLAP_F_B: "forward",
+    ActionKind.B: "backward",
+    ActionKind.I: "backward",
+    ActionKind.W: "weight",
+    ActionKind.OPTIMIZER: "optimizer",
+    **dict.fromkeys(_REDUCES, "reduce"),
+}
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PathPiece:
+    """Is one piece of the path; its action is None where no action of its rank covers it."""
+
+    rank: int
+    kind: str
+    action: str | None
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class RecordedPath:
+    """Holds the path of a middling step, and what paths are made of, a mean over steps."""
+
+    steps: tuple[int, ...]
+    """The steps that were walked."""
+    step: int
+    """The one of median length, whose pieces are kept."""
+    pieces: tuple[PathPiece, ...]
+    by_kind: dict[str, float]
+    """Shares of the step, by ``KINDS``; they add up to 1."""
+    by_rank: dict[int, float]
+    """Shares of the step, by rank; those of ranks that are never on it are left out."""
+
+
+def recorded_path(trace: Trace, spans: Spans) -> RecordedPath | None:
+    """Returns the path through ``spans``, those of complete steps; None where there are none."""
+    steps = np.unique(spans.step)
+    if len(steps) > _MOST_STEPS:
+        steps = steps[np.linspace(0, len(steps) - 1, _MOST_STEPS).astype(int)]
+    spans = spans.where(np.isin(spans.step, steps))
+    graph, held = _graph(spans, trace.layout, trace.job.world_size), _Held.of(spans)
+    paths = {int(step): held.apart(tuple(_walk(graph, int(step)))[::-1]) for step in steps}
+    paths = {step: pieces for step, pieces in paths.items() if pieces}
+    if not paths:
+        return None
+    lengths = {step: each[-1].end_ns - each[0].start_ns for step, each in paths.items()}
+    by_length = sorted(paths, key=lambda step: (lengths[step], step))
+    by_kind, by_rank = dict.fromkeys(KINDS, 0.0), dict[int, float]()
+    for step, pieces in paths.items():
+        for piece in pieces:
+            share = (piece.end_ns - piece.start_ns) / lengths[step] / len(paths)
+            by_kind[piece.kind] += share
+            by_rank[piece.rank] = by_rank.get(piece.rank, 0.0) + share
+    middle = by_length[(len(by_length) - 1) // 2]
+    return RecordedPath(tuple(paths), middle, paths[middle], by_kind, dict(sorted(by_rank.items())))
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """Holds when ranks were held up by collectives: by rank the rows, by start, none in another."""
+
+    spans: Spans
+    rows: dict[int, Rows]
+
+    @classmethod
+    def of(cls, spans: Spans) -> _Held:
+        waits = np.flatnonzero(wait_rows(spans))
+        waits = waits[np.lexsort((-spans.end_ns[waits], spans.start_ns[waits], spans.rank[waits]))]
+        rows = {}
+        for rank in np.unique(spans.rank[waits]).tolist():
+            mine = waits[spans.rank[waits] == rank]
+            reached = np.maximum.accumulate(spans.end_ns[mine])
+            rows[rank] = mine[spans.end_ns[mine] > np.append([-1], reached[:-1])]
+        return cls(spans, rows)
+
+    def apart(self, pieces: tuple[PathPiece, ...]) -> tuple[PathPiece, ...]:
+        """Returns the same path, in which waits for collectives are pieces of their own."""
+        return tuple(part for piece in pieces for part in self._parts(piece))
+
+    def _parts(self, piece: PathPiece) -> Iterator[PathPiece]:
+        rows = self.rows.get(piece.rank, np.empty(0, dtype=np.int64))
+        starts, ends = self.spans.start_ns[rows], self.spans.end_ns[rows]
+        inside = slice(
+            np.searchsorted(ends, piece.start_ns, "right"), np.searchsorted(starts, piece.end_ns)
+        )
+        at = piece.start_ns
+        for row in [] if piece.kind == "reduce" else rows[inside].tolist():
+            begin = max(at, int(self.spans.start_ns[row]))
+            end = min(piece.end_ns, int(self.spans.end_ns[row]))
+            action = piece.action or str(self.spans[row].action)
+            yield from _long([replace(piece, start_ns=at, end_ns=begin)])
+            yield PathPiece(piece.rank, "exchange", action, begin, end)
+            at = end
+        yield from _long([replace(piece, start_ns=at)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Graph:
+    """Holds what each row of ``spans`` comes after; -1 where it comes after nothing."""
+
+    spans: Spans
+    before: Rows
+    """The row before it on its own rank and step."""
+    producer: Rows
+    """The row on another rank whose result it waited for."""
+    sent_ns: Rows
+    """When that result began to be sent, -1 where no send was recorded."""
+    waited_ns: Rows
+    """When its rank began to wait for it, -1 where no receive was recorded."""
+    latest: Rows
+    """Of a reduction, the row of its group that began last."""
+    entered: dict[int, tuple[int, int]]
+    """Of a computation that waited for a reduction behind it: the computation, on another rank,
+    that launched it last, and when."""
+    last: dict[int, int]
+    """The row that each step ends with."""
+
+
+def _graph(spans: Spans, layout: Layout | None, world_size: int) -> _Graph:
+    none = np.full(len(spans), -1, dtype=np.int64)
+    work = np.flatnonzero(np.isin(spans.kind, sorted(_NAMES)) & (spans.end_ns > spans.start_ns))
+    # What goes on behind a computation, or holds it up, does not part it from what follows.
+    is_behind = np.isin(spans.kind, _REDUCES) & in_computations(spans)
+    work = work[~is_behind[work]]
+    work = work[np.lexsort((spans.end_ns[work], spans.start_ns[work], spans.rank[work]))]
+    work = work[np.argsort(spans.step[work], kind="stable")]
+    before = none.copy()
+    follows = (np.diff(spans.rank[work]) == 0) & (np.diff(spans.step[work]) == 0)
+    before[work[1:][follows]] = work[:-1][follows]
+    pipeline = np.zeros(world_size, dtype=np.int64)
+    columns = pipeline_ranks(layout, world_size)
+    pipeline[columns] = np.arange(len(columns))[:, None]
+    made, used = whole_hand_overs(spans, pipeline if layout is not None else None)
+    crosses = spans.rank[made] != spans.rank[used]
+    producer = none.copy()
+    producer[used[crosses]] = made[crosses]
+    _follow_the_last(spans, work, producer)
+    sent, waited = none.copy(), none.copy()
+    pairs = pair_messages(spans)
+    computed = computed_from(spans, pairs.receives)
+    known = computed >= 0
+    sent[computed[known]] = spans.start_ns[pairs.sends[known]]
+    waited[computed[known]] = spans.start_ns[pairs.receives[known]]
+    ends = work[np.lexsort((spans.end_ns[work], spans.step[work]))]
+    latest = _latest(spans, layout, world_size)
+    return _Graph(
+        spans=spans,
+        before=before,
+        producer=producer,
+        sent_ns=sent,
+        waited_ns=waited,
+        latest=latest,
+        entered=_entered(spans, np.flatnonzero(is_behind), latest),
+        last=dict(zip(spans.step[ends].tolist(), ends.tolist(), strict=True)),
+    )
+
+
+def _follow_the_last(spans: Spans, work: Rows, producer: Rows) -> None:
+    """Lets every optimizer follow the rank that was ready last, which a global norm waits for."""
+    is_optimizer = spans.kind[work] == ActionKind.OPTIMIZER
+    others, optimizers = work[~is_optimizer], work[is_optimizer]
+    by_end = others[np.lexsort((spans.end_ns[others], spans.step[others]))]
+    last = dict(zip(spans.step[by_end].tolist(), by_end.tolist(), strict=True))
+    for row, step in zip(optimizers.tolist(), spans.step[optimizers].tolist(), strict=True):
+        before = last.get(step, -1)
+        if before >= 0 and spans.end_ns[before] <= spans.start_ns[row]:
+            producer[row] = before
+
+
+def _latest(spans: Spans, layout: Layout | None, world_size: int) -> Rows:
+    """Returns of each reduction the row of its group that began last: who came late to it."""
+    latest = np.full(len(spans), -1, dtype=np.int64)
+    rows = np.flatnonzero(np.isin(spans.kind, _REDUCES))
+    if layout is None or not len(rows) or "dp" not in layout.dims:
+        return latest
+    group = np.arange(world_size)
+    for ranks in layout.groups(layout.kind_of("dp", with_cp=True)).lists():
+        group[ranks] = ranks[0]
+    rows = rows[np.lexsort((spans.start_ns[rows], spans.rank[rows]))]
+    named = [spans.step[rows], spans.kind[rows], spans.stage[rows]]
+    own = packed([column.astype(np.int64) for column in (*named, spans.rank[rows])])
+    order = np.argsort(own, kind="stable")
+    is_new = np.diff(own[order], prepend=-1) != 0
+    turn = np.empty(len(rows), dtype=np.int64)
+    at = np.arange(len(rows))
+    turn[order] = at - np.maximum.accumulate(np.where(is_new, at, 0))
+    shared = packed([*(column.astype(np.int64) for column in named), group[spans.rank[rows]], turn])
+    by_start = np.lexsort((spans.start_ns[rows], shared))
+    ends_group = np.diff(shared[by_start], append=-1) != 0
+    last = dict(
+        zip(shared[by_start][ends_group].tolist(), rows[by_start][ends_group].tolist(), strict=True)
+    )
+    latest[rows] = [last[each] for each in shared.tolist()]
+    return latest
+
+
+def _entered(spans: Spans, behind: Rows, latest: Rows) -> dict[int, tuple[int, int]]:
+    """Returns ``_Graph.entered`` of the reductions ``behind`` computations, the last to end each.
+
+    A rank that still computed when another launched the bucket did not wait for that one.
+    """
+    behind = behind[latest[behind] >= 0]
+    behind = behind[spans.rank[latest[behind]] != spans.rank[behind]]
+    behind = behind[np.argsort(spans.end_ns[behind], kind="stable")]
+    came_ns = spans.start_ns[latest[behind]]
+    waits = np.flatnonzero(wait_rows(spans))
+    held = _covering(spans, waits, spans.rank[behind], came_ns)
+    own = _covering(spans, _computations(spans), spans.rank[behind], came_ns)
+    other = _covering(spans, _computations(spans), spans.rank[latest[behind]], came_ns)
+    counts = (held >= 0) & (own >= 0) & (other >= 0)
+    counts &= (spans.end_ns[behind] > came_ns) & (spans.end_ns[behind] <= spans.end_ns[held])
+    columns = (own[counts], other[counts], came_ns[counts])
+    rows, others, moments = (column.tolist() for column in columns)
+    return dict(zip(rows, zip(others, moments, strict=True), strict=True))
+
+
+def _computations(spans: Spans) -> Rows:
+    return np.flatnonzero(np.isin(spans.kind, sorted(COMPUTE)))
+
+
+def _covering(spans: Spans, rows: Rows, ranks: Column, moments: Rows) -> Rows:
+    """Returns of each moment of a rank the one of ``rows`` that began last and covers it, or -1."""
+    found = np.full(len(ranks), -1, dtype=np.int64)
+    for rank in np.intersect1d(ranks, spans.rank[rows]):
+        mine = rows[spans.rank[rows] == rank]
+        mine = mine[np.argsort(spans.start_ns[mine], kind="stable")]
+        asked = np.flatnonzero(ranks == rank)
+        at = np.searchsorted(spans.start_ns[mine], moments[asked], "right") - 1
+        row = mine[at]
+        found[asked] = np.where((at >= 0) & (spans.end_ns[row] > moments[asked]), row, -1)
+    return found
+
+
+def _walk(graph: _Graph, step: int) -> Iterator[PathPiece]:
+    """Yields the pieces of one step's path, the last first."""
+    row = graph.last.get(step, -1)
+    if row < 0:
+        return
+    spans = graph.spans
+    mine = spans.step == step
+    begin = int(spans.start_ns[mine & np.isin(spans.kind, sorted(_NAMES))].min())
+    until = int(spans.end_ns[row])
+    seen: set[int] = set()
+    while row >= 0 and row not in seen and until > begin:
+        seen.add(row)
+        late = int(graph.latest[row])
+        late, came_ns = graph.entered.get(row, (late, int(spans.start_ns[late])))
+        if late >= 0 and late not in seen and spans.start_ns[row] < came_ns < until:
+            yield _piece(graph, row, came_ns, until)
+            row, until = late, came_ns
+            seen.add(row)
+        pieces, row, until = _one_back(graph, row, until, begin)
+        yield from pieces
+
+
+def _one_back(graph: _Graph, row: int, until: int, begin: int) -> tuple[list[PathPiece], int, int]:
+    """Returns the pieces from ``until`` back to the row before, that row, and when it is left."""
+    spans, rank = graph.spans, int(graph.spans.rank[row])
+    before, producer = int(graph.before[row]), int(graph.producer[row])
+    free = begin if before < 0 else max(begin, int(spans.end_ns[before]))
+    made = int(spans.end_ns[producer]) if producer >= 0 else -1
+    sent, waited = int(graph.sent_ns[row]), int(graph.waited_ns[row])
+    arrives = made if sent < 0 else max(made, sent)
+    # Of two that end at once the other rank's is followed, but an optimizer then waited for none.
+    tie = int(spans.kind[row] != ActionKind.OPTIMIZER)
+    comes_late = free < arrives + tie <= until
+    if producer >= 0 and comes_late and (sent < 0 or sent > max(waited, free)):
+        start = min(max(int(spans.start_ns[row]), made), until)
+        pieces = [_piece(graph, row, start, until)]
+        # Until its sender began to send, nothing was under way.
+        leaves = min(max(sent, made), start)
+        is_message = spans.kind[row] != ActionKind.OPTIMIZER
+        pieces.append(PathPiece(rank, "transfer" if is_message else "other", None, leaves, start))
+        made, other = min(made, leaves), int(spans.rank[producer])
+        pieces.append(PathPiece(other, "other", None, made, leaves))
+        return _long(pieces), producer, made
+    start = min(max(int(spans.start_ns[row]), begin), until)
+    pieces = [_piece(graph, row, start, until)]
+    free = min(free, start)
+    came = min(max(waited, free), start) if waited >= 0 else start
+    pieces.append(PathPiece(rank, "transfer", None, came, start))
+    pieces.append(PathPiece(rank, "other", None, free, came))
+    return _long(pieces), before, free
+
+
+def _long(pieces: list[PathPiece]) -> list[PathPiece]:
+    return [piece for piece in pieces if piece.end_ns > piece.start_ns]
+
+
+def _piece(graph: _Graph, row: int, start_ns: int, end_ns: int) -> PathPiece:
+    spans = graph.spans
+    kind = ActionKind(int(spans.kind[row]))
+    action = Action(kind, int(spans.stage[row]), int(spans.microbatch[row]))
+    return PathPiece(int(spans.rank[row]), _NAMES[kind], str(action), start_ns, end_ns)

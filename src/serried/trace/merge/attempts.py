@@ -1,0 +1,105 @@
+"""Attempts: which recordings of each rank count, where one rank has several.
+
+    rank 3   a/rank-00003.spans   steps 0 1 2 3 4 5        killed in step 5
+             b/rank-00003.spans           3 4 5 6 7        begun again at step 3
+    kept                          0 1 2 │ 3 4 5 6 7
+
+A copy of a recording counts once. A rank that was restarted keeps, of the earlier attempt,
+what came before the step that the later one began with: the steps that led to the last. An
+attempt on another machine has another clock, and is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from serried.errors import InputError
+from serried.finding import Finding
+from serried.trace.merge import findings as merge_findings
+from serried.trace.merge.survey import Survey, Unusable, survey
+
+
+class Attempts(NamedTuple):
+    """Holds the recordings that count, by rank and time, and what was left out."""
+
+    kept: tuple[Survey, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def last(self) -> dict[int, Survey]:
+        """The last recording of every rank."""
+        return {each.header.rank: each for each in self.kept}
+
+
+def attempts_of(surveys: Iterable[Survey]) -> Attempts:
+    """Returns what counts of ``surveys``, all of one run.
+
+    Raises InputError where a rank was recorded twice at the same time.
+    """
+    by_rank: dict[int, list[Survey]] = {}
+    for each in surveys:
+        by_rank.setdefault(each.header.rank, []).append(each)
+    kept: list[Survey] = []
+    findings: list[Finding] = []
+    for rank in sorted(by_rank):
+        originals, copies = _originals(by_rank[rank])
+        attempts, restarts = _in_turn(originals)
+        kept += attempts
+        findings += copies + restarts
+    return Attempts(tuple(kept), tuple(findings))
+
+
+def _originals(found: list[Survey]) -> tuple[list[Survey], list[Finding]]:
+    """Returns each recording once, the longest of its copies, by the time that it began."""
+    originals: list[Survey] = []
+    copies = []
+    by_start = sorted(
+        found, key=lambda each: (each.header.wall_ns, -each.num_records, str(each.file))
+    )
+    for each in by_start:
+        original = next((one for one in originals if one.header == each.header), None)
+        if original is None:
+            originals.append(each)
+        else:
+            copies.append(merge_findings.copied(each.header.rank, original.file, each.file))
+    return originals, copies
+
+
+def _in_turn(found: list[Survey]) -> tuple[list[Survey], list[Finding]]:
+    """Returns one rank's attempts, each cut where the next begins, and what is said of them."""
+    *earlier, last = found
+    kept, findings = [last], []
+    step = last.first_step
+    for each in reversed(earlier):
+        after, rank = kept[0], last.header.rank
+        if _wall_ns(each, each.last_ns) > _wall_ns(after, after.first_ns):
+            raise InputError(
+                "rank {rank} stands twice, in {first} and {second}; give only one of them",
+                rank=rank,
+                first=each.file,
+                second=after.file,
+            )
+        if (each.header.host, each.header.boot) != (last.header.host, last.header.boot):
+            findings.append(
+                merge_findings.moved(rank, each.file, after.file, host=after.header.host)
+            )
+            continue
+        is_cut = step is not None and each.last_step is not None and each.last_step >= step
+        findings.append(
+            merge_findings.restarted(rank, each.file, after.file, step if is_cut else None)
+        )
+        kept.insert(0, _before(each, step) if is_cut and step is not None else each)
+        step = min((each for each in (step, each.first_step) if each is not None), default=None)
+    return kept, findings[::-1]
+
+
+def _before(attempt: Survey, step: int) -> Survey:
+    again = survey(attempt.file, before_step=step)
+    if isinstance(again, Unusable):
+        raise InputError("{path} changed while it was read; merge again", path=attempt.file)
+    return again
+
+
+def _wall_ns(attempt: Survey, monotonic_ns: int) -> int:
+    return monotonic_ns + attempt.header.wall_ns - attempt.header.monotonic_ns

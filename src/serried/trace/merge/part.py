@@ -1,0 +1,74 @@
+"""Part: one recording of a run, and how its spans are read, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serried.errors import InputError
+from serried.span import ActionKind, Spans
+from serried.trace.merge.files import RankFile
+from serried.trace.merge.survey import Backwards, Shelves, read_records
+from serried.trace.model.record import spans_of_records
+
+Steps = tuple[int, int]
+"""The first and the last of some steps."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Is one recording that counts, with all that reading its spans needs."""
+
+    file: RankFile
+    rank: int
+    host: int
+    offset_ns: int
+    """What turns its clock into the run's, before the hosts are aligned."""
+    num_records: int
+    num_spans: int
+    before_step: int | None
+    names: NDArray[np.int32]
+    """Its names' numbers among the run's; the last stands for no name."""
+    shelves: Shelves
+    backwards: tuple[Backwards, ...] = ()
+    """Where its own clock seems to have gone back."""
+
+    def blocks(
+        self, steps: Steps | None = None, kinds: Sequence[ActionKind] | None = None
+    ) -> Iterator[Spans]:
+        """Yields its spans, of the steps and kinds asked for, in blocks, as they were recorded.
+
+        Raises InputError where the file is no longer what was surveyed.
+        """
+        ranges = [(0, self.num_records)] if steps is None else self.shelves.holding(*steps)
+        count = 0
+        for first, last in ranges:
+            for records in read_records(self.file, first, min(last, self.num_records)):
+                keep = np.ones(len(records), dtype=np.bool_)
+                if kinds is not None:
+                    keep &= np.isin(records["kind"], kinds)
+                if steps is not None:
+                    keep &= (records["step"] >= steps[0]) & (records["step"] <= steps[1])
+                if self.before_step is not None:
+                    keep &= records["step"] < self.before_step
+                spans = spans_of_records(self.rank, records if keep.all() else records[keep])
+                count += len(spans)
+                yield self._named(spans).shifted(self.offset_ns)
+        if steps is None and kinds is None and count != self.num_spans:
+            raise InputError("{path} changed while it was read; merge again", path=self.file)
+
+    def _named(self, spans: Spans) -> Spans:
+        if len(self.names) == 1:
+            return spans
+        own = np.where(spans.peer < len(self.names) - 1, spans.peer, -1)
+        is_named = spans.kind == ActionKind.SPAN
+        return replace(spans, peer=np.where(is_named, self.names[own], spans.peer))
+
+
+def no_spans() -> Spans:
+    """Returns a table of no spans."""
+    none, never = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
+    return Spans(none, none, none, none, none, none, never, never)

@@ -1,0 +1,416 @@
+"""The record format: one crash-safe file per rank, 40 bytes per span, appended through mmap.
+
+    rank-00003.spans
+    ├── 4096 bytes   magic, length, JSON header: run, rank, host, clock, job; last, the number
+    │                of spans that found no space, and the count
+    └── 40 bytes x n start_ns end_ns step microbatch peer stage kind name seal
+    rank-00003.names  a JSON string a line; a span's name is its line from 1, and 0 is none
+
+The kernel keeps what was written to the map when the process is killed (not when the
+machine loses power). ``seal`` is the record's number from 1, written last: a record without
+it was never completed, and reading stops there. The count, one more than the records, is
+written by ``close``; a file without it belongs to a rank that was killed or still runs.
+Times are CLOCK_MONOTONIC nanoseconds, one clock for all processes of a host; the header
+holds a (monotonic, wall) pair to place them beside other hosts.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import mmap
+import os
+import socket
+import struct
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from io import FileIO
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from serried.errors import EnvironmentProblem, InputError
+from serried.span import ActionKind, Spans
+from serried.trace.model.record_pen import Add, pen
+
+MAGIC = b"serried\x01"
+HEADER_BYTES = 4096
+_COUNT = struct.Struct("<Q")
+_COUNT_PLACE = HEADER_BYTES - _COUNT.size
+_LOST_PLACE = _COUNT_PLACE - _COUNT.size
+_RECORD = struct.Struct("<qqiiiiHHI")
+RECORD_BYTES = _RECORD.size
+_FIELDS = "start_ns:i8 end_ns:i8 step:i4 microbatch:i4 peer:i4 stage:i4 kind:u2 name:u2 seal:u4"
+_DTYPE = np.dtype([(name, f"<{kind}") for name, kind in (f.split(":") for f in _FIELDS.split())])
+Records = np.ndarray[Any, np.dtype[np.void]]
+_GROWTHS = (16_384, 4_096, 1_024, 256, 64)
+"""Records that a file grows by: as many as there is space for."""
+NAMES_SUFFIX = ".names"
+LARGEST_NAME = 65_535
+"""How many names a rank's spans can have; those beyond are recorded without one."""
+
+
+UNKNOWN_SCHEDULE = "unknown"
+"""Stands for the schedule of a run whose writer does not say it."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Describes the job that a trace belongs to, enough to make its Layout again."""
+
+    framework: str
+    world_size: int
+    sizes: Mapping[str, int]
+    order: str
+    schedule: str
+    num_microbatches: int
+    compute: str = "real"
+    """``real``, or ``emulated`` where fixed times stand for the computation."""
+    backend: str = "gloo"
+    gpus_per_node: int = 8
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def boot_id() -> str:
+    """Returns what tells two machines of one name apart: the kernel's boot id, or nothing."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:  # another system, or no file can be opened any more
+        return ""
+
+
+@dataclass(frozen=True)
+class RecordHeader:
+    """Says which run, rank and host a file belongs to, and relates its clock to the wall's."""
+
+    run: str
+    rank: int
+    job: Job
+    host: str = field(default_factory=socket.gethostname)
+    boot: str = field(default_factory=boot_id)
+    monotonic_ns: int = field(default_factory=time.monotonic_ns)
+    wall_ns: int = field(default_factory=time.time_ns)
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Holds what one file gave: its header, its complete spans, and whether its end was torn.
+
+    A torn file was not closed by its recorder (the rank was killed, or still runs), or lost
+    or gained bytes since.
+    """
+
+    header: RecordHeader
+    spans: Spans
+    torn: bool
+    names: tuple[str, ...] = ()
+    """What its user called spans of kind SPAN, whose peer is a place in it."""
+    lost: int = 0
+    """How many spans more there were, for which the disk had no space."""
+
+
+def file_name(rank: int) -> str:
+    """Returns the name of the file of ``rank``.
+
+    >>> file_name(3)
+    'rank-00003.spans'
+    """
+    return f"rank-{rank:05d}.spans"
+
+
+class Recorder:
+    """Appends spans of one rank to its file; safe to lose the process at any instant.
+
+    One thread at a time may add. Space is reserved before it is written, so that a full disk
+    is an error here and not the signal that a write to an unbacked map would be. A file whose
+    header finds no space is removed again, so that it can be tried anew.
+    """
+
+    add: Add
+    begin_step: Callable[[int], None]
+    """Says which step spans belong to that are added without one."""
+
+    def __init__(self, folder: Path, header: RecordHeader) -> None:
+        """Creates the file of ``header.rank`` in ``folder``.
+
+        Raises InputError where one stands, EnvironmentProblem where none can be written.
+        """
+        self.path = folder / file_name(header.rank)
+        text = json.dumps(asdict(header)).encode()
+        start = MAGIC + struct.pack("<I", len(text)) + text
+        if len(start) > _LOST_PLACE:
+            raise InputError("the header of {path} is too long to record", path=self.path)
+        self._map = self._begun(start.ljust(HEADER_BYTES, b"\0"))
+        self._names: dict[str, int] = {}
+        self._names_bytes = 0
+        self._capacity = self._lost = 0
+        self.when_full: Callable[[EnvironmentProblem], None] = _raised
+        """What ``add`` does with a span that finds no space: it raises, unless told otherwise."""
+        self.when_misfit: Callable[[struct.error], None] = _raised
+        """What it does with one that has a number no record holds: it raises, too."""
+        self.add, self.begin_step, self._count = pen(
+            self._map, self._grow, lambda error: self.when_misfit(error), _RECORD, HEADER_BYTES
+        )
+
+    def _begun(self, header: bytes) -> mmap.mmap:
+        """Creates the file with its header and returns its map; or leaves none."""
+        try:
+            self._file = self.path.open("x+b", buffering=0)
+        except FileExistsError as error:
+            raise InputError(
+                "{path} holds an earlier recording; choose another folder or remove it",
+                path=self.path,
+            ) from error
+        except OSError as error:
+            raise unwritable(self.path, error) from error
+        try:
+            _write_whole(self._file, header)
+            return mmap.mmap(self._file.fileno(), 0)
+        except OSError as error:
+            with suppress(OSError), self._file:
+                self.path.unlink()
+            raise unwritable(self.path, error) from error
+
+    @property
+    def count(self) -> int:
+        """How many spans it has kept."""
+        return self._count()
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether its file stands in no folder any more, and so will be gone once it is closed."""
+        return not self._file.closed and os.fstat(self._file.fileno()).st_nlink == 0
+
+    def lose(self) -> None:
+        """Counts a span that found no space, in the header, whose space is there."""
+        if not self._file.closed:
+            self._lost += 1
+            _COUNT.pack_into(self._map, _LOST_PLACE, self._lost)
+
+    def number_of(self, name: str) -> int:
+        """Returns the number of ``name``, which is kept before the first span that has it.
+
+        Raises EnvironmentProblem when the disk is full.
+        """
+        number = self._names.get(name)
+        if number is None:
+            number = len(self._names) + 1
+            if number > LARGEST_NAME:
+                return 0
+            self._keep_name((json.dumps(name) + "\n").encode())
+            self._names[name] = number
+        return number
+
+    def _keep_name(self, line: bytes) -> None:
+        """Appends a name's line, over what an earlier try may have left of another."""
+        path = self.path.with_suffix(NAMES_SUFFIX)
+        try:
+            with path.open("r+b" if self._names else "wb", buffering=0) as file:
+                file.truncate(self._names_bytes)
+                file.seek(self._names_bytes)
+                _write_whole(file, line)
+        except OSError as error:
+            raise unwritable(path, error) from error
+        self._names_bytes += len(line)
+
+    def close(self) -> None:
+        """Cuts the file to what was recorded, writes the count and closes it; at once or twice.
+
+        Raises EnvironmentProblem where the disk fails; the file is closed all the same.
+        """
+        if self._file.closed:
+            return
+        _COUNT.pack_into(self._map, _COUNT_PLACE, self._count() + 1)
+        self._map.close()
+        try:
+            with self._file:
+                self._file.truncate(HEADER_BYTES + self._count() * RECORD_BYTES)
+        except OSError as error:
+            raise unwritable(self.path, error) from error
+
+    def _grow(self) -> mmap.mmap | None:
+        """Returns the map of a longer file; none where ``when_full`` was told of a full disk."""
+        problem = OSError()
+        for records in _GROWTHS:
+            try:
+                longer = self._longer(self._capacity + records)
+            except OSError as error:
+                problem = error
+                continue
+            self._map.close()
+            self._map = longer
+            self._capacity += records
+            return longer
+        self.when_full(unwritable(self.path, problem))
+        return None
+
+    def _longer(self, capacity: int) -> mmap.mmap:
+        """Returns the map of the file made longer, as it was where there is no space for that."""
+        size = HEADER_BYTES + capacity * RECORD_BYTES
+        try:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(self._file.fileno(), 0, size)
+            self._file.truncate(size)
+            return mmap.mmap(self._file.fileno(), size)
+        except OSError:
+            with suppress(OSError):
+                self._file.truncate(HEADER_BYTES + self._capacity * RECORD_BYTES)
+            raise
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder for recordings; raises EnvironmentProblem where that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
+def unwritable(path: Path, error: OSError) -> EnvironmentProblem:
+    """Returns what is said where the disk does not take a recording."""
+    return EnvironmentProblem(
+        "{path} cannot be recorded: {reason}; choose a folder with space that can be written",
+        path=path,
+        reason=error.strerror or error,
+    )
+
+
+def _write_whole(file: FileIO, data: bytes) -> None:
+    """Writes all of ``data``; raises OSError where the disk takes a part of it only."""
+    if (file.write(data) or 0) < len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _raised(problem: Exception) -> NoReturn:
+    raise problem
+
+
+def read_recording(path: Path) -> Recording:
+    """Reads one rank's file up to its last complete span.
+
+    Raises InputError when ``path`` cannot be read, is not such a file, ends within its header,
+    or is damaged.
+    """
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            "{path} cannot be read: {reason}", path=path, reason=error.strerror
+        ) from error
+    header = read_header(path, raw)
+    table = complete_records(path, memoryview(raw)[HEADER_BYTES:])
+    ends_there = len(raw) == HEADER_BYTES + len(table) * RECORD_BYTES
+    torn = not ends_there or closed_count(raw) != len(table)
+    beside = path.with_suffix(NAMES_SUFFIX)
+    text = beside.read_text(encoding="utf-8", errors="replace") if beside.is_file() else ""
+    spans = spans_of_records(header.rank, table)
+    return Recording(header, spans, torn, names_in(text), lost_count(raw))
+
+
+def complete_records(path: object, raw: bytes | memoryview, *, before: int = 0) -> Records:
+    """Returns the complete records at the start of ``raw``, which follow ``before`` others.
+
+    Raises InputError for one that no recorder wrote.
+    """
+    count = len(raw) // RECORD_BYTES
+    table = np.frombuffer(raw, dtype=_DTYPE, count=count)
+    sealed = table["seal"] == np.arange(before + 1, before + count + 1)
+    complete = table if sealed.all() else table[: int(np.argmin(sealed))]
+    _require_sound(path, complete, before)
+    return complete
+
+
+def closed_count(raw: bytes) -> int:
+    """Returns how many records a closed file has by its header, -1 where it was not closed."""
+    (closed_at,) = _COUNT.unpack_from(raw, _COUNT_PLACE)
+    return int(closed_at) - 1
+
+
+def lost_count(raw: bytes) -> int:
+    """Returns how many spans found no space, by the header that ``raw`` begins with."""
+    (lost,) = _COUNT.unpack_from(raw, _LOST_PLACE)
+    return int(lost)
+
+
+def _require_sound(path: object, table: Records, before: int) -> None:
+    duration_ns = table["end_ns"] - table["start_ns"]
+    is_sound = np.isin(table["kind"], list(ActionKind)) & (duration_ns >= 0)
+    if is_sound.all():
+        return
+    bad = int(np.argmin(is_sound))
+    raise InputError(
+        "{path} is damaged, or of a newer serried: its span {number} is of kind {kind} and lasts "
+        "{duration} ns",
+        path=path,
+        number=before + bad,
+        kind=int(table["kind"][bad]),
+        duration=int(duration_ns[bad]),
+    )
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Returns the names that the file beside a recording holds, up to the first line of none."""
+    names: list[str] = []
+    for line in text.splitlines():
+        try:
+            name = json.loads(line)
+        except (ValueError, RecursionError):
+            break
+        if not isinstance(name, str):
+            break
+        # Half a pair of surrogates is a string of JSON, but no text that can be written.
+        names.append(name.encode("utf-8", "replace").decode())
+    return tuple(names)
+
+
+def spans_of_records(rank: int, table: Records) -> Spans:
+    """Returns records as spans of ``rank``."""
+    int32 = {name: table[name].astype(np.int32) for name in ("stage", "kind", "microbatch")}
+    is_named = (table["kind"] == ActionKind.SPAN) & (table["name"] > 0)
+    peer = np.where(is_named, table["name"].astype(np.int32) - 1, table["peer"])
+    return Spans(
+        rank=np.full(len(table), rank, dtype=np.int32),
+        step=table["step"].astype(np.int32),
+        peer=peer.astype(np.int32),
+        start_ns=table["start_ns"].astype(np.int64),
+        end_ns=table["end_ns"].astype(np.int64),
+        **int32,
+    )
+
+
+def read_header(path: object, raw: bytes) -> RecordHeader:
+    """Returns the header that ``raw`` begins with; raises InputError as ``read_recording`` does."""
+    start = len(MAGIC) + 4
+    if not raw.startswith(MAGIC[: len(raw)]):
+        raise InputError("{path} is not a recording of serried", path=path)
+    if len(raw) < HEADER_BYTES:
+        raise InputError(
+            "{path} ends within its header: its rank stopped before it recorded a span", path=path
+        )
+    (length,) = struct.unpack_from("<I", raw, len(MAGIC))
+    try:
+        fields = json.loads(raw[start : start + length])
+        header = RecordHeader(**{**fields, "job": Job(**fields["job"])})
+        _require_plausible(header)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError("the header of {path} cannot be read", path=path) from error
+    return header
+
+
+def _require_plausible(header: RecordHeader) -> None:
+    """Raises ValueError for values that no recorder writes."""
+    job = header.job
+    counts = (job.world_size, job.num_microbatches, job.gpus_per_node, *job.sizes.values())
+    numbers = (header.rank, header.monotonic_ns, header.wall_ns)
+    words = [header.run, header.host, header.boot, job.framework, job.order, job.schedule]
+    words += [job.compute, job.backend, *job.options, *job.options.values()]
+    if not (
+        all(type(each) is int and 0 < each < 2**31 for each in counts)
+        and all(type(each) is int and 0 <= each < 2**62 for each in numbers)
+        and all(type(each) is str for each in words)
+    ):
+        raise ValueError(header)
+    "".join(words).encode()  # raises for half a pair of surrogates, which cannot be written again

@@ -1,0 +1,1 @@
+"""The command ``serried groups``: its options and its answers."""

@@ -1,0 +1,196 @@
+"""What ``serried groups`` can answer: one function each, from what was asked to a view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+
+from rich.table import Table
+
+from serried import launch
+from serried.errors import InputError
+from serried.finding import Finding
+from serried.mesh import Layout, Placement, place_of
+from serried.mesh.domain import domain_of
+from serried.views.cli.groups.parts import (
+    Options,
+    dims_of,
+    findings_of,
+    form_of,
+    kinds_of,
+    laid_out,
+    warn,
+)
+from serried.views.cli.groups.several import beside, refuse_filters, sweep
+from serried.views.cli.output import as_json, json_parts, show, width, write, write_parts
+from serried.views.explain import as_text, explanation
+from serried.views.job.job import Asked
+from serried.views.job.layers import layers_of
+from serried.views.job.sources import footer, sources_of
+from serried.views.layout.advice import advice_lines, important_lines
+from serried.views.layout.document import (
+    advice_document,
+    groups_csv,
+    groups_document,
+    layers_document,
+    rank_document,
+)
+from serried.views.layout.layers import layers_table, layers_text
+from serried.views.layout.node_map import node_map
+from serried.views.layout.sources import sources_document, sources_table
+from serried.views.layout.text import groups_table, headline, kinds_table, rank_lines, rank_table
+from serried.views.sentences import tell
+
+Answer = Callable[[Asked, Options], int]
+
+
+def answer_of(options: Options) -> Answer:
+    """Returns the answer that options ask for; raises InputError for two at once."""
+    several = len(options["world_size"] or ()) > 1
+    asked = [name for name in ANSWERS if options[name] is not None and options[name] is not False]
+    if len(asked) > 1:
+        raise InputError(
+            "{one} and {other} are two questions; ask one at a time",
+            one=f"--{asked[0]}",
+            other=f"--{asked[1]}",
+        )
+    if options["compare_set"] and options["compare"] is None:
+        raise InputError("--compare-set gives sizes of what is compared; give --compare too")
+    if several and asked:
+        raise InputError(
+            "--{option} needs one world size; --world-size has {count}",
+            option=asked[0],
+            count=len(options["world_size"]),
+        )
+    if several:
+        refuse_filters(options)
+        return sweep
+    return ANSWERS[asked[0]] if asked else all_groups
+
+
+def all_groups(asked: Asked, options: Options) -> int:
+    """Shows every kind, or the groups of the kinds asked for."""
+    layout, placement = laid_out(asked)
+    kinds = kinds_of(layout, options["kinds"], options["dims"])
+    form, output = form_of(options), options["output"]
+    findings = findings_of(asked, layout, placement, only_important=form != "table")
+    split = layers_of(asked, layout) if options["layers"] else None
+    if form == "json" and split:
+        write(as_json(layers_document(layout, split), depth=1), output)
+    elif form == "json":
+        write_parts(chain(json_parts(groups_document(layout, kinds)), ("\n",)), output)
+    elif form == "csv":
+        write_parts(groups_csv(layout, kinds), output)
+    else:
+        _show_groups(asked, layout, placement, kinds, findings)
+    if form != "table":
+        warn(asked, findings, options["lang"])
+    return 0
+
+
+def _show_groups(
+    asked: Asked,
+    layout: Layout,
+    placement: Placement,
+    kinds: Sequence[str],
+    findings: Sequence[Finding],
+) -> None:
+    options, lang = asked.options, asked.options["lang"]
+    is_named = bool(options["kinds"])
+    if is_named:
+        tables = [groups_table(layout, placement, kind, lang=lang) for kind in kinds]
+    else:
+        domain = domain_of(placement, options["nvlink_domain"])
+        inside = None if domain.is_node else domain.placement
+        tables = [kinds_table(layout, placement, kinds, inside, lang=lang)]
+    advice = important_lines(findings, width=width(), lang=lang)
+    split = layers_of(asked, layout) if not is_named else None
+    held: list[str | Table] = ["", layers_table(layout, split, lang=lang)] if split else []
+    only = kinds[0] if is_named and len(kinds) == 1 else None
+    picture = node_map(layout, placement, kind=only, width=width(), lang=lang)
+    told = footer(asked, lang)
+    top = headline(layout, placement, lang=lang)
+    parts: list[str | Table] = [top, "", *tables, *held]
+    parts += ["", *advice] if advice else []
+    parts += ["", picture]
+    parts += ["", *told] if told else []
+    show(*parts, output=options["output"])
+
+
+def explain(asked: Asked, options: Options) -> int:
+    """Explains the dimensions that are split."""
+    layout = asked.layout()
+    dims = dims_of(layout, options["dims"])
+    write(as_text(explanation(layout, dims, lang=options["lang"]), width()), options["output"])
+    return 0
+
+
+def rank(asked: Asked, options: Options) -> int:
+    """Shows one rank: its place, its layers, its groups."""
+    layout, placement = laid_out(asked)
+    place = place_of(layout, placement, options["rank"])
+    form = form_of(options)
+    if form == "json":
+        write(as_json(rank_document(layout, place)), options["output"])
+        return 0
+    if form == "csv":
+        raise InputError("--rank has no csv form; it has table and json")
+    lang = options["lang"]
+    lines = rank_lines(layout, place, lang=lang)
+    split = layers_of(asked, layout)
+    if split:
+        which = layers_text(split, place.stage, lang=lang)
+        held = tell(
+            "holds {count} layers: {which}", lang, count=split.counts[place.stage], which=which
+        )
+        lines.append(f"  {held}")
+    top = [headline(layout, placement, lang=lang), "", *lines, ""]
+    show(*top, rank_table(layout, place, lang=lang), output=options["output"])
+    return 0
+
+
+def advice(asked: Asked, options: Options) -> int:
+    """Shows all advice on a layout and its nodes."""
+    layout, placement = laid_out(asked)
+    findings = findings_of(asked, layout, placement)
+    form, lang = form_of(options, ("table", "json")), options["lang"]
+    if form == "json":
+        write(as_json(advice_document(layout, findings, lang)), options["output"])
+        return 0
+    lines = advice_lines(findings, width=width(), lang=lang)
+    lines = lines or [tell("nothing to say of this layout", lang)]
+    show(headline(layout, placement, lang=lang), "", *lines, output=options["output"])
+    return 0
+
+
+def sources(asked: Asked, options: Options) -> int:
+    """Shows where each size came from."""
+    told = sources_of(asked, options["lang"], asked.layout())
+    config = asked.config
+    if form_of(options, ("table", "json")) == "json":
+        file, form = (config.file, config.format) if config else (None, "options")
+        write(as_json(sources_document(told, file, form), depth=3), options["output"])
+        return 0
+    lines = footer(asked, options["lang"])
+    below = ["", *lines] if lines else []
+    show(sources_table(told, lang=options["lang"]), *below, output=options["output"])
+    return 0
+
+
+def emit(asked: Asked, options: Options) -> int:
+    """Writes a launch config for the layout."""
+    layout, placement = laid_out(asked)
+    text = launch.write(options["emit"], layout, placement, sizes=asked.sizes())
+    write(text, options["output"])
+    return 0
+
+
+ANSWERS: dict[str, Answer] = {
+    "explain": explain,
+    "rank": rank,
+    "advice": advice,
+    "sources": sources,
+    "emit": emit,
+    "compare": beside,
+}
+"""Options that ask something else than all groups, each with its answer."""

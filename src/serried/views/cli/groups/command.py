@@ -1,0 +1,101 @@
+"""``serried groups``: every process group of a job, over all ranks, before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from serried.views.cli.groups import answers as answers
+from serried.views.cli.groups.settings import tell_settings
+from serried.views.cli.job import asked_of
+from serried.views.cli.language import lang_option
+from serried.views.cli.options import COUNT, job_options, size_options
+from serried.views.cli.output import FORMATS
+
+PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("file", required=False, type=PATH)
+@size_options
+@job_options
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    help="Print only the groups of this kind, by the framework's name for it; may be repeated.",
+)
+@click.option("--dims", help="Print only the groups of these dimensions, such as dp+tp.")
+@click.option("--rank", type=COUNT, help="Print one rank only: where it sits and whom it talks to.")
+@click.option(
+    "--compare",
+    metavar="FILE|NAME",
+    help="Compare with the layout of another launch file, or of the same sizes under "
+    "another framework.",
+)
+@click.option(
+    "--compare-set",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="With --compare: a size such as tp=4, or a setting, of the second layout; may "
+    "be repeated.",
+)
+@click.option(
+    "--advice",
+    is_flag=True,
+    help="Print all advice on the layout: which groups cross nodes, which sizes fit "
+    "badly, how many communicators.",
+)
+@click.option(
+    "--sources", is_flag=True, help="Print where each size was read, or whose default it is."
+)
+@click.option(
+    "--emit",
+    metavar="TARGET",
+    help="Print a launch script or config for this layout; a name that is not known "
+    "lists those that are.",
+)
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Explain what the ranks of each group share, and what travels among them when.",
+)
+@click.option(
+    "--help-settings",
+    is_flag=True,
+    help="List the settings that --set takes for --framework: meaning, values, default, versions.",
+)
+@lang_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    help="Form of the answer; by default by the ending of --output, else a table.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    help="Write the answer into this file; its ending says the form, such as .json.",
+)
+def groups(file: Path | None, **options: Any) -> int:
+    """Prints which rank is in which process group, under the framework's own rules.
+
+    FILE is a launch script or config, from which sizes are read; options, before or behind it,
+    override what it says.
+
+    \b
+    serried groups --world-size 16 --tp 2 --pp 4
+    serried groups --world-size 16 --tp 2 --pp 4 --framework internlm --kind data
+    serried groups --world-size 16 --tp 2 --pp 4 --rank 5
+    serried groups train.sh --compare internlm
+    serried groups train.sh --compare train.sh --compare-set tp=4
+    serried groups --world-size 96,128,160 --tp 8 --pp 4
+    """
+    if options["help_settings"]:
+        tell_settings(options["framework"], options["lang"], options["output"])
+        return 0
+    asked = asked_of(file, options)
+    return answers.answer_of(options)(asked, options)

@@ -1,0 +1,77 @@
+"""``serried trace compare``: two runs, or a run and its plan, action by action."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from serried.errors import InputError
+from serried.schedule import Request, generate
+from serried.trace.formats.reading import read_trace
+from serried.trace.measure.compare import compare_traces, planned_trace
+from serried.trace.model.trace import Trace
+from serried.views.cli.language import lang_option
+from serried.views.cli.output import as_json, show
+from serried.views.cli.progress import told
+from serried.views.cli.trace.sizes import given, sizes_options
+from serried.views.layout.advice import warned
+from serried.views.trace.comparison import comparison_document, comparison_lines
+
+
+@click.command("compare", short_help="Compare two runs, or a run with its plan.")
+@click.argument("runs", nargs=-1, required=True, metavar="A [B]", type=click.Path(path_type=Path))
+@click.option(
+    "--plan", is_flag=True, help="Compare A with its schedule, given the times that A took."
+)
+@click.option("--name", metavar="SCHEDULE", help="The schedule of --plan, where A does not say it.")
+@click.option("--chunks", type=click.IntRange(min=1), help="With --name: stages on each rank.")
+@sizes_options
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("table", "json")),
+    default="table",
+    show_default=True,
+    help="Form of the answer.",
+)
+@lang_option
+def compare(
+    runs: tuple[Path, ...],
+    plan: bool,
+    name: str | None,
+    chunks: int | None,
+    form: str,
+    lang: str,
+    **sizes: int | None,
+) -> None:
+    """Says where the time of A went that B did not take, action by action, and what differs.
+
+    \b
+    serried trace compare runs/today runs/yesterday
+    serried trace compare runs/today --plan
+    """
+    if len(runs) != (1 if plan else 2):
+        raise InputError(
+            "compare takes two runs, or one with --plan; {count} were given", count=len(runs)
+        )
+    first = read_trace([runs[0]], given(sizes), listener=told(lang))
+    second = (
+        _plan(first, name, chunks)
+        if plan
+        else read_trace([runs[1]], given(sizes), listener=told(lang))
+    )
+    for warning in (*first.warnings, *second.warnings):
+        click.echo(warned(warning, lang=lang), err=True)
+    compared = compare_traces(first, second)
+    names = str(runs[0]), "plan" if plan else str(runs[1])
+    if form == "json":
+        return click.echo(as_json(comparison_document(compared, *names)))
+    return show(*comparison_lines(compared, *names, lang=lang))
+
+
+def _plan(run: Trace, name: str | None, chunks: int | None) -> Trace:
+    if name is None:
+        return planned_trace(run)
+    num_ranks = run.job.sizes.get("pp", 1)
+    return planned_trace(run, generate(name, Request(num_ranks, run.job.num_microbatches, chunks)))

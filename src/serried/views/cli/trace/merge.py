@@ -1,0 +1,124 @@
+"""``serried trace merge``: one timeline of all ranks, for Chrome, Perfetto or table engines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from serried.errors import InputError
+from serried.trace.formats.chrome import write_chrome
+from serried.trace.formats.perfetto import write_perfetto
+from serried.trace.formats.reading import are_recordings, read_trace
+from serried.trace.measure.analysis import analyse
+from serried.trace.merge.files import Folder, Url
+from serried.trace.merge.ray import merge_store_on_ray
+from serried.trace.merge.store import Merged, merge_store
+from serried.trace.store.store import write_store
+from serried.units import bytes_text
+from serried.views.cli.language import lang_option
+from serried.views.cli.output import as_json, show
+from serried.views.cli.progress import told
+from serried.views.cli.trace.places import places_argument
+from serried.views.cli.trace.sizes import given, sizes_options
+from serried.views.cli.trace.stats import format_option, tell_analysis
+from serried.views.layout.advice import warned
+from serried.views.sentences import tell
+from serried.views.trace.merge_document import merge_document
+from serried.views.trace.text import merged_lines
+
+WRITERS = {".json": write_chrome, ".pftrace": write_perfetto}
+ENGINES = {"local": merge_store, "ray": merge_store_on_ray}
+MEASURED_SPANS = 1_000_000
+"""The most spans that merging into a store also measures: more take minutes and gigabytes."""
+
+
+@click.command("merge", short_help="Write one timeline of all ranks, and measure it.")
+@places_argument
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="What to write: .json for Chrome, .pftrace for Perfetto, any other name for the Parquet "
+    "store; by default trace.json in the first DIR.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(tuple(ENGINES)),
+    default="local",
+    show_default=True,
+    help="What does the work of a store: this process, or tasks on Ray.",
+)
+@sizes_options
+@format_option
+@lang_option
+def merge(
+    places: tuple[Folder, ...],
+    output: Path | None,
+    engine: str,
+    form: str,
+    lang: str,
+    **sizes: int | None,
+) -> None:
+    """Writes one timeline of all ranks for Chrome, Perfetto or table engines, and measures it.
+
+    DIR may be a URL that fsspec reads, such as s3://bucket/run.
+
+    \b
+    serried trace merge runs/first
+    serried trace merge node0/run node1/run -o both.pftrace
+    serried trace merge node0/run node1/run -o both.store
+    """
+    output = output or _beside(places[0])
+    write = WRITERS.get(output.suffix.lower())
+    is_piecewise = write is None and are_recordings(places)
+    if engine != "local" and not is_piecewise:
+        raise InputError(
+            "--engine {engine} merges recordings of serried into a store; give those, and -o a "
+            "name that does not end in .json or .pftrace",
+            engine=engine,
+        )
+    if is_piecewise:
+        _tell_merged(ENGINES[engine](places, output), output, form, lang)
+    else:
+        merged = read_trace(places, given(sizes), listener=told(lang))
+        (write or write_store)(merged, output)
+        tell_analysis(merged, analyse(merged, listener=told(lang)), form, lang)
+    _tell_written(output, lang)
+
+
+def _beside(place: Folder) -> Path:
+    if isinstance(place, Url):
+        raise InputError(
+            "{folder} is only read; say by -o where the timeline is to be written", folder=place
+        )
+    return place / "trace.json"
+
+
+def _tell_merged(merged: Merged, store: Path, form: str, lang: str) -> None:
+    """Prints what a store measures; of one too large for that only what merging counted."""
+    if merged.num_spans <= MEASURED_SPANS:
+        trace = read_trace([store])
+        return tell_analysis(trace, analyse(trace, listener=told(lang)), form, lang)
+    for warning in merged.trace.warnings:
+        click.echo(warned(warning, lang=lang), err=True)
+    if form == "json":
+        return click.echo(as_json(merge_document(merged)))
+    return show(*merged_lines(merged, store, lang=lang))
+
+
+def _tell_written(output: Path, lang: str) -> None:
+    told = tell(
+        "wrote {path}, {size}; open it in https://ui.perfetto.dev"
+        if output.is_file()
+        else "wrote {path}, {size} of Parquet; every trace command and table engine reads it",
+        lang,
+        path=output,
+        size=bytes_text(_size([output] if output.is_file() else sorted(output.rglob("*")))),
+    )
+    click.echo(told, err=True)
+
+
+def _size(paths: Sequence[Path]) -> int:
+    return sum(path.stat().st_size for path in paths if path.is_file())

@@ -1,0 +1,147 @@
+"""``serried trace stats``: everything that is measured of a recorded run."""
+
+from __future__ import annotations
+
+import click
+from rich.table import Table
+
+from serried.trace.formats.megatron_timers import TimerLog, timer_log
+from serried.trace.formats.reading import read_trace
+from serried.trace.formats.timer_statistics import measure_timers
+from serried.trace.measure.analysis import Analysis, analyse
+from serried.trace.measure.step_table import StepTable
+from serried.trace.merge.files import Folder
+from serried.trace.model.trace import Trace
+from serried.views.cli.language import lang_option
+from serried.views.cli.output import as_json, show
+from serried.views.cli.progress import told
+from serried.views.cli.trace.places import places_argument
+from serried.views.cli.trace.sizes import given, sizes_options
+from serried.views.layout.advice import warned
+from serried.views.trace.analysis_document import analysis_document, table_document
+from serried.views.trace.analysis_text import (
+    by_table,
+    communication_lines,
+    order_lines,
+    path_lines,
+    planned_lines,
+    slowest_lines,
+    throughput_lines,
+)
+from serried.views.trace.document import stats_document
+from serried.views.trace.text import (
+    bubble_lines,
+    headlines,
+    left_out_lines,
+    message_lines,
+    ranks_table,
+    steps_table,
+    what_if_lines,
+)
+from serried.views.trace.timers import (
+    timed_ranks_table,
+    timer_headlines,
+    timer_lines,
+    timers_document,
+    timers_table,
+)
+
+FORMATS = ("table", "json")
+
+format_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="Form of the answer.",
+)
+
+
+@click.command("stats", short_help="Measure a recorded run, writing nothing.")
+@places_argument
+@click.option(
+    "--by",
+    metavar="AXES",
+    help="Print a row per step, rank or stage, or per several of them: --by step,stage.",
+)
+@click.option(
+    "--tokens",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Tokens of one microbatch, to work out tokens per second.",
+)
+@sizes_options
+@format_option
+@lang_option
+def stats(
+    places: tuple[Folder, ...],
+    by: str | None,
+    tokens: int | None,
+    form: str,
+    lang: str,
+    **sizes: int | None,
+) -> None:
+    """Measures a recorded run: bubble beside the plan, ranks, critical path, throughput.
+
+    \b
+    serried trace stats runs/first
+    serried trace stats runs/first --by step,rank,stage --format json
+    """
+    if (log := timer_log(places)) is not None:
+        _tell_timers(log, given(sizes), form, lang)
+        return
+    trace = read_trace(places, given(sizes), listener=told(lang))
+    analysis = analyse(trace, tokens_per_microbatch=tokens, listener=told(lang))
+    axes = [axis.strip() for axis in by.split(",")] if by is not None else None
+    table = analysis.table().grouped(axes) if axes is not None else None
+    tell_analysis(trace, analysis, form, lang, by=table)
+
+
+def _tell_timers(log: TimerLog, sizes: dict[str, int], form: str, lang: str) -> None:
+    """Prints what a log of Megatron's timers says, which is no trace."""
+    found = measure_timers(log, sizes)
+    for warning in log.findings:
+        click.echo(warned(warning, lang=lang), err=True)
+    if form == "json":
+        return click.echo(as_json(timers_document(log, found)))
+    tables: list[str | Table] = ["", timers_table(found, lang=lang)]
+    tables += ["", timed_ranks_table(found, lang=lang)] if found.ranks else []
+    top, lines = timer_headlines(log, found, lang=lang), timer_lines(log, found, lang=lang)
+    return show(*top, *tables, "", *lines)
+
+
+def tell_analysis(
+    trace: Trace, analysis: Analysis, form: str, lang: str, *, by: StepTable | None = None
+) -> None:
+    """Prints warnings to stderr and what was measured to stdout."""
+    for warning in trace.warnings:
+        click.echo(warned(warning, lang=lang), err=True)
+    if form == "json":
+        document = stats_document(trace, analysis.statistics, analysis.replayed)
+        more = {"by": table_document(by)} if by is not None else {}
+        return click.echo(as_json({**document, **analysis_document(analysis), **more}))
+    found = analysis.statistics
+    tables: list[str | Table] = ["", steps_table(trace, found, lang=lang)]
+    tables += ["", ranks_table(trace, found, lang=lang)]
+    if by is not None:
+        tables = ["", by_table(by, lang=lang)]
+    top = headlines(trace, found, lang=lang)
+    lines = _lines(trace, analysis, lang)
+    return show(*top, *(tables if found.steps else ()), "", *lines)
+
+
+def _lines(trace: Trace, analysis: Analysis, lang: str) -> list[str]:
+    found = analysis.statistics
+    return [
+        *bubble_lines(trace, found, lang=lang, schedule=analysis.schedule),
+        *planned_lines(analysis.planned, lang=lang),
+        *order_lines(analysis, lang=lang),
+        *communication_lines(found.bubbles, lang=lang),
+        *throughput_lines(analysis.throughput, lang=lang),
+        *slowest_lines(analysis.paces, lang=lang, has_pipeline=trace.has_pipeline),
+        *path_lines(analysis.path, lang=lang),
+        *what_if_lines(analysis.replayed, lang=lang),
+        *message_lines(found, lang=lang),
+        *left_out_lines(found, lang=lang),
+    ]

@@ -1,0 +1,1 @@
+"""The command ``serried train``: its options, its progress and its tables."""

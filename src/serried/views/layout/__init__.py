@@ -1,0 +1,1 @@
+"""A layout as text, as a JSON document and as a picture on its nodes."""

@@ -1,0 +1,82 @@
+"""A comparison of two layouts for the terminal: a row per kind, then where they part, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.table import Table
+
+from serried.errors import listed
+from serried.mesh.compare import Comparison, Pair
+from serried.views.layout.text import sizes_text, table
+from serried.views.sentences import say, tell
+
+
+def comparison_lines(found: Comparison, left: str, right: str, *, lang: str = "en") -> list[str]:
+    """Returns the verdict, the first difference of each kind, and what only one side has."""
+    return [*_verdict(found, left, right, lang), *_differences(found, left, right, lang)]
+
+
+def comparison_table(found: Comparison, left: str, right: str, *, lang: str = "en") -> Table:
+    """Returns a row per pair of kinds: their names, how many groups, and same or not."""
+    headings = tell("groups", lang), tell("ranks each", lang), tell("members", lang)
+    rows = table(left, right, *headings)
+    for pair in found.pairs:
+        ours, theirs = (
+            layout.groups(name or "")
+            for layout, name in ((found.left, pair.left), (found.right, pair.right))
+        )
+        counts = _both(f"{len(ours):,}", f"{len(theirs):,}", lang)
+        sizes = _both(sizes_text(ours, lang), sizes_text(theirs, lang), lang)
+        rows.add_row(pair.left, pair.right, counts, sizes, _state(pair, lang))
+    return rows
+
+
+def _verdict(found: Comparison, left: str, right: str, lang: str) -> Iterator[str]:
+    if found.left.world_size != found.right.world_size:
+        yield tell(
+            "{left} has {ours:,} ranks and {right} {theirs:,}",
+            lang,
+            left=left,
+            ours=found.left.world_size,
+            right=right,
+            theirs=found.right.world_size,
+        )
+    different = [pair for pair in found.pairs if not pair.is_same]
+    if found.is_same:
+        yield tell("{left} and {right} give the same groups", lang, left=left, right=right)
+    elif different:
+        yield tell(
+            "{left} and {right} differ in {count} of {total} kinds that both make",
+            lang,
+            left=left,
+            right=right,
+            count=len(different),
+            total=len(found.pairs),
+        )
+
+
+def _differences(found: Comparison, left: str, right: str, lang: str) -> Iterator[str]:
+    for pair in found.pairs:
+        sentence = pair.sentence(left, right)
+        if sentence:
+            yield say(sentence, lang)
+    for side, names in (
+        (left, [pair.left for pair in found.alone if pair.left]),
+        (right, [pair.right for pair in found.alone if pair.right]),
+    ):
+        if names:
+            makes = listed(names, limit=24)
+            yield tell("only {side} makes {kinds}", lang, side=side, kinds=makes)
+
+
+def _state(pair: Pair, lang: str) -> str:
+    if not pair.is_same:
+        return tell("differ from rank {rank} on", lang, rank=pair.rank)
+    is_named_alike = bool(pair.dim) or pair.left == pair.right
+    same = tell("same" if is_named_alike else "same ranks", lang)
+    return tell("{same}, in another order", lang, same=same) if pair.is_reordered else same
+
+
+def _both(ours: str, theirs: str, lang: str) -> str:
+    return ours if ours == theirs else say(listed([ours, theirs], last="and"), lang)

@@ -1,0 +1,1 @@
+"""Runs of real ranks as text and JSON: checks, launch configs, memory."""

@@ -1,0 +1,1 @@
+"""A schedule as text, as a JSON document and as a picture."""

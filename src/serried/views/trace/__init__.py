@@ -1,0 +1,1 @@
+"""A trace and what was measured of it, as text and as JSON documents."""

@@ -1,0 +1,192 @@
+"""A check's report for the cluster map: how each rank's links compare with their like.
+
+    link 3 -> 7   1.1 GB/s, median of links between nodes 1.2   ->  0.92 of rank 3's sends,
+                                                                    0.92 of rank 7's receives
+
+Links between nodes are compared with each other, links inside nodes likewise, with the largest
+messages. A rank's best link tells of its end, its worst one of the path.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serried import user_file
+from serried.errors import InputError, listed
+from serried.finding import said
+from serried.trace.model.record import Job
+from serried.views.web.trace.heat import summary_of
+from serried.views.web.trace.payload import question_of
+from serried.views.web.wire.payload import pack
+from serried.views.web.wire.query import MAX_WORLD_SIZE, Words, read_count, read_word
+
+SCHEMA = "serried.check/1"
+LIMIT_BYTES = 1 << 30
+"""A report of every link of 100,000 ranks stays below that."""
+FIGURES = ("best_send", "best_receive", "worst_send", "worst_receive")
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NamedCheck:
+    """Holds what the page shows of one report."""
+
+    name: str
+    question: Mapping[str, Any]
+    """The words that ask for the layout that was checked."""
+    figures: Mapping[str, Values]
+    """One value a rank: 1 for a link as fast as the median of its like; NaN without one."""
+    findings: tuple[Mapping[str, Any], ...]
+
+
+def read_check(path: Path) -> NamedCheck:
+    """Reads a ``serried.check/1`` document; raises InputError for anything else."""
+    try:
+        text = user_file.read_text(path, LIMIT_BYTES, said("a report of a check"))
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError("{file} is no JSON: {reason}", file=path.name, reason=error) from error
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise InputError(
+            "{file} is no report of a check: its schema is not {schema}; serried check -o "
+            "{file} writes one",
+            file=path.name,
+            schema=SCHEMA,
+        )
+    try:
+        return _named(path.stem, document)
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            "{file} is a report of a check, but damaged: {reason}", file=path.name, reason=error
+        ) from error
+
+
+def checks_answer(checks: Sequence[NamedCheck]) -> dict[str, Any]:
+    """Returns what the page needs to offer the reports."""
+    return {
+        "schema": "serried.checks/1",
+        "checks": [
+            {
+                "name": each.name,
+                "question": each.question,
+                "figures": list(each.figures),
+                "findings": each.findings,
+            }
+            for each in checks
+        ],
+    }
+
+
+def check_heat_payload(checks: Sequence[NamedCheck], words: Words) -> bytes:
+    """Returns a figure of every rank, in the form of a trace's; raises InputError for no such."""
+    number = read_count(words, "check") or 0
+    if number >= len(checks):
+        raise InputError(
+            "there is no check {number} here; {count} are open, numbered from 0",
+            number=number,
+            count=len(checks),
+        )
+    check = checks[number]
+    name = read_word(words, "figure") or next(iter(check.figures), "")
+    if name not in check.figures:
+        raise InputError(
+            "'{name}' is no figure of this check; it has {figures}",
+            name=name[:40],
+            figures=listed(check.figures) or "-",
+        )
+    values = check.figures[name]
+    header = {
+        "kind": "heat",
+        "figure": name,
+        "figures": list(check.figures),
+        "unit": "ratio",
+        **summary_of(values),
+    }
+    return pack(header, {"value": values})
+
+
+def _named(name: str, document: Mapping[str, Any]) -> NamedCheck:
+    world = int(document["world_size"])
+    if not 0 < world <= MAX_WORLD_SIZE:
+        raise ValueError(f"world_size={world}")
+    seats = [len(node["ranks"]) for node in document["map"]["nodes"]]
+    job = Job(
+        framework=str(document["framework"]),
+        world_size=world,
+        sizes={str(axis): int(size) for axis, size in document["sizes"].items()},
+        order=str(document.get("order", "")),
+        schedule="",
+        num_microbatches=0,
+        gpus_per_node=max(seats),
+        options={str(key): str(value) for key, value in document.get("options", {}).items()},
+    )
+    findings = tuple(_finding(each, world) for each in document["findings"])
+    return NamedCheck(name, question_of(job), _figures(document["links"], world), findings)
+
+
+def _finding(found: Mapping[str, Any], world: int) -> dict[str, Any]:
+    ranks = [int(rank) for rank in found["ranks"]]
+    if any(not 0 <= rank < world for rank in ranks):
+        raise ValueError(f"ranks={ranks}")
+    told = {lang: _told(found["in"][lang]) for lang in ("en", "zh")}
+    return {"kind": str(found["kind"]), "ranks": ranks, "in": told}
+
+
+def _told(said: Mapping[str, Any]) -> dict[str, Any]:
+    cure = said["cure"]
+    return {
+        "evidence": [str(line) for line in said["evidence"]],
+        "cure": None if cure is None else str(cure),
+    }
+
+
+def _figures(links: list[Mapping[str, Any]], world: int) -> dict[str, Values]:
+    if not links:
+        return {}
+    source, target = (_ranks(links, end, world) for end in ("from", "to"))
+    across = np.array([bool(link["is_inter"]) for link in links])
+    speed = 1 / np.array([_largest_us(link["time_us"]) for link in links])
+    for alike in (across, ~across):
+        if alike.any():
+            speed[alike] /= np.median(speed[alike])
+    # Where a rank has links between nodes they tell of it; those inside would hide a slow card.
+    best, worst = np.fmax, np.fmin
+    return {
+        "best_send": _spread(best, source, speed, across, world),
+        "best_receive": _spread(best, target, speed, across, world),
+        "worst_send": _spread(worst, source, speed, across, world),
+        "worst_receive": _spread(worst, target, speed, across, world),
+    }
+
+
+def _ranks(links: list[Mapping[str, Any]], end: str, world: int) -> NDArray[np.int64]:
+    found = np.array([int(link[end]) for link in links])
+    if ((found < 0) | (found >= world)).any():
+        raise ValueError(f"{end}={found.max()}")
+    return found
+
+
+def _largest_us(times: Mapping[str, Any]) -> float:
+    time = float(times[max(times, key=int)])
+    if not (0 < time < math.inf):
+        raise ValueError(f"time_us={time}")
+    return time
+
+
+def _spread(
+    pick: np.ufunc, rank: NDArray[np.int64], speed: Values, across: NDArray[np.bool_], world: int
+) -> Values:
+    figure = np.full(world, np.nan)
+    inside = np.full(world, np.nan)
+    pick.at(inside, rank[~across], speed[~across])
+    pick.at(figure, rank[across], speed[across])
+    return np.where(np.isnan(figure), inside, figure)

@@ -1,0 +1,199 @@
+"""A trace as a payload: its tracks, one rank after another, its steps, and the job it comes from.
+
+A small trace is sent whole, every span in the order of its tracks; of a large one the page asks
+for windows (``trace_window``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from serried import frameworks
+from serried.errors import InputError, SerriedError
+from serried.finding import Finding
+from serried.frameworks import Sizes
+from serried.mesh import Layout
+from serried.span import COMPUTE, ActionKind
+from serried.trace.model.record import Job
+from serried.trace.model.trace import Trace
+from serried.views.colours import ACTIONS
+from serried.views.sentences import LANGUAGES, say
+from serried.views.web.trace.answers import TraceAnswers
+from serried.views.web.trace.shown import WHOLE_BELOW, ShownTrace
+from serried.views.web.trace.table import span_columns
+from serried.views.web.wire.payload import Column, pack
+
+
+@dataclass(frozen=True, eq=False)
+class NamedTrace:
+    """Is a trace as the page offers it: with a name to choose it by."""
+
+    name: str
+    trace: Trace
+    whole_below: int = WHOLE_BELOW
+    """A trace of fewer spans is sent whole."""
+
+    @cached_property
+    def answers(self) -> TraceAnswers:
+        """What is worked out of it for questions about its ranks and its plan."""
+        return TraceAnswers(self.trace)
+
+    @cached_property
+    def shown(self) -> ShownTrace:
+        """What its timeline is drawn from."""
+        return ShownTrace(self.trace, self.answers, self.whole_below)
+
+
+def traces_answer(
+    traces: Sequence[NamedTrace],
+    reading: Sequence[str] = (),
+    problems: Sequence[SerriedError] = (),
+) -> dict[str, Any]:
+    """Returns what the page needs to offer the traces: names, jobs, and each job as a question.
+
+    Beside them stand the names of those that are still being read, and what could not be.
+    """
+    return {
+        "schema": "serried.traces/1",
+        "traces": [
+            {
+                "name": each.name,
+                "run": each.trace.run,
+                "num_spans": len(each.trace.spans),
+                "job": asdict(each.trace.job),
+                "question": question_of(each.trace.job),
+            }
+            for each in traces
+        ],
+        "reading": list(reading),
+        "problems": [{lang: say(each, lang) for lang in LANGUAGES} for each in problems],
+    }
+
+
+def question_of(job: Job) -> dict[str, Any]:
+    """Returns the words that ask for the job's own layout, all of its split dimensions in view.
+
+    >>> job = Job("megatron", 8, {"tp": 2, "pp": 2, "dp": 2}, "", "1f1b", 4)
+    >>> question_of(job)["dims"], question_of(job)["tp"]
+    ('dp,tp,pp', '2')
+    """
+    split = [dim for dim in ("dp", "tp", "pp", "cp") if job.sizes.get(dim, 1) > 1]
+    # Axes that are named say their sizes themselves.
+    sizes = {} if "axes" in job.options else job.sizes
+    asked = {name: sizes.get(name, 1) for name in ("tp", "pp", "cp", "ep")}
+    usual = _usual(job, **asked)
+    own = {
+        name: job.sizes[name]
+        for name in ("etp", "zero1", "nettest")
+        if name in job.sizes and not (usual and usual.sizes.get(name) == job.sizes[name])
+    }
+    return {name: str(size) for name, size in (asked | own).items()} | {
+        "framework": job.framework,
+        "world": str(job.world_size),
+        "order": "" if usual and usual.order == job.order else job.order,
+        "gpus_per_node": str(job.gpus_per_node),
+        "set": [f"{key}={value}" for key, value in job.options.items()],
+        "dims": ",".join(split or ["dp"]),
+    }
+
+
+def _usual(job: Job, *, tp: int, pp: int, cp: int, ep: int) -> Layout | None:
+    """Returns the layout when nothing but these sizes is asked for; None where there is none."""
+    try:
+        sizes = Sizes(job.world_size, tp=tp, pp=pp, cp=cp, ep=ep, options=job.options)
+        return frameworks.layout(job.framework, sizes)
+    except InputError:
+        # The trace's own warning says why its layout cannot be made.
+        return None
+
+
+def trace_payload(named: NamedTrace) -> bytes:
+    """Returns the payload of one trace; its warnings in every language, for the page may change."""
+    trace, shown = named.trace, named.shown
+    table = shown.table
+    header = {
+        "kind": "trace",
+        "name": named.name,
+        "job": asdict(trace.job),
+        "actions": _actions(),
+        "statistics": _statistics(named) if shown.is_whole else None,
+        "warnings": {
+            lang: [_said(finding, lang) for finding in trace.warnings] for lang in LANGUAGES
+        },
+        "names": list(trace.names),
+        "whole": shown.is_whole,
+        "total_ns": table.total_ns,
+        "used": np.flatnonzero(np.bincount(trace.spans.kind)).tolist(),
+        "classes": shown.colours,
+        "groupings": shown.groupings,
+        "scales": list(shown.measured),
+    }
+    columns = table.columns() | shown.steps
+    if shown.is_whole:
+        columns |= span_columns(table.spans(np.arange(len(table))))
+    return pack(header, columns)
+
+
+def rows_payload(named: NamedTrace, by: str) -> bytes:
+    """Returns the group of each row when they stand under ``by``; sizes, busy shares of groups.
+
+    Raises InputError for what rows cannot stand under.
+    """
+    grouping = named.shown.grouping(named.shown.require_grouping(by) or "node")
+    layout = named.trace.layout
+    dims = {} if layout is None else {kind: dim.upper() for dim, kind in layout.dims.items()}
+    header = {
+        "kind": "rows",
+        "by": by,
+        "label": dims.get(by, by),
+        "has_rest": grouping.has_rest,
+    }
+    columns: dict[str, Column] = {"of": grouping.of, "size": grouping.size, "busy": grouping.busy}
+    return pack(header, columns)
+
+
+def _actions() -> list[dict[str, Any]]:
+    """Returns every kind of action with its number, colour, and whether it computes."""
+    return [
+        {
+            "number": int(kind),
+            "name": kind.name,
+            "colour": ACTIONS[kind],
+            "computes": kind in COMPUTE,
+        }
+        for kind in ActionKind
+    ]
+
+
+def statistics_answer(named: NamedTrace) -> dict[str, Any]:
+    """Returns the bubble of a trace as ``serried.trace-bubble/1``, of a large one by some steps."""
+    return {"schema": "serried.trace-bubble/1", **_statistics(named)}
+
+
+def scale_answer(named: NamedTrace, name: str) -> dict[str, Any]:
+    """Returns from what values on the classes of a scale count, as ``serried.trace-scale/1``.
+
+    Raises InputError for what is not measured of this trace.
+    """
+    return {"schema": "serried.trace-scale/1", "of": name, "edges": named.shown.edges(name)}
+
+
+def _statistics(named: NamedTrace) -> dict[str, Any]:
+    measured = named.answers.statistics
+    return {
+        "all_steps": len(named.shown.steps["step:number"]),
+        "bubble": measured.bubble,
+        "ideal": None if measured.ideal is None else float(measured.ideal),
+        "num_steps": len(measured.steps),
+        "pipeline": measured.has_pipeline,
+    }
+
+
+def _said(finding: Finding, lang: str) -> str:
+    sentences = [*finding.evidence, *([finding.cure] if finding.cure else [])]
+    return "; ".join(say(sentence, lang) for sentence in sentences)

@@ -1,0 +1,26 @@
+"""Some steps of a large trace, evenly spread over it, for measures that are means over steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from serried.trace.model.trace import Trace
+
+SPANS = 600_000
+"""So many spans are measured in some seconds and half a gigabyte."""
+
+
+def some_steps(trace: Trace) -> Trace:
+    """Returns the trace itself, or of one with more than SPANS as many whole steps as have so many.
+
+    At least one step is left, however large.
+    """
+    spans = trace.spans
+    if len(spans) <= SPANS:
+        return trace
+    steps = np.unique(spans.step)
+    count = max(1, SPANS * len(steps) // len(spans))
+    places = np.linspace(0, len(steps) - 1, count + 2).round().astype(int)[1:-1]
+    return replace(trace, spans=spans.where(np.isin(spans.step, steps[places])))

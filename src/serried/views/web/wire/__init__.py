@@ -1,0 +1,1 @@
+"""How the page and the server speak: addresses, dropped files, binary payloads."""

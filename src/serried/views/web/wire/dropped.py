@@ -1,0 +1,84 @@
+"""Files dropped on the page, as it sends them: names and sizes, then bytes; never a path.
+
+    u32   length of the header
+    ...   JSON, UTF-8: {"files": [{"name", "size", "sent"}]}
+    ...   the first ``sent`` bytes of each file, one after the other
+
+A file larger than any launch file is named with its size, and none of it is sent.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import AsyncIterable, Iterator
+from dataclasses import dataclass
+
+from serried.errors import InputError
+from serried.launch.facts.source import LIMIT_BYTES, check_size, text_of
+from serried.launch.read import LIMIT_FILES
+
+LIMIT_ALL_BYTES = 16 * LIMIT_BYTES
+"""Of all files of one drop together."""
+_HEAD = struct.Struct("<I")
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Is one file: its name, how large it is, and its bytes as far as they were sent."""
+
+    name: str
+    size_bytes: int
+    data: bytes
+
+    def text(self) -> str:
+        """Returns the file as text; raises InputError when it is too large, or no text."""
+        check_size(self.size_bytes, self.name)
+        return text_of(self.data, self.name)
+
+
+async def read_body(chunks: AsyncIterable[bytes]) -> bytes:
+    """Returns the body of a request; raises InputError, once it has ended, when it is too large.
+
+    A browser takes an answer that comes before it has sent everything for a broken line.
+    """
+    kept, size = [], 0
+    async for chunk in chunks:
+        size += len(chunk)
+        if size <= LIMIT_ALL_BYTES:
+            kept.append(chunk)
+    if size > LIMIT_ALL_BYTES:
+        raise InputError(
+            "what was given holds {size} MB; at most {limit} MB are taken at once, and only "
+            "the launch files are needed",
+            size=f"{size / 1024**2:.0f}",
+            limit=LIMIT_ALL_BYTES // 1024**2,
+        )
+    return b"".join(kept)
+
+
+def read_files(body: bytes) -> list[Dropped]:
+    """Returns the files of a request; raises InputError when it does not hold them.
+
+    >>> head = b'{"files": [{"name": "a.sh", "size": 2, "sent": 2}]}'
+    >>> read_files(len(head).to_bytes(4, "little") + head + b"ls")
+    [Dropped(name='a.sh', size_bytes=2, data=b'ls')]
+    """
+    try:
+        return list(_files(body))[:LIMIT_FILES]
+    except (ValueError, KeyError, TypeError, RecursionError, struct.error) as error:
+        raise InputError(
+            "the request does not hold files as the page sends them: a length, names with "
+            "their sizes, and bytes"
+        ) from error
+
+
+def _files(body: bytes) -> Iterator[Dropped]:
+    (length,) = _HEAD.unpack_from(body)
+    at = _HEAD.size + length
+    for each in json.loads(body[_HEAD.size : at])["files"]:
+        size, sent = each["size"], each["sent"]
+        if not (type(size) is type(sent) is int and 0 <= sent <= min(size, len(body) - at)):
+            raise ValueError(f"{sent} of {size} bytes sent, {len(body) - at} here")
+        yield Dropped(str(each["name"]), size, body[at : at + sent])
+        at += sent

@@ -1,0 +1,145 @@
+"""The page's questions: read word by word, and each bad word gets its one sentence."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from serried.errors import InputError
+from serried.views.cli.main import run
+from serried.views.web.wire.query import MAX_WORLD_SIZE, Shown, read_language, read_query, read_rank
+
+
+def words(**each: str) -> dict[str, list[str]]:
+    return {name: value.split("\n") for name, value in each.items()}
+
+
+def test_a_question_without_words_asks_for_sixteen_ranks() -> None:
+    query = read_query({})
+    assert (query.framework, query.sizes.world_size, query.sizes.tp) == ("megatron", 16, 1)
+    assert (query.placement.gpus_per_node, query.dims, query.kinds) == (8, (), ())
+
+
+def test_every_word_reaches_its_size() -> None:
+    asked = words(
+        framework="internlm",
+        world="64",
+        tp="2",
+        pp="4",
+        dp="8",
+        zero1="4",
+        nettest="5",
+        gpus_per_node="4",
+        gpus_per_rank="2",
+        dims="tp,dp,tp",
+        kinds="zero1",
+        set="num_experts=4\nzero1.fsdp = true",
+    )
+    query = read_query(asked)
+    sizes = query.sizes
+    assert (sizes.world_size, sizes.tp, sizes.pp, sizes.dp) == (64, 2, 4, 8)
+    assert (sizes.zero1, sizes.nettest, sizes.ep, sizes.etp) == (4, 5, 1, None)
+    assert sizes.options == {"num_experts": "4", "zero1.fsdp": "true"}
+    assert (query.placement.gpus_per_node, query.placement.gpus_per_rank) == (4, 2)
+    assert (query.dims, query.kinds) == (("tp", "dp"), ("zero1",))
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"world": "abc"}, "world=abc is not a whole number; one such as 16 is"),
+        ({"world": "1.5"}, "world=1.5 is not a whole number; one such as 16 is"),
+        ({"tp": "٣"}, "tp=٣ is not a whole number; one such as 16 is"),
+        ({"tp": "9" * 10}, f"tp={'9' * 10} is too large; it is at most 999999999"),
+        ({"dp": "1" * 5000}, f"dp={'1' * 40}… is too large; it is at most 999999999"),
+        ({"world": "1000000000"}, "world=1000000000 is too large; it is at most 131072"),
+        (
+            {"gpus_per_node": "2000000"},
+            "gpus_per_node=2000000 is more than a node has; it is at most",
+        ),
+        ({"world": "0"}, "world size 0 cannot be; it is at least 1 rank"),
+        ({"world": "-8"}, "world size -8 cannot be; it is at least 1 rank"),
+        ({"tp": "-2"}, "tp=-2; a size is at least 1"),
+        (
+            {"world": "131073"},
+            "a world of 131073 ranks is more than this page draws, which is 131072; "
+            "'serried groups' has no such bound",
+        ),
+        (
+            {"set": "experts"},
+            "'experts' is not a setting; one reads KEY=VALUE, such as num_experts=4",
+        ),
+        ({"gpus_per_rank": "3"}, "gpus_per_rank=3 does not divide 8 GPUs of a node; "),
+    ],
+)
+def test_a_bad_word_gets_one_sentence(asked: dict[str, str], sentence: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_query(words(**asked))
+    assert str(caught.value).startswith(sentence)
+
+
+def test_the_largest_world_is_allowed() -> None:
+    assert read_query(words(world=str(MAX_WORLD_SIZE))).sizes.world_size == MAX_WORLD_SIZE
+
+
+def test_a_rank_and_a_language_are_words_like_others() -> None:
+    assert (read_rank(words(rank="5")), read_language(words(lang="zh"))) == (5, "zh")
+    with pytest.raises(InputError, match="rank=x is not a whole number"):
+        read_rank(words(rank="x"))
+    with pytest.raises(InputError, match="language 'fr' is not known"):
+        read_language(words(lang="fr"))
+
+
+def test_data_groups_have_context_folded_in_when_context_is_in_view() -> None:
+    query = read_query(words(cp="2", dims="dp,cp"))
+    assert query.shown(query.layout()) == [Shown("dp", "dp_cp"), Shown("cp", "cp")]
+    alone = read_query(words(cp="2", dims="dp"))
+    assert alone.shown(alone.layout()) == [Shown("dp", "dp")]
+
+
+def test_a_framework_without_a_dimension_says_which_it_has() -> None:
+    query = read_query(words(framework="internlm", pp="2", dims="cp"))
+    with pytest.raises(
+        InputError, match="internlm has no cp groups; its dimensions are dp, tp, pp"
+    ):
+        query.shown(query.layout())
+
+
+def test_a_kind_that_is_not_made_is_named() -> None:
+    query = read_query(words(kinds="nettest"))
+    with pytest.raises(InputError, match="megatron makes no group kind 'nettest' here"):
+        query.shown(query.layout())
+
+
+@pytest.mark.parametrize(
+    ("asked", "command"),
+    [
+        ({"tp": "2", "pp": "4", "dims": "tp"}, "--world-size 16 --tp 2 --pp 4 --kind tp"),
+        (
+            {"cp": "2", "dims": "dp,cp", "kinds": "mp"},
+            "--world-size 16 --cp 2 --kind dp_cp --kind cp --kind mp",
+        ),
+        (
+            {"framework": "internlm", "zero1": "4", "dims": "dp"},
+            "--world-size 16 --zero1-size 4 --framework internlm --kind data",
+        ),
+        (
+            {"order": "tp-cp-ep-pp-dp", "gpus_per_node": "4", "gpus_per_rank": "2", "dims": "pp"},
+            "--world-size 16 --order tp-cp-ep-pp-dp --gpus-per-node 4 --gpus-per-rank 2 --kind pp",
+        ),
+        (
+            {"cp": "4", "set": "hierarchical_context_parallel_sizes=2 2", "dims": "cp"},
+            "--world-size 16 --cp 4 --set 'hierarchical_context_parallel_sizes=2 2' --kind cp",
+        ),
+    ],
+)
+def test_the_command_says_the_same_and_runs(
+    asked: dict[str, str], command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = read_query(words(**asked))
+    shown = query.shown(query.layout())
+    assert query.command(shown) == f"serried groups {command}"
+    assert run(["groups", *shlex.split(command)]) == 0
+    printed = capsys.readouterr().out
+    assert all(f"{each.kind} group" in printed for each in shown)
