@@ -8,7 +8,7 @@ from serried.frameworks.colossalai import COLOSSALAI
 from serried.frameworks.custom import CUSTOM
 from serried.frameworks.deepspeed import DEEPSPEED
 from serried.frameworks.devicemesh import DEVICEMESH
-from serried.frameworks.framework import Framework, Sizes
+from serried.frameworks.framework import Framework
 from serried.frameworks.fsdp import FSDP
 from serried.frameworks.internevo import INTERNEVO
 from serried.frameworks.internlm import INTERNLM
@@ -17,6 +17,7 @@ from serried.frameworks.nanotron import NANOTRON
 from serried.frameworks.paddle import PADDLE
 from serried.frameworks.torchtitan import TORCHTITAN
 from serried.mesh import Layout
+from serried.mesh.sizes import Sizes
 
 FRAMEWORKS: dict[str, Framework] = {
     each.name: each

@@ -13,7 +13,6 @@ from serried.errors import InputError, listed
 from serried.frameworks.devicemesh import of_mesh
 from serried.frameworks.framework import (
     Framework,
-    Sizes,
     divisors,
     number,
     refuse_foreign_sizes,
@@ -22,6 +21,7 @@ from serried.frameworks.framework import (
 )
 from serried.frameworks.internlm import refuse_other_orders
 from serried.mesh import GroupKind, Layout, Mesh
+from serried.mesh.sizes import Sizes
 
 ORDER = "dp_replicate,dp_shard,cp,sp,tp"
 OPTIONS = {

@@ -20,7 +20,6 @@ from serried.finding import Finding, said
 from serried.frameworks.colossalai_sequence import Sequence, half_rings, rings
 from serried.frameworks.framework import (
     Framework,
-    Sizes,
     choice,
     divisors,
     number,
@@ -30,6 +29,7 @@ from serried.frameworks.framework import (
     switch,
 )
 from serried.mesh import GroupKind, Habits, Layout, Mesh
+from serried.mesh.sizes import Sizes
 
 PLUGINS = ("hybrid", "moe", "gemini", "low_level_zero")
 OPTIONS = {

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from serried.errors import InputError, listed
 from serried.finding import Finding, said
-from serried.frameworks.framework import Sizes, choice, divisors, number, switch
+from serried.frameworks.framework import choice, divisors, number, switch
 from serried.mesh import GroupKind, Slices
+from serried.mesh.sizes import Sizes
 
 MODES = ("all_to_all", "split_gather", "ring", "ring_attn")
 

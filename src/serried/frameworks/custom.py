@@ -14,13 +14,13 @@ from serried.finding import said
 from serried.frameworks.devicemesh import of_mesh
 from serried.frameworks.framework import (
     Framework,
-    Sizes,
     number,
     refuse_foreign_sizes,
     refuse_unknown_options,
     split_world,
 )
 from serried.mesh import GroupKind, Layout, Mesh
+from serried.mesh.sizes import Sizes
 
 ORDER = "pp-dp-cp-ep-tp"
 OPTIONS = {

@@ -18,12 +18,12 @@ from serried.finding import said
 from serried.frameworks.devicemesh_derived import DERIVED_OPTIONS, derived
 from serried.frameworks.framework import (
     Framework,
-    Sizes,
     refuse_foreign_sizes,
     refuse_unknown_options,
     split_world,
 )
 from serried.mesh import FixedKind, GroupKind, Layout, Mesh
+from serried.mesh.sizes import Sizes
 
 OPTIONS = {
     "mesh_shape": "sizes of the axes, slowest first, such as 2,8",

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from serried.errors import InputError, listed
-from serried.frameworks.framework import Sizes
+from serried.mesh.sizes import Sizes
 
 Axes = Mapping[str, int]
 DERIVED_OPTIONS = {

@@ -1,4 +1,4 @@
-"""What a framework file provides, the sizes it is asked for, and the checks they share."""
+"""What a framework file provides, and the checks that framework files share."""
 
 from __future__ import annotations
 
@@ -10,49 +10,7 @@ from difflib import get_close_matches
 from serried.errors import InputError, listed
 from serried.finding import Sentence, said
 from serried.mesh import PLAIN, Habits, Layout
-
-MOST_RANKS = 1 << 24
-"""Whose groups of every kind fit in the memory of a workstation."""
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Holds what the user asked for, in the neutral short names; None means not given.
-
-    ``zero`` is the ZeRO stage, 0 to 3; ``zero1`` the ranks that share one optimizer state.
-    ``options`` are settings under the framework's own names (``--set KEY=VALUE``).
-    """
-
-    world_size: int
-    tp: int = 1
-    pp: int = 1
-    cp: int = 1
-    dp: int | None = None
-    ep: int = 1
-    etp: int | None = None
-    zero: int | None = None
-    zero1: int | None = None
-    nettest: int | None = None
-    order: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.world_size < 1:
-            raise InputError(
-                "world size {world} cannot be; it is at least 1 rank", world=self.world_size
-            )
-        if self.world_size > MOST_RANKS:
-            raise InputError(
-                "world size {world} is more than serried lays out; at most {most} ranks",
-                world=self.world_size,
-                most=MOST_RANKS,
-            )
-        for name in ("tp", "pp", "cp", "dp", "ep", "etp"):
-            size = getattr(self, name)
-            if size is not None and size < 1:
-                raise InputError("{axis}={size}; a size is at least 1", axis=name, size=size)
-        if self.zero not in (None, 0, 1, 2, 3):
-            raise InputError("ZeRO stage {stage} is not known; stages are 0 to 3", stage=self.zero)
+from serried.mesh.sizes import COUNTS, Sizes
 
 
 @dataclass(frozen=True)
@@ -220,9 +178,9 @@ def _indivisible(name: str, size: int, left: int, world_size: int, taken: list[s
 
 def refuse_foreign_sizes(sizes: Sizes, framework: str | Sentence, takes: tuple[str, ...]) -> None:
     """Raises InputError for a size above one along an axis that the framework does not have."""
-    for axis in ("tp", "pp", "cp", "dp", "ep", "etp", "zero1", "nettest"):
+    for axis in COUNTS:
         size = getattr(sizes, axis)
-        if axis not in takes and size not in (None, 1):
+        if axis not in (*takes, "zero") and size not in (None, 1):
             raise InputError(
                 "{axis}={size}, but {framework} has no {axis}; it takes {takes}",
                 axis=axis,

@@ -13,7 +13,6 @@ from serried.errors import InputError, listed
 from serried.frameworks.devicemesh import of_mesh
 from serried.frameworks.framework import (
     Framework,
-    Sizes,
     choice,
     divisors,
     number,
@@ -23,6 +22,7 @@ from serried.frameworks.framework import (
 )
 from serried.frameworks.internlm import refuse_other_orders
 from serried.mesh import GroupKind, Layout, Mesh
+from serried.mesh.sizes import Sizes
 
 ORDER = "dp_replicate,dp_shard,tp"
 STRATEGIES = (*("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"),)

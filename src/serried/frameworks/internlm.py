@@ -13,7 +13,6 @@ from __future__ import annotations
 from serried.errors import InputError, listed
 from serried.frameworks.framework import (
     Framework,
-    Sizes,
     divisors,
     number,
     refuse_foreign_sizes,
@@ -22,6 +21,7 @@ from serried.frameworks.framework import (
     switch,
 )
 from serried.mesh import Chunks, GroupKind, Habits, Layout, Level, Mesh, Windows
+from serried.mesh.sizes import Sizes
 
 ORDER = "tensor-pipeline-data"
 NETTEST_SIZE = 32

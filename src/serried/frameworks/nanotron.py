@@ -13,7 +13,6 @@ from __future__ import annotations
 from serried.errors import InputError, listed
 from serried.frameworks.framework import (
     Framework,
-    Sizes,
     divisors,
     number,
     refuse_foreign_sizes,
@@ -22,6 +21,7 @@ from serried.frameworks.framework import (
 )
 from serried.frameworks.internlm import refuse_other_orders
 from serried.mesh import GroupKind, Habits, Layout, Mesh, Windows
+from serried.mesh.sizes import Sizes
 
 ORDER = "ep-pp-dp-cp-tp"
 OPTIONS = {

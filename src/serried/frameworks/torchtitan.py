@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from serried.errors import InputError, listed
 from serried.frameworks.framework import (
     Framework,
-    Sizes,
     at_least,
     choice,
     divisors,
@@ -29,6 +28,7 @@ from serried.frameworks.framework import (
 )
 from serried.frameworks.internlm import refuse_other_orders
 from serried.mesh import GroupKind, Layout, Mesh
+from serried.mesh.sizes import Sizes
 
 ORDER = "pp,dp_replicate,dp_shard,cp,tp"
 OPTIONS = {

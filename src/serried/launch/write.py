@@ -12,7 +12,7 @@ from dataclasses import replace
 from serried import frameworks
 from serried.errors import InputError, listed
 from serried.finding import said
-from serried.frameworks.framework import Framework, Sizes
+from serried.frameworks.framework import Framework
 from serried.frameworks.paddle import ORDERS as PADDLE_ORDERS
 from serried.launch.facts.emit import Job
 from serried.launch.formats import (
@@ -27,6 +27,7 @@ from serried.launch.formats import (
 )
 from serried.launch.read import read
 from serried.mesh import Layout, Placement
+from serried.mesh.sizes import Sizes
 
 WRITERS: dict[str, Callable[[Job], str]] = {
     "megatron": megatron_script.write,

@@ -12,7 +12,8 @@ from math import gcd
 
 from serried.errors import InputError, Listed, listed
 from serried.finding import Sentence, said
-from serried.mesh.placement import MOST_GPUS, Placement
+from serried.mesh.placement import Placement
+from serried.mesh.sizes import MOST_GPUS
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 
 from serried.errors import InputError, listed
 from serried.mesh.groups import Groups
-
-MOST_GPUS = 1_000_000
-"""More than any node or NVLink domain has; numbers below it stay within 32 bits."""
+from serried.mesh.sizes import MOST_GPUS
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,6 @@ from serried.frameworks.deepspeed import (
 from serried.frameworks.deepspeed.feature import Feature
 from serried.frameworks.framework import (
     Framework,
-    Sizes,
     choice,
     prime_factors,
     refuse_foreign_sizes,
@@ -39,6 +38,7 @@ from serried.frameworks.framework import (
     switch,
 )
 from serried.mesh import ByFirst, Chain, GroupKind, Layout, Mesh, Ring
+from serried.mesh.sizes import Sizes
 
 OPTIONS = {
     "kind": "one feature alone: topology, moe, autoep, autotp, ulysses, hpz, mics, qgz, hostfile",

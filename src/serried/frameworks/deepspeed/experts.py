@@ -21,8 +21,9 @@ from collections.abc import Iterator
 
 from serried.errors import InputError, listed
 from serried.frameworks.deepspeed.feature import Feature, require_divides
-from serried.frameworks.framework import Sizes, at_least, divisors, number, switch
+from serried.frameworks.framework import at_least, divisors, number, switch
 from serried.mesh import GroupKind, Mesh
+from serried.mesh.sizes import Sizes
 
 EXPERT, EXPERT_DATA = "other experts", "same experts, other tokens"
 DATA_FIRST = "use_data_before_expert_parallel"

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 
 from serried.errors import InputError, listed
 from serried.frameworks.deepspeed.feature import Feature
-from serried.frameworks.framework import Sizes
 from serried.mesh import FixedKind, Mesh
+from serried.mesh.sizes import Sizes
 
 LIMIT_SLOTS = 4096
 """GPUs that one host may have; each is a number of its own here."""

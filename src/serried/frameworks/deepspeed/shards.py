@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from serried.errors import InputError, listed
 from serried.frameworks.deepspeed.feature import Feature, require_divides
-from serried.frameworks.framework import Sizes, at_least, choice, divisors, number, switch
+from serried.frameworks.framework import at_least, choice, divisors, number, switch
 from serried.mesh import Chunks, FixedKind, GroupKind, Level, Mesh
+from serried.mesh.sizes import Sizes
 
 
 def tensor(sizes: Sizes, version: str) -> Feature:

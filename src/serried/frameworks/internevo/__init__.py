@@ -16,7 +16,6 @@ from __future__ import annotations
 from serried.frameworks import internlm
 from serried.frameworks.framework import (
     Framework,
-    Sizes,
     at_least,
     refuse_foreign_sizes,
     refuse_unknown_options,
@@ -35,6 +34,7 @@ from serried.frameworks.internevo.kinds import kinds_of, late_kinds_of, overlaps
 from serried.frameworks.internevo.sequence import SEQUENCE_OPTIONS, Sequence2D
 from serried.frameworks.internlm import refuse_other_orders
 from serried.mesh import Layout, Mesh
+from serried.mesh.sizes import Sizes
 
 ORDER = "tensor-data-pipeline"
 OPTIONS = (

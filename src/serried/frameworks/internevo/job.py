@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from serried.errors import InputError
-from serried.frameworks.framework import Sizes, choice, number, split_world, switch
+from serried.frameworks.framework import choice, number, split_world, switch
 from serried.frameworks.internlm import (
     check_ep,
     check_launch,
@@ -19,6 +19,7 @@ from serried.frameworks.internlm import (
     nettest_size,
     num_experts,
 )
+from serried.mesh.sizes import Sizes
 
 DEVELOP_2024, DEVELOP_2025 = "develop-2024-12", "develop-2025-01"
 

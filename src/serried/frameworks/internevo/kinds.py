@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from serried.errors import InputError
 from serried.finding import Finding, said
-from serried.frameworks.framework import Sizes, switch
+from serried.frameworks.framework import switch
 from serried.frameworks.internevo.job import DEVELOP_2024, Job
 from serried.frameworks.internevo.sequence import Sequence2D, early_kinds, late_kinds
 from serried.frameworks.internlm import expert_kinds
 from serried.mesh import Chunks, GroupKind, Held, Level, Strips, Windows
+from serried.mesh.sizes import Sizes
 
 EVERYONE = ("pp", "dp", "tp")
 

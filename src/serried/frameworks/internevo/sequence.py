@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 
 from serried.errors import InputError
 from serried.finding import Finding, said
-from serried.frameworks.framework import Sizes, number, switch
+from serried.frameworks.framework import number, switch
 from serried.mesh import Chain, Chunks, GroupKind, Leading, Level, Mesh, Pick, Rule
+from serried.mesh.sizes import Sizes
 
 SEQUENCE_OPTIONS = {
     "sequence_2D.enable": "true splits sequences in two dimensions, develop only",

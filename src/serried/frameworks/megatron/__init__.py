@@ -19,7 +19,6 @@ from __future__ import annotations
 from serried.errors import InputError
 from serried.frameworks.framework import (
     Framework,
-    Sizes,
     at_least,
     number,
     refuse_foreign_sizes,
@@ -40,6 +39,7 @@ from serried.frameworks.megatron.rules import (
     refuse_options_of_other_versions,
 )
 from serried.mesh import Habits, Layout, Mesh
+from serried.mesh.sizes import Sizes
 
 OPTIONS = {
     "use_tp_pp_dp_mapping": "true puts data parallelism outside pipelines (default false)",

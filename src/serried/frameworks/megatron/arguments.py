@@ -7,7 +7,8 @@ depends on these settings, so they count only where they are given.
 from __future__ import annotations
 
 from serried.errors import InputError, listed
-from serried.frameworks.framework import Sizes, divisors, number, switch
+from serried.frameworks.framework import divisors, number, switch
+from serried.mesh.sizes import Sizes
 
 ARGUMENTS = {
     "num_experts": "experts of the model; --ep must divide them (default not looked at)",

@@ -19,11 +19,12 @@ from dataclasses import dataclass, replace
 
 from serried.errors import InputError, listed
 from serried.finding import Finding, said
-from serried.frameworks.framework import Sizes, at_least, number
+from serried.frameworks.framework import at_least, number
 from serried.frameworks.megatron.join import JoinedKind, RunsKind
 from serried.frameworks.megatron.kinds import Job
 from serried.frameworks.megatron.order import Order
 from serried.mesh import GroupKind, Mesh, ModulesKind, Runs
+from serried.mesh.sizes import Sizes
 
 PIPELINES = ("pp", "embd", "pos_embd")
 

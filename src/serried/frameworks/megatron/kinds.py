@@ -10,9 +10,10 @@ import math
 from dataclasses import dataclass, replace
 
 from serried.errors import InputError
-from serried.frameworks.framework import Sizes, at_least, divisors, numbers, switch
+from serried.frameworks.framework import at_least, divisors, numbers, switch
 from serried.frameworks.megatron.order import embedding_rules
 from serried.mesh import Chain, Chunks, GroupKind, Leading, Level, Mesh, Pick, Rule, Runs
+from serried.mesh.sizes import Sizes
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from serried.frameworks.framework import Sizes, at_least, choice
+from serried.frameworks.framework import at_least, choice
 from serried.frameworks.megatron.join import JoinedKind
 from serried.mesh import ByLowest, Chain, GroupKind, ModulesKind
+from serried.mesh.sizes import Sizes
 
 ALWAYS, NEVER = "0", "99"
 VARIABLES = (

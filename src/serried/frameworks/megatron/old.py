@@ -17,7 +17,6 @@ from itertools import pairwise
 from serried.errors import InputError, listed
 from serried.finding import Finding, said
 from serried.frameworks.framework import (
-    Sizes,
     at_least,
     divisors,
     number,
@@ -34,6 +33,7 @@ from serried.frameworks.megatron.order import (
     require_in_order,
 )
 from serried.mesh import GroupKind, Layout, Mesh
+from serried.mesh.sizes import Sizes
 
 
 def layout(sizes: Sizes, version: str) -> Layout:

@@ -18,8 +18,9 @@ import numpy as np
 
 from serried.errors import InputError
 from serried.finding import Finding, said
-from serried.frameworks.framework import Sizes, number, switch
+from serried.frameworks.framework import number, switch
 from serried.mesh import Ends, First, Mesh, Pick, Rule
+from serried.mesh.sizes import Sizes
 
 AXES = ("tp", "pp", "dp", "ep", "cp")
 """The order in which names missing from the order string are appended at its slow end."""

@@ -9,10 +9,11 @@ import math
 
 from serried.errors import InputError, listed
 from serried.finding import Finding, Sentence, said
-from serried.frameworks.framework import Sizes, at_least, divisors, number, numbers, switch
+from serried.frameworks.framework import at_least, divisors, number, numbers, switch
 from serried.frameworks.megatron.kinds import Job, two_levels
 from serried.frameworks.megatron.names import name_of
 from serried.mesh import Chunks, GroupKind
+from serried.mesh.sizes import Sizes
 
 WINDOWS = {
     "pipeline_model_parallel_split_rank": ("0", "0.13"),

@@ -20,7 +20,6 @@ from serried.errors import InputError, listed
 from serried.finding import Finding, Sentence, said
 from serried.frameworks.framework import (
     Framework,
-    Sizes,
     choice,
     refuse_foreign_sizes,
     refuse_unknown_options,
@@ -28,6 +27,7 @@ from serried.frameworks.framework import (
 )
 from serried.frameworks.paddle import experts as paddle_experts
 from serried.mesh import ByFirst, GroupKind, Layout, Mesh, Ring
+from serried.mesh.sizes import Sizes
 
 AXES = {
     "dp": "data",

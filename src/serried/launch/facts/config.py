@@ -8,19 +8,16 @@ from math import prod
 
 from serried.errors import InputError
 from serried.finding import Sentence, said
-from serried.frameworks.framework import Sizes
 from serried.launch.facts.facts import FIELDS, Facts, Found, Missing, Value, apart, chained
 from serried.mesh import Placement
+from serried.mesh.sizes import BESIDE_WORLD, SIZES, Sizes
 
-SIZES = ("tp", "pp", "cp", "dp", "ep", "etp", "zero", "zero1", "nettest", "order")
 EXAMPLES = {
     "framework": "--framework megatron",
     "world_size": "--world-size 64",
     "order": "--order tp-cp-ep-dp-pp",
 }
 Derive = Callable[[Sizes], Sizes]
-GPUS_PER_NODE = 8
-"""Taken for the map of nodes when a file says nothing, as on the command line."""
 
 
 @dataclass
@@ -161,34 +158,12 @@ class LaunchConfig:
         taken = {name: value for name, value in (given or {}).items() if value is not None}
         for each in self.unanswered(taken, options):
             raise self._ask(each.name)
-        values: dict[str, Value] = {
-            name: self.fields[name].value for name in SIZES if name in self.fields
-        }
-        values |= {name: value for name, value in taken.items() if name in SIZES}
-        settings = {name: str(found.value) for name, found in self.options.items()}
         world = self._world(taken)
         assert world is not None, "it is among what is unanswered"
-
-        def whole(name: str) -> int | None:
-            return int(values[name]) if name in values else None
-
-        def at_least_one(name: str) -> int:
-            return 1 if (size := whole(name)) is None else size
-
-        sizes = Sizes(
-            int(world.value),
-            tp=at_least_one("tp"),
-            pp=at_least_one("pp"),
-            cp=at_least_one("cp"),
-            ep=at_least_one("ep"),
-            dp=whole("dp"),
-            etp=whole("etp"),
-            zero=whole("zero"),
-            zero1=whole("zero1"),
-            nettest=whole("nettest"),
-            order=str(values["order"]) if "order" in values else None,
-            options={**settings, **options},
-        )
+        values = {name: self.fields[name].value for name in SIZES if name in self.fields}
+        values |= {name: value for name, value in taken.items() if name in SIZES}
+        settings = {name: str(found.value) for name, found in self.options.items()}
+        sizes = Sizes.of({**values, "world_size": world.value}, {**settings, **options})
         return self.derive(sizes) if self.derive else sizes
 
     def unanswered(
@@ -199,7 +174,7 @@ class LaunchConfig:
         asked = [
             each
             for each in self.missing
-            if (each.name in SIZES or each.name not in (*FIELDS, "framework"))
+            if (each.name in BESIDE_WORLD or each.name not in (*FIELDS, "framework"))
             and each.name not in taken
             and each.name not in options
         ]
@@ -225,8 +200,8 @@ class LaunchConfig:
         asked = told if gpus_per_node is None else gpus_per_node
         return Placement.on(
             world_size,
-            GPUS_PER_NODE if asked is None else asked,
-            1 if gpus_per_rank is None else gpus_per_rank,
+            Placement.gpus_per_node if asked is None else asked,
+            Placement.gpus_per_rank if gpus_per_rank is None else gpus_per_rank,
         )
 
     def _ask(self, name: str) -> InputError:
@@ -235,7 +210,7 @@ class LaunchConfig:
         because = missing.because if missing else self._why_no_world()
         option = missing.example if missing else ""
         option = option or EXAMPLES.get(name) or (missing.option if missing else "")
-        if name in SIZES and name != "order":
+        if name in BESIDE_WORLD and name != "order":
             option = f"{option} 2"
         return InputError(
             "{file} does not settle {name}: {because}; give it, such as {option}",

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from serried.errors import InputError
-from serried.frameworks.framework import Sizes
 from serried.launch.facts import mark
 from serried.launch.facts.flags import Meanings
 from serried.mesh import Layout, Placement
+from serried.mesh.sizes import COUNTS, Sizes
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Job:
 
     def size(self, name: str) -> int | None:
         """Returns a size by its neutral name, or an option that is a number."""
-        value = getattr(self.sizes, name, None) if name in SIZE_NAMES else None
+        value = getattr(self.sizes, name, None) if name in COUNTS else None
         if value is None and name in self.sizes.options:
             text = self.sizes.options[name]
             return int(text) if text.lstrip("-").isdecimal() else None
@@ -71,7 +71,6 @@ class Job:
         return None if text is None else text.lower() in ("true", "1")
 
 
-SIZE_NAMES = ("tp", "pp", "cp", "dp", "ep", "etp", "zero", "zero1", "nettest")
 ALWAYS = ("tp", "pp")
 """Sizes that are written even when they are one, as launch files do."""
 

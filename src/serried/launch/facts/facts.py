@@ -7,44 +7,28 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from serried.finding import Sentence, said
+from serried.mesh.sizes import TABLE
 
 Value = int | str
 
-FIELDS = (
-    "world_size",
-    "nodes",
-    "gpus_per_node",
-    "node_gpus",
-    "tp",
-    "pp",
-    "cp",
-    "dp",
-    "ep",
-    "etp",
-    "zero",
-    "zero1",
-    "nettest",
-    "order",
-    "layers",
-    "chunks",
-    "layers_first",
-    "layers_last",
-    "layers_picture",
-)
-"""Neutral names; whatever else a file says is an option under the framework's own name."""
+FIELDS = (*TABLE, "nodes", "node_gpus", "layers_first", "layers_last", "layers_picture")
+"""Neutral names; whatever else a file says is an option under the framework's own name.
+
+GPUs of nodes that differ are such as 4,1.
+"""
 
 TEXT_FIELDS = ("order", "layers_picture", "node_gpus")
-"""Fields that are words; all others are whole numbers. Nodes that differ are such as 4,1."""
+"""Fields that are words in a file; all others are whole numbers."""
 
 LIMIT_CLAIMS = 50
 """Values that contradict one another, of which the first few are told."""
 
 ASKED_BY = {
-    "zero1": "--zero1-size",
-    "nettest": "--nettest-size",
+    **{name: each.option for name, each in TABLE.items()},
     "framework": "--framework NAME",
     "node_gpus": "--gpus-per-node",
 }
+"""The option that gives what a file may leave open."""
 
 
 @dataclass(frozen=True)

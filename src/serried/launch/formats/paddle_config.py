@@ -14,13 +14,14 @@ from functools import partial
 
 from serried.errors import InputError, listed
 from serried.finding import said
-from serried.frameworks.framework import Sizes, divisors
+from serried.frameworks.framework import divisors
 from serried.frameworks.paddle import EXPERT_ORDERS, FLEET, ORDERS, PIPELINE_PRIORITY
 from serried.launch.facts.config import Reading
 from serried.launch.facts.emit import Job, yaml_lines
 from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Meaning, sizes
 from serried.launch.facts.keys import Keys, take
+from serried.mesh.sizes import Sizes
 
 OLDER = sizes(
     tensor_parallel_degree="tp",
