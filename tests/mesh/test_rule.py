@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serried.mesh import (
-    Braid,
     ByFirst,
     ByLowest,
     Chain,
@@ -18,17 +17,18 @@ from serried.mesh import (
     Ends,
     First,
     GroupKind,
-    Held,
+    JoinRuns,
+    JoinStrided,
+    LastAssigned,
     Leading,
     Level,
     Mesh,
     Pick,
-    Ring,
+    RangesFromFirst,
+    RingPairs,
     Rule,
-    Runs,
     Slices,
     Strides,
-    Strips,
     Windows,
 )
 
@@ -48,19 +48,19 @@ TURNED = TABLE[::-1, ::-1]
         (Strides(2), [[0, 16], [8, 24], [1, 17], [9, 25]]),
         (Strides(3), [[0, 24], [8], [16], [1, 25], [9], [17]]),
         (Strides(5), [[0], [8], [16], [24], [1], [9], [17], [25]]),
-        (Ring(), [[0, 8], [8, 16], [16, 24], [24, 0], [1, 9], [9, 17], [17, 25], [25, 1]]),
-        (Ring(1), [[24, 0], [0, 8], [8, 16], [16, 24], [25, 1], [1, 9], [9, 17], [17, 25]]),
+        (RingPairs(), [[0, 8], [8, 16], [16, 24], [24, 0], [1, 9], [9, 17], [17, 25], [25, 1]]),
+        (RingPairs(1), [[24, 0], [0, 8], [8, 16], [16, 24], [25, 1], [1, 9], [9, 17], [17, 25]]),
         (
-            Chain((Ring(), ByFirst())),
+            Chain((RingPairs(), ByFirst())),
             [[0, 8], [1, 9], [8, 16], [9, 17], [16, 24], [17, 25], [24, 0], [25, 1]],
         ),
         (Pick((0, 2, 1, 3)), [[0, 16, 8, 24], [1, 17, 9, 25]]),
         (Pick((0, 3)), [[0, 24], [1, 25]]),
         (Slices(((0, 2, 1), (2, 4, 1))), [[0, 8], [1, 9], [16, 24], [17, 25]]),
         (Slices(((0, 4, 2),)), [[0, 16], [1, 17]]),
-        (Strips(2, 3), [[0, 1, 2], [3, 4, 5], [1, 2, 3], [4, 5, 6]]),
-        (Runs(2), [[0, 8, 16, 24, 1, 9, 17, 25]]),
-        (Braid(2, 1), [[0, 8, 16, 24, 1, 9, 17, 25]]),
+        (RangesFromFirst(2, 3), [[0, 1, 2], [3, 4, 5], [1, 2, 3], [4, 5, 6]]),
+        (JoinRuns(2), [[0, 8, 16, 24, 1, 9, 17, 25]]),
+        (JoinStrided(2, 1), [[0, 8, 16, 24, 1, 9, 17, 25]]),
         (Leading(1), [[0, 8, 16, 24]]),
         (Windows(3), [[0, 1, 8], [9, 16, 17], [24, 25]]),
         (Chain((Pick((0, 2, 1, 3)), Chunks(2))), [[0, 16], [8, 24], [1, 17], [9, 25]]),
@@ -88,10 +88,10 @@ def test_hierarchical_levels_of_sixteen_ranks() -> None:
     assert Level(4, 4)(ranks).lists()[:2] == [[0, 4, 8, 12], [1, 5, 9, 13]]
 
 
-def test_braided_groups_overlap_where_the_step_does_not_fit() -> None:
+def test_strided_joins_overlap_where_the_step_does_not_fit() -> None:
     table = np.arange(8, dtype=np.int32).reshape(4, 2)
-    assert Braid(2, 2)(table).lists() == [[0, 1, 4, 5], [2, 3, 6, 7]]
-    assert Braid(2, 1)(table).lists() == [[0, 1, 2, 3], [2, 3, 4, 5]]
+    assert JoinStrided(2, 2)(table).lists() == [[0, 1, 4, 5], [2, 3, 6, 7]]
+    assert JoinStrided(2, 1)(table).lists() == [[0, 1, 2, 3], [2, 3, 4, 5]]
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 4), st.integers(1, 4))
@@ -99,23 +99,25 @@ def test_a_rank_holds_the_last_group_made_with_it(
     num_groups: int, size: int, count: int, length: int
 ) -> None:
     table = np.arange(num_groups * size, dtype=np.int32).reshape(num_groups, size)
-    made = Strips(count, length)(table).lists()
+    made = RangesFromFirst(count, length)(table).lists()
     held: dict[int, list[int]] = {}
     for ranks in made:
         held |= dict.fromkeys(ranks, ranks)
     in_rank_order = [held[rank] for rank in range(num_groups * size) if rank in held]
     expected = list(dict.fromkeys(map(tuple, in_rank_order)))
-    assert Held(Strips(count, length))(table).lists() == [list(ranks) for ranks in expected]
+    assert LastAssigned(RangesFromFirst(count, length))(table).lists() == [
+        list(ranks) for ranks in expected
+    ]
 
 
 RULES = (
-    *(Chunks(2), Chunks(3), Level(2, 2), First(), Ends(), Ring(), Pick((1, 0))),
-    *(Ring(1), Strides(3), Strides(2), Chain((Ring(), ByFirst()))),
-    *(Slices(((0, 2, 1), (2, 4, 1))), Runs(2), Leading(2), Leading(0), ByFirst(), ByLowest()),
-    *(Strips(2, 2), Held(Strips(2, 3)), Braid(2, 1), Windows(5)),
+    *(Chunks(2), Chunks(3), Level(2, 2), First(), Ends(), RingPairs(), Pick((1, 0))),
+    *(RingPairs(1), Strides(3), Strides(2), Chain((RingPairs(), ByFirst()))),
+    *(Slices(((0, 2, 1), (2, 4, 1))), JoinRuns(2), Leading(2), Leading(0), ByFirst(), ByLowest()),
+    *(RangesFromFirst(2, 2), LastAssigned(RangesFromFirst(2, 3)), JoinStrided(2, 1), Windows(5)),
     Chain((Pick((0, 2, 1, 3)), Chunks(2))),
     Chain((Leading(3), Level(2, 2))),
-    Chain((Braid(2, 1), Chunks(2))),
+    Chain((JoinStrided(2, 1), Chunks(2))),
 )
 
 

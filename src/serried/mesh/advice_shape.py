@@ -15,8 +15,7 @@ from serried.mesh.groups import Groups
 from serried.mesh.kind import FixedKind
 from serried.mesh.layers import LayerSplit
 from serried.mesh.layout import Layout
-from serried.mesh.rule import Ends, First, Ring, Rule
-from serried.mesh.rule_across import Chain, Windows
+from serried.mesh.rule import Chain, Ends, First, RingPairs, Rule, Windows
 
 
 def ragged(layout: Layout) -> Iterator[Finding]:
@@ -57,7 +56,7 @@ def overlapping(layout: Layout) -> Iterator[Finding]:
     for name in _odd_kinds(layout):
         groups = layout.groups(name)
         counts = _memberships(groups, layout.world_size)
-        if counts.max(initial=0) > 1 and not _has(layout.kind(name).rule, (Ring,)):
+        if counts.max(initial=0) > 1 and not _has(layout.kind(name).rule, (RingPairs,)):
             rank = int(counts.argmax())
             both = listed(shown(groups[g].tolist(), 8) for g in groups.containing(rank)[:2])
             evidence = said(

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from serried.mesh.groups import Groups
 from serried.mesh.members import Members
 from serried.mesh.mesh import Mesh
-from serried.mesh.rule import Rule
-from serried.mesh.rule_across import Chain, Leading, Runs, Windows
+from serried.mesh.rule import Chain, JoinRuns, Leading, Rule, Windows
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,8 @@ class GroupKind:
 
     def groups(self, mesh: Mesh) -> Groups:
         """Returns the groups of this kind over ``mesh``."""
+        # Where most groups are never made (Megatron with an axis named twice), only the rows that
+        # the first of several rules keeps are computed.
         first = self.rule.rules[0] if isinstance(self.rule, Chain) else self.rule
         leading = first.count if isinstance(first, Leading) else None
         table = mesh.groups(*self.axes, by=self.by, within=self.within, leading=leading)
@@ -54,21 +55,23 @@ class GroupKind:
         if rank not in mesh:
             return []
         if isinstance(self.rule, Windows) and not mesh.explicit:
-            return [self.rule.around(rank, mesh)[1]]
+            return [self.rule.around(rank, mesh)[1]]  # windows cross axes: no row holds one
         row = mesh.row(rank, *self.axes, by=self.by)
         rows: tuple[range, ...] | None = (range(row, row + 1),)
         if self.rule is not None:
-            rows = self.rule.rows(row, self.shape(mesh))
+            rows = self.rule.rows_needed(row, self.shape(mesh))
         if rows is None:
             return holding(self.groups(mesh), rank)
-        if self.rule is None or isinstance(self.rule, Runs):
+        # Axis groups as they are, and whole runs of them, may be as large as the world, so their
+        # members are left to be computed when they are looked at.
+        if self.rule is None or isinstance(self.rule, JoinRuns):
             return [Members(mesh, part, self.axes, self.by, self.within) for part in rows]
-        return [each for part in rows for each in holding(self._made_of(part, mesh), rank)]
+        return [ranks for part in rows for ranks in holding(self._made_of(part, mesh), rank)]
 
     def _made_of(self, rows: range, mesh: Mesh) -> Groups:
         """Returns the groups that some rows make by themselves."""
         table = mesh.rows(rows, *self.axes, by=self.by, within=self.within)
-        return self.rule.alone(table) if self.rule else Groups.even(table)
+        return self.rule.on_rows_needed(table) if self.rule else Groups.even(table)
 
     def numbers(self, rank: int, meshes: Mapping[str, Mesh]) -> list[int]:
         """Returns the numbers of the groups that ``rank`` is in, by arithmetic where it goes."""
@@ -81,7 +84,7 @@ class GroupKind:
         if self.rule is None:
             return [row]
         shape = self.shape(mesh)
-        first, rows = self.rule.number(row, shape), self.rule.rows(row, shape)
+        first, rows = self.rule.first_number(row, shape), self.rule.rows_needed(row, shape)
         if first is None or rows is None:
             return self.over(meshes).containing(rank)
         return [first + i for part in rows for i in self._made_of(part, mesh).containing(rank)]

@@ -118,6 +118,9 @@ class Mesh:
 
     def _corner(self, dropped: list[int], count: int) -> tuple[slice, ...]:
         """Returns the part of the dropped axes that holds the first ``count`` groups."""
+        # Groups run with the fastest axis first. While the faster axes hold enough groups, one
+        # place of a slower axis will do; of the first axis where they do not, as many places as
+        # it takes, and the faster axes whole.
         wanted = []
         for place, i in enumerate(dropped):
             faster = math.prod(self.shape[j] for j in dropped[place + 1 :])
@@ -167,6 +170,8 @@ class Mesh:
         >>> Mesh({"pp": 2, "dp": 2, "tp": 2}).rows(range(1, 3), "dp").tolist()
         [[1, 3], [4, 6]]
         """
+        # A member's rank is a sum over axes of coordinate x stride: the dropped axes give each row
+        # its first member, and each kept axis then spreads all there are by its own steps.
         dropped, kept = self._split(keep, by, within)
         strides = [math.prod(self.shape[i + 1 :]) for i in range(len(self.shape))]
         left = np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int32)

@@ -1,30 +1,33 @@
 """The named rules that derive groups from the groups along axes.
 
-axis groups         [0 8 16 24]  [1 9 17 25]                      of "data"
-Chunks(2)           [0 8] [16 24]  [1 9] [17 25]                  ZeRO-1, partial DP
-Level(2, 2)         [0 16] [8 24]  [1 17] [9 25]                  across the chunks
-First()             [0]  [1]                                      position embeddings
-Ends()              [0 24]  [1 25]                                tied embeddings
-Strides(2)          [0 16] [8 24]  [1 17] [9 25]                  shards across contexts
-Ring()              [0 8] [8 16] [16 24] [24 0]  [1 9] …          stage to next stage
-Runs(2)             [0 8 16 24 1 9 17 25]                         distributed optimizer
-Leading(1)          [0 8 16 24]                                   groups never made
-Pick((0, 2, 1, 3))  [0 16 8 24]  [1 17 9 25]                      interleaved windows
-Slices(…)           [0 8] [1 9]  [16 24] [17 25]                  2-D rings, slice by slice
-Strips(2, 3)        [0 1 2] [3 4 5]  [1 2 3] [4 5 6]              counted on from the first
-Braid(2, 1)         [0 8 16 24 1 9 17 25]                         every other group joined
-Windows(32)         [0 … 31] [32 … 63] [64 … 79]                  nettest, last one ragged
+axis groups             [0 8 16 24]  [1 9 17 25]                      of "data"
+Chunks(2)               [0 8] [16 24]  [1 9] [17 25]                  ZeRO-1, partial DP
+Level(2, 2)             [0 16] [8 24]  [1 17] [9 25]                  across the chunks
+First()                 [0]  [1]                                      position embeddings
+Ends()                  [0 24]  [1 25]                                tied embeddings
+Strides(2)              [0 16] [8 24]  [1 17] [9 25]                  shards across contexts
+RingPairs()             [0 8] [8 16] [16 24] [24 0]  [1 9] …          stage to next stage
+Pick((0, 2, 1, 3))      [0 16 8 24]  [1 17 9 25]                      interleaved windows
+Slices(…)               [0 8] [1 9]  [16 24] [17 25]                  2-D rings, slice by slice
+JoinRuns(2)             [0 8 16 24 1 9 17 25]                         distributed optimizer
+JoinStrided(2, 1)       [0 8 16 24 1 9 17 25]                         every ``step``-th group joined
+Leading(1)              [0 8 16 24]                                   groups never made
+RangesFromFirst(2, 3)   [0 1 2] [3 4 5]  [1 2 3] [4 5 6]              counted on from the first
+Windows(32)             [0 … 31] [32 … 63] [64 … 79]                  nettest, last one ragged
+
+A rule reads a table of axis groups, a row each. To tell the groups of one rank in a world of a
+million, only the rows that those groups are made of are computed: ``rows_needed`` names them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
 
 from serried.mesh.groups import Groups
-from serried.mesh.mesh import Ranks
+from serried.mesh.mesh import Mesh, Ranks
 
 Shape = tuple[int, int]
 """How many axis groups there are, and how many ranks each has."""
@@ -33,51 +36,65 @@ Shape = tuple[int, int]
 class Rule(Protocol):
     """Derives groups from a table of axis groups, shape (groups, size).
 
-    ``alone`` is the rule for the rows that ``rows`` names, cut out of the table.
+    ``on_rows_needed`` is the rule to apply to a table of only the rows that ``rows_needed`` names.
     """
 
     @property
-    def alone(self) -> Rule: ...
+    def on_rows_needed(self) -> Rule: ...
 
     def __call__(self, table: Ranks, /) -> Groups: ...
 
-    def rows(self, row: int, shape: Shape, /) -> tuple[range, ...] | None:
+    def rows_needed(self, row: int, shape: Shape, /) -> tuple[range, ...] | None:
         """Returns the rows that groups of row ``row``'s members are made of; None for all.
 
         Each range makes whole groups by itself, in the order in which all rows make them.
         """
 
-    def number(self, row: int, shape: Shape, /) -> int | None:
-        """Returns the number of the first group of ``rows``; None where all groups tell it."""
+    def first_number(self, row: int, shape: Shape, /) -> int | None:
+        """Returns the number of the first group that ``rows_needed`` makes.
+
+        None where the number follows only from making all groups.
+        """
 
 
-class EachRow:
-    """Is a rule that looks at one axis group at a time, and makes one group of it."""
+class TableRule:
+    """Looks across axis groups; by default it needs all of them for any group."""
 
     @property
-    def alone(self) -> Self:
-        """The rule itself."""
+    def on_rows_needed(self) -> Self:
         return self
 
-    def rows(self, row: int, shape: Shape, /) -> tuple[range, ...] | None:
+    def rows_needed(self, row: int, shape: Shape, /) -> tuple[range, ...] | None:
+        """Returns None: any row may contribute."""
+        return None
+
+    def first_number(self, row: int, shape: Shape, /) -> int | None:
+        """Returns None: the number follows only from making all groups."""
+        return None
+
+
+class RowRule(TableRule):
+    """Looks at one axis group at a time; by default it makes one group of each."""
+
+    def rows_needed(self, row: int, shape: Shape, /) -> tuple[range, ...] | None:
         """Returns the row itself."""
         return (range(row, row + 1),)
 
-    def number(self, row: int, shape: Shape, /) -> int | None:
+    def first_number(self, row: int, shape: Shape, /) -> int | None:
         """Returns the row's own number."""
         return row
 
 
-class Sorted(EachRow):
-    """Is a rule that looks at one axis group at a time, but numbers groups in its own way."""
+class SortedRowRule(RowRule):
+    """Looks at one axis group at a time, but puts the groups in an order of its own."""
 
-    def number(self, row: int, shape: Shape, /) -> int | None:
-        """Returns None: the other groups tell it."""
+    def first_number(self, row: int, shape: Shape, /) -> int | None:
+        """Returns None: where a group stands depends on the others."""
         return None
 
 
 @dataclass(frozen=True)
-class First(EachRow):
+class First(RowRule):
     """Keeps the first member of each group."""
 
     def __call__(self, table: Ranks, /) -> Groups:
@@ -85,7 +102,7 @@ class First(EachRow):
 
 
 @dataclass(frozen=True)
-class Ends(EachRow):
+class Ends(RowRule):
     """Keeps the first and the last member of each group; one where they are the same."""
 
     def __call__(self, table: Ranks, /) -> Groups:
@@ -94,7 +111,7 @@ class Ends(EachRow):
 
 
 @dataclass(frozen=True)
-class Chunks(EachRow):
+class Chunks(RowRule):
     """Cuts each group into runs of ``size`` members; the last run may be shorter."""
 
     size: int
@@ -108,13 +125,12 @@ class Chunks(EachRow):
         bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return Groups(np.ascontiguousarray(table).reshape(-1), bounds)
 
-    def number(self, row: int, shape: Shape, /) -> int | None:
-        """Returns the number of the row's first run."""
+    def first_number(self, row: int, shape: Shape, /) -> int | None:
         return row * -(-shape[1] // self.size)
 
 
 @dataclass(frozen=True)
-class Level(EachRow):
+class Level(RowRule):
     """Reshapes each group to (outer, ``size``, ``stride``) and groups along ``size``.
 
     Hierarchies are levels: sizes 2, 2, 4 of a group of 16 are Level(2, 1), Level(2, 2)
@@ -128,14 +144,13 @@ class Level(EachRow):
         cube = table.reshape(len(table), -1, self.size, self.stride)
         return Groups.even(cube.swapaxes(2, 3).reshape(-1, self.size))
 
-    def number(self, row: int, shape: Shape, /) -> int | None:
-        """Returns the number of the row's first group."""
+    def first_number(self, row: int, shape: Shape, /) -> int | None:
         return row * (shape[1] // self.size)
 
 
 @dataclass(frozen=True)
-class Pick(EachRow):
-    """Puts the members of each group in the order of ``places``."""
+class Pick(RowRule):
+    """Puts the members of each group in the order of ``places``; places left out are dropped."""
 
     places: tuple[int, ...]
 
@@ -144,17 +159,17 @@ class Pick(EachRow):
 
 
 @dataclass(frozen=True)
-class Slices(Sorted):
+class Slices(SortedRowRule):
     """Takes (start, stop, step) slices of every group, all groups' first slices first."""
 
     slices: tuple[tuple[int, int, int], ...]
 
     def __call__(self, table: Ranks, /) -> Groups:
-        return Groups.joined([Groups.even(table[:, slice(*each)]) for each in self.slices])
+        return Groups.joined([Groups.even(table[:, slice(*bounds)]) for bounds in self.slices])
 
 
 @dataclass(frozen=True)
-class Strides(EachRow):
+class Strides(RowRule):
     """Takes every ``step``-th member of each group; where they do not divide, groups differ."""
 
     step: int
@@ -167,13 +182,12 @@ class Strides(EachRow):
         bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return Groups(np.ascontiguousarray(table[:, order]).reshape(-1), bounds)
 
-    def number(self, row: int, shape: Shape, /) -> int | None:
-        """Returns the number of the row's first group."""
+    def first_number(self, row: int, shape: Shape, /) -> int | None:
         return row * min(self.step, shape[1])
 
 
 @dataclass(frozen=True)
-class Ring(EachRow):
+class RingPairs(RowRule):
     """Pairs each member with the next of its group, the last with the first.
 
     ``back`` turns the ring: with 1 each member's pair is the one with the member before it.
@@ -185,22 +199,204 @@ class Ring(EachRow):
         ones, others = np.roll(table, self.back, axis=1), np.roll(table, self.back - 1, axis=1)
         return Groups.even(np.stack([ones, others], axis=2).reshape(-1, 2))
 
-    def number(self, row: int, shape: Shape, /) -> int | None:
-        """Returns the number of the row's first pair."""
+    def first_number(self, row: int, shape: Shape, /) -> int | None:
         return row * shape[1]
 
 
 @dataclass(frozen=True)
-class ByFirst(Sorted):
-    """Stands the groups in the order of their first members."""
+class ByFirst(SortedRowRule):
+    """Orders the groups by their first members."""
 
     def __call__(self, table: Ranks, /) -> Groups:
         return Groups.even(table[np.argsort(table[:, 0], kind="stable")])
 
 
 @dataclass(frozen=True)
-class ByLowest(Sorted):
-    """Stands the groups in the order of their lowest members, as ranks from 0 on find them."""
+class ByLowest(SortedRowRule):
+    """Orders the groups by their lowest members, as ranks counted from 0 come upon them."""
 
     def __call__(self, table: Ranks, /) -> Groups:
         return Groups.even(table[np.argsort(table.min(axis=1), kind="stable")])
+
+
+@dataclass(frozen=True)
+class Leading(RowRule):
+    """Keeps the first ``count`` groups; the rest are never made."""
+
+    count: int
+
+    def __call__(self, table: Ranks, /) -> Groups:
+        return Groups.even(table[: self.count])
+
+    def rows_needed(self, row: int, shape: Shape, /) -> tuple[range, ...] | None:
+        """Returns the row itself, or nothing for a row that is not kept."""
+        return (range(row, row + 1),) if row < self.count else ()
+
+
+@dataclass(frozen=True)
+class JoinRuns(TableRule):
+    """Joins each run of ``length`` groups, end to end, in the order they stand.
+
+    >>> JoinRuns(2)(np.arange(8).reshape(4, 2)).lists()
+    [[0, 1, 2, 3], [4, 5, 6, 7]]
+    """
+
+    length: int
+
+    def __call__(self, table: Ranks, /) -> Groups:
+        return Groups.even(table.reshape(-1, table.shape[1] * self.length))
+
+    def rows_needed(self, row: int, shape: Shape, /) -> tuple[range, ...] | None:
+        """Returns the run that ``row`` is in."""
+        first = row // self.length * self.length
+        return (range(first, first + self.length),)
+
+    def first_number(self, row: int, shape: Shape, /) -> int | None:
+        return row // self.length
+
+
+@dataclass(frozen=True)
+class JoinStrided(TableRule):
+    """Joins group g with those ``step``, 2 ``step`` … after it, ``width`` in all.
+
+    One joined group is made per ``width`` groups there are, counted from the first, so a
+    ``step`` that does not fit makes groups overlap and leaves ranks out. Of groups a … h:
+
+        width 2, step 4      a+e  b+f  c+g  d+h       each once
+        width 2, step 2      a+c  b+d  c+e  d+f       c and d twice, g and h in none
+    """
+
+    width: int
+    step: int
+
+    @property
+    def on_rows_needed(self) -> JoinStrided:
+        """The same with step 1: rows cut out for one joined group stand side by side."""
+        return replace(self, step=1)
+
+    def __call__(self, table: Ranks, /) -> Groups:
+        starts = np.arange(len(table) // self.width)
+        rows = starts[:, None] + np.arange(self.width) * self.step
+        return Groups.even(table[rows].reshape(len(starts), -1))
+
+    def rows_needed(self, row: int, shape: Shape, /) -> tuple[range, ...] | None:
+        """Returns, for each joined group that holds ``row``, the rows that it joins."""
+        # The row may stand first in a joined group, or second in one that starts a step before it,
+        # and so on; only the first ``count`` rows start one.
+        length = (self.width - 1) * self.step + 1
+        starts = range(row - length + 1, row + 1, self.step)
+        count = shape[0] // self.width
+        return tuple(range(g, g + length, self.step) for g in starts if 0 <= g < count)
+
+
+@dataclass(frozen=True)
+class RangesFromFirst(TableRule):
+    """Makes ``count`` ranges of ``size`` consecutive ranks, from each group's first rank on.
+
+    The ranges may run past the group's end: InternEvo cuts tensor groups so, whatever their size.
+
+    >>> RangesFromFirst(2, 2)(np.array([[0, 1], [2, 3]])).lists()
+    [[0, 1], [2, 3], [2, 3], [4, 5]]
+    """
+
+    count: int
+    size: int
+
+    def __call__(self, table: Ranks, /) -> Groups:
+        steps = np.arange(self.count * self.size, dtype=np.int32)
+        return Groups.even((table[:, :1] + steps).reshape(-1, self.size))
+
+    def reach(self, shape: Shape) -> int:
+        """Returns how many rows of consecutive ranks a row's ranges reach beyond its own."""
+        return (self.count * self.size - 1) // shape[1]
+
+
+@dataclass(frozen=True)
+class LastAssigned(TableRule):
+    """Makes ranges of ranks and keeps those that some rank still has once all are made.
+
+    Each rank has one variable for its group. Where ranges overlap, the one that is made later is
+    assigned to it, and an earlier one may be lost to every rank:
+
+        made of [0 1] [2 3]      [0 1]  [2 3]     [2 3]  [4 5]
+        rank 0 1 2 3 then has     0 1    lost      2 3    beyond the ranks, so no rank has it
+
+    The axis groups are runs of ranks that stand side by side, as tensor groups are.
+    """
+
+    ranges: RangesFromFirst
+
+    def __call__(self, table: Ranks, /) -> Groups:
+        made = self.ranges(table).table
+        ranks = np.sort(table.reshape(-1))
+        first = int(ranks[0])
+        owner = np.full(int(max(made.max(), ranks[-1])) + 1 - first, -1, dtype=np.int32)
+        numbers = np.repeat(np.arange(len(made), dtype=np.int32), made.shape[1])
+        # Where a rank stands several times numpy keeps the last of the values assigned to it.
+        owner[made.reshape(-1) - first] = numbers
+        kept, places = np.unique(owner[ranks - first], return_index=True)
+        in_rank_order = kept[np.argsort(places)]
+        return Groups.even(made[in_rank_order[in_rank_order >= 0]])
+
+    def rows_needed(self, row: int, shape: Shape, /) -> tuple[range, ...] | None:
+        """Returns the rows whose ranges reach here, and those that may have overwritten them."""
+        # A range that holds a rank of this row begins within ``reach`` rows before it; its other
+        # ranks stand within as many again.
+        reach = self.ranges.reach(shape) + 1
+        return (range(max(0, row - 2 * reach), min(shape[0], row + reach + 1)),)
+
+
+@dataclass(frozen=True)
+class Windows(TableRule):
+    """Cuts all ranks, whatever the axes, into windows of ``size``; the last may be ragged."""
+
+    size: int
+
+    def __call__(self, table: Ranks, /) -> Groups:
+        ranks = np.sort(table.reshape(-1))
+        bounds = np.append(np.arange(0, len(ranks), self.size), len(ranks)).astype(np.int64)
+        return Groups(ranks, bounds)
+
+    def around(self, rank: int, mesh: Mesh) -> tuple[int, list[int]]:
+        """Returns the number of the window that holds ``rank``, and its ranks, by arithmetic."""
+        number = (rank - mesh.offset) // self.size
+        first = mesh.offset + number * self.size
+        return number, list(range(first, min(first + self.size, mesh.offset + mesh.num_ranks)))
+
+
+@dataclass(frozen=True)
+class Chain(TableRule):
+    """Applies one rule after another; all but the last make groups of one size."""
+
+    rules: tuple[Rule, ...]
+
+    @property
+    def on_rows_needed(self) -> Chain:
+        """The same rules, each for the rows that are needed."""
+        return Chain(tuple(rule.on_rows_needed for rule in self.rules))
+
+    def __call__(self, table: Ranks, /) -> Groups:
+        groups = Groups.even(table)
+        for rule in self.rules:
+            groups = rule(groups.table)
+        return groups
+
+    def rows_needed(self, row: int, shape: Shape, /) -> tuple[range, ...] | None:
+        """Returns the rows of the one rule that looks across them, while rows still stand."""
+        # ``row`` counts rows of the first table. A later rule sees the rows that the rules before
+        # it made, so what it names means these rows only if they left them where they were; two
+        # rules that look across rows cannot be told apart from here, so all rows are needed.
+        own = (range(row, row + 1),)
+        found: tuple[range, ...] = own
+        for i, rule in enumerate(self.rules):
+            near = rule.rows_needed(row, shape)
+            if near is None or (near and near != own and not self._leaves_rows(i)):
+                return None
+            if not near:
+                return ()
+            found = near if near != own else found
+        return found
+
+    def _leaves_rows(self, place: int) -> bool:
+        """Tells whether the rules before ``place`` leave the rows where they are."""
+        return all(isinstance(rule, Leading | Pick) for rule in self.rules[:place])

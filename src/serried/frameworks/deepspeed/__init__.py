@@ -37,7 +37,7 @@ from serried.frameworks.framework import (
     split_world,
     switch,
 )
-from serried.mesh import ByFirst, Chain, GroupKind, Layout, Mesh, Ring
+from serried.mesh import ByFirst, Chain, GroupKind, Layout, Mesh, RingPairs
 from serried.mesh.sizes import Sizes
 
 OPTIONS = {
@@ -131,7 +131,7 @@ def _wanted(sizes: Sizes) -> list[Callable[[Sizes, str], Feature]]:
     return [FEATURES[name] for name in names]
 
 
-PAIRS = Chain((Ring(), ByFirst()))
+PAIRS = Chain((RingPairs(), ByFirst()))
 """Rank by rank, each with the rank of the next stage: lists that the grid keeps."""
 
 GRID = (

@@ -12,7 +12,14 @@ from serried.frameworks.framework import switch
 from serried.frameworks.internevo.job import DEVELOP_2024, Job
 from serried.frameworks.internevo.sequence import Sequence2D, early_kinds, late_kinds
 from serried.frameworks.internlm import expert_kinds
-from serried.mesh import Chunks, GroupKind, Held, Level, Strips, Windows
+from serried.mesh import (
+    Chunks,
+    GroupKind,
+    LastAssigned,
+    Level,
+    RangesFromFirst,
+    Windows,
+)
 from serried.mesh.sizes import Sizes
 
 EVERYONE = ("pp", "dp", "tp")
@@ -111,7 +118,7 @@ def _gqa(job: Job) -> GroupKind:
     """Returns the key-and-value head groups: 8 of 4 ranks from each tensor group's first on."""
     if job.pp > 1:
         raise InputError("gqa=true needs pp=1; here pp={pp}", pp=job.pp)
-    rule = Held(Strips(KV_HEADS, RANKS_PER_KV_HEAD))
+    rule = LastAssigned(RangesFromFirst(KV_HEADS, RANKS_PER_KV_HEAD))
     return GroupKind("gqa", ("tp",), rule=rule, about="gradients of shared key and value heads")
 
 

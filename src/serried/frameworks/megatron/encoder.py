@@ -23,7 +23,7 @@ from serried.frameworks.framework import at_least, number
 from serried.frameworks.megatron.join import JoinedKind, RunsKind
 from serried.frameworks.megatron.kinds import Job
 from serried.frameworks.megatron.order import Order
-from serried.mesh import GroupKind, Mesh, ModulesKind, Runs
+from serried.mesh import GroupKind, JoinRuns, Mesh, ModulesKind
 from serried.mesh.sizes import Sizes
 
 PIPELINES = ("pp", "embd", "pos_embd")
@@ -153,7 +153,7 @@ def _joined(kind: GroupKind, meshes: Mapping[str, Mesh], in_turn: bool) -> list[
         lists = [_join(kind, f"pp[{i}]", in_turn, place=i) for i in range(several)]
         return [*lists, _join(kind, "pp", in_turn)]
     encoders = replace(kind, mesh="encoder")
-    if isinstance(kind.rule, Runs):
+    if isinstance(kind.rule, JoinRuns):
         parts = (replace(encoders, rule=None), replace(kind, rule=None))
         return [RunsKind(kind.name, kind.axes, parts=parts, length=kind.rule.length)]
     return [

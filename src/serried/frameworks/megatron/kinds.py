@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from serried.errors import InputError
 from serried.frameworks.framework import at_least, divisors, numbers, switch
 from serried.frameworks.megatron.order import embedding_rules
-from serried.mesh import Chain, Chunks, GroupKind, Leading, Level, Mesh, Pick, Rule, Runs
+from serried.mesh import Chain, Chunks, GroupKind, JoinRuns, Leading, Level, Mesh, Pick, Rule
 from serried.mesh.sizes import Sizes
 
 
@@ -142,7 +142,7 @@ def _optimizer_kind(job: Job) -> GroupKind:
     if job.has_gtp:
         everything = ("tp", "ep", "gtp_remat", "dp", "pp")
         return GroupKind("intra_dist_opt", everything, "expert", about=about)
-    runs = Runs(job.edp // job.instances)
+    runs = JoinRuns(job.edp // job.instances)
     return GroupKind("intra_dist_opt", ("tp", "ep", "pp"), "expert", runs, about=about)
 
 

@@ -26,7 +26,7 @@ from serried.frameworks.framework import (
     switch,
 )
 from serried.frameworks.paddle import experts as paddle_experts
-from serried.mesh import ByFirst, GroupKind, Layout, Mesh, Ring
+from serried.mesh import ByFirst, GroupKind, Layout, Mesh, RingPairs
 from serried.mesh.sizes import Sizes
 
 AXES = {
@@ -155,8 +155,10 @@ def _pairs(sizes: Sizes, mesh: Mesh) -> list[GroupKind]:
     if not switch(sizes, "four_directions_p2p") or mesh.sizes["pipe"] == 1:
         return []
     return [
-        GroupKind("p2p(next)", ("pipe",), rule=Ring(), about="each stage to the next"),
-        GroupKind("p2p(prev)", ("pipe",), rule=Ring(back=1), about="each stage to the one before"),
+        GroupKind("p2p(next)", ("pipe",), rule=RingPairs(), about="each stage to the next"),
+        GroupKind(
+            "p2p(prev)", ("pipe",), rule=RingPairs(back=1), about="each stage to the one before"
+        ),
     ]
 
 

@@ -23,7 +23,18 @@ import numpy as np
 
 from serried.errors import InputError
 from serried.finding import Finding, said
-from serried.mesh import Braid, Chain, Chunks, GroupKind, Groups, Mesh, Pick, Ranks, Rule, Strides
+from serried.mesh import (
+    Chain,
+    Chunks,
+    GroupKind,
+    Groups,
+    JoinStrided,
+    Mesh,
+    Pick,
+    Ranks,
+    Rule,
+    Strides,
+)
 
 SPLIT = ("moe_sharding", "sharding", "expert", "context")
 """Axes of the order that do not stand in the dense grid as they are."""
@@ -89,7 +100,7 @@ def groups(
     width = dense.sizes["moe_sharding"]
     step = _interval(dense)
     num_lists = dense.num_ranks // dense.sizes["dense_sharding"]
-    merged = Braid(width, step)
+    merged = JoinStrided(width, step)
     cp = axes.get("context", 1)
     length = width * dense.sizes["dense_sharding"]
     _check_context(axes, length, cp)
