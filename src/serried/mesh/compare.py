@@ -9,8 +9,9 @@ order in which groups are made does not count, for it changes no member.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import numpy as np
 
@@ -34,7 +35,7 @@ MEMBERS_SHOWN = 16
 
 @dataclass(frozen=True)
 class Pair:
-    """Is one kind of each layout, or of one alone, and the first rank at which they part.
+    """Names one kind of each layout, or of one alone, and the first rank at which they part.
 
     ``dim`` is the dimension that both carry, "" where their names or groups paired them.
     ``ours`` and ``theirs`` are the groups of ``rank``; all three are empty where nothing parts.
@@ -137,7 +138,7 @@ def _by_groups(
     for name in _free(left, partner):
         groups = left.groups(name)
         if int(groups.sizes.max(initial=0)) > 1 and not _is_twin(left, name):
-            found = next((each for each in free if _are_equal(groups, free[each])), None)
+            found = next((other for other in free if _are_equal(groups, free[other])), None)
             if found is not None:
                 del free[found]
                 yield name, found
@@ -212,7 +213,7 @@ def _lowest(groups: Groups, world_size: int) -> Ranks:
 
 def _first_of_lists(left: Groups, right: Groups, world_size: int) -> int | None:
     """Returns the first rank that differs where groups overlap or leave the world."""
-    sides = [{tuple(sorted(ranks)) for ranks in each.lists()} for each in (left, right)]
+    sides = [{tuple(sorted(ranks)) for ranks in side.lists()} for side in (left, right)]
     strays = [rank for ranks in sides[0] ^ sides[1] for rank in ranks]
     inside = [rank for rank in strays if rank < world_size]
     return min(inside or strays, default=None)
@@ -255,3 +256,16 @@ def shown(ranks: list[int], limit: int = MEMBERS_SHOWN) -> str:
     """
     words = " ".join(map(str, ranks[:limit]))
     return f"[{words} …]" if len(ranks) > limit else f"[{words}]"
+
+
+def runs_shown(ranks: Sequence[int], limit: int = 6) -> str:
+    """Returns ranks as text, runs drawn together.
+
+    >>> runs_shown([0, 1, 2, 5, 8, 9])
+    '0-2, 5, 8-9'
+    """
+    # Within a run the rank and its place ascend together, so their difference stays the same.
+    numbered = groupby(enumerate(ranks), lambda at: at[1] - at[0])
+    runs = [[rank for _, rank in run] for _, run in numbered]
+    words = (f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    return listed(words, limit=limit)

@@ -10,8 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gcd
 
+import numpy as np
+from numpy.typing import NDArray
+
 from serried.errors import InputError, Listed, listed
 from serried.finding import Sentence, said
+from serried.mesh.groups import Groups
 from serried.mesh.placement import Placement
 from serried.mesh.sizes import MOST_GPUS
 
@@ -35,6 +39,23 @@ class Domain:
         if self.is_node:
             return said("nodes of {gpus} GPUs", gpus=gpus)
         return said("NVLink domains of {gpus} GPUs", gpus=gpus)
+
+    def left_by(self, groups: Groups) -> NDArray[np.int64]:
+        """Returns the numbers of the groups that spread over several domains."""
+        return np.flatnonzero(self.placement.nodes_of(groups) > 1)
+
+    def sizes_inside(self, below: int, *, apart: int) -> list[int]:
+        """Returns the group sizes under ``below`` that fit a domain, members ``apart`` ranks apart.
+
+        >>> domain_of(Placement(64)).sizes_inside(16, apart=2)
+        [1, 2, 4]
+        """
+        steps, rest = divmod(self.num_ranks, apart)
+        if rest or not steps:
+            return [1]
+        world_size = self.placement.world_size
+        sizes = range(1, below)
+        return [n for n in sizes if steps % n == 0 and world_size % (n * apart) == 0] or [1]
 
 
 def domain_of(placement: Placement, nvlink_domain: int | None = None) -> Domain:

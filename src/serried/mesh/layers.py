@@ -13,12 +13,14 @@ DeepSpeed runtime/utils.py (partition_uniform) and ColossalAI pipeline/stage_man
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from serried.errors import InputError, listed
+from serried.finding import Finding, said
+from serried.mesh.compare import runs_shown
 from serried.mesh.layout import Layout
 from serried.mesh.mesh import Ranks
 
@@ -224,3 +226,52 @@ def _multiples(middle: int, left: int) -> list[int]:
     if middle == 0:
         return [0]
     return [each for each in (left // middle * middle, (left // middle + 1) * middle) if each > 0]
+
+
+def layers_by_depth(layout: Layout, split: LayerSplit | None) -> Iterator[Finding]:
+    """Yields a finding where pipeline positions hold unequal layers, or none."""
+    if split is None:
+        return
+    pp, counts = len(split.held), split.counts
+    empty = [position for position, count in enumerate(counts) if not count]
+    if empty and not split.is_asked:
+        evidence = said(
+            "pp={pp} is deeper than {layers} layers reach: positions {positions} hold none",
+            pp=pp,
+            layers=split.num_layers,
+            positions=runs_shown(empty),
+        )
+        cure = said("pp of at most {layers}", layers=split.num_layers)
+        yield Finding("layers_few", (evidence,), groups=("pp",), cure=cure)
+    elif not split.is_asked and len({len(chunk) for held in split.held for chunk in held}) > 1:
+        yield _uneven(layout, split)
+
+
+def _uneven(layout: Layout, split: LayerSplit) -> Finding:
+    stages = len(split.held) * split.num_chunks
+    widths = [len(chunk) for held in split.held for chunk in held]
+    evidence = [
+        said(
+            "{layers} layers over {stages} stages leave {least} or {most} layers each; "
+            "the longest sets the pace of all",
+            layers=split.num_layers,
+            stages=stages,
+            least=min(widths),
+            most=max(widths),
+        )
+    ]
+    if layout.habits.divides_layers:
+        evidence.append(
+            said(
+                "{framework} refuses that unless the first and last stage are given their own size",
+                framework=layout.framework,
+            )
+        )
+    near = [split.num_layers // stages * stages, (split.num_layers // stages + 1) * stages]
+    cure = said(
+        "layers that divide: {layers}; pp that divides {count} layers: {fits}",
+        layers=listed(n for n in near if n),
+        count=split.num_layers,
+        fits=listed(n for n in range(1, split.num_layers + 1) if split.num_layers % n == 0),
+    )
+    return Finding("layers_uneven", tuple(evidence), groups=("pp",), cure=cure)
