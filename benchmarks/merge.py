@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from serried.span import ActionKind
+from serried.action import ActionKind
 from serried.trace.model.record import Job, Recorder, RecordHeader, read_recording
 
 HOSTS, RANKS_A_HOST, MICROBATCHES = 8, 8, 32

@@ -17,7 +17,7 @@ import numpy as np
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
-from serried.span import ActionKind, Spans
+from serried.action import ActionKind, Spans
 from serried.trace.formats.foreign import foreign_trace, laid_out
 from serried.trace.formats.perfetto import write_perfetto
 from serried.trace.model.trace import Trace

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from serried.span import ActionKind
+from serried.action import ActionKind
 from serried.trace.model.record import HEADER_BYTES, Job, Recorder, RecordHeader
 
 NUM_SPANS = 20_000

@@ -18,7 +18,7 @@ LAYERS = (
     {"mesh"},
     {"frameworks"},
     {"launch"},
-    {"span"},
+    {"action"},
     {"schedule"},
     {"trace"},
     {"plan", "diagnose"},

@@ -28,13 +28,13 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 import serried
+from serried.action import ActionKind
 from serried.runtime.job.report import Place
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recording import api as recorder_doors
 from serried.runtime.recording.run_recorder import Recording
 from serried.runtime.run.worker import TrainJob
-from serried.span import ActionKind
 from serried.trace.clocks.align import aligned
 from serried.trace.clocks.pings import read_pings
 from serried.trace.formats.reading import read_trace

@@ -17,6 +17,7 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch.distributed.tensor import DTensor
 
+from serried.action import Action, ActionKind
 from serried.runtime.groups.torch_private import time_messages
 from serried.runtime.job.pipeline import RUNNABLE
 from serried.runtime.job.settings import ModelSizes, TrainSettings
@@ -26,7 +27,6 @@ from serried.runtime.run.loop import RankTrainer
 from serried.runtime.run.worker import leave
 from serried.runtime.training.mesh import make_train_mesh
 from serried.schedule import Request, Schedule, generate, to_csv
-from serried.span import Action, ActionKind
 from serried.trace.model.record import read_recording
 from tests.runtime.reference import batch_of
 

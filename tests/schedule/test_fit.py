@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from serried.action import Spans
 from serried.errors import InputError
 from serried.schedule import Costs, Request, fit, generate, planned_spans, simulate
-from serried.span import Spans
 
 
 def spans(name: str, costs: Costs) -> Spans:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from serried.action import Action, ActionKind
 from serried.errors import InputError
 from serried.schedule.packed import pack, texts, unpack
-from serried.span import Action, ActionKind
 
 singles = st.builds(
     Action,

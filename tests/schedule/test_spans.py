@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from serried.action import ActionKind
 from serried.schedule import Costs, Request, generate, planned_spans, simulate
-from serried.span import ActionKind
 
 
 def test_a_pair_is_two_spans_and_the_tail_follows() -> None:

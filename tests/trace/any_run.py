@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from hypothesis import strategies as st
 
-from serried.span import ActionKind
+from serried.action import ActionKind
 from serried.trace.formats.foreign import Row
 
 F, B = ActionKind.F, ActionKind.B

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from serried.span import ActionKind
+from serried.action import ActionKind
 from serried.trace.formats.chrome import write_chrome
 from serried.trace.measure.statistics import measure
 from serried.trace.merge.merge import merge

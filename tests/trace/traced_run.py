@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from serried import frameworks
+from serried.action import Action, Span, Spans
 from serried.frameworks import Sizes
 from serried.schedule import Costs, Schedule, planned_spans, simulate
-from serried.span import Action, Span, Spans
 from serried.trace.model.record import UNKNOWN_SCHEDULE, Job
 from serried.trace.model.trace import Host, Trace
 from tests.trace.recorded_run import table

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from serried.span import ActionKind
+from serried.action import ActionKind
 from serried.views.colours import ACTIONS, FAMILIES, OTHERS, Family, family, shades
 
 Floats = NDArray[np.float64]

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from serried.action import ActionKind
 from serried.plan.activations import (
     half_work,
     held_output,
@@ -30,7 +31,6 @@ from serried.plan.activations import (
 )
 from serried.plan.states import States, end_weights, states_of
 from serried.plan.training import Training
-from serried.span import ActionKind
 
 
 class Held(NamedTuple):

@@ -20,13 +20,13 @@ from pathlib import Path
 import numpy as np
 
 from serried import user_file
+from serried.action import Action, ActionKind
 from serried.errors import InputError
 from serried.finding import said
 from serried.schedule.packed import Codes, chain, direction_of, microbatch_of, pack, stage_of, work
 from serried.schedule.placement import Placement
 from serried.schedule.schedule import Schedule
 from serried.schedule.validate import validate
-from serried.span import Action, ActionKind
 
 MOST_MB = 32
 """A file of a million actions takes 9 MB."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from serried.action import Action, ActionKind
 from serried.schedule.costs import Number
 from serried.schedule.simulate import Simulation
-from serried.span import Action, ActionKind
 
 
 @dataclass(frozen=True)

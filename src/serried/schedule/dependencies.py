@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import ActionKind
 from serried.schedule.longest_path import Lists, longest_path
 from serried.schedule.packed import Numbers
 from serried.schedule.schedule import Schedule
-from serried.span import ActionKind
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from serried.action import ActionKind, Spans
 from serried.errors import InputError, listed
 from serried.schedule.costs import Costs
-from serried.span import ActionKind, Spans
 
 
 def fit(spans: Spans) -> Costs:

@@ -23,12 +23,12 @@ from typing import Any
 
 import numpy as np
 
+from serried.action import Action, ActionKind
 from serried.schedule.costs import Number
 from serried.schedule.in_flight import TO_WEIGHT, Weights, occupied
 from serried.schedule.longest_path import Times
 from serried.schedule.packed import Numbers
 from serried.schedule.simulate import Simulation
-from serried.span import Action, ActionKind
 
 
 class Cause(IntEnum):

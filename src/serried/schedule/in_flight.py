@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from serried.action import ActionKind
 from serried.schedule.costs import Number
 from serried.schedule.longest_path import Times
 from serried.schedule.packed import Numbers
 from serried.schedule.schedule import Schedule
-from serried.span import ActionKind
 
 Weights = tuple[Number, Number, Number]
 """What F, I and W each add to the memory of their rank."""

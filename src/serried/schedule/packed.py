@@ -13,8 +13,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import Action, ActionKind
 from serried.errors import InputError
-from serried.span import Action, ActionKind
 
 Codes = NDArray[np.int64]
 Numbers = NDArray[np.int64]

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from serried.action import Action
 from serried.schedule.packed import (
     JOINED,
     Codes,
@@ -21,7 +22,6 @@ from serried.schedule.packed import (
     unpack,
 )
 from serried.schedule.placement import Placement
-from serried.span import Action
 
 
 @dataclass(frozen=True, eq=False)

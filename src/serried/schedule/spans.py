@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from serried.action import ActionKind, Spans
 from serried.schedule.costs import Number
 from serried.schedule.longest_path import Times
 from serried.schedule.simulate import Simulation
-from serried.span import ActionKind, Spans
 
 
 def planned_spans(simulation: Simulation, *, unit_ns: Number = 1_000_000) -> Spans:

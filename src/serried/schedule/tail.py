@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from serried.action import ActionKind
 from serried.schedule.costs import Costs
 from serried.schedule.longest_path import Times
 from serried.schedule.schedule import Schedule
 from serried.schedule.ticks import Ticks
 from serried.schedule.timing import spread
-from serried.span import ActionKind
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from serried.action import ActionKind
 from serried.errors import InputError
 from serried.schedule.costs import Costs, Duration
 from serried.schedule.longest_path import Times
 from serried.schedule.packed import Numbers
 from serried.schedule.schedule import Schedule
 from serried.schedule.ticks import Ticks
-from serried.span import ActionKind
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import Action, ActionKind
 from serried.errors import InputError, listed
 from serried.schedule.dependencies import Positions, dependencies
 from serried.schedule.longest_path import Lists, longest_path
 from serried.schedule.packed import Numbers
 from serried.schedule.schedule import Schedule
-from serried.span import Action, ActionKind
 
 
 def validate(schedule: Schedule) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import ActionKind
+from serried.action import ActionKind
 
 Floats = NDArray[np.float64]
 

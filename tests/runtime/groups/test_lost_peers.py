@@ -8,9 +8,9 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from serried.action import ActionKind
 from serried.runtime.groups.lost_peers import exchange_lost
 from serried.runtime.groups.torch_private import Messages
-from serried.span import ActionKind
 from tests.runtime.rank_jobs import on_ranks
 
 TIMEOUT_S = 2.0

@@ -10,11 +10,11 @@ import torch
 import torch.distributed as dist
 from torch.distributed.pipelining import schedules
 
+from serried.action import ActionKind
 from serried.errors import EnvironmentProblem
 from serried.runtime.groups import torch_private
 from serried.runtime.groups.torch_private import Messages, time_messages
 from serried.runtime.job.settings import TrainSettings
-from serried.span import ActionKind
 from tests.runtime.fake_ranks import as_rank
 
 Record = tuple[ActionKind, int, int, int, int, int]

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from torch.distributed.device_mesh import DeviceMesh
 from torch.nn import functional
 
+from serried.action import ActionKind
 from serried.errors import InputError
 from serried.runtime.model import context
 from serried.runtime.model.exchange import time_exchanges
-from serried.span import ActionKind
 from tests.runtime.rank_group import run_ranks
 
 WORLD_SIZE = 4

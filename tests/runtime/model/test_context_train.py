@@ -13,6 +13,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from serried.action import ActionKind, Span
 from serried.runtime.job.report import Event, StepDone
 from serried.runtime.job.settings import ModelSizes, Optimise, TrainSettings
 from serried.runtime.model.experts import Experts
@@ -20,7 +21,6 @@ from serried.runtime.model.model import FeedForward, Parts, Stage
 from serried.runtime.recording.run_recorder import Recording
 from serried.runtime.run.loop import RankTrainer
 from serried.runtime.training.mesh import make_train_mesh
-from serried.span import ActionKind, Span
 from serried.trace.model.record import read_recording
 from tests.runtime.rank_group import PATIENCE_S, run_ranks
 from tests.runtime.reference import batch_of

@@ -9,11 +9,11 @@ from itertools import count
 from pathlib import Path
 
 import serried
+from serried.action import ActionKind
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recording import api as recorder_doors
 from serried.runtime.recording.run_recorder import Recording
-from serried.span import ActionKind
 from serried.trace.model.record import boot_id, read_recording
 
 

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 
 import serried
+from serried.action import ActionKind
 from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recording import api as recorder_doors
-from serried.span import ActionKind
 from serried.trace.model.record import Recorder, RecordHeader, read_recording
 from tests.runtime.rank_group import needs_gpu
 from tests.trace.recorded_run import Run

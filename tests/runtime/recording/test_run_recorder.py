@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from serried.action import ActionKind
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.recording.run_recorder import Recording, run_before
-from serried.span import ActionKind
 from serried.trace.model.record import read_recording
 
 

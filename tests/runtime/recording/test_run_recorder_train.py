@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from serried.action import COMPUTE, Span
 from serried.runtime.job.settings import ModelSizes, TrainSettings
-from serried.span import COMPUTE, Span
 from serried.trace.merge.merge import merge
 from tests.runtime.many_runs import run_many
 

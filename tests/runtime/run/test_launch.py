@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 import torch.distributed as dist
 
+from serried.action import ActionKind
 from serried.errors import InputError, SerriedError
 from serried.runtime.job.report import Event, RankReport, Started, StepDone
 from serried.runtime.job.settings import ModelSizes, TrainSettings
 from serried.runtime.run.launch import train
 from serried.runtime.run.local_ranks import run_locally
-from serried.span import ActionKind
 from serried.trace.model.record import read_recording
 from tests.runtime.rank_jobs import FunctionJob, on_ranks
 from tests.runtime.rank_processes import all_ended, watch

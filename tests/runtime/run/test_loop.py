@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from serried.action import EXCHANGES, ActionKind, Span, Spans
 from serried.runtime.job.report import TrainResult
 from serried.runtime.job.settings import Emulated, ModelSizes, Optimise, TrainSettings
 from serried.runtime.model.model import Stage
 from serried.runtime.run.launch import train
-from serried.span import EXCHANGES, ActionKind, Span, Spans
 from serried.trace.model.record import Recording, read_recording
 from tests.runtime.rank_group import needs_gpu
 from tests.runtime.reference import train_alone

@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch.distributed.tensor.debug import CommDebugMode
 
+from serried.action import ActionKind
 from serried.runtime.job.settings import Emulated, ModelSizes, TrainSettings
 from serried.runtime.model.emulate import EmulatedStage
 from serried.runtime.model.model import Stage
 from serried.runtime.training.parallelize import parallelize, parameter_bytes, parts_of
-from serried.span import ActionKind
 from tests.runtime.fake_ranks import as_rank
 
 SIZES = ModelSizes(layers=2, hidden=32, heads=4, seq_len=16)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from serried.action import Action
 from serried.schedule import Costs, simulate
 from serried.schedule.schedules.chimera import chimera
-from serried.span import Action
 
 MERGED = """
      0F   .  1F  ,0F  ,0B  ,1F  ,1B   0B   .   1B

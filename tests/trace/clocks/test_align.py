@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from serried.span import COMPUTE, Action, Span
+from serried.action import COMPUTE, Action, Span
 from serried.trace.clocks.align import Crossings, aligned
 from serried.trace.clocks.pings import ping_file, ping_line
 from serried.trace.formats.reading import read_trace

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from serried.action import Action, ActionKind, Span
 from serried.errors import InputError
-from serried.span import Action, ActionKind, Span
 from serried.trace.formats.chrome import write_chrome
 from serried.trace.merge.merge import merge
 from serried.trace.model.trace import Trace

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from serried.action import ActionKind
 from serried.errors import InputError
-from serried.span import ActionKind
 from serried.trace.formats.foreign import (
     Row,
     foreign_trace,

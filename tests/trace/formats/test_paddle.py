@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from serried.action import ActionKind
 from serried.errors import InputError
-from serried.span import ActionKind
 from serried.trace.formats.paddle import action_of, paddle_trace
 from serried.trace.formats.paddle_log import read_paddle_logs
 from serried.trace.formats.paddle_timeline import (

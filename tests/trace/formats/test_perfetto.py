@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from serried.action import Action, ActionKind, Span
 from serried.errors import InputError
-from serried.span import Action, ActionKind, Span
 from serried.trace.formats.perfetto import write_perfetto
 from serried.trace.formats.reading import read_trace
 from serried.trace.merge.merge import merge

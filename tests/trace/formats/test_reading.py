@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from serried.action import ActionKind
 from serried.errors import InputError
-from serried.span import ActionKind
 from serried.trace.formats.event_file import nanoseconds, read_event_file, whole
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.statistics import measure

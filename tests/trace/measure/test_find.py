@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from serried.span import ActionKind
+from serried.action import ActionKind
 from serried.trace.measure.find import Wish, find
 from serried.trace.model.trace import Trace
 from tests.trace.simulated_run import simulated_run

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serried.span import COMPUTE, EXCHANGES, Action, ActionKind, Span
+from serried.action import COMPUTE, EXCHANGES, Action, ActionKind, Span
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.idle import CAUSES, measured_idle
 from serried.trace.measure.statistics import measure

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serried.span import ActionKind
+from serried.action import ActionKind
 from serried.trace.measure.lateness import BEGAN, BETWEEN, LONGER, MESSAGE, Cause, why_late
 from serried.trace.measure.overlay import overlay_of
 from serried.trace.model.trace import Trace

@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from serried.action import COMPUTE, ActionKind
 from serried.errors import InputError
-from serried.span import COMPUTE, ActionKind
 from serried.trace.measure.overlay import overlay_of
 from serried.trace.model.trace import Trace
 from tests.trace.simulated_run import FORWARD, row_of, simulated_run

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serried.span import Action, Span
+from serried.action import Action, Span
 from serried.trace.measure.slowest import RankPace, paces
 from serried.trace.model.trace import Trace
 from tests.trace.measure.test_statistics import traced

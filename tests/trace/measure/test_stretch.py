@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serried.span import COMPUTE, ActionKind
+from serried.action import COMPUTE, ActionKind
 from serried.trace.measure.statistics import measure
 from serried.trace.measure.stretch import BETWEEN_STEPS, StepWindows, Stretch, measure_stretch
 from serried.trace.merge.merge import merge

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from serried.span import Span
+from serried.action import Span
 from serried.trace.measure.throughput import Throughput, throughput
 from serried.trace.model.trace import Trace
 from tests.trace.traced_run import compute, trace_of

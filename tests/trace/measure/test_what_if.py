@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from serried.action import ActionKind, Spans
 from serried.errors import InputError
-from serried.span import ActionKind, Spans
 from serried.trace.formats.reading import read_trace
 from serried.trace.formats.straggler_table import read_straggler_table, replay_of
 from serried.trace.measure.replay_spans import replay_of_trace

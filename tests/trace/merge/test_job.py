@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from serried.action import ActionKind
 from serried.errors import InputError
-from serried.span import ActionKind
 from serried.trace.merge.merge import merge
 from serried.trace.model.record import Job, Recorder
 from serried.trace.model.trace import Trace

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serried import frameworks
+from serried.action import ActionKind, Span
 from serried.errors import InputError
 from serried.frameworks import Sizes
-from serried.span import ActionKind, Span
 from serried.trace.formats.chrome import write_chrome
 from serried.trace.measure.statistics import measure
 from serried.trace.merge.merge import merge

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from serried.action import ActionKind
 from serried.errors import InputError
-from serried.span import ActionKind
 from serried.trace.clocks.pings import ping_file, ping_line
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.statistics import measure

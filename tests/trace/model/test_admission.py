@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from serried.action import ActionKind, Spans
 from serried.errors import InputError
-from serried.span import ActionKind, Spans
 from serried.trace.formats.foreign import Row, foreign_trace, laid_out, pipelines, spans_of
 from serried.trace.model.trace import Trace
 from tests.trace.any_run import any_rows

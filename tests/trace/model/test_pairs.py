@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serried.span import Action, ActionKind, Span
+from serried.action import Action, ActionKind, Span
 from serried.trace.model.pairs import computed_from, hand_overs, pair_messages
 from tests.trace.recorded_run import Run, table
 

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from serried.action import Action, ActionKind, Span
 from serried.errors import EnvironmentProblem, InputError
-from serried.span import Action, ActionKind, Span
 from serried.trace.model.record import (
     HEADER_BYTES,
     MAGIC,
@@ -169,7 +169,7 @@ def test_a_span_without_a_step_is_of_the_one_that_began_last(tmp_path: Path) -> 
 KILLED = """
 import sys
 from pathlib import Path
-from serried.span import ActionKind
+from serried.action import ActionKind
 from serried.trace.model.record import Recorder, RecordHeader
 from tests.trace.recorded_run import Run
 
@@ -318,7 +318,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from serried.errors import EnvironmentProblem
-from serried.span import ActionKind
+from serried.action import ActionKind
 from serried.trace.model.record import Recorder, RecordHeader
 from tests.trace.recorded_run import Run
 

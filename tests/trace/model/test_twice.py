@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from serried.span import Spans
+from serried.action import Spans
 from serried.trace.formats.reading import read_trace
 from serried.trace.model.twice import two_runs
 from tests.trace.mutants import megatronapp

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serried.span import ActionKind
+from serried.action import ActionKind
 from serried.trace.merge.store import merge_store
 from serried.trace.store.store import read_store
 from tests.trace.recorded_run import Clock, Run

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from serried.action import ActionKind
 from serried.errors import InputError
 from serried.finding import Finding, said
-from serried.span import ActionKind
 from serried.trace.formats.foreign import Row, foreign_trace, pipelines, spans_of
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.analysis import analyse

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from serried.span import Span
+from serried.action import Span
 from serried.trace.merge.merge import merge
 from serried.trace.model.pairs import SENDS
 from serried.views.web.trace.payload import NamedTrace

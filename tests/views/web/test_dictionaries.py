@@ -7,10 +7,10 @@ import re
 
 import pytest
 
+from serried.action import ActionKind
 from serried.frameworks import FRAMEWORKS, Sizes, layout
 from serried.schedule import ENTRIES, Cause
 from serried.schedule.closed_form import Quantity
-from serried.span import ActionKind
 from serried.views.explain import basics
 from serried.views.web.server import STATIC
 

@@ -18,11 +18,11 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.pipelining import PipelineStage
 
+from serried.action import Action, ActionKind
 from serried.errors import EnvironmentProblem
 from serried.finding import said
 from serried.runtime.groups.lost_peers import MessageLost
 from serried.runtime.recorder.clock import Mark
-from serried.span import Action, ActionKind
 
 CHECKED_VERSION = "2.13.0"
 

@@ -25,10 +25,10 @@ from weakref import WeakKeyDictionary
 import torch
 import torch.distributed as dist
 
+from serried.action import ActionKind
 from serried.runtime.recorder.clock import Mark
 from serried.runtime.recorder.patches import Patch, Work, Wrap
 from serried.runtime.recorder.torch_private import AsyncTensor, functional
-from serried.span import ActionKind
 
 GATHERS, SCATTERS = ActionKind.ALL_GATHER, ActionKind.REDUCE_SCATTER
 COLLECTIVES = {

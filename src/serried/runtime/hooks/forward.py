@@ -21,9 +21,9 @@ from torch import nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.utils.hooks import RemovableHandle
 
+from serried.action import ActionKind
 from serried.runtime.recorder.clock import Mark
 from serried.runtime.recorder.patches import Work
-from serried.span import ActionKind
 
 if TYPE_CHECKING:
     from serried.runtime.recording.step_recorder import StepRecorder

@@ -26,6 +26,7 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+from serried.action import ActionKind
 from serried.runtime.hooks.exchange import Exchanges
 from serried.runtime.hooks.forward import Forwards
 from serried.runtime.hooks.megatron import megatron_patches
@@ -34,7 +35,6 @@ from serried.runtime.hooks.sharding import Buckets, fsdp_patches, is_sharded
 from serried.runtime.recorder.clock import Mark
 from serried.runtime.recorder.patches import Patch, Work
 from serried.runtime.recorder.torch_private import when_backward_is_done
-from serried.span import ActionKind
 
 if TYPE_CHECKING:
     from serried.runtime.recording.step_recorder import StepRecorder

@@ -27,12 +27,12 @@ import torch
 import torch.distributed as dist
 
 from serried import frameworks
+from serried.action import ActionKind
 from serried.errors import InputError
 from serried.frameworks import Sizes
 from serried.mesh import Layout
 from serried.runtime.recorder.clock import Mark
 from serried.runtime.recorder.patches import Patch, Work
-from serried.span import ActionKind
 
 if TYPE_CHECKING:
     from serried.runtime.recording.step_recorder import StepRecorder

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from serried.action import ActionKind
 from serried.runtime.recorder.patches import Patch, Work, Wrap
 from serried.runtime.recorder.torch_private import PipelineStageBase, schedules
-from serried.span import ActionKind
 
 if TYPE_CHECKING:
     from serried.runtime.recording.step_recorder import StepRecorder

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from serried.action import ActionKind
 from serried.finding import Sentence, said
 from serried.plan.training import Gpt, Sharing, Training, kernels_of
 from serried.runtime.job.settings import TrainSettings, stage_layers
-from serried.span import ActionKind
 
 
 def unplanned(settings: TrainSettings) -> Sentence | None:

@@ -19,9 +19,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from serried.action import ActionKind
 from serried.runtime.job.settings import VOCABULARY, Emulated, ModelSizes
 from serried.runtime.model.model import Stage
-from serried.span import ActionKind
 
 ALL_REDUCES_PER_LAYER = 2
 """One after attention, one after feed-forward; as many backward (Megatron-LM, arXiv 1909.08053)."""

@@ -27,10 +27,10 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.distributed.device_mesh import DeviceMesh
 
+from serried.action import ActionKind
 from serried.finding import said
 from serried.runtime.groups.lost_peers import MessageLost
 from serried.runtime.recorder.clock import Mark
-from serried.span import ActionKind
 
 MeshOrGroup = DeviceMesh | dist.ProcessGroup
 Watch = tuple[Callable[[], Mark], Callable[[ActionKind, Mark, Mark, int], None]]

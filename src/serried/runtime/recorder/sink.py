@@ -18,8 +18,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
+from serried.action import ActionKind
 from serried.runtime.recorder.clock import Clock, HostClock, Mark
-from serried.span import ActionKind
 from serried.trace.model.record import Recorder
 
 Late = tuple[ActionKind, Mark, Mark, int, int, int, int, int]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from serried.action import COMPUTE, ActionKind
 from serried.runtime.hooks.exchange import Exchanges
 from serried.runtime.hooks.sharding import fsdp_patches
 from serried.runtime.job.settings import TrainSettings
@@ -23,7 +24,6 @@ from serried.runtime.recorder.patches import Work
 from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recorder.window import Window
 from serried.runtime.recording.pings import Pings, ping_others
-from serried.span import COMPUTE, ActionKind
 from serried.trace.model.record import Recorder, make_folder
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import atexit
 from pathlib import Path
 
+from serried.action import ActionKind
 from serried.errors import EnvironmentProblem, InputError
 from serried.mesh import Layout
 from serried.runtime.hooks.hooks import Hooks
@@ -26,7 +27,6 @@ from serried.runtime.recorder.job import folder_here, header_here, rank_here
 from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recorder.window import Window
 from serried.runtime.recording.pings import Pings, ping_others
-from serried.span import ActionKind
 from serried.trace.model.record import Recorder, file_name, make_folder
 
 

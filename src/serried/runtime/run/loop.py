@@ -15,6 +15,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.tensor.parallel import loss_parallel
 
+from serried.action import ActionKind
 from serried.runtime.checkpoint.saving import Checkpoints
 from serried.runtime.checkpoint.tensors import RunTensors
 from serried.runtime.groups.devices import device_of
@@ -37,7 +38,6 @@ from serried.runtime.training.optimizer import Optimizer
 from serried.runtime.training.parallelize import parallelize, parameter_bytes, parts_of
 from serried.runtime.training.stage import RecordedStage, make_runtime
 from serried.runtime.training.validation import Validator
-from serried.span import ActionKind
 
 
 def train_rank(

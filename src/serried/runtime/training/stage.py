@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.pipelining import PipelineStage
 
+from serried.action import ActionKind
 from serried.runtime.groups.torch_private import Messages, ScheduleRuntime, pipeline
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.model.emulate import EmulatedStage
@@ -28,7 +29,6 @@ from serried.runtime.recorder.clock import Mark
 from serried.runtime.recording.run_recorder import Recording
 from serried.runtime.training.buffers import GradientBuffer, make_buffers
 from serried.runtime.training.mesh import TrainMesh
-from serried.span import ActionKind
 
 
 class RecordedStage(PipelineStage):

@@ -21,6 +21,7 @@ from itertools import product
 
 import numpy as np
 
+from serried.action import ActionKind
 from serried.errors import InputError
 from serried.schedule.costs import Costs, Number, flat
 from serried.schedule.packed import Codes, chain, kind_of, work
@@ -31,7 +32,6 @@ from serried.schedule.schedules.turns import late_weights
 from serried.schedule.simulate import simulate
 from serried.schedule.sizes import some_of_each
 from serried.schedule.timing import timing
-from serried.span import ActionKind
 
 _HALVES = (ActionKind.F, ActionKind.I, ActionKind.W)
 _SLOPES = [Fraction(quarters, 4) for quarters in range(4, 17)]

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from serried.action import ActionKind
 from serried.schedule.packed import Codes, chain, work
 from serried.schedule.schedules.tighten import (
     Board,
@@ -29,7 +30,6 @@ from serried.schedule.schedules.tighten import (
     squeezed,
     with_weights,
 )
-from serried.span import ActionKind
 
 PERIOD = 6
 """Slots from one microbatch to the next: two forwards, two input halves, two weight halves."""

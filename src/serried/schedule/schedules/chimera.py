@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from serried.action import ActionKind
 from serried.schedule.packed import Codes, chain, work
 from serried.schedule.placement import both_ways
 from serried.schedule.schedule import Schedule
 from serried.schedule.sizes import multiple_of, some_of_each
-from serried.span import ActionKind
 
 
 def chimera(num_ranks: int, num_microbatches: int) -> Schedule:

@@ -19,8 +19,8 @@ from collections import Counter, deque
 
 import numpy as np
 
+from serried.action import ActionKind
 from serried.schedule.packed import JOINED, Codes, work
-from serried.span import ActionKind
 
 Lane = tuple[int, int]
 """The stage and the direction of a lane."""

@@ -13,11 +13,11 @@ backwards in ascending order, as in PyTorch's ``ScheduleGPipe``.
 
 from __future__ import annotations
 
+from serried.action import ActionKind
 from serried.schedule.packed import Codes, chain, work
 from serried.schedule.placement import loop
 from serried.schedule.schedule import Schedule
 from serried.schedule.sizes import some_of_each
-from serried.span import ActionKind
 
 
 def gpipe(num_ranks: int, num_microbatches: int) -> Schedule:

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from serried.action import ActionKind
 from serried.schedule.packed import Codes, chain, work
 from serried.schedule.placement import loop
 from serried.schedule.schedule import Schedule
 from serried.schedule.sizes import at_least, groups_within, some_of_each
-from serried.span import ActionKind
 
 
 def group_interleaved(

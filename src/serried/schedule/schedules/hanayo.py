@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from serried.action import ActionKind
 from serried.schedule.packed import Codes, chain, work
 from serried.schedule.placement import zigzag
 from serried.schedule.schedule import Schedule
 from serried.schedule.sizes import at_least, multiple_of, some_of_each
-from serried.span import ActionKind
 
 
 def hanayo(num_ranks: int, num_microbatches: int, chunks: int = 2) -> Schedule:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from serried.action import ActionKind
 from serried.errors import InputError, listed
 from serried.schedule.dependencies import runs
 from serried.schedule.packed import Codes, Numbers, work
@@ -26,7 +27,6 @@ from serried.schedule.placement import loop
 from serried.schedule.schedule import Schedule
 from serried.schedule.schedules.turns import one_each
 from serried.schedule.sizes import at_least, groups_within, some_of_each
-from serried.span import ActionKind
 
 
 def interleaved_one_f_one_b(

@@ -13,6 +13,7 @@ Forwards and input halves come in the order of interleaved 1F1B, after a warm-up
 
 from __future__ import annotations
 
+from serried.action import ActionKind
 from serried.errors import InputError, listed
 from serried.schedule.dependencies import runs
 from serried.schedule.placement import loop
@@ -20,7 +21,6 @@ from serried.schedule.schedule import Schedule
 from serried.schedule.schedules.interleaved import backwards, depth_first, forwards
 from serried.schedule.schedules.turns import late_weights
 from serried.schedule.sizes import at_least, groups_within, some_of_each
-from serried.span import ActionKind
 
 
 def interleaved_zero_bubble(

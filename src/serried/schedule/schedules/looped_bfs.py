@@ -11,11 +11,11 @@ Rule: arXiv 2211.05953; backwards in descending order, as PyTorch's ``ScheduleLo
 
 from __future__ import annotations
 
+from serried.action import ActionKind
 from serried.schedule.packed import Codes, chain, work
 from serried.schedule.placement import loop
 from serried.schedule.schedule import Schedule
 from serried.schedule.sizes import at_least, some_of_each
-from serried.span import ActionKind
 
 
 def looped_bfs(num_ranks: int, num_microbatches: int, chunks: int = 2) -> Schedule:

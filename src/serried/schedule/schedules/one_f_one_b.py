@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from serried.action import ActionKind
 from serried.schedule.packed import work
 from serried.schedule.placement import loop
 from serried.schedule.schedule import Schedule
 from serried.schedule.schedules.turns import one_each
 from serried.schedule.sizes import some_of_each
-from serried.span import ActionKind
 
 
 def one_f_one_b(num_ranks: int, num_microbatches: int) -> Schedule:

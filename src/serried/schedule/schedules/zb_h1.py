@@ -15,12 +15,12 @@ w <= min(f, i) and m >= p. Counted to W every rank keeps min(m, p) activations. 
 
 from __future__ import annotations
 
+from serried.action import ActionKind
 from serried.schedule.packed import work
 from serried.schedule.placement import loop
 from serried.schedule.schedule import Schedule
 from serried.schedule.schedules.turns import late_weights
 from serried.schedule.sizes import some_of_each
-from serried.span import ActionKind
 
 
 def zb_h1(num_ranks: int, num_microbatches: int) -> Schedule:

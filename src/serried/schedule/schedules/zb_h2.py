@@ -14,12 +14,12 @@ free of bubbles only where no rank waits for the others at the end of the step. 
 
 from __future__ import annotations
 
+from serried.action import ActionKind
 from serried.schedule.packed import work
 from serried.schedule.placement import loop
 from serried.schedule.schedule import Schedule
 from serried.schedule.schedules.turns import late_weights
 from serried.schedule.sizes import at_least, some_of_each
-from serried.span import ActionKind
 
 
 def zb_h2(num_ranks: int, num_microbatches: int) -> Schedule:

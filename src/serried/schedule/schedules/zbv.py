@@ -13,11 +13,11 @@ as 2p - 1, and those that do not exist left out.
 
 from __future__ import annotations
 
+from serried.action import ActionKind
 from serried.schedule.packed import Codes, alternate, chain, microbatch_of, work
 from serried.schedule.placement import zigzag
 from serried.schedule.schedule import Schedule
 from serried.schedule.sizes import some_of_each
-from serried.span import ActionKind
 
 
 def zbv(num_ranks: int, num_microbatches: int) -> Schedule:

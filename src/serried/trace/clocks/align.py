@@ -21,8 +21,8 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import Spans
 from serried.finding import Finding, said
-from serried.span import Spans
 from serried.trace.clocks.fit import Bounds, fit_clock
 from serried.trace.clocks.line import ClockLine
 from serried.trace.model.pairs import pair_messages

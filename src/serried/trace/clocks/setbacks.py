@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from serried.action import Spans
 from serried.errors import listed
 from serried.finding import Finding, said
-from serried.span import Spans
 from serried.trace.model.pairs import packed
 from serried.units import duration_text
 

@@ -30,8 +30,8 @@ from pathlib import Path
 
 import numpy as np
 
+from serried.action import ActionKind, Spans
 from serried.errors import listed
-from serried.span import ActionKind, Spans
 from serried.trace.model.trace import Trace
 from serried.trace.model.tracks import (
     SLICES,

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried import frameworks
+from serried.action import ActionKind, Spans
 from serried.errors import InputError
 from serried.finding import Finding
 from serried.frameworks import Sizes
 from serried.mesh import Layout
-from serried.span import ActionKind, Spans
 from serried.trace.model.admission import MOST_RANKS, require_within
 from serried.trace.model.record import UNKNOWN_SCHEDULE, Job
 from serried.trace.model.replay import Replay

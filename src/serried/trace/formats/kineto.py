@@ -25,9 +25,9 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from serried.action import Action, ActionKind
 from serried.errors import InputError, listed
 from serried.finding import Finding, said
-from serried.span import Action, ActionKind
 from serried.trace.formats.event_file import EventFile, nanoseconds, natural, whole
 from serried.trace.formats.foreign import TOWARDS, Row, foreign_trace, laid_out, pipelines, spans_of
 from serried.trace.model.recorded_order import pipeline_ranks

@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from serried.action import ActionKind
 from serried.errors import InputError
-from serried.span import ActionKind
 from serried.trace.formats.event_file import Event, EventFile, nanoseconds, whole
 from serried.trace.formats.foreign import (
     Row,

@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from serried.action import ActionKind
 from serried.errors import InputError
 from serried.finding import Finding, Sentence, said
-from serried.span import ActionKind
 from serried.trace.formats.event_file import EventFile, nanoseconds, whole
 from serried.trace.formats.foreign import (
     Row,

@@ -16,8 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from serried.action import ActionKind
 from serried.mesh import Layout
-from serried.span import ActionKind
 from serried.trace.formats.foreign import (
     Row,
     foreign_trace,

@@ -20,9 +20,9 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from serried.action import ActionKind
 from serried.errors import InputError, listed
 from serried.mesh import Layout
-from serried.span import ActionKind
 from serried.trace.formats.event_file import Event, EventFile, whole
 from serried.trace.formats.foreign import Row, foreign_trace, laid_out, spans_of, with_peers
 from serried.trace.model.recorded_order import pipeline_ranks

@@ -27,8 +27,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import ActionKind
 from serried.errors import listed
-from serried.span import ActionKind
 from serried.trace.formats.protobuf import (
     FIXED64,
     LENGTH,

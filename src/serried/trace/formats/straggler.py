@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import ActionKind, Spans
+from serried.action import ActionKind, Spans
 from serried.trace.formats.foreign import foreign_trace, laid_out, renumbered
 from serried.trace.formats.straggler_rules import BACKWARD, FORWARD, GATHER, OPTIMIZER, P2P, SCATTER
 from serried.trace.formats.straggler_table import read_straggler_table, replay_of

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import COMPUTE, Action, ActionKind, Spans
 from serried.errors import InputError, Listed, listed
 from serried.schedule import Request, Schedule, fit, generate, planned_spans, simulate
-from serried.span import COMPUTE, Action, ActionKind, Spans
 from serried.trace.formats.foreign import foreign_trace, laid_out
 from serried.trace.measure.moments import without_waits
 from serried.trace.measure.recognition import recognise

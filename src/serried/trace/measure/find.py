@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import ActionKind
+from serried.action import ActionKind
 from serried.trace.model.pairs import Rows
 from serried.trace.model.trace import Trace
 

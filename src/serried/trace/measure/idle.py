@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import COMPUTE, Spans
+from serried.action import COMPUTE, Spans
 from serried.trace.measure.moments import COMPUTING, Between, Moments, State
 
 Times = NDArray[np.int64]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serried.span import COMPUTE, ActionKind, Spans
+from serried.action import COMPUTE, ActionKind, Spans
 from serried.trace.measure.moments import without_waits
 from serried.trace.measure.overlay import Overlay
 

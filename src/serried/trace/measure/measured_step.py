@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import ActionKind, Spans
 from serried.errors import InputError
 from serried.schedule import Costs, Schedule, Simulation
 from serried.schedule.dependencies import Positions, dependencies
@@ -21,7 +22,6 @@ from serried.schedule.placement import Placement
 from serried.schedule.tail import Tail
 from serried.schedule.ticks import Ticks
 from serried.schedule.timing import Timing
-from serried.span import ActionKind, Spans
 from serried.trace.model.recorded_order import (
     RecordedOrder,
     pipeline_ranks,

@@ -27,7 +27,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import COMPUTE, EXCHANGES, ActionKind, Spans
+from serried.action import COMPUTE, EXCHANGES, ActionKind, Spans
 from serried.trace.model.pairs import RECEIVES, SENDS, computed_from, pair_messages
 from serried.trace.model.whole_jobs import whole_hand_overs
 

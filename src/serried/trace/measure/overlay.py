@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import COMPUTE, Spans
 from serried.errors import InputError
 from serried.schedule import Schedule
-from serried.span import COMPUTE, Spans
 from serried.trace.measure.compare import pipelines_of, planned_step
 from serried.trace.model.pairs import Rows
 from serried.trace.model.record import UNKNOWN_SCHEDULE

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import ActionKind, Spans
 from serried.errors import InputError
 from serried.schedule import Costs, Request, Schedule, bubble, generate, simulate
 from serried.schedule.action_lists import from_actions
 from serried.schedule.packed import unpack
-from serried.span import ActionKind, Spans
 from serried.trace.measure.moments import without_waits
 from serried.trace.measure.recognition import Recognition
 from serried.trace.model.pairs import packed

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import COMPUTE, Spans
+from serried.action import COMPUTE, Spans
 from serried.trace.measure.moments import without_waits
 from serried.trace.measure.overlay import Overlay
 from serried.trace.measure.statistics import WORK, Statistics

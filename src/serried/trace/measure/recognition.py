@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from serried.action import ActionKind
 from serried.errors import InputError
 from serried.schedule import ENTRIES, Request, Schedule, generate
 from serried.schedule.packed import JOINED, Codes, kind_of, unpack, work
-from serried.span import ActionKind
 from serried.trace.model.recorded_order import RecordedOrder
 
 _SEARCHED = ("auto",)

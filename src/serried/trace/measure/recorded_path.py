@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import COMPUTE, Action, ActionKind, Column, Spans
 from serried.mesh import Layout
-from serried.span import COMPUTE, Action, ActionKind, Column, Spans
 from serried.trace.measure.moments import in_computations, wait_rows
 from serried.trace.model.pairs import computed_from, packed, pair_messages
 from serried.trace.model.recorded_order import pipeline_ranks

@@ -19,8 +19,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import EXCHANGES, ActionKind, Spans
 from serried.mesh import Layout
-from serried.span import EXCHANGES, ActionKind, Spans
 from serried.trace.measure.moments import hidden_reductions, without_waits
 from serried.trace.model.pairs import RECEIVES, SENDS, Rows, packed, pair_messages
 from serried.trace.model.replay import Meeting, Replay

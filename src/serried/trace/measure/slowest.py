@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import COMPUTE, Spans
+from serried.action import COMPUTE, Spans
 from serried.trace.measure.spent import Spent, time_spent
 from serried.trace.model.trace import Trace
 

@@ -30,7 +30,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import COMPUTE, EXCHANGES, ActionKind, Spans
+from serried.action import COMPUTE, EXCHANGES, ActionKind, Spans
 from serried.trace.measure.idle import MeasuredIdle, measured_idle
 from serried.trace.model.messages import Alignment, MessageStatistics, ideal_of, measure_messages
 from serried.trace.model.pairs import SENDS

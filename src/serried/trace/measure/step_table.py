@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import COMPUTE, Spans
 from serried.errors import InputError, listed
-from serried.span import COMPUTE, Spans
 from serried.trace.measure.moments import computing_ns
 from serried.trace.measure.statistics import WORK
 from serried.trace.model.pairs import RECEIVES, packed

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import COMPUTE, ActionKind, Spans
+from serried.action import COMPUTE, ActionKind, Spans
 from serried.trace.measure.idle import CAUSES, measured_idle
 from serried.trace.measure.moments import COMPUTING, Moments
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import ActionKind, Spans
+from serried.action import ActionKind, Spans
 from serried.trace.model.trace import Trace
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import ActionKind, Spans
 from serried.finding import Finding, Sentence, said
-from serried.span import ActionKind, Spans
 from serried.trace.clocks.align import Crossings, clock_findings, host_clocks, on_line
 from serried.trace.clocks.line import ClockLine
 from serried.trace.clocks.pings import PATTERN as PINGS

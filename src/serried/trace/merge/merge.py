@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
 
-from serried.span import Spans
+from serried.action import Spans
 from serried.trace.merge.files import Folder
 from serried.trace.merge.part import no_spans
 from serried.trace.merge.run import gathered

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import ActionKind, Spans
 from serried.errors import InputError
-from serried.span import ActionKind, Spans
 from serried.trace.merge.files import RankFile
 from serried.trace.merge.survey import Backwards, Shelves, read_records
 from serried.trace.model.record import spans_of_records

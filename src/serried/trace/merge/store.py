@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from serried.action import Spans
 from serried.errors import InputError
-from serried.span import Spans
 from serried.trace.merge.clocks import ClockedPart, clocked, counted_messages
 from serried.trace.merge.files import Folder
 from serried.trace.merge.merge import side_by_side

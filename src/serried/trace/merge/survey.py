@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import COMPUTE, ActionKind
+from serried.action import COMPUTE, ActionKind
 from serried.trace.merge.files import RankFile
 from serried.trace.model.pairs import RECEIVES, SENDS
 from serried.trace.model.record import (

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import ActionKind, Spans
 from serried.errors import InputError
-from serried.span import ActionKind, Spans
 
 MOST_RANKS = 2**18
 """How many ranks a trace can have, far beyond any job's."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import ActionKind, Spans
+from serried.action import ActionKind, Spans
 
 Rows = NDArray[np.int64]
 Codes = NDArray[np.int64]

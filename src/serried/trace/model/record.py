@@ -32,8 +32,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from serried.action import ActionKind, Spans
 from serried.errors import EnvironmentProblem, InputError
-from serried.span import ActionKind, Spans
 from serried.trace.model.record_pen import Add, pen
 
 MAGIC = b"serried\x01"

@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable
 from typing import Protocol
 
-from serried.span import ActionKind
+from serried.action import ActionKind
 
 
 class Add(Protocol):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import COMPUTE, ActionKind, Spans
 from serried.mesh import Layout
 from serried.schedule.packed import (
     MAX_MICROBATCHES,
@@ -24,7 +25,6 @@ from serried.schedule.packed import (
     stage_of,
     work,
 )
-from serried.span import COMPUTE, ActionKind, Spans
 
 Ranks = NDArray[np.int64]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from serried import frameworks
+from serried.action import Spans
 from serried.errors import InputError
 from serried.finding import Finding, said
 from serried.frameworks import Sizes
 from serried.mesh import Layout, Placement
-from serried.span import Spans
 from serried.trace.model.admission import admitted
 from serried.trace.model.record import Job
 from serried.trace.model.replay import Replay

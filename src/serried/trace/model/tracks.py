@@ -18,7 +18,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import COMPUTE, Action, ActionKind, Spans
+from serried.action import COMPUTE, Action, ActionKind, Spans
 from serried.trace.model.pairs import computed_from, packed, pair_messages
 from serried.trace.model.trace import Trace
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from serried.action import Action, ActionKind, Spans
 from serried.finding import Finding, Sentence, said
-from serried.span import Action, ActionKind, Spans
 from serried.trace.model.pairs import packed
 
 _MOST = 0.5

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from serried.span import Spans
+from serried.action import Spans
 from serried.trace.model.pairs import Codes, Rows, hand_overs, packed
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from serried.action import Spans
 from serried.errors import InputError, Listed, SerriedError, listed
 from serried.finding import Finding, Sentence
-from serried.span import Spans
 from serried.trace.model.record import Job
 from serried.trace.model.replay import Replay
 from serried.trace.model.trace import Host, HostClock, Trace, layout_of

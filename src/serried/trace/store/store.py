@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
+from serried.action import Spans
 from serried.errors import InputError
-from serried.span import Spans
 from serried.trace.model.trace import Trace
 from serried.trace.model.whole_file import whole_folder
 from serried.trace.store.about import ABOUT, read_about, trace_of, write_about

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from serried.action import ActionKind, Spans
 from serried.errors import EnvironmentProblem
-from serried.span import ActionKind, Spans
 from serried.trace.model.tracks import actions_of
 
 ROWS_A_GROUP = 65_536

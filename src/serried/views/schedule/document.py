@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from serried.action import ActionKind
 from serried.schedule import (
     Bubble,
     ClosedForm,
@@ -28,7 +29,6 @@ from serried.schedule import (
 )
 from serried.schedule.costs import Number
 from serried.schedule.in_flight import TO_WEIGHT, Weights, occupied
-from serried.span import ActionKind
 from serried.views.finding_document import told, told_in_each
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from rich.text import Text
 
+from serried.action import ActionKind
 from serried.schedule import Simulation
 from serried.schedule.longest_path import Times
-from serried.span import ActionKind
 from serried.views.colours import ACTIONS
 from serried.views.sentences import tell
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
+from serried.action import ActionKind
 from serried.errors import InputError
 from serried.schedule import Simulation
-from serried.span import ActionKind
 from serried.views.colours import ACTIONS
 
 ROW, BOX, MARGIN, TOP = 26, 22, 70, 8

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serried.span import Action, ActionKind, Span
+from serried.action import Action, ActionKind, Span
 from serried.trace.model.trace import Host, Trace
 from serried.views.web.trace import levels as trace_levels
 from serried.views.web.trace.levels import Levels, as_bytes

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serried import frameworks
+from serried.action import COMPUTE, ActionKind, Span, Spans
 from serried.frameworks import Sizes
-from serried.span import COMPUTE, ActionKind, Span, Spans
 from serried.trace.merge.merge import merge
 from serried.trace.model.record import Job
 from serried.trace.model.trace import Trace

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from serried.action import ActionKind
 from serried.errors import InputError
-from serried.span import ActionKind
 from serried.trace.measure.find import Wish
 from serried.views.web.trace.questions import read_moment, read_moments, read_ranks, read_wish
 

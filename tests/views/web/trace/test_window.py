@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from serried.action import ActionKind
 from serried.errors import InputError
-from serried.span import ActionKind
 from serried.trace.merge.merge import merge
 from serried.trace.model.trace import Trace
 from serried.views.web.trace import window as trace_window

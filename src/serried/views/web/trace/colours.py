@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import ActionKind, Spans
 from serried.errors import InputError, listed
-from serried.span import ActionKind, Spans
 from serried.views.colours import ACTIONS
 
 Classes = NDArray[np.uint8]

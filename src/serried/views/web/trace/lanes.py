@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import Spans
+from serried.action import Spans
 
 Lanes = NDArray[np.int32]
 Times = NDArray[np.int64]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from serried.action import Spans
 from serried.errors import InputError
-from serried.span import Spans
 from serried.trace.model.pairs import hand_overs, pair_messages
 from serried.views.web.trace.questions import read_moment
 from serried.views.web.trace.shown import ShownTrace

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from serried import frameworks
+from serried.action import COMPUTE, ActionKind
 from serried.errors import InputError, SerriedError
 from serried.finding import Finding
 from serried.frameworks import Sizes
 from serried.mesh import Layout
-from serried.span import COMPUTE, ActionKind
 from serried.trace.model.record import Job
 from serried.trace.model.trace import Trace
 from serried.views.colours import ACTIONS

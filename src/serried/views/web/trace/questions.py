@@ -7,8 +7,8 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import ActionKind
 from serried.errors import InputError
-from serried.span import ActionKind
 from serried.trace.measure.find import Wish
 from serried.views.web.wire.query import Words, read_count, read_word
 

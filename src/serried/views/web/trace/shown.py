@@ -9,8 +9,8 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.action import COMPUTE
 from serried.errors import InputError, listed
-from serried.span import COMPUTE
 from serried.trace.model.record import UNKNOWN_SCHEDULE
 from serried.trace.model.trace import Trace
 from serried.views.web.trace.answers import TraceAnswers

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from serried.span import Spans
+from serried.action import Spans
 from serried.trace.measure.stretch import measure_stretch
 from serried.views.web.trace.answers import TraceAnswers
 from serried.views.web.trace.questions import read_moment, read_moments, read_ranks, read_wish

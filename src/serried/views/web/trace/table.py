@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.span import ActionKind, Spans
+from serried.action import ActionKind, Spans
 from serried.trace.model.trace import Trace
 from serried.views.web.layout.payload import pipelines, stages
 from serried.views.web.trace.lanes import lanes

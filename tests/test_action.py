@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from serried.action import Action, ActionKind
 from serried.errors import InputError
-from serried.span import Action, ActionKind
 
 TEXTS = [
     "0F0",
