@@ -13,7 +13,7 @@ import statistics
 import time
 from collections.abc import Callable
 
-from serried.schedule import Costs, Request, bubble, generate, idle, peaks, simulate
+from serried.pipeline import Costs, Request, bubble, generate, idle, peaks, simulate
 
 FULL = Request(64, 1024, 8, 64)
 SMALL = Request(16, 128, 4, 16)

@@ -18,12 +18,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from serried.pipeline import Costs, simulate
 from serried.runtime.job.pipeline import RUNNABLE
 from serried.runtime.job.report import Place
 from serried.runtime.job.settings import Emulated, ModelSizes, TrainSettings
 from serried.runtime.run.local_ranks import run_locally
 from serried.runtime.run.worker import Rendezvous
-from serried.schedule import Costs, simulate
 from serried.trace.measure.statistics import measure
 from serried.trace.merge.merge import merge
 

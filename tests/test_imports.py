@@ -19,7 +19,7 @@ LAYERS = (
     {"frameworks"},
     {"launch"},
     {"action"},
-    {"schedule"},
+    {"pipeline"},
     {"trace"},
     {"plan", "diagnose"},
     {"runtime"},

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from serried.pipeline import Request, generate
 from serried.plan.activations import (
     held_output,
     kept_by_end,
@@ -15,7 +16,6 @@ from serried.plan.activations import (
     loss_work,
 )
 from serried.plan.training import Gpt, Kernels, Training, kernels_of
-from serried.schedule import Request, generate
 
 MODEL = Gpt(hidden=8, ffn=24, heads=2, kv_heads=1, seq_len=4, vocabulary=16)
 ONE = Training(

@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from serried.errors import InputError
+from serried.pipeline import ENTRIES
 from serried.runtime.job.settings import Emulated, ModelSizes, Optimise, TrainSettings, Validation
-from serried.schedule import ENTRIES
 from tests.runtime.many_runs import Ran, run_each
 from tests.runtime.parity import LIMITS, Difference, difference_of
 from tests.runtime.reference import train_alone

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch.distributed.tensor import DTensor
 
 from serried.action import Action, ActionKind
+from serried.pipeline import Request, Schedule, generate, to_csv
 from serried.runtime.groups.torch_private import time_messages
 from serried.runtime.job.pipeline import RUNNABLE
 from serried.runtime.job.settings import ModelSizes, TrainSettings
@@ -26,7 +27,6 @@ from serried.runtime.recording.run_recorder import Recording
 from serried.runtime.run.loop import RankTrainer
 from serried.runtime.run.worker import leave
 from serried.runtime.training.mesh import make_train_mesh
-from serried.schedule import Request, Schedule, generate, to_csv
 from serried.trace.model.record import read_recording
 from tests.runtime.reference import batch_of
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from serried.action import Action, ActionKind, Span, Spans
-from serried.schedule import one_f_one_b
+from serried.pipeline import one_f_one_b
 from serried.trace.model.record import Job, Recorder, RecordHeader
 
 FORWARD_NS = 1_000_000

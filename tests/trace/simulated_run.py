@@ -10,7 +10,7 @@ import numpy as np
 from serried import frameworks
 from serried.action import Spans
 from serried.frameworks import Sizes
-from serried.schedule import Costs, one_f_one_b, planned_spans, simulate
+from serried.pipeline import Costs, one_f_one_b, planned_spans, simulate
 from serried.trace.model.record import Job
 from serried.trace.model.trace import Host, Trace
 

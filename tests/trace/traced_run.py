@@ -10,7 +10,7 @@ import numpy as np
 from serried import frameworks
 from serried.action import Action, Span, Spans
 from serried.frameworks import Sizes
-from serried.schedule import Costs, Schedule, planned_spans, simulate
+from serried.pipeline import Costs, Schedule, planned_spans, simulate
 from serried.trace.model.record import UNKNOWN_SCHEDULE, Job
 from serried.trace.model.trace import Host, Trace
 from tests.trace.recorded_run import table

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from serried.errors import InputError
+from serried.pipeline import ENTRIES, Request, generate
 from serried.runtime.job.pipeline import BOTH_WAYS, RUNNABLE, schedule_of
-from serried.schedule import ENTRIES, Request, generate
 
 NAMES = (
     "gpipe, 1f1b, eager-1f1b, interleaved-1f1b, looped-bfs, zb-h1, zb-h2, interleaved-zb, zbv, "

@@ -10,7 +10,7 @@ import pytest
 
 from serried.action import ActionKind
 from serried.errors import InputError
-from serried.schedule import Costs, Request, Simulation, generate, simulate
+from serried.pipeline import Costs, Request, Simulation, generate, simulate
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.replay_spans import replay_of_trace
 from serried.trace.measure.what_if import WhatIf, what_if

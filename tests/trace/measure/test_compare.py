@@ -10,7 +10,7 @@ import pytest
 
 from serried.action import ActionKind, Spans
 from serried.errors import InputError
-from serried.schedule import Request, generate
+from serried.pipeline import Request, generate
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.compare import compare_traces, planned_trace
 from serried.trace.merge.merge import merge

@@ -10,8 +10,8 @@ import pytest
 
 from serried.action import ActionKind
 from serried.errors import InputError
-from serried.schedule import bubble, idle
-from serried.schedule.in_flight import peaks
+from serried.pipeline import bubble, idle
+from serried.pipeline.in_flight import peaks
 from serried.trace.measure.measured_step import measured_step
 from serried.trace.model.trace import Trace
 from tests.trace.simulated_run import BACKWARD, FORWARD, simulated_run

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from serried.schedule import Costs, Request, generate
+from serried.pipeline import Costs, Request, generate
 from serried.trace.measure.analysis import analyse
 from serried.trace.measure.planned_bubble import AS_RECORDED, PlannedBubble
 from tests.trace.traced_run import compute, simulated, trace_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from serried.schedule import ENTRIES, Request, generate
+from serried.pipeline import ENTRIES, Request, generate
 from serried.trace.measure.recognition import Departure, Recognition, recognise
 from serried.trace.model.recorded_order import RecordedOrder, pipeline_ranks, recorded_order
 from tests.trace.traced_run import compute, simulated, trace_of

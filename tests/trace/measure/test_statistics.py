@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serried.action import Action, ActionKind, Span
-from serried.schedule import ideal_bubble
+from serried.pipeline import ideal_bubble
 from serried.trace.measure.statistics import Statistics, StepStatistics, measure
 from serried.trace.merge.merge import merge
 from serried.trace.model.messages import Alignment

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serried.schedule import ENTRIES, Costs, Request, generate, planned_spans, simulate, to_csv
+from serried.pipeline import ENTRIES, Costs, Request, generate, planned_spans, simulate, to_csv
 from tests.conftest import Call
 from tests.trace.recorded_run import Run
 

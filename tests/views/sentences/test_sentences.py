@@ -31,10 +31,10 @@ from serried.launch.documents import (
 )
 from serried.mesh import Placement
 from serried.mesh.advice import advise
-from serried.schedule import ENTRIES
-from serried.schedule.closed_form import Quantity
-from serried.schedule.idle import Cause
-from serried.schedule.registry import Entry
+from serried.pipeline import ENTRIES
+from serried.pipeline.closed_form import Quantity
+from serried.pipeline.idle import Cause
+from serried.pipeline.registry import Entry
 from serried.views.sentences import LANGUAGES, WORDS, catalogue, phrase, say, tell
 from tests.frameworks.test_refusals import refusal
 from tests.frameworks.test_refusals import table as refused

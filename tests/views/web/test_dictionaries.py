@@ -9,8 +9,8 @@ import pytest
 
 from serried.action import ActionKind
 from serried.frameworks import FRAMEWORKS, Sizes, layout
-from serried.schedule import ENTRIES, Cause
-from serried.schedule.closed_form import Quantity
+from serried.pipeline import ENTRIES, Cause
+from serried.pipeline.closed_form import Quantity
 from serried.views.explain import basics
 from serried.views.web.server import STATIC
 

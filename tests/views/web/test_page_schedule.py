@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from serried.schedule import Costs, Request, critical_path, generate, simulate
+from serried.pipeline import Costs, Request, critical_path, generate, simulate
 from tests.page import Open
 from tests.views.web.workbench import Workbench
 

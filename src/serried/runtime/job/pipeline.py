@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from serried.errors import InputError, listed
-from serried.schedule import ENTRIES, Request, Schedule, generate, read_csv
+from serried.pipeline import ENTRIES, Request, Schedule, generate, read_csv
 
 BOTH_WAYS = ("dualpipe", "chimera")
 """Schedules whose microbatches flow both ways, which put every stage on two ranks."""

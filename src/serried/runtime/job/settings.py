@@ -18,13 +18,13 @@ from typing import Literal
 from serried.errors import InputError, listed
 from serried.frameworks import Sizes, layout
 from serried.mesh import Layout
+from serried.pipeline import Request, Schedule
 from serried.runtime.job.checkpoints import Keeping, Validation
 from serried.runtime.job.limits import require_above_zero, require_positive
 from serried.runtime.job.model import VOCABULARY, ModelSizes, stage_layers
 from serried.runtime.job.optimizer import Optimise
 from serried.runtime.job.parallel import check_parallel
 from serried.runtime.job.pipeline import is_file, schedule_of
-from serried.schedule import Request, Schedule
 from serried.trace.model.record import Job
 
 __all__ = [

@@ -1,6 +1,6 @@
 """Pipeline stages that record their work, and the schedule that runs a rank's stages.
 
-torch's own runtime executes the actions that ``serried.schedule`` gives; it derives the
+torch's own runtime executes the actions that ``serried.pipeline`` gives; it derives the
 messages, and each stage notes when each piece of its work began and ended:
 
     RECV_F ├─wait─┤ F ├─compute─┤ SEND_F ├post┤  …  RECV_B ├─wait─┤ B ├─compute─┤ SEND_B

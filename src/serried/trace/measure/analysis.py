@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from serried.action import Spans
 from serried.finding import said
-from serried.schedule import ideal_bubble
+from serried.pipeline import ideal_bubble
 from serried.trace.measure.planned_bubble import PlannedBubble, planned_bubble
 from serried.trace.measure.recognition import Recognition, recognise
 from serried.trace.measure.recorded_path import RecordedPath, recorded_path

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from serried.action import COMPUTE, Action, ActionKind, Spans
 from serried.errors import InputError, Listed, listed
-from serried.schedule import Request, Schedule, fit, generate, planned_spans, simulate
+from serried.pipeline import Request, Schedule, fit, generate, planned_spans, simulate
 from serried.trace.formats.foreign import foreign_trace, laid_out
 from serried.trace.measure.moments import without_waits
 from serried.trace.measure.recognition import recognise

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from serried.action import ActionKind, Spans
 from serried.errors import InputError
-from serried.schedule import Costs, Schedule, Simulation
-from serried.schedule.dependencies import Positions, dependencies
-from serried.schedule.packed import Codes, stage_of, work
-from serried.schedule.placement import Placement
-from serried.schedule.tail import Tail
-from serried.schedule.ticks import Ticks
-from serried.schedule.timing import Timing
+from serried.pipeline import Costs, Schedule, Simulation
+from serried.pipeline.dependencies import Positions, dependencies
+from serried.pipeline.packed import Codes, stage_of, work
+from serried.pipeline.placement import Placement
+from serried.pipeline.tail import Tail
+from serried.pipeline.ticks import Ticks
+from serried.pipeline.timing import Timing
 from serried.trace.model.recorded_order import (
     RecordedOrder,
     pipeline_ranks,

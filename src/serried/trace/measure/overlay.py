@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from serried.action import COMPUTE, Spans
 from serried.errors import InputError
-from serried.schedule import Schedule
+from serried.pipeline import Schedule
 from serried.trace.measure.compare import pipelines_of, planned_step
 from serried.trace.model.pairs import Rows
 from serried.trace.model.record import UNKNOWN_SCHEDULE

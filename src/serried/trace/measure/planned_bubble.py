@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from serried.action import ActionKind, Spans
 from serried.errors import InputError
-from serried.schedule import Costs, Request, Schedule, bubble, generate, simulate
-from serried.schedule.action_lists import from_actions
-from serried.schedule.packed import unpack
+from serried.pipeline import Costs, Request, Schedule, bubble, generate, simulate
+from serried.pipeline.action_lists import from_actions
+from serried.pipeline.packed import unpack
 from serried.trace.measure.moments import without_waits
 from serried.trace.measure.recognition import Recognition
 from serried.trace.model.pairs import packed

@@ -19,8 +19,8 @@ import numpy as np
 
 from serried.action import ActionKind
 from serried.errors import InputError
-from serried.schedule import ENTRIES, Request, Schedule, generate
-from serried.schedule.packed import JOINED, Codes, kind_of, unpack, work
+from serried.pipeline import ENTRIES, Request, Schedule, generate
+from serried.pipeline.packed import JOINED, Codes, kind_of, unpack, work
 from serried.trace.model.recorded_order import RecordedOrder
 
 _SEARCHED = ("auto",)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.schedule import ideal_bubble
+from serried.pipeline import ideal_bubble
 from serried.trace.model.pairs import RECEIVES, SENDS, Pairs, pair_messages
 from serried.trace.model.record import Job
 from serried.trace.model.trace import HostClock, Trace

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from serried.action import COMPUTE, ActionKind, Spans
 from serried.mesh import Layout
-from serried.schedule.packed import (
+from serried.pipeline.packed import (
     MAX_MICROBATCHES,
     MAX_STAGES,
     Codes,

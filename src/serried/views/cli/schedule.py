@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from serried.errors import InputError
-from serried.schedule import (
+from serried.pipeline import (
     ENTRIES,
     Costs,
     Extra,
@@ -26,8 +26,8 @@ from serried.schedule import (
     simulate,
     to_csv,
 )
-from serried.schedule.costs import Number
-from serried.schedule.in_flight import TO_WEIGHT
+from serried.pipeline.costs import Number
+from serried.pipeline.in_flight import TO_WEIGHT
 from serried.views.cli.language import current_language, lang_option
 from serried.views.cli.options import COUNT
 from serried.views.cli.output import as_json, format_of, show, width, write

@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 
 from serried.errors import InputError
-from serried.schedule.costs import Number
+from serried.pipeline.costs import Number
 
 
 def read_numbers(option: str, text: str) -> tuple[Number, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from serried.action import ActionKind
-from serried.schedule import (
+from serried.pipeline import (
     Bubble,
     ClosedForm,
     IdleIntervals,
@@ -27,8 +27,8 @@ from serried.schedule import (
     planned_spans,
     refusals,
 )
-from serried.schedule.costs import Number
-from serried.schedule.in_flight import TO_WEIGHT, Weights, occupied
+from serried.pipeline.costs import Number
+from serried.pipeline.in_flight import TO_WEIGHT, Weights, occupied
 from serried.views.finding_document import told, told_in_each
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from rich.text import Text
 
 from serried.action import ActionKind
-from serried.schedule import Simulation
-from serried.schedule.longest_path import Times
+from serried.pipeline import Simulation
+from serried.pipeline.longest_path import Times
 from serried.views.colours import ACTIONS
 from serried.views.sentences import tell
 

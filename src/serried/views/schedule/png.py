@@ -8,7 +8,7 @@ import zlib
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.schedule import Simulation
+from serried.pipeline import Simulation
 from serried.views.colours import ACTIONS
 from serried.views.schedule.svg import boxes
 

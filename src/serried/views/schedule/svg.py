@@ -8,7 +8,7 @@ from html import escape
 
 from serried.action import ActionKind
 from serried.errors import InputError
-from serried.schedule import Simulation
+from serried.pipeline import Simulation
 from serried.views.colours import ACTIONS
 
 ROW, BOX, MARGIN, TOP = 26, 22, 70, 8

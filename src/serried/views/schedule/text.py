@@ -9,9 +9,9 @@ from rich.table import Table
 
 from serried.errors import listed
 from serried.finding import said
-from serried.schedule import ENTRIES
-from serried.schedule.closed_form import ClosedForm
-from serried.schedule.costs import Number
+from serried.pipeline import ENTRIES
+from serried.pipeline.closed_form import ClosedForm
+from serried.pipeline.costs import Number
 from serried.views.schedule.document import Measured
 from serried.views.sentences import phrase, say, tell
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from serried.action import ActionKind
-from serried.schedule import ENTRIES, Cause, critical_path, idle, peaks, simulate
+from serried.pipeline import ENTRIES, Cause, critical_path, idle, peaks, simulate
 from serried.views.colours import ACTIONS
 from serried.views.web.schedule.payload import SENSITIVE, schedule_payload, schedules_answer
 from serried.views.web.schedule.query import ScheduleQuery, read_schedule_query

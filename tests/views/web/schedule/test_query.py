@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from serried.errors import InputError
-from serried.schedule import ENTRIES, simulate
+from serried.pipeline import ENTRIES, simulate
 from serried.views.sentences import say
 from serried.views.web.schedule.query import (
     MOST_CELLS,

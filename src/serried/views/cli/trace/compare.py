@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from serried.errors import InputError
-from serried.schedule import Request, generate
+from serried.pipeline import Request, generate
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.compare import compare_traces, planned_trace
 from serried.trace.model.trace import Trace

@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.action import Action, ActionKind
-from serried.schedule import ENTRIES, Cause, Schedule, Simulation, simulate
-from serried.schedule.costs import Number
-from serried.schedule.critical_path import Step, critical_path
-from serried.schedule.in_flight import held
-from serried.schedule.packed import JOINED, work
+from serried.pipeline import ENTRIES, Cause, Schedule, Simulation, simulate
+from serried.pipeline.costs import Number
+from serried.pipeline.critical_path import Step, critical_path
+from serried.pipeline.in_flight import held
+from serried.pipeline.packed import JOINED, work
 from serried.views.colours import ACTIONS
 from serried.views.schedule.document import Measured, refusal_value
 from serried.views.web.schedule.query import ScheduleQuery

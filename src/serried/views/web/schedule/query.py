@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import Any
 
 from serried.errors import InputError, SerriedError
-from serried.schedule import ENTRIES, Costs, Links, Memory, Request, Schedule, generate
-from serried.schedule.costs import Duration, Number
+from serried.pipeline import ENTRIES, Costs, Links, Memory, Request, Schedule, generate
+from serried.pipeline.costs import Duration, Number
 from serried.views.job.exact_number import read_numbers
 from serried.views.web.wire.query import Words, read_count, read_word
 

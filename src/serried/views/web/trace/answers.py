@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.errors import InputError
-from serried.schedule import Costs
-from serried.schedule.fit import fit
+from serried.pipeline import Costs
+from serried.pipeline.fit import fit
 from serried.trace.measure.find import Wish, find
 from serried.trace.measure.overlay import Overlay, overlay_of
 from serried.trace.measure.rank_figures import Values, rank_figures

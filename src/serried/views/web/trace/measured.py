@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from serried.errors import InputError
-from serried.schedule import Cause
+from serried.pipeline import Cause
 from serried.trace.measure.measured_step import NS_PER_UNIT, MeasuredStep, measured_step
 from serried.views.schedule.document import Measured
 from serried.views.web.schedule.payload import columns_of

@@ -1,0 +1,60 @@
+"""Pipeline schedules: one file each, from sizes to each rank's list of actions, and their times."""
+
+from serried.pipeline.action_lists import from_actions, read_csv, to_csv
+from serried.pipeline.bubble import Bubble, bubble
+from serried.pipeline.closed_form import ClosedForm, closed_forms
+from serried.pipeline.costs import Costs, Extra, Links
+from serried.pipeline.critical_path import Step, critical_path
+from serried.pipeline.fit import fit
+from serried.pipeline.idle import Cause, Idle, IdleIntervals, idle
+from serried.pipeline.in_flight import Peaks, peaks
+from serried.pipeline.placement import Placement
+from serried.pipeline.registry import ENTRIES, Entry, Request, generate, known
+from serried.pipeline.runners import Refusal, refusals
+from serried.pipeline.schedule import Schedule
+from serried.pipeline.schedules.auto import Memory
+from serried.pipeline.schedules.one_f_one_b import ideal_bubble, one_f_one_b
+from serried.pipeline.sensitivity import latency_adds
+from serried.pipeline.simulate import Simulation, simulate
+from serried.pipeline.spans import planned_spans
+from serried.pipeline.validate import faults, validate
+
+__all__ = [
+    "ENTRIES",
+    "Bubble",
+    "Cause",
+    "ClosedForm",
+    "Costs",
+    "Entry",
+    "Extra",
+    "Idle",
+    "IdleIntervals",
+    "Links",
+    "Memory",
+    "Peaks",
+    "Placement",
+    "Refusal",
+    "Request",
+    "Schedule",
+    "Simulation",
+    "Step",
+    "bubble",
+    "closed_forms",
+    "critical_path",
+    "faults",
+    "fit",
+    "from_actions",
+    "generate",
+    "ideal_bubble",
+    "idle",
+    "known",
+    "latency_adds",
+    "one_f_one_b",
+    "peaks",
+    "planned_spans",
+    "read_csv",
+    "refusals",
+    "simulate",
+    "to_csv",
+    "validate",
+]

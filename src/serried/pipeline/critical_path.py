@@ -1,0 +1,107 @@
+"""The critical path: one chain of actions and messages that makes the step as long as it is.
+
+    0F0 --> 1F0 --> 2F0 --> 3F0  3B0 --> 2B0 --> ...  0B7      nothing on it waits
+
+It is found from the end: an action that began as soon as its rank was free follows the action
+before it on that rank, any other the message it waited for. Shortening anything that is not on it
+gains nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from serried.action import Action, ActionKind
+from serried.pipeline.costs import Number
+from serried.pipeline.simulate import Simulation
+
+
+@dataclass(frozen=True)
+class Step:
+    """Is one piece of the path; the pieces follow one another without a gap.
+
+    ``action`` is what runs, of a pair the half that the path passes through, or the action whose
+    message is under way where ``is_message``. A reduction or the optimizer has its own kind.
+    """
+
+    rank: int
+    action: Action
+    start: Number
+    end: Number
+    is_message: bool = False
+
+
+def critical_path(simulation: Simulation) -> list[Step]:
+    """Returns the path from time 0 to the makespan.
+
+    >>> from serried.pipeline.costs import Costs
+    >>> from serried.pipeline.schedules.gpipe import gpipe
+    >>> from serried.pipeline.simulate import simulate
+    >>> [str(step.action) for step in critical_path(simulate(gpipe(2, 1), Costs()))]
+    ['0F0', '1F0', '1B0', '0B0']
+    """
+    steps, until, entry = _back_through_tail(simulation)
+    while entry >= 0:
+        before, entry, until = _one_back(simulation, entry, until)
+        steps += before
+    return steps[::-1]
+
+
+def _back_through_tail(simulation: Simulation) -> tuple[list[Step], int, int]:
+    """Returns the steps after the last action, latest first, its end, and its entry."""
+    schedule, tail, ticks = simulation.schedule, simulation.tail, simulation.ticks
+    rank = int(simulation.rank_end.argmax())
+    steps, until = [], simulation.rank_end[rank]
+    if tail.end[rank] > tail.start[rank]:
+        start = tail.start[rank]
+        optimizer = Action(ActionKind.OPTIMIZER)
+        steps.append(Step(rank, optimizer, ticks.number(start), ticks.number(until)))
+        if tail.reduced[rank] < start:
+            rank = int(tail.reduced.argmax())
+        until = start
+    last = int(schedule.first[rank + 1]) - 1
+    done = simulation.end[last]
+    if until == done + simulation.timing.held[last]:
+        if done < until:
+            times = ticks.number(done), ticks.number(until)
+            steps.append(Step(rank, schedule.action(last), *times, is_message=True))
+        return steps, done, last
+    while True:
+        # The reduction that ends here followed its stage's last gradient, or another at once.
+        ends_here = (each for each in tail.reductions if (each.rank, each.end) == (rank, until))
+        reduction = next(ends_here)
+        action = Action(ActionKind.REDUCE_GRAD, reduction.stage)
+        steps.append(Step(rank, action, ticks.number(reduction.start), ticks.number(until)))
+        until = reduction.start
+        if simulation.end[reduction.after] == until:
+            return steps, until, reduction.after
+
+
+def _one_back(simulation: Simulation, entry: int, until: int) -> tuple[list[Step], int, int]:
+    """Returns the step of an entry and the message before it, latest first, and what precedes."""
+    schedule, ticks = simulation.schedule, simulation.ticks
+    rank, action = int(schedule.rank[entry]), schedule.action(entry)
+    begin, end = entry, entry
+    if schedule.joined[entry]:
+        end += 1
+    elif entry > schedule.first[rank] and schedule.joined[entry - 1]:
+        begin -= 1
+    start = simulation.start[begin]
+    is_first = begin == schedule.first[rank]
+    free = 0 if is_first else simulation.end[begin - 1] + simulation.timing.held[begin - 1]
+    if start == free:
+        steps = [Step(rank, action, ticks.number(start), ticks.number(until))]
+        if is_first:
+            return steps, -1, 0
+        source, sent = begin - 1, simulation.end[begin - 1]
+    else:
+        waiting = max(begin, end, key=lambda each: simulation.arrival[each])
+        start = simulation.arrival[waiting]
+        steps = [Step(rank, action, ticks.number(start), ticks.number(until))]
+        source = int(simulation.source[waiting])
+        sent = simulation.end[source]
+    if sent < start:
+        message = schedule.action(source)
+        times = ticks.number(sent), ticks.number(start)
+        steps.append(Step(int(schedule.rank[source]), message, *times, is_message=True))
+    return steps, source, sent
