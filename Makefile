@@ -26,7 +26,7 @@ check: $(VENV)/.test modules ## format, lint, types of Python and of the page's 
 
 # Tests that start ranks have the machine to themselves; the others share it, a file to a process.
 unit: $(VENV)/.test browser hosts modules
-	node --test tests/web_modules/*.test.js
+	node --test $$(find tests/web_modules -name "*.test.js")
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --ignore tests/runtime
 	$(BIN)/python -m pytest -q tests/runtime
 

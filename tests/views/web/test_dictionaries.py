@@ -20,7 +20,7 @@ DICTIONARIES = {
 }
 ENGLISH, CHINESE = DICTIONARIES["en"], DICTIONARIES["zh"]
 CODE = "\n".join(
-    path.read_text(encoding="utf-8") for path in [*STATIC.glob("*.js"), STATIC / "index.html"]
+    path.read_text(encoding="utf-8") for path in [*STATIC.rglob("*.js"), STATIC / "index.html"]
 )
 ASKED = set(re.findall(r'(?:\bt|counted|has)\(\s*"([^"]+)"', CODE)) | set(
     re.findall(r'data-i18n(?:-\w+)?="([^"]+)"', CODE)

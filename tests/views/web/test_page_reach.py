@@ -45,6 +45,6 @@ def test_the_page_may_not_reach_another_site_even_if_it_tried(page_of: Open, pla
 
 
 def test_no_module_evaluates_text_as_code() -> None:
-    for module in STATIC.glob("*.js"):
+    for module in STATIC.rglob("*.js"):
         text = module.read_text(encoding="utf-8")
         assert not re.search(r"\b(eval|Function|innerHTML|outerHTML|document\.write)\b", text)

@@ -43,15 +43,16 @@ def test_the_page_and_all_that_it_names_are_there(client: httpx.Client) -> None:
 
 
 def test_every_module_imports_only_modules_that_are_there_and_relative() -> None:
-    for module in STATIC.glob("*.js"):
+    for module in STATIC.rglob("*.js"):
         for path in re.findall(r'from "([^"]+)"', module.read_text(encoding="utf-8")):
-            assert path.startswith("./"), f"{module.name}: {path}"
-            assert (STATIC / path).is_file(), f"{module.name}: {path}"
+            assert path.startswith("."), f"{module}: {path}"
+            assert (module.parent / path).is_file(), f"{module}: {path}"
 
 
 def test_the_page_asks_for_all_of_its_modules_at_once(client: httpx.Client) -> None:
-    named = set(re.findall(r'href="static/([a-z0-9]+\.js)"', client.get("/").text))
-    assert named == {path.name for path in STATIC.glob("*.js")} - {"app.js"}
+    named = set(re.findall(r'href="static/([a-z0-9/]+\.js)"', client.get("/").text))
+    there = {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js")}
+    assert named == there - {"app.js"}
 
 
 def test_nothing_that_is_served_names_another_site() -> None:

@@ -8,7 +8,7 @@ from playwright.sync_api import Page
 
 
 class Workbench:
-    """A page of the workbench, read through ``window.serried`` (static/readback.js)."""
+    """A page of the workbench, read through ``window.serried`` (static/desk/readback.js)."""
 
     def __init__(self, page: Page, address: str) -> None:
         self.page = page

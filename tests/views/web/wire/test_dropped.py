@@ -12,7 +12,7 @@ from serried.views.web.wire.dropped import LIMIT_ALL_BYTES, read_body, read_file
 
 
 def framed(*files: tuple[str, bytes], **other: object) -> bytes:
-    """Returns files as static/launchfiles.js writes them, ``other`` in place of what is so."""
+    """Returns files as static/desk/launch/files.js does, ``other`` in place of what is so."""
     listed = [{"name": name, "size": len(data), "sent": len(data)} | other for name, data in files]
     head = json.dumps({"files": listed}).encode()
     return len(head).to_bytes(4, "little") + head + b"".join(data for _, data in files)

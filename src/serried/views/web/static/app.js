@@ -1,11 +1,11 @@
 // The page: one state, which the address bar holds; every view shows it, and every view changes it.
 
-import { keyViews } from "./controls.js";
-import { Desk } from "./desk.js";
-import { enterSearch } from "./finder.js";
-import { listenToKeys } from "./keys.js";
-import { publish } from "./readback.js";
-import { ScheduleDesk } from "./scheduledesk.js";
+import { keyViews } from "./desk/controls.js";
+import { Desk } from "./desk/desk.js";
+import { enterSearch } from "./desk/finder.js";
+import { listenToKeys } from "./desk/keys.js";
+import { publish } from "./desk/readback.js";
+import { ScheduleDesk } from "./schedule/desk.js";
 
 const desk = new Desk();
 const schedules = new ScheduleDesk(desk);

@@ -4,7 +4,7 @@
     microbatch    0 where there is none, else 1 to 8 in turn; step likewise
     lateness …    0 where nothing is known, else 1 to 7 by the edges of ``scale_edges``
 
-The page knows the same rules (static/timelinecolours.js) for the spans that it holds itself.
+The page knows the same rules (static/timeline/trace/colours.js) for the spans it holds itself.
 """
 
 from __future__ import annotations

@@ -1,0 +1,138 @@
+// Launch files that were read: asked about, shown in the form, and remembered while one steps back.
+
+import { complain } from "../display.js";
+import { byId } from "../../base/dom.js";
+import { language, t } from "../../base/i18n.js";
+import { readFiles } from "./files.js";
+import { blameAsked, hideReading, markChanged, showReading } from "./panel.js";
+import { Refusal, askLaunch } from "../../base/questions.js";
+import { withJob } from "../state/fields.js";
+
+/** @typedef {import("../desk.js").Desk} Desk */
+/** @typedef {import("./files.js").LaunchFile} LaunchFile */
+/** @typedef {import("./files.js").Answers} Answers */
+/**
+ * @typedef {object} Told  what Python says of launch files (serried.launch/1)
+ * @property {string} file
+ * @property {string} format
+ * @property {{name: string, value: string, from: string, is_setting: boolean}[]} sources
+ * @property {{name: string, kind: string, because: string}[]} missing
+ * @property {string[]} notes
+ * @property {{kind: string, is_important: boolean, evidence: string[], cure: string | null}[]} findings
+ * @property {Record<string, string[]> | null} job  what the form is to hold; null while something is missing
+ */
+/** @typedef {{files: LaunchFile[], answers: Answers, told: Told}} Reading */
+
+const REMEMBERED = 12;
+
+/** Holds the readings of this visit; nothing of them outlives the page. */
+export class Launch {
+  /** @param {Desk} desk @param {(answer: Promise<void>) => void} wait  counts a question as asked */
+  constructor(desk, wait) {
+    this.desk = desk;
+    this.wait = wait;
+    /** @type {Map<string, Reading>} */
+    this.readings = new Map();
+    /** The reading in view, as the browser's history marks it; "" for none. */
+    this.mark = "";
+    this.asked = 0;
+  }
+
+  /** Reads files, and shows their job or asks for what is missing. @param {File[] | Promise<File[]>} files */
+  takeFiles(files) {
+    this.wait(this._shown().then(() => this._read(files)));
+  }
+
+  /** Reads a text as a file. @param {LaunchFile} file */
+  takeText(file) {
+    this.wait(this._shown().then(() => this._ask([file], {})));
+  }
+
+  /** Gives what was missing. @param {Answers} answers */
+  answer(answers) {
+    const reading = this.readings.get(this.mark);
+    if (reading) this.wait(this._ask(reading.files, { ...reading.answers, ...answers }));
+  }
+
+  /** Says the reading in view again, in the page's language. */
+  async retell() {
+    const reading = this.readings.get(this.mark);
+    if (!reading) return;
+    reading.told = await askLaunch(language(), reading.answers, reading.files);
+    this._show();
+  }
+
+  /** Shows the reading that a step of history is marked with. @param {unknown} mark */
+  recall(mark) {
+    this.mark = typeof mark === "string" && this.readings.has(mark) ? mark : "";
+    this._show();
+  }
+
+  /** Takes the reading out of view. */
+  forget() {
+    this.recall("");
+  }
+
+  /** Takes the reading away, so that going back and forth does not bring it here again. */
+  close() {
+    this.forget();
+    this.desk.address.write();
+  }
+
+  /** Marks what the form no longer holds as the file says it. */
+  compare() {
+    const job = this.readings.get(this.mark)?.told.job;
+    if (job) markChanged(this.desk.state, withJob(this.desk.state, job));
+  }
+
+  /** Waits until the page shows its address, and turns it to the job, where files are told of. */
+  async _shown() {
+    await this.desk.opened;
+    if (this.desk.state.view) byId("view-job").click();
+  }
+
+  /** @param {File[] | Promise<File[]>} chosen */
+  async _read(chosen) {
+    let files;
+    try {
+      files = await readFiles(await chosen, this.desk.words?.limit_bytes ?? 0);
+    } catch {
+      // A file that has gone, or may not be read: the browser tells no more than that.
+      return complain(this.desk, t("launch.unread"));
+    }
+    if (files.length) await this._ask(files, {});
+  }
+
+  /** @param {LaunchFile[]} files @param {Answers} answers */
+  async _ask(files, answers) {
+    const number = ++this.asked;
+    try {
+      const told = await askLaunch(language(), answers, files);
+      if (number === this.asked) this._take({ files, answers, told });
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      if (number !== this.asked) return;
+      complain(this.desk, error.message);
+      blameAsked(error.field);
+    }
+  }
+
+  /** @param {Reading} reading */
+  _take(reading) {
+    const { told } = reading;
+    this.mark = `${performance.timeOrigin}-${this.asked}`;
+    this.readings.set(this.mark, reading);
+    if (this.readings.size > REMEMBERED) this.readings.delete(/** @type {string} */ (this.readings.keys().next().value));
+    complain(this.desk, "");
+    const { job } = told;
+    if (job) this.desk.edit({ ...withJob(this.desk.state, job), dims: String(job.dims), kinds: "" });
+    this._show();
+  }
+
+  _show() {
+    const reading = this.readings.get(this.mark);
+    if (!reading) return hideReading();
+    showReading(reading.told, this.desk.words?.frameworks ?? []);
+    this.compare();
+  }
+}

@@ -1,0 +1,98 @@
+// window.serried: what the page shows, read back. Tests use it; so may a script in the console.
+//
+// What is read of the Schedule view stands in schedule/readback.js.
+//
+//   busy()          whether an answer is awaited or a picture is still to be drawn
+//   settled()       a promise that is kept once the page is not busy
+//   state()         the state that the address bar holds
+//   written()       a promise that is kept once the address bar holds the newest view
+//   view()          the map's and the timeline's view: numbers that change when it is moved
+//   drawn()         how often each picture was drawn, and how many spans one by one
+//   lit()           the ranks lit now, ascending; litBy(kind) those of one kind in view
+//   groups()        the groups in view as {kind: [[rank, …], …]}
+//   marks(rank)     [{label, mark, colour}] in the rank's cell
+//   where(rank)     the middle of its cell, in pixels of the page; null when nothing is drawn
+//   slices()        how many spans the timeline holds
+//   slice(i)        {name, action, rank, stage, microbatch, step, peer, start_ns, end_ns, duration}
+//   whereSlice(i)   the middle of its part in view, in pixels of the page; null when out of view
+//   heat(rank)      the colour that a figure gives the rank on the map; null where none is in view
+//   timeline()      its lines, colours, range and arrows, and how its picture came about
+
+import { duration } from "../base/clock.js";
+import { scheduleReadback } from "../schedule/readback.js";
+import { css, theme } from "../base/theme.js";
+import { timelineReadback } from "../timeline/readback.js";
+
+/** Publishes the desks. @param {import("./desk.js").Desk} desk @param {import("../schedule/desk.js").ScheduleDesk} schedules */
+export function publish(desk, schedules) {
+  const { map, timeline } = desk;
+  const busy = () => schedules.isBusy || desk.isBusy || desk.timelines.isBusy || desk.heats.isBusy || desk.plans.isBusy || desk.seeks.isBusy || desk.stretches.isBusy || map.redraw.waiting || map.relight.waiting;
+  const settled = async () => {
+    do await new Promise(requestAnimationFrame);
+    while (busy());
+  };
+  Object.assign(window, {
+    serried: Object.freeze({
+      ...scheduleReadback(schedules),
+      busy,
+      settled,
+      state: () => ({ ...desk.state }),
+      written: async () => {
+        while (desk.address.timer !== null) await new Promise(requestAnimationFrame);
+      },
+      view: () => ({
+        map: { x: map.camera.x, y: map.camera.y, scale: map.camera.scale },
+        timeline: { start: timeline.time.start, end: timeline.time.end, scrolled: timeline.scrolled },
+      }),
+      drawn: () => ({ ...map.drawn, ...timeline.drawings, spans: timeline.drawnSpans }),
+      lit: () => Array.from(desk.lit()?.ranks ?? []),
+      litBy: (/** @type {string} */ kind) => {
+        const place = desk.scene?.kinds.findIndex((each) => each.kind === kind) ?? -1;
+        return Array.from(desk.lit()?.byKind[place] ?? []);
+      },
+      groups: () => groups(desk),
+      marks: (/** @type {number} */ rank) =>
+        (desk.isDrawn ? (desk.scene?.kinds ?? []) : [])
+          .filter(({ group }) => group[rank] >= 0)
+          .map(({ label, mark, group, colour }) => ({ label: `${label}${group[rank]}`, mark, colour: css(colour[group[rank]]) })),
+      where: (/** @type {number} */ rank) => map.where(rank),
+      slices: () => desk.tracks?.length ?? 0,
+      slice: (/** @type {number} */ i) => slice(desk, i),
+      whereSlice: (/** @type {number} */ i) => timeline.where(i),
+      heat: (/** @type {number} */ rank) => {
+        const colour = map.heat?.colour(rank, theme().dark) ?? -1;
+        return colour < 0 ? null : css(colour);
+      },
+      timeline: () => timelineReadback(timeline),
+    }),
+  });
+}
+
+/** @param {import("./desk.js").Desk} desk */
+function groups({ scene, isDrawn }) {
+  if (!scene || !isDrawn) return {};
+  return Object.fromEntries(
+    scene.kinds.map(({ kind }, i) => [
+      kind,
+      Array.from({ length: scene.numGroups(i) }, (_, group) => Array.from(scene.members(i, group))),
+    ]),
+  );
+}
+
+/** @param {import("./desk.js").Desk} desk @param {number} i */
+function slice({ tracks }, i) {
+  const span = tracks?.span(i);
+  if (!tracks || !span) return null;
+  return {
+    name: tracks.actionName(span),
+    action: tracks.actions.get(span.kind)?.name,
+    rank: tracks.rankOf(i),
+    stage: span.stage,
+    microbatch: span.microbatch,
+    step: span.step,
+    peer: span.peer,
+    start_ns: span.start,
+    end_ns: span.end,
+    duration: duration(span.end - span.start),
+  };
+}

@@ -1,0 +1,171 @@
+// The form at the left: the type of groups, the sizes, the framework; it writes the state.
+
+import { byId, make } from "../../base/dom.js";
+import { has, t } from "../../base/i18n.js";
+import { markImage } from "../../base/marks.js";
+import { JOB_FIELDS, TYPES, sortedDims } from "../state/fields.js";
+
+/** @typedef {import("../state/fields.js").State} State */
+/** @typedef {import("../state/fields.js").Field} Field */
+/** @typedef {import("../../base/scene.js").Scene} Scene */
+/** @typedef {import("../../base/scene.js").FrameworkTable} FrameworkTable */
+/** @typedef {(change: Partial<State>, field?: string) => void} Edit  field: the one that is typed into */
+
+/** @type {import("../../base/scene.js").PageWords} */
+let words = { frameworks: [], looks: {}, basics: [], terms: [], limit_bytes: 0 };
+
+/** Listens to the form. @param {() => State} state @param {Edit} edit @param {() => void} reset */
+export function listenToForm(state, edit, reset) {
+  const form = byId("job");
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("input", (event) => {
+    const { id, value } = /** @type {HTMLInputElement} */ (event.target);
+    if (id === "type") edit({ dims: value });
+    else if (id === "framework") edit({ framework: value });
+    else if (id === "version") edit({ framework: `${state().framework.split("@")[0]}@${value}` });
+    else if (JOB_FIELDS.includes(/** @type {Field} */ (id))) edit({ [id]: value.trim() }, id);
+  });
+  byId("dims").addEventListener("click", (event) => {
+    const dim = /** @type {HTMLElement} */ (event.target).closest("button")?.dataset.dim;
+    if (dim) edit({ dims: sortedDims(toggled(state().dims, dim).split(",")) });
+  });
+  byId("kinds").addEventListener("change", (event) => {
+    const { value } = /** @type {HTMLInputElement} */ (event.target);
+    edit({ kinds: toggled(state().kinds, value) });
+  });
+  byId("reset").addEventListener("click", reset);
+  const powers = Array.from({ length: 15 }, (_, i) => make("option", { value: 2 ** i }));
+  byId("powers").replaceChildren(...powers);
+}
+
+/** Takes the frameworks and looks that the form offers. @param {import("../../base/scene.js").PageWords} page */
+export function fillForm(page) {
+  words = page;
+}
+
+/** Shows a state in the form, in the language in use. @param {State} state @param {Scene | null} scene */
+export function showForm(state, scene) {
+  const framework = words.frameworks.find((each) => each.name === state.framework.split("@")[0]);
+  const dims = [...new Set(["dp", "tp", "pp", "cp", ...(framework?.dims ?? [])])];
+  showTypes(state, framework);
+  showDims(state, framework, dims);
+  showFrameworks(state);
+  for (const field of JOB_FIELDS.filter((each) => each !== "framework")) {
+    const control = /** @type {HTMLInputElement} */ (byId(field));
+    if (control !== document.activeElement || control.value.trim() !== state[field]) control.value = state[field];
+  }
+  if (framework) showFramework(framework);
+  if (scene) showKinds(state, scene);
+  if (scene) /** @type {HTMLOutputElement} */ (byId("dp")).value = String(scene.job.sizes.dp ?? "");
+}
+
+/** Marks the control that a sentence is about; "" for none. @param {string} field */
+export function blame(field) {
+  for (const id of JOB_FIELDS) byId(id).removeAttribute("aria-invalid");
+  const control = field && document.getElementById(field);
+  if (!control || !JOB_FIELDS.includes(/** @type {Field} */ (field))) return;
+  control.setAttribute("aria-invalid", "true");
+  if (control.closest("#more")) /** @type {HTMLDetailsElement} */ (byId("more")).open = true;
+}
+
+/** Returns a list of names with one put in, or taken out. @param {string} list @param {string} name */
+function toggled(list, name) {
+  const names = list.split(",").filter(Boolean);
+  return names.includes(name) ? names.filter((each) => each !== name).join(",") : [...names, name].join(",");
+}
+
+/** Writes a type as people say it: CP + DP + TP. @param {string} dims */
+export function typeName(dims) {
+  const names = dims.split(",");
+  const spoken = names.includes("cp") ? ["cp", ...names.filter((dim) => dim !== "cp")] : names;
+  return spoken.map((dim) => dim.toUpperCase()).join(" + ");
+}
+
+/** @param {State} state @param {FrameworkTable | undefined} framework */
+function showTypes(state, framework) {
+  const select = /** @type {HTMLSelectElement} */ (byId("type"));
+  const listed = !state.dims || TYPES.includes(state.dims) ? TYPES : [...TYPES, state.dims];
+  const options = listed.map((dims) => {
+    const key = `type.${dims}`;
+    const full = has(key) ? `${typeName(dims)} · ${t(key)}` : typeName(dims);
+    const lacking = dims.split(",").find((dim) => framework && !framework.dims.includes(dim));
+    const disabled = Boolean(lacking);
+    const name = lacking ? t("type.lacking", { type: full, framework: framework?.title ?? "" }) : full;
+    return make("option", { value: dims, disabled }, name);
+  });
+  select.replaceChildren(make("option", { value: "" }, t("type.choose")), ...options);
+  select.value = state.dims;
+}
+
+/** @param {State} state @param {FrameworkTable | undefined} framework @param {string[]} dims */
+function showDims(state, framework, dims) {
+  const shown = state.dims.split(",");
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset?.dim;
+  const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const buttons = dims.map((dim) => {
+    const look = words.looks[dim];
+    const lacking = framework && !framework.dims.includes(dim);
+    const name = has(`dim.${dim}`) ? t(`dim.${dim}`) : dim.toUpperCase();
+    return make(
+      "button",
+      {
+        type: "button",
+        "data-dim": dim,
+        "aria-pressed": String(shown.includes(dim)),
+        "aria-label": name,
+        title: lacking ? t("job.lacking", { dim: dim.toUpperCase(), framework: framework.title }) : name,
+        disabled: Boolean(lacking) && !shown.includes(dim),
+      },
+      ...(look ? [markImage(look.mark, isDark ? look.ink_on_dark : look.ink)] : []),
+      dim.toUpperCase(),
+    );
+  });
+  byId("dims").replaceChildren(...buttons);
+  buttons.find((button) => button.dataset.dim === focused)?.focus();
+}
+
+/** @param {State} state */
+function showFrameworks(state) {
+  const [name, version] = state.framework.split("@");
+  const found = words.frameworks.find((each) => each.name === name);
+  fillSelect("framework", words.frameworks.map((each) => [each.name, each.title]), name);
+  const versions = [...(found?.versions ?? [])].reverse();
+  const known = found && !versions.includes(found.version) ? [found.version, ...versions] : versions;
+  fillSelect("version", known.map((each) => [each, each]), version ?? found?.version ?? "");
+  byId("version-box").hidden = known.length < 2 && !version;
+}
+
+/** Fills a select with choices, the one in use among them whatever it is. @param {string} id @param {string[][]} choices value and text @param {string} chosen */
+function fillSelect(id, choices, chosen) {
+  const select = /** @type {HTMLSelectElement} */ (byId(id));
+  const unknown = choices.some(([value]) => value === chosen) ? [] : [[chosen, chosen]];
+  select.replaceChildren(...[...choices, ...unknown].map(([value, text]) => make("option", { value }, text)));
+  select.value = chosen;
+}
+
+/** Shows what a framework takes: its sizes, orders and settings, and that it has no cp. @param {FrameworkTable} framework */
+function showFramework(framework) {
+  for (const field of ["ep", "etp", "zero", "zero1", "nettest"]) {
+    /** @type {HTMLElement} */ (byId(field).closest("label")).hidden = !framework.sizes.includes(field);
+  }
+  const note = byId("no-cp");
+  note.hidden = framework.dims.includes("cp");
+  note.textContent = note.hidden ? "" : t("job.lacking", { dim: "CP", framework: framework.title });
+  byId("orders").replaceChildren(...framework.orders.map((order) => make("option", { value: order })));
+  byId("order").setAttribute("placeholder", framework.order);
+  const about = Object.entries(framework.options).flatMap(([key, text]) => [make("dt", {}, key), make("dd", {}, text)]);
+  byId("options").replaceChildren(...about);
+}
+
+/** @param {State} state @param {Scene} scene */
+function showKinds(state, scene) {
+  const chosen = state.kinds.split(",");
+  const boxes = scene.allKinds
+    .filter((kind) => !kind.dim)
+    .map((kind) => {
+      const box = make("input", { type: "checkbox", value: kind.name });
+      box.checked = chosen.includes(kind.name);
+      return make("label", { title: kind.note }, box, make("span", {}, kind.name), make("small", {}, kind.note));
+    });
+  byId("kinds").replaceChildren(...boxes);
+}

@@ -1,0 +1,200 @@
+// The desk of figures on the map: which figure of the trace colours the ranks, its legend, who stands out.
+
+import { findings } from "./checks.js";
+import { byId, make } from "../../base/dom.js";
+import { Heat, rampColour } from "../../map/heat.js";
+import { has, language, number, t } from "../../base/i18n.js";
+import { Refusal, askPayload } from "../../base/questions.js";
+import { asksFor } from "../state/fields.js";
+import { css, onThemeChange, theme } from "../../base/theme.js";
+
+/** @typedef {import("../desk.js").Desk} Desk */
+
+const STOPS = 24;
+
+/** Holds the figure in view; the state is that of the page's desk. */
+export class HeatDesk {
+  /** @param {Desk} desk */
+  constructor(desk) {
+    this.desk = desk;
+    /** @type {Heat | null} */
+    this.heat = null;
+    /** The figures of the trace in view, once they are known. @type {string[]} */
+    this.figures = [];
+    /** What was answered last, and what was asked last: trace and figure. */
+    this.answered = this.newest = "";
+    /** Why there is no heat. */
+    this.refusal = "";
+    /** The trace whose figures are known. */
+    this.trace = -1;
+    this.asked = 0;
+    byId("heat").addEventListener("change", (event) => {
+      const figure = /** @type {HTMLSelectElement} */ (event.target).value;
+      desk.state = { ...desk.state, heat: figure };
+      desk.address.step("");
+      void this.take();
+    });
+    onThemeChange(() => this.show());
+    document.addEventListener("spoken", () => void this._retell());
+  }
+
+  get isBusy() {
+    return this.asked > 0;
+  }
+
+  /** What the figure in view is of: a report of a check, or the trace. */
+  get source() {
+    return this.desk.checks.of(this.desk.state.heat)?.check ?? this.desk.offer;
+  }
+
+  /** Whether the map shows the layout of what was measured, so that its ranks are those. */
+  get isOwn() {
+    const { source } = this;
+    return Boolean(source && asksFor(this.desk.state, source.question));
+  }
+
+  /** Shows the figure that the state names; asks for it, and once for each trace what figures it has. */
+  async take() {
+    const { desk } = this;
+    const { heat: figure } = desk.state;
+    const check = desk.checks.of(figure);
+    const trace = desk.offer ? desk.offers.indexOf(desk.offer) : -1;
+    const of = (/** @type {string} */ name) => `trace/heat?trace=${trace}&figure=${encodeURIComponent(name)}`;
+    if (desk.offer && trace !== this.trace) await this._ask(of(""), trace);
+    const asked = check ? `check/heat?check=${check.number}&figure=${check.figure}` : desk.offer && figure ? of(figure) : "";
+    if (asked && asked !== this.answered) await this._ask(asked, check ? null : trace);
+    this.show();
+  }
+
+  /** Says everything in another language, in which a refusal has to be asked for. */
+  async _retell() {
+    if (this.refusal) this.answered = "";
+    if (this.refusal) await this.take();
+    else this.show();
+  }
+
+  /** Asks for a figure, of a trace unless `trace` is null. @param {string} asked @param {number | null} trace */
+  async _ask(asked, trace) {
+    this.asked++;
+    this.newest = asked;
+    try {
+      const heat = new Heat(await askPayload(`${asked}&lang=${language()}`));
+      if (this.newest !== asked) return;
+      if (trace === null) heat.figure = this.desk.state.heat;
+      else Object.assign(this, { trace, figures: heat.figures });
+      Object.assign(this, { heat, answered: asked, refusal: "" });
+    } catch (error) {
+      if (!(error instanceof Refusal)) return this.desk.fail(error);
+      if (trace !== null) Object.assign(this, { trace, figures: this.trace === trace ? this.figures : [] });
+      Object.assign(this, { heat: null, answered: asked, refusal: error.message });
+    } finally {
+      this.asked--;
+    }
+  }
+
+  /** Returns what to say of a rank, "" where no figure is in view. @param {number} rank */
+  line(rank) {
+    const heat = this.shown;
+    if (!heat || Number.isNaN(heat.values[rank] ?? NaN)) return "";
+    return t("heat.line", { figure: figureName(heat.figure), value: heat.text(heat.values[rank]), difference: heat.difference(heat.values[rank]) });
+  }
+
+  /** The figure on the map now. */
+  get shown() {
+    return this.heat?.figure === this.desk.state.heat && this.isOwn ? this.heat : null;
+  }
+
+  /** Fills the chooser. */
+  _offer() {
+    const select = /** @type {HTMLSelectElement} */ (byId("heat"));
+    const { heat } = this.desk.state;
+    const { checks } = this.desk;
+    const isOther = heat && !this.figures.includes(heat) && !checks.of(heat);
+    const names = isOther ? [...this.figures, heat] : this.figures;
+    const option = (/** @type {string} */ name) => make("option", { value: name, title: figureMeaning(name) }, figureName(name));
+    const reports = checks.choices(option);
+    byId("heat-box").hidden = !names.length && !reports.length;
+    select.replaceChildren(make("option", { value: "" }, t("heat.none")), ...names.map(option), ...reports);
+    select.value = heat;
+  }
+
+  /** Shows anew what is known, in the language, the colours and beside the layout in use. */
+  show() {
+    this._offer();
+    const { desk, shown } = this;
+    desk.map.warm(shown);
+    byId("heat-panel").hidden = !desk.state.heat;
+    if (!desk.state.heat) return panel();
+    if (this.refusal) panel(make("p", { class: "note" }, this.refusal));
+    else if (!this.isOwn) {
+      const check = desk.checks.of(desk.state.heat)?.check;
+      const button = make("button", { type: "button", click: () => desk.showOwnLayout(check) }, t(check ? "check.own_layout" : "timeline.own_layout"));
+      panel(make("p", { class: "note" }, t(check ? "check.other_layout" : "heat.other_layout")), button);
+    } else if (shown) panel(...this._legend(shown));
+  }
+
+  /** @param {Heat} heat */
+  _legend(heat) {
+    const ramp = theme().dark ? heat.colours.dark : heat.colours.light;
+    const colours = Array.from({ length: STOPS }, (_, i) => css(rampColour(ramp, i / (STOPS - 1))));
+    const bar = make("div", { class: "ramp", role: "img", "aria-label": t("heat.legend", words(heat)) }, make("i", {}));
+    bar.style.background = `linear-gradient(to right, ${colours.join(",")})`;
+    /** @type {HTMLElement} */ (bar.firstElementChild).style.left = `${100 * heat.level(heat.median)}%`;
+    const ends = make(
+      "p",
+      { class: "ramp-ends" },
+      make("span", { title: t("heat.least") }, heat.text(heat.least)),
+      make("span", { title: t("heat.median") }, `${t("heat.median")} ${heat.text(heat.median)}`),
+      make("span", { title: t("heat.most") }, heat.text(heat.most)),
+    );
+    const rows = heat.outliers.map(({ rank, value }) => {
+      const button = make("button", { type: "button", class: "rank", click: () => this._open(rank) }, String(rank));
+      return make("tr", {}, make("th", { scope: "row" }, button), make("td", {}, heat.text(value)), make("td", {}, heat.difference(value)));
+    });
+    const list = rows.length
+      ? [make("h4", {}, t("heat.farthest")), make("table", { class: "farthest" }, make("tbody", {}, ...rows))]
+      : [make("p", { class: "note" }, t("heat.equal"))];
+    const check = this.desk.checks.of(heat.figure)?.check;
+    const found = check ? findings(check, (rank) => this._open(rank)) : [];
+    return [make("p", {}, make("b", {}, figureName(heat.figure)), ` · ${figureMeaning(heat.figure)}`), bar, ends, ...found, ...list];
+  }
+
+  /** Chooses a rank, and opens the timeline at it where there is one. @param {number} rank */
+  _open(rank) {
+    this.desk.choose(rank);
+    if (this.desk.offer) byId("timeline").focus({ preventScroll: true });
+  }
+}
+
+/** @param {...Node} children */
+function panel(...children) {
+  /** @type {HTMLElement} */ (byId("heat-panel").querySelector("div")).replaceChildren(...children);
+}
+
+/** @param {Heat} heat */
+function words(heat) {
+  return {
+    figure: figureName(heat.figure),
+    least: heat.text(heat.least),
+    median: heat.text(heat.median),
+    most: heat.text(heat.most),
+    ranks: number(heat.values.length),
+  };
+}
+
+/** Names a figure. @param {string} figure */
+export function figureName(figure) {
+  const name = plain(figure);
+  return has(`figure.${name}`) ? t(`figure.${name}`) : name;
+}
+
+/** @param {string} figure */
+function figureMeaning(figure) {
+  const name = plain(figure);
+  return has(`figure.${name}_title`) ? t(`figure.${name}_title`) : "";
+}
+
+/** Returns a figure's name without the report that it is of. @param {string} figure */
+function plain(figure) {
+  return figure.slice(figure.indexOf(".") + 1);
+}

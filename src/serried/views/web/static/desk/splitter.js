@@ -1,0 +1,33 @@
+// The bar between map and timeline: dragged, or moved by the arrow keys.
+
+import { byId } from "../base/dom.js";
+
+const STEP_PERCENT = 4;
+const LEAST = 20;
+const MOST = 75;
+
+/** Listens to the splitter; it sets how much of the height is the timeline's. */
+export function listenToSplitter() {
+  const splitter = byId("splitter");
+  const centre = byId("centre");
+  let percent = 46;
+  /** @param {number} wanted */
+  const split = (wanted) => {
+    percent = Math.min(MOST, Math.max(LEAST, wanted));
+    centre.style.setProperty("--timeline", `${percent}%`);
+    splitter.setAttribute("aria-valuenow", String(Math.round(percent)));
+  };
+  split(percent);
+  splitter.addEventListener("pointerdown", (event) => splitter.setPointerCapture(event.pointerId));
+  splitter.addEventListener("pointermove", (event) => {
+    if (!splitter.hasPointerCapture(event.pointerId)) return;
+    const { bottom, height } = centre.getBoundingClientRect();
+    split((100 * (bottom - event.clientY)) / height);
+  });
+  splitter.addEventListener("keydown", (event) => {
+    const by = { ArrowUp: STEP_PERCENT, ArrowDown: -STEP_PERCENT }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    split(percent + by);
+  });
+}

@@ -1,0 +1,181 @@
+// The state of the page, which the address bar holds whole: only what differs from the defaults.
+
+import { SCHEDULE_DEFAULTS } from "../../schedule/state.js";
+
+/**
+ * @typedef {object} JobState
+ * @property {string} framework  NAME, or NAME@VERSION for any but the newest
+ * @property {string} world
+ * @property {string} tp
+ * @property {string} pp
+ * @property {string} cp
+ * @property {string} ep
+ * @property {string} etp
+ * @property {string} zero     ZeRO stage
+ * @property {string} zero1
+ * @property {string} nettest
+ * @property {string} order
+ * @property {string} gpus_per_node
+ * @property {string} gpus_per_rank
+ * @property {string} set      settings of the framework, KEY=VALUE, one a line
+ * @property {string} dims     dimensions in view, joined by commas
+ * @property {string} kinds    other kinds in view, joined by commas
+ * @property {string} arrange  node or stage: what the boxes of the map are
+ * @property {string} lang
+ * @property {string} trace    number of the trace in view
+ * @property {string} run      the run that this trace is of, by which a link finds it anywhere
+ * @property {string} rank     the rank that is pinned
+ * @property {string} group    the group that is pinned, KIND:NUMBER
+ * @property {string} slice    the slice that is pinned
+ * @property {string} find     the search whose ranks are pinned
+ * @property {string} map      the map's view: x, y and pixels per rank
+ * @property {string} time     the timeline's view: first and last nanosecond
+ * @property {string} by       what the timeline's rows stand under: node, stage or a kind of groups
+ * @property {string} folded   groups whose rows are folded, in runs
+ * @property {string} colour   what the timeline's colours mean, "" for the action
+ * @property {string} range    the timeline's range: first and last nanosecond, ranks in runs
+ * @property {string} plan     1 while the plan is drawn below what was recorded
+ * @property {string} seek     what is searched for in the timeline
+ * @property {string} heat     the figure of the trace that colours the map, "" for its groups
+ */
+/** @typedef {JobState & import("../../schedule/state.js").ScheduleState} State */
+/** @typedef {keyof State} Field */
+
+/** @type {State} */
+export const DEFAULTS = Object.freeze({
+  framework: "megatron",
+  world: "16",
+  tp: "2",
+  pp: "4",
+  cp: "1",
+  ep: "1",
+  etp: "",
+  zero: "",
+  zero1: "",
+  nettest: "",
+  order: "",
+  gpus_per_node: "8",
+  gpus_per_rank: "1",
+  set: "",
+  dims: "",
+  kinds: "",
+  arrange: "node",
+  lang: "",
+  trace: "0",
+  run: "",
+  rank: "",
+  group: "",
+  slice: "",
+  find: "",
+  map: "",
+  time: "",
+  by: "",
+  folded: "",
+  colour: "",
+  range: "",
+  plan: "",
+  seek: "",
+  heat: "",
+  ...SCHEDULE_DEFAULTS,
+});
+
+/** Fields that make a job's layout; the rest is what is shown of it. @type {Field[]} */
+export const JOB_FIELDS = [
+  "framework", "world", "tp", "pp", "cp", "ep", "etp", "zero", "zero1", "nettest", "order",
+  "gpus_per_node", "gpus_per_rank", "set",
+];
+
+/** Dimensions in the order they stand in `dims`; any other follows. */
+const ORDER = ["dp", "tp", "pp", "cp", "ep"];
+
+/** The group types with a name of their own, each as `dims` writes it. */
+export const TYPES = [
+  "dp", "tp", "pp", "cp", "dp,tp", "dp,pp", "dp,tp,pp", "dp,cp", "dp,tp,cp", "dp,pp,cp",
+  "dp,tp,pp,cp",
+];
+
+/**
+ * Reads a state from an address's search part; words that are no field are passed over.
+ * @param {string} search @returns {State}
+ */
+export function readState(search) {
+  const words = new URLSearchParams(search);
+  /** @type {State} */
+  const state = { ...DEFAULTS };
+  for (const field of /** @type {Field[]} */ (Object.keys(DEFAULTS))) {
+    const values = words.getAll(field);
+    if (values.length) state[field] = values.join("\n");
+  }
+  state.dims = sortedDims(state.dims.split(","));
+  return state;
+}
+
+/** Tells whether an address says which job to show. @param {string} search */
+export function namesJob(search) {
+  const words = new URLSearchParams(search);
+  return JOB_FIELDS.some((field) => words.has(field));
+}
+
+/**
+ * Writes a state as an address's search part, "?" left out: the fields that differ from the
+ * defaults, and `always` one that says that the job was chosen, where a trace would suggest one.
+ * @param {State} state @param {Field[]} [always]
+ */
+export function writeState(state, always = []) {
+  const words = new URLSearchParams();
+  for (const field of /** @type {Field[]} */ (Object.keys(DEFAULTS))) {
+    if (state[field] === DEFAULTS[field] && !always.includes(field)) continue;
+    for (const value of field === "set" ? settings(state) : [state[field]]) words.append(field, value);
+  }
+  return words.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
+}
+
+/**
+ * Writes the question that a state asks of the server, every word of it.
+ * @param {State} state @param {string} lang @param {Record<string, string>} [more]
+ */
+export function question(state, lang, more = {}) {
+  const words = new URLSearchParams({ lang, ...more });
+  for (const field of JOB_FIELDS) {
+    if (field !== "set" && state[field]) words.set(field, state[field]);
+  }
+  for (const line of settings(state)) words.append("set", line);
+  if (state.dims) words.set("dims", state.dims);
+  if (state.kinds) words.set("kinds", state.kinds);
+  return words.toString();
+}
+
+/** Returns the settings of a state, one KEY=VALUE each. @param {State} state */
+export function settings(state) {
+  return state.set.split("\n").map((line) => line.trim()).filter(Boolean);
+}
+
+/** Writes dimensions as `dims` does: each once, in order. @param {Iterable<string>} dims */
+export function sortedDims(dims) {
+  const wanted = [...new Set(dims)].filter(Boolean);
+  const others = wanted.filter((dim) => !ORDER.includes(dim)).sort();
+  return [...ORDER.filter((dim) => wanted.includes(dim)), ...others].join(",");
+}
+
+/**
+ * Returns `state` with the job of a trace in it and nothing pinned.
+ * @param {State} state @param {Record<string, string | string[]>} words
+ */
+export function withJob(state, words) {
+  /** @type {State} */
+  const next = { ...state, rank: "", group: "", slice: "", find: "", map: "" };
+  for (const field of JOB_FIELDS) {
+    const word = words[field] ?? (["tp", "pp", "cp", "ep"].includes(field) ? "1" : DEFAULTS[field]);
+    next[field] = Array.isArray(word) ? word.join("\n") : word;
+  }
+  return next;
+}
+
+/**
+ * Tells whether a state asks for the layout that `words` describe.
+ * @param {State} state @param {Record<string, string | string[]>} words
+ */
+export function asksFor(state, words) {
+  const other = withJob(state, words);
+  return JOB_FIELDS.every((field) => state[field] === other[field]);
+}

@@ -1,0 +1,147 @@
+// The search of the timeline: how many spans it finds, the one it stands on, and the veil over the rest.
+
+import { say } from "../base/announcer.js";
+import { byId } from "../base/dom.js";
+import { counted, number, t } from "../base/i18n.js";
+import { Refusal, askDocument } from "../base/questions.js";
+import { isRowWanted, readSeek, seekWords, spanTest } from "../base/seek.js";
+import { askSpan } from "./trace/links.js";
+import { paintVeil } from "./paint/veil.js";
+
+/** @typedef {import("../desk/desk.js").Desk} Desk */
+/** @typedef {{count: number, place: number, id: number, ranks: number, span: {rank: number, action: string}}} Found */
+
+/** Holds the search in view; the state is that of the page's desk. */
+export class SeekDesk {
+  /** @param {Desk} desk */
+  constructor(desk) {
+    this.desk = desk;
+    this.box = /** @type {HTMLInputElement} */ (byId("timeline-search"));
+    /** @type {import("../base/seek.js").Wanted | null} */
+    this.wanted = null;
+    /** @type {Found | null} */
+    this.found = null;
+    /** What was asked last: trace and words. */
+    this.newest = "";
+    this.asked = 0;
+    /** Kept once the moves asked for before are made. */
+    this.moved = Promise.resolve();
+    this.box.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") this._enter(event.shiftKey ? -1 : 1);
+    });
+    this.box.addEventListener("search", () => void (this.box.value || this.clear()));
+    byId("timeline-next").addEventListener("click", () => this.step(1));
+    byId("timeline-previous").addEventListener("click", () => this.step(-1));
+    desk.timeline.layers.unshift((picture, context) => {
+      const { wanted } = this;
+      const { tracks } = picture;
+      if (!wanted) return;
+      const isWanted = spanTest(wanted, [...tracks.actions.values()], tracks.names);
+      paintVeil(picture, context, (row) => isRowWanted(wanted, row), isWanted);
+    });
+    document.addEventListener("spoken", () => this._show());
+  }
+
+  get isBusy() {
+    return this.asked > 0;
+  }
+
+  /** Puts the cursor into the box. */
+  enter() {
+    this.box.select();
+  }
+
+  /** Goes to another span that was found. @param {number} by */
+  step(by) {
+    if (!this.wanted) return;
+    this.moved = this.moved.then(() => this._ask(this.found && this.found.count ? { place: (this.found.place + by + this.found.count) % this.found.count } : {}, true));
+  }
+
+  /** Ends the search. */
+  clear() {
+    this.box.value = "";
+    this.box.removeAttribute("aria-invalid");
+    if (document.activeElement === this.box) this.desk.timeline.surface.canvas.focus({ preventScroll: true });
+    if (!this.desk.state.seek) return;
+    this.desk.state = { ...this.desk.state, seek: "" };
+    this.desk.address.writeSoon();
+    void this.take();
+  }
+
+  /** Shows what the state searches for, without moving the view. */
+  async take() {
+    const { tracks, state } = this.desk;
+    if (!tracks) return;
+    if (document.activeElement !== this.box) this.box.value = state.seek;
+    this.wanted = state.seek ? readSeek(state.seek, [...tracks.actions.values()].map(({ name }) => name)) : null;
+    this.found = null;
+    if (this.wanted) await this._ask({}, false);
+    else this.newest = "";
+    this._show();
+  }
+
+  /** @param {number} by */
+  _enter(by) {
+    const { desk } = this;
+    const text = this.box.value.trim();
+    if (text === desk.state.seek && this.wanted) return this.step(by);
+    desk.state = { ...desk.state, seek: text };
+    desk.address.step("timeline-search");
+    this.moved = this.moved.then(async () => {
+      await this.take();
+      if (this.found?.count) await this._go(this.found);
+      else if (text) say(this._count());
+    });
+  }
+
+  /** @param {{place?: number}} words @param {boolean} isMove */
+  async _ask(words, isMove) {
+    const { desk, wanted } = this;
+    if (!wanted) return;
+    const { trace } = desk.timelines;
+    const more = "place" in words ? `&place=${words.place}` : `&after=${Math.max(0, Math.round(desk.timeline.time.start))}`;
+    const asked = `trace/found?trace=${trace}&${seekWords(wanted)}${more}`;
+    this.newest = asked;
+    this.asked++;
+    try {
+      /** @type {Found} */
+      const found = await askDocument(asked);
+      if (this.newest !== asked) return;
+      this.found = found;
+      if (isMove && found.count) await this._go(found);
+    } catch (error) {
+      if (!(error instanceof Refusal)) return desk.fail(error);
+      this.found = null;
+    } finally {
+      this.asked--;
+    }
+    this._show();
+  }
+
+  /** Selects what was found and brings it into view. @param {Found} found */
+  async _go({ id }) {
+    const { desk } = this;
+    const { tracks, timelines } = desk;
+    if (!tracks) return;
+    if (!tracks.span(id)) await askSpan(tracks, { trace: timelines.trace, slice: id, by: 0 });
+    if (tracks === desk.tracks) desk.pinSpan(id, tracks.rankOf(id));
+  }
+
+  _show() {
+    const { desk, found, wanted } = this;
+    const { seek } = desk.state;
+    byId("timeline-count").textContent = seek ? this._count() : "";
+    this.box.toggleAttribute("aria-invalid", Boolean(seek) && (!wanted || found?.count === 0));
+    const isAlone = !found || found.count < 2;
+    for (const id of ["timeline-next", "timeline-previous"]) byId(id).hidden = isAlone;
+    desk.timeline.redraw.request();
+  }
+
+  _count() {
+    const { found, wanted } = this;
+    if (!wanted) return t("seek.unread");
+    if (!found) return "";
+    if (!found.count) return t("seek.none");
+    return t("seek.found", { place: number(found.place + 1), count: number(found.count), ranks: counted("unit.ranks", found.ranks) });
+  }
+}

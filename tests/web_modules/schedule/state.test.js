@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  MOST_NAMES, PRESETS, QUESTION_FIELDS, SCHEDULE_DEFAULTS, fieldOfWord, isShown, movedUp, namesOf, presetFields, presetOf,
+  scheduleQuestion, toggledShow, withName,
+} from "../../../src/serried/views/web/static/schedule/state.js";
+import { DEFAULTS, readState, writeState } from "../../../src/serried/views/web/static/desk/state/fields.js";
+
+const state = { ...DEFAULTS, view: "schedule" };
+
+test("the view is part of the address, and only what differs is written", () => {
+  assert.equal(writeState(state), "view=schedule");
+  const other = { ...state, names: "zbv,1f1b", latency: "1/2", window: "1,2.5", action: "0:3F2" };
+  assert.deepEqual(readState(`?${writeState(other)}`), other);
+});
+
+test("names stand once each, and not too many", () => {
+  assert.deepEqual(namesOf({ ...state, names: " 1f1b,zbv,,1f1b " }), ["1f1b", "zbv"]);
+  const many = Array.from({ length: 20 }, (_, i) => `s${i}`).join(",");
+  assert.equal(namesOf({ ...state, names: many }).length, MOST_NAMES);
+});
+
+test("a name is added at the end, and moved up", () => {
+  assert.equal(withName(["a", "b"], "c"), "a,b,c");
+  assert.equal(withName(["a", "b"], "a"), "b,a");
+  assert.equal(movedUp(["a", "b", "c"], 2), "a,c,b");
+  assert.equal(movedUp(["a", "b", "c"], 0), "b,c,a");
+});
+
+test("a question says what was given, and the job's own stages where none were", () => {
+  const words = new URLSearchParams(scheduleQuestion({ ...state, pp: "8", groups_of: "4" }, "zbv", "zh"));
+  assert.deepEqual(
+    [words.get("name"), words.get("stages"), words.get("group"), words.get("lang"), words.has("chunks")],
+    ["zbv", "8", "4", "zh", false],
+  );
+  assert.equal(new URLSearchParams(scheduleQuestion({ ...state, stages: "2", pp: "8" }, "zbv", "en")).get("stages"), "2");
+});
+
+test("a word of Python's leads to the field it was typed into", () => {
+  assert.equal(fieldOfWord("group"), "groups_of");
+  assert.equal(fieldOfWord("microbatches"), "microbatches");
+  assert.equal(fieldOfWord("1f2b"), "");
+});
+
+test("a preset sets every field of the form, and is known again", () => {
+  for (const preset of Object.keys(PRESETS)) {
+    const fields = presetFields(preset);
+    for (const field of QUESTION_FIELDS) assert.equal(typeof fields[field], "string");
+    assert.equal(presetOf({ ...state, latency: "9", ...fields }), preset);
+  }
+  assert.equal(presetOf({ ...state, ...SCHEDULE_DEFAULTS, names: "hanayo" }), "");
+});
+
+test("what is drawn beside the actions is put in and taken out", () => {
+  assert.equal(isShown(state, "strips"), true);
+  const both = { ...state, show: toggledShow(state, "path") };
+  assert.equal(both.show, "strips,path");
+  assert.equal(toggledShow(both, "strips"), "path");
+});
