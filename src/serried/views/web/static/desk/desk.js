@@ -15,7 +15,7 @@ import { litBy } from "../base/lit.js";
 import { pinWords, pinnedTarget } from "./state/pins.js";
 import { Refusal, askDocument, askPayload } from "../base/questions.js";
 import { Scene } from "../base/scene.js";
-import { spokenTarget } from "../base/speech.js";
+import { spokenTarget } from "./speech.js";
 import { DEFAULTS, asksFor, namesJob, question, readState, withJob } from "./state/fields.js";
 import { onThemeChange } from "../base/theme.js";
 import { TimelineDesk } from "../timeline/desk.js";

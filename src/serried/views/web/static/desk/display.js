@@ -6,7 +6,7 @@ import { blame, fillForm, showForm, typeName } from "./side/form.js";
 import { t } from "../base/i18n.js";
 import { showFound, showGroup, showNothing, showRank, showSlice } from "./side/selected.js";
 import { headline, showBasics, showExplanation, showLegend, showTerms } from "./side/prose.js";
-import { spokenTarget } from "../base/speech.js";
+import { spokenTarget } from "./speech.js";
 import { asksFor } from "./state/fields.js";
 import { showTimelineBar } from "../timeline/bar.js";
 import { explainTerms } from "../base/tip.js";

@@ -5,7 +5,7 @@ import { GroupList } from "../map/groups.js";
 import { t } from "../base/i18n.js";
 import { MapView } from "../map/view.js";
 import { summary } from "./side/prose.js";
-import { tipLines } from "../base/speech.js";
+import { tipLines } from "../map/speech.js";
 import { hideTip, showTip } from "../base/tip.js";
 
 /** @typedef {import("./desk.js").Desk} Desk */

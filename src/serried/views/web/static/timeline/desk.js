@@ -9,7 +9,7 @@ import { t } from "../base/i18n.js";
 import { integers, readPayload } from "../base/payload.js";
 import { askDocument, askPayload } from "../base/questions.js";
 import { readRuns, runsText } from "./trace/runs.js";
-import { groupName, rowName } from "../base/speech.js";
+import { groupName, rowName } from "./speech.js";
 import { showBubble, showColours, showGroupings } from "./bar.js";
 import { TimelineHover } from "./hover.js";
 import { askLinks, askSpan } from "./trace/links.js";

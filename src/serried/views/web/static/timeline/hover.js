@@ -1,6 +1,6 @@
 // The pointer over the timeline: what it lights in every view, and the tip that says what is there.
 
-import { spokenSlice } from "../base/speech.js";
+import { spokenSlice } from "./speech.js";
 import { hideTip, showTip } from "../base/tip.js";
 
 /** @typedef {import("./paint/spot.js").Spot} Spot */

@@ -3,9 +3,9 @@
 import { complain } from "../display.js";
 import { byId } from "../../base/dom.js";
 import { language, t } from "../../base/i18n.js";
-import { readFiles } from "./files.js";
+import { framed, launchQuestion, readFiles } from "./files.js";
 import { blameAsked, hideReading, markChanged, showReading } from "./panel.js";
-import { Refusal, askLaunch } from "../../base/questions.js";
+import { Refusal, ask } from "../../base/questions.js";
 import { withJob } from "../state/fields.js";
 
 /** @typedef {import("../desk.js").Desk} Desk */
@@ -135,4 +135,17 @@ export class Launch {
     showReading(reading.told, this.desk.words?.frameworks ?? []);
     this.compare();
   }
+}
+
+/**
+ * Asks what launch files say.
+ * @param {string} lang
+ * @param {Answers} answers
+ * @param {LaunchFile[]} files
+ * @returns {Promise<Told>}
+ */
+async function askLaunch(lang, answers, files) {
+  const headers = { "Content-Type": "application/octet-stream" };
+  const body = /** @type {Uint8Array<ArrayBuffer>} */ (framed(files));
+  return (await ask(`launch?${launchQuestion(lang, answers)}`, { method: "POST", headers, body })).json();
 }
