@@ -5,11 +5,24 @@ import { duration, ticks } from "../../../src/serried/views/web/static/base/cloc
 
 test("durations carry four digits and their unit", () => {
   const written = [0, 7, 999, 1500, 12_345_678, 2_000_000_000, 123_456_000_000].map(duration);
-  assert.deepEqual(written, ["0 ns", "7 ns", "999 ns", "1.500 µs", "12.35 ms", "2.000 s", "123.5 s"]);
+  assert.deepEqual(written, [
+    "0 ns",
+    "7 ns",
+    "999 ns",
+    "1.500 µs",
+    "12.35 ms",
+    "2.000 s",
+    "123.5 s",
+  ]);
 });
 
 test("ticks are round, in view, and no more than asked for", () => {
-  for (const [start, end] of [[0, 1e9], [-5e6, 8.6e8], [1.23e9, 1.2300004e9], [0, 130]]) {
+  for (const [start, end] of [
+    [0, 1e9],
+    [-5e6, 8.6e8],
+    [1.23e9, 1.2300004e9],
+    [0, 130],
+  ]) {
     const found = ticks(start, end, 8);
     assert.ok(found.length >= 2 && found.length <= 9, `${found.length} ticks`);
     assert.ok(found.every(({ time }) => time >= start && time <= end));
@@ -22,5 +35,8 @@ test("ticks of one axis differ in what they say", () => {
 });
 
 test("a tick says its time with a unit", () => {
-  assert.deepEqual(ticks(0, 4e8, 4).map(({ label }) => label), ["0 ms", "100 ms", "200 ms", "300 ms", "400 ms"]);
+  assert.deepEqual(
+    ticks(0, 4e8, 4).map(({ label }) => label),
+    ["0 ms", "100 ms", "200 ms", "300 ms", "400 ms"],
+  );
 });

@@ -10,7 +10,14 @@ const spans = (list) => ({
 });
 
 //   class 0   |--0..4--|      class 1      |--6..8--|--8..9--|
-const coverage = new Coverage(spans([[0, 4, 0], [6, 8, 1], [8, 9, 1]]), 2);
+const coverage = new Coverage(
+  spans([
+    [0, 4, 0],
+    [6, 8, 1],
+    [8, 9, 1],
+  ]),
+  2,
+);
 
 test("a pixel holds the exact share of each class", () => {
   assert.deepEqual([...coverage.shares(0, 10, 5)], [1, 0, 1, 0, 0, 0, 0, 1, 0, 0.5]);
@@ -48,15 +55,25 @@ test("shares of any view add up to the time that the spans fill in it", () => {
     return [start, time, Math.floor(random() * 3)];
   });
   const many = new Coverage(spans(list), 3);
-  for (const [from, to] of [[0, time], [time / 3, time / 2], [-5, time + 5]]) {
+  for (const [from, to] of [
+    [0, time],
+    [time / 3, time / 2],
+    [-5, time + 5],
+  ]) {
     const shares = many.shares(from, to, 37);
     const filled = shares.reduce((sum, share) => sum + share, 0) * ((to - from) / 37);
-    const exact = list.reduce((sum, [start, end]) => sum + Math.max(0, Math.min(end, to) - Math.max(start, from)), 0);
+    const exact = list.reduce(
+      (sum, [start, end]) => sum + Math.max(0, Math.min(end, to) - Math.max(start, from)),
+      0,
+    );
     assert.ok(Math.abs(filled - exact) < 1e-6);
   }
 });
 
 test("countUpTo finds the place of a value in order", () => {
   const values = Float64Array.of(1, 2, 2, 5);
-  assert.deepEqual([0, 1, 2, 3, 9].map((limit) => countUpTo(values, limit)), [0, 1, 3, 3, 4]);
+  assert.deepEqual(
+    [0, 1, 2, 3, 9].map((limit) => countUpTo(values, limit)),
+    [0, 1, 3, 3, 4],
+  );
 });

@@ -11,7 +11,14 @@ const kind = (name, lists, world) => {
   const bounds = [0];
   for (const ranks of lists) bounds.push(bounds.at(-1) + ranks.length);
   const overlaps = lists.flat().length > new Set(lists.flat()).size;
-  return { kind: name, label: name, members: Int32Array.from(lists.flat()), bounds: Int32Array.from(bounds), group, overlaps };
+  return {
+    kind: name,
+    label: name,
+    members: Int32Array.from(lists.flat()),
+    bounds: Int32Array.from(bounds),
+    group,
+    overlaps,
+  };
 };
 
 const scene = (...kinds) => ({
@@ -23,15 +30,41 @@ const scene = (...kinds) => ({
   numGroups: (i) => kinds[i].bounds.length - 1,
 });
 
-const pairs = kind("tp", [[0, 1], [2, 3], [4, 5]], 6);
-const ends = kind("embd", [[0, 4], [1, 5]], 6);
-const crossing = kind("gqa", [[0, 1, 2], [2, 3], [3, 5]], 6);
+const pairs = kind(
+  "tp",
+  [
+    [0, 1],
+    [2, 3],
+    [4, 5],
+  ],
+  6,
+);
+const ends = kind(
+  "embd",
+  [
+    [0, 4],
+    [1, 5],
+  ],
+  6,
+);
+const crossing = kind(
+  "gqa",
+  [
+    [0, 1, 2],
+    [2, 3],
+    [3, 5],
+  ],
+  6,
+);
 
 const lists = (lit) => lit.byKind.map((ranks) => [...ranks]);
 
 test("a rank lights its own group of every kind", () => {
   const lit = litBy(scene(pairs, ends), { type: "rank", rank: 4 });
-  assert.deepEqual(lists(lit), [[4, 5], [0, 4]]);
+  assert.deepEqual(lists(lit), [
+    [4, 5],
+    [0, 4],
+  ]);
   assert.deepEqual([...lit.ranks], [0, 4, 5]);
 });
 
@@ -57,17 +90,27 @@ test("what lies outside the layout lights nothing", () => {
   assert.equal(litBy(scene(pairs), { type: "group", kind: 0, group: 3 }), null);
 });
 
-const pinned = (target) => pinnedTarget({ ...DEFAULTS, ...pinWords(target, scene(pairs, ends)) }, scene(pairs, ends), null);
+const pinned = (target) =>
+  pinnedTarget({ ...DEFAULTS, ...pinWords(target, scene(pairs, ends)) }, scene(pairs, ends), null);
 
 test("what is pinned survives the way through the state", () => {
-  for (const target of [{ type: "rank", rank: 3 }, { type: "group", kind: 1, group: 0 }]) {
+  for (const target of [
+    { type: "rank", rank: 3 },
+    { type: "group", kind: 1, group: 0 },
+  ]) {
     assert.deepEqual(pinned(target), target);
   }
   assert.equal(pinned(null), null);
 });
 
 test("a pin on what is not there pins nothing", () => {
-  for (const words of [{ rank: "6" }, { rank: "x" }, { group: "tp:9" }, { group: "dp:0" }, { slice: "0" }]) {
+  for (const words of [
+    { rank: "6" },
+    { rank: "x" },
+    { group: "tp:9" },
+    { group: "dp:0" },
+    { slice: "0" },
+  ]) {
     assert.equal(pinnedTarget({ ...DEFAULTS, ...words }, scene(pairs), null), null);
   }
 });

@@ -8,7 +8,10 @@ test("every mark is a closed shape of about the same size, and no two are alike"
   assert.equal(new Set(outlines).size, outlines.length);
   for (const [name, corners] of Object.entries(SHAPES)) {
     assert.ok(corners.length >= 3, name);
-    assert.ok(corners.flat().every((value) => Math.abs(value) <= 1.25), name);
+    assert.ok(
+      corners.flat().every((value) => Math.abs(value) <= 1.25),
+      name,
+    );
   }
 });
 

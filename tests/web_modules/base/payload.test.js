@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { SCHEMA, integers, readPayload } from "../../../src/serried/views/web/static/base/payload.js";
+import {
+  SCHEMA,
+  integers,
+  readPayload,
+} from "../../../src/serried/views/web/static/base/payload.js";
 
 /** Packs as views/web/wire/payload.py draws it. */
 function pack(header, columns) {
@@ -39,7 +43,10 @@ test("columns are views: nothing is copied", () => {
 });
 
 test("a payload of another version is refused", () => {
-  assert.throws(() => readPayload(pack({ schema: "serried.payload/2", columns: [] }, [])), /payload\/2/);
+  assert.throws(
+    () => readPayload(pack({ schema: "serried.payload/2", columns: [] }, [])),
+    /payload\/2/,
+  );
 });
 
 test("a column that is missing or of another type is refused by name", () => {

@@ -3,9 +3,28 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { isRowWanted, readSeek, seekWords, spanTest } from "../../../src/serried/views/web/static/base/seek.js";
+import {
+  isRowWanted,
+  readSeek,
+  seekWords,
+  spanTest,
+} from "../../../src/serried/views/web/static/base/seek.js";
 
-const KINDS = ["F", "B", "I", "W", "SEND_F", "RECV_F", "SEND_B", "RECV_B", "REDUCE_GRAD", "OPTIMIZER", "OVERLAP_F_B", "RING", "SPAN"];
+const KINDS = [
+  "F",
+  "B",
+  "I",
+  "W",
+  "SEND_F",
+  "RECV_F",
+  "SEND_B",
+  "RECV_B",
+  "REDUCE_GRAD",
+  "OPTIMIZER",
+  "OVERLAP_F_B",
+  "RING",
+  "SPAN",
+];
 const words = (text) => {
   const wanted = readSeek(text, KINDS);
   return wanted && Object.fromEntries(new URLSearchParams(seekWords(wanted)));
@@ -50,21 +69,42 @@ test("what is no action is a part of a name", () => {
 test("spans and rows are told apart as wanted", () => {
   const wanted = readSeek("rank 2 1F", KINDS);
   assert.ok(wanted);
-  assert.deepEqual([2, 3].map((rank) => isRowWanted(wanted, { rank, node: 0 })), [true, false]);
+  assert.deepEqual(
+    [2, 3].map((rank) => isRowWanted(wanted, { rank, node: 0 })),
+    [true, false],
+  );
   const spans = {
-    kind: Int32Array.of(1, 1, 2), stage: Int32Array.of(1, 0, 1), microbatch: Int32Array.of(0, 0, 0),
-    step: Int32Array.of(0, 0, 0), named: Int32Array.of(-1, -1, -1),
+    kind: Int32Array.of(1, 1, 2),
+    stage: Int32Array.of(1, 0, 1),
+    microbatch: Int32Array.of(0, 0, 0),
+    step: Int32Array.of(0, 0, 0),
+    named: Int32Array.of(-1, -1, -1),
   };
-  const actions = [{ number: 1, name: "F" }, { number: 2, name: "B" }];
+  const actions = [
+    { number: 1, name: "F" },
+    { number: 2, name: "B" },
+  ];
   const test_ = spanTest(wanted, actions, []);
-  assert.deepEqual([0, 1, 2].map((i) => test_(spans, i)), [true, false, false]);
+  assert.deepEqual(
+    [0, 1, 2].map((i) => test_(spans, i)),
+    [true, false, false],
+  );
 });
 
 test("a name is looked for in any case of letters", () => {
   const wanted = readSeek("LOAD", KINDS);
   assert.ok(wanted);
   const none = Int32Array.of(18, 18);
-  const spans = { kind: none, stage: none, microbatch: none, step: none, named: Int32Array.of(0, 1) };
+  const spans = {
+    kind: none,
+    stage: none,
+    microbatch: none,
+    step: none,
+    named: Int32Array.of(0, 1),
+  };
   const isIt = spanTest(wanted, [], ["Load data", "log"]);
-  assert.deepEqual([0, 1].map((i) => isIt(spans, i)), [true, false]);
+  assert.deepEqual(
+    [0, 1].map((i) => isIt(spans, i)),
+    [true, false],
+  );
 });

@@ -11,7 +11,15 @@ function nodes(world, size, frame = { width: 900, height: 760 }) {
   return new Grid(node, local, frame, { capacity: Math.min(world, size) });
 }
 
-for (const [world, size] of [[1, 8], [16, 8], [16, 4], [13, 5], [1024, 8], [7, 72], [16384, 8]]) {
+for (const [world, size] of [
+  [1, 8],
+  [16, 8],
+  [16, 4],
+  [13, 5],
+  [1024, 8],
+  [7, 72],
+  [16384, 8],
+]) {
   test(`${world} ranks on nodes of ${size}: the middle of a rank's cell is that rank`, () => {
     const grid = nodes(world, size);
     for (let rank = 0; rank < world; rank++) {
@@ -25,7 +33,9 @@ test("cells lie inside their node's box, and boxes inside the plane", () => {
   for (let rank = 0; rank < 24; rank++) {
     const box = grid.box(grid.boxOf[rank]);
     assert.ok(grid.cellX(rank) >= box.x && grid.cellX(rank) + 1 <= box.x + box.width);
-    assert.ok(grid.cellY(rank) >= box.y + grid.header - 1e-9 && grid.cellY(rank) + 1 <= box.y + box.height);
+    assert.ok(
+      grid.cellY(rank) >= box.y + grid.header - 1e-9 && grid.cellY(rank) + 1 <= box.y + box.height,
+    );
     assert.ok(box.x + box.width <= grid.width + 1e-9 && box.y + box.height <= grid.height + 1e-9);
   }
 });
@@ -59,7 +69,13 @@ test("arrow keys reach every rank and stop at the edges", () => {
   assert.equal(grid.neighbour(0, -1, 0), 0);
   const seen = new Set([0]);
   for (const rank of seen) {
-    for (const [dx, dy] of [[1, 0], [0, 1], [-1, 0], [0, -1]]) seen.add(grid.neighbour(rank, dx, dy));
+    for (const [dx, dy] of [
+      [1, 0],
+      [0, 1],
+      [-1, 0],
+      [0, -1],
+    ])
+      seen.add(grid.neighbour(rank, dx, dy));
   }
   assert.equal(seen.size, 32);
 });
@@ -70,7 +86,10 @@ test("arranged by stage, a stage is one box and boxes stand below one another", 
   const grid = new Grid(stage, place, { width: 700, height: 700 }, { stacked: true });
   assert.equal(grid.boxesPerRow, 1);
   assert.equal(grid.numBoxes, 4);
-  assert.deepEqual([0, 1, 2, 3].map((rank) => grid.cellY(rank)), Array(4).fill(grid.cellY(0)));
+  assert.deepEqual(
+    [0, 1, 2, 3].map((rank) => grid.cellY(rank)),
+    Array(4).fill(grid.cellY(0)),
+  );
 });
 
 test("a node's cells are as wide as they are rows of a machine", () => {
@@ -82,6 +101,11 @@ test("a node has room for its own GPUs where nodes differ", () => {
   const local = Int32Array.from([0, 1, 2, 3, 0]);
   const grid = new Grid(node, local, { width: 900, height: 760 }, { capacity: 4, rooms: [4, 1] });
   const [four, one] = [grid.box(0), grid.box(1)];
-  assert.ok(Math.abs(four.width - one.width - 1) < 1e-9 && Math.abs(four.height - one.height - 1) < 1e-9);
-  assert.deepEqual([0, 1, 2, 3, 4].map((rank) => grid.rankAt(grid.cellX(rank) + 0.5, grid.cellY(rank) + 0.5)), [0, 1, 2, 3, 4]);
+  assert.ok(
+    Math.abs(four.width - one.width - 1) < 1e-9 && Math.abs(four.height - one.height - 1) < 1e-9,
+  );
+  assert.deepEqual(
+    [0, 1, 2, 3, 4].map((rank) => grid.rankAt(grid.cellX(rank) + 0.5, grid.cellY(rank) + 0.5)),
+    [0, 1, 2, 3, 4],
+  );
 });

@@ -9,18 +9,41 @@ import { packed } from "../packed.js";
 
 const RAMPS = { light: ["#ffffff", "#808080", "#000000"], dark: ["#000000", "#808080", "#ffffff"] };
 const header = (more) => ({
-  schema: SCHEMA, kind: "heat", figure: "busy", figures: ["busy"], unit: "share", least: 0.2, median: 0.4, most: 0.6,
-  num_ranks: 2, farthest: [{ rank: 0, value: 0.2 }, { rank: 1, value: 0.4001 }], colours: RAMPS, ...more,
+  schema: SCHEMA,
+  kind: "heat",
+  figure: "busy",
+  figures: ["busy"],
+  unit: "share",
+  least: 0.2,
+  median: 0.4,
+  most: 0.6,
+  num_ranks: 2,
+  farthest: [
+    { rank: 0, value: 0.2 },
+    { rank: 1, value: 0.4001 },
+  ],
+  colours: RAMPS,
+  ...more,
 });
-const heat = (more = {}) => new Heat(packed(header(more), { value: Float64Array.of(0.2, 0.6, NaN) }));
+const heat = (more = {}) =>
+  new Heat(packed(header(more), { value: Float64Array.of(0.2, 0.6, NaN) }));
 
 test("the least and the most have the ends of the ramp, light or dark", () => {
-  assert.deepEqual([0, 1].map((rank) => heat().colour(rank, false)), [0xffffff, 0x000000]);
-  assert.deepEqual([0, 1].map((rank) => heat().colour(rank, true)), [0x000000, 0xffffff]);
+  assert.deepEqual(
+    [0, 1].map((rank) => heat().colour(rank, false)),
+    [0xffffff, 0x000000],
+  );
+  assert.deepEqual(
+    [0, 1].map((rank) => heat().colour(rank, true)),
+    [0x000000, 0xffffff],
+  );
 });
 
 test("a rank without a value has no colour", () => {
-  assert.deepEqual([2, 99].map((rank) => heat().colour(rank, false)), [-1, -1]);
+  assert.deepEqual(
+    [2, 99].map((rank) => heat().colour(rank, false)),
+    [-1, -1],
+  );
 });
 
 test("values have their unit, and a sign only where one is written", () => {
@@ -32,7 +55,10 @@ test("values have their unit, and a sign only where one is written", () => {
 });
 
 test("only ranks that differ by more than is written stand out", () => {
-  assert.deepEqual(heat().outliers.map(({ rank }) => rank), [0]);
+  assert.deepEqual(
+    heat().outliers.map(({ rank }) => rank),
+    [0],
+  );
 });
 
 test("equal values are all at the start of the ramp", () => {

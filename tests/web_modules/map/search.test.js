@@ -8,15 +8,42 @@ const READ = [
   ["rank 7", [["rank", 7]]],
   ["node 625", [["node", 625]]],
   ["node625", [["node", 625]]],
-  ["pp=4 tp=0", [["pp", 4], ["tp", 0]]],
-  [" PP 4, tp 0 ", [["pp", 4], ["tp", 0]]],
+  [
+    "pp=4 tp=0",
+    [
+      ["pp", 4],
+      ["tp", 0],
+    ],
+  ],
+  [
+    " PP 4, tp 0 ",
+    [
+      ["pp", 4],
+      ["tp", 0],
+    ],
+  ],
   ["节点 3", [["node", 3]]],
-  ["节点3，tp=1", [["node", 3], ["tp", 1]]],
-  ["stage 2 local 5", [["stage", 2], ["local", 5]]],
+  [
+    "节点3，tp=1",
+    [
+      ["node", 3],
+      ["tp", 1],
+    ],
+  ],
+  [
+    "stage 2 local 5",
+    [
+      ["stage", 2],
+      ["local", 5],
+    ],
+  ],
 ];
 for (const [text, wishes] of READ) {
   test(`"${text}" is read`, () => {
-    assert.deepEqual(readSearch(text), wishes.map(([what, value]) => ({ what, value })));
+    assert.deepEqual(
+      readSearch(text),
+      wishes.map(([what, value]) => ({ what, value })),
+    );
   });
 }
 
@@ -30,7 +57,10 @@ const scene = {
   node: Int32Array.from(ranks, (rank) => rank >> 3),
   localRank: Int32Array.from(ranks, (rank) => rank & 7),
   stage: Int32Array.from(ranks, (rank) => rank >> 2),
-  axes: new Map([["tp", Int32Array.from(ranks, (rank) => rank % 2)], ["pp", Int32Array.from(ranks, (rank) => rank >> 2)]]),
+  axes: new Map([
+    ["tp", Int32Array.from(ranks, (rank) => rank % 2)],
+    ["pp", Int32Array.from(ranks, (rank) => rank >> 2)],
+  ]),
   job: { axes: { tp: 2, cp: 1, pp: 4 } },
 };
 const found = (text) => {

@@ -6,12 +6,17 @@ import { Level } from "../../../src/serried/views/web/static/schedule/level.js";
 //   F 0..1   F 1..2   B 4..6   F 6..7   B 7..9   B 9..11
 //   held 1      2        1        2        1        0
 const level = new Level(
-  Float64Array.of(0, 1, 4, 6, 7, 9), Float64Array.of(1, 2, 6, 7, 9, 11), Uint8Array.of(1, 2, 1, 2, 1, 0),
+  Float64Array.of(0, 1, 4, 6, 7, 9),
+  Float64Array.of(1, 2, 6, 7, 9, 11),
+  Uint8Array.of(1, 2, 1, 2, 1, 0),
 );
 
 test("a forward raises it when it starts, a backward lowers it when it ends", () => {
   const times = [-1, 0, 0.5, 1, 3, 5.9, 6, 8.9, 9, 10.9, 11, 20];
-  assert.deepEqual(times.map((time) => level.at(time)), [0, 1, 1, 2, 2, 2, 2, 2, 1, 1, 0, 0]);
+  assert.deepEqual(
+    times.map((time) => level.at(time)),
+    [0, 1, 1, 2, 2, 2, 2, 2, 1, 1, 0, 0],
+  );
 });
 
 test("a pixel holds the most of its time", () => {
@@ -29,7 +34,11 @@ test("the peak is that of all actions", () => assert.equal(level.peak, 2));
 test("no peak is lost among thousands of actions in a pixel", () => {
   const count = 10_000;
   const held = Int32Array.from({ length: count }, (_, i) => (i === 7777 ? 99 : i % 3));
-  const many = new Level(Float64Array.from({ length: count }, (_, i) => i), Float64Array.from({ length: count }, (_, i) => i + 1), held);
+  const many = new Level(
+    Float64Array.from({ length: count }, (_, i) => i),
+    Float64Array.from({ length: count }, (_, i) => i + 1),
+    held,
+  );
   const into = new Float64Array(10);
   many.peaks(0, count, 10, into);
   assert.deepEqual([...into], [2, 2, 2, 2, 2, 2, 2, 99, 2, 2]);
@@ -61,7 +70,9 @@ test("every pixel agrees with what each moment in it holds", () => {
   random.peaks(10, time - 10, 61, into);
   const step = (time - 20) / 61;
   for (let pixel = 0; pixel < 61; pixel++) {
-    const moments = [...start, ...end].filter((at) => at >= 10 + pixel * step && at < 10 + (pixel + 1) * step - 1e-6);
+    const moments = [...start, ...end].filter(
+      (at) => at >= 10 + pixel * step && at < 10 + (pixel + 1) * step - 1e-6,
+    );
     const most = Math.max(random.at(10 + pixel * step), ...moments.map((at) => random.at(at)));
     assert.equal(into[pixel], most);
   }

@@ -16,7 +16,11 @@ test("what is at a height is the row that stands there", () => {
   const stack = new Stack([4, 2], 800, true);
   assert.equal(stack.at(10), null, "a head is no row");
   assert.deepEqual(stack.at(stack.rowTop(1, 1)), { block: 1, rank: 1, isStrip: false });
-  assert.deepEqual(stack.at(stack.rowTop(0, 2) + stack.bar + 2), { block: 0, rank: 2, isStrip: true });
+  assert.deepEqual(stack.at(stack.rowTop(0, 2) + stack.bar + 2), {
+    block: 0,
+    rank: 2,
+    isStrip: true,
+  });
   assert.equal(stack.at(stack.height + 5), null);
 });
 

@@ -2,10 +2,25 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  MOST_NAMES, PRESETS, QUESTION_FIELDS, SCHEDULE_DEFAULTS, fieldOfWord, isShown, movedUp, namesOf, presetFields, presetOf,
-  scheduleQuestion, toggledShow, withName,
+  MOST_NAMES,
+  PRESETS,
+  QUESTION_FIELDS,
+  SCHEDULE_DEFAULTS,
+  fieldOfWord,
+  isShown,
+  movedUp,
+  namesOf,
+  presetFields,
+  presetOf,
+  scheduleQuestion,
+  toggledShow,
+  withName,
 } from "../../../src/serried/views/web/static/schedule/state.js";
-import { DEFAULTS, readState, writeState } from "../../../src/serried/views/web/static/desk/state/fields.js";
+import {
+  DEFAULTS,
+  readState,
+  writeState,
+} from "../../../src/serried/views/web/static/desk/state/fields.js";
 
 const state = { ...DEFAULTS, view: "schedule" };
 
@@ -29,12 +44,25 @@ test("a name is added at the end, and moved up", () => {
 });
 
 test("a question says what was given, and the job's own stages where none were", () => {
-  const words = new URLSearchParams(scheduleQuestion({ ...state, pp: "8", groups_of: "4" }, "zbv", "zh"));
+  const words = new URLSearchParams(
+    scheduleQuestion({ ...state, pp: "8", groups_of: "4" }, "zbv", "zh"),
+  );
   assert.deepEqual(
-    [words.get("name"), words.get("stages"), words.get("group"), words.get("lang"), words.has("chunks")],
+    [
+      words.get("name"),
+      words.get("stages"),
+      words.get("group"),
+      words.get("lang"),
+      words.has("chunks"),
+    ],
     ["zbv", "8", "4", "zh", false],
   );
-  assert.equal(new URLSearchParams(scheduleQuestion({ ...state, stages: "2", pp: "8" }, "zbv", "en")).get("stages"), "2");
+  assert.equal(
+    new URLSearchParams(scheduleQuestion({ ...state, stages: "2", pp: "8" }, "zbv", "en")).get(
+      "stages",
+    ),
+    "2",
+  );
 });
 
 test("a word of Python's leads to the field it was typed into", () => {

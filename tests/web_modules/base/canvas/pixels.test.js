@@ -14,7 +14,9 @@ const COLOURS = { fill: 1, edge: 2, over: 3, line: Infinity };
 /** Returns a buffer's rows as text, a digit a pixel. */
 function rows(pixels) {
   const text = Array.from(pixels.data, String).join("");
-  return Array.from({ length: pixels.height }, (_, y) => text.slice(y * pixels.width, (y + 1) * pixels.width));
+  return Array.from({ length: pixels.height }, (_, y) =>
+    text.slice(y * pixels.width, (y + 1) * pixels.width),
+  );
 }
 
 function made(width, height) {

@@ -2,7 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  DEFAULTS, TYPES, asksFor, namesJob, question, readState, sortedDims, withJob, writeState,
+  DEFAULTS,
+  TYPES,
+  asksFor,
+  namesJob,
+  question,
+  readState,
+  sortedDims,
+  withJob,
+  writeState,
 } from "../../../../src/serried/views/web/static/desk/state/fields.js";
 
 test("the defaults are the empty address", () => {
@@ -11,13 +19,18 @@ test("the defaults are the empty address", () => {
 });
 
 test("every field survives the way through the address", () => {
-  const state = Object.fromEntries(Object.keys(DEFAULTS).map((field) => [field, `${field} & 值=1`]));
+  const state = Object.fromEntries(
+    Object.keys(DEFAULTS).map((field) => [field, `${field} & 值=1`]),
+  );
   const kept = { ...state, dims: "dp,tp", set: "a=1\nb.c=x y" };
   assert.deepEqual(readState(`?${writeState(kept)}`), kept);
 });
 
 test("only what differs from the defaults is written", () => {
-  assert.equal(writeState({ ...DEFAULTS, world: "64", dims: "dp,tp", group: "tp:3" }), "world=64&dims=dp,tp&group=tp:3");
+  assert.equal(
+    writeState({ ...DEFAULTS, world: "64", dims: "dp,tp", group: "tp:3" }),
+    "world=64&dims=dp,tp&group=tp:3",
+  );
 });
 
 test("a field that must always stand does", () => {
@@ -42,7 +55,9 @@ test("there are eleven named types, each as an address writes it", () => {
 });
 
 test("a question says every size, and leaves out what was not given", () => {
-  const words = new URLSearchParams(question({ ...DEFAULTS, dims: "dp", set: "a=1\n\nb=2" }, "zh", { rank: "5" }));
+  const words = new URLSearchParams(
+    question({ ...DEFAULTS, dims: "dp", set: "a=1\n\nb=2" }, "zh", { rank: "5" }),
+  );
   assert.equal(words.get("world"), "16");
   assert.equal(words.get("tp"), "2");
   assert.equal(words.get("lang"), "zh");
@@ -53,9 +68,19 @@ test("a question says every size, and leaves out what was not given", () => {
 });
 
 test("a trace's job replaces all of the job and unpins", () => {
-  const job = { framework: "megatron", world: "8", tp: "2", pp: "2", gpus_per_node: "4", set: ["x=1", "y=2"] };
+  const job = {
+    framework: "megatron",
+    world: "8",
+    tp: "2",
+    pp: "2",
+    gpus_per_node: "4",
+    set: ["x=1", "y=2"],
+  };
   const state = withJob({ ...DEFAULTS, cp: "2", order: "pp-tp", rank: "3", dims: "tp" }, job);
-  assert.deepEqual([state.world, state.pp, state.cp, state.order, state.rank], ["8", "2", "1", "", ""]);
+  assert.deepEqual(
+    [state.world, state.pp, state.cp, state.order, state.rank],
+    ["8", "2", "1", "", ""],
+  );
   assert.equal(state.set, "x=1\ny=2");
   assert.equal(state.dims, "tp");
   assert.equal(asksFor(state, job), true);

@@ -1,14 +1,35 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { readRuns, runsText } from "../../../../src/serried/views/web/static/timeline/trace/runs.js";
-import { readRange, rangeText } from "../../../../src/serried/views/web/static/timeline/trace/range.js";
+import {
+  readRuns,
+  runsText,
+} from "../../../../src/serried/views/web/static/timeline/trace/runs.js";
+import {
+  readRange,
+  rangeText,
+} from "../../../../src/serried/views/web/static/timeline/trace/range.js";
 import { HEADING, Lines } from "../../../../src/serried/views/web/static/timeline/trace/rows.js";
 
-const rows = Array.from({ length: 6 }, (_, rank) => ({ track: rank, lanes: 1, rank, stage: 0, node: 0, pipeline: 0 }));
-const grouping = { by: "dp", label: "DP", of: Int32Array.of(0, 1, 0, 1, 2, 2), size: Int32Array.of(2, 2, 2), busy: new Float64Array(3), hasRest: true };
+const rows = Array.from({ length: 6 }, (_, rank) => ({
+  track: rank,
+  lanes: 1,
+  rank,
+  stage: 0,
+  node: 0,
+  pipeline: 0,
+}));
+const grouping = {
+  by: "dp",
+  label: "DP",
+  of: Int32Array.of(0, 1, 0, 1, 2, 2),
+  size: Int32Array.of(2, 2, 2),
+  busy: new Float64Array(3),
+  hasRest: true,
+};
 
-const shown = (lines) => lines.lines.map(({ row, group, folded }) => (row ? row.rank : `${folded ? "▸" : "▾"}${group}`));
+const shown = (lines) =>
+  lines.lines.map(({ row, group, folded }) => (row ? row.rank : `${folded ? "▸" : "▾"}${group}`));
 
 test("without a grouping there is a line per rank, as tall as there is room for", () => {
   const lines = new Lines(rows, null, new Set(), 120);

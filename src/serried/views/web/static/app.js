@@ -11,9 +11,17 @@ const desk = new Desk();
 const schedules = new ScheduleDesk(desk);
 const { view } = schedules;
 listenToKeys(
-  [...keyViews(desk), { canvas: view.surface.canvas, moves: view, key: (event) => schedules.key(event) }],
+  [
+    ...keyViews(desk),
+    { canvas: view.surface.canvas, moves: view, key: (event) => schedules.key(event) },
+  ],
   {
-    search: (view) => schedules.isOpen ? schedules.seek.enter() : (view?.canvas === desk.timeline.surface.canvas ? desk.seeks.enter() : enterSearch()),
+    search: (view) =>
+      schedules.isOpen
+        ? schedules.seek.enter()
+        : view?.canvas === desk.timeline.surface.canvas
+          ? desk.seeks.enter()
+          : enterSearch(),
     clear: () => (schedules.isOpen ? schedules : desk).clear(),
   },
 );

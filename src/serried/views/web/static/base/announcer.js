@@ -11,7 +11,11 @@ export function say(sentence) {
   byId("live").textContent = sentence;
 }
 
-/** Says a sentence, and shows it below an element. @param {string} sentence @param {HTMLElement} beside */
+/**
+ * Says a sentence, and shows it below an element.
+ * @param {string} sentence
+ * @param {HTMLElement} beside
+ */
 export function announce(sentence, beside) {
   say(sentence);
   const { left, bottom } = beside.getBoundingClientRect();

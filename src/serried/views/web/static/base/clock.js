@@ -17,7 +17,9 @@ export function duration(ns) {
 
 /**
  * Returns the ticks of [start, end]: round times, at most `most` of them, each with its label.
- * @param {number} start @param {number} end @param {number} most
+ * @param {number} start
+ * @param {number} end
+ * @param {number} most
  * @returns {{time: number, label: string}[]}
  */
 export function ticks(start, end, most) {
@@ -31,7 +33,10 @@ export function ticks(start, end, most) {
   return found;
 }
 
-/** Returns the smallest 1, 2 or 5 times a power of ten that is at least `step`. @param {number} step */
+/**
+ * Returns the smallest 1, 2 or 5 times a power of ten that is at least `step`.
+ * @param {number} step
+ */
 export function roundStep(step) {
   const power = 10 ** Math.floor(Math.log10(step));
   return power * ([1, 2, 5].find((each) => each * power >= step * 0.999999) ?? 10);

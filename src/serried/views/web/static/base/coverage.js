@@ -5,7 +5,12 @@
 //
 // Painting spans that are narrower than a pixel one over another shows stripes that are not there.
 
-/** @typedef {{start: Float64Array, end: Float64Array, class: Uint8Array}} Spans  of one track, in order, apart */
+/**
+ * @typedef {object} Spans  of one track, in order, apart
+ * @property {Float64Array} start
+ * @property {Float64Array} end
+ * @property {Uint8Array} class
+ */
 
 /** Holds the running sums of one track. */
 export class Coverage {
@@ -24,7 +29,9 @@ export class Coverage {
   /**
    * Adds the shares of `width` equal pixels of [start, end] to `shares`, class by class:
    * shares[pixel * classes + class] is between 0 and 1.
-   * @param {number} start @param {number} end @param {number} width
+   * @param {number} start
+   * @param {number} end
+   * @param {number} width
    */
   shares(start, end, width) {
     const classes = this.sums.length;
@@ -47,7 +54,12 @@ export class Coverage {
     return shares;
   }
 
-  /** Writes the time that each class fills before `time`, when `begun` spans have begun. @param {number} time @param {number} begun @param {Float64Array} filled */
+  /**
+   * Writes the time that each class fills before `time`, when `begun` spans have begun.
+   * @param {number} time
+   * @param {number} begun
+   * @param {Float64Array} filled
+   */
   _filled(time, begun, filled) {
     const { end } = this.spans;
     for (let c = 0; c < filled.length; c++) filled[c] = this.sums[c][begun];
@@ -59,7 +71,9 @@ export class Coverage {
 /**
  * Returns how many values of an ascending array are at most `limit`, when the first `from` are:
  * found in steps that double, so that the next pixel costs little.
- * @param {Float64Array} values @param {number} from @param {number} limit
+ * @param {Float64Array} values
+ * @param {number} from
+ * @param {number} limit
  */
 export function countOn(values, from, limit) {
   let step = 1;
@@ -77,7 +91,11 @@ export function countOn(values, from, limit) {
   return low;
 }
 
-/** Returns how many values of an ascending array are at most `limit`. @param {ArrayLike<number>} values @param {number} limit */
+/**
+ * Returns how many values of an ascending array are at most `limit`.
+ * @param {ArrayLike<number>} values
+ * @param {number} limit
+ */
 export function countUpTo(values, limit) {
   let low = 0;
   let high = values.length;

@@ -3,7 +3,8 @@
 /**
  * Returns the element with an id; the page is broken without it.
  * @template {HTMLElement} [T=HTMLElement]
- * @param {string} id @returns {T}
+ * @param {string} id
+ * @returns {T}
  */
 export function byId(id) {
   const found = document.getElementById(id);
@@ -14,13 +15,16 @@ export function byId(id) {
 /**
  * Makes an element; `properties` are attributes, and functions listen to the event they name.
  * @template {keyof HTMLElementTagNameMap} K
- * @param {K} tag @param {Record<string, unknown>} [properties] @param {...(Node | string)} children
+ * @param {K} tag
+ * @param {Record<string, unknown>} [properties]
+ * @param {...(Node | string)} children
  * @returns {HTMLElementTagNameMap[K]}
  */
 export function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
-    if (typeof value === "function") element.addEventListener(name, /** @type {EventListener} */ (value));
+    if (typeof value === "function")
+      element.addEventListener(name, /** @type {EventListener} */ (value));
     else if (typeof value === "boolean") element.toggleAttribute(name, value);
     else element.setAttribute(name, String(value));
   }

@@ -13,7 +13,8 @@ export function language() {
 
 /**
  * Returns the language to use: the one asked for, else the first of the browser's that we speak.
- * @param {string} asked @param {readonly string[]} preferred
+ * @param {string} asked
+ * @param {readonly string[]} preferred
  */
 export function chosenLanguage(asked, preferred) {
   const wanted = [asked, ...preferred].map((each) => each.toLowerCase().split("-")[0]);
@@ -33,14 +34,19 @@ export async function speak(lang) {
 
 /**
  * Returns a sentence, its {places} filled.
- * @param {string} key @param {Record<string, string | number>} [values]
+ * @param {string} key
+ * @param {Record<string, string | number>} [values]
  */
 export function t(key, values = {}) {
   const sentence = words[key] ?? key;
   return sentence.replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
 }
 
-/** Writes how many of something there are: 1 node, 2 nodes. @param {string} key @param {number} count */
+/**
+ * Writes how many of something there are: 1 node, 2 nodes.
+ * @param {string} key
+ * @param {number} count
+ */
 export function counted(key, count) {
   return t(count === 1 && has(`${key}.one`) ? `${key}.one` : key, { count: number(count) });
 }
@@ -58,7 +64,10 @@ export function number(value) {
 /** Writes a list as it is said: "4, 4 and 1", "4、4 和 1". @param {string[]} parts */
 export function listed(parts) {
   if (parts.length < 2) return parts.join("");
-  return t("list.last", { before: parts.slice(0, -1).join(t("names.join")), last: parts[parts.length - 1] });
+  return t("list.last", {
+    before: parts.slice(0, -1).join(t("names.join")),
+    last: parts[parts.length - 1],
+  });
 }
 
 /** Fills every element that names a sentence. @param {ParentNode} root */

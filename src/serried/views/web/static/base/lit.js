@@ -18,7 +18,9 @@ const NONE = new Int32Array(0);
 
 /**
  * Returns what a target lights up in a scene; null when it lies outside.
- * @param {Scene} scene @param {Target | null} target @returns {Lit | null}
+ * @param {Scene} scene
+ * @param {Target | null} target
+ * @returns {Lit | null}
  */
 export function litBy(scene, target) {
   if (!target) return null;
@@ -37,7 +39,12 @@ export function litBy(scene, target) {
   return { rank: target.rank, byKind, ranks: union([Int32Array.of(target.rank), ...byKind]) };
 }
 
-/** Returns the ranks that share a group of the `kind`-th kind with `rank`, itself included. @param {Scene} scene @param {number} kind @param {number} rank */
+/**
+ * Returns the ranks that share a group of the `kind`-th kind with `rank`, itself included.
+ * @param {Scene} scene
+ * @param {number} kind
+ * @param {number} rank
+ */
 function peers(scene, kind, rank) {
   const { group, overlaps } = scene.kinds[kind];
   if (group[rank] < 0) return NONE;

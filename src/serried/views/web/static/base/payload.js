@@ -1,10 +1,22 @@
 // Reads a payload: a JSON header and little-endian columns (views/web/wire/payload.py draws it).
 
 /** @typedef {Int32Array | Uint32Array | Uint16Array | Uint8Array | Float64Array} Column */
-/** @typedef {{name: string, type: "u8" | "u16" | "i32" | "u32" | "f64", length: number, offset: number}} Described */
+/**
+ * @typedef {object} Described
+ * @property {string} name
+ * @property {"u8" | "u16" | "i32" | "u32" | "f64"} type
+ * @property {number} length
+ * @property {number} offset
+ */
 
 export const SCHEMA = "serried.payload/1";
-const ARRAYS = { u8: Uint8Array, u16: Uint16Array, i32: Int32Array, u32: Uint32Array, f64: Float64Array };
+const ARRAYS = {
+  u8: Uint8Array,
+  u16: Uint16Array,
+  i32: Int32Array,
+  u32: Uint32Array,
+  f64: Float64Array,
+};
 
 /**
  * Returns the header and the columns by name; columns are views of `buffer`, nothing is copied.
@@ -24,7 +36,8 @@ export function readPayload(buffer) {
 
 /**
  * Returns the column called `name`, whole numbers of 32 bits.
- * @param {Map<string, Column>} columns @param {string} name
+ * @param {Map<string, Column>} columns
+ * @param {string} name
  */
 export function integers(columns, name) {
   const column = columns.get(name);

@@ -9,7 +9,9 @@ const formats = new Map();
 /** Writes a time: whole numbers as they are, others with six figures. @param {number} value */
 export function numberText(value) {
   const lang = language();
-  const format = formats.get(lang) ?? new Intl.NumberFormat(lang === "zh" ? "zh-CN" : "en", { maximumFractionDigits: 6 });
+  const format =
+    formats.get(lang) ??
+    new Intl.NumberFormat(lang === "zh" ? "zh-CN" : "en", { maximumFractionDigits: 6 });
   formats.set(lang, format);
   return format.format(Number.isInteger(value) ? value : Number(value.toPrecision(6)));
 }
@@ -19,10 +21,16 @@ export function percentText(share) {
   return `${(100 * share).toFixed(1)} %`;
 }
 
-/** Returns the round numbers in [start, end], about `most` of them and never a part of a millionth. @param {number} start @param {number} end @param {number} most */
+/**
+ * Returns the round numbers in [start, end], about `most` of them and never a part of a millionth.
+ * @param {number} start
+ * @param {number} end
+ * @param {number} most
+ */
 export function unitTicks(start, end, most) {
   const step = roundStep((end - start) / Math.max(1, most));
   const found = [];
-  for (let i = Math.ceil(Math.max(0, start) / step); i * step <= end; i++) found.push(Number((i * step).toPrecision(9)));
+  for (let i = Math.ceil(Math.max(0, start) / step); i * step <= end; i++)
+    found.push(Number((i * step).toPrecision(9)));
   return found;
 }

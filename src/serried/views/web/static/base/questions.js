@@ -1,15 +1,23 @@
-// Questions to the server: relative addresses only, and a user's mistake comes back as its sentence.
+// Questions to the server: relative addresses only, and a user's mistake comes back as its
+// sentence.
 
 /** An answer that says what was wrong with the question. */
 export class Refusal extends Error {
-  /** @param {string} sentence @param {string} field the word of the question it is about, if known */
+  /**
+   * @param {string} sentence
+   * @param {string} field the word of the question it is about, if known
+   */
   constructor(sentence, field) {
     super(sentence);
     this.field = field;
   }
 }
 
-/** Asks for anything; throws a Refusal where the question was wrong. @param {string} path @param {RequestInit} [request] */
+/**
+ * Asks for anything; throws a Refusal where the question was wrong.
+ * @param {string} path
+ * @param {RequestInit} [request]
+ */
 export async function ask(path, request) {
   const answer = await fetch(`api/${path}`, request);
   if (answer.ok) return answer;

@@ -18,7 +18,12 @@ import { integers, readPayload } from "./payload.js";
  * @property {Uint32Array} colour  0xRRGGBB of each group
  */
 /** @typedef {{heading: string, paragraphs: string[]}} Section */
-/** @typedef {{title: string, sections: Section[], reading: {title: string, url: string}[]}} Explanation */
+/**
+ * @typedef {object} Explanation
+ * @property {string} title
+ * @property {Section[]} sections
+ * @property {{title: string, url: string}[]} reading
+ */
 /** @typedef {{mark: string, ink: string, ink_on_dark: string}} Look */
 /**
  * @typedef {object} PageWords  what the page shows whatever the layout (serried.page/1)
@@ -58,7 +63,16 @@ import { integers, readPayload } from "./payload.js";
  * @property {string} order
  * @property {string[]} orders
  */
-/** @typedef {{name: string, dim: string, note: string, twin_of: string, num_groups: number, smallest: number, largest: number}} KindTable */
+/**
+ * @typedef {object} KindTable
+ * @property {string} name
+ * @property {string} dim
+ * @property {string} note
+ * @property {string} twin_of
+ * @property {number} num_groups
+ * @property {number} smallest
+ * @property {number} largest
+ */
 
 /** A layout in view. */
 export class Scene {
@@ -99,7 +113,11 @@ export class Scene {
     return this.job.world_size;
   }
 
-  /** Returns the ranks of a group of the `kind`-th kind in view. @param {number} kind @param {number} group */
+  /**
+   * Returns the ranks of a group of the `kind`-th kind in view.
+   * @param {number} kind
+   * @param {number} group
+   */
   members(kind, group) {
     const { members, bounds } = this.kinds[kind];
     return members.subarray(bounds[group], bounds[group + 1]);

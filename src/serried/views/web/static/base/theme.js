@@ -41,7 +41,11 @@ export function onThemeChange(redraw) {
   dark.addEventListener("change", redraw);
 }
 
-/** Returns the strong colour of a kind in a theme. @param {import("./scene.js").Kind} kind @param {Theme} colours */
+/**
+ * Returns the strong colour of a kind in a theme.
+ * @param {import("./scene.js").Kind} kind
+ * @param {Theme} colours
+ */
 export function inkOf(kind, colours) {
   return colours.dark ? kind.ink_on_dark : kind.ink;
 }
@@ -51,7 +55,10 @@ export function css(rgb) {
   return `#${rgb.toString(16).padStart(6, "0")}`;
 }
 
-/** Returns 0xRRGGBB or "#rrggbb" as a pixel of ImageData, opaque. @param {number | string} colour */
+/**
+ * Returns 0xRRGGBB or "#rrggbb" as a pixel of ImageData, opaque.
+ * @param {number | string} colour
+ */
 export function pixel(colour) {
   const rgb = typeof colour === "number" ? colour : parseInt(colour.slice(1), 16);
   return (0xff000000 | ((rgb & 0xff) << 16) | (rgb & 0xff00) | (rgb >> 16)) >>> 0;

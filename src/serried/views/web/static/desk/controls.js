@@ -17,7 +17,11 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 
 /** Listens to every control of the page. @param {Desk} desk */
 export function listenToControls(desk) {
-  listenToForm(() => desk.state, (change, field) => desk.edit(change, field), () => desk.reset());
+  listenToForm(
+    () => desk.state,
+    (change, field) => desk.edit(change, field),
+    () => desk.reset(),
+  );
   byId("job").addEventListener("focusout", () => (desk.address.typedInto = ""));
   onClick("language", () => desk.edit({ lang: language() === "zh" ? "en" : "zh" }));
   onClick("help", openHelp);
@@ -36,13 +40,23 @@ export function listenToControls(desk) {
     desk.hover(null);
   });
   const { launch } = desk;
-  listenForFiles({ files: (files) => launch.takeFiles(files), text: (file) => launch.takeText(file) });
-  listenToReading((answers) => launch.answer(answers), () => launch.close());
+  listenForFiles({
+    files: (files) => launch.takeFiles(files),
+    text: (file) => launch.takeText(file),
+  });
+  listenToReading(
+    (answers) => launch.answer(answers),
+    () => launch.close(),
+  );
   listenToSearch(desk);
   listenToSplitter();
 }
 
-/** Returns the desk's views that take keys. @param {Desk} desk @returns {import("./keys.js").View[]} */
+/**
+ * Returns the desk's views that take keys.
+ * @param {Desk} desk
+ * @returns {import("./keys.js").View[]}
+ */
 export function keyViews(desk) {
   const { map, timeline } = desk;
   return [
@@ -58,7 +72,9 @@ function onClick(id, act) {
 
 /** @param {string} id @param {(value: string) => void} act */
 function onChoice(id, act) {
-  byId(id).addEventListener("change", (event) => act(/** @type {HTMLSelectElement} */ (event.target).value));
+  byId(id).addEventListener("change", (event) =>
+    act(/** @type {HTMLSelectElement} */ (event.target).value),
+  );
 }
 
 /** @param {string} id @param {() => string} text */
@@ -72,7 +88,8 @@ function mapKey(desk, event) {
   if (!desk.isDrawn) return false;
   const [dx, dy] = ARROWS[event.key] ?? [0, 0];
   if (dx || dy) desk.focusRank(desk.map.focus(dx, dy, desk.pinnedRank));
-  else if ((event.key === "Enter" || event.key === " ") && desk.map.focused >= 0) desk.choose(desk.map.focused);
+  else if ((event.key === "Enter" || event.key === " ") && desk.map.focused >= 0)
+    desk.choose(desk.map.focused);
   else return false;
   return true;
 }

@@ -3,7 +3,15 @@
 import { Address } from "./state/address.js";
 import { say } from "../base/announcer.js";
 import { listenToControls } from "./controls.js";
-import { complain, showAnswer, showOtherRun, showPinned, showScene, showTimeline, showWords } from "./display.js";
+import {
+  complain,
+  showAnswer,
+  showOtherRun,
+  showPinned,
+  showScene,
+  showTimeline,
+  showWords,
+} from "./display.js";
 import { byId } from "../base/dom.js";
 import { leaveSearch } from "./finder.js";
 import { showForm } from "./side/form.js";
@@ -28,9 +36,18 @@ import { makeList, makeMap } from "./views.js";
 
 /** @typedef {import("./state/fields.js").State} State */
 /** @typedef {import("../base/lit.js").Target} Target */
-/** @typedef {{name: string, question: Record<string, string | string[]>}} Measured  what was measured of a job */
+/**
+ * @typedef {object} Measured  what was measured of a job
+ * @property {string} name
+ * @property {Record<string, string | string[]>} question
+ */
 /** @typedef {Measured & {run: string}} Offer  a trace to show */
-/** @typedef {{traces: Offer[], reading: string[], problems: Record<string, string>[]}} Told  what there is, is read still, and could not be */
+/**
+ * @typedef {object} Told  what there is, is read still, and could not be
+ * @property {Offer[]} traces
+ * @property {string[]} reading
+ * @property {Record<string, string>[]} problems
+ */
 
 /** What an address says of moments and spans of one run. */
 const OF_A_RUN = { slice: "", time: "", range: "" };
@@ -61,7 +78,11 @@ export class Desk {
     /** Kept once the page has shown what its address holds. */
     this.opened = Promise.resolve();
     this.launch = new Launch(this, (answer) => void this._while(answer));
-    this.address = new Address(() => this.state, () => (this.offers.length ? ["world"] : []), () => this.launch.mark);
+    this.address = new Address(
+      () => this.state,
+      () => (this.offers.length ? ["world"] : []),
+      () => this.launch.mark,
+    );
     this.map = makeMap(this);
     this.timelines = new TimelineDesk(this);
     this.timeline = this.timelines.view;
@@ -87,7 +108,11 @@ export class Desk {
 
   // ---- what the views and the controls call
 
-  /** Changes the state; `field` is the one typed into, so that one word typed is one step back. @param {Partial<State>} change @param {string} [field] */
+  /**
+   * Changes the state; `field` is the one typed into, so that one word typed is one step back.
+   * @param {Partial<State>} change
+   * @param {string} [field]
+   */
   edit(change, field = "") {
     const map = SHAPES.some((each) => each in change) ? "" : this.state.map;
     this.state = { ...this.state, map, ...change };
@@ -95,10 +120,13 @@ export class Desk {
     showForm(this.state, null);
     this.launch.compare();
     if (this.typing !== null) clearTimeout(this.typing);
-    this.typing = setTimeout(() => {
-      this.typing = null;
-      this._while(this._ask());
-    }, field ? TYPING_MS : 0);
+    this.typing = setTimeout(
+      () => {
+        this.typing = null;
+        this._while(this._ask());
+      },
+      field ? TYPING_MS : 0,
+    );
   }
 
   /** Returns to the state of a page that was just opened. */
@@ -110,17 +138,31 @@ export class Desk {
     this.timeline.fit();
   }
 
-  /** Shows another trace, and its layout where the map shows that of the one before. @param {string} trace */
+  /**
+   * Shows another trace, and its layout where the map shows that of the one before.
+   * @param {string} trace
+   */
   showTrace(trace) {
     const follows = this.offer && asksFor(this.state, this.offer.question);
     const offer = this.offers[Number(trace)];
-    const next = { ...this.state, ...OF_A_RUN, trace, run: offer?.run ?? "", by: "", folded: "", seek: "" };
+    const next = {
+      ...this.state,
+      ...OF_A_RUN,
+      trace,
+      run: offer?.run ?? "",
+      by: "",
+      folded: "",
+      seek: "",
+    };
     showOtherRun("", "");
     this.edit(follows && offer ? this._ownLayout(next, offer) : next);
     this._while(this._askTrace());
   }
 
-  /** Shows the layout of the trace in view, or of what else was measured. @param {Measured | undefined} [measured] */
+  /**
+   * Shows the layout of the trace in view, or of what else was measured.
+   * @param {Measured | undefined} [measured]
+   */
   showOwnLayout(measured = this.offer) {
     this.launch.forget();
     if (measured) this.edit({ ...this._ownLayout(this.state, measured), slice: this.state.slice });
@@ -276,18 +318,25 @@ export class Desk {
   _findRun() {
     const { run, trace } = this.state;
     const own = this.offers[Number(trace)];
-    const found = !run || own?.run === run ? this.offers.indexOf(own ?? this.offers[0]) : this.offers.findIndex((each) => each.run === run);
+    const found =
+      !run || own?.run === run
+        ? this.offers.indexOf(own ?? this.offers[0])
+        : this.offers.findIndex((each) => each.run === run);
     if (found >= 0) {
       this.state = { ...this.state, trace: String(found), run: this.offers[found]?.run ?? "" };
       return showOtherRun("", "");
     }
     const shown = this.offer;
     showOtherRun(run, shown?.name ?? "");
-    // Spans and moments of another run are none of this one's; without any, the link stays as it is.
+    // Spans and moments of another run are none of this one's; without any, the link stays as it
+    // is.
     if (shown) this.state = { ...this.state, ...OF_A_RUN, run: shown.run };
   }
 
-  /** Shows what there is to show: the job that the address names, else that of the first trace. @param {boolean} isAll  whether no further trace is being read */
+  /**
+   * Shows what there is to show: the job that the address names, else that of the first trace.
+   * @param {boolean} isAll  whether no further trace is being read
+   */
   async _meet(isAll) {
     if (isAll) this._findRun();
     const measured = this.offer ?? this.checks.offers[0];
@@ -314,7 +363,12 @@ export class Desk {
     if (trace !== this.state.trace) await this._askTrace();
     else if (this.tracks) {
       this.timeline.take(this.state.time);
-      await Promise.all([this.timelines.take(), this.plans.take(), this.seeks.take(), this.heats.take()]);
+      await Promise.all([
+        this.timelines.take(),
+        this.plans.take(),
+        this.seeks.take(),
+        this.heats.take(),
+      ]);
     }
   }
 
@@ -330,7 +384,11 @@ export class Desk {
     await this.launch.retell();
   }
 
-  /** Returns a state with a trace's own layout in it, and types in view if there were none. @param {State} state @param {Measured} offer */
+  /**
+   * Returns a state with a trace's own layout in it, and types in view if there were none.
+   * @param {State} state
+   * @param {Measured} offer
+   */
   _ownLayout(state, offer) {
     return { ...withJob(state, offer.question), dims: state.dims || String(offer.question.dims) };
   }
@@ -341,7 +399,9 @@ export class Desk {
     const { signal } = this.asking;
     try {
       if (this._language() !== language()) await this._speak();
-      this.scene = new Scene(await askPayload(`layout?${question(this.state, language())}`, signal));
+      this.scene = new Scene(
+        await askPayload(`layout?${question(this.state, language())}`, signal),
+      );
       complain(this, "");
       showScene(this, this.scene);
     } catch (error) {
@@ -360,7 +420,12 @@ export class Desk {
     this.timeline.take(this.state.time);
     showTimeline(this);
     showPinned(this);
-    await Promise.all([this.timelines.take(), this.plans.take(), this.seeks.take(), this.heats.take()]);
+    await Promise.all([
+      this.timelines.take(),
+      this.plans.take(),
+      this.seeks.take(),
+      this.heats.take(),
+    ]);
   }
 
   /** @param {number} rank */

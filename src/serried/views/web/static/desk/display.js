@@ -19,7 +19,11 @@ export function showWords(desk) {
   if (!desk.words) return;
   fillForm(desk.words);
   byId("hint").hidden = Boolean(desk.state.dims || desk.state.kinds);
-  byId("hint").replaceChildren(make("strong", {}, t("hint.title")), make("span", {}, t("hint.text")), make("span", {}, t("hint.drop")));
+  byId("hint").replaceChildren(
+    make("strong", {}, t("hint.title")),
+    make("span", {}, t("hint.text")),
+    make("span", {}, t("hint.drop")),
+  );
   showBasics(desk.words, desk.scene);
   showTerms(desk.words);
   showOtherRun(other.run, other.shown);
@@ -31,7 +35,11 @@ export function showWords(desk) {
 /** The run that the page's link is of though it is not open, and what stands here. */
 const other = { run: "", shown: "" };
 
-/** Says that the page's link is of a run that is not open; "" where that is not so. @param {string} run @param {string} shown  the name of the trace that stands here, "" for none */
+/**
+ * Says that the page's link is of a run that is not open; "" where that is not so.
+ * @param {string} run
+ * @param {string} shown  the name of the trace that stands here, "" for none
+ */
 export function showOtherRun(run, shown) {
   Object.assign(other, { run, shown });
   const note = byId("trace-other");
@@ -44,7 +52,8 @@ export function showScene(desk, scene) {
   const drawn = desk.isDrawn ? scene : null;
   showForm(desk.state, scene);
   byId("headline").textContent = headline(scene);
-  if (!desk.state.view) document.title = `${typeName(desk.state.dims)} ${scene.worldSize} · serried`.trim();
+  if (!desk.state.view)
+    document.title = `${typeName(desk.state.dims)} ${scene.worldSize} · serried`.trim();
   byId("command").textContent = scene.command;
   byId("hint").hidden = Boolean(drawn);
   /** @type {HTMLSelectElement} */ (byId("arrange")).value = desk.state.arrange;
@@ -62,7 +71,12 @@ export function showScene(desk, scene) {
 /** Shows what is known of the trace in view. @param {Desk} desk */
 export function showTimeline({ tracks, offer, offers, state }) {
   if (!tracks || !offer) return;
-  showTimelineBar(tracks, offers.map(({ name }) => name), state.trace, asksFor(state, offer.question));
+  showTimelineBar(
+    tracks,
+    offers.map(({ name }) => name),
+    state.trace,
+    asksFor(state, offer.question),
+  );
 }
 
 /** Shows what is pinned in every view, and says it. @param {Desk} desk */
@@ -89,9 +103,17 @@ export function showAnswer(desk, answer) {
   explainTerms(desk.words?.terms ?? []);
 }
 
-/** Shows what was wrong with a question, and what still stands; "" for nothing. @param {Desk} desk @param {string} sentence @param {string} [field] */
+/**
+ * Shows what was wrong with a question, and what still stands; "" for nothing.
+ * @param {Desk} desk
+ * @param {string} sentence
+ * @param {string} [field]
+ */
 export function complain(desk, sentence, field = "") {
-  const kept = desk.isDrawn && desk.scene ? [make("span", {}, t("error.kept", { job: headline(desk.scene) }))] : [];
+  const kept =
+    desk.isDrawn && desk.scene
+      ? [make("span", {}, t("error.kept", { job: headline(desk.scene) }))]
+      : [];
   byId("alert").replaceChildren(...(sentence ? [make("b", {}, sentence), ...kept] : []));
   byId("map-frame").classList.toggle("stale", Boolean(sentence));
   if (sentence) showForm(desk.state, null);

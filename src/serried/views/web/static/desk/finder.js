@@ -42,6 +42,9 @@ function find(desk) {
     desk.map.reveal(found[0]);
   } else {
     const axes = Object.keys(desk.scene?.job.axes ?? {}).join(", ");
-    announce(t(!wishes ? "search.unread" : found ? "search.none" : "search.unknown", { text, axes }), box());
+    announce(
+      t(!wishes ? "search.unread" : found ? "search.none" : "search.unknown", { text, axes }),
+      box(),
+    );
   }
 }

@@ -4,8 +4,18 @@ import { byId, make } from "../base/dom.js";
 import { has, t } from "../base/i18n.js";
 
 /** @typedef {(strength: number) => void} Move  strength 1 is one press of a key */
-/** @typedef {{zoom: (strength: number) => void, step: (strength: number) => void, fit: () => void}} Moves */
-/** @typedef {{canvas: HTMLElement, moves: Moves, key: (event: KeyboardEvent) => boolean}} View  key: true when it was taken */
+/**
+ * @typedef {object} Moves
+ * @property {(strength: number) => void} zoom
+ * @property {(strength: number) => void} step
+ * @property {() => void} fit
+ */
+/**
+ * @typedef {object} View
+ * @property {HTMLElement} canvas
+ * @property {Moves} moves
+ * @property {(event: KeyboardEvent) => boolean} key  true when it was taken
+ */
 
 const REPEAT_MS = 33;
 const REPEAT_STRENGTH = 0.35;
@@ -13,22 +23,36 @@ const HOLD_MS = 220;
 
 /** Every key, as the help lists them: the keys, and the sentence that says what they do. */
 export const KEYS = [
-  ["W S", "keys.zoom"], ["A D", "keys.pan"], ["0", "keys.fit"], ["wheel", "keys.wheel"],
-  ["← ↑ ↓ →", "keys.arrows"], ["Enter", "keys.enter"], [", .", "keys.beside"], ["F", "keys.centre"], ["drag", "keys.range"], ["C", "keys.path"], ["M", "keys.strips"],
-  ["/", "keys.search"], ["N Shift+N", "keys.found"], ["Esc", "keys.clear"], ["?", "keys.help"],
+  ["W S", "keys.zoom"],
+  ["A D", "keys.pan"],
+  ["0", "keys.fit"],
+  ["wheel", "keys.wheel"],
+  ["← ↑ ↓ →", "keys.arrows"],
+  ["Enter", "keys.enter"],
+  [", .", "keys.beside"],
+  ["F", "keys.centre"],
+  ["drag", "keys.range"],
+  ["C", "keys.path"],
+  ["M", "keys.strips"],
+  ["/", "keys.search"],
+  ["N Shift+N", "keys.found"],
+  ["Esc", "keys.clear"],
+  ["?", "keys.help"],
 ];
 
 /**
  * Sends keys to the view that has the focus or is under the pointer, never while text is typed.
  * @param {View[]} views
- * @param {{search: (view: View | null) => unknown, clear: () => void}} page  search: in the view that has the focus or the pointer
+ * @param {{search: (view: View | null) => unknown, clear: () => void}} page  search: in the view
+ *   that has the focus or the pointer
  */
 export function listenToKeys(views, page) {
   const held = new Held();
   document.addEventListener("keyup", (event) => held.release(event.key.toLowerCase()));
   window.addEventListener("blur", () => held.release(null));
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]"))
+      return;
     if (event.key === "Escape") return page.clear();
     const pointed = views.find(({ canvas }) => canvas.matches(":hover"));
     if (isTyping(event.target) && !(pointed && isForView(event.target, event.key))) return;
@@ -65,17 +89,32 @@ function dialog() {
 
 /** @param {string} keys */
 function caps(keys) {
-  return keys.split(" ").map((key) => make("kbd", {}, key.length > 3 && has(`keys.${key}_name`) ? t(`keys.${key}_name`) : key));
+  return keys
+    .split(" ")
+    .map((key) =>
+      make("kbd", {}, key.length > 3 && has(`keys.${key}_name`) ? t(`keys.${key}_name`) : key),
+    );
 }
 
 /** @param {EventTarget | null} target */
 function isTyping(target) {
-  return target instanceof HTMLElement && Boolean(target.closest("input:not([type=checkbox]), textarea, select"));
+  return (
+    target instanceof HTMLElement &&
+    Boolean(target.closest("input:not([type=checkbox]), textarea, select"))
+  );
 }
 
-/** Tells whether a letter means nothing to a field, so that a view under the pointer may have it. @param {EventTarget | null} target @param {string} key */
+/**
+ * Tells whether a letter means nothing to a field, so that a view under the pointer may have it.
+ * @param {EventTarget | null} target
+ * @param {string} key
+ */
 function isForView(target, key) {
-  return target instanceof Element && target.matches("select, [inputmode=numeric]") && /^[wasd]$/i.test(key);
+  return (
+    target instanceof Element &&
+    target.matches("select, [inputmode=numeric]") &&
+    /^[wasd]$/i.test(key)
+  );
 }
 
 /** @param {string} key @param {Moves} moves @returns {Move | null} */
@@ -98,7 +137,11 @@ class Held {
   press(key, move) {
     this.release(key);
     move(1);
-    const steadily = () => this.timers.set(key, setInterval(() => move(REPEAT_STRENGTH), REPEAT_MS));
+    const steadily = () =>
+      this.timers.set(
+        key,
+        setInterval(() => move(REPEAT_STRENGTH), REPEAT_MS),
+      );
     this.timers.set(key, setTimeout(steadily, HOLD_MS));
   }
 

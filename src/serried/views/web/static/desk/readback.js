@@ -23,10 +23,23 @@ import { scheduleReadback } from "../schedule/readback.js";
 import { css, theme } from "../base/theme.js";
 import { timelineReadback } from "../timeline/readback.js";
 
-/** Publishes the desks. @param {import("./desk.js").Desk} desk @param {import("../schedule/desk.js").ScheduleDesk} schedules */
+/**
+ * Publishes the desks.
+ * @param {import("./desk.js").Desk} desk
+ * @param {import("../schedule/desk.js").ScheduleDesk} schedules
+ */
 export function publish(desk, schedules) {
   const { map, timeline } = desk;
-  const busy = () => schedules.isBusy || desk.isBusy || desk.timelines.isBusy || desk.heats.isBusy || desk.plans.isBusy || desk.seeks.isBusy || desk.stretches.isBusy || map.redraw.waiting || map.relight.waiting;
+  const busy = () =>
+    schedules.isBusy ||
+    desk.isBusy ||
+    desk.timelines.isBusy ||
+    desk.heats.isBusy ||
+    desk.plans.isBusy ||
+    desk.seeks.isBusy ||
+    desk.stretches.isBusy ||
+    map.redraw.waiting ||
+    map.relight.waiting;
   const settled = async () => {
     do await new Promise(requestAnimationFrame);
     while (busy());
@@ -42,7 +55,11 @@ export function publish(desk, schedules) {
       },
       view: () => ({
         map: { x: map.camera.x, y: map.camera.y, scale: map.camera.scale },
-        timeline: { start: timeline.time.start, end: timeline.time.end, scrolled: timeline.scrolled },
+        timeline: {
+          start: timeline.time.start,
+          end: timeline.time.end,
+          scrolled: timeline.scrolled,
+        },
       }),
       drawn: () => ({ ...map.drawn, ...timeline.drawings, spans: timeline.drawnSpans }),
       lit: () => Array.from(desk.lit()?.ranks ?? []),
@@ -54,7 +71,11 @@ export function publish(desk, schedules) {
       marks: (/** @type {number} */ rank) =>
         (desk.isDrawn ? (desk.scene?.kinds ?? []) : [])
           .filter(({ group }) => group[rank] >= 0)
-          .map(({ label, mark, group, colour }) => ({ label: `${label}${group[rank]}`, mark, colour: css(colour[group[rank]]) })),
+          .map(({ label, mark, group, colour }) => ({
+            label: `${label}${group[rank]}`,
+            mark,
+            colour: css(colour[group[rank]]),
+          })),
       where: (/** @type {number} */ rank) => map.where(rank),
       slices: () => desk.tracks?.length ?? 0,
       slice: (/** @type {number} */ i) => slice(desk, i),

@@ -9,7 +9,9 @@ import { spokenSlice } from "../timeline/speech.js";
 
 /**
  * Writes a target in one line.
- * @param {import("../base/lit.js").Target} target @param {Scene | null} scene @param {Tracks | null} tracks
+ * @param {import("../base/lit.js").Target} target
+ * @param {Scene | null} scene
+ * @param {Tracks | null} tracks
  */
 export function spokenTarget(target, scene, tracks) {
   if (target.type === "slice" && tracks) return spokenSlice(target.slice, tracks);

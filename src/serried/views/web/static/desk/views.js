@@ -40,6 +40,7 @@ export function makeList(desk) {
   return new GroupList({
     hover: (kind, group) => desk.hover(group < 0 ? null : { type: "group", kind, group }),
     pin: (kind, group) => desk.pin({ type: "group", kind, group }),
-    heading: (kind) => (desk.scene ? `${desk.scene.kinds[kind].label} · ${summary(desk.scene, kind)}` : ""),
+    heading: (kind) =>
+      desk.scene ? `${desk.scene.kinds[kind].label} · ${summary(desk.scene, kind)}` : "",
   });
 }

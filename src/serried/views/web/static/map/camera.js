@@ -13,7 +13,8 @@ export class Camera {
   /**
    * Shows a plane of `width` x `height` units whole, in the middle of a frame of pixels.
    * @param {{width: number, height: number}} plane
-   * @param {{width: number, height: number}} frame @param {number} margin in pixels
+   * @param {{width: number, height: number}} frame
+   * @param {number} margin in pixels
    */
   fit(plane, frame, margin) {
     const wide = Math.max(1, frame.width - 2 * margin);
@@ -24,7 +25,12 @@ export class Camera {
     this.y = plane.height / 2 - frame.height / 2 / this.scale;
   }
 
-  /** Zooms by `factor`, the unit under pixel (px, py) staying there. @param {number} factor @param {number} px @param {number} py */
+  /**
+   * Zooms by `factor`, the unit under pixel (px, py) staying there.
+   * @param {number} factor
+   * @param {number} px
+   * @param {number} py
+   */
   zoom(factor, px, py) {
     const scale = Math.min(this.most, Math.max(this.least, this.scale * factor));
     this.x += px / this.scale - px / scale;
@@ -38,7 +44,12 @@ export class Camera {
     this.y += dy / this.scale;
   }
 
-  /** Brings a point to the middle unless it is in view. @param {number} x @param {number} y @param {{width: number, height: number}} frame */
+  /**
+   * Brings a point to the middle unless it is in view.
+   * @param {number} x
+   * @param {number} y
+   * @param {{width: number, height: number}} frame
+   */
   reveal(x, y, frame) {
     const px = (x - this.x) * this.scale;
     const py = (y - this.y) * this.scale;

@@ -22,7 +22,10 @@ export class Grid {
     this.boxOf = boxOf;
     this.placeIn = placeIn;
     this.numBoxes = boxOf.reduce((most, box) => Math.max(most, box + 1), 0);
-    this.capacity = Math.max(capacity, placeIn.reduce((most, place) => Math.max(most, place + 1), 1));
+    this.capacity = Math.max(
+      capacity,
+      placeIn.reduce((most, place) => Math.max(most, place + 1), 1),
+    );
     this.columns = stacked ? 1 : nodeColumns(this.capacity);
     this.boxesPerRow = 1;
     this.header = 0.7;
@@ -49,12 +52,19 @@ export class Grid {
     return Math.ceil(this.numBoxes / this.boxesPerRow) * (this.boxHeight + GAP) - GAP;
   }
 
-  /** Returns pixels per unit when all of the grid fills `frame`. @param {{width: number, height: number}} frame */
+  /**
+   * Returns pixels per unit when all of the grid fills `frame`.
+   * @param {{width: number, height: number}} frame
+   */
   fitScale({ width, height }) {
     return Math.min(width / this.width, height / this.height);
   }
 
-  /** Chooses columns so that cells come out largest. @param {{width: number, height: number}} frame @param {boolean} stacked */
+  /**
+   * Chooses columns so that cells come out largest.
+   * @param {{width: number, height: number}} frame
+   * @param {boolean} stacked
+   */
   _fit(frame, stacked) {
     const field = stacked ? "columns" : "boxesPerRow";
     const most = stacked ? this.capacity : this.numBoxes;
@@ -90,10 +100,16 @@ export class Grid {
   /** Returns the upper edge of a rank's cell. @param {number} rank */
   cellY(rank) {
     const row = Math.floor(this.boxOf[rank] / this.boxesPerRow);
-    return row * (this.boxHeight + GAP) + this.header + Math.floor(this.placeIn[rank] / this.columns);
+    return (
+      row * (this.boxHeight + GAP) + this.header + Math.floor(this.placeIn[rank] / this.columns)
+    );
   }
 
-  /** Returns the rank whose cell holds a point, -1 where there is none. @param {number} x @param {number} y */
+  /**
+   * Returns the rank whose cell holds a point, -1 where there is none.
+   * @param {number} x
+   * @param {number} y
+   */
   rankAt(x, y) {
     const boxColumn = Math.floor(x / (this.boxWidth + GAP));
     const boxRow = Math.floor(y / (this.boxHeight + GAP));
@@ -108,7 +124,9 @@ export class Grid {
 
   /**
    * Returns the next rank in a direction, or `rank` itself at the edge of the map.
-   * @param {number} rank @param {number} dx @param {number} dy one of -1, 0, 1
+   * @param {number} rank
+   * @param {number} dx
+   * @param {number} dy one of -1, 0, 1
    */
   neighbour(rank, dx, dy) {
     const x = this.cellX(rank) + 0.5;

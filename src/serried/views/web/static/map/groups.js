@@ -73,7 +73,9 @@ export class GroupList {
     const { scene } = this;
     if (!scene) return "";
     return scene.kinds
-      .flatMap((_, kind) => Array.from({ length: scene.numGroups(kind) }, (_, group) => scene.groupText(kind, group)))
+      .flatMap((_, kind) =>
+        Array.from({ length: scene.numGroups(kind) }, (_, group) => scene.groupText(kind, group)),
+      )
       .join("\n");
   }
 
@@ -82,11 +84,19 @@ export class GroupList {
     const { scene } = this;
     if (!scene) return "";
     const lists = scene.kinds.map(({ kind }, i) => {
-      const groups = Array.from({ length: scene.numGroups(i) }, (_, group) => [...scene.members(i, group)]);
+      const groups = Array.from({ length: scene.numGroups(i) }, (_, group) => [
+        ...scene.members(i, group),
+      ]);
       return [kind, groups];
     });
     const { framework, world_size, sizes } = scene.job;
-    return JSON.stringify({ schema: "serried.groups/1", framework, world_size, sizes, groups: Object.fromEntries(lists) });
+    return JSON.stringify({
+      schema: "serried.groups/1",
+      framework,
+      world_size,
+      sizes,
+      groups: Object.fromEntries(lists),
+    });
   }
 
   /** @param {number} number @returns {Line | null} */
@@ -118,7 +128,14 @@ export class GroupList {
   /** @param {KeyboardEvent} event */
   _key(event) {
     const page = Math.max(1, Math.floor(this.list.clientHeight / LINE) - 1);
-    const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.numLines, End: this.numLines };
+    const moves = {
+      ArrowDown: 1,
+      ArrowUp: -1,
+      PageDown: page,
+      PageUp: -page,
+      Home: -this.numLines,
+      End: this.numLines,
+    };
     const by = /** @type {Record<string, number>} */ (moves)[event.key];
     if (by) {
       event.preventDefault();
@@ -150,7 +167,10 @@ export class GroupList {
   _write() {
     const { scene } = this;
     const first = Math.max(0, Math.floor(this.list.scrollTop / LINE) - BEYOND);
-    const last = Math.min(this.numLines, first + Math.ceil(this.list.clientHeight / LINE) + 2 * BEYOND);
+    const last = Math.min(
+      this.numLines,
+      first + Math.ceil(this.list.clientHeight / LINE) + 2 * BEYOND,
+    );
     for (const [number, element] of this.made) {
       if (number >= first && number < last) continue;
       element.remove();
@@ -172,7 +192,11 @@ export class GroupList {
     else this.list.removeAttribute("aria-activedescendant");
   }
 
-  /** Shows whether a line is the active one, and whether its group is pinned. @param {HTMLElement} element @param {number} number */
+  /**
+   * Shows whether a line is the active one, and whether its group is pinned.
+   * @param {HTMLElement} element
+   * @param {number} number
+   */
   _look(element, number) {
     const { kind, group } = /** @type {Line} */ (this._line(number));
     element.className = number === this.active ? "line active" : "line";
@@ -189,12 +213,23 @@ export class GroupList {
     let element;
     if (group < 0) {
       const mark = markImage(look.mark, inkOf(look, theme()), 12);
-      element = make("div", { ...place, role: "presentation" }, mark, make("b", {}, this.events.heading(kind)));
+      element = make(
+        "div",
+        { ...place, role: "presentation" },
+        mark,
+        make("b", {}, this.events.heading(kind)),
+      );
     } else {
       const members = scene.members(kind, group);
       const more = members.length > MEMBERS_WRITTEN ? ", …" : "";
-      const text = `${look.label} ${group}: [${members.subarray(0, MEMBERS_WRITTEN).join(", ")}${more}]`;
-      element = make("div", { ...place, role: "option" }, markImage(look.mark, css(look.colour[group]), 12), make("span", {}, text));
+      const written = members.subarray(0, MEMBERS_WRITTEN).join(", ");
+      const text = `${look.label} ${group}: [${written}${more}]`;
+      element = make(
+        "div",
+        { ...place, role: "option" },
+        markImage(look.mark, css(look.colour[group]), 12),
+        make("span", {}, text),
+      );
     }
     element.style.top = `${number * LINE}px`;
     return element;

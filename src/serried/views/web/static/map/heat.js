@@ -35,10 +35,16 @@ export class Heat {
     return this.most > this.least ? (value - this.least) / (this.most - this.least) : 0;
   }
 
-  /** Returns the colour of a rank as 0xRRGGBB, -1 where its value is not known. @param {number} rank @param {boolean} dark */
+  /**
+   * Returns the colour of a rank as 0xRRGGBB, -1 where its value is not known.
+   * @param {number} rank
+   * @param {boolean} dark
+   */
   colour(rank, dark) {
     const value = this.values[rank];
-    return value === undefined || Number.isNaN(value) ? -1 : rampColour(dark ? this.colours.dark : this.colours.light, this.level(value));
+    return value === undefined || Number.isNaN(value)
+      ? -1
+      : rampColour(dark ? this.colours.dark : this.colours.light, this.level(value));
   }
 
   /** Writes a value with its unit. @param {number} value */
@@ -64,7 +70,11 @@ export class Heat {
   }
 }
 
-/** Returns the colour at `level`, 0 to 1, of a ramp of equal steps, as 0xRRGGBB. @param {string[]} ramp @param {number} level */
+/**
+ * Returns the colour at `level`, 0 to 1, of a ramp of equal steps, as 0xRRGGBB.
+ * @param {string[]} ramp
+ * @param {number} level
+ */
 export function rampColour(ramp, level) {
   const at = Math.min(1, Math.max(0, level)) * (ramp.length - 1);
   const below = Math.min(ramp.length - 2, Math.floor(at));

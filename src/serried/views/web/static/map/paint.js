@@ -16,7 +16,17 @@ import { css, inkOf, pixel } from "../base/theme.js";
 /** @typedef {import("./camera.js").Camera} Camera */
 /** @typedef {import("../base/canvas/surface.js").Surface} Surface */
 /** @typedef {import("../base/theme.js").Theme} Theme */
-/** @typedef {{scene: Scene, grid: Grid, camera: Camera, surface: Surface, theme: Theme, heat: import("./heat.js").Heat | null, boxName: (box: number) => string, stageName: (stage: number) => string}} Picture */
+/**
+ * @typedef {object} Picture
+ * @property {Scene} scene
+ * @property {Grid} grid
+ * @property {Camera} camera
+ * @property {Surface} surface
+ * @property {Theme} theme
+ * @property {import("./heat.js").Heat | null} heat
+ * @property {(box: number) => string} boxName
+ * @property {(stage: number) => string} stageName
+ */
 
 const BLOCKS_BELOW = 14;
 const MARKS_FROM = 24;
@@ -38,7 +48,9 @@ export function paintMap(picture) {
 
 /**
  * Returns where a kind's mark stands in a cell, in cell units: its centre and its radius.
- * @param {number} kind @param {number} count @param {number} scale
+ * @param {number} kind
+ * @param {number} count
+ * @param {number} scale
  */
 export function slotOf(kind, count, scale) {
   const { columns, rows } = slotTable(count);
@@ -76,7 +88,14 @@ function paintBlocks({ scene, grid, camera, surface, theme, heat }) {
   const pixels = new Uint32Array(image.data.buffer);
   pixels.fill(pixel(theme.box));
   const scale = camera.scale * density;
-  /** @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1 @param {number} colour @param {number} gap */
+  /**
+   * @param {number} x0
+   * @param {number} y0
+   * @param {number} x1
+   * @param {number} y1
+   * @param {number} colour
+   * @param {number} gap
+   */
   const block = (x0, y0, x1, y1, colour, gap) => {
     const left = Math.max(0, Math.round((x0 - camera.x) * scale));
     const top = Math.max(0, Math.round((y0 - camera.y) * scale));
@@ -155,7 +174,12 @@ function paintBoxNames({ grid, camera, surface, theme, boxName }, context) {
   }
 }
 
-/** Fills each rank's cell with the colour of its value. @param {Picture} picture @param {import("./heat.js").Heat} heat @param {CanvasRenderingContext2D} context */
+/**
+ * Fills each rank's cell with the colour of its value.
+ * @param {Picture} picture
+ * @param {import("./heat.js").Heat} heat
+ * @param {CanvasRenderingContext2D} context
+ */
 function paintHeat(picture, heat, context) {
   const { grid, camera, theme } = picture;
   const { scale } = camera;
@@ -167,7 +191,13 @@ function paintHeat(picture, heat, context) {
     const warm = heat.colour(rank, theme.dark);
     context.fillStyle = warm < 0 ? theme.cell : css(warm);
     context.beginPath();
-    context.roundRect(left + inset, top + inset, scale - 2 * inset, scale - 2 * inset, Math.min(4, scale / 10));
+    context.roundRect(
+      left + inset,
+      top + inset,
+      scale - 2 * inset,
+      scale - 2 * inset,
+      Math.min(4, scale / 10),
+    );
     context.fill();
     const letters = warm < 0 ? theme.text : isPale(warm) ? theme.letters : LIGHT_LETTERS;
     if (scale >= NUMBERS_FROM) paintNumber(picture, context, rank, left, top, letters);
@@ -176,7 +206,12 @@ function paintHeat(picture, heat, context) {
     context.fillStyle = letters;
     context.textAlign = "center";
     context.textBaseline = "middle";
-    context.fillText(heat.text(heat.values[rank]), left + scale / 2, top + 0.62 * scale, scale - 4 * inset);
+    context.fillText(
+      heat.text(heat.values[rank]),
+      left + scale / 2,
+      top + 0.62 * scale,
+      scale - 4 * inset,
+    );
   }
 }
 
@@ -186,21 +221,34 @@ function paintCells(picture, context) {
   const { scale } = camera;
   const count = scene.kinds.length;
   const slots = scene.kinds.map((_, kind) => slotOf(kind, count, scale));
-  const writers = scene.kinds.map((kind, i) => letterer(picture, context, kind, slots[i].radius * scale));
+  const writers = scene.kinds.map((kind, i) =>
+    letterer(picture, context, kind, slots[i].radius * scale),
+  );
   for (const rank of ranksInView(picture)) {
     const left = (grid.cellX(rank) - camera.x) * scale;
     const top = (grid.cellY(rank) - camera.y) * scale;
     context.fillStyle = theme.cell;
     const inset = INSET * scale;
     context.beginPath();
-    context.roundRect(left + inset, top + inset, scale - 2 * inset, scale - 2 * inset, Math.min(4, scale / 10));
+    context.roundRect(
+      left + inset,
+      top + inset,
+      scale - 2 * inset,
+      scale - 2 * inset,
+      Math.min(4, scale / 10),
+    );
     context.fill();
     scene.kinds.forEach(({ group, colour, mark }, kind) => {
       if (group[rank] < 0) return;
       const { x, y, width, height, radius } = slots[kind];
       context.fillStyle = css(colour[group[rank]]);
       if (scale < MARKS_FROM) {
-        context.fillRect(left + (x - width / 2) * scale, top + (y - height / 2) * scale, width * scale - 0.5, height * scale - 0.5);
+        context.fillRect(
+          left + (x - width / 2) * scale,
+          top + (y - height / 2) * scale,
+          width * scale - 0.5,
+          height * scale - 0.5,
+        );
         return;
       }
       context.beginPath();
@@ -212,8 +260,22 @@ function paintCells(picture, context) {
   }
 }
 
-/** @param {Picture} picture @param {CanvasRenderingContext2D} context @param {number} rank @param {number} left @param {number} top @param {string} [letters] on a coloured cell */
-function paintNumber({ scene, camera, theme, stageName, heat }, context, rank, left, top, letters = "") {
+/**
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} rank
+ * @param {number} left
+ * @param {number} top
+ * @param {string} [letters] on a coloured cell
+ */
+function paintNumber(
+  { scene, camera, theme, stageName, heat },
+  context,
+  rank,
+  left,
+  top,
+  letters = "",
+) {
   const { scale } = camera;
   const size = Math.min(14, Math.max(9, scale * 0.16));
   // With a figure in view, outlines of peers stand one within another at the cell's edge.
@@ -228,13 +290,19 @@ function paintNumber({ scene, camera, theme, stageName, heat }, context, rank, l
   context.textAlign = "right";
   context.font = `${size - 2}px ${theme.font}`;
   context.fillStyle = letters || theme.faint;
-  context.fillText(stageName(scene.stage[rank]), left + scale - inset, top + Math.max(outlines + 1, inset * 0.9));
+  context.fillText(
+    stageName(scene.stage[rank]),
+    left + scale - inset,
+    top + Math.max(outlines + 1, inset * 0.9),
+  );
 }
 
 /**
  * Returns how a kind's marks are lettered at a radius: not at all where letters would be too small.
- * @param {Picture} picture @param {CanvasRenderingContext2D} context
- * @param {import("../base/scene.js").Kind} kind @param {number} radius
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {import("../base/scene.js").Kind} kind
+ * @param {number} radius
  * @returns {(group: number, x: number, y: number) => void}
  */
 function letterer({ theme }, context, kind, radius) {
@@ -255,7 +323,9 @@ function letterer({ theme }, context, kind, radius) {
  * Draws what is lit over the map: a veil with holes, and each lit mark in its kind's ink; with a
  * figure in view its colours stay, and the ranks are outlined.
  * @param {Picture} picture the surface being the one above the map's
- * @param {import("../base/lit.js").Lit | null} lit @param {number} pinned @param {number} focused
+ * @param {import("../base/lit.js").Lit | null} lit
+ * @param {number} pinned
+ * @param {number} focused
  */
 export function paintLit(picture, lit, pinned, focused) {
   const context = picture.surface.begin();
@@ -282,7 +352,13 @@ export function paintLit(picture, lit, pinned, focused) {
   }
 }
 
-/** Dims the map but for what is lit. @param {Picture} picture @param {CanvasRenderingContext2D} context @param {import("../base/lit.js").Lit} lit @param {(rank: number) => [number, number, number, number]} cell */
+/**
+ * Dims the map but for what is lit.
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {import("../base/lit.js").Lit} lit
+ * @param {(rank: number) => [number, number, number, number]} cell
+ */
 function paintVeil({ scene, surface, theme }, context, lit, cell) {
   context.fillStyle = theme.veil;
   context.fillRect(0, 0, surface.width, surface.height);
@@ -290,8 +366,11 @@ function paintVeil({ scene, surface, theme }, context, lit, cell) {
 }
 
 /**
- * @param {Picture} picture @param {CanvasRenderingContext2D} context @param {number} kind
- * @param {Int32Array} ranks @param {(rank: number) => [number, number, number, number]} cell
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} kind
+ * @param {Int32Array} ranks
+ * @param {(rank: number) => [number, number, number, number]} cell
  */
 function paintPeers({ scene, grid, camera, theme, heat }, context, kind, ranks, cell) {
   const { scale } = camera;
@@ -307,7 +386,8 @@ function paintPeers({ scene, grid, camera, theme, heat }, context, kind, ranks, 
     if (scale < MARKS_FROM || heat) {
       const [left, top, width, height] = cell(rank);
       const within = heat && scale >= MARKS_FROM ? 3 * kind : 0;
-      if (within) context.rect(left + within, top + within, width - 2 * within, height - 2 * within);
+      if (within)
+        context.rect(left + within, top + within, width - 2 * within, height - 2 * within);
       else if (scale < 5) context.rect(left, top, Math.max(width, 2), Math.max(height, 2));
       else context.rect(left + 0.5, top + 0.5, width - 1.5, height - 1.5);
     } else {
@@ -320,7 +400,13 @@ function paintPeers({ scene, grid, camera, theme, heat }, context, kind, ranks, 
   else context.stroke();
 }
 
-/** @param {CanvasRenderingContext2D} context @param {number} rank @param {string} colour @param {number} width @param {(rank: number) => [number, number, number, number]} cell */
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} rank
+ * @param {string} colour
+ * @param {number} width
+ * @param {(rank: number) => [number, number, number, number]} cell
+ */
 function outline(context, rank, colour, width, cell) {
   if (rank < 0) return;
   const [left, top, wide, high] = cell(rank);

@@ -3,17 +3,28 @@
 /** @typedef {import("../base/scene.js").Scene} Scene */
 /** @typedef {{what: string, value: number}} Wish  what: rank, node, stage, local, or an axis */
 
-const WORDS = new Map(Object.entries({
-  rank: "rank", node: "node", stage: "stage", local: "local",
-  节点: "node", 阶段: "stage", 本地: "local",
-}));
+const WORDS = new Map(
+  Object.entries({
+    rank: "rank",
+    node: "node",
+    stage: "stage",
+    local: "local",
+    节点: "node",
+    阶段: "stage",
+    本地: "local",
+  }),
+);
 
 /**
  * Reads what was typed; null when it is not a search.
- * @param {string} text @returns {Wish[] | null}
+ * @param {string} text
+ * @returns {Wish[] | null}
  */
 export function readSearch(text) {
-  const tidy = text.trim().toLowerCase().replace(/[，,、]/g, " ");
+  const tidy = text
+    .trim()
+    .toLowerCase()
+    .replace(/[，,、]/g, " ");
   const pattern = /\s*(?:([a-z]+|节点|阶段|本地)\s*[=:\s]?\s*)?(\d+)(?=\s|$)/gy;
   /** @type {Wish[]} */
   const wishes = [];
@@ -28,7 +39,9 @@ export function readSearch(text) {
 
 /**
  * Returns the ranks that meet every wish; null when a wish names what the layout has not.
- * @param {Scene} scene @param {Wish[]} wishes @returns {Int32Array | null}
+ * @param {Scene} scene
+ * @param {Wish[]} wishes
+ * @returns {Int32Array | null}
  */
 export function matchingRanks(scene, wishes) {
   /** @type {((rank: number) => boolean)[]} */
@@ -46,7 +59,9 @@ export function matchingRanks(scene, wishes) {
 }
 
 /**
- * @param {Scene} scene @param {string} what @param {number} value
+ * @param {Scene} scene
+ * @param {string} what
+ * @param {number} value
  * @returns {((rank: number) => boolean) | null}
  */
 function testFor(scene, what, value) {

@@ -18,11 +18,20 @@ const PAN_PIXELS = 80;
  * @property {() => void} moved               the view has changed by hand
  */
 
+/**
+ * @typedef {object} Names
+ * @property {(box: number, byStage: boolean) => string} box
+ * @property {(stage: number) => string} stage
+ */
+
 /** Draws a scene on two canvases: the map below, what is lit above. */
 export class MapView {
   /**
-   * @param {HTMLElement} frame @param {HTMLCanvasElement} base @param {HTMLCanvasElement} over
-   * @param {MapEvents} events @param {{box: (box: number, byStage: boolean) => string, stage: (stage: number) => string}} names
+   * @param {HTMLElement} frame
+   * @param {HTMLCanvasElement} base
+   * @param {HTMLCanvasElement} over
+   * @param {MapEvents} events
+   * @param {Names} names
    */
   constructor(frame, base, over, events, names) {
     this.below = new Surface(base, frame);
@@ -61,10 +70,16 @@ export class MapView {
     onThemeChange(() => this.redraw.request());
   }
 
-  /** Shows a scene; null shows nothing. @param {import("../base/scene.js").Scene | null} scene @param {boolean} byStage */
+  /**
+   * Shows a scene; null shows nothing.
+   * @param {import("../base/scene.js").Scene | null} scene
+   * @param {boolean} byStage
+   */
   show(scene, byStage) {
     const same =
-      this.scene && scene && byStage === this.byStage &&
+      this.scene &&
+      scene &&
+      byStage === this.byStage &&
       scene.worldSize === this.scene.worldSize &&
       scene.job.ranks_per_node === this.scene.job.ranks_per_node &&
       String(scene.job.node_gpus) === String(this.scene.job.node_gpus) &&
@@ -75,7 +90,10 @@ export class MapView {
     this._layOut(Boolean(same));
   }
 
-  /** Colours the cells by a figure, or by their groups again. @param {import("./heat.js").Heat | null} heat */
+  /**
+   * Colours the cells by a figure, or by their groups again.
+   * @param {import("./heat.js").Heat | null} heat
+   */
   warm(heat) {
     if (heat === this.heat) return;
     this.heat = heat;
@@ -112,7 +130,12 @@ export class MapView {
     this.pan(strength * PAN_PIXELS, 0);
   }
 
-  /** Moves the keyboard's rank; it starts at `from` or in the corner. @param {number} dx @param {number} dy @param {number} from */
+  /**
+   * Moves the keyboard's rank; it starts at `from` or in the corner.
+   * @param {number} dx
+   * @param {number} dy
+   * @param {number} from
+   */
   focus(dx, dy, from) {
     if (!this.grid || !this.scene) return -1;
     const here = this.focused >= 0 ? this.focused : from;
@@ -137,7 +160,11 @@ export class MapView {
     this.redraw.request();
   }
 
-  /** Returns the rank under a point of the canvas, -1 where there is none. @param {number} x @param {number} y */
+  /**
+   * Returns the rank under a point of the canvas, -1 where there is none.
+   * @param {number} x
+   * @param {number} y
+   */
   rankAt(x, y) {
     if (!this.grid) return -1;
     const { camera } = this;
@@ -164,7 +191,10 @@ export class MapView {
     let nearest = 0;
     let least = Infinity;
     for (let rank = 0; rank < this.scene.worldSize; rank++) {
-      const away = Math.hypot(this.grid.cellX(rank) + 0.5 - middleX, this.grid.cellY(rank) + 0.5 - middleY);
+      const away = Math.hypot(
+        this.grid.cellX(rank) + 0.5 - middleX,
+        this.grid.cellY(rank) + 0.5 - middleY,
+      );
       if (away < least) [nearest, least] = [rank, away];
     }
     return `${nearest},${Number(scale.toPrecision(4))}`;
@@ -217,8 +247,16 @@ export class MapView {
     this.above.resize();
     if (!scene || !this.below.width) {
       this.grid = null;
-    } else if (!keepView || !this.grid || this.grid.boxOf.length !== scene.worldSize || !this.byHand) {
-      const frame = { width: this.below.width - 2 * MARGIN, height: this.below.height - 2 * MARGIN };
+    } else if (
+      !keepView ||
+      !this.grid ||
+      this.grid.boxOf.length !== scene.worldSize ||
+      !this.byHand
+    ) {
+      const frame = {
+        width: this.below.width - 2 * MARGIN,
+        height: this.below.height - 2 * MARGIN,
+      };
       this.grid = this.byStage
         ? new Grid(scene.stage, scene.placeInStage, frame, { stacked: true })
         : new Grid(scene.node, scene.localRank, frame, {
@@ -236,7 +274,10 @@ export class MapView {
     const { scene, grid, camera } = this;
     if (!scene || !grid) return null;
     return {
-      scene, grid, camera, surface,
+      scene,
+      grid,
+      camera,
+      surface,
       theme: theme(),
       heat: this.heat,
       boxName: (/** @type {number} */ box) => this.names.box(box, this.byStage),

@@ -1,4 +1,5 @@
-// The desk of the Schedule view: it asks for each schedule, keeps the last that could be, and shows.
+// The desk of the Schedule view: it asks for each schedule, keeps the last that could be, and
+// shows.
 
 import { announce, say } from "../base/announcer.js";
 import { byId, copyText } from "../base/dom.js";
@@ -10,7 +11,14 @@ import { showList } from "./list.js";
 import { blockTitle, measuredName, measuredQuestion, readMeasured } from "./measured.js";
 import { ScheduleSeek } from "./seek.js";
 import { showCauses, showKinds, showNotes, showSpot } from "./side.js";
-import { MOST_NAMES, fieldOfWord, isShown, namesOf, scheduleQuestion, toggledShow } from "./state.js";
+import {
+  MOST_NAMES,
+  fieldOfWord,
+  isShown,
+  namesOf,
+  scheduleQuestion,
+  toggledShow,
+} from "./state.js";
 import { ScheduleView, spotOf } from "./view.js";
 import { causeNames, peakName, scheduleRow, spotLines } from "./words.js";
 import { Simulated } from "./simulated.js";
@@ -18,7 +26,12 @@ import { hideTip, showTip } from "../base/tip.js";
 
 /** @typedef {import("../desk/state/fields.js").State} State */
 /** @typedef {import("./paint/marks.js").Spot} Spot */
-/** @typedef {{schedules: import("./list.js").Offered[], kinds: import("./simulated.js").KindTable[], causes: string[]}} Offers */
+/**
+ * @typedef {object} Offers
+ * @property {import("./list.js").Offered[]} schedules
+ * @property {import("./simulated.js").KindTable[]} kinds
+ * @property {string[]} causes
+ */
 
 const TYPING_MS = 220;
 
@@ -29,7 +42,10 @@ export class ScheduleDesk {
     this.desk = desk;
     /** @type {Offers | null} */
     this.offers = null;
-    /** The last answer for each schedule, with the question that it answers. @type {Map<string, {question: string, data: Simulated}>} */
+    /**
+     * The last answer for each schedule, with the question that it answers.
+     * @type {Map<string, {question: string, data: Simulated}>}
+     */
     this.answers = new Map();
     /** What could not be, by schedule. @type {Map<string, import("./list.js").Fault>} */
     this.faults = new Map();
@@ -38,9 +54,25 @@ export class ScheduleDesk {
     this.typing = null;
     this.asking = new AbortController();
     this.view = new ScheduleView(
-      { frame: byId("schedule-frame"), scroller: byId("schedule-scroller"), canvas: byId("schedule"), axis: byId("schedule-axis") },
-      { hover: (spot) => this._hover(spot), choose: (spot) => this.choose(spot), moved: () => this._moved(), laid: placeHeads },
-      { row: scheduleRow, peak: peakName, cause: causeNames, axis: () => t(this.blocks.some((data) => data?.isMeasured) ? "schedule.axis_ms" : "schedule.axis") },
+      {
+        frame: byId("schedule-frame"),
+        scroller: byId("schedule-scroller"),
+        canvas: byId("schedule"),
+        axis: byId("schedule-axis"),
+      },
+      {
+        hover: (spot) => this._hover(spot),
+        choose: (spot) => this.choose(spot),
+        moved: () => this._moved(),
+        laid: placeHeads,
+      },
+      {
+        row: scheduleRow,
+        peak: peakName,
+        cause: causeNames,
+        axis: () =>
+          t(this.blocks.some((data) => data?.isMeasured) ? "schedule.axis_ms" : "schedule.axis"),
+      },
     );
     this.seek = new ScheduleSeek(this.view, (spot) => this.choose(spot));
     /** The names of the traces, once they are known. @type {string[]} */
@@ -65,16 +97,23 @@ export class ScheduleDesk {
     return namesOf(this.state).map((name) => this.answers.get(name)?.data ?? null);
   }
 
-  /** Changes the state; `field` is the one typed into, so that one word typed is one step back. @param {Partial<State>} change @param {string} [field] */
+  /**
+   * Changes the state; `field` is the one typed into, so that one word typed is one step back.
+   * @param {Partial<State>} change
+   * @param {string} [field]
+   */
   edit(change, field = "") {
     this.desk.state = { ...this.state, ...change };
     this.desk.address.step(field);
     this._showForm();
     if (this.typing !== null) clearTimeout(this.typing);
-    this.typing = setTimeout(() => {
-      this.typing = null;
-      this._while(this._ask());
-    }, field ? TYPING_MS : 0);
+    this.typing = setTimeout(
+      () => {
+        this.typing = null;
+        this._while(this._ask());
+      },
+      field ? TYPING_MS : 0,
+    );
   }
 
   /** Shows the view that the state asks for, job or schedule. */
@@ -82,7 +121,10 @@ export class ScheduleDesk {
     document.body.dataset.view = this.isOpen ? "schedule" : "job";
     byId("job-view").hidden = this.isOpen;
     byId("schedule-view").hidden = !this.isOpen;
-    for (const [id, isOn] of /** @type {[string, boolean][]} */ ([["view-job", !this.isOpen], ["view-schedule", this.isOpen]])) {
+    for (const [id, isOn] of /** @type {[string, boolean][]} */ ([
+      ["view-job", !this.isOpen],
+      ["view-schedule", this.isOpen],
+    ])) {
       if (isOn) byId(id).setAttribute("aria-current", "page");
       else byId(id).removeAttribute("aria-current");
     }
@@ -98,7 +140,14 @@ export class ScheduleDesk {
     this.desk.state = { ...this.state, action };
     this.desk.address.writeSoon();
     showSpot(this.view.chosen, data);
-    say(isThing ? [blockTitle(data.header.name, data), ...spotLines({ ...spot, isStrip: false }, data)].join("; ") : "");
+    say(
+      isThing
+        ? [
+            blockTitle(data.header.name, data),
+            ...spotLines({ ...spot, isStrip: false }, data),
+          ].join("; ")
+        : "",
+    );
   }
 
   /** Clears what is chosen and pointed at. */
@@ -108,7 +157,10 @@ export class ScheduleDesk {
     this.choose(null);
   }
 
-  /** Moves to another action, or changes what is drawn; true when the key means something. @param {KeyboardEvent} event */
+  /**
+   * Moves to another action, or changes what is drawn; true when the key means something.
+   * @param {KeyboardEvent} event
+   */
   key(event) {
     const along = { ",": -1, ".": 1, ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const across = { ArrowUp: -1, ArrowDown: 1 }[event.key];
@@ -129,20 +181,33 @@ export class ScheduleDesk {
     /** @type {Map<string, string[]>} */
     const byOptions = new Map();
     for (const data of this.blocks) {
-      if (data && !data.isMeasured) byOptions.set(data.header.options, [...(byOptions.get(data.header.options) ?? []), data.header.name]);
+      if (data && !data.isMeasured)
+        byOptions.set(data.header.options, [
+          ...(byOptions.get(data.header.options) ?? []),
+          data.header.name,
+        ]);
     }
-    return [...byOptions].map(([options, names]) => `serried schedule ${names.join(",")} ${options}`).join(" && ");
+    return [...byOptions]
+      .map(([options, names]) => `serried schedule ${names.join(",")} ${options}`)
+      .join(" && ");
   }
 
   _listen() {
-    listenToScheduleForm(() => this.state, (change, field) => this.edit(change, field), (name) => void this._while(this._addRun(name)));
+    listenToScheduleForm(
+      () => this.state,
+      (change, field) => this.edit(change, field),
+      (name) => void this._while(this._addRun(name)),
+    );
     byId("schedule-form").addEventListener("focusout", () => (this.desk.address.typedInto = ""));
     byId("view-job").addEventListener("click", () => this._switch(""));
     byId("view-schedule").addEventListener("click", () => this._switch("schedule"));
     byId("schedule-fit").addEventListener("click", () => this.view.fit());
-    for (const what of ["strips", "path"]) byId(`schedule-${what}`).addEventListener("click", () => this._toggle(what));
+    for (const what of ["strips", "path"])
+      byId(`schedule-${what}`).addEventListener("click", () => this._toggle(what));
     const copy = byId("copy-schedule-command");
-    copy.addEventListener("click", () => announce(t(copyText(this.command()) ? "copy.done" : "copy.failed"), copy));
+    copy.addEventListener("click", () =>
+      announce(t(copyText(this.command()) ? "copy.done" : "copy.failed"), copy),
+    );
     window.addEventListener("popstate", () => this.take());
     document.addEventListener("spoken", () => this.take());
   }
@@ -195,7 +260,11 @@ export class ScheduleDesk {
   async _ask() {
     // Until the page speaks, nothing can be said; it then asks again.
     if (!document.documentElement.dataset.spoken) return;
-    if (!this.offers) [this.offers, this.runs] = await Promise.all([askDocument("schedules"), askDocument("traces").then(runNames)]);
+    if (!this.offers)
+      [this.offers, this.runs] = await Promise.all([
+        askDocument("schedules"),
+        askDocument("traces").then(runNames),
+      ]);
     this.asking.abort();
     this.asking = new AbortController();
     const { signal } = this.asking;
@@ -207,17 +276,36 @@ export class ScheduleDesk {
     this._show();
   }
 
-  /** Puts a step of a run on top, below the schedule it was to run, whose sizes and times become the run's. @param {string} name */
+  /**
+   * Puts a step of a run on top, below the schedule it was to run, whose sizes and times become the
+   * run's.
+   * @param {string} name
+   */
   async _addRun(name) {
     const measured = readMeasured(name);
     if (!measured || !this.offers) return;
     const { kinds, causes, schedules } = this.offers;
     try {
-      const { header } = new Simulated(await askPayload(measuredQuestion(measured, language())), kinds, causes);
-      const own = schedules.filter((each) => each.name === header.schedule).map((each) => each.name);
-      const names = new Set([...own, measuredName(measured.trace, header.step ?? 0), ...namesOf(this.state)]);
+      const { header } = new Simulated(
+        await askPayload(measuredQuestion(measured, language())),
+        kinds,
+        causes,
+      );
+      const own = schedules
+        .filter((each) => each.name === header.schedule)
+        .map((each) => each.name);
+      const names = new Set([
+        ...own,
+        measuredName(measured.trace, header.step ?? 0),
+        ...namesOf(this.state),
+      ]);
       const times = { ...header.times, of: "rank", latency: "0", memory_limit: "" };
-      this.edit({ ...times, window: "", action: "", names: [...names].slice(0, MOST_NAMES).join(",") });
+      this.edit({
+        ...times,
+        window: "",
+        action: "",
+        names: [...names].slice(0, MOST_NAMES).join(","),
+      });
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       this._showForm();
@@ -235,7 +323,9 @@ export class ScheduleDesk {
       return;
     }
     try {
-      const asked = measured ? measuredQuestion(measured, lang) : `schedule?${scheduleQuestion(this.state, name, lang)}`;
+      const asked = measured
+        ? measuredQuestion(measured, lang)
+        : `schedule?${scheduleQuestion(this.state, name, lang)}`;
       const buffer = await askPayload(asked, signal);
       const { kinds, causes } = /** @type {Offers} */ (this.offers);
       this.answers.set(name, { question, data: new Simulated(buffer, kinds, causes) });
@@ -258,7 +348,9 @@ export class ScheduleDesk {
     this.view.take(this.state.window);
     this._showTools();
     showKinds(
-      (this.offers?.kinds ?? []).filter(({ number }) => shown.some((data) => data.kinds.some((kind) => kind.number === number))),
+      (this.offers?.kinds ?? []).filter(({ number }) =>
+        shown.some((data) => data.kinds.some((kind) => kind.number === number)),
+      ),
       shown.some(({ header }) => header.stages_per_rank > 1),
       shown.some((data) => data.hasPairs),
     );
@@ -266,7 +358,8 @@ export class ScheduleDesk {
     showCauses(blocks);
     showNotes();
     byId("schedule-command").textContent = this.command();
-    if (this.isOpen) document.title = `${names.map((name, place) => blockTitle(name, blocks[place])).join(", ")} · serried`;
+    const titles = names.map((name, place) => blockTitle(name, blocks[place]));
+    if (this.isOpen) document.title = `${titles.join(", ")} · serried`;
     const spot = this._spotOfState();
     this.view.choose(spot);
     showSpot(spot, spot && blocks[spot.block]);
@@ -277,12 +370,19 @@ export class ScheduleDesk {
     if (!this.offers) return;
     showScheduleForm(this.state);
     const known = (/** @type {string} */ name) => this.answers.get(name)?.data ?? null;
-    showList(this.state, { schedules: this.offers.schedules, runs: this.runs }, this.faults, known, (names) => this.edit({ names, action: "" }));
+    showList(
+      this.state,
+      { schedules: this.offers.schedules, runs: this.runs },
+      this.faults,
+      known,
+      (names) => this.edit({ names, action: "" }),
+    );
     showFaults(this.faults.values());
   }
 
   _showTools() {
-    for (const what of ["strips", "path"]) byId(`schedule-${what}`).setAttribute("aria-pressed", String(isShown(this.state, what)));
+    for (const what of ["strips", "path"])
+      byId(`schedule-${what}`).setAttribute("aria-pressed", String(isShown(this.state, what)));
     this.view.draw(isShown(this.state, "strips"), isShown(this.state, "path"));
   }
 

@@ -7,9 +7,17 @@ import { QUESTION_FIELDS, namesOf, presetFields, withName } from "./state.js";
 
 /** @typedef {import("./state.js").ScheduleState} ScheduleState */
 /** @typedef {import("./list.js").Fault} Fault */
-/** @typedef {(change: Partial<ScheduleState>, field?: string) => void} Edit  field: the one that is typed into */
+/**
+ * @typedef {(change: Partial<ScheduleState>, field?: string) => void} Edit
+ *   field is the one that is typed into
+ */
 
-/** Listens to the form. @param {() => ScheduleState} state @param {Edit} edit @param {(name: string) => void} addRun */
+/**
+ * Listens to the form.
+ * @param {() => ScheduleState} state
+ * @param {Edit} edit
+ * @param {(name: string) => void} addRun
+ */
 export function listenToScheduleForm(state, edit, addRun) {
   const form = byId("schedule-form");
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -27,17 +35,26 @@ export function listenToScheduleForm(state, edit, addRun) {
 export function showScheduleForm(state) {
   for (const field of QUESTION_FIELDS) {
     const control = /** @type {HTMLInputElement} */ (byId(`schedule-${field}`));
-    if (control !== document.activeElement || control.value.trim() !== state[field]) control.value = state[field];
+    if (control !== document.activeElement || control.value.trim() !== state[field])
+      control.value = state[field];
   }
-  byId("schedule-stages").setAttribute("placeholder", t("schedule.job_stages", { stages: state.pp }));
+  byId("schedule-stages").setAttribute(
+    "placeholder",
+    t("schedule.job_stages", { stages: state.pp }),
+  );
 }
 
-/** Marks the fields that sentences are about, and says each sentence once, below its field. @param {Iterable<Fault>} faults */
+/**
+ * Marks the fields that sentences are about, and says each sentence once, below its field.
+ * @param {Iterable<Fault>} faults
+ */
 export function showFaults(faults) {
   const all = [...faults];
   for (const place of document.querySelectorAll("#schedule-form [data-fields]")) {
     const fields = (place.getAttribute("data-fields") ?? "").split(" ");
-    const sentences = all.filter(({ field }) => fields.includes(field)).map(({ sentence }) => sentence);
+    const sentences = all
+      .filter(({ field }) => fields.includes(field))
+      .map(({ sentence }) => sentence);
     place.textContent = [...new Set(sentences)].join(" · ");
   }
   for (const field of QUESTION_FIELDS) {

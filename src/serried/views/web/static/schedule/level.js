@@ -13,7 +13,11 @@ const SLACK = 1e-6;
 
 /** The level of one rank. */
 export class Level {
-  /** @param {Float64Array} start @param {Float64Array} end @param {ArrayLike<number>} held after each action */
+  /**
+   * @param {Float64Array} start
+   * @param {Float64Array} end
+   * @param {ArrayLike<number>} held after each action
+   */
   constructor(start, end, held) {
     this.start = start;
     this.end = end;
@@ -22,9 +26,10 @@ export class Level {
     for (let i = 0; i < held.length; i++) during[i] = Math.max(i ? held[i - 1] : 0, held[i]);
     /** Most of each action, of each block of them, of each block of blocks … */
     this.most = [during];
-    for (let below = during; below.length > 1; ) {
+    for (let below = during; below.length > 1;) {
       const blocks = new Float64Array(Math.ceil(below.length / BLOCK));
-      for (let i = 0; i < below.length; i++) blocks[Math.floor(i / BLOCK)] = Math.max(blocks[Math.floor(i / BLOCK)], below[i]);
+      for (let i = 0; i < below.length; i++)
+        blocks[Math.floor(i / BLOCK)] = Math.max(blocks[Math.floor(i / BLOCK)], below[i]);
       this.most.push(blocks);
       below = blocks;
     }
@@ -44,7 +49,10 @@ export class Level {
 
   /**
    * Writes the most in each of `width` equal pixels of [from, to].
-   * @param {number} from @param {number} to @param {number} width @param {Float64Array} into
+   * @param {number} from
+   * @param {number} to
+   * @param {number} width
+   * @param {Float64Array} into
    */
   peaks(from, to, width, into) {
     const step = (to - from) / width;
@@ -53,7 +61,8 @@ export class Level {
       const until = from + (pixel + 1 - SLACK) * step;
       const last = begun - 1;
       // What is held as the pixel begins: that of a running action, or what the last one left.
-      const first = last < 0 ? 0 : this.end[last] > from + pixel * step ? this.most[0][last] : this.held[last];
+      const first =
+        last < 0 ? 0 : this.end[last] > from + pixel * step ? this.most[0][last] : this.held[last];
       const next = countOn(this.start, begun, until);
       into[pixel] = next > begun ? Math.max(first, this._most(begun, next)) : first;
       begun = next;

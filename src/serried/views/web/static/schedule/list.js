@@ -9,14 +9,19 @@ import { refusalTexts } from "./words.js";
 /** @typedef {import("./state.js").ScheduleState} ScheduleState */
 /** @typedef {import("./simulated.js").Simulated} Simulated */
 /** @typedef {{sentence: string, field: string}} Fault */
-/** @typedef {{name: string, source: string, chunks: number | null, takes_group: boolean}} Offered */
+/**
+ * @typedef {{name: string, source: string, chunks: number | null, takes_group: boolean}} Offered
+ */
 
 /** @typedef {{schedules: Offered[], runs: string[]}} Offers  runs: the names of the traces */
 
 /**
  * Shows the presets and the schedules of a state, each with what cannot be.
- * @param {ScheduleState} state @param {Offers} offered @param {Map<string, Fault>} faults
- * @param {(name: string) => Simulated | null} known @param {(names: string) => void} change
+ * @param {ScheduleState} state
+ * @param {Offers} offered
+ * @param {Map<string, Fault>} faults
+ * @param {(name: string) => Simulated | null} known
+ * @param {(names: string) => void} change
  */
 export function showList(state, offered, faults, known, change) {
   showPresets(state);
@@ -26,16 +31,34 @@ export function showList(state, offered, faults, known, change) {
     const data = known(name);
     const measured = readMeasured(name);
     const title = blockTitle(name, data, offered.runs);
-    const replace = (/** @type {string} */ other) => change([...new Set(names.map((each) => (each === name ? other : each)))].join(","));
+    const replace = (/** @type {string} */ other) =>
+      change([...new Set(names.map((each) => (each === name ? other : each)))].join(","));
     const up = button("up", name, title, "↑", () => change(movedUp(names, place)));
     up.disabled = names.length < 2;
-    const away = button("away", name, title, "×", () => change(names.filter((each) => each !== name).join(",")));
+    const away = button("away", name, title, "×", () =>
+      change(names.filter((each) => each !== name).join(",")),
+    );
     away.disabled = names.length < 2;
     const fault = faults.get(name);
     const text = data?.isMeasured ? measuredAbout(data) : aboutText(name);
-    const about = make("span", { title: text }, make("b", {}, title), make("small", {}, text), ...(measured ? [stepField(measured, data, replace)] : []));
-    const refused = data && !fault ? refusalTexts(data).map((text) => make("p", { class: "refused" }, text)) : [];
-    return make("li", fault ? { class: "faulty" } : {}, about, up, away, ...(fault && !fault.field ? [make("p", { class: "fault" }, fault.sentence)] : []), ...refused);
+    const about = make(
+      "span",
+      { title: text },
+      make("b", {}, title),
+      make("small", {}, text),
+      ...(measured ? [stepField(measured, data, replace)] : []),
+    );
+    const refused =
+      data && !fault ? refusalTexts(data).map((text) => make("p", { class: "refused" }, text)) : [];
+    return make(
+      "li",
+      fault ? { class: "faulty" } : {},
+      about,
+      up,
+      away,
+      ...(fault && !fault.field ? [make("p", { class: "fault" }, fault.sentence)] : []),
+      ...refused,
+    );
   });
   byId("schedule-names").replaceChildren(...items);
   showAdd(names, offered);
@@ -47,16 +70,28 @@ export function aboutText(name) {
   return has(`about.${name}`) ? t(`about.${name}`) : "";
 }
 
-/** @param {string} act @param {string} name @param {string} title @param {string} sign @param {() => void} click */
+/**
+ * @param {string} act
+ * @param {string} name
+ * @param {string} title
+ * @param {string} sign
+ * @param {() => void} click
+ */
 function button(act, name, title, sign, click) {
   const label = t(`names.${act}`, { name: title });
-  return make("button", { type: "button", id: `schedule-${act}-${name}`, "aria-label": label, title: label, click }, sign);
+  return make(
+    "button",
+    { type: "button", id: `schedule-${act}-${name}`, "aria-label": label, title: label, click },
+    sign,
+  );
 }
 
 /** @param {ScheduleState} state */
 function showPresets(state) {
   const select = /** @type {HTMLSelectElement} */ (byId("schedule-preset"));
-  const options = Object.keys(PRESETS).map((preset) => make("option", { value: preset }, t(`preset.${preset}`)));
+  const options = Object.keys(PRESETS).map((preset) =>
+    make("option", { value: preset }, t(`preset.${preset}`)),
+  );
   select.replaceChildren(make("option", { value: "" }, t("schedule.preset_none")), ...options);
   select.value = presetOf(state);
 }
@@ -65,8 +100,12 @@ function showPresets(state) {
 function showAdd(names, { schedules, runs }) {
   const select = /** @type {HTMLSelectElement} */ (byId("schedule-add"));
   const free = schedules.filter(({ name }) => !names.includes(name));
-  const options = free.map(({ name }) => make("option", { value: name }, `${name} · ${aboutText(name)}`));
-  const recorded = runs.map((run, trace) => make("option", { value: `run:${trace}` }, t("measured.add", { run })));
+  const options = free.map(({ name }) =>
+    make("option", { value: name }, `${name} · ${aboutText(name)}`),
+  );
+  const recorded = runs.map((run, trace) =>
+    make("option", { value: `run:${trace}` }, t("measured.add", { run })),
+  );
   select.replaceChildren(make("option", { value: "" }, t("names.add")), ...recorded, ...options);
   select.disabled = names.length >= MOST_NAMES;
 }

@@ -6,7 +6,11 @@ import { t } from "../base/i18n.js";
 /** @typedef {import("./simulated.js").Simulated} Simulated */
 /** @typedef {{trace: string, step: string}} Measured */
 
-/** Reads the name of a measured step; null for that of a schedule. @param {string} name @returns {Measured | null} */
+/**
+ * Reads the name of a measured step; null for that of a schedule.
+ * @param {string} name
+ * @returns {Measured | null}
+ */
 export function readMeasured(name) {
   const match = /^run:(\d+)(?::(\d+))?$/.exec(name);
   return match && { trace: match[1], step: match[2] ?? "" };
@@ -22,24 +26,49 @@ export function measuredQuestion({ trace, step }, lang) {
   return `trace/measured?trace=${trace}${step && `&step=${step}`}&lang=${lang}`;
 }
 
-/** Names a block as people read it. @param {string} name @param {Simulated | null | undefined} data @param {string[]} [runs] the names of the traces, for one that could not be */
+/**
+ * Names a block as people read it.
+ * @param {string} name
+ * @param {Simulated | null | undefined} data
+ * @param {string[]} [runs] the names of the traces, for one that could not be
+ */
 export function blockTitle(name, data, runs = []) {
-  if (data?.isMeasured) return t("measured.title", { run: data.header.name, step: data.header.step ?? "" });
+  if (data?.isMeasured)
+    return t("measured.title", { run: data.header.name, step: data.header.step ?? "" });
   const measured = readMeasured(name);
-  return measured ? t("measured.title", { run: runs[Number(measured.trace)] ?? "?", step: measured.step }) : name;
+  return measured
+    ? t("measured.title", { run: runs[Number(measured.trace)] ?? "?", step: measured.step })
+    : name;
 }
 
-/** Says of a measured step what it is: whose it is, and whether its compute was emulated. @param {Simulated} data */
+/**
+ * Says of a measured step what it is: whose it is, and whether its compute was emulated.
+ * @param {Simulated} data
+ */
 export function measuredAbout({ header }) {
   const ranks = (header.ranks ?? []).join(" ");
   return t(header.compute === "emulated" ? "measured.about_emulated" : "measured.about", { ranks });
 }
 
-/** Makes the field that chooses the step of a measured block. @param {Measured} measured @param {Simulated | null | undefined} data @param {(name: string) => void} choose */
+/**
+ * Makes the field that chooses the step of a measured block.
+ * @param {Measured} measured
+ * @param {Simulated | null | undefined} data
+ * @param {(name: string) => void} choose
+ */
 export function stepField({ trace, step }, data, choose) {
   const [min, max] = data?.header.steps ?? [0, Number(step)];
-  const field = make("input", { type: "number", class: "step", id: `schedule-step-${trace}`, "aria-label": t("measured.step"), min, max });
+  const field = make("input", {
+    type: "number",
+    class: "step",
+    id: `schedule-step-${trace}`,
+    "aria-label": t("measured.step"),
+    min,
+    max,
+  });
   field.value = step;
-  field.addEventListener("change", () => choose(measuredName(trace, Math.max(0, Math.round(Number(field.value))))));
+  field.addEventListener("change", () =>
+    choose(measuredName(trace, Math.max(0, Math.round(Number(field.value))))),
+  );
   return make("label", { class: "step" }, `${t("measured.step")} `, field);
 }

@@ -1,4 +1,5 @@
-// The search of the Schedule view: "3F2", "mb 5", "rank 2 W" goes from one action to the next, block by block.
+// The search of the Schedule view: "3F2", "mb 5", "rank 2 W" goes from one action to the next,
+// block by block.
 
 import { byId } from "../base/dom.js";
 import { number, t } from "../base/i18n.js";
@@ -47,7 +48,8 @@ export class ScheduleSeek {
 
   /** Ends the search. */
   clear() {
-    if (document.activeElement === this.box) this.view.surface.canvas.focus({ preventScroll: true });
+    if (document.activeElement === this.box)
+      this.view.surface.canvas.focus({ preventScroll: true });
     this.box.value = "";
     this.show();
   }
@@ -71,29 +73,41 @@ export class ScheduleSeek {
   /** Returns what is wanted in the order of its start, a block after another. @returns {Hit[]} */
   _find() {
     const { blocks } = this.view;
-    const wanted = this.text ? readSeek(this.text, [...new Set(blocks.flatMap((data) => data?.kinds.map(({ name }) => name) ?? []))]) : null;
+    const wanted = this.text
+      ? readSeek(this.text, [
+          ...new Set(blocks.flatMap((data) => data?.kinds.map(({ name }) => name) ?? [])),
+        ])
+      : null;
     if (!wanted || wanted.called || wanted.node !== null || wanted.step !== null) return [];
     return blocks.flatMap((data, block) => {
       if (!data) return [];
       /** @type {Hit[]} */
       const found = [];
-      const kinds = wanted.kinds && new Set(data.kinds.flatMap(({ name }, i) => (wanted.kinds?.includes(name) ? [i] : [])));
+      const kinds =
+        wanted.kinds &&
+        new Set(data.kinds.flatMap(({ name }, i) => (wanted.kinds?.includes(name) ? [i] : [])));
       for (let row = 0; row < data.numRanks; row++) {
         if (!isRowWanted(wanted, { rank: data.rankName(row), node: -1 })) continue;
         for (let entry = data.bounds[row]; entry < data.bounds[row + 1]; entry++) {
           if (kinds && !kinds.has(data.class[entry])) continue;
           if (wanted.stage !== null && data.stage[entry] !== wanted.stage) continue;
-          if (wanted.microbatch === null || data.microbatch[entry] === wanted.microbatch) found.push({ block, entry });
+          if (wanted.microbatch === null || data.microbatch[entry] === wanted.microbatch)
+            found.push({ block, entry });
         }
       }
-      return found.sort((one, other) => data.drawn.start[one.entry] - data.drawn.start[other.entry]);
+      return found.sort(
+        (one, other) => data.drawn.start[one.entry] - data.drawn.start[other.entry],
+      );
     });
   }
 
   _count() {
     const { hits, place, text } = this;
     this.box.toggleAttribute("aria-invalid", Boolean(text) && !hits.length);
-    const count = place < 0 ? t("seek.count", { count: number(hits.length) }) : t("seek.place", { place: number(place + 1), count: number(hits.length) });
+    const count =
+      place < 0
+        ? t("seek.count", { count: number(hits.length) })
+        : t("seek.place", { place: number(place + 1), count: number(hits.length) });
     byId("schedule-count").textContent = !text ? "" : hits.length ? count : t("seek.none");
   }
 }

@@ -7,7 +7,12 @@ import { readPayload } from "../base/payload.js";
 import { Level } from "./level.js";
 
 /** @typedef {Uint8Array | Uint16Array | Int32Array} Whole */
-/** @typedef {{package: string, version: string, in: Record<string, {evidence: string[], cure: string | null}>}} Refused */
+/**
+ * @typedef {object} Refused
+ * @property {string} package
+ * @property {string} version
+ * @property {Record<string, {evidence: string[], cure: string | null}>} in
+ */
 /** @typedef {{quantity: string, formula: string, value: number, region: string}} ClosedForm */
 /** @typedef {{number: number, name: string, colour: string}} KindTable */
 /**
@@ -45,7 +50,11 @@ import { Level } from "./level.js";
 
 /** A schedule: columns of entries, rank by rank, each in the order in which it runs. */
 export class Simulated {
-  /** @param {ArrayBuffer} buffer @param {KindTable[]} kinds @param {string[]} causes in the order of their numbers */
+  /**
+   * @param {ArrayBuffer} buffer
+   * @param {KindTable[]} kinds
+   * @param {string[]} causes in the order of their numbers
+   */
   constructor(buffer, kinds, causes) {
     const { header, columns } = readPayload(buffer);
     /** @type {ScheduleHeader} */
@@ -69,11 +78,16 @@ export class Simulated {
     /** Where they are drawn: the same, but for the halves of pairs. */
     this.drawn = this.hasPairs ? halved(this.times, this.joined) : this.times;
     this.idle = {
-      bounds: whole("idle:bounds"), start: units("idle:start"), end: units("idle:end"),
-      cause: whole("idle:cause"), source: whole("idle:source"),
+      bounds: whole("idle:bounds"),
+      start: units("idle:start"),
+      end: units("idle:end"),
+      cause: whole("idle:cause"),
+      source: whole("idle:source"),
     };
     this.path = {
-      rank: whole("path:rank"), message: whole("path:message"), entry: whole("path:entry"),
+      rank: whole("path:rank"),
+      message: whole("path:message"),
+      entry: whole("path:entry"),
       start: /** @type {Float64Array} */ (columns.get("path:start")),
       end: /** @type {Float64Array} */ (columns.get("path:end")),
     };
@@ -83,7 +97,9 @@ export class Simulated {
     const place = new Map(this.kinds.map(({ number }, i) => [number, i]));
     this.class = Uint8Array.from(this.kind, (kind) => place.get(kind) ?? 0);
     /** The place of each stage among those of its rank, by rank. */
-    this.chunkOf = this.header.stages_of.map((stages) => new Map(stages.map((stage, i) => [stage, i])));
+    this.chunkOf = this.header.stages_of.map(
+      (stages) => new Map(stages.map((stage, i) => [stage, i])),
+    );
     /** @type {(Coverage | undefined)[]} */
     this.coverages = [];
     /** @type {(Level | undefined)[]} */
@@ -103,7 +119,10 @@ export class Simulated {
     return this.header.step !== undefined;
   }
 
-  /** Returns the number that a rank goes by; the rows of a measured one are ranks of the job. @param {number} row */
+  /**
+   * Returns the number that a rank goes by; the rows of a measured one are ranks of the job.
+   * @param {number} row
+   */
   rankName(row) {
     return this.header.ranks?.[row] ?? row;
   }
@@ -116,7 +135,8 @@ export class Simulated {
   /** Writes an entry's action as Python does: "3F2". @param {number} entry */
   actionName(entry) {
     const way = this.direction ? `${this.direction[entry]}:` : "";
-    return `${way}${this.stage[entry]}${this.kinds[this.class[entry]].name}${this.microbatch[entry]}`;
+    const { name } = this.kinds[this.class[entry]];
+    return `${way}${this.stage[entry]}${name}${this.microbatch[entry]}`;
   }
 
   /** Returns the entry of an action, -1 where there is none. @param {string} name */
@@ -126,19 +146,31 @@ export class Simulated {
     const [, way, stage, letter, microbatch] = match;
     const kind = this.kinds.findIndex((each) => each.name === letter);
     for (let entry = 0; entry < this.length; entry++) {
-      if (this.microbatch[entry] !== Number(microbatch) || this.stage[entry] !== Number(stage)) continue;
-      if (this.class[entry] === kind && (!this.direction || this.direction[entry] === Number(way ?? 0))) return entry;
+      if (this.microbatch[entry] !== Number(microbatch) || this.stage[entry] !== Number(stage))
+        continue;
+      if (
+        this.class[entry] === kind &&
+        (!this.direction || this.direction[entry] === Number(way ?? 0))
+      )
+        return entry;
     }
     return -1;
   }
 
-  /** Returns the place of an entry's stage among those of its rank. @param {number} rank @param {number} entry */
+  /**
+   * Returns the place of an entry's stage among those of its rank.
+   * @param {number} rank
+   * @param {number} entry
+   */
   chunk(rank, entry) {
     if (this.direction) return this.direction[entry];
     return this.chunkOf[rank].get(this.stage[entry]) ?? 0;
   }
 
-  /** Returns the other half of an overlapped pair, -1 for an action on its own. @param {number} entry */
+  /**
+   * Returns the other half of an overlapped pair, -1 for an action on its own.
+   * @param {number} entry
+   */
   partner(entry) {
     if (this.joined[entry]) return entry + 1;
     return entry > 0 && this.joined[entry - 1] ? entry - 1 : -1;
@@ -161,11 +193,18 @@ export class Simulated {
   level(rank) {
     const [first, last] = [this.bounds[rank], this.bounds[rank + 1]];
     return (this.levels[rank] ??= new Level(
-      this.times.start.subarray(first, last), this.times.end.subarray(first, last), this.held.to_weight.subarray(first, last),
+      this.times.start.subarray(first, last),
+      this.times.end.subarray(first, last),
+      this.held.to_weight.subarray(first, last),
     ));
   }
 
-  /** Returns the entries of a rank that meet [from, to], as a first and a last one. @param {number} rank @param {number} from @param {number} to */
+  /**
+   * Returns the entries of a rank that meet [from, to], as a first and a last one.
+   * @param {number} rank
+   * @param {number} from
+   * @param {number} to
+   */
   between(rank, from, to) {
     const [first, last] = [this.bounds[rank], this.bounds[rank + 1]];
     return {
@@ -174,14 +213,22 @@ export class Simulated {
     };
   }
 
-  /** Returns the entry that runs on a rank at `time`, -1 where it is idle. @param {number} rank @param {number} time */
+  /**
+   * Returns the entry that runs on a rank at `time`, -1 where it is idle.
+   * @param {number} rank
+   * @param {number} time
+   */
   entryAt(rank, time) {
     const [first, last] = [this.bounds[rank], this.bounds[rank + 1]];
     const entry = first + countUpTo(this.drawn.start.subarray(first, last), time) - 1;
     return entry >= first && time < this.drawn.end[entry] ? entry : -1;
   }
 
-  /** Returns the idle interval of a rank at `time`, -1 where it works. @param {number} rank @param {number} time */
+  /**
+   * Returns the idle interval of a rank at `time`, -1 where it works.
+   * @param {number} rank
+   * @param {number} time
+   */
   idleAt(rank, time) {
     const { bounds, start, end } = this.idle;
     const [first, last] = [bounds[rank], bounds[rank + 1]];
@@ -189,14 +236,21 @@ export class Simulated {
     return found >= first && time < end[found] ? found : -1;
   }
 
-  /** Returns the idle intervals that end where an entry starts, the latest first. @param {number} entry */
+  /**
+   * Returns the idle intervals that end where an entry starts, the latest first.
+   * @param {number} entry
+   */
   idleBefore(entry) {
     const { bounds, start, end } = this.idle;
     const rank = this.rankOf(entry);
     const begin = this.times.start[entry];
     const found = [];
     let until = begin;
-    for (let i = bounds[rank] + countUpTo(start.subarray(bounds[rank], bounds[rank + 1]), begin) - 1; i >= bounds[rank]; i--) {
+    for (
+      let i = bounds[rank] + countUpTo(start.subarray(bounds[rank], bounds[rank + 1]), begin) - 1;
+      i >= bounds[rank];
+      i--
+    ) {
       if (end[i] < until - 1e-9 * this.header.makespan) break;
       if (end[i] <= begin) found.push(i);
       until = start[i];
@@ -204,7 +258,11 @@ export class Simulated {
     return found;
   }
 
-  /** Returns the entry on a rank nearest in time to `time`. @param {number} rank @param {number} time */
+  /**
+   * Returns the entry on a rank nearest in time to `time`.
+   * @param {number} rank
+   * @param {number} time
+   */
   nearest(rank, time) {
     const [first, last] = [this.bounds[rank], this.bounds[rank + 1]];
     const entry = first + countUpTo(this.drawn.start.subarray(first, last), time) - 1;
@@ -215,7 +273,11 @@ export class Simulated {
   sameMicrobatch(entry) {
     const found = [];
     for (let i = 0; i < this.length; i++) {
-      if (this.microbatch[i] === this.microbatch[entry] && (!this.direction || this.direction[i] === this.direction[entry])) found.push(i);
+      if (
+        this.microbatch[i] === this.microbatch[entry] &&
+        (!this.direction || this.direction[i] === this.direction[entry])
+      )
+        found.push(i);
     }
     return found;
   }
@@ -229,7 +291,11 @@ function inUnits(ticks, perUnit) {
   return units;
 }
 
-/** Returns times in which both halves of each pair stand side by side. @param {{start: Float64Array, end: Float64Array}} times @param {Whole} joined */
+/**
+ * Returns times in which both halves of each pair stand side by side.
+ * @param {{start: Float64Array, end: Float64Array}} times
+ * @param {Whole} joined
+ */
 function halved(times, joined) {
   const [start, end] = [times.start.slice(), times.end.slice()];
   for (let i = 0; i < joined.length; i++) {

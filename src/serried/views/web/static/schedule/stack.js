@@ -12,12 +12,19 @@ const BAR = { least: 13, most: 30 };
 const STRIP = { least: 9, most: 20 };
 const GAP = 3;
 
-/** @typedef {{top: number, rows: number, bottom: number, ranks: number}} Block  rows: where the first row begins */
+/**
+ * @typedef {object} Block
+ * @property {number} top
+ * @property {number} rows  where the first row begins
+ * @property {number} bottom
+ * @property {number} ranks
+ */
 
 /** Lays blocks out; all measures are pixels from the top of the stack. */
 export class Stack {
   /**
-   * @param {number[]} ranks how many rows each block has @param {number} height of what can be seen at once
+   * @param {number[]} ranks how many rows each block has
+   * @param {number} height of what can be seen at once
    * @param {boolean} withStrips
    */
   constructor(ranks, height, withStrips) {
@@ -25,12 +32,19 @@ export class Stack {
     const room = (height - ranks.length * (HEAD + FOOT)) / Math.max(1, rows) - GAP;
     const share = withStrips ? 0.62 : 1;
     this.bar = Math.round(Math.min(BAR.most, Math.max(BAR.least, room * share)));
-    this.strip = withStrips ? Math.round(Math.min(STRIP.most, Math.max(STRIP.least, room * (1 - share)))) : 0;
+    this.strip = withStrips
+      ? Math.round(Math.min(STRIP.most, Math.max(STRIP.least, room * (1 - share))))
+      : 0;
     this.row = this.bar + this.strip + GAP;
     let top = 0;
     /** @type {Block[]} */
     this.blocks = ranks.map((count) => {
-      const block = { top, rows: top + HEAD, bottom: top + HEAD + count * this.row + FOOT, ranks: count };
+      const block = {
+        top,
+        rows: top + HEAD,
+        bottom: top + HEAD + count * this.row + FOOT,
+        ranks: count,
+      };
       top = block.bottom;
       return block;
     });
@@ -42,9 +56,15 @@ export class Stack {
     return this.blocks[block].rows + rank * this.row;
   }
 
-  /** Returns the block, the rank and the part of its row at a height; null between rows. @param {number} y @returns {{block: number, rank: number, isStrip: boolean} | null} */
+  /**
+   * Returns the block, the rank and the part of its row at a height; null between rows.
+   * @param {number} y
+   * @returns {{block: number, rank: number, isStrip: boolean} | null}
+   */
   at(y) {
-    const block = this.blocks.findIndex(({ rows, ranks }) => y >= rows && y < rows + ranks * this.row);
+    const block = this.blocks.findIndex(
+      ({ rows, ranks }) => y >= rows && y < rows + ranks * this.row,
+    );
     if (block < 0) return null;
     const within = y - this.blocks[block].rows;
     const rank = Math.floor(within / this.row);
@@ -53,7 +73,12 @@ export class Stack {
     return { block, rank, isStrip: this.strip > 0 && below > this.bar };
   }
 
-  /** Returns the ranks of a block whose rows meet [from, to], as a first and a last one. @param {number} block @param {number} from @param {number} to */
+  /**
+   * Returns the ranks of a block whose rows meet [from, to], as a first and a last one.
+   * @param {number} block
+   * @param {number} from
+   * @param {number} to
+   */
   ranksBetween(block, from, to) {
     const { rows, ranks } = this.blocks[block];
     const first = Math.max(0, Math.floor((from - rows) / this.row));

@@ -52,12 +52,17 @@ export const QUESTION_WORDS = /** @type {const} */ ({
   memory_limit: "memory_limit",
   of: "of",
 });
-export const QUESTION_FIELDS = /** @type {(keyof typeof QUESTION_WORDS)[]} */ (Object.keys(QUESTION_WORDS));
+export const QUESTION_FIELDS = /** @type {(keyof typeof QUESTION_WORDS)[]} */ (
+  Object.keys(QUESTION_WORDS)
+);
 
 /** Most schedules one under another. */
 export const MOST_NAMES = 8;
 
-/** States worth a look; what one does not name is as in the defaults. @type {Record<string, Partial<ScheduleState>>} */
+/**
+ * States worth a look; what one does not name is as in the defaults.
+ * @type {Record<string, Partial<ScheduleState>>}
+ */
 export const PRESETS = {
   bubbles: { names: "1f1b,zb-h1,zb-h2,zbv" },
   interleaved: { names: "1f1b,interleaved-1f1b,looped-bfs" },
@@ -65,31 +70,51 @@ export const PRESETS = {
   latency: { names: "1f1b,eager-1f1b,gpipe", latency: "1/2" },
   both_ways: { names: "chimera,dualpipe,dualpipev", stages: "8", microbatches: "16" },
   limit: {
-    names: "1f1b,auto", microbatches: "12", forward: "10,12,12,14", input_grad: "12", weight_grad: "7",
-    latency: "1", memory_limit: "6", stages: "4",
+    names: "1f1b,auto",
+    microbatches: "12",
+    forward: "10,12,12,14",
+    input_grad: "12",
+    weight_grad: "7",
+    latency: "1",
+    memory_limit: "6",
+    stages: "4",
   },
   million: { names: "interleaved-1f1b", stages: "64", microbatches: "1024", chunks: "8" },
 };
 
 /** Returns the schedules of a state, from the top. @param {ScheduleState} state */
 export function namesOf(state) {
-  const names = state.names.split(",").map((name) => name.trim()).filter(Boolean);
+  const names = state.names
+    .split(",")
+    .map((name) => name.trim())
+    .filter(Boolean);
   return [...new Set(names)].slice(0, MOST_NAMES);
 }
 
-/** Returns a list of names with one added at its end. @param {string[]} names @param {string} name */
+/**
+ * Returns a list of names with one added at its end.
+ * @param {string[]} names
+ * @param {string} name
+ */
 export function withName(names, name) {
   return [...names.filter((each) => each !== name), name].slice(-MOST_NAMES).join(",");
 }
 
-/** Returns a list of names with the one at `place` moved up, the first one to the end. @param {string[]} names @param {number} place */
+/**
+ * Returns a list of names with the one at `place` moved up, the first one to the end.
+ * @param {string[]} names
+ * @param {number} place
+ */
 export function movedUp(names, place) {
   const rest = names.filter((_, i) => i !== place);
   rest.splice(place ? place - 1 : rest.length, 0, names[place]);
   return rest.join(",");
 }
 
-/** Returns the fields that a preset sets, every other field of the form as in the defaults. @param {string} preset */
+/**
+ * Returns the fields that a preset sets, every other field of the form as in the defaults.
+ * @param {string} preset
+ */
 export function presetFields(preset) {
   const { view, ...rest } = SCHEDULE_DEFAULTS;
   return { ...rest, ...PRESETS[preset] };
@@ -100,14 +125,18 @@ export function presetOf(state) {
   const asked = /** @type {ScheduleField[]} */ (["names", ...QUESTION_FIELDS]);
   const found = Object.keys(PRESETS).find((preset) => {
     const fields = presetFields(preset);
-    return asked.every((field) => state[field] === /** @type {Record<string, string>} */ (fields)[field]);
+    return asked.every(
+      (field) => state[field] === /** @type {Record<string, string>} */ (fields)[field],
+    );
   });
   return found ?? "";
 }
 
 /**
  * Writes the question for one schedule of a state.
- * @param {ScheduleState & {pp: string}} state @param {string} name @param {string} lang
+ * @param {ScheduleState & {pp: string}} state
+ * @param {string} name
+ * @param {string} lang
  */
 export function scheduleQuestion(state, name, lang) {
   const words = new URLSearchParams({ lang, name });
@@ -118,17 +147,28 @@ export function scheduleQuestion(state, name, lang) {
   return words.toString();
 }
 
-/** Returns the field of the form that a word of Python's is about, "" for none. @param {string} word */
+/**
+ * Returns the field of the form that a word of Python's is about, "" for none.
+ * @param {string} word
+ */
 export function fieldOfWord(word) {
   return QUESTION_FIELDS.find((field) => QUESTION_WORDS[field] === word) ?? "";
 }
 
-/** Tells whether something is drawn beside the actions. @param {ScheduleState} state @param {string} what strips or path */
+/**
+ * Tells whether something is drawn beside the actions.
+ * @param {ScheduleState} state
+ * @param {string} what strips or path
+ */
 export function isShown(state, what) {
   return state.show.split(",").includes(what);
 }
 
-/** Returns what is drawn with something put in, or taken out. @param {ScheduleState} state @param {string} what */
+/**
+ * Returns what is drawn with something put in, or taken out.
+ * @param {ScheduleState} state
+ * @param {string} what
+ */
 export function toggledShow(state, what) {
   const all = ["strips", "path"];
   return all.filter((each) => isShown(state, each) !== (each === what)).join(",");

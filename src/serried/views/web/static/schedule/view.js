@@ -11,8 +11,20 @@ import { TimeWindow } from "../base/canvas/window.js";
 
 /** @typedef {import("./simulated.js").Simulated} Simulated */
 /** @typedef {import("./paint/marks.js").Spot} Spot */
-/** @typedef {{row: (data: Simulated, rank: number) => [string, string], peak: (data: Simulated, rank: number) => string, cause: (data: Simulated, idle: number) => string[], axis: () => string}} Names */
-/** @typedef {{hover: (spot: Spot | null) => void, choose: (spot: Spot | null) => void, moved: () => void, laid: (stack: Stack) => void}} ScheduleEvents */
+/**
+ * @typedef {object} Names
+ * @property {(data: Simulated, rank: number) => [string, string]} row
+ * @property {(data: Simulated, rank: number) => string} peak
+ * @property {(data: Simulated, idle: number) => string[]} cause
+ * @property {() => string} axis
+ */
+/**
+ * @typedef {object} ScheduleEvents
+ * @property {(spot: Spot | null) => void} hover
+ * @property {(spot: Spot | null) => void} choose
+ * @property {() => void} moved
+ * @property {(stack: Stack) => void} laid
+ */
 
 /** The shortest window, in shortest actions. */
 const NEAREST = 0.5;
@@ -20,8 +32,10 @@ const NEAREST = 0.5;
 /** Draws schedules one under another. */
 export class ScheduleView extends TimeView {
   /**
-   * @param {{frame: HTMLElement, scroller: HTMLElement, canvas: HTMLCanvasElement, axis: HTMLCanvasElement}} parts
-   * @param {ScheduleEvents} events @param {Names} names
+   * @param {{frame: HTMLElement, scroller: HTMLElement, canvas: HTMLCanvasElement, axis:
+   *   HTMLCanvasElement}} parts
+   * @param {ScheduleEvents} events
+   * @param {Names} names
    */
   constructor({ frame, scroller, canvas, axis }, events, names) {
     super(new Surface(canvas, scroller), SCHEDULE_GUTTER, {
@@ -59,14 +73,20 @@ export class ScheduleView extends TimeView {
     new ResizeObserver(() => this._lay()).observe(frame);
   }
 
-  /** Shows schedules, from the top; the window stays where it was moved to by hand. @param {(Simulated | null)[]} blocks */
+  /**
+   * Shows schedules, from the top; the window stays where it was moved to by hand.
+   * @param {(Simulated | null)[]} blocks
+   */
   show(blocks) {
     this.blocks = blocks;
     const shown = blocks.filter((data) => data !== null);
     const total = Math.max(0, ...shown.map(({ header }) => header.makespan));
     const least = Math.min(...shown.map((data) => NEAREST * shortest(data)));
     const { start, end } = this.time;
-    this.time = new TimeWindow(total || 1, Number.isFinite(least) ? Math.min(least, total / 4) || total / 4 : 1);
+    this.time = new TimeWindow(
+      total || 1,
+      Number.isFinite(least) ? Math.min(least, total / 4) || total / 4 : 1,
+    );
     if (this.byHand) this.time.take(`${start},${end}`);
     this.hovered = null;
     this._lay();
@@ -91,7 +111,12 @@ export class ScheduleView extends TimeView {
   centre() {
     const extent = this._extent(this.chosen);
     if (!extent) return this.fit();
-    this._move(() => this.time.centre(extent.start - 4 * (extent.end - extent.start), extent.end + 4 * (extent.end - extent.start)));
+    this._move(() =>
+      this.time.centre(
+        extent.start - 4 * (extent.end - extent.start),
+        extent.end + 4 * (extent.end - extent.start),
+      ),
+    );
   }
 
   /** Brings the chosen spot into view. */
@@ -104,20 +129,33 @@ export class ScheduleView extends TimeView {
     const top = this.stack.rowTop(this.chosen.block, this.chosen.rank);
     const { scrollTop, clientHeight } = this.scroller;
     if (top < scrollTop) this.scroller.scrollTop = top - 4;
-    else if (top + this.stack.row > scrollTop + clientHeight) this.scroller.scrollTop = top + this.stack.row - clientHeight + 4;
+    else if (top + this.stack.row > scrollTop + clientHeight)
+      this.scroller.scrollTop = top + this.stack.row - clientHeight + 4;
     this.redraw.request();
   }
 
-  /** Returns the spot beside the chosen one on its rank, or a first one; null where nothing is drawn. @param {number} by @returns {Spot | null} */
+  /**
+   * Returns the spot beside the chosen one on its rank, or a first one; null where nothing is
+   * drawn.
+   * @param {number} by
+   * @returns {Spot | null}
+   */
   beside(by) {
     const { chosen } = this;
     const data = chosen && this.blocks[chosen.block];
     if (!chosen || !data || chosen.entry < 0) return this._first();
-    const entry = Math.min(data.bounds[chosen.rank + 1] - 1, Math.max(data.bounds[chosen.rank], chosen.entry + by));
+    const entry = Math.min(
+      data.bounds[chosen.rank + 1] - 1,
+      Math.max(data.bounds[chosen.rank], chosen.entry + by),
+    );
     return spotOf(chosen.block, chosen.rank, entry, data.drawn.start[entry]);
   }
 
-  /** Returns the spot of the rank above or below, in the next schedule past the last one. @param {number} by @returns {Spot | null} */
+  /**
+   * Returns the spot of the rank above or below, in the next schedule past the last one.
+   * @param {number} by
+   * @returns {Spot | null}
+   */
   across(by) {
     const { chosen } = this;
     const data = chosen && this.blocks[chosen.block];
@@ -134,7 +172,12 @@ export class ScheduleView extends TimeView {
     return spotOf(block, rank, entry, other.drawn.start[entry]);
   }
 
-  /** Returns what is under a point; null beside every row. @param {number} x @param {number} y @returns {Spot | null} */
+  /**
+   * Returns what is under a point; null beside every row.
+   * @param {number} x
+   * @param {number} y
+   * @returns {Spot | null}
+   */
   at(x, y) {
     const row = x < 0 || y < 0 ? null : this.stack.at(y + this.scroller.scrollTop);
     const data = row && this.blocks[row.block];
@@ -145,20 +188,32 @@ export class ScheduleView extends TimeView {
     return { ...row, time, entry, idle: entry < 0 ? data.idleAt(row.rank, time) : -1 };
   }
 
-  /** Returns the middle of an extent's part in view, in pixels of the page; null when it is not. @param {number} block @param {number} rank @param {number} start @param {number} end */
+  /**
+   * Returns the middle of an extent's part in view, in pixels of the page; null when it is not.
+   * @param {number} block
+   * @param {number} rank
+   * @param {number} start
+   * @param {number} end
+   */
   where(block, rank, start, end) {
     if (end < this.time.start || start > this.time.end) return null;
     const { left, top } = this.surface.canvas.getBoundingClientRect();
     const { from, to } = this.extent(start, end);
-    return { x: left + (from + to) / 2, y: top + this.stack.rowTop(block, rank) + this.stack.bar / 2 - this.scroller.scrollTop };
+    return {
+      x: left + (from + to) / 2,
+      y: top + this.stack.rowTop(block, rank) + this.stack.bar / 2 - this.scroller.scrollTop,
+    };
   }
 
   /** @param {Spot | null} spot */
   _extent(spot) {
     const data = spot && this.blocks[spot.block];
     if (!spot || !data) return null;
-    if (spot.entry >= 0) return { start: data.drawn.start[spot.entry], end: data.drawn.end[spot.entry] };
-    return spot.idle >= 0 ? { start: data.idle.start[spot.idle], end: data.idle.end[spot.idle] } : null;
+    if (spot.entry >= 0)
+      return { start: data.drawn.start[spot.entry], end: data.drawn.end[spot.entry] };
+    return spot.idle >= 0
+      ? { start: data.idle.start[spot.idle], end: data.idle.end[spot.idle] }
+      : null;
   }
 
   _first() {
@@ -188,18 +243,35 @@ export class ScheduleView extends TimeView {
     this.axis.resize();
     if (!this.surface.width) return;
     const colours = theme();
-    this.drawnActions = paintSchedules({ ...this, surface: this.surface, theme: colours, scrolled: this.scroller.scrollTop, rowName: this.names.row, peakName: this.names.peak, causeName: this.names.cause });
+    this.drawnActions = paintSchedules({
+      ...this,
+      surface: this.surface,
+      theme: colours,
+      scrolled: this.scroller.scrollTop,
+      rowName: this.names.row,
+      peakName: this.names.peak,
+      causeName: this.names.cause,
+    });
     const at = this.pointer.x < SCHEDULE_GUTTER ? NaN : this.timeAt(this.pointer.x);
     paintScheduleAxis(this.axis, this.time, colours, this.names.axis(), at);
   }
 }
 
-/** @param {number} block @param {number} rank @param {number} entry @param {number} time @returns {Spot} */
+/**
+ * @param {number} block
+ * @param {number} rank
+ * @param {number} entry
+ * @param {number} time
+ * @returns {Spot}
+ */
 export function spotOf(block, rank, entry, time) {
   return { block, rank, entry, idle: -1, time, isStrip: false };
 }
 
-/** Returns how long the shortest action takes; the makespan where none takes any time. @param {Simulated} data */
+/**
+ * Returns how long the shortest action takes; the makespan where none takes any time.
+ * @param {Simulated} data
+ */
 function shortest({ drawn, header }) {
   let least = header.makespan;
   for (let i = 0; i < drawn.start.length; i++) {

@@ -8,10 +8,18 @@ import { numberText, percentText } from "../base/quantity.js";
 
 const STAGES_WRITTEN = 2;
 
-/** Names a row: its rank, and the stages it holds. @param {Simulated} data @param {number} rank @returns {[string, string]} */
+/**
+ * Names a row: its rank, and the stages it holds.
+ * @param {Simulated} data
+ * @param {number} rank
+ * @returns {[string, string]}
+ */
 export function scheduleRow(data, rank) {
   const stages = data.header.stages_of[rank];
-  const some = stages.length > STAGES_WRITTEN ? `${stages[0]} … ${stages[stages.length - 1]}` : stages.join(" ");
+  const some =
+    stages.length > STAGES_WRITTEN
+      ? `${stages[0]} … ${stages[stages.length - 1]}`
+      : stages.join(" ");
   return [t("timeline.rank", { rank: data.rankName(rank) }), `s ${some}`];
 }
 
@@ -30,14 +38,23 @@ export function spotLines(spot, data) {
 /** @param {Spot} spot @param {Simulated} data */
 function actionLines({ entry, rank }, data) {
   const lines = [
-    t("spot.action", { action: data.actionName(entry), kind: kindName(data, entry), rank: data.rankName(rank) }),
+    t("spot.action", {
+      action: data.actionName(entry),
+      kind: kindName(data, entry),
+      rank: data.rankName(rank),
+    }),
     t("spot.place", { stage: data.stage[entry], microbatch: data.microbatch[entry] }),
     extentText(data.times.start[entry], data.times.end[entry]),
   ];
   const pair = data.partner(entry);
   if (pair >= 0) lines.push(t("spot.pair", { action: data.actionName(pair) }));
   const path = data.isMeasured ? [] : [pathText(data, entry)];
-  return [...lines, inputText(data, entry), ...waitText(data, pair >= 0 ? Math.min(entry, pair) : entry), ...path];
+  return [
+    ...lines,
+    inputText(data, entry),
+    ...waitText(data, pair >= 0 ? Math.min(entry, pair) : entry),
+    ...path,
+  ];
 }
 
 /** @param {Simulated} data @param {number} entry */
@@ -47,23 +64,44 @@ export function kindName(data, entry) {
 
 /** Writes when something runs, and how long. @param {number} start @param {number} end */
 export function extentText(start, end) {
-  return t("spot.extent", { start: numberText(start), end: numberText(end), length: numberText(end - start) });
+  return t("spot.extent", {
+    start: numberText(start),
+    end: numberText(end),
+    length: numberText(end - start),
+  });
 }
 
 /** Writes what an action needed from another rank. @param {Simulated} data @param {number} entry */
 export function inputText(data, entry) {
   const source = data.source[entry];
   if (source < 0) return t("spot.no_input");
-  const values = { action: data.actionName(source), rank: data.rankName(data.rankOf(source)), end: numberText(data.times.end[source]) };
+  const values = {
+    action: data.actionName(source),
+    rank: data.rankName(data.rankOf(source)),
+    end: numberText(data.times.end[source]),
+  };
   if (!data.header.latency) return t("spot.input", values);
-  return t("spot.input_late", { ...values, arrival: numberText(data.times.end[source] + data.header.latency) });
+  return t("spot.input_late", {
+    ...values,
+    arrival: numberText(data.times.end[source] + data.header.latency),
+  });
 }
 
-/** Writes how long the rank waited before an action, and why. @param {Simulated} data @param {number} entry */
+/**
+ * Writes how long the rank waited before an action, and why.
+ * @param {Simulated} data
+ * @param {number} entry
+ */
 export function waitText(data, entry) {
-  return data.idleBefore(entry).reverse().map((idle) =>
-    t("spot.waited", { length: numberText(data.idle.end[idle] - data.idle.start[idle]), cause: causeText(data, idle) }),
-  );
+  return data
+    .idleBefore(entry)
+    .reverse()
+    .map((idle) =>
+      t("spot.waited", {
+        length: numberText(data.idle.end[idle] - data.idle.start[idle]),
+        cause: causeText(data, idle),
+      }),
+    );
 }
 
 /** @param {Simulated} data @param {number} entry */
@@ -74,7 +112,11 @@ export function pathText(data, entry) {
 /** @param {Spot} spot @param {Simulated} data */
 function idleLines({ idle, rank }, data) {
   const { start, end } = data.idle;
-  return [t("spot.idle", { rank: data.rankName(rank), length: numberText(end[idle] - start[idle]) }), causeText(data, idle), extentText(start[idle], end[idle])];
+  return [
+    t("spot.idle", { rank: data.rankName(rank), length: numberText(end[idle] - start[idle]) }),
+    causeText(data, idle),
+    extentText(start[idle], end[idle]),
+  ];
 }
 
 /** Writes why a rank is idle, in a whole sentence. @param {Simulated} data @param {number} idle */
@@ -83,11 +125,18 @@ export function causeText(data, idle) {
   const cause = data.causes[data.idle.cause[idle]];
   if (source < 0) return t(`why.${cause}`, { limit: data.header.limit ?? 0 });
   return t(`why.${cause}.of`, {
-    action: data.actionName(source), rank: data.rankName(data.rankOf(source)), stage: data.stage[source], microbatch: data.microbatch[source],
+    action: data.actionName(source),
+    rank: data.rankName(data.rankOf(source)),
+    stage: data.stage[source],
+    microbatch: data.microbatch[source],
   });
 }
 
-/** Names a cause for the picture, the longest way first. @param {Simulated} data @param {number} idle */
+/**
+ * Names a cause for the picture, the longest way first.
+ * @param {Simulated} data
+ * @param {number} idle
+ */
 export function causeNames(data, idle) {
   const cause = data.causes[data.idle.cause[idle]];
   const source = data.idle.source[idle];
@@ -109,20 +158,37 @@ function stripLines({ rank, time }, data) {
   return lines;
 }
 
-/** Writes the numbers of a schedule, each with its name and what it means. @param {Simulated} data @returns {{before: string, value: string, after: string, title: string}[]} */
+/**
+ * Writes the numbers of a schedule, each with its name and what it means.
+ * @param {Simulated} data
+ * @returns {{before: string, value: string, after: string, title: string}[]}
+ */
 export function scheduleFacts({ header }) {
   const { bubble, peak, parts } = header;
   const of = parts > 1 ? ` ${t("head.parts", { parts })}` : "";
   const share = (/** @type {"makespan" | "over_ideal" | "window"} */ name, before = "") => ({
-    before, value: percentText(bubble[name]), after: t(`rate.${name}`), title: t(`rate.${name}_title`),
+    before,
+    value: percentText(bubble[name]),
+    after: t(`rate.${name}`),
+    title: t(`rate.${name}_title`),
   });
   const title = t("head.peak_title");
   return [
-    { before: "", value: numberText(header.makespan), after: t("head.makespan"), title: t("head.makespan_title") },
+    {
+      before: "",
+      value: numberText(header.makespan),
+      after: t("head.makespan"),
+      title: t("head.makespan_title"),
+    },
     share("makespan", t("head.bubble")),
     share("over_ideal"),
     share("window"),
-    { before: t("head.activations"), value: String(peak.to_weight), after: t("head.peak_weight"), title },
+    {
+      before: t("head.activations"),
+      value: String(peak.to_weight),
+      after: t("head.peak_weight"),
+      title,
+    },
     { before: "", value: String(peak.to_input), after: t("head.peak_input") + of, title },
   ];
 }
@@ -130,12 +196,21 @@ export function scheduleFacts({ header }) {
 /** Writes the closed forms of a schedule, where they are exact. @param {Simulated} data */
 export function formTexts({ header }) {
   return header.closed_forms.map(({ quantity, formula, value, region }) => {
-    const where = region === "always" ? t("form.always") : t("form.region", { region: regionText(region) });
-    return t("form.line", { quantity: t(`quantity.${quantity}`), formula, value: numberText(value), where });
+    const where =
+      region === "always" ? t("form.always") : t("form.region", { region: regionText(region) });
+    return t("form.line", {
+      quantity: t(`quantity.${quantity}`),
+      formula,
+      value: numberText(value),
+      where,
+    });
   });
 }
 
-/** Says which packages refuse a schedule's sizes, why, and which sizes near them they run. @param {Simulated} data */
+/**
+ * Says which packages refuse a schedule's sizes, why, and which sizes near them they run.
+ * @param {Simulated} data
+ */
 export function refusalTexts({ header }) {
   return (header.findings ?? []).map((finding) => {
     const { evidence, cure } = finding.in[language()] ?? finding.in.en;

@@ -10,8 +10,10 @@ import { COLOURS, TURNS } from "./trace/colours.js";
 
 /**
  * Shows what is known of the trace in view.
- * @param {import("./trace/tracks.js").Tracks} tracks @param {string[]} names of all traces
- * @param {string} chosen number of the trace in view @param {boolean} isOwn whether the map shows its layout
+ * @param {import("./trace/tracks.js").Tracks} tracks
+ * @param {string[]} names of all traces
+ * @param {string} chosen number of the trace in view
+ * @param {boolean} isOwn whether the map shows its layout
  */
 export function showTimelineBar(tracks, names, chosen, isOwn) {
   const select = /** @type {HTMLSelectElement} */ (byId("trace"));
@@ -26,10 +28,18 @@ export function showTimelineBar(tracks, names, chosen, isOwn) {
   byId("warnings").textContent = notes;
 }
 
-/** Shows what rows may stand under and which it is. @param {Tracks} tracks @param {string} by @param {string} folded */
+/**
+ * Shows what rows may stand under and which it is.
+ * @param {Tracks} tracks
+ * @param {string} by
+ * @param {string} folded
+ */
 export function showGroupings(tracks, by, folded) {
-  const name = (/** @type {string} */ each) => (has(`under.${each}`) ? t(`under.${each}`) : t("timeline.by_kind", { kind: each }));
-  const options = ["", ...tracks.groupings].map((each) => make("option", { value: each }, each ? name(each) : t("timeline.by_none")));
+  const name = (/** @type {string} */ each) =>
+    has(`under.${each}`) ? t(`under.${each}`) : t("timeline.by_kind", { kind: each });
+  const options = ["", ...tracks.groupings].map((each) =>
+    make("option", { value: each }, each ? name(each) : t("timeline.by_none")),
+  );
   const select = /** @type {HTMLSelectElement} */ (byId("timeline-by"));
   select.replaceChildren(...options);
   select.value = by;
@@ -38,11 +48,19 @@ export function showGroupings(tracks, by, folded) {
   fold.textContent = t(folded ? "timeline.unfold_all" : "timeline.fold_all");
 }
 
-/** Shows what colours may mean, which it is, and what each one says. @param {Tracks} tracks @param {Colouring | null} colouring */
+/**
+ * Shows what colours may mean, which it is, and what each one says.
+ * @param {Tracks} tracks
+ * @param {Colouring | null} colouring
+ */
 export function showColours(tracks, colouring) {
-  const offered = COLOURS.filter((each) => !each || each === "microbatch" || each === "step" || tracks.measured.includes(each));
+  const offered = COLOURS.filter(
+    (each) => !each || each === "microbatch" || each === "step" || tracks.measured.includes(each),
+  );
   const select = /** @type {HTMLSelectElement} */ (byId("timeline-colour"));
-  select.replaceChildren(...offered.map((each) => make("option", { value: each }, t(`colour.${each || "action"}`))));
+  select.replaceChildren(
+    ...offered.map((each) => make("option", { value: each }, t(`colour.${each || "action"}`))),
+  );
   select.value = colouring?.name ?? "";
   byId("actions").replaceChildren(...(colouring ? legend(tracks, colouring) : []));
 }
@@ -57,32 +75,58 @@ function legend(tracks, colouring) {
 /** @param {Tracks} tracks */
 function actionItems(tracks) {
   const used = [...tracks.actions.values()].filter((each) => tracks.used.includes(each.number));
-  const byColour = new Map(used.map((each) => [each.colour, used.filter(({ colour }) => colour === each.colour)]));
+  const byColour = new Map(
+    used.map((each) => [each.colour, used.filter(({ colour }) => colour === each.colour)]),
+  );
   return [...byColour].map(([colour, actions]) => {
     const swatch = make("span", { class: "swatch" });
     swatch.style.backgroundColor = colour;
     swatch.classList.toggle("hatched", actions[0].name.startsWith("RECV"));
     const short = actions.length > 1 ? actions[0].name.split("_")[0] : actions[0].name;
-    const meaning = actions.map(({ name }) => (has(`action.${name}`) ? t(`action.${name}`) : name)).join(" · ");
-    return make("li", { title: meaning }, swatch, has(`short.${short}`) ? t(`short.${short}`) : short);
+    const meaning = actions
+      .map(({ name }) => (has(`action.${name}`) ? t(`action.${name}`) : name))
+      .join(" · ");
+    return make(
+      "li",
+      { title: meaning },
+      swatch,
+      has(`short.${short}`) ? t(`short.${short}`) : short,
+    );
   });
 }
 
-/** Says that eight colours take turns: the first of each, and when it comes again. @param {Colouring} colouring */
+/**
+ * Says that eight colours take turns: the first of each, and when it comes again.
+ * @param {Colouring} colouring
+ */
 function turnItems({ name, colours }) {
-  const items = TURNS.map((colour, i) => item(colour, i === 0 ? t("colour.turn", { name: t(`colour.${name}`), first: 0, next: TURNS.length }) : String(i)));
+  const items = TURNS.map((colour, i) =>
+    item(
+      colour,
+      i === 0
+        ? t("colour.turn", { name: t(`colour.${name}`), first: 0, next: TURNS.length })
+        : String(i),
+    ),
+  );
   return [...items, item(colours[0], t("colour.none"))];
 }
 
-/** Names the outermost classes in full and those between them by their edge. @param {Colouring} colouring */
+/**
+ * Names the outermost classes in full and those between them by their edge.
+ * @param {Colouring} colouring
+ */
 function scaleItems({ colours, edges = [] }) {
   const short = (/** @type {number} */ edge) => duration(Math.abs(edge)).replace(/\.0+ /, " ");
   const late = edges.filter((edge) => edge > 0);
   const words = [
     t("colour.unknown"),
-    ...edges.filter((edge) => edge < 0).map((edge, i) => (i ? short(edge) : t("colour.early", { value: short(edge) }))),
+    ...edges
+      .filter((edge) => edge < 0)
+      .map((edge, i) => (i ? short(edge) : t("colour.early", { value: short(edge) }))),
     t("colour.on_time"),
-    ...late.map((edge, i) => (i + 1 < late.length ? short(edge) : t("colour.late", { value: short(edge) }))),
+    ...late.map((edge, i) =>
+      i + 1 < late.length ? short(edge) : t("colour.late", { value: short(edge) }),
+    ),
   ];
   return colours.map((colour, i) => item(colour, words[i]));
 }
@@ -102,10 +146,22 @@ export function showBubble({ statistics }) {
     place.replaceChildren();
     return;
   }
-  const parts = [make("b", {}, t(statistics.pipeline ? "bubble.measured" : "bubble.idle", { share: percent(statistics.bubble) }))];
-  if (statistics.ideal !== null) parts.push(make("span", {}, t("bubble.ideal", { share: percent(statistics.ideal) })));
+  const parts = [
+    make(
+      "b",
+      {},
+      t(statistics.pipeline ? "bubble.measured" : "bubble.idle", {
+        share: percent(statistics.bubble),
+      }),
+    ),
+  ];
+  if (statistics.ideal !== null)
+    parts.push(make("span", {}, t("bubble.ideal", { share: percent(statistics.ideal) })));
   place.replaceChildren(...parts);
   const { num_steps: some, all_steps: all } = statistics;
-  const measured = t(some < all ? "bubble.title_some" : "bubble.title", { steps: number(some), all: number(all) });
+  const measured = t(some < all ? "bubble.title_some" : "bubble.title", {
+    steps: number(some),
+    all: number(all),
+  });
   place.title = statistics.ideal === null ? measured : `${measured} ${t("bubble.ideal_title")}`;
 }

@@ -1,4 +1,5 @@
-// The desk of the timeline: what it asks of the server beside its windows, and what it tells the page.
+// The desk of the timeline: what it asks of the server beside its windows, and what it tells the
+// page.
 //
 //   rows under headings   trace/rows       what belongs to a span    trace/links
 //   the span at a point   trace/span       where sheets hold shares only
@@ -56,8 +57,12 @@ export class TimelineDesk {
     );
     this.hover = new TimelineHover(this);
     document.addEventListener("spoken", () => this._retell());
-    byId("timeline-by").addEventListener("change", (event) => this.edit({ by: chosen(event), folded: "" }));
-    byId("timeline-colour").addEventListener("change", (event) => this.edit({ colour: chosen(event) }));
+    byId("timeline-by").addEventListener("change", (event) =>
+      this.edit({ by: chosen(event), folded: "" }),
+    );
+    byId("timeline-colour").addEventListener("change", (event) =>
+      this.edit({ colour: chosen(event) }),
+    );
     byId("timeline-fold").addEventListener("click", () => this._foldAll());
   }
 
@@ -93,7 +98,11 @@ export class TimelineDesk {
     view.group(grouping, new Set(readRuns(state.folded, grouping?.size.length ?? 0)));
   }
 
-  /** Shows what rows may stand under and what colours may mean. @param {import("./trace/tracks.js").Tracks} tracks @param {string} by */
+  /**
+   * Shows what rows may stand under and what colours may mean.
+   * @param {import("./trace/tracks.js").Tracks} tracks
+   * @param {string} by
+   */
   _showChoices(tracks, by) {
     showGroupings(tracks, by, this.desk.state.folded);
     showColours(tracks, this.view.colouring);
@@ -107,7 +116,10 @@ export class TimelineDesk {
     this.view.redraw.request();
   }
 
-  /** Changes the state of the timeline. @param {Partial<import("../desk/state/fields.js").State>} change */
+  /**
+   * Changes the state of the timeline.
+   * @param {Partial<import("../desk/state/fields.js").State>} change
+   */
   edit(change) {
     this.desk.state = { ...this.desk.state, ...change };
     this.desk.address.step("");
@@ -125,13 +137,17 @@ export class TimelineDesk {
     void this.while(this._askLinks(span));
   }
 
-  /** Moves to another span, or centres the selected one; true when the key was taken. @param {KeyboardEvent} event */
+  /**
+   * Moves to another span, or centres the selected one; true when the key was taken.
+   * @param {KeyboardEvent} event
+   */
   key(event) {
     const { tracks } = this.desk;
     if (!tracks) return false;
     const along = { ",": -1, ".": 1, ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const across = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-    if (along || across) this.stepped = this.stepped.then(() => this.while(this._step(along ?? 0, across ?? 0)));
+    if (along || across)
+      this.stepped = this.stepped.then(() => this.while(this._step(along ?? 0, across ?? 0)));
     else if (event.key.toLowerCase() === "f") this.view.centre();
     else if (event.key.toLowerCase() === "n") this.desk.seeks.step(event.shiftKey ? -1 : 1);
     else return false;
@@ -162,11 +178,17 @@ export class TimelineDesk {
     if (tracks === this.desk.tracks) showBubble(tracks);
   }
 
-  /** Turns to a way to colour, once it is known what its classes mean. @param {import("./trace/tracks.js").Tracks} tracks @param {string} name */
+  /**
+   * Turns to a way to colour, once it is known what its classes mean.
+   * @param {import("./trace/tracks.js").Tracks} tracks
+   * @param {string} name
+   */
   async _colour(tracks, name) {
     if (tracks.measured.includes(name) && !tracks.scales[name]) {
       try {
-        const { edges } = await askDocument(`trace/scale?trace=${this.trace}&of=${encodeURIComponent(name)}`);
+        const { edges } = await askDocument(
+          `trace/scale?trace=${this.trace}&of=${encodeURIComponent(name)}`,
+        );
         tracks.scales[name] = edges;
       } catch (error) {
         this.desk.fail(error);
@@ -180,9 +202,18 @@ export class TimelineDesk {
 
   /** @param {import("./trace/tracks.js").Tracks} tracks @param {string} by */
   async _askRows(tracks, by) {
-    const { header, columns } = readPayload(await askPayload(`trace/rows?trace=${this.trace}&by=${encodeURIComponent(by)}`));
+    const { header, columns } = readPayload(
+      await askPayload(`trace/rows?trace=${this.trace}&by=${encodeURIComponent(by)}`),
+    );
     const busy = /** @type {Float64Array} */ (columns.get("busy"));
-    const grouping = { by, label: header.label, of: integers(columns, "of"), size: integers(columns, "size"), busy, hasRest: header.has_rest };
+    const grouping = {
+      by,
+      label: header.label,
+      of: integers(columns, "of"),
+      size: integers(columns, "size"),
+      busy,
+      hasRest: header.has_rest,
+    };
     if (tracks === this.desk.tracks) this.groupings.set(by, grouping);
     return grouping;
   }
@@ -208,14 +239,23 @@ export class TimelineDesk {
     const { selected, lines } = this.view;
     if (!tracks?.length) return;
     let next = 0;
-    if (selected >= 0 && along) next = await askSpan(tracks, { trace: this.trace, slice: selected, by: along });
+    if (selected >= 0 && along)
+      next = await askSpan(tracks, { trace: this.trace, slice: selected, by: along });
     else if (selected >= 0) {
       const span = tracks.span(selected);
       const rank = tracks.rankOf(selected);
       const other = lines.beside(rank, across);
       const row = tracks.rows[tracks.rowOf(other)];
       const time = span ? (span.start + span.end) / 2 : 0;
-      next = other === rank ? selected : await askSpan(tracks, { trace: this.trace, track: row.track, time: Math.round(time), slack: 0 });
+      next =
+        other === rank
+          ? selected
+          : await askSpan(tracks, {
+              trace: this.trace,
+              track: row.track,
+              time: Math.round(time),
+              slack: 0,
+            });
     }
     if (next >= 0 && tracks === this.desk.tracks) this.desk.pinSpan(next, tracks.rankOf(next));
   }
@@ -229,11 +269,24 @@ export class TimelineDesk {
     this.desk.pinSpan(span, span < 0 ? (spot.track < 0 ? spot.rank : -1) : tracks.rankOf(span));
   }
 
-  /** Asks what is at a spot of which only shares are known. @param {Spot} spot @param {AbortSignal} [signal] */
+  /**
+   * Asks what is at a spot of which only shares are known.
+   * @param {Spot} spot
+   * @param {AbortSignal} [signal]
+   */
   askAt(spot, signal) {
     const { tracks } = this.desk;
     if (!tracks) return Promise.resolve(-1);
-    return askSpan(tracks, { trace: this.trace, track: spot.track, time: Math.round(spot.time), slack: Math.ceil(spot.slack) }, signal);
+    return askSpan(
+      tracks,
+      {
+        trace: this.trace,
+        track: spot.track,
+        time: Math.round(spot.time),
+        slack: Math.ceil(spot.slack),
+      },
+      signal,
+    );
   }
 
   /** @param {number} group */

@@ -8,7 +8,9 @@ import { hideTip, showTip } from "../base/tip.js";
 /** How long the pointer rests before the server is asked what is under it. */
 const REST_MS = 70;
 
-/** Follows the pointer; where only shares of a track are known, the server is asked what lies there. */
+/**
+ * Follows the pointer; where only shares of a track are known, the server is asked what lies there.
+ */
 export class TimelineHover {
   /** @param {import("./desk.js").TimelineDesk} timelines */
   constructor(timelines) {
@@ -36,12 +38,14 @@ export class TimelineHover {
       this.resting = null;
       this.asking = new AbortController();
       const { signal } = this.asking;
-      void this.timelines.while(this.timelines.askAt(spot, signal).then((found) => {
-        if (signal.aborted || found < 0) return;
-        view.hovered = found;
-        view.redraw.request();
-        this._light(found, rank);
-      }));
+      void this.timelines.while(
+        this.timelines.askAt(spot, signal).then((found) => {
+          if (signal.aborted || found < 0) return;
+          view.hovered = found;
+          view.redraw.request();
+          this._light(found, rank);
+        }),
+      );
     }, REST_MS);
   }
 
@@ -57,6 +61,9 @@ export class TimelineHover {
       showTip([spokenSlice(span, tracks), ...desk.plans.lines(span)], x, y);
     };
     tip();
-    if (desk.plans.isAsked) void this.timelines.while(desk.plans.explain(span).then(() => void (view.hovered === span && tip())));
+    if (desk.plans.isAsked)
+      void this.timelines.while(
+        desk.plans.explain(span).then(() => void (view.hovered === span && tip())),
+      );
   }
 }

@@ -1,4 +1,5 @@
-// The search of the timeline: how many spans it finds, the one it stands on, and the veil over the rest.
+// The search of the timeline: how many spans it finds, the one it stands on, and the veil over the
+// rest.
 
 import { say } from "../base/announcer.js";
 import { byId } from "../base/dom.js";
@@ -9,7 +10,14 @@ import { askSpan } from "./trace/links.js";
 import { paintVeil } from "./paint/veil.js";
 
 /** @typedef {import("../desk/desk.js").Desk} Desk */
-/** @typedef {{count: number, place: number, id: number, ranks: number, span: {rank: number, action: string}}} Found */
+/**
+ * @typedef {object} Found
+ * @property {number} count
+ * @property {number} place
+ * @property {number} id
+ * @property {number} ranks
+ * @property {{rank: number, action: string}} span
+ */
 
 /** Holds the search in view; the state is that of the page's desk. */
 export class SeekDesk {
@@ -54,14 +62,22 @@ export class SeekDesk {
   /** Goes to another span that was found. @param {number} by */
   step(by) {
     if (!this.wanted) return;
-    this.moved = this.moved.then(() => this._ask(this.found && this.found.count ? { place: (this.found.place + by + this.found.count) % this.found.count } : {}, true));
+    this.moved = this.moved.then(() =>
+      this._ask(
+        this.found && this.found.count
+          ? { place: (this.found.place + by + this.found.count) % this.found.count }
+          : {},
+        true,
+      ),
+    );
   }
 
   /** Ends the search. */
   clear() {
     this.box.value = "";
     this.box.removeAttribute("aria-invalid");
-    if (document.activeElement === this.box) this.desk.timeline.surface.canvas.focus({ preventScroll: true });
+    if (document.activeElement === this.box)
+      this.desk.timeline.surface.canvas.focus({ preventScroll: true });
     if (!this.desk.state.seek) return;
     this.desk.state = { ...this.desk.state, seek: "" };
     this.desk.address.writeSoon();
@@ -73,7 +89,12 @@ export class SeekDesk {
     const { tracks, state } = this.desk;
     if (!tracks) return;
     if (document.activeElement !== this.box) this.box.value = state.seek;
-    this.wanted = state.seek ? readSeek(state.seek, [...tracks.actions.values()].map(({ name }) => name)) : null;
+    this.wanted = state.seek
+      ? readSeek(
+          state.seek,
+          [...tracks.actions.values()].map(({ name }) => name),
+        )
+      : null;
     this.found = null;
     if (this.wanted) await this._ask({}, false);
     else this.newest = "";
@@ -99,7 +120,10 @@ export class SeekDesk {
     const { desk, wanted } = this;
     if (!wanted) return;
     const { trace } = desk.timelines;
-    const more = "place" in words ? `&place=${words.place}` : `&after=${Math.max(0, Math.round(desk.timeline.time.start))}`;
+    const more =
+      "place" in words
+        ? `&place=${words.place}`
+        : `&after=${Math.max(0, Math.round(desk.timeline.time.start))}`;
     const asked = `trace/found?trace=${trace}&${seekWords(wanted)}${more}`;
     this.newest = asked;
     this.asked++;
@@ -142,6 +166,10 @@ export class SeekDesk {
     if (!wanted) return t("seek.unread");
     if (!found) return "";
     if (!found.count) return t("seek.none");
-    return t("seek.found", { place: number(found.place + 1), count: number(found.count), ranks: counted("unit.ranks", found.ranks) });
+    return t("seek.found", {
+      place: number(found.place + 1),
+      count: number(found.count),
+      ranks: counted("unit.ranks", found.ranks),
+    });
   }
 }

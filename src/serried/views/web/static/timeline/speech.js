@@ -5,7 +5,11 @@ import { counted, has, t } from "../base/i18n.js";
 
 /** @typedef {import("./trace/tracks.js").Tracks} Tracks */
 
-/** Writes a span in one line, nothing while it has not been sent. @param {number} id @param {Tracks} tracks */
+/**
+ * Writes a span in one line, nothing while it has not been sent.
+ * @param {number} id
+ * @param {Tracks} tracks
+ */
 export function spokenSlice(id, tracks) {
   const span = tracks.span(id);
   if (!span) return "";
@@ -20,7 +24,9 @@ export function spokenSlice(id, tracks) {
 
 /**
  * Names a group of rows: itself, how many ranks it has, and how much they computed.
- * @param {import("./trace/rows.js").Grouping} grouping @param {number} group @returns {[string, string, string]}
+ * @param {import("./trace/rows.js").Grouping} grouping
+ * @param {number} group
+ * @returns {[string, string, string]}
  */
 export function groupName({ by, label, size, busy, hasRest }, group) {
   const isRest = hasRest && group === size.length - 1;
@@ -34,7 +40,9 @@ export function groupName({ by, label, size, busy, hasRest }, group) {
 
 /**
  * Names a row of the timeline: its rank, then its stage and node where there are several.
- * @param {import("./trace/tracks.js").Row} row @param {Tracks | null} tracks @returns {[string, string]}
+ * @param {import("./trace/tracks.js").Row} row
+ * @param {Tracks | null} tracks
+ * @returns {[string, string]}
  */
 export function rowName({ rank, stage, node }, tracks) {
   const name = t("timeline.rank", { rank });

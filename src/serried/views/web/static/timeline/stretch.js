@@ -1,4 +1,5 @@
-// The panel of a range of the timeline: what its ranks did in it, why they were idle, as text to copy.
+// The panel of a range of the timeline: what its ranks did in it, why they were idle, as text to
+// copy.
 
 import { announce } from "../base/announcer.js";
 import { duration } from "../base/clock.js";
@@ -38,7 +39,9 @@ export class StretchPanel {
     desk.timelines.onRange.push((range) => void this.take(range));
     byId("stretch-close").addEventListener("click", () => desk.timelines.clear());
     const button = byId("copy-stretch");
-    button.addEventListener("click", () => announce(t(copyText(this.text()) ? "copy.done" : "copy.failed"), button));
+    button.addEventListener("click", () =>
+      announce(t(copyText(this.text()) ? "copy.done" : "copy.failed"), button),
+    );
     document.addEventListener("spoken", () => this._retell());
   }
 
@@ -51,7 +54,9 @@ export class StretchPanel {
     byId("stretch").hidden = !range;
     if (!range) return void Object.assign(this, { newest: "", stretch: null });
     const { desk } = this;
-    const words = `trace=${desk.timelines.trace}&from=${Math.round(range.start)}&to=${Math.round(range.end)}&ranks=${runsText(range.ranks)}`;
+    const [from, to] = [Math.round(range.start), Math.round(range.end)];
+    const ranks = runsText(range.ranks);
+    const words = `trace=${desk.timelines.trace}&from=${from}&to=${to}&ranks=${ranks}`;
     if (words === this.newest) return;
     this.newest = words;
     this.asked++;
@@ -80,14 +85,21 @@ export class StretchPanel {
   text() {
     const { stretch } = this;
     if (!stretch) return "";
-    const blocks = [facts(stretch).map(([name, value]) => [name, value]), this._kinds(stretch).map(row), causes(stretch).map(row)];
+    const blocks = [
+      facts(stretch).map(([name, value]) => [name, value]),
+      this._kinds(stretch).map(row),
+      causes(stretch).map(row),
+    ];
     return blocks.map((lines) => lines.map((words) => words.join("\t")).join("\n")).join("\n\n");
   }
 
   _show() {
     const { stretch } = this;
     if (!stretch) return;
-    const told = facts(stretch).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]);
+    const told = facts(stretch).flatMap(([name, value]) => [
+      make("dt", {}, name),
+      make("dd", {}, value),
+    ]);
     const idle = causes(stretch);
     fill(
       make("dl", { class: "facts" }, ...told),
@@ -108,15 +120,56 @@ export class StretchPanel {
 }
 
 /** @param {Stretch} stretch @returns {[string, string][]} */
-function facts({ begin_ns: begin, end_ns: end, num_ranks: ranks, num_spans: spans, total_ns: total, compute_ns: compute, microbatches, longest }) {
+function facts({
+  begin_ns: begin,
+  end_ns: end,
+  num_ranks: ranks,
+  num_spans: spans,
+  total_ns: total,
+  compute_ns: compute,
+  microbatches,
+  longest,
+}) {
   const seconds = (end - begin) / 1e9;
   return [
-    [t("stretch.time"), t("stretch.from_to", { begin: duration(begin), end: duration(end), length: duration(end - begin) })],
+    [
+      t("stretch.time"),
+      t("stretch.from_to", {
+        begin: duration(begin),
+        end: duration(end),
+        length: duration(end - begin),
+      }),
+    ],
     [t("stretch.of"), `${counted("unit.ranks", ranks)} · ${counted("stretch.spans", spans)}`],
     [t("figure.busy"), `${percentText(compute / total)} · ${duration(compute)}`],
     [t("figure.idle"), `${percentText(1 - compute / total)} · ${duration(total - compute)}`],
-    .../** @type {[string, string][]} */ (microbatches ? [[t("stretch.microbatches"), t("stretch.rate", { count: number(microbatches), rate: number(Number((microbatches / seconds).toPrecision(3))) })]] : []),
-    .../** @type {[string, string][]} */ (longest ? [[t("stretch.longest"), t("stretch.longest_is", { action: longest.action, rank: longest.rank, time: duration(longest.end_ns - longest.start_ns) })]] : []),
+    .../** @type {[string, string][]} */ (
+      microbatches
+        ? [
+            [
+              t("stretch.microbatches"),
+              t("stretch.rate", {
+                count: number(microbatches),
+                rate: number(Number((microbatches / seconds).toPrecision(3))),
+              }),
+            ],
+          ]
+        : []
+    ),
+    .../** @type {[string, string][]} */ (
+      longest
+        ? [
+            [
+              t("stretch.longest"),
+              t("stretch.longest_is", {
+                action: longest.action,
+                rank: longest.rank,
+                time: duration(longest.end_ns - longest.start_ns),
+              }),
+            ],
+          ]
+        : []
+    ),
   ];
 }
 
@@ -125,14 +178,20 @@ function causes({ idle_ns: idle, total_ns: total }) {
   return Object.entries(idle)
     .filter(([, time]) => time > 0)
     .sort((one, other) => other[1] - one[1])
-    .map(([cause, time]) => ({ name: causeName(cause), colour: "", words: [duration(time), percentText(time / total)] }));
+    .map(([cause, time]) => ({
+      name: causeName(cause),
+      colour: "",
+      words: [duration(time), percentText(time / total)],
+    }));
 }
 
 /** @param {string} kind */
 function kindName(kind) {
   const [first, last] = kind.split("_");
   if (has(`short.${kind}`)) return t(`short.${kind}`);
-  return has(`short.${first}`) && has(`short.${last}`) ? `${t(`short.${first}`)} · ${t(`short.${last}`)}` : kind;
+  return has(`short.${first}`) && has(`short.${last}`)
+    ? `${t(`short.${first}`)} · ${t(`short.${last}`)}`
+    : kind;
 }
 
 /** @param {string} cause */
@@ -150,9 +209,19 @@ function table(title, lines) {
   const rows = lines.map(({ name, colour, words }) => {
     const swatch = make("span", { class: "swatch" });
     swatch.style.background = colour;
-    return make("tr", {}, make("th", { scope: "row" }, ...(colour ? [swatch, " "] : []), name), ...words.map((word) => make("td", {}, word)));
+    return make(
+      "tr",
+      {},
+      make("th", { scope: "row" }, ...(colour ? [swatch, " "] : []), name),
+      ...words.map((word) => make("td", {}, word)),
+    );
   });
-  return make("table", { class: "stretch" }, make("caption", {}, title), make("tbody", {}, ...rows));
+  return make(
+    "table",
+    { class: "stretch" },
+    make("caption", {}, title),
+    make("tbody", {}, ...rows),
+  );
 }
 
 /** @param {...Node} children */

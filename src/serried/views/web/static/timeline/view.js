@@ -24,7 +24,8 @@ import { TimeWindow } from "../base/canvas/window.js";
  * @typedef {object} TimelineEvents
  * @property {(spot: Spot) => void} hover
  * @property {(spot: Spot) => void} click
- * @property {() => void} fit                         a double click: the selected span is to fill the view
+ * @property {() => void} fit                         a double click: the selected span is to fill
+ *   the view
  * @property {(range: Range | null, isDone: boolean) => void} range
  * @property {() => void} moved                       the view has changed by hand
  * @property {(error: unknown) => void} failed        the server did not answer
@@ -32,13 +33,19 @@ import { TimeWindow } from "../base/canvas/window.js";
 /**
  * @typedef {object} Names
  * @property {(row: Row) => [string, string]} row          its rank, and where that is
- * @property {(grouping: Grouping, group: number) => [string, string, string]} group  its name, its size, its busy share
+ * @property {(grouping: Grouping, group: number) => [string, string, string]} group  its name, its
+ *   size, its busy share
  * @property {(step: number) => string} step
  */
 
 /** Draws the tracks of one trace. */
 export class TimelineView extends TimeView {
-  /** @param {HTMLElement} frame @param {HTMLCanvasElement} canvas @param {TimelineEvents} events @param {Names} names */
+  /**
+   * @param {HTMLElement} frame
+   * @param {HTMLCanvasElement} canvas
+   * @param {TimelineEvents} events
+   * @param {Names} names
+   */
   constructor(frame, canvas, events, names) {
     super(new Surface(canvas, frame), GUTTER, {
       draw: () => this._draw(),
@@ -76,7 +83,10 @@ export class TimelineView extends TimeView {
     this.layers = [paintChosen, paintArrows, paintRange];
     /** How many spans were drawn one by one. */
     this.drawnSpans = 0;
-    this.loader = new Loader(() => this.redraw.request(), (error) => events.failed(error));
+    this.loader = new Loader(
+      () => this.redraw.request(),
+      (error) => events.failed(error),
+    );
     listen(this.surface, {
       hover: (x, y) => this._hover(x, y),
       leave: () => this._hover(-1, -1),
@@ -92,7 +102,11 @@ export class TimelineView extends TimeView {
     }).observe(frame);
   }
 
-  /** Shows a trace. @param {import("./trace/tracks.js").Tracks} tracks @param {number} trace its number */
+  /**
+   * Shows a trace.
+   * @param {import("./trace/tracks.js").Tracks} tracks
+   * @param {number} trace its number
+   */
   show(tracks, trace) {
     this.tracks = tracks;
     this.time = new TimeWindow(tracks.total);
@@ -114,7 +128,11 @@ export class TimelineView extends TimeView {
     this.redraw.request();
   }
 
-  /** Puts the rows under headings, or under none; `folded` groups show one line. @param {Grouping | null} grouping @param {Set<number>} folded */
+  /**
+   * Puts the rows under headings, or under none; `folded` groups show one line.
+   * @param {Grouping | null} grouping
+   * @param {Set<number>} folded
+   */
   group(grouping, folded) {
     if (grouping === this.grouping && sameNumbers(folded, this.folded)) return;
     Object.assign(this, { grouping, folded });
@@ -123,7 +141,8 @@ export class TimelineView extends TimeView {
 
   /**
    * Shows what is lit and pinned elsewhere.
-   * @param {import("../base/lit.js").Lit | null} lit @param {import("../base/scene.js").Kind[]} kinds
+   * @param {import("../base/lit.js").Lit | null} lit
+   * @param {import("../base/scene.js").Kind[]} kinds
    * @param {number} pinnedRank
    */
   light(lit, kinds, pinnedRank) {
@@ -139,7 +158,10 @@ export class TimelineView extends TimeView {
     this.redraw.request();
   }
 
-  /** Shows what belongs to the selected span. @param {import("./trace/links.js").Links | null} links */
+  /**
+   * Shows what belongs to the selected span.
+   * @param {import("./trace/links.js").Links | null} links
+   */
   link(links) {
     this.links = links;
     this.redraw.request();
@@ -192,7 +214,10 @@ export class TimelineView extends TimeView {
     return spotAt(this, x, y);
   }
 
-  /** Returns the middle of a span's part in view, in pixels of the page; null when it is not. @param {number} id */
+  /**
+   * Returns the middle of a span's part in view, in pixels of the page; null when it is not.
+   * @param {number} id
+   */
   where(id) {
     return spotOfSpan(this, id);
   }
@@ -215,11 +240,21 @@ export class TimelineView extends TimeView {
     this.events.hover(spot);
   }
 
-  /** @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1 @param {boolean} isDone */
+  /**
+   * @param {number} x0
+   * @param {number} y0
+   * @param {number} x1
+   * @param {number} y1
+   * @param {boolean} isDone
+   */
   _area(x0, y0, x1, y1, isDone) {
     if (!this.tracks) return;
-    const [start, end] = [x0, x1].sort((one, other) => one - other).map((x) => Math.min(this.tracks?.total ?? 0, Math.max(0, this.timeAt(x))));
-    const [top, bottom] = [y0, y1].sort((one, other) => one - other).map((y) => y - AXIS + this.scrolled);
+    const [start, end] = [x0, x1]
+      .sort((one, other) => one - other)
+      .map((x) => Math.min(this.tracks?.total ?? 0, Math.max(0, this.timeAt(x))));
+    const [top, bottom] = [y0, y1]
+      .sort((one, other) => one - other)
+      .map((y) => y - AXIS + this.scrolled);
     const ranks = this.lines.ranksBetween(top, bottom);
     this.mark(end > start && ranks.length ? { start, end, ranks } : null);
     this.events.range(this.range, isDone);
@@ -237,7 +272,10 @@ export class TimelineView extends TimeView {
     this.scrolled = Math.min(most, Math.max(0, this.scrolled));
   }
 
-  /** Returns what is in view, with as many rows again above and below. @returns {import("./trace/loader.js").Need} */
+  /**
+   * Returns what is in view, with as many rows again above and below.
+   * @returns {import("./trace/loader.js").Need}
+   */
   _need() {
     const { lines, scrolled, time, tracks } = this;
     const shown = this.surface.height - AXIS;
@@ -248,7 +286,11 @@ export class TimelineView extends TimeView {
       from: Math.max(0, Math.min(time.start, tracks?.total ?? 0)),
       to: Math.max(0, Math.min(time.end, tracks?.total ?? 0)),
       bucket: 2 ** Math.max(0, Math.floor(Math.log2(perPixel))),
-      tracks: near.flatMap(({ row }) => (row ? Array.from({ length: row.lanes }, (_, lane) => row.track + lane) : [])).sort((one, other) => one - other),
+      tracks: near
+        .flatMap(({ row }) =>
+          row ? Array.from({ length: row.lanes }, (_, lane) => row.track + lane) : [],
+        )
+        .sort((one, other) => one - other),
       groups: near.filter(({ row, folded }) => !row && folded).map(({ group }) => group),
       by: this.grouping?.by ?? "",
     };
@@ -259,7 +301,13 @@ export class TimelineView extends TimeView {
     this._keepRows();
     const { tracks, colouring } = this;
     if (!tracks || !colouring || !this.surface.width) return;
-    this.drawnSpans = paintTimeline({ ...this, tracks, colouring, surface: this.surface, theme: theme() });
+    this.drawnSpans = paintTimeline({
+      ...this,
+      tracks,
+      colouring,
+      surface: this.surface,
+      theme: theme(),
+    });
     this.loader.want(this._need(), colouring);
   }
 }

@@ -10,12 +10,14 @@ const CLICK_WITHIN = 4;
  * @property {(dx: number, dy: number) => void} drag   pixels since the last call
  * @property {(x: number, y: number, event: WheelEvent) => void} wheel
  * @property {() => void} [double]
- * @property {(x0: number, y0: number, x1: number, y1: number, isDone: boolean) => void} [area]  drawn with Shift held
+ * @property {(x0: number, y0: number, x1: number, y1: number, isDone: boolean) => void} [area]
+ *   drawn with Shift held
  */
 
 /**
  * Listens on a surface's canvas.
- * @param {import("./surface.js").Surface} surface @param {Handlers} handlers
+ * @param {import("./surface.js").Surface} surface
+ * @param {Handlers} handlers
  */
 export function listen(surface, handlers) {
   const { canvas } = surface;
@@ -64,7 +66,10 @@ export function listen(surface, handlers) {
   );
 }
 
-/** Returns how much a turn of the wheel zooms; a pinch arrives with Ctrl and small steps. @param {WheelEvent} event */
+/**
+ * Returns how much a turn of the wheel zooms; a pinch arrives with Ctrl and small steps.
+ * @param {WheelEvent} event
+ */
 export function wheelZoom(event) {
   const pixels = event.deltaY * (event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1);
   return Math.exp(-pixels * (event.ctrlKey && Math.abs(pixels) < 50 ? 0.01 : 0.0016));

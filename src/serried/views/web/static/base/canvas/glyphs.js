@@ -1,4 +1,5 @@
-// Letters and digits as small masks, drawn pixel by pixel: thousands of labels in a millisecond or two.
+// Letters and digits as small masks, drawn pixel by pixel: thousands of labels in a millisecond or
+// two.
 
 /** @typedef {{wide: number, high: number, alpha: Uint8Array}} Glyph */
 
@@ -10,10 +11,16 @@ export class Glyphs {
     this.high = Math.ceil(size * 1.3);
     /** @type {Map<string, Glyph>} */
     this.masks = new Map();
-    this.pen = /** @type {OffscreenCanvasRenderingContext2D} */ (new OffscreenCanvas(4 * this.high, this.high).getContext("2d", { willReadFrequently: true }));
+    this.pen = /** @type {OffscreenCanvasRenderingContext2D} */ (
+      new OffscreenCanvas(4 * this.high, this.high).getContext("2d", { willReadFrequently: true })
+    );
   }
 
-  /** Returns the mask of a letter, made when it is first drawn. @param {string} letter @returns {Glyph} */
+  /**
+   * Returns the mask of a letter, made when it is first drawn.
+   * @param {string} letter
+   * @returns {Glyph}
+   */
   mask(letter) {
     const made = this.masks.get(letter) ?? this._mask(this.pen, letter);
     this.masks.set(letter, made);
@@ -28,7 +35,11 @@ export class Glyphs {
     pen.clearRect(0, 0, pen.canvas.width, pen.canvas.height);
     pen.fillText(letter, 0, this.high / 2);
     const { data } = pen.getImageData(0, 0, wide, this.high);
-    return { wide, high: this.high, alpha: Uint8Array.from({ length: wide * this.high }, (_, i) => data[4 * i + 3]) };
+    return {
+      wide,
+      high: this.high,
+      alpha: Uint8Array.from({ length: wide * this.high }, (_, i) => data[4 * i + 3]),
+    };
   }
 
   /** Returns how wide a text is, in pixels of the screen. @param {string} text */
@@ -40,8 +51,12 @@ export class Glyphs {
 
   /**
    * Draws a text about a point.
-   * @param {import("./pixels.js").Pixels} pixels @param {string} text @param {number} centre @param {number} middle
-   * @param {number} ink a pixel @param {number} strength 0..1
+   * @param {import("./pixels.js").Pixels} pixels
+   * @param {string} text
+   * @param {number} centre
+   * @param {number} middle
+   * @param {number} ink a pixel
+   * @param {number} strength 0..1
    */
   draw(pixels, text, centre, middle, ink, strength) {
     let x = Math.round(centre - this.width(text) / 2);
@@ -54,7 +69,14 @@ export class Glyphs {
   }
 }
 
-/** @param {import("./pixels.js").Pixels} pixels @param {Glyph} glyph @param {number} left @param {number} top @param {number} ink @param {number} strength */
+/**
+ * @param {import("./pixels.js").Pixels} pixels
+ * @param {Glyph} glyph
+ * @param {number} left
+ * @param {number} top
+ * @param {number} ink
+ * @param {number} strength
+ */
 function stamp({ data, width, height }, glyph, left, top, ink, strength) {
   const [r, g, b] = [ink & 255, (ink >> 8) & 255, (ink >> 16) & 255];
   for (let dy = Math.max(0, -top); dy < glyph.high && top + dy < height; dy++) {
@@ -64,7 +86,12 @@ function stamp({ data, width, height }, glyph, left, top, ink, strength) {
       const at = (top + dy) * width + left + dx;
       const under = data[at];
       const [ur, ug, ub] = [under & 255, (under >> 8) & 255, (under >> 16) & 255];
-      data[at] = (0xff000000 | ((ub + (b - ub) * share) << 16) | ((ug + (g - ug) * share) << 8) | (ur + (r - ur) * share)) >>> 0;
+      data[at] =
+        (0xff000000 |
+          ((ub + (b - ub) * share) << 16) |
+          ((ug + (g - ug) * share) << 8) |
+          (ur + (r - ur) * share)) >>>
+        0;
     }
   }
 }

@@ -1,6 +1,13 @@
-// A picture made pixel by pixel, for what is too dense to draw shape by shape; put down in one call.
+// A picture made pixel by pixel, for what is too dense to draw shape by shape; put down in one
+// call.
 
-/** @typedef {{fill: number, edge: number, over: number, line: number}} ColumnColours  over: above `line` pixels */
+/**
+ * @typedef {object} ColumnColours
+ * @property {number} fill
+ * @property {number} edge
+ * @property {number} over  above `line` pixels
+ * @property {number} line
+ */
 
 /** A buffer of pixels of the screen, 0xAABBGGRR. */
 export class Pixels {
@@ -12,7 +19,12 @@ export class Pixels {
     this.data = new Uint32Array(0);
   }
 
-  /** Takes a size and fills all with one colour. @param {number} width @param {number} height @param {number} colour */
+  /**
+   * Takes a size and fills all with one colour.
+   * @param {number} width
+   * @param {number} height
+   * @param {number} colour
+   */
   clear(width, height, colour) {
     if (!this.image || width !== this.width || height !== this.height) {
       Object.assign(this, { width, height });
@@ -22,7 +34,14 @@ export class Pixels {
     this.data.fill(colour);
   }
 
-  /** Fills a box. @param {number} left @param {number} top @param {number} right @param {number} bottom @param {number} colour */
+  /**
+   * Fills a box.
+   * @param {number} left
+   * @param {number} top
+   * @param {number} right
+   * @param {number} bottom
+   * @param {number} colour
+   */
   box(left, top, right, bottom, colour) {
     const [from, to] = [Math.max(0, left), Math.min(this.width, right)];
     if (to <= from) return;
@@ -31,14 +50,25 @@ export class Pixels {
     }
   }
 
-  /** Repeats a line of pixels in the rows [top, bottom). @param {Uint32Array} line @param {number} left @param {number} top @param {number} bottom */
+  /**
+   * Repeats a line of pixels in the rows [top, bottom).
+   * @param {Uint32Array} line
+   * @param {number} left
+   * @param {number} top
+   * @param {number} bottom
+   */
   line(line, left, top, bottom) {
-    for (let y = Math.max(0, top); y < Math.min(this.height, bottom); y++) this.data.set(line, y * this.width + left);
+    for (let y = Math.max(0, top); y < Math.min(this.height, bottom); y++)
+      this.data.set(line, y * this.width + left);
   }
 
   /**
-   * Draws columns that stand on `bottom`: `heights[x]` pixels high, the line along their tops an edge.
-   * @param {Float64Array} heights @param {number} left @param {number} top @param {number} bottom
+   * Draws columns that stand on `bottom`: `heights[x]` pixels high, the line along their tops an
+   * edge.
+   * @param {Float64Array} heights
+   * @param {number} left
+   * @param {number} top
+   * @param {number} bottom
    * @param {ColumnColours} colours
    */
   columns(heights, left, top, bottom, { fill, edge, over, line }) {
@@ -46,15 +76,17 @@ export class Pixels {
     const high = (/** @type {number} */ x) => Math.min(most, Math.round(heights[x] ?? 0));
     for (let x = 0, next = 0; x < heights.length; x = next) {
       const here = high(x);
-      for (next = x + 1; next < heights.length && high(next) === here; ) next++;
+      for (next = x + 1; next < heights.length && high(next) === here;) next++;
       const [from, to] = [left + x, left + next];
       const under = Math.min(here, Math.floor(line));
       this.box(from, bottom - under, to, bottom, fill);
       this.box(from, bottom - here, to, bottom - under, over);
       if (here) this.box(from, bottom - here, to, bottom - here + 1, here > line ? over : edge);
       // Where the level steps the line runs down, on the side of the higher column.
-      if (x && high(x - 1) < here) this.box(from, bottom - here, from + 1, bottom - high(x - 1), here > line ? over : edge);
-      if (next < heights.length && high(next) < here) this.box(to - 1, bottom - here, to, bottom - high(next), here > line ? over : edge);
+      if (x && high(x - 1) < here)
+        this.box(from, bottom - here, from + 1, bottom - high(x - 1), here > line ? over : edge);
+      if (next < heights.length && high(next) < here)
+        this.box(to - 1, bottom - here, to, bottom - high(next), here > line ? over : edge);
     }
   }
 
@@ -64,7 +96,12 @@ export class Pixels {
   }
 }
 
-/** Mixes two pixels: `share` of the second. @param {number} one @param {number} other @param {number} share */
+/**
+ * Mixes two pixels: `share` of the second.
+ * @param {number} one
+ * @param {number} other
+ * @param {number} share
+ */
 export function mixed(one, other, share) {
   let pixel = 0xff000000;
   for (const shift of [0, 8, 16]) {

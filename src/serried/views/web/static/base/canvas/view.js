@@ -1,4 +1,5 @@
-// A view of a stretch of time, names at its left: zoom and pan by hand, and the view as a link holds it.
+// A view of a stretch of time, names at its left: zoom and pan by hand, and the view as a link
+// holds it.
 
 import { wheelZoom } from "./gestures.js";
 import { Redraw } from "./surface.js";
@@ -19,7 +20,11 @@ const FRAMES_KEPT = 300;
 
 /** What the timeline and the stacked schedules have in common: the time across. */
 export class TimeView {
-  /** @param {import("./surface.js").Surface} surface @param {number} gutter pixels that names take at the left @param {Moves} moves */
+  /**
+   * @param {import("./surface.js").Surface} surface
+   * @param {number} gutter pixels that names take at the left
+   * @param {Moves} moves
+   */
   constructor(surface, gutter, moves) {
     this.surface = surface;
     this.gutter = gutter;
@@ -28,7 +33,10 @@ export class TimeView {
     this.time = new TimeWindow(1, 1);
     this.byHand = false;
     this.pointer = { x: -1, y: -1 };
-    /** How often it was drawn, and how long the last frames took. @type {{frames: number, ms: number[]}} */
+    /**
+     * How often it was drawn, and how long the last frames took.
+     * @type {{frames: number, ms: number[]}}
+     */
     this.drawings = { frames: 0, ms: [] };
     onThemeChange(() => this.redraw.request());
   }
@@ -57,17 +65,26 @@ export class TimeView {
     this.pan(strength * PAN_SHARE);
   }
 
-  /** Moves what is in view along with the pointer. @param {number} dx @param {number} dy in pixels */
+  /**
+   * Moves what is in view along with the pointer.
+   * @param {number} dx
+   * @param {number} dy in pixels
+   */
   drag(dx, dy) {
     this.pan(-dx / this._wide());
     this.moves.scroll(-dy);
   }
 
-  /** Ctrl zooms, Shift pans; else rows scroll, or the time zooms where all rows are in view. @param {number} x @param {WheelEvent} event */
+  /**
+   * Ctrl zooms, Shift pans; else rows scroll, or the time zooms where all rows are in view.
+   * @param {number} x
+   * @param {WheelEvent} event
+   */
   wheel(x, event) {
     const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
     if (!event.ctrlKey && sideways) this.pan(sideways / this._wide());
-    else if (event.ctrlKey || !this.moves.overflows()) this._move(() => this.time.zoom(wheelZoom(event), this._share(x)));
+    else if (event.ctrlKey || !this.moves.overflows())
+      this._move(() => this.time.zoom(wheelZoom(event), this._share(x)));
     else this.moves.scroll(event.deltaY);
   }
 
@@ -90,9 +107,16 @@ export class TimeView {
     return { x: left + this.pointer.x, y: top + this.pointer.y };
   }
 
-  /** Returns the pixels of the canvas that the view's part of [start, end] takes. @param {number} start @param {number} end */
+  /**
+   * Returns the pixels of the canvas that the view's part of [start, end] takes.
+   * @param {number} start
+   * @param {number} end
+   */
   extent(start, end) {
-    return { from: Math.max(this.gutter, this.toPixel(start)), to: Math.min(this.surface.width, this.toPixel(end)) };
+    return {
+      from: Math.max(this.gutter, this.toPixel(start)),
+      to: Math.min(this.surface.width, this.toPixel(end)),
+    };
   }
 
   /** @param {number} x */

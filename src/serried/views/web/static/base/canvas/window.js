@@ -4,7 +4,10 @@ const LEAST_NS = 50;
 
 /** Maps nanoseconds to pixels: pixel = (time - start) / span * width. */
 export class TimeWindow {
-  /** @param {number} total of all there is, in nanoseconds or any other unit @param {number} [least] the shortest stretch */
+  /**
+   * @param {number} total of all there is, in nanoseconds or any other unit
+   * @param {number} [least] the shortest stretch
+   */
   constructor(total, least = LEAST_NS) {
     this.least = least;
     this.total = Math.max(total, least);
@@ -23,7 +26,11 @@ export class TimeWindow {
     this.end = 1.01 * this.total;
   }
 
-  /** Zooms by `factor` about the time at `share` of the width. @param {number} factor @param {number} share 0..1 */
+  /**
+   * Zooms by `factor` about the time at `share` of the width.
+   * @param {number} factor
+   * @param {number} share 0..1
+   */
   zoom(factor, share) {
     const span = Math.min(1.5 * this.total, Math.max(this.least, this.span / factor));
     const still = this.start + share * this.span;
@@ -41,7 +48,11 @@ export class TimeWindow {
     this._show((from + to) / 2 - span / 2, span);
   }
 
-  /** Moves, without zooming, so that [from, to] is in view. @param {number} from @param {number} to */
+  /**
+   * Moves, without zooming, so that [from, to] is in view.
+   * @param {number} from
+   * @param {number} to
+   */
   reveal(from, to) {
     if (to < this.start || from > this.end) this._show((from + to) / 2 - this.span / 2, this.span);
   }
@@ -56,7 +67,8 @@ export class TimeWindow {
   /** Writes the view as the address bar holds it. */
   toString() {
     const step = this.least / LEAST_NS;
-    const rounded = (/** @type {number} */ time) => Number((Math.round(time / step) * step).toPrecision(9));
+    const rounded = (/** @type {number} */ time) =>
+      Number((Math.round(time / step) * step).toPrecision(9));
     return `${rounded(this.start)},${rounded(this.end)}`;
   }
 

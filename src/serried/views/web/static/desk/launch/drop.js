@@ -4,7 +4,11 @@ import { byId } from "../../base/dom.js";
 import { t } from "../../base/i18n.js";
 import { droppedFiles, textFile } from "./files.js";
 
-/** @typedef {{files: (files: Promise<File[]> | File[]) => void, text: (file: import("./files.js").LaunchFile) => void}} Take */
+/**
+ * @typedef {object} Take
+ * @property {(files: Promise<File[]> | File[]) => void} files
+ * @property {(file: import("./files.js").LaunchFile) => void} text
+ */
 
 /** Listens for launch files. @param {Take} take */
 export function listenForFiles(take) {
@@ -76,5 +80,8 @@ function dialog() {
 
 /** @param {EventTarget | null} target */
 function isField(target) {
-  return target instanceof HTMLElement && Boolean(target.closest("input:not([type=checkbox]), textarea, select"));
+  return (
+    target instanceof HTMLElement &&
+    Boolean(target.closest("input:not([type=checkbox]), textarea, select"))
+  );
 }

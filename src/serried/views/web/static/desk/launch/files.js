@@ -1,16 +1,27 @@
 // Launch files on their way to the server: gathered from a drop, and written as one message.
 
-/** @typedef {{name: string, size: number, bytes: Uint8Array}} LaunchFile  bytes: none of a file that is too large to be one */
-/** @typedef {Record<string, string>} Answers  what was missing by name, settings by "set:" and their key */
+/**
+ * @typedef {object} LaunchFile
+ * @property {string} name
+ * @property {number} size
+ * @property {Uint8Array} bytes  none of a file that is too large to be one
+ */
+/**
+ * @typedef {Record<string, string>} Answers
+ *   what was missing, by name; settings by "set:" and their key
+ */
 
 /**
  * Writes files as the server reads them: u32 length, JSON of names and sizes, then all bytes.
- * @param {LaunchFile[]} files @returns {Uint8Array}
+ * @param {LaunchFile[]} files
+ * @returns {Uint8Array}
  */
 export function framed(files) {
   const list = files.map(({ name, size, bytes }) => ({ name, size, sent: bytes.length }));
   const head = new TextEncoder().encode(JSON.stringify({ files: list }));
-  const message = new Uint8Array(4 + head.length + files.reduce((sum, { bytes }) => sum + bytes.length, 0));
+  const message = new Uint8Array(
+    4 + head.length + files.reduce((sum, { bytes }) => sum + bytes.length, 0),
+  );
   new DataView(message.buffer).setUint32(0, head.length, true);
   message.set(head, 4);
   let at = 4 + head.length;
@@ -21,7 +32,11 @@ export function framed(files) {
   return message;
 }
 
-/** Writes the question that goes with files: the language, and answers to what was missing. @param {string} lang @param {Answers} answers */
+/**
+ * Writes the question that goes with files: the language, and answers to what was missing.
+ * @param {string} lang
+ * @param {Answers} answers
+ */
 export function launchQuestion(lang, answers) {
   const words = new URLSearchParams({ lang });
   for (const [name, value] of Object.entries(answers)) {
@@ -31,7 +46,12 @@ export function launchQuestion(lang, answers) {
   return words.toString();
 }
 
-/** Returns typed or pasted text as a file. @param {string} name @param {string} text @returns {LaunchFile} */
+/**
+ * Returns typed or pasted text as a file.
+ * @param {string} name
+ * @param {string} text
+ * @returns {LaunchFile}
+ */
 export function textFile(name, text) {
   const bytes = new TextEncoder().encode(text);
   return { name, size: bytes.length, bytes };
@@ -39,20 +59,33 @@ export function textFile(name, text) {
 
 /**
  * Reads files as far as they may be launch files. Rejects when the browser cannot read one.
- * @param {File[]} files @param {number} limit bytes of the largest
+ * @param {File[]} files
+ * @param {number} limit bytes of the largest
  */
 export function readFiles(files, limit) {
-  const bytesOf = async (/** @type {File} */ file) => (file.size > limit ? new Uint8Array() : new Uint8Array(await file.arrayBuffer()));
-  return Promise.all(files.map(async (file) => ({ name: file.name, size: file.size, bytes: await bytesOf(file) })));
+  const bytesOf = async (/** @type {File} */ file) =>
+    file.size > limit ? new Uint8Array() : new Uint8Array(await file.arrayBuffer());
+  return Promise.all(
+    files.map(async (file) => ({ name: file.name, size: file.size, bytes: await bytesOf(file) })),
+  );
 }
 
-/** Returns the files of a drop, and those that lie in a dropped folder. To be called while the drop is told. @param {DataTransfer} transfer @returns {Promise<File[]>} */
+/**
+ * Returns the files of a drop, and those that lie in a dropped folder. To be called while the drop
+ * is told.
+ * @param {DataTransfer} transfer
+ * @returns {Promise<File[]>}
+ */
 export async function droppedFiles(transfer) {
   const items = [...transfer.items].filter(({ kind }) => kind === "file");
   const found = items.map((item) => {
     const entry = item.webkitGetAsEntry();
     const file = item.getAsFile();
-    return entry?.isDirectory ? inFolder(/** @type {FileSystemDirectoryEntry} */ (entry)) : file ? [file] : [];
+    return entry?.isDirectory
+      ? inFolder(/** @type {FileSystemDirectoryEntry} */ (entry))
+      : file
+        ? [file]
+        : [];
   });
   return (await Promise.all(found)).flat();
 }
@@ -63,10 +96,17 @@ async function inFolder(folder) {
   /** @type {File[]} */
   const files = [];
   for (;;) {
-    const entries = await new Promise((/** @type {(found: FileSystemEntry[]) => void} */ done, fail) => reader.readEntries(done, fail));
+    const entries = await new Promise(
+      (/** @type {(found: FileSystemEntry[]) => void} */ done, fail) =>
+        reader.readEntries(done, fail),
+    );
     if (!entries.length) return files;
     for (const entry of entries.filter(({ isFile }) => isFile)) {
-      files.push(await new Promise((done, fail) => /** @type {FileSystemFileEntry} */ (entry).file(done, fail)));
+      files.push(
+        await new Promise((done, fail) =>
+          /** @type {FileSystemFileEntry} */ (entry).file(done, fail),
+        ),
+      );
     }
   }
 }

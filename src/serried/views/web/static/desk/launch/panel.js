@@ -11,16 +11,31 @@ import { settings } from "../state/fields.js";
 
 /** Sentences for names that are no abbreviation. @type {Record<string, string>} */
 const NAMES = {
-  framework: "job.framework", world_size: "job.world", gpus_per_node: "job.gpus_per_node", order: "job.order",
-  nodes: "reading.nodes", layers: "reading.layers", chunks: "reading.chunks",
+  framework: "job.framework",
+  world_size: "job.world",
+  gpus_per_node: "job.gpus_per_node",
+  order: "job.order",
+  nodes: "reading.nodes",
+  layers: "reading.layers",
+  chunks: "reading.chunks",
   encoding: "reading.encoding",
 };
 /** @type {Record<string, string>} */
 const SPELLED = { zero: "ZeRO", zero1: "ZeRO-1", nettest: "Nettest" };
 /** Sizes that the form holds, under the names it has there. @type {Record<string, keyof State>} */
 const FIELDS = {
-  framework: "framework", world_size: "world", tp: "tp", pp: "pp", cp: "cp", ep: "ep", etp: "etp", zero: "zero",
-  zero1: "zero1", nettest: "nettest", order: "order", gpus_per_node: "gpus_per_node",
+  framework: "framework",
+  world_size: "world",
+  tp: "tp",
+  pp: "pp",
+  cp: "cp",
+  ep: "ep",
+  etp: "etp",
+  zero: "zero",
+  zero1: "zero1",
+  nettest: "nettest",
+  order: "order",
+  gpus_per_node: "gpus_per_node",
 };
 
 /** Listens to the panel. @param {(answers: Answers) => void} answer @param {() => void} close */
@@ -28,7 +43,9 @@ export function listenToReading(answer, close) {
   byId("reading-close").addEventListener("click", close);
   byId("missing").addEventListener("submit", (event) => {
     event.preventDefault();
-    const given = [...fields()].filter(({ value }) => value.trim()).map(({ name, value }) => [name, value.trim()]);
+    const given = [...fields()]
+      .filter(({ value }) => value.trim())
+      .map(({ name, value }) => [name, value.trim()]);
     answer(Object.fromEntries(given));
   });
 }
@@ -42,11 +59,16 @@ export function hideReading() {
 export function showReading(told, frameworks) {
   const isOpen = told.missing.length > 0;
   byId("reading").hidden = false;
-  byId("reading-title").textContent = t(isOpen ? "reading.open" : "reading.title", { file: told.file });
+  byId("reading-title").textContent = t(isOpen ? "reading.open" : "reading.title", {
+    file: told.file,
+  });
   byId("reading-format").textContent = told.format;
   byId("missing").hidden = !isOpen;
   byId("missing").replaceChildren(...(isOpen ? questions(told, frameworks) : []));
-  byId("advice").replaceChildren(...told.notes.map((note) => make("li", {}, note)), ...advice(told));
+  byId("advice").replaceChildren(
+    ...told.notes.map((note) => make("li", {}, note)),
+    ...advice(told),
+  );
   byId("sources").replaceChildren(make("tbody", {}, ...told.sources.map(row)));
   byId("reading-details").scrollTo(0, 0);
   if (!isOpen) return;
@@ -54,17 +76,29 @@ export function showReading(told, frameworks) {
   fields()[0]?.focus();
 }
 
-/** Marks the sizes that the form holds otherwise, and takes away advice on another job. @param {State} state @param {State} read */
+/**
+ * Marks the sizes that the form holds otherwise, and takes away advice on another job.
+ * @param {State} state
+ * @param {State} read
+ */
 export function markChanged(state, read) {
   for (const line of byId("sources").querySelectorAll("tr")) {
     const { name = "", value = "", setting } = line.dataset;
     const field = setting ? "set" : FIELDS[name];
-    const isSame = !field || (setting ? settings(state).includes(`${name}=${value}`) : state[field] === read[field]);
+    const isSame =
+      !field ||
+      (setting ? settings(state).includes(`${name}=${value}`) : state[field] === read[field]);
     line.classList.toggle("changed", !isSame);
     const now = /** @type {HTMLElement} */ (line.querySelector("small"));
-    now.textContent = isSame ? "" : setting ? t("reading.changed") : t("reading.now", { value: state[field] || t("reading.unset") });
+    now.textContent = isSame
+      ? ""
+      : setting
+        ? t("reading.changed")
+        : t("reading.now", { value: state[field] || t("reading.unset") });
   }
-  const isJob = [...Object.values(FIELDS), /** @type {const} */ ("set")].every((field) => state[field] === read[field]);
+  const isJob = [...Object.values(FIELDS), /** @type {const} */ ("set")].every(
+    (field) => state[field] === read[field],
+  );
   byId("reading").classList.toggle("edited", !isJob);
 }
 
@@ -88,24 +122,35 @@ function questions(told, frameworks) {
       "div",
       { class: "question" },
       make("label", { for: `asked-${i}` }, nameOf(name)),
-      kind === "framework" ? choice(`asked-${i}`, name, frameworks) : make("input", {
-        id: `asked-${i}`,
-        name: kind === "setting" ? `set:${name}` : name,
-        inputmode: kind === "size" && name !== "order" ? "numeric" : "text",
-        "aria-describedby": `because-${i}`,
-        autocomplete: "off",
-        spellcheck: "false",
-      }),
+      kind === "framework"
+        ? choice(`asked-${i}`, name, frameworks)
+        : make("input", {
+            id: `asked-${i}`,
+            name: kind === "setting" ? `set:${name}` : name,
+            inputmode: kind === "size" && name !== "order" ? "numeric" : "text",
+            "aria-describedby": `because-${i}`,
+            autocomplete: "off",
+            spellcheck: "false",
+          }),
       make("span", { id: `because-${i}` }, because),
     ),
   );
-  return [make("p", {}, t("missing.title", { file: told.file })), ...asked, make("button", { type: "submit" }, t("missing.submit"))];
+  return [
+    make("p", {}, t("missing.title", { file: told.file })),
+    ...asked,
+    make("button", { type: "submit" }, t("missing.submit")),
+  ];
 }
 
 /** @param {string} id @param {string} name @param {FrameworkTable[]} frameworks */
 function choice(id, name, frameworks) {
   const options = frameworks.map((each) => make("option", { value: each.name }, each.title));
-  return make("select", { id, name }, make("option", { value: "" }, t("missing.choose")), ...options);
+  return make(
+    "select",
+    { id, name },
+    make("option", { value: "" }, t("missing.choose")),
+    ...options,
+  );
 }
 
 /** @param {Told} told */
@@ -113,20 +158,39 @@ function advice(told) {
   const items = told.findings.map(({ evidence, cure, is_important }) => {
     const seen = make("summary", {}, make("span", {}, evidence.join(t("reading.stop"))));
     const helps = cure ? [make("p", {}, t("reading.cure", { cure }))] : [];
-    return make("li", { class: is_important ? "important" : "minor" }, make("details", {}, seen, ...helps));
+    return make(
+      "li",
+      { class: is_important ? "important" : "minor" },
+      make("details", {}, seen, ...helps),
+    );
   });
   const important = items.filter((item) => item.className === "important");
   const minor = items.filter((item) => item.className === "minor");
   if (!minor.length) return important;
-  const more = make("details", {}, make("summary", {}, counted("reading.minor", minor.length)), make("ul", {}, ...minor));
+  const more = make(
+    "details",
+    {},
+    make("summary", {}, counted("reading.minor", minor.length)),
+    make("ul", {}, ...minor),
+  );
   return [...important, make("li", { class: "more" }, more)];
 }
 
 /** @param {Told["sources"][number]} source */
 function row({ name, value, from, is_setting }) {
   const shown = is_setting ? make("code", {}, name) : nameOf(name);
-  const properties = { "data-name": name, "data-value": value, ...(is_setting ? { "data-setting": "true" } : {}) };
-  return make("tr", properties, make("th", { scope: "row" }, shown), make("td", {}, make("b", {}, value), make("small", {})), make("td", {}, from));
+  const properties = {
+    "data-name": name,
+    "data-value": value,
+    ...(is_setting ? { "data-setting": "true" } : {}),
+  };
+  return make(
+    "tr",
+    properties,
+    make("th", { scope: "row" }, shown),
+    make("td", {}, make("b", {}, value), make("small", {})),
+    make("td", {}, from),
+  );
 }
 
 /** @param {string} name */

@@ -18,8 +18,10 @@ import { withJob } from "../state/fields.js";
  * @property {{name: string, value: string, from: string, is_setting: boolean}[]} sources
  * @property {{name: string, kind: string, because: string}[]} missing
  * @property {string[]} notes
- * @property {{kind: string, is_important: boolean, evidence: string[], cure: string | null}[]} findings
- * @property {Record<string, string[]> | null} job  what the form is to hold; null while something is missing
+ * @property {{kind: string, is_important: boolean, evidence: string[], cure: string | null}[]}
+ *   findings
+ * @property {Record<string, string[]> | null} job  what the form is to hold; null while something
+ *   is missing
  */
 /** @typedef {{files: LaunchFile[], answers: Answers, told: Told}} Reading */
 
@@ -27,7 +29,10 @@ const REMEMBERED = 12;
 
 /** Holds the readings of this visit; nothing of them outlives the page. */
 export class Launch {
-  /** @param {Desk} desk @param {(answer: Promise<void>) => void} wait  counts a question as asked */
+  /**
+   * @param {Desk} desk
+   * @param {(answer: Promise<void>) => void} wait  counts a question as asked
+   */
   constructor(desk, wait) {
     this.desk = desk;
     this.wait = wait;
@@ -38,7 +43,10 @@ export class Launch {
     this.asked = 0;
   }
 
-  /** Reads files, and shows their job or asks for what is missing. @param {File[] | Promise<File[]>} files */
+  /**
+   * Reads files, and shows their job or asks for what is missing.
+   * @param {File[] | Promise<File[]>} files
+   */
   takeFiles(files) {
     this.wait(this._shown().then(() => this._read(files)));
   }
@@ -122,10 +130,12 @@ export class Launch {
     const { told } = reading;
     this.mark = `${performance.timeOrigin}-${this.asked}`;
     this.readings.set(this.mark, reading);
-    if (this.readings.size > REMEMBERED) this.readings.delete(/** @type {string} */ (this.readings.keys().next().value));
+    if (this.readings.size > REMEMBERED)
+      this.readings.delete(/** @type {string} */ (this.readings.keys().next().value));
     complain(this.desk, "");
     const { job } = told;
-    if (job) this.desk.edit({ ...withJob(this.desk.state, job), dims: String(job.dims), kinds: "" });
+    if (job)
+      this.desk.edit({ ...withJob(this.desk.state, job), dims: String(job.dims), kinds: "" });
     this._show();
   }
 
@@ -147,5 +157,7 @@ export class Launch {
 async function askLaunch(lang, answers, files) {
   const headers = { "Content-Type": "application/octet-stream" };
   const body = /** @type {Uint8Array<ArrayBuffer>} */ (framed(files));
-  return (await ask(`launch?${launchQuestion(lang, answers)}`, { method: "POST", headers, body })).json();
+  return (
+    await ask(`launch?${launchQuestion(lang, answers)}`, { method: "POST", headers, body })
+  ).json();
 }

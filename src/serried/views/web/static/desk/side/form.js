@@ -9,7 +9,10 @@ import { JOB_FIELDS, TYPES, sortedDims } from "../state/fields.js";
 /** @typedef {import("../state/fields.js").Field} Field */
 /** @typedef {import("../../base/scene.js").Scene} Scene */
 /** @typedef {import("../../base/scene.js").FrameworkTable} FrameworkTable */
-/** @typedef {(change: Partial<State>, field?: string) => void} Edit  field: the one that is typed into */
+/**
+ * @typedef {(change: Partial<State>, field?: string) => void} Edit
+ *   field is the one that is typed into
+ */
 
 /** @type {import("../../base/scene.js").PageWords} */
 let words = { frameworks: [], looks: {}, basics: [], terms: [], limit_bytes: 0 };
@@ -38,12 +41,19 @@ export function listenToForm(state, edit, reset) {
   byId("powers").replaceChildren(...powers);
 }
 
-/** Takes the frameworks and looks that the form offers. @param {import("../../base/scene.js").PageWords} page */
+/**
+ * Takes the frameworks and looks that the form offers.
+ * @param {import("../../base/scene.js").PageWords} page
+ */
 export function fillForm(page) {
   words = page;
 }
 
-/** Shows a state in the form, in the language in use. @param {State} state @param {Scene | null} scene */
+/**
+ * Shows a state in the form, in the language in use.
+ * @param {State} state
+ * @param {Scene | null} scene
+ */
 export function showForm(state, scene) {
   const framework = words.frameworks.find((each) => each.name === state.framework.split("@")[0]);
   const dims = [...new Set(["dp", "tp", "pp", "cp", ...(framework?.dims ?? [])])];
@@ -52,7 +62,8 @@ export function showForm(state, scene) {
   showFrameworks(state);
   for (const field of JOB_FIELDS.filter((each) => each !== "framework")) {
     const control = /** @type {HTMLInputElement} */ (byId(field));
-    if (control !== document.activeElement || control.value.trim() !== state[field]) control.value = state[field];
+    if (control !== document.activeElement || control.value.trim() !== state[field])
+      control.value = state[field];
   }
   if (framework) showFramework(framework);
   if (scene) showKinds(state, scene);
@@ -68,10 +79,16 @@ export function blame(field) {
   if (control.closest("#more")) /** @type {HTMLDetailsElement} */ (byId("more")).open = true;
 }
 
-/** Returns a list of names with one put in, or taken out. @param {string} list @param {string} name */
+/**
+ * Returns a list of names with one put in, or taken out.
+ * @param {string} list
+ * @param {string} name
+ */
 function toggled(list, name) {
   const names = list.split(",").filter(Boolean);
-  return names.includes(name) ? names.filter((each) => each !== name).join(",") : [...names, name].join(",");
+  return names.includes(name)
+    ? names.filter((each) => each !== name).join(",")
+    : [...names, name].join(",");
 }
 
 /** Writes a type as people say it: CP + DP + TP. @param {string} dims */
@@ -90,7 +107,9 @@ function showTypes(state, framework) {
     const full = has(key) ? `${typeName(dims)} · ${t(key)}` : typeName(dims);
     const lacking = dims.split(",").find((dim) => framework && !framework.dims.includes(dim));
     const disabled = Boolean(lacking);
-    const name = lacking ? t("type.lacking", { type: full, framework: framework?.title ?? "" }) : full;
+    const name = lacking
+      ? t("type.lacking", { type: full, framework: framework?.title ?? "" })
+      : full;
     return make("option", { value: dims, disabled }, name);
   });
   select.replaceChildren(make("option", { value: "" }, t("type.choose")), ...options);
@@ -113,7 +132,9 @@ function showDims(state, framework, dims) {
         "data-dim": dim,
         "aria-pressed": String(shown.includes(dim)),
         "aria-label": name,
-        title: lacking ? t("job.lacking", { dim: dim.toUpperCase(), framework: framework.title }) : name,
+        title: lacking
+          ? t("job.lacking", { dim: dim.toUpperCase(), framework: framework.title })
+          : name,
         disabled: Boolean(lacking) && !shown.includes(dim),
       },
       ...(look ? [markImage(look.mark, isDark ? look.ink_on_dark : look.ink)] : []),
@@ -128,32 +149,57 @@ function showDims(state, framework, dims) {
 function showFrameworks(state) {
   const [name, version] = state.framework.split("@");
   const found = words.frameworks.find((each) => each.name === name);
-  fillSelect("framework", words.frameworks.map((each) => [each.name, each.title]), name);
+  fillSelect(
+    "framework",
+    words.frameworks.map((each) => [each.name, each.title]),
+    name,
+  );
   const versions = [...(found?.versions ?? [])].reverse();
-  const known = found && !versions.includes(found.version) ? [found.version, ...versions] : versions;
-  fillSelect("version", known.map((each) => [each, each]), version ?? found?.version ?? "");
+  const known =
+    found && !versions.includes(found.version) ? [found.version, ...versions] : versions;
+  fillSelect(
+    "version",
+    known.map((each) => [each, each]),
+    version ?? found?.version ?? "",
+  );
   byId("version-box").hidden = known.length < 2 && !version;
 }
 
-/** Fills a select with choices, the one in use among them whatever it is. @param {string} id @param {string[][]} choices value and text @param {string} chosen */
+/**
+ * Fills a select with choices, the one in use among them whatever it is.
+ * @param {string} id
+ * @param {string[][]} choices value and text
+ * @param {string} chosen
+ */
 function fillSelect(id, choices, chosen) {
   const select = /** @type {HTMLSelectElement} */ (byId(id));
   const unknown = choices.some(([value]) => value === chosen) ? [] : [[chosen, chosen]];
-  select.replaceChildren(...[...choices, ...unknown].map(([value, text]) => make("option", { value }, text)));
+  select.replaceChildren(
+    ...[...choices, ...unknown].map(([value, text]) => make("option", { value }, text)),
+  );
   select.value = chosen;
 }
 
-/** Shows what a framework takes: its sizes, orders and settings, and that it has no cp. @param {FrameworkTable} framework */
+/**
+ * Shows what a framework takes: its sizes, orders and settings, and that it has no cp.
+ * @param {FrameworkTable} framework
+ */
 function showFramework(framework) {
   for (const field of ["ep", "etp", "zero", "zero1", "nettest"]) {
-    /** @type {HTMLElement} */ (byId(field).closest("label")).hidden = !framework.sizes.includes(field);
+    /** @type {HTMLElement} */ (byId(field).closest("label")).hidden =
+      !framework.sizes.includes(field);
   }
   const note = byId("no-cp");
   note.hidden = framework.dims.includes("cp");
   note.textContent = note.hidden ? "" : t("job.lacking", { dim: "CP", framework: framework.title });
-  byId("orders").replaceChildren(...framework.orders.map((order) => make("option", { value: order })));
+  byId("orders").replaceChildren(
+    ...framework.orders.map((order) => make("option", { value: order })),
+  );
   byId("order").setAttribute("placeholder", framework.order);
-  const about = Object.entries(framework.options).flatMap(([key, text]) => [make("dt", {}, key), make("dd", {}, text)]);
+  const about = Object.entries(framework.options).flatMap(([key, text]) => [
+    make("dt", {}, key),
+    make("dd", {}, text),
+  ]);
   byId("options").replaceChildren(...about);
 }
 
@@ -165,7 +211,13 @@ function showKinds(state, scene) {
     .map((kind) => {
       const box = make("input", { type: "checkbox", value: kind.name });
       box.checked = chosen.includes(kind.name);
-      return make("label", { title: kind.note }, box, make("span", {}, kind.name), make("small", {}, kind.note));
+      return make(
+        "label",
+        { title: kind.note },
+        box,
+        make("span", {}, kind.name),
+        make("small", {}, kind.note),
+      );
     });
   byId("kinds").replaceChildren(...boxes);
 }

@@ -1,4 +1,5 @@
-// The desk of figures on the map: which figure of the trace colours the ranks, its legend, who stands out.
+// The desk of figures on the map: which figure of the trace colours the ranks, its legend, who
+// stands out.
 
 import { findings } from "./checks.js";
 import { byId, make } from "../../base/dom.js";
@@ -53,15 +54,23 @@ export class HeatDesk {
     return Boolean(source && asksFor(this.desk.state, source.question));
   }
 
-  /** Shows the figure that the state names; asks for it, and once for each trace what figures it has. */
+  /**
+   * Shows the figure that the state names; asks for it, and once for each trace what figures it
+   * has.
+   */
   async take() {
     const { desk } = this;
     const { heat: figure } = desk.state;
     const check = desk.checks.of(figure);
     const trace = desk.offer ? desk.offers.indexOf(desk.offer) : -1;
-    const of = (/** @type {string} */ name) => `trace/heat?trace=${trace}&figure=${encodeURIComponent(name)}`;
+    const of = (/** @type {string} */ name) =>
+      `trace/heat?trace=${trace}&figure=${encodeURIComponent(name)}`;
     if (desk.offer && trace !== this.trace) await this._ask(of(""), trace);
-    const asked = check ? `check/heat?check=${check.number}&figure=${check.figure}` : desk.offer && figure ? of(figure) : "";
+    const asked = check
+      ? `check/heat?check=${check.number}&figure=${check.figure}`
+      : desk.offer && figure
+        ? of(figure)
+        : "";
     if (asked && asked !== this.answered) await this._ask(asked, check ? null : trace);
     this.show();
   }
@@ -73,7 +82,11 @@ export class HeatDesk {
     else this.show();
   }
 
-  /** Asks for a figure, of a trace unless `trace` is null. @param {string} asked @param {number | null} trace */
+  /**
+   * Asks for a figure, of a trace unless `trace` is null.
+   * @param {string} asked
+   * @param {number | null} trace
+   */
   async _ask(asked, trace) {
     this.asked++;
     this.newest = asked;
@@ -85,7 +98,8 @@ export class HeatDesk {
       Object.assign(this, { heat, answered: asked, refusal: "" });
     } catch (error) {
       if (!(error instanceof Refusal)) return this.desk.fail(error);
-      if (trace !== null) Object.assign(this, { trace, figures: this.trace === trace ? this.figures : [] });
+      if (trace !== null)
+        Object.assign(this, { trace, figures: this.trace === trace ? this.figures : [] });
       Object.assign(this, { heat: null, answered: asked, refusal: error.message });
     } finally {
       this.asked--;
@@ -96,7 +110,11 @@ export class HeatDesk {
   line(rank) {
     const heat = this.shown;
     if (!heat || Number.isNaN(heat.values[rank] ?? NaN)) return "";
-    return t("heat.line", { figure: figureName(heat.figure), value: heat.text(heat.values[rank]), difference: heat.difference(heat.values[rank]) });
+    return t("heat.line", {
+      figure: figureName(heat.figure),
+      value: heat.text(heat.values[rank]),
+      difference: heat.difference(heat.values[rank]),
+    });
   }
 
   /** The figure on the map now. */
@@ -111,10 +129,15 @@ export class HeatDesk {
     const { checks } = this.desk;
     const isOther = heat && !this.figures.includes(heat) && !checks.of(heat);
     const names = isOther ? [...this.figures, heat] : this.figures;
-    const option = (/** @type {string} */ name) => make("option", { value: name, title: figureMeaning(name) }, figureName(name));
+    const option = (/** @type {string} */ name) =>
+      make("option", { value: name, title: figureMeaning(name) }, figureName(name));
     const reports = checks.choices(option);
     byId("heat-box").hidden = !names.length && !reports.length;
-    select.replaceChildren(make("option", { value: "" }, t("heat.none")), ...names.map(option), ...reports);
+    select.replaceChildren(
+      make("option", { value: "" }, t("heat.none")),
+      ...names.map(option),
+      ...reports,
+    );
     select.value = heat;
   }
 
@@ -128,8 +151,15 @@ export class HeatDesk {
     if (this.refusal) panel(make("p", { class: "note" }, this.refusal));
     else if (!this.isOwn) {
       const check = desk.checks.of(desk.state.heat)?.check;
-      const button = make("button", { type: "button", click: () => desk.showOwnLayout(check) }, t(check ? "check.own_layout" : "timeline.own_layout"));
-      panel(make("p", { class: "note" }, t(check ? "check.other_layout" : "heat.other_layout")), button);
+      const button = make(
+        "button",
+        { type: "button", click: () => desk.showOwnLayout(check) },
+        t(check ? "check.own_layout" : "timeline.own_layout"),
+      );
+      panel(
+        make("p", { class: "note" }, t(check ? "check.other_layout" : "heat.other_layout")),
+        button,
+      );
     } else if (shown) panel(...this._legend(shown));
   }
 
@@ -137,9 +167,14 @@ export class HeatDesk {
   _legend(heat) {
     const ramp = theme().dark ? heat.colours.dark : heat.colours.light;
     const colours = Array.from({ length: STOPS }, (_, i) => css(rampColour(ramp, i / (STOPS - 1))));
-    const bar = make("div", { class: "ramp", role: "img", "aria-label": t("heat.legend", words(heat)) }, make("i", {}));
+    const bar = make(
+      "div",
+      { class: "ramp", role: "img", "aria-label": t("heat.legend", words(heat)) },
+      make("i", {}),
+    );
     bar.style.background = `linear-gradient(to right, ${colours.join(",")})`;
-    /** @type {HTMLElement} */ (bar.firstElementChild).style.left = `${100 * heat.level(heat.median)}%`;
+    /** @type {HTMLElement} */ (bar.firstElementChild).style.left =
+      `${100 * heat.level(heat.median)}%`;
     const ends = make(
       "p",
       { class: "ramp-ends" },
@@ -148,15 +183,34 @@ export class HeatDesk {
       make("span", { title: t("heat.most") }, heat.text(heat.most)),
     );
     const rows = heat.outliers.map(({ rank, value }) => {
-      const button = make("button", { type: "button", class: "rank", click: () => this._open(rank) }, String(rank));
-      return make("tr", {}, make("th", { scope: "row" }, button), make("td", {}, heat.text(value)), make("td", {}, heat.difference(value)));
+      const button = make(
+        "button",
+        { type: "button", class: "rank", click: () => this._open(rank) },
+        String(rank),
+      );
+      return make(
+        "tr",
+        {},
+        make("th", { scope: "row" }, button),
+        make("td", {}, heat.text(value)),
+        make("td", {}, heat.difference(value)),
+      );
     });
     const list = rows.length
-      ? [make("h4", {}, t("heat.farthest")), make("table", { class: "farthest" }, make("tbody", {}, ...rows))]
+      ? [
+          make("h4", {}, t("heat.farthest")),
+          make("table", { class: "farthest" }, make("tbody", {}, ...rows)),
+        ]
       : [make("p", { class: "note" }, t("heat.equal"))];
     const check = this.desk.checks.of(heat.figure)?.check;
     const found = check ? findings(check, (rank) => this._open(rank)) : [];
-    return [make("p", {}, make("b", {}, figureName(heat.figure)), ` · ${figureMeaning(heat.figure)}`), bar, ends, ...found, ...list];
+    return [
+      make("p", {}, make("b", {}, figureName(heat.figure)), ` · ${figureMeaning(heat.figure)}`),
+      bar,
+      ends,
+      ...found,
+      ...list,
+    ];
   }
 
   /** Chooses a rank, and opens the timeline at it where there is one. @param {number} rank */

@@ -12,28 +12,52 @@ import { inkOf, theme } from "../../base/theme.js";
 /** Nodes beyond which the GPUs of each are not told one by one. */
 const MANY_NODES = 6;
 
-/** Shows what each mark in view stands for: its kind, how many groups, how large, how spread. @param {Scene} scene */
+/**
+ * Shows what each mark in view stands for: its kind, how many groups, how large, how spread.
+ * @param {Scene} scene
+ */
 export function showLegend(scene) {
   const colours = theme();
   const items = scene.kinds.map((kind, i) => {
     const name = kind.dim && kind.kind !== kind.dim ? `${kind.label} (${kind.kind})` : kind.label;
-    return make("li", {}, markImage(kind.mark, inkOf(kind, colours)), make("b", {}, name), ` ${summary(scene, i)}`);
+    return make(
+      "li",
+      {},
+      markImage(kind.mark, inkOf(kind, colours)),
+      make("b", {}, name),
+      ` ${summary(scene, i)}`,
+    );
   });
   byId("legend").replaceChildren(...items);
 }
 
-/** Writes how many groups a kind has, how large they are and how far they spread. @param {Scene} scene @param {number} kind */
+/**
+ * Writes how many groups a kind has, how large they are and how far they spread.
+ * @param {Scene} scene
+ * @param {number} kind
+ */
 export function summary(scene, kind) {
   const { nodes, bounds } = scene.kinds[kind];
   if (!nodes.length) return t("legend.none");
   const sizes = bounds.subarray(1).map((end, group) => end - bounds[group]);
-  const [small, large] = [sizes.reduce((a, b) => Math.min(a, b)), sizes.reduce((a, b) => Math.max(a, b))];
+  const [small, large] = [
+    sizes.reduce((a, b) => Math.min(a, b)),
+    sizes.reduce((a, b) => Math.max(a, b)),
+  ];
   const size = small === large ? number(large) : `${number(small)}–${number(large)}`;
   const widest = nodes.reduce((a, b) => Math.max(a, b));
-  return t("legend.groups", { count: number(sizes.length), size: t("unit.ranks", { count: size }), spread: spread(widest) });
+  return t("legend.groups", {
+    count: number(sizes.length),
+    size: t("unit.ranks", { count: size }),
+    spread: spread(widest),
+  });
 }
 
-/** Shows what a colour means for each dimension, under the layout's settings. @param {PageWords} page @param {Scene | null} scene */
+/**
+ * Shows what a colour means for each dimension, under the layout's settings.
+ * @param {PageWords} page
+ * @param {Scene | null} scene
+ */
 export function showBasics(page, scene) {
   const colours = theme();
   const entries = (scene ?? page).basics.map(({ dim, text }) => {
@@ -47,11 +71,17 @@ export function showBasics(page, scene) {
 
 /** Shows every term with its meaning. @param {PageWords} page */
 export function showTerms(page) {
-  const entries = page.terms.flatMap(({ name, text }) => [make("dt", {}, name), make("dd", {}, text)]);
+  const entries = page.terms.flatMap(({ name, text }) => [
+    make("dt", {}, name),
+    make("dd", {}, text),
+  ]);
   /** @type {HTMLElement} */ (byId("terms").querySelector("dl")).replaceChildren(...entries);
 }
 
-/** Shows the explanation of the type in view, and where to read on. @param {import("../../base/scene.js").Explanation | null} explanation */
+/**
+ * Shows the explanation of the type in view, and where to read on.
+ * @param {import("../../base/scene.js").Explanation | null} explanation
+ */
 export function showExplanation(explanation) {
   const place = /** @type {HTMLElement} */ (byId("explanation").querySelector("div"));
   place.parentElement?.scrollTo(0, 0);
@@ -66,13 +96,20 @@ export function showExplanation(explanation) {
   const links = explanation.reading.map(({ title, url }) =>
     make("li", {}, make("a", { href: url, target: "_blank", rel: "noreferrer" }, title)),
   );
-  place.replaceChildren(make("h3", {}, explanation.title), ...sections, make("h4", {}, t("explanation.reading")), make("ul", {}, ...links));
+  place.replaceChildren(
+    make("h3", {}, explanation.title),
+    ...sections,
+    make("h4", {}, t("explanation.reading")),
+    make("ul", {}, ...links),
+  );
 }
 
 /** Writes the job in one line. @param {Scene} scene */
 export function headline(scene) {
   const { job } = scene;
-  const split = Object.entries(job.sizes).filter(([name, size]) => size > 1 && job.dims.includes(name));
+  const split = Object.entries(job.sizes).filter(
+    ([name, size]) => size > 1 && job.dims.includes(name),
+  );
   const sizes = split.map(([name, size]) => `${name.toUpperCase()} ${number(size)}`).join(" × ");
   return t(new Set(job.node_gpus).size > 1 ? "headline.uneven" : "headline", {
     framework: `${job.title} ${job.version}`,
@@ -83,7 +120,10 @@ export function headline(scene) {
   });
 }
 
-/** Writes the GPUs of the nodes: one number, that of each node, or the least and the most. @param {import("../../base/scene.js").Job} job */
+/**
+ * Writes the GPUs of the nodes: one number, that of each node, or the least and the most.
+ * @param {import("../../base/scene.js").Job} job
+ */
 function gpusOfNodes({ node_gpus: gpus, gpus_per_node: each }) {
   if (new Set(gpus).size < 2) return number(gpus[0] ?? each);
   if (gpus.length <= MANY_NODES) return listed(gpus.map(number));

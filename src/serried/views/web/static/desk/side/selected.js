@@ -39,7 +39,12 @@ export function showNothing() {
   fill(make("p", { class: "note" }, t("selected.none")));
 }
 
-/** Shows a rank as Python describes it. @param {RankAnswer} answer @param {Scene} scene @param {Choose} choose */
+/**
+ * Shows a rank as Python describes it.
+ * @param {RankAnswer} answer
+ * @param {Scene} scene
+ * @param {Choose} choose
+ */
 export function showRank(answer, scene, choose) {
   const rank = (/** @type {number} */ each) =>
     make("button", { type: "button", class: "rank", click: () => choose(each) }, String(each));
@@ -54,13 +59,24 @@ export function showRank(answer, scene, choose) {
     fact("coordinates", coordinates.join(" · ") || t("selected.no_coordinates")),
   ];
   if (scene.job.num_stages > 1) {
-    const before = answer.previous === null ? [t("selected.first_stage")] : [t("selected.takes_from"), " ", rank(answer.previous)];
-    const after = answer.next === null ? [t("selected.last_stage")] : [t("selected.sends_to"), " ", rank(answer.next)];
+    const before =
+      answer.previous === null
+        ? [t("selected.first_stage")]
+        : [t("selected.takes_from"), " ", rank(answer.previous)];
+    const after =
+      answer.next === null
+        ? [t("selected.last_stage")]
+        : [t("selected.sends_to"), " ", rank(answer.next)];
     facts.push(fact("stage", `${answer.stage}`), fact("pipeline", ...before, " · ", ...after));
   }
   const shown = scene.kinds.map(({ kind }) => kind);
   const others = Object.keys(answer.groups).filter((kind) => !shown.includes(kind));
-  const rest = make("details", {}, make("summary", {}, counted("selected.other_groups", others.length)), groupTable(others, answer, scene));
+  const rest = make(
+    "details",
+    {},
+    make("summary", {}, counted("selected.other_groups", others.length)),
+    groupTable(others, answer, scene),
+  );
   fill(
     make("h3", {}, t("selected.rank", { rank: answer.rank })),
     make("dl", { class: "facts" }, ...facts.flat()),
@@ -69,7 +85,12 @@ export function showRank(answer, scene, choose) {
   );
 }
 
-/** Shows a group of a kind in view. @param {Scene} scene @param {number} kind @param {number} group */
+/**
+ * Shows a group of a kind in view.
+ * @param {Scene} scene
+ * @param {number} kind
+ * @param {number} group
+ */
 export function showGroup(scene, kind, group) {
   const { label, kind: name, nodes, mark, colour } = scene.kinds[kind];
   const note = scene.allKinds.find((each) => each.name === name)?.note ?? "";
@@ -88,7 +109,12 @@ export function showGroup(scene, kind, group) {
   );
 }
 
-/** Shows a slice of the timeline. @param {Tracks} tracks @param {number} slice @param {Choose} choose */
+/**
+ * Shows a slice of the timeline.
+ * @param {Tracks} tracks
+ * @param {number} slice
+ * @param {Choose} choose
+ */
 export function showSlice(tracks, slice, choose) {
   const span = tracks.span(slice);
   if (!span) return fill(make("p", { class: "note" }, t("selected.awaited")));
@@ -117,12 +143,20 @@ export function showSlice(tracks, slice, choose) {
   );
 }
 
-/** Shows what a search has found. @param {string} text @param {Int32Array} ranks @param {Choose} choose */
+/**
+ * Shows what a search has found.
+ * @param {string} text
+ * @param {Int32Array} ranks
+ * @param {Choose} choose
+ */
 export function showFound(text, ranks, choose) {
   const buttons = Array.from(ranks.subarray(0, MEMBERS_WRITTEN), (rank) =>
     make("button", { type: "button", class: "rank", click: () => choose(rank) }, String(rank)),
   );
-  const more = ranks.length > MEMBERS_WRITTEN ? [counted("selected.and_more", ranks.length - MEMBERS_WRITTEN)] : [];
+  const more =
+    ranks.length > MEMBERS_WRITTEN
+      ? [counted("selected.and_more", ranks.length - MEMBERS_WRITTEN)]
+      : [];
   fill(
     make("h3", {}, t("selected.found", { count: number(ranks.length), text })),
     make("p", { class: "ranks" }, ...buttons, ...more),
@@ -147,18 +181,36 @@ function groupTable(kinds, answer, scene) {
     const lists = answer.groups[kind];
     const note = answer.notes[kind] ?? "";
     if (!lists.length) return [row(kind, look?.label ?? kind, t("selected.no_group"), note)];
-    return lists.map((ranks, i) => row(kind, `${look?.label ?? kind} ${answer.numbers[kind][i]}`, written(ranks), note, look, answer.numbers[kind][i]));
+    return lists.map((ranks, i) =>
+      row(
+        kind,
+        `${look?.label ?? kind} ${answer.numbers[kind][i]}`,
+        written(ranks),
+        note,
+        look,
+        answer.numbers[kind][i],
+      ),
+    );
   });
   return make("table", { class: "groups" }, make("tbody", {}, ...rows));
 }
 
 /**
- * @param {string} kind @param {string} name @param {string} ranks @param {string} note
- * @param {import("../../base/scene.js").Kind} [look] @param {number} [group]
+ * @param {string} kind
+ * @param {string} name
+ * @param {string} ranks
+ * @param {string} note
+ * @param {import("../../base/scene.js").Kind} [look]
+ * @param {number} [group]
  */
 function row(kind, name, ranks, note, look, group = 0) {
   const mark = look ? [markImage(look.mark, css(look.colour[group]), 12)] : [];
-  return make("tr", { title: `${kind}: ${note}` }, make("th", { scope: "row" }, ...mark, name), make("td", {}, ranks));
+  return make(
+    "tr",
+    { title: `${kind}: ${note}` },
+    make("th", { scope: "row" }, ...mark, name),
+    make("td", {}, ranks),
+  );
 }
 
 /** @param {number[]} ranks */

@@ -8,7 +8,11 @@ const REST_MS = 250;
 
 /** Writes states into the address bar and the browser's history. */
 export class Address {
-  /** @param {() => State} state returns the newest state @param {() => import("./fields.js").Field[]} always  fields always written @param {() => string} mark  what a step of history remembers beside its address */
+  /**
+   * @param {() => State} state returns the newest state
+   * @param {() => import("./fields.js").Field[]} always  fields always written
+   * @param {() => string} mark  what a step of history remembers beside its address
+   */
   constructor(state, always, mark) {
     this.state = state;
     this.always = always;
@@ -19,7 +23,10 @@ export class Address {
     this.timer = null;
   }
 
-  /** Writes the state as a step of history; what is typed into one field is one step. @param {string} field "" for a control that is not typed into */
+  /**
+   * Writes the state as a step of history; what is typed into one field is one step.
+   * @param {string} field "" for a control that is not typed into
+   */
   step(field) {
     if (field && field === this.typedInto) this.write();
     else history.pushState(this.mark(), "", this._text());

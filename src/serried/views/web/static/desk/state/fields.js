@@ -81,8 +81,20 @@ export const DEFAULTS = Object.freeze({
 
 /** Fields that make a job's layout; the rest is what is shown of it. @type {Field[]} */
 export const JOB_FIELDS = [
-  "framework", "world", "tp", "pp", "cp", "ep", "etp", "zero", "zero1", "nettest", "order",
-  "gpus_per_node", "gpus_per_rank", "set",
+  "framework",
+  "world",
+  "tp",
+  "pp",
+  "cp",
+  "ep",
+  "etp",
+  "zero",
+  "zero1",
+  "nettest",
+  "order",
+  "gpus_per_node",
+  "gpus_per_rank",
+  "set",
 ];
 
 /** Dimensions in the order they stand in `dims`; any other follows. */
@@ -90,13 +102,23 @@ const ORDER = ["dp", "tp", "pp", "cp", "ep"];
 
 /** The group types with a name of their own, each as `dims` writes it. */
 export const TYPES = [
-  "dp", "tp", "pp", "cp", "dp,tp", "dp,pp", "dp,tp,pp", "dp,cp", "dp,tp,cp", "dp,pp,cp",
+  "dp",
+  "tp",
+  "pp",
+  "cp",
+  "dp,tp",
+  "dp,pp",
+  "dp,tp,pp",
+  "dp,cp",
+  "dp,tp,cp",
+  "dp,pp,cp",
   "dp,tp,pp,cp",
 ];
 
 /**
  * Reads a state from an address's search part; words that are no field are passed over.
- * @param {string} search @returns {State}
+ * @param {string} search
+ * @returns {State}
  */
 export function readState(search) {
   const words = new URLSearchParams(search);
@@ -119,20 +141,24 @@ export function namesJob(search) {
 /**
  * Writes a state as an address's search part, "?" left out: the fields that differ from the
  * defaults, and `always` one that says that the job was chosen, where a trace would suggest one.
- * @param {State} state @param {Field[]} [always]
+ * @param {State} state
+ * @param {Field[]} [always]
  */
 export function writeState(state, always = []) {
   const words = new URLSearchParams();
   for (const field of /** @type {Field[]} */ (Object.keys(DEFAULTS))) {
     if (state[field] === DEFAULTS[field] && !always.includes(field)) continue;
-    for (const value of field === "set" ? settings(state) : [state[field]]) words.append(field, value);
+    for (const value of field === "set" ? settings(state) : [state[field]])
+      words.append(field, value);
   }
   return words.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
 }
 
 /**
  * Writes the question that a state asks of the server, every word of it.
- * @param {State} state @param {string} lang @param {Record<string, string>} [more]
+ * @param {State} state
+ * @param {string} lang
+ * @param {Record<string, string>} [more]
  */
 export function question(state, lang, more = {}) {
   const words = new URLSearchParams({ lang, ...more });
@@ -147,7 +173,10 @@ export function question(state, lang, more = {}) {
 
 /** Returns the settings of a state, one KEY=VALUE each. @param {State} state */
 export function settings(state) {
-  return state.set.split("\n").map((line) => line.trim()).filter(Boolean);
+  return state.set
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
 }
 
 /** Writes dimensions as `dims` does: each once, in order. @param {Iterable<string>} dims */
@@ -159,7 +188,8 @@ export function sortedDims(dims) {
 
 /**
  * Returns `state` with the job of a trace in it and nothing pinned.
- * @param {State} state @param {Record<string, string | string[]>} words
+ * @param {State} state
+ * @param {Record<string, string | string[]>} words
  */
 export function withJob(state, words) {
   /** @type {State} */
@@ -173,7 +203,8 @@ export function withJob(state, words) {
 
 /**
  * Tells whether a state asks for the layout that `words` describe.
- * @param {State} state @param {Record<string, string | string[]>} words
+ * @param {State} state
+ * @param {Record<string, string | string[]>} words
  */
 export function asksFor(state, words) {
   const other = withJob(state, words);

@@ -9,28 +9,38 @@ import { matchingRanks, readSearch } from "../../map/search.js";
 
 const NOTHING = { rank: "", group: "", slice: "", find: "" };
 
-/** Returns the state's words for a target; null pins nothing. @param {Target | null} target @param {Scene | null} scene */
+/**
+ * Returns the state's words for a target; null pins nothing.
+ * @param {Target | null} target
+ * @param {Scene | null} scene
+ */
 export function pinWords(target, scene) {
   if (target?.type === "rank") return { ...NOTHING, rank: String(target.rank) };
   if (target?.type === "slice") return { ...NOTHING, slice: String(target.slice) };
-  if (target?.type === "group" && scene) return { ...NOTHING, group: `${scene.kinds[target.kind].kind}:${target.group}` };
+  if (target?.type === "group" && scene)
+    return { ...NOTHING, group: `${scene.kinds[target.kind].kind}:${target.group}` };
   return { ...NOTHING };
 }
 
 /**
  * Returns the target that a state pins; null where it pins nothing that is there.
- * @param {State} state @param {Scene | null} scene @param {Tracks | null} tracks @returns {Target | null}
+ * @param {State} state
+ * @param {Scene | null} scene
+ * @param {Tracks | null} tracks
+ * @returns {Target | null}
  */
 export function pinnedTarget(state, scene, tracks) {
   const slice = whole(state.slice);
-  if (tracks && slice >= 0 && slice < tracks.length) return { type: "slice", slice, rank: tracks.rankOf(slice) };
+  if (tracks && slice >= 0 && slice < tracks.length)
+    return { type: "slice", slice, rank: tracks.rankOf(slice) };
   if (!scene) return null;
   const rank = whole(state.rank);
   if (rank >= 0 && rank < scene.worldSize) return { type: "rank", rank };
   const [name, number] = state.group.split(":");
   const kind = scene.kinds.findIndex((each) => each.kind === name);
   const group = whole(number ?? "");
-  if (kind >= 0 && group >= 0 && group < scene.numGroups(kind)) return { type: "group", kind, group };
+  if (kind >= 0 && group >= 0 && group < scene.numGroups(kind))
+    return { type: "group", kind, group };
   const wishes = state.find ? readSearch(state.find) : null;
   const ranks = wishes && matchingRanks(scene, wishes);
   return ranks?.length ? { type: "ranks", ranks } : null;

@@ -16,15 +16,25 @@ export const DIMMED = 0.62;
 /** Textures of the causes, by number. */
 const CAUSE_TEXTURES = ["", "", "dots", "cross", "dots", "", "dots"];
 
-/** Returns the colour of a kind for the `chunk`-th stage of a rank, paler from stage to stage. @param {string} colour @param {number} chunk @param {number} chunks */
+/**
+ * Returns the colour of a kind for the `chunk`-th stage of a rank, paler from stage to stage.
+ * @param {string} colour
+ * @param {number} chunk
+ * @param {number} chunks
+ */
 export function shade(colour, chunk, chunks) {
-  return chunks < 2 ? pixel(colour) : mixed(pixel(colour), 0xffffffff, (PALEST * chunk) / (chunks - 1));
+  return chunks < 2
+    ? pixel(colour)
+    : mixed(pixel(colour), 0xffffffff, (PALEST * chunk) / (chunks - 1));
 }
 
 /**
  * Fills a row by shares: each pixel mixes the colours of what ran in its time.
- * @param {SchedulePicture} picture @param {Simulated} data @param {number} rank
- * @param {number} top @param {number} bottom in pixels of the screen
+ * @param {SchedulePicture} picture
+ * @param {Simulated} data
+ * @param {number} rank
+ * @param {number} top
+ * @param {number} bottom in pixels of the screen
  */
 export function paintShares(picture, data, rank, top, bottom) {
   const { pixels, time, theme, showPath, left } = picture;
@@ -33,7 +43,9 @@ export function paintShares(picture, data, rank, top, bottom) {
   const chunks = data.header.stages_per_rank;
   const cell = pixel(theme.cell);
   // The mean of the shades of all stages, so that zooming does not change the colour.
-  const colours = data.kinds.map(({ colour }) => (chunks < 2 ? pixel(colour) : mixed(pixel(colour), 0xffffffff, PALEST / 2)));
+  const colours = data.kinds.map(({ colour }) =>
+    chunks < 2 ? pixel(colour) : mixed(pixel(colour), 0xffffffff, PALEST / 2),
+  );
   const parts = colours.map((colour) => [colour & 255, (colour >> 8) & 255, (colour >> 16) & 255]);
   const line = new Uint32Array(count);
   const [r0, g0, b0] = [cell & 255, (cell >> 8) & 255, (cell >> 16) & 255];
@@ -58,7 +70,14 @@ export function paintShares(picture, data, rank, top, bottom) {
   pixels.line(line, left, top, bottom);
 }
 
-/** Names the idle intervals in view, and gives them their textures. @param {SchedulePicture} picture @param {CanvasRenderingContext2D} context @param {Simulated} data @param {number} rank @param {number} top */
+/**
+ * Names the idle intervals in view, and gives them their textures.
+ * @param {SchedulePicture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {Simulated} data
+ * @param {number} rank
+ * @param {number} top
+ */
 export function paintIdle(picture, context, data, rank, top) {
   const { time, surface, stack, toPixel, gutter, theme, textures } = picture;
   const { bounds, start, end, cause } = data.idle;
@@ -77,7 +96,9 @@ export function paintIdle(picture, context, data, rank, top) {
       context.fillStyle = texture;
       context.fillRect(left, top, wide, stack.bar);
     }
-    const name = picture.causeName(data, i).find((each) => context.measureText(each).width < wide - 6);
+    const name = picture
+      .causeName(data, i)
+      .find((each) => context.measureText(each).width < wide - 6);
     if (!name) continue;
     context.fillStyle = theme.faint;
     context.fillText(name, left + wide / 2, top + stack.bar / 2 + 0.5);

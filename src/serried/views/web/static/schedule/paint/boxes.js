@@ -1,4 +1,5 @@
-// Painting a box for each action, pixel by pixel: its colour and texture, its letter and microbatch.
+// Painting a box for each action, pixel by pixel: its colour and texture, its letter and
+// microbatch.
 
 import { mixed } from "../../base/canvas/pixels.js";
 import { BOXES_FROM, DIMMED, shade } from "./bars.js";
@@ -6,26 +7,46 @@ import { pixel } from "../../base/theme.js";
 
 /** @typedef {import("./picture.js").SchedulePicture} SchedulePicture */
 /** @typedef {import("../simulated.js").Simulated} Simulated */
-/** @typedef {{colour: number, dim: number, line: number, dimLine: number, slope: number, isFirst: boolean}} Look  pixels, as they are and beside the critical path */
+/**
+ * @typedef {object} Look  pixels, as they are and beside the critical path
+ * @property {number} colour
+ * @property {number} dim
+ * @property {number} line
+ * @property {number} dimLine
+ * @property {number} slope
+ * @property {boolean} isFirst
+ */
 
-/** Falling or rising lines stand beside the colours of the halves of a backward. @type {Record<string, number>} */
+/**
+ * Falling or rising lines stand beside the colours of the halves of a backward.
+ * @type {Record<string, number>}
+ */
 const SLOPES = { I: 1, W: -1 };
 const TEXTURE = 6;
 const TEXTURE_STRENGTH = 0.2;
 const STRIPE_FROM = 6;
 
-/** Tells whether the actions in view of a rank are wide enough for a box each. @param {SchedulePicture} picture @param {Simulated} data @param {number} rank */
+/**
+ * Tells whether the actions in view of a rank are wide enough for a box each.
+ * @param {SchedulePicture} picture
+ * @param {Simulated} data
+ * @param {number} rank
+ */
 export function hasBoxes({ time, surface, gutter }, data, rank) {
   const { first, last } = data.between(rank, time.start, time.end);
   if (last <= first) return true;
-  const pixels = (data.drawn.end[last - 1] - data.drawn.start[first]) * ((surface.width - gutter) / time.span);
+  const pixels =
+    (data.drawn.end[last - 1] - data.drawn.start[first]) * ((surface.width - gutter) / time.span);
   return pixels / (last - first) >= BOXES_FROM;
 }
 
 /**
  * Draws a box for each action in view of a rank; returns how many.
- * @param {SchedulePicture} picture @param {Simulated} data @param {number} rank
- * @param {number} top @param {number} bottom in pixels of the screen
+ * @param {SchedulePicture} picture
+ * @param {Simulated} data
+ * @param {number} rank
+ * @param {number} top
+ * @param {number} bottom in pixels of the screen
  */
 export function paintBoxes(picture, data, rank, top, bottom) {
   const { time, surface, toPixel, left: gutter, pixels, showPath } = picture;
@@ -43,43 +64,86 @@ export function paintBoxes(picture, data, rank, top, bottom) {
     const [left, end] = [Math.max(gutter, from), Math.min(pixels.width, right)];
     if (end <= left) continue;
     pixels.box(left, top, end, bottom, isDim ? look.dim : look.colour);
-    if (look.slope) hatch(pixels, { from, left, end, top, bottom }, look.slope, isDim ? look.dimLine : look.line, density);
+    if (look.slope)
+      hatch(
+        pixels,
+        { from, left, end, top, bottom },
+        look.slope,
+        isDim ? look.dimLine : look.line,
+        density,
+      );
     if (look.isFirst && right - from >= STRIPE_FROM * density) {
-      pixels.box(Math.max(left, from + gap), top + gap, Math.min(end, right - gap), top + gap + Math.round(2 * density), isDim ? look.dim : 0xffffffff);
+      pixels.box(
+        Math.max(left, from + gap),
+        top + gap,
+        Math.min(end, right - gap),
+        top + gap + Math.round(2 * density),
+        isDim ? look.dim : 0xffffffff,
+      );
     }
     label(picture, data, entry, left, end, (top + bottom) / 2, isDim);
   }
-  if (data.hasPairs) for (let entry = first; entry < last; entry++) if (data.joined[entry]) frame(picture, data, entry, top, bottom);
+  if (data.hasPairs)
+    for (let entry = first; entry < last; entry++)
+      if (data.joined[entry]) frame(picture, data, entry, top, bottom);
   return last - first;
 }
 
-/** Returns the looks of a schedule's actions, by class and chunk. @param {SchedulePicture} picture @param {Simulated} data @returns {Look[]} */
+/**
+ * Returns the looks of a schedule's actions, by class and chunk.
+ * @param {SchedulePicture} picture
+ * @param {Simulated} data
+ * @returns {Look[]}
+ */
 function looksOf({ theme }, data) {
   const chunks = data.header.stages_per_rank;
   const [cell, ink] = [pixel(theme.cell), pixel(theme.letters)];
-  return data.kinds.flatMap(({ name, colour }) => Array.from({ length: chunks }, (_, chunk) => {
-    const full = shade(colour, chunk, chunks);
-    const dim = mixed(full, cell, DIMMED);
-    return {
-      colour: full, dim, line: mixed(full, ink, TEXTURE_STRENGTH), dimLine: mixed(dim, ink, TEXTURE_STRENGTH / 3),
-      slope: SLOPES[name] ?? 0, isFirst: chunks > 1 && chunk === 0,
-    };
-  }));
+  return data.kinds.flatMap(({ name, colour }) =>
+    Array.from({ length: chunks }, (_, chunk) => {
+      const full = shade(colour, chunk, chunks);
+      const dim = mixed(full, cell, DIMMED);
+      return {
+        colour: full,
+        dim,
+        line: mixed(full, ink, TEXTURE_STRENGTH),
+        dimLine: mixed(dim, ink, TEXTURE_STRENGTH / 3),
+        slope: SLOPES[name] ?? 0,
+        isFirst: chunks > 1 && chunk === 0,
+      };
+    }),
+  );
 }
 
-/** Draws slanting lines over a box; they move with it. @param {import("../../base/canvas/pixels.js").Pixels} pixels @param {{from: number, left: number, end: number, top: number, bottom: number}} box @param {number} slope @param {number} colour @param {number} density */
+/**
+ * Draws slanting lines over a box; they move with it.
+ * @param {import("../../base/canvas/pixels.js").Pixels} pixels
+ * @param {{from: number, left: number, end: number, top: number, bottom: number}} box
+ * @param {number} slope
+ * @param {number} colour
+ * @param {number} density
+ */
 function hatch({ data, width, height }, { from, left, end, top, bottom }, slope, colour, density) {
   const period = Math.round(TEXTURE * density);
   const thick = Math.max(1, Math.round(density));
   for (let y = Math.max(0, top); y < Math.min(height, bottom); y++) {
     const shift = (((slope * (y - top) + left - from) % period) + period) % period;
     for (let x = left - shift; x < end; x += period) {
-      for (let more = 0; more < thick; more++) if (x + more >= left && x + more < end) data[y * width + x + more] = colour;
+      for (let more = 0; more < thick; more++)
+        if (x + more >= left && x + more < end) data[y * width + x + more] = colour;
     }
   }
 }
 
-/** Writes an action's letter and microbatch in its box, or the microbatch alone, if there is room. @param {SchedulePicture} picture @param {Simulated} data @param {number} entry @param {number} left @param {number} right @param {number} middle @param {boolean} isDim */
+/**
+ * Writes an action's letter and microbatch in its box, or the microbatch alone, if there is room.
+ * @param {SchedulePicture} picture
+ * @param {Simulated} data
+ * @param {number} entry
+ * @param {number} left
+ * @param {number} right
+ * @param {number} middle
+ * @param {boolean} isDim
+ */
 function label({ pixels, glyphs, theme }, data, entry, left, right, middle, isDim) {
   const room = right - left;
   const number = String(data.microbatch[entry]);
@@ -90,7 +154,14 @@ function label({ pixels, glyphs, theme }, data, entry, left, right, middle, isDi
   glyphs.draw(pixels, text, (left + right) / 2, middle, pixel(theme.letters), isDim ? 0.45 : 1);
 }
 
-/** Frames an overlapped pair, whose halves run at the same time. @param {SchedulePicture} picture @param {Simulated} data @param {number} entry @param {number} top @param {number} bottom */
+/**
+ * Frames an overlapped pair, whose halves run at the same time.
+ * @param {SchedulePicture} picture
+ * @param {Simulated} data
+ * @param {number} entry
+ * @param {number} top
+ * @param {number} bottom
+ */
 function frame({ pixels, toPixel, surface, theme, left: gutter }, data, entry, top, bottom) {
   const { density } = surface;
   const line = Math.max(1, Math.round(density));

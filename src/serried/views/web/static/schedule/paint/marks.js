@@ -2,9 +2,23 @@
 
 /** @typedef {import("./picture.js").SchedulePicture} SchedulePicture */
 /** @typedef {import("../simulated.js").Simulated} Simulated */
-/** @typedef {{block: number, rank: number, entry: number, idle: number, time: number, isStrip: boolean}} Spot  entry and idle -1 where there is none */
+/**
+ * @typedef {object} Spot  entry and idle -1 where there is none
+ * @property {number} block
+ * @property {number} rank
+ * @property {number} entry
+ * @property {number} idle
+ * @property {number} time
+ * @property {boolean} isStrip
+ */
 
-/** Draws a block's critical path as one line from rank to rank, a pixel's worth of it at a time. @param {SchedulePicture} picture @param {CanvasRenderingContext2D} context @param {Simulated} data @param {number} block */
+/**
+ * Draws a block's critical path as one line from rank to rank, a pixel's worth of it at a time.
+ * @param {SchedulePicture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {Simulated} data
+ * @param {number} block
+ */
 export function paintPath(picture, context, data, block) {
   const { time, toPixel, stack, scrolled, theme } = picture;
   const { rank, start, end, message } = data.path;
@@ -30,22 +44,36 @@ export function paintPath(picture, context, data, block) {
     isDown = true;
   }
   context.lineJoin = "round";
-  for (const [colour, width] of /** @type {[string, number][]} */ ([[theme.box, 4.5], [theme.text, 2.2]])) {
+  for (const [colour, width] of /** @type {[string, number][]} */ ([
+    [theme.box, 4.5],
+    [theme.text, 2.2],
+  ])) {
     context.strokeStyle = colour;
     context.lineWidth = width;
     context.stroke();
   }
 }
 
-/** Outlines what is pointed at and what is chosen, with all of its microbatch and its input. @param {SchedulePicture} picture @param {CanvasRenderingContext2D} context */
+/**
+ * Outlines what is pointed at and what is chosen, with all of its microbatch and its input.
+ * @param {SchedulePicture} picture
+ * @param {CanvasRenderingContext2D} context
+ */
 export function paintSpots(picture, context) {
   const { chosen, hovered, theme } = picture;
-  for (const entry of picture.kin) outline(picture, context, chosen?.block ?? 0, entry, theme.text, 1);
+  for (const entry of picture.kin)
+    outline(picture, context, chosen?.block ?? 0, entry, theme.text, 1);
   if (hovered) paintSpot(picture, context, hovered, theme.text, 2);
   if (chosen) paintSpot(picture, context, chosen, theme.accent, 2.5);
 }
 
-/** @param {SchedulePicture} picture @param {CanvasRenderingContext2D} context @param {Spot} spot @param {string} colour @param {number} width */
+/**
+ * @param {SchedulePicture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {Spot} spot
+ * @param {string} colour
+ * @param {number} width
+ */
 function paintSpot(picture, context, spot, colour, width) {
   const data = picture.blocks[spot.block];
   if (!data) return;
@@ -55,17 +83,34 @@ function paintSpot(picture, context, spot, colour, width) {
     outline(picture, context, spot.block, spot.entry, colour, width);
     paintInput(picture, context, data, spot, colour);
   } else if (spot.idle >= 0) {
-    outlineBox(picture, context, spot.block, spot.rank, data.idle.start[spot.idle], data.idle.end[spot.idle], colour, 1.5);
+    outlineBox(
+      picture,
+      context,
+      spot.block,
+      spot.rank,
+      data.idle.start[spot.idle],
+      data.idle.end[spot.idle],
+      colour,
+      1.5,
+    );
     const source = data.idle.source[spot.idle];
     if (source >= 0) outline(picture, context, spot.block, source, colour, 1.5);
   }
 }
 
-/** Draws a line from the action that an entry waited for. @param {SchedulePicture} picture @param {CanvasRenderingContext2D} context @param {Simulated} data @param {Spot} spot @param {string} colour */
+/**
+ * Draws a line from the action that an entry waited for.
+ * @param {SchedulePicture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {Simulated} data
+ * @param {Spot} spot
+ * @param {string} colour
+ */
 function paintInput({ stack, scrolled, toPixel }, context, data, spot, colour) {
   const source = data.source[spot.entry];
   if (source < 0) return;
-  const y = (/** @type {number} */ rank) => stack.rowTop(spot.block, rank) - scrolled + stack.bar / 2;
+  const y = (/** @type {number} */ rank) =>
+    stack.rowTop(spot.block, rank) - scrolled + stack.bar / 2;
   context.strokeStyle = colour;
   context.lineWidth = 1.5;
   context.setLineDash([3, 2]);
@@ -76,7 +121,14 @@ function paintInput({ stack, scrolled, toPixel }, context, data, spot, colour) {
   context.setLineDash([]);
 }
 
-/** @param {SchedulePicture} picture @param {CanvasRenderingContext2D} context @param {number} block @param {number} entry @param {string} colour @param {number} width */
+/**
+ * @param {SchedulePicture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} block
+ * @param {number} entry
+ * @param {string} colour
+ * @param {number} width
+ */
 function outline(picture, context, block, entry, colour, width) {
   const data = picture.blocks[block];
   if (!data) return;
@@ -85,10 +137,24 @@ function outline(picture, context, block, entry, colour, width) {
   outlineBox(picture, context, block, data.rankOf(entry), start[entry], end[entry], colour, width);
 }
 
-/** @param {SchedulePicture} picture @param {CanvasRenderingContext2D} context @param {number} block @param {number} rank @param {number} start @param {number} end @param {string} colour @param {number} width */
+/**
+ * @param {SchedulePicture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} block
+ * @param {number} rank
+ * @param {number} start
+ * @param {number} end
+ * @param {string} colour
+ * @param {number} width
+ */
 function outlineBox({ stack, scrolled, toPixel }, context, block, rank, start, end, colour, width) {
   const left = toPixel(start);
   context.strokeStyle = colour;
   context.lineWidth = width;
-  context.strokeRect(left, stack.rowTop(block, rank) - scrolled, Math.max(2, toPixel(end) - left - 1), stack.bar);
+  context.strokeRect(
+    left,
+    stack.rowTop(block, rank) - scrolled,
+    Math.max(2, toPixel(end) - left - 1),
+    stack.bar,
+  );
 }

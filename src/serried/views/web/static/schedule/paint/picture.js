@@ -27,12 +27,14 @@ import { pixel } from "../../base/theme.js";
  * @property {number[]} kin      entries of the chosen one's microbatch
  * @property {(data: Simulated, rank: number) => [string, string]} rowName  its rank, and its stages
  * @property {(data: Simulated, rank: number) => string} peakName  the most activations of a rank
- * @property {(data: Simulated, idle: number) => string[]} causeName  a cause in words, the longest first
+ * @property {(data: Simulated, idle: number) => string[]} causeName  a cause in words, the longest
+ *   first
  */
 /**
  * @typedef {Shown & {
  *   gutter: number, left: number, scale: number, toPixel: (time: number) => number,
- *   glyphs: Glyphs, colours: import("../../base/canvas/pixels.js").ColumnColours, textures: Map<string, CanvasPattern | null>,
+ *   glyphs: Glyphs, colours: import("../../base/canvas/pixels.js").ColumnColours, textures:
+ * Map<string, CanvasPattern | null>,
  * }} SchedulePicture  left: the gutter in pixels of the screen
  */
 
@@ -59,7 +61,8 @@ export function paintSchedules(shown) {
   blocks.forEach((data, block) => {
     if (!data) return;
     const { first, last } = stack.ranksBetween(block, scrolled, scrolled + surface.height);
-    for (let rank = first; rank < last; rank++) rows.push({ data, block, rank, top: stack.rowTop(block, rank) - scrolled });
+    for (let rank = first; rank < last; rank++)
+      rows.push({ data, block, rank, top: stack.rowTop(block, rank) - scrolled });
   });
   pixels.clear(surface.canvas.width, surface.canvas.height, pixel(theme.box));
   const drawn = rows.map((row) => paintRow(picture, row));
@@ -71,7 +74,9 @@ export function paintSchedules(shown) {
   context.rect(SCHEDULE_GUTTER, 0, wide, surface.height);
   context.clip();
   paintTickLines(picture, context);
-  rows.forEach(({ data, rank, top }, i) => drawn[i] >= 0 && paintIdle(picture, context, data, rank, top));
+  rows.forEach(
+    ({ data, rank, top }, i) => drawn[i] >= 0 && paintIdle(picture, context, data, rank, top),
+  );
   if (stack.strip) for (const { data, top } of rows) paintLimit(picture, context, data, top);
   if (shown.showPath) {
     for (const block of new Set(rows.map((row) => row.block))) {
@@ -84,7 +89,12 @@ export function paintSchedules(shown) {
   return drawn.reduce((sum, boxes) => sum + Math.max(0, boxes), 0);
 }
 
-/** Paints a row's bar and strip; returns how many boxes it has, -1 where actions are too thin for boxes. @param {SchedulePicture} picture @param {{data: Simulated, rank: number, top: number}} row */
+/**
+ * Paints a row's bar and strip; returns how many boxes it has, -1 where actions are too thin for
+ * boxes.
+ * @param {SchedulePicture} picture
+ * @param {{data: Simulated, rank: number, top: number}} row
+ */
 function paintRow(picture, { data, rank, top }) {
   const { surface, stack, pixels, theme, left } = picture;
   const scaled = (/** @type {number} */ y) => Math.round(y * surface.density);
@@ -92,10 +102,23 @@ function paintRow(picture, { data, rank, top }) {
   let boxes = -1;
   if (hasBoxes(picture, data, rank)) {
     const from = Math.max(left, scaled(picture.toPixel(0)));
-    pixels.box(from, above, scaled(picture.toPixel(data.header.makespan)), below, pixel(theme.cell));
+    pixels.box(
+      from,
+      above,
+      scaled(picture.toPixel(data.header.makespan)),
+      below,
+      pixel(theme.cell),
+    );
     boxes = paintBoxes(picture, data, rank, above, below);
   } else paintShares(picture, data, rank, above, below);
-  if (stack.strip) paintStrip(picture, data, rank, scaled(top + stack.bar + 1), scaled(top + stack.bar + 1 + stack.strip));
+  if (stack.strip)
+    paintStrip(
+      picture,
+      data,
+      rank,
+      scaled(top + stack.bar + 1),
+      scaled(top + stack.bar + 1 + stack.strip),
+    );
   return boxes;
 }
 
@@ -111,10 +134,20 @@ function glyphsFor(family, size) {
 /** @param {import("../../base/theme.js").Theme} theme */
 function stripColours(theme) {
   const [ground, ink] = [pixel(theme.box), pixel(theme.faint)];
-  return { fill: mixed(ground, ink, 0.22), edge: mixed(ground, ink, 0.8), over: pixel(theme.alarm), line: Infinity };
+  return {
+    fill: mixed(ground, ink, 0.22),
+    edge: mixed(ground, ink, 0.8),
+    over: pixel(theme.alarm),
+    line: Infinity,
+  };
 }
 
-/** Names the rows. @param {SchedulePicture} picture @param {CanvasRenderingContext2D} context @param {{data: Simulated, block: number, rank: number, top: number}[]} rows */
+/**
+ * Names the rows.
+ * @param {SchedulePicture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {{data: Simulated, block: number, rank: number, top: number}[]} rows
+ */
 function paintGutter(picture, context, rows) {
   const { theme, stack, hovered, chosen } = picture;
   const size = Math.min(11.5, stack.bar - 2);
@@ -134,7 +167,11 @@ function paintGutter(picture, context, rows) {
     if (stack.strip < 9) continue;
     context.textAlign = "right";
     context.font = `${Math.min(10, stack.strip + 1)}px ${theme.font}`;
-    context.fillText(picture.peakName(data, rank), SCHEDULE_GUTTER - 5, top + stack.bar + 1 + stack.strip / 2 + 0.5);
+    context.fillText(
+      picture.peakName(data, rank),
+      SCHEDULE_GUTTER - 5,
+      top + stack.bar + 1 + stack.strip / 2 + 0.5,
+    );
     context.textAlign = "left";
   }
 }
@@ -145,7 +182,11 @@ function paintTickLines({ time, surface, toPixel, theme }, context) {
   context.globalAlpha = 0.22;
   context.lineWidth = 1;
   context.beginPath();
-  for (const tick of unitTicks(time.start, time.end, (surface.width - SCHEDULE_GUTTER) / TICK_EVERY)) {
+  for (const tick of unitTicks(
+    time.start,
+    time.end,
+    (surface.width - SCHEDULE_GUTTER) / TICK_EVERY,
+  )) {
     const x = Math.round(toPixel(tick)) + 0.5;
     context.moveTo(x, 0);
     context.lineTo(x, surface.height);
@@ -154,7 +195,14 @@ function paintTickLines({ time, surface, toPixel, theme }, context) {
   context.globalAlpha = 1;
 }
 
-/** Draws the axis above the stack. @param {import("../../base/canvas/surface.js").Surface} surface @param {import("../../base/canvas/window.js").TimeWindow} time @param {import("../../base/theme.js").Theme} theme @param {string} name @param {number} at the moment under the pointer, NaN for none */
+/**
+ * Draws the axis above the stack.
+ * @param {import("../../base/canvas/surface.js").Surface} surface
+ * @param {import("../../base/canvas/window.js").TimeWindow} time
+ * @param {import("../../base/theme.js").Theme} theme
+ * @param {string} name
+ * @param {number} at the moment under the pointer, NaN for none
+ */
 export function paintScheduleAxis(surface, time, theme, name, at) {
   const context = surface.begin();
   context.fillStyle = theme.box;
@@ -164,7 +212,8 @@ export function paintScheduleAxis(surface, time, theme, name, at) {
   context.fillStyle = theme.faint;
   context.fillText(name, 8, surface.height / 2, SCHEDULE_GUTTER - 12);
   const wide = surface.width - SCHEDULE_GUTTER;
-  const toPixel = (/** @type {number} */ moment) => SCHEDULE_GUTTER + ((moment - time.start) / time.span) * wide;
+  const toPixel = (/** @type {number} */ moment) =>
+    SCHEDULE_GUTTER + ((moment - time.start) / time.span) * wide;
   for (const tick of unitTicks(time.start, time.end, wide / TICK_EVERY)) {
     const x = Math.round(toPixel(tick));
     if (x < SCHEDULE_GUTTER || x > surface.width - 30) continue;

@@ -3,13 +3,25 @@
 /** @typedef {import("./picture.js").SchedulePicture} SchedulePicture */
 /** @typedef {import("../simulated.js").Simulated} Simulated */
 
-/** Returns what a full strip stands for, in activations of a whole rank: one scale for all blocks. @param {(Simulated | null)[]} blocks */
+/**
+ * Returns what a full strip stands for, in activations of a whole rank: one scale for all blocks.
+ * @param {(Simulated | null)[]} blocks
+ */
 export function stripScale(blocks) {
-  const highest = blocks.map((data) => (data ? Math.max(data.header.peak.to_weight, data.header.limit ?? 0) / data.header.parts : 0));
+  const highest = blocks.map((data) =>
+    data ? Math.max(data.header.peak.to_weight, data.header.limit ?? 0) / data.header.parts : 0,
+  );
   return Math.max(1e-9, ...highest) * 1.06;
 }
 
-/** Paints a strip; what is above the limit in another colour. @param {SchedulePicture} picture @param {Simulated} data @param {number} rank @param {number} top @param {number} bottom in pixels of the screen */
+/**
+ * Paints a strip; what is above the limit in another colour.
+ * @param {SchedulePicture} picture
+ * @param {Simulated} data
+ * @param {number} rank
+ * @param {number} top
+ * @param {number} bottom in pixels of the screen
+ */
 export function paintStrip(picture, data, rank, top, bottom) {
   const { pixels, time, left, scale, colours } = picture;
   const tops = new Float64Array(pixels.width - left);
@@ -21,7 +33,13 @@ export function paintStrip(picture, data, rank, top, bottom) {
   pixels.columns(tops, left, top, bottom, { ...colours, line: line + 0.5 });
 }
 
-/** Draws the limit over a strip. @param {SchedulePicture} picture @param {CanvasRenderingContext2D} context @param {Simulated} data @param {number} top in pixels of the page */
+/**
+ * Draws the limit over a strip.
+ * @param {SchedulePicture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {Simulated} data
+ * @param {number} top in pixels of the page
+ */
 export function paintLimit({ stack, gutter, scale, theme, toPixel, surface }, context, data, top) {
   const { limit, parts, makespan } = data.header;
   if (limit === null) return;

@@ -17,7 +17,11 @@ const DRAWINGS = {
 /** @type {{theme: Theme | null, patterns: Map<string, CanvasPattern | null>}} */
 const made = { theme: null, patterns: new Map() };
 
-/** Returns the textures by name, made anew when the page turns dark or light. @param {CanvasRenderingContext2D} context @param {Theme} theme */
+/**
+ * Returns the textures by name, made anew when the page turns dark or light.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Theme} theme
+ */
 export function texturesOf(context, theme) {
   if (made.theme?.dark === theme.dark) return made.patterns;
   made.theme = theme;

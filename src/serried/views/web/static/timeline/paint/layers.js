@@ -1,4 +1,5 @@
-// What lies over the tracks: outlines of what is chosen, arrows from senders to receivers, the range.
+// What lies over the tracks: outlines of what is chosen, arrows from senders to receivers, the
+// range.
 
 import { AXIS, GUTTER } from "./picture.js";
 
@@ -6,7 +7,12 @@ import { AXIS, GUTTER } from "./picture.js";
 
 const HEAD = 5;
 
-/** Outlines the span that is selected or hovered, and the selected microbatch on all of its pipeline. @param {Picture} picture @param {CanvasRenderingContext2D} context */
+/**
+ * Outlines the span that is selected or hovered, and the selected microbatch on all of its
+ * pipeline.
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ */
 export function paintChosen(picture, context) {
   const { theme, selected, hovered, links } = picture;
   for (const span of links?.spans ?? []) outline(picture, context, span, theme.text, 1);
@@ -14,7 +20,13 @@ export function paintChosen(picture, context) {
   outline(picture, context, selected, theme.accent, 2.5);
 }
 
-/** @param {Picture} picture @param {CanvasRenderingContext2D} context @param {number} id @param {string} colour @param {number} width */
+/**
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} id
+ * @param {string} colour
+ * @param {number} width
+ */
 function outline(picture, context, id, colour, width) {
   const { tracks, time, toPixel, surface } = picture;
   const span = tracks.span(id);
@@ -28,7 +40,11 @@ function outline(picture, context, id, colour, width) {
   context.strokeRect(left, box.top, right - left - 1, box.high);
 }
 
-/** Draws an arrow for each hand-over of the selected microbatch, strong for the selected span's own. @param {Picture} picture @param {CanvasRenderingContext2D} context */
+/**
+ * Draws an arrow for each hand-over of the selected microbatch, strong for the selected span's own.
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ */
 export function paintArrows(picture, context) {
   const { links, selected, theme } = picture;
   if (!links) return;
@@ -42,12 +58,24 @@ export function paintArrows(picture, context) {
   context.globalAlpha = 1;
 }
 
-/** Draws an arrow from the end of one span to the start of another; one whose start lies before has a dashed line. @param {Picture} picture @param {CanvasRenderingContext2D} context @param {number} from @param {number} to @param {boolean} own */
+/**
+ * Draws an arrow from the end of one span to the start of another; one whose start lies before has
+ * a dashed line.
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} from
+ * @param {number} to
+ * @param {boolean} own
+ */
 function arrow(picture, context, from, to, own) {
   const { tracks, time, toPixel, surface } = picture;
   const [sender, receiver] = [tracks.span(from), tracks.span(to)];
   if (!sender || !receiver) return;
-  if (Math.max(sender.end, receiver.start) < time.start || Math.min(sender.end, receiver.start) > time.end) return;
+  if (
+    Math.max(sender.end, receiver.start) < time.start ||
+    Math.min(sender.end, receiver.start) > time.end
+  )
+    return;
   const [above, below] = [picture.boxOf(from), picture.boxOf(to)];
   if (!above || !below) return;
   // A message is sent while its receiver waits, so it arrives when that wait ends.
@@ -70,7 +98,11 @@ function arrow(picture, context, from, to, own) {
   context.fill();
 }
 
-/** Marks the range that was drawn with Shift held, apart where its ranks stand apart. @param {Picture} picture @param {CanvasRenderingContext2D} context */
+/**
+ * Marks the range that was drawn with Shift held, apart where its ranks stand apart.
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ */
 export function paintRange({ range, toPixel, theme, lines, scrolled, surface }, context) {
   if (!range) return;
   const from = Math.max(-10, toPixel(range.start));

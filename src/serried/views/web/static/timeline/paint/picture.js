@@ -9,7 +9,10 @@ import { laneBox } from "../trace/tracks.js";
 
 /** @typedef {import("../trace/tracks.js").Tracks} Tracks */
 /** @typedef {import("../trace/rows.js").Line} Line */
-/** @typedef {(picture: Picture, context: CanvasRenderingContext2D) => void} Layer  drawn over the tracks, clipped to them */
+/**
+ * @typedef {(picture: Picture, context: CanvasRenderingContext2D) => void} Layer
+ *   drawn over the tracks, clipped to them
+ */
 /**
  * @typedef {object} Shown
  * @property {Tracks} tracks
@@ -35,7 +38,8 @@ import { laneBox } from "../trace/tracks.js";
  * @typedef {Shown & {
  *   wide: number, left: number, toPixel: (time: number) => number, glyphs: Glyphs | null,
  *   boxOf: (span: number) => {top: number, high: number} | null,
- * }} Picture  wide: of the plot; left: the gutter in pixels of the screen; boxOf: where a span lies, null where its rank is folded
+ * }} Picture  wide: of the plot; left: the gutter in pixels of the screen; boxOf: where a span
+ * lies, null where its rank is folded
  */
 
 export const GUTTER = 158;
@@ -53,7 +57,15 @@ export function paintTimeline(shown) {
     wide,
     left: Math.round(GUTTER * surface.density),
     toPixel: (at) => GUTTER + ((at - time.start) / time.span) * wide,
-    glyphs: lines.rowHeight < 11 ? null : glyphsFor(theme.font, Math.round(Math.min(11.5, (lines.rowHeight - 2) * shown.tracks.firstLane - 1) * surface.density)),
+    glyphs:
+      lines.rowHeight < 11
+        ? null
+        : glyphsFor(
+            theme.font,
+            Math.round(
+              Math.min(11.5, (lines.rowHeight - 2) * shown.tracks.firstLane - 1) * surface.density,
+            ),
+          ),
     boxOf: (span) => boxOf(shown, span),
   };
   const { first, last } = lines.between(scrolled, scrolled + surface.height - AXIS);
@@ -87,7 +99,8 @@ export function paintTimeline(shown) {
 
 /**
  * Returns where the lane of a span lies, in pixels of the page; null where its rank is folded.
- * @param {{tracks: Tracks, lines: import("../trace/rows.js").Lines, scrolled: number, foot: number}} shown @param {number} span
+ * @param {Pick<Shown, "tracks" | "lines" | "scrolled" | "foot">} shown
+ * @param {number} span
  */
 export function boxOf({ tracks, lines, scrolled, foot }, span) {
   const row = tracks.rowOfSpan(span);
@@ -107,10 +120,17 @@ function glyphsFor(family, size) {
   return glyphs;
 }
 
-/** Paints the tracks of a line; returns how many spans were drawn one by one. @param {Picture} picture @param {Line} line */
+/**
+ * Paints the tracks of a line; returns how many spans were drawn one by one.
+ * @param {Picture} picture
+ * @param {Line} line
+ */
 function paintLine(picture, { row, group, folded, top: at, high }) {
   const top = AXIS + at - picture.scrolled;
-  if (!row) return folded ? paintGroup(picture, `${picture.lines.grouping?.by}:${group}`, top + 3, high - 6) : 0;
+  if (!row)
+    return folded
+      ? paintGroup(picture, `${picture.lines.grouping?.by}:${group}`, top + 3, high - 6)
+      : 0;
   const filled = (high - 2) * (1 - picture.foot);
   let drawn = 0;
   for (let lane = 0; lane < row.lanes; lane++) {
@@ -120,7 +140,12 @@ function paintLine(picture, { row, group, folded, top: at, high }) {
   return drawn;
 }
 
-/** @param {Picture} picture @param {CanvasRenderingContext2D} context @param {Line} line @param {import("../trace/tracks.js").Row} row */
+/**
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {Line} line
+ * @param {import("../trace/tracks.js").Row} row
+ */
 function paintName(picture, context, line, row) {
   const { theme, lit, kinds, pinnedRank, lines } = picture;
   const top = AXIS + line.top - picture.scrolled;
@@ -163,8 +188,14 @@ function paintHeading(picture, context, line) {
   context.fillStyle = theme.faint;
   context.beginPath();
   const [x, y] = [11, middle - 0.5];
-  if (line.folded) context.moveTo(x - 2.5, y - 4.5), context.lineTo(x + 3.5, y), context.lineTo(x - 2.5, y + 4.5);
-  else context.moveTo(x - 4.5, y - 2.5), context.lineTo(x + 4.5, y - 2.5), context.lineTo(x, y + 3.5);
+  if (line.folded)
+    (context.moveTo(x - 2.5, y - 4.5),
+      context.lineTo(x + 3.5, y),
+      context.lineTo(x - 2.5, y + 4.5));
+  else
+    (context.moveTo(x - 4.5, y - 2.5),
+      context.lineTo(x + 4.5, y - 2.5),
+      context.lineTo(x, y + 3.5));
   context.fill();
   const [name, size, busy] = names.group(lines.grouping, line.group);
   context.textBaseline = "middle";
@@ -196,9 +227,12 @@ function paintAxis(picture, context) {
     const x = Math.round(picture.toPixel(at)) + 0.5;
     paintDown(context, x, TICKS - 5, TICKS, theme.faint, 0.6);
     context.fillStyle = theme.faint;
-    if (x + 4 + context.measureText(label).width <= surface.width) context.fillText(label, x + 4, TICKS / 2 + 1);
+    if (x + 4 + context.measureText(label).width <= surface.width)
+      context.fillText(label, x + 4, TICKS / 2 + 1);
   }
-  tracks.steps.start.forEach((start, i) => paintStep(picture, context, i, start, tracks.steps.end[i]));
+  tracks.steps.start.forEach((start, i) =>
+    paintStep(picture, context, i, start, tracks.steps.end[i]),
+  );
   context.restore();
   context.strokeStyle = theme.edge;
   context.beginPath();
@@ -212,7 +246,11 @@ function ticksOf({ time, wide }) {
   return ticks(time.start, time.end, Math.max(2, wide / 95));
 }
 
-/** Draws the lines of the ticks. @param {Picture} picture @param {CanvasRenderingContext2D} context */
+/**
+ * Draws the lines of the ticks.
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ */
 function paintTickLines(picture, context) {
   for (const { time } of ticksOf(picture)) {
     const x = Math.round(picture.toPixel(time)) + 0.5;
@@ -220,7 +258,14 @@ function paintTickLines(picture, context) {
   }
 }
 
-/** Draws a step: a bracket on the axis with its name, and a line down the rows where it starts. @param {Picture} picture @param {CanvasRenderingContext2D} context @param {number} i @param {number} start @param {number} end */
+/**
+ * Draws a step: a bracket on the axis with its name, and a line down the rows where it starts.
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} i
+ * @param {number} start
+ * @param {number} end
+ */
 function paintStep(picture, context, i, start, end) {
   const { surface, theme, tracks, toPixel } = picture;
   const left = Math.max(GUTTER, toPixel(start));
@@ -230,14 +275,22 @@ function paintStep(picture, context, i, start, end) {
   context.fillRect(left, TICKS, Math.max(1, right - left - 1), AXIS - TICKS - 2);
   // Thin steps have no line of their own each: there would be nothing but lines.
   const isThin = toPixel(end) - toPixel(start) < 6;
-  if (!isThin) paintDown(context, Math.round(toPixel(start)) + 0.5, TICKS, surface.height, theme.text, 0.45);
+  if (!isThin)
+    paintDown(context, Math.round(toPixel(start)) + 0.5, TICKS, surface.height, theme.text, 0.45);
   const name = picture.names.step(tracks.steps.number[i]);
   if (right - left < 7 * name.length + 10) return;
   context.fillStyle = theme.text;
   context.fillText(name, left + 5, TICKS + (AXIS - TICKS) / 2 - 0.5);
 }
 
-/** @param {CanvasRenderingContext2D} context @param {number} x @param {number} top @param {number} bottom @param {string} colour @param {number} strength */
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} x
+ * @param {number} top
+ * @param {number} bottom
+ * @param {string} colour
+ * @param {number} strength
+ */
 function paintDown(context, x, top, bottom, colour, strength) {
   context.globalAlpha = strength;
   context.strokeStyle = colour;

@@ -16,12 +16,25 @@ import { laneBox } from "../trace/tracks.js";
 
 const SLACK_PIXELS = 3;
 
-/** Returns what is under a point of the canvas. @param {TimelineView} view @param {number} x @param {number} y @returns {Spot} */
+/**
+ * Returns what is under a point of the canvas.
+ * @param {TimelineView} view
+ * @param {number} x
+ * @param {number} y
+ * @returns {Spot}
+ */
 export function spotAt(view, x, y) {
   const { tracks, lines, scrolled, foot, gutter } = view;
   const time = view.timeAt(x);
   /** @type {Spot} */
-  const none = { span: -1, rank: -1, track: -1, time, slack: view.timeAt(x + SLACK_PIXELS) - time, group: null };
+  const none = {
+    span: -1,
+    rank: -1,
+    track: -1,
+    time,
+    slack: view.timeAt(x + SLACK_PIXELS) - time,
+    group: null,
+  };
   const line = tracks && y >= AXIS && x >= 0 ? lines.at(y - AXIS + scrolled) : null;
   if (!tracks || !line) return none;
   if (!line.row) return { ...none, group: line.group };
@@ -36,11 +49,16 @@ export function spotAt(view, x, y) {
   return { ...none, span, track, rank: span === -1 ? -1 : row.rank };
 }
 
-/** Returns the middle of a span's part in view, in pixels of the page; null when it is not. @param {TimelineView} view @param {number} id */
+/**
+ * Returns the middle of a span's part in view, in pixels of the page; null when it is not.
+ * @param {TimelineView} view
+ * @param {number} id
+ */
 export function spotOfSpan(view, id) {
   const { tracks, time, surface } = view;
   const span = tracks?.span(id);
-  if (!tracks || !span || span.end < time.start || span.start > time.end || !surface.width) return null;
+  if (!tracks || !span || span.end < time.start || span.start > time.end || !surface.width)
+    return null;
   const box = boxOf({ ...view, tracks }, id);
   if (!box) return null;
   const { left, top } = surface.canvas.getBoundingClientRect();

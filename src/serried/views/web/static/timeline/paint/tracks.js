@@ -1,4 +1,5 @@
-// Painting the tracks of the timeline pixel by pixel: spans one by one, exact shares where they are thin.
+// Painting the tracks of the timeline pixel by pixel: spans one by one, exact shares where they are
+// thin.
 //
 // A track is one line of pixels, repeated over its height; hatching and names are set on top.
 
@@ -11,7 +12,17 @@ import { pixel } from "../../base/theme.js";
 /** @typedef {import("../trace/sheet.js").Exact} Exact */
 /** @typedef {import("../trace/sheet.js").Shares} Shares */
 /** @typedef {import("../trace/colours.js").Colouring} Colouring */
-/** @typedef {{line: Uint32Array, left: number, top: number, bottom: number}} Strip  in pixels of the screen */
+/**
+ * @typedef {object} ShareSource
+ * @property {(start: number, end: number, width: number) => Float32Array | Float64Array} shares
+ */
+/**
+ * @typedef {object} Strip  in pixels of the screen
+ * @property {Uint32Array} line
+ * @property {number} left
+ * @property {number} top
+ * @property {number} bottom
+ */
 
 const RECTANGLES_FROM = 3;
 const HATCHED_FROM = 6;
@@ -20,29 +31,65 @@ const HATCH_STRENGTH = 0.26;
 /** What little of a pixel anything fills shows as this much of it: a short span stays visible. */
 const LEAST_SHARE = 0.22;
 
-/** Draws a track; returns how many spans were drawn one by one. @param {Picture} picture @param {number} track @param {number} top @param {number} high in pixels of the page */
+/**
+ * Draws a track; returns how many spans were drawn one by one.
+ * @param {Picture} picture
+ * @param {number} track
+ * @param {number} top
+ * @param {number} high in pixels of the page
+ */
 export function paintTrack(picture, track, top, high) {
-  return paintPieces(picture, picture.tracks.sheets.map(({ tracks }) => tracks.get(track)), top, high);
+  return paintPieces(
+    picture,
+    picture.tracks.sheets.map(({ tracks }) => tracks.get(track)),
+    top,
+    high,
+  );
 }
 
-/** Draws what the ranks of a folded group did, added up. @param {Picture} picture @param {string} key @param {number} top @param {number} high */
+/**
+ * Draws what the ranks of a folded group did, added up.
+ * @param {Picture} picture
+ * @param {string} key
+ * @param {number} top
+ * @param {number} high
+ */
 export function paintGroup(picture, key, top, high) {
-  return paintPieces(picture, picture.tracks.sheets.map(({ groups }) => groups.get(key)), top, high);
+  return paintPieces(
+    picture,
+    picture.tracks.sheets.map(({ groups }) => groups.get(key)),
+    top,
+    high,
+  );
 }
 
-/** Draws the pieces there are, the coarse ones first, so that finer ones lie on them. @param {Picture} picture @param {(Piece | undefined)[]} found @param {number} top @param {number} high */
+/**
+ * Draws the pieces there are, the coarse ones first, so that finer ones lie on them.
+ * @param {Picture} picture
+ * @param {(Piece | undefined)[]} found
+ * @param {number} top
+ * @param {number} high
+ */
 function paintPieces(picture, found, top, high) {
   const { time, surface, pixels, theme, left, tracks } = picture;
   const scaled = (/** @type {number} */ y) => Math.round(y * surface.density);
   const line = new Uint32Array(Math.max(0, pixels.width - left));
   line.fill(pixel(theme.cell));
   /** @type {Strip} */
-  const strip = { line, left, top: scaled(top), bottom: Math.max(scaled(top) + 1, scaled(top + high)) };
+  const strip = {
+    line,
+    left,
+    top: scaled(top),
+    bottom: Math.max(scaled(top) + 1, scaled(top + high)),
+  };
   const from = Math.max(0, time.start);
   const to = Math.min(tracks.total, time.end);
-  const inView = /** @type {Piece[]} */ (found.filter((piece) => piece && piece.from < to && piece.to > from));
+  const inView = /** @type {Piece[]} */ (
+    found.filter((piece) => piece && piece.from < to && piece.to > from)
+  );
   // Shares that were counted for other colours lie at the bottom, until the right ones come.
-  const isStale = (/** @type {Piece} */ piece) => Number(!("firstId" in piece) && piece.colouring.name !== picture.colouring.name);
+  const isStale = (/** @type {Piece} */ piece) =>
+    Number(!("firstId" in piece) && piece.colouring.name !== picture.colouring.name);
   inView.sort((one, other) => isStale(one) - isStale(other) || one.bucket - other.bucket);
   const enough = inView.findIndex((piece) => piece.from <= from && piece.to >= to);
   const pieces = (enough < 0 ? inView : inView.slice(0, enough + 1)).reverse();
@@ -50,8 +97,17 @@ function paintPieces(picture, found, top, high) {
   const after = [];
   let drawn = 0;
   for (const piece of pieces) {
-    if (!("firstId" in piece)) mixShares(picture, piece, piece.colouring, line, piece.from, piece.to);
-    else if (isThin(picture, piece)) mixShares(picture, piece.coverage(picture.colouring), picture.colouring, line, piece.from, piece.to);
+    if (!("firstId" in piece))
+      mixShares(picture, piece, piece.colouring, line, piece.from, piece.to);
+    else if (isThin(picture, piece))
+      mixShares(
+        picture,
+        piece.coverage(picture.colouring),
+        picture.colouring,
+        line,
+        piece.from,
+        piece.to,
+      );
     else drawn += paintSpans(picture, piece, strip, after);
   }
   pixels.line(line, left, strip.top, strip.bottom);
@@ -59,7 +115,11 @@ function paintPieces(picture, found, top, high) {
   return drawn;
 }
 
-/** Tells whether the spans in view are too thin for one box each. @param {Picture} picture @param {Exact} piece */
+/**
+ * Tells whether the spans in view are too thin for one box each.
+ * @param {Picture} picture
+ * @param {Exact} piece
+ */
 function isThin({ time, wide }, piece) {
   const { first, last } = piece.between(time.start, time.end);
   if (last <= first) return false;
@@ -69,16 +129,31 @@ function isThin({ time, wide }, piece) {
 
 /**
  * Mixes into each pixel the colours of what ran in its time.
- * @param {Picture} picture @param {{shares: (start: number, end: number, width: number) => Float32Array | Float64Array}} source
- * @param {Colouring} colouring @param {Uint32Array} line @param {number} from @param {number} to  the stretch that the source knows
+ * @param {Picture} picture
+ * @param {ShareSource} source
+ * @param {Colouring} colouring
+ * @param {Uint32Array} line
+ * @param {number} from
+ * @param {number} to  the stretch that the source knows
  */
-function mixShares({ time, theme, pixels, left, surface, toPixel }, source, colouring, line, from, to) {
+function mixShares(
+  { time, theme, pixels, left, surface, toPixel },
+  source,
+  colouring,
+  line,
+  from,
+  to,
+) {
   const scaled = (/** @type {number} */ at) => Math.round(toPixel(at) * surface.density) - left;
   const first = from > time.start ? Math.max(0, scaled(from)) : 0;
   const last = to < time.end ? Math.min(line.length, scaled(to)) : line.length;
   if (last <= first) return;
   const perPixel = time.span / (pixels.width - left);
-  const shares = source.shares(time.start + first * perPixel, time.start + last * perPixel, last - first);
+  const shares = source.shares(
+    time.start + first * perPixel,
+    time.start + last * perPixel,
+    last - first,
+  );
   const num = colouring.colours.length;
   const parts = colouring.colours.map((colour) => channels(pixel(colour)));
   const [r0, g0, b0] = channels(pixel(theme.cell));
@@ -100,17 +175,26 @@ function mixShares({ time, theme, pixels, left, surface, toPixel }, source, colo
   }
 }
 
-/** @param {Picture} picture @param {Exact} piece @param {Strip} strip @param {(() => void)[]} after  what is drawn once the line is in place */
+/**
+ * @param {Picture} picture
+ * @param {Exact} piece
+ * @param {Strip} strip
+ * @param {(() => void)[]} after  what is drawn once the line is in place
+ */
 function paintSpans(picture, piece, strip, after) {
   const { time, theme, toPixel, surface, colouring, tracks } = picture;
   const { density } = surface;
   const { spans } = piece;
   const { line, left } = strip;
-  const { first, last } = piece.between(Math.max(piece.from, time.start), Math.min(piece.to, time.end));
+  const { first, last } = piece.between(
+    Math.max(piece.from, time.start),
+    Math.min(piece.to, time.end),
+  );
   const classes = spans.classes(colouring);
   const colours = colouring.colours.map((colour) => pixel(colour));
   const cell = pixel(theme.cell);
-  const clip = (/** @type {number} */ at) => Math.min(line.length, Math.max(0, toPixel(at) * density - left));
+  const clip = (/** @type {number} */ at) =>
+    Math.min(line.length, Math.max(0, toPixel(at) * density - left));
   const [floor, ceiling] = [clip(piece.from), clip(piece.to)];
   line.fill(cell, Math.round(floor), Math.round(ceiling));
   for (let i = first; i < last; i++) {
@@ -119,14 +203,32 @@ function paintSpans(picture, piece, strip, after) {
     const wide = (until - from) / density;
     const to = wide > 4 ? until - density : Math.max(until, Math.min(ceiling, from + density));
     fill(line, from, to, colours[classes[i]]);
-    const isHatched = wide > HATCHED_FROM && colouring.legend === "actions" && tracks.waits.has(spans.kind[i]);
-    if (isHatched) after.push(() => hatch(picture, strip, Math.round(from), Math.round(to), Math.round(toPixel(spans.start[i]) * density), colours[classes[i]]));
-    else if (wide >= 15 && picture.glyphs) after.push(() => label(picture, strip, piece, i, from, to));
+    const isHatched =
+      wide > HATCHED_FROM && colouring.legend === "actions" && tracks.waits.has(spans.kind[i]);
+    if (isHatched)
+      after.push(() =>
+        hatch(
+          picture,
+          strip,
+          Math.round(from),
+          Math.round(to),
+          Math.round(toPixel(spans.start[i]) * density),
+          colours[classes[i]],
+        ),
+      );
+    else if (wide >= 15 && picture.glyphs)
+      after.push(() => label(picture, strip, piece, i, from, to));
   }
   return last - first;
 }
 
-/** Fills [from, to) of a line, its ends by the part of their pixel. @param {Uint32Array} line @param {number} from @param {number} to @param {number} colour */
+/**
+ * Fills [from, to) of a line, its ends by the part of their pixel.
+ * @param {Uint32Array} line
+ * @param {number} from
+ * @param {number} to
+ * @param {number} colour
+ */
 function fill(line, from, to, colour) {
   const [first, last] = [Math.ceil(from), Math.floor(to)];
   if (last < first) {
@@ -138,22 +240,51 @@ function fill(line, from, to, colour) {
   if (to > last && last < line.length) line[last] = mixed(line[last], colour, to - last);
 }
 
-/** Draws slanting lines over what waits, for colour must not stand alone; they move with it. @param {Picture} picture @param {Strip} strip @param {number} from @param {number} to @param {number} origin @param {number} colour */
-function hatch({ pixels: { data, width, height }, theme, surface }, { left, top, bottom }, from, to, origin, colour) {
+/**
+ * Draws slanting lines over what waits, for colour must not stand alone; they move with it.
+ * @param {Picture} picture
+ * @param {Strip} strip
+ * @param {number} from
+ * @param {number} to
+ * @param {number} origin
+ * @param {number} colour
+ */
+function hatch(
+  { pixels: { data, width, height }, theme, surface },
+  { left, top, bottom },
+  from,
+  to,
+  origin,
+  colour,
+) {
   const ink = mixed(colour, pixel(theme.letters), HATCH_STRENGTH);
   const period = Math.round(HATCH * surface.density);
   for (let y = Math.max(0, top); y < Math.min(height, bottom); y++) {
     const shift = (((from + left - origin + (y - top)) % period) + period) % period;
-    for (let x = from + ((period - shift) % period); x < to; x += period) data[y * width + left + x] = ink;
+    for (let x = from + ((period - shift) % period); x < to; x += period)
+      data[y * width + left + x] = ink;
   }
 }
 
-/** Writes a span's name, and how long it took where there is room. @param {Picture} picture @param {Strip} strip @param {Exact} piece @param {number} i @param {number} from @param {number} to */
+/**
+ * Writes a span's name, and how long it took where there is room.
+ * @param {Picture} picture
+ * @param {Strip} strip
+ * @param {Exact} piece
+ * @param {number} i
+ * @param {number} from
+ * @param {number} to
+ */
 function label(picture, { left, top, bottom }, { spans }, i, from, to) {
   const { glyphs, pixels, theme, tracks, surface } = picture;
   if (!glyphs || bottom - top < 8 * surface.density) return;
   const room = to - from - 4 * surface.density;
-  const name = tracks.actionName({ kind: spans.kind[i], stage: spans.stage[i], microbatch: spans.microbatch[i], named: spans.named[i] });
+  const name = tracks.actionName({
+    kind: spans.kind[i],
+    stage: spans.stage[i],
+    microbatch: spans.microbatch[i],
+    named: spans.named[i],
+  });
   const short = glyphs.width(name);
   if (short > room) return;
   const long = room > 2.2 * short ? `${name}  ${duration(spans.end[i] - spans.start[i])}` : name;

@@ -11,8 +11,10 @@ import { laneBox } from "../trace/tracks.js";
 const LEAST_WIDE = 1.5;
 
 /**
- * Draws the veil. Where only shares of a track are known it stays clear, for what is wanted may be there.
- * @param {Picture} picture @param {CanvasRenderingContext2D} context
+ * Draws the veil. Where only shares of a track are known it stays clear, for what is wanted may be
+ * there.
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
  * @param {(row: import("../trace/tracks.js").Row) => boolean} isRowWanted
  * @param {(spans: SpanColumns, i: number) => boolean} isWanted
  */
@@ -28,7 +30,11 @@ export function paintVeil(picture, context, isRowWanted, isWanted) {
       const box = laneBox(lane, row.lanes);
       const y = AXIS + top - scrolled + 1 + box.top * filled;
       const pieces = tracks.sheets.map((sheet) => sheet.tracks.get(row.track + lane));
-      for (const [from, to] of holes(picture, /** @type {Exact[]} */ (pieces.filter((piece) => piece && "firstId" in piece)), isWanted)) {
+      for (const [from, to] of holes(
+        picture,
+        /** @type {Exact[]} */ (pieces.filter((piece) => piece && "firstId" in piece)),
+        isWanted,
+      )) {
         context.rect(from, y, to - from, box.height * filled);
       }
     }
@@ -39,7 +45,9 @@ export function paintVeil(picture, context, isRowWanted, isWanted) {
 
 /**
  * Returns the stretches of pixels to leave clear on one track, apart and in order.
- * @param {Picture} picture @param {Exact[]} pieces @param {(spans: SpanColumns, i: number) => boolean} isWanted
+ * @param {Picture} picture
+ * @param {Exact[]} pieces
+ * @param {(spans: SpanColumns, i: number) => boolean} isWanted
  */
 function holes({ time, toPixel, surface }, pieces, isWanted) {
   /** @type {[number, number][]} */
@@ -51,7 +59,10 @@ function holes({ time, toPixel, surface }, pieces, isWanted) {
     for (let i = first; i < last; i++) {
       if (!isWanted(piece.spans, i)) continue;
       const from = Math.max(GUTTER, toPixel(piece.spans.start[i]));
-      found.push([from, Math.min(surface.width, Math.max(from + LEAST_WIDE, toPixel(piece.spans.end[i])))]);
+      found.push([
+        from,
+        Math.min(surface.width, Math.max(from + LEAST_WIDE, toPixel(piece.spans.end[i]))),
+      ]);
     }
   }
   return merged(found);

@@ -9,8 +9,21 @@ import { Plan } from "./plan.js";
 import { FOOT, paintPlan } from "./paint.js";
 
 /** @typedef {import("../../desk/desk.js").Desk} Desk */
-/** @typedef {{rank: number, what: "longer" | "between" | "message" | "began", ns: number, count: number}} Cause */
-/** @typedef {{planned_start_ns: number, planned_ns: number, late_ns: number | null, longer_ns: number, causes: Cause[]}} Late */
+/**
+ * @typedef {object} Cause
+ * @property {number} rank
+ * @property {"longer" | "between" | "message" | "began"} what
+ * @property {number} ns
+ * @property {number} count
+ */
+/**
+ * @typedef {object} Late
+ * @property {number} planned_start_ns
+ * @property {number} planned_ns
+ * @property {number | null} late_ns
+ * @property {number} longer_ns
+ * @property {Cause[]} causes
+ */
 
 const KEPT = 500;
 /** What is below this is no difference, in nanoseconds. */
@@ -62,7 +75,8 @@ export class PlanDesk {
     const { desk } = this;
     const { trace } = desk.timelines;
     const was = this.isAsked && trace === this.trace;
-    if (trace !== this.trace) Object.assign(this, { trace, plan: null, refusal: "", said: new Map() });
+    if (trace !== this.trace)
+      Object.assign(this, { trace, plan: null, refusal: "", said: new Map() });
     if (desk.state.plan && !this.plan) await this._ask(trace);
     if (this.refusal && desk.state.plan) {
       desk.state = { ...desk.state, plan: "" };
@@ -88,7 +102,11 @@ export class PlanDesk {
     this._show();
   }
 
-  /** Writes how a span stands to the plan, as far as it is known; asks for the rest. @param {number} id @returns {string[]} */
+  /**
+   * Writes how a span stands to the plan, as far as it is known; asks for the rest.
+   * @param {number} id
+   * @returns {string[]}
+   */
   lines(id) {
     const late = this.isAsked ? this.said.get(id) : undefined;
     return late ? lateLines(late) : [];
@@ -99,7 +117,8 @@ export class PlanDesk {
     const { tracks } = this.desk;
     const span = tracks?.span(id);
     const isTaken = this.trace === this.desk.timelines.trace;
-    if (!tracks || !span || !isTaken || !this.isAsked || this.said.has(id)) return Promise.resolve();
+    if (!tracks || !span || !isTaken || !this.isAsked || this.said.has(id))
+      return Promise.resolve();
     const known = this.asking.get(id) ?? this._explain(id, tracks, span);
     this.asking.set(id, known);
     return known;
@@ -114,7 +133,14 @@ export class PlanDesk {
     if (!late || pinned?.type !== "slice" || pinned.slice !== id) return;
     const place = /** @type {HTMLElement} */ (byId("selected").querySelector("div"));
     place.querySelector(".late")?.remove();
-    place.append(make("section", { class: "late" }, make("h4", {}, t("late.title")), ...lateLines(late).map((line) => make("p", {}, line))));
+    place.append(
+      make(
+        "section",
+        { class: "late" },
+        make("h4", {}, t("late.title")),
+        ...lateLines(late).map((line) => make("p", {}, line)),
+      ),
+    );
   }
 
   /** @param {number} trace */
@@ -131,16 +157,25 @@ export class PlanDesk {
     }
   }
 
-  /** @param {number} id @param {import("../trace/tracks.js").Tracks} tracks @param {import("../trace/sheet.js").Slice} span */
+  /**
+   * @param {number} id
+   * @param {import("../trace/tracks.js").Tracks} tracks
+   * @param {import("../trace/sheet.js").Slice} span
+   */
   async _explain(id, tracks, span) {
     const { said } = this;
     const numbers = { stage: span.stage, microbatch: span.microbatch, step: span.step };
-    const known = Object.entries(numbers).filter(([, value]) => value >= 0).map(([name, value]) => `&${name}=${value}`);
+    const known = Object.entries(numbers)
+      .filter(([, value]) => value >= 0)
+      .map(([name, value]) => `&${name}=${value}`);
     const kind = tracks.actions.get(span.kind)?.name ?? "";
     this.asked++;
     try {
       /** @type {Late} */
-      const late = await askDocument(`trace/late?trace=${this.trace}&rank=${tracks.rankOf(id)}&start=${span.start}&kinds=${kind}${known.join("")}`);
+      const late = await askDocument(
+        `trace/late?trace=${this.trace}&rank=${tracks.rankOf(id)}` +
+          `&start=${span.start}&kinds=${kind}${known.join("")}`,
+      );
       if (said.size > KEPT) said.clear();
       said.set(id, late);
     } catch (error) {
@@ -153,12 +188,28 @@ export class PlanDesk {
 }
 
 /** Writes how a span stands to the plan, a line each. @param {Late} late @returns {string[]} */
-export function lateLines({ late_ns: late, planned_start_ns: start, planned_ns: planned, longer_ns: longer, causes }) {
+export function lateLines({
+  late_ns: late,
+  planned_start_ns: start,
+  planned_ns: planned,
+  longer_ns: longer,
+  causes,
+}) {
   if (late === null) return [t("late.unplanned")];
-  const when = Math.abs(late) < LEAST_NS ? t("late.on_time") : t(late > 0 ? "late.late" : "late.early", { time: duration(Math.abs(late)) });
-  const took = Math.abs(longer) < LEAST_NS ? t("late.as_long") : t(longer > 0 ? "late.longer" : "late.shorter", { time: duration(Math.abs(longer)) });
+  const when =
+    Math.abs(late) < LEAST_NS
+      ? t("late.on_time")
+      : t(late > 0 ? "late.late" : "late.early", { time: duration(Math.abs(late)) });
+  const took =
+    Math.abs(longer) < LEAST_NS
+      ? t("late.as_long")
+      : t(longer > 0 ? "late.longer" : "late.shorter", { time: duration(Math.abs(longer)) });
   const why = late < LEAST_NS ? [] : causes.filter(({ ns }) => ns >= LEAST_NS).map(causeText);
-  return [t("late.planned", { start: duration(start), planned: duration(planned) }), `${when} · ${took}`, ...why];
+  return [
+    t("late.planned", { start: duration(start), planned: duration(planned) }),
+    `${when} · ${took}`,
+    ...why,
+  ];
 }
 
 /** @param {Cause} cause */

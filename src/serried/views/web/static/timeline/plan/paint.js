@@ -1,4 +1,5 @@
-// Painting the plan: below each rank's tracks what was planned, and there the place of a chosen span.
+// Painting the plan: below each rank's tracks what was planned, and there the place of a chosen
+// span.
 
 import { pixel } from "../../base/theme.js";
 import { AXIS } from "../paint/picture.js";
@@ -15,33 +16,53 @@ const GREY = "#808a99";
 /** The ink of planned spans of each colour. @typedef {Map<string, string>} Inks */
 /** @typedef {{top: number, high: number}} Box */
 
-/** Draws the plan of every row in view, in grey where colours do not stand for actions. @param {Plan} plan @param {Picture} picture @param {CanvasRenderingContext2D} context */
+/**
+ * Draws the plan of every row in view, in grey where colours do not stand for actions.
+ * @param {Plan} plan
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ */
 export function paintPlan(plan, picture, context) {
   const { lines, scrolled, surface, tracks, colouring } = picture;
   const { first, last } = lines.between(scrolled, scrolled + surface.height - AXIS);
   const colours = new Set(Array.from(plan.kind, (kind) => tracks.actions.get(kind)?.colour ?? ""));
-  const inks = new Map(Array.from(colours, (colour) => [colour, (colouring.legend === "actions" && colour) || GREY]));
+  const inks = new Map(
+    Array.from(colours, (colour) => [colour, (colouring.legend === "actions" && colour) || GREY]),
+  );
   for (const line of lines.lines.slice(first, last)) {
     if (line.row) paintRow(plan, picture, context, line.row.rank, footOf(picture, line), inks);
   }
   paintPlaces(plan, picture, context);
 }
 
-/** Returns where the plan of a line lies. @param {Picture} picture @param {{top: number, high: number}} line @returns {Box} */
+/**
+ * Returns where the plan of a line lies.
+ * @param {Picture} picture
+ * @param {{top: number, high: number}} line
+ * @returns {Box}
+ */
 function footOf({ scrolled }, line) {
   const whole = line.high - 2;
-  return { top: Math.round(AXIS + line.top - scrolled + 1 + whole * (1 - FOOT)) + 1, high: Math.max(2, Math.round(whole * FOOT) - 1) };
+  return {
+    top: Math.round(AXIS + line.top - scrolled + 1 + whole * (1 - FOOT)) + 1,
+    high: Math.max(2, Math.round(whole * FOOT) - 1),
+  };
 }
 
 /**
- * @param {Plan} plan @param {Picture} picture @param {CanvasRenderingContext2D} context
- * @param {number} rank @param {Box} box @param {Inks} inks
+ * @param {Plan} plan
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} rank
+ * @param {Box} box
+ * @param {Inks} inks
  */
 function paintRow(plan, picture, context, rank, { top, high }, inks) {
   const { time, wide, toPixel, theme, tracks } = picture;
   context.fillStyle = theme.box;
   context.fillRect(toPixel(time.start), top - 1, wide, high + 2);
-  if (plan.count(rank, time.start, time.end) * BARS_FROM > wide) return paintShares(plan, picture, context, rank, { top, high }, inks);
+  if (plan.count(rank, time.start, time.end) * BARS_FROM > wide)
+    return paintShares(plan, picture, context, rank, { top, high }, inks);
   context.globalAlpha = STRENGTH;
   for (const bar of plan.between(rank, time.start, time.end)) {
     const [left, right] = [toPixel(bar.start), toPixel(bar.end)];
@@ -53,12 +74,24 @@ function paintRow(plan, picture, context, rank, { top, high }, inks) {
 
 /**
  * Fills the row by exact shares where bars are too thin to draw.
- * @param {Plan} plan @param {Picture} picture @param {CanvasRenderingContext2D} context
- * @param {number} rank @param {Box} box @param {Inks} inks
+ * @param {Plan} plan
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} rank
+ * @param {Box} box
+ * @param {Inks} inks
  */
-function paintShares(plan, { time, wide, theme, tracks, toPixel }, context, rank, { top, high }, inks) {
+function paintShares(
+  plan,
+  { time, wide, theme, tracks, toPixel },
+  context,
+  rank,
+  { top, high },
+  inks,
+) {
   const colours = [...inks.keys()];
-  const classOf = (/** @type {number} */ kind) => colours.indexOf(tracks.actions.get(kind)?.colour ?? "");
+  const classOf = (/** @type {number} */ kind) =>
+    colours.indexOf(tracks.actions.get(kind)?.colour ?? "");
   const count = Math.round(wide);
   const shares = plan.shares(rank, time.start, time.end, count, classOf, colours.length);
   const ground = pixel(theme.box);
@@ -72,13 +105,20 @@ function paintShares(plan, { time, wide, theme, tracks, toPixel }, context, rank
       mixed = mixed.map((sum, i) => sum + share * ((pixels[c] >> (8 * i)) & 255));
     }
     if (all <= 0) continue;
-    const [red, green, blue] = mixed.map((sum, i) => Math.round(sum + Math.max(0, 1 - all) * ((ground >> (8 * i)) & 255)));
+    const [red, green, blue] = mixed.map((sum, i) =>
+      Math.round(sum + Math.max(0, 1 - all) * ((ground >> (8 * i)) & 255)),
+    );
     context.fillStyle = `rgb(${red} ${green} ${blue})`;
     context.fillRect(toPixel(time.start) + x, top, 1, high);
   }
 }
 
-/** Outlines in the plan where the selected and the hovered span were planned. @param {Plan} plan @param {Picture} picture @param {CanvasRenderingContext2D} context */
+/**
+ * Outlines in the plan where the selected and the hovered span were planned.
+ * @param {Plan} plan
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ */
 function paintPlaces(plan, picture, context) {
   const { tracks, theme, toPixel, lines, selected, hovered } = picture;
   for (const id of new Set([hovered, selected])) {

@@ -9,7 +9,15 @@ import { readSheet } from "./sheet.js";
 
 /** @typedef {import("./tracks.js").Tracks} Tracks */
 /** @typedef {import("./colours.js").Colouring} Colouring */
-/** @typedef {{from: number, to: number, bucket: number, tracks: number[], groups: number[], by: string}} Need  what is in view; bucket: nanoseconds, a power of two */
+/**
+ * @typedef {object} Need  what is in view
+ * @property {number} from
+ * @property {number} to
+ * @property {number} bucket  nanoseconds, a power of two
+ * @property {number[]} tracks
+ * @property {number[]} groups
+ * @property {string} by
+ */
 /** @typedef {Need & {colouring: Colouring, words: string, isOverview: boolean}} Question */
 
 const WAIT_MS = 35;
@@ -51,7 +59,11 @@ export class Loader {
     this.answered = "";
   }
 
-  /** Sees to it that what is in view is there or asked for. @param {Need} need @param {Colouring} colouring */
+  /**
+   * Sees to it that what is in view is there or asked for.
+   * @param {Need} need
+   * @param {Colouring} colouring
+   */
   want(need, colouring) {
     if (colouring !== this.colouring && this.asked) this._stop();
     Object.assign(this, { need, colouring });
@@ -69,28 +81,49 @@ export class Loader {
     this.timer = null;
   }
 
-  /** Returns the question to ask next, null where all is there or on its way. @returns {Question | null} */
+  /**
+   * Returns the question to ask next, null where all is there or on its way.
+   * @returns {Question | null}
+   */
   _next() {
     const { tracks, need, colouring } = this;
     if (!tracks || !need || !colouring) return null;
     const overview = this._overview(tracks, need, colouring);
-    const question = overview ?? (isThere(tracks, need, colouring) ? null : this._window(tracks, need, colouring));
+    const question =
+      overview ?? (isThere(tracks, need, colouring) ? null : this._window(tracks, need, colouring));
     if (!question || question.words === this.answered) return null;
     if (this.asked && (overview || holds(this.asked, need))) return null;
     return question;
   }
 
-  /** Asks for all of a large trace, coarsely, unless that is there. @param {Tracks} tracks @param {Need} need @param {Colouring} colouring */
+  /**
+   * Asks for all of a large trace, coarsely, unless that is there.
+   * @param {Tracks} tracks
+   * @param {Need} need
+   * @param {Colouring} colouring
+   */
   _overview(tracks, { by }, colouring) {
     const last = tracks.sheets[tracks.sheets.length - 1];
     if (tracks.isWhole || (last && last.colour === colouring.name)) return null;
     const all = Array.from({ length: tracks.bounds.length - 1 }, (_, track) => track);
-    const most = Math.min(2048, Math.max(64, OVERVIEW_BYTES / all.length / colouring.colours.length));
+    const most = Math.min(
+      2048,
+      Math.max(64, OVERVIEW_BYTES / all.length / colouring.colours.length),
+    );
     const bucket = 2 ** Math.ceil(Math.log2(tracks.total / most));
-    return this._question({ from: 0, to: tracks.total, bucket, tracks: all, groups: [], by }, colouring, true);
+    return this._question(
+      { from: 0, to: tracks.total, bucket, tracks: all, groups: [], by },
+      colouring,
+      true,
+    );
   }
 
-  /** Asks for what is in view and some of what is beside it. @param {Tracks} tracks @param {Need} need @param {Colouring} colouring */
+  /**
+   * Asks for what is in view and some of what is beside it.
+   * @param {Tracks} tracks
+   * @param {Need} need
+   * @param {Colouring} colouring
+   */
   _window(tracks, need, colouring) {
     const beside = BESIDE * (need.to - need.from);
     const from = Math.floor(Math.max(0, need.from - beside) / need.bucket) * need.bucket;
@@ -98,12 +131,22 @@ export class Loader {
     return this._question({ ...need, from, to }, colouring, false);
   }
 
-  /** @param {Need} need @param {Colouring} colouring @param {boolean} isOverview @returns {Question} */
+  /**
+   * @param {Need} need
+   * @param {Colouring} colouring
+   * @param {boolean} isOverview
+   * @returns {Question}
+   */
   _question(need, colouring, isOverview) {
     const words = new URLSearchParams({
-      trace: String(this.trace), colour: colouring.name, bucket: String(need.bucket),
-      first: String(need.from / need.bucket), last: String(Math.ceil(need.to / need.bucket)),
-      tracks: runsText(need.tracks), by: need.by, groups: runsText(need.groups),
+      trace: String(this.trace),
+      colour: colouring.name,
+      bucket: String(need.bucket),
+      first: String(need.from / need.bucket),
+      last: String(Math.ceil(need.to / need.bucket)),
+      tracks: runsText(need.tracks),
+      by: need.by,
+      groups: runsText(need.groups),
     });
     return { ...need, colouring, isOverview, words: words.toString() };
   }
@@ -135,20 +178,40 @@ export class Loader {
   }
 }
 
-/** Tells whether all that is in view is there, fine enough and in the right colours. @param {Tracks} tracks @param {Need} need @param {Colouring} colouring */
+/**
+ * Tells whether all that is in view is there, fine enough and in the right colours.
+ * @param {Tracks} tracks
+ * @param {Need} need
+ * @param {Colouring} colouring
+ */
 function isThere({ sheets }, need, colouring) {
   /** @param {import("./sheet.js").Piece | undefined} piece */
   const fits = (piece) => {
     if (!piece || piece.from > need.from || piece.to < need.to) return false;
-    if ("firstId" in piece) return colouring.legend !== "scale" || piece.spans.values.has(colouring.name);
+    if ("firstId" in piece)
+      return colouring.legend !== "scale" || piece.spans.values.has(colouring.name);
     return piece.bucket <= need.bucket && piece.colouring.name === colouring.name;
   };
-  return need.tracks.every((track) => sheets.some((sheet) => fits(sheet.tracks.get(track)))) &&
-    need.groups.every((group) => sheets.some((sheet) => fits(sheet.groups.get(`${need.by}:${group}`))));
+  return (
+    need.tracks.every((track) => sheets.some((sheet) => fits(sheet.tracks.get(track)))) &&
+    need.groups.every((group) =>
+      sheets.some((sheet) => fits(sheet.groups.get(`${need.by}:${group}`))),
+    )
+  );
 }
 
-/** Tells whether the answer to a question will hold what is in view. @param {Question} question @param {Need} need */
+/**
+ * Tells whether the answer to a question will hold what is in view.
+ * @param {Question} question
+ * @param {Need} need
+ */
 function holds(question, need) {
-  return question.from <= need.from && question.to >= need.to && question.bucket <= need.bucket && question.by === need.by &&
-    need.tracks.every((track) => question.tracks.includes(track)) && need.groups.every((group) => question.groups.includes(group));
+  return (
+    question.from <= need.from &&
+    question.to >= need.to &&
+    question.bucket <= need.bucket &&
+    question.by === need.by &&
+    need.tracks.every((track) => question.tracks.includes(track)) &&
+    need.groups.every((group) => question.groups.includes(group))
+  );
 }

@@ -6,8 +6,23 @@
 //   ▸ DP 1 · 2 ranks  71 %  ▅▆▅▆▅   folded: what its ranks did, added up
 
 /** @typedef {import("./tracks.js").Row} Row */
-/** @typedef {{by: string, label: string, of: Int32Array, size: Int32Array, busy: Float64Array, hasRest: boolean}} Grouping  of: the group of each row; those in none have one of their own, the last */
-/** @typedef {{row: Row | null, group: number, folded: boolean, top: number, high: number}} Line  row: null for a heading */
+/**
+ * @typedef {object} Grouping
+ * @property {string} by
+ * @property {string} label
+ * @property {Int32Array} of  the group of each row; those in none have one of their own, the last
+ * @property {Int32Array} size
+ * @property {Float64Array} busy
+ * @property {boolean} hasRest
+ */
+/**
+ * @typedef {object} Line
+ * @property {Row | null} row  null for a heading
+ * @property {number} group
+ * @property {boolean} folded
+ * @property {number} top
+ * @property {number} high
+ */
 
 export const HEADING = 22;
 const LEAST_ROW = 14;
@@ -15,16 +30,27 @@ const MOST_ROW = 42;
 
 /** Lays the lines out. */
 export class Lines {
-  /** @param {Row[]} rows @param {Grouping | null} grouping @param {Set<number>} folded groups @param {number} height to fill */
+  /**
+   * @param {Row[]} rows
+   * @param {Grouping | null} grouping
+   * @param {Set<number>} folded groups
+   * @param {number} height to fill
+   */
   constructor(rows, grouping, folded, height) {
     this.grouping = grouping;
     const groups = grouping ? grouped(rows, grouping) : [{ group: -1, rows }];
-    const shown = groups.reduce((sum, each) => sum + (grouping && folded.has(each.group) ? 0 : each.rows.length), 0);
+    const shown = groups.reduce(
+      (sum, each) => sum + (grouping && folded.has(each.group) ? 0 : each.rows.length),
+      0,
+    );
     const free = height - (grouping ? groups.length * HEADING : 0);
     this.rowHeight = Math.min(MOST_ROW, Math.max(LEAST_ROW, Math.floor(free / Math.max(1, shown))));
     /** @type {Line[]} */
     this.lines = [];
-    /** The line of each rank: that of its group where the group is folded. @type {Map<number, number>} */
+    /**
+     * The line of each rank: that of its group where the group is folded.
+     * @type {Map<number, number>}
+     */
     this.ofRank = new Map();
     this.height = 0;
     for (const { group, rows: members } of groups) {
@@ -43,12 +69,23 @@ export class Lines {
     this.height += high;
   }
 
-  /** Returns the lines that meet [top, bottom), as a first and a last number. @param {number} top @param {number} bottom */
+  /**
+   * Returns the lines that meet [top, bottom), as a first and a last number.
+   * @param {number} top
+   * @param {number} bottom
+   */
   between(top, bottom) {
-    return { first: this.numberAt(top), last: Math.min(this.lines.length, this.numberAt(bottom - 1) + 1) };
+    return {
+      first: this.numberAt(top),
+      last: Math.min(this.lines.length, this.numberAt(bottom - 1) + 1),
+    };
   }
 
-  /** Returns the line at a height, null below the last one. @param {number} y @returns {Line | null} */
+  /**
+   * Returns the line at a height, null below the last one.
+   * @param {number} y
+   * @returns {Line | null}
+   */
   at(y) {
     return y < 0 || y >= this.height ? null : this.lines[this.numberAt(y)];
   }
@@ -70,7 +107,12 @@ export class Lines {
     return this.lines[this.ofRank.get(rank) ?? -1] ?? null;
   }
 
-  /** Returns from where to where neighbouring lines show any of `ranks`; headings between them are bridged. @param {number[]} ranks @returns {{top: number, bottom: number}[]} */
+  /**
+   * Returns from where to where neighbouring lines show any of `ranks`; headings between them are
+   * bridged.
+   * @param {number[]} ranks
+   * @returns {{top: number, bottom: number}[]}
+   */
   stretches(ranks) {
     const chosen = new Set(ranks.map((rank) => this.ofRank.get(rank)));
     /** @type {{top: number, bottom: number}[]} */
@@ -84,7 +126,11 @@ export class Lines {
     return found;
   }
 
-  /** Returns the rank that stands `by` rows below another; itself at the ends. @param {number} rank @param {number} by */
+  /**
+   * Returns the rank that stands `by` rows below another; itself at the ends.
+   * @param {number} rank
+   * @param {number} by
+   */
   beside(rank, by) {
     const start = this.ofRank.get(rank);
     if (start === undefined) return rank;
@@ -93,7 +139,12 @@ export class Lines {
     return this.lines[at]?.row?.rank ?? rank;
   }
 
-  /** Returns the ranks of the lines in [top, bottom], those of folded groups included. @param {number} top @param {number} bottom @returns {number[]} */
+  /**
+   * Returns the ranks of the lines in [top, bottom], those of folded groups included.
+   * @param {number} top
+   * @param {number} bottom
+   * @returns {number[]}
+   */
   ranksBetween(top, bottom) {
     const { first, last } = this.between(Math.max(0, top), Math.max(1, bottom));
     const found = [];
@@ -111,5 +162,7 @@ function grouped(rows, { of }) {
     if (members) members.push(row);
     else groups.set(of[i], [row]);
   });
-  return [...groups].map(([group, members]) => ({ group, rows: members })).sort((one, other) => one.group - other.group);
+  return [...groups]
+    .map(([group, members]) => ({ group, rows: members }))
+    .sort((one, other) => one.group - other.group);
 }

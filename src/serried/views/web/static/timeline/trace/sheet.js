@@ -36,9 +36,13 @@ export class SpanColumns {
     /** A number per span by the name of what it measures. @type {Map<string, Float64Array>} */
     this.values = new Map();
     for (const [name, column] of columns) {
-      if (name.startsWith("value:")) this.values.set(name.slice(6), /** @type {Float64Array} */ (column));
+      if (name.startsWith("value:"))
+        this.values.set(name.slice(6), /** @type {Float64Array} */ (column));
     }
-    /** The class of each span, made when a colouring is first drawn. @type {{colouring: Colouring | null, classes: Uint8Array}} */
+    /**
+     * The class of each span, made when a colouring is first drawn.
+     * @type {{colouring: Colouring | null, classes: Uint8Array}}
+     */
     this.painted = { colouring: null, classes: new Uint8Array(0) };
   }
 
@@ -55,15 +59,29 @@ export class SpanColumns {
   slice(i, id) {
     const { kind, stage, microbatch, step, peer, named, start, end } = this;
     return {
-      id, kind: kind[i], stage: stage[i], microbatch: microbatch[i], step: step[i], peer: peer[i],
-      named: named[i], start: start[i], end: end[i],
+      id,
+      kind: kind[i],
+      stage: stage[i],
+      microbatch: microbatch[i],
+      step: step[i],
+      peer: peer[i],
+      named: named[i],
+      start: start[i],
+      end: end[i],
     };
   }
 }
 
 /** The spans of one track in a stretch, every one of them. */
 export class Exact {
-  /** @param {SpanColumns} spans @param {number} first @param {number} last places in the columns @param {number} firstId @param {number} from @param {number} to */
+  /**
+   * @param {SpanColumns} spans
+   * @param {number} first
+   * @param {number} last places in the columns
+   * @param {number} firstId
+   * @param {number} from
+   * @param {number} to
+   */
   constructor(spans, first, last, firstId, from, to) {
     this.from = from;
     this.to = to;
@@ -78,22 +96,40 @@ export class Exact {
     this.summed = { colouring: null, coverage: null };
   }
 
-  /** Returns the spans that meet [from, to], as a first and a last place. @param {number} from @param {number} to */
+  /**
+   * Returns the spans that meet [from, to], as a first and a last place.
+   * @param {number} from
+   * @param {number} to
+   */
   between(from, to) {
-    return { first: this.first + countUpTo(this.end, from), last: this.first + countUpTo(this.start, to) };
+    return {
+      first: this.first + countUpTo(this.end, from),
+      last: this.first + countUpTo(this.start, to),
+    };
   }
 
-  /** Returns the running sums, made when they are first drawn. @param {Colouring} colouring @returns {Coverage} */
+  /**
+   * Returns the running sums, made when they are first drawn.
+   * @param {Colouring} colouring
+   * @returns {Coverage}
+   */
   coverage(colouring) {
     if (this.summed.colouring !== colouring || !this.summed.coverage) {
       const classes = this.spans.classes(colouring).subarray(this.first, this.last);
-      const coverage = new Coverage({ start: this.start, end: this.end, class: classes }, colouring.colours.length);
+      const coverage = new Coverage(
+        { start: this.start, end: this.end, class: classes },
+        colouring.colours.length,
+      );
       this.summed = { colouring, coverage };
     }
     return /** @type {Coverage} */ (this.summed.coverage);
   }
 
-  /** Returns the id of the span at `time`, or the nearest one within `slack`; -1 when none is. @param {number} time @param {number} slack */
+  /**
+   * Returns the id of the span at `time`, or the nearest one within `slack`; -1 when none is.
+   * @param {number} time
+   * @param {number} slack
+   */
   at(time, slack) {
     const { first, last } = this.between(time - slack, time + slack);
     let best = -1;
@@ -108,7 +144,12 @@ export class Exact {
 
 /** The shares of one track, or of a group of ranks, in buckets of equal length. */
 export class Shares {
-  /** @param {Uint8Array} bytes bucket by bucket, a byte per class, 255 for all of it @param {number} bucket nanoseconds @param {number} from @param {Colouring} colouring the one it was counted for */
+  /**
+   * @param {Uint8Array} bytes bucket by bucket, a byte per class, 255 for all of it
+   * @param {number} bucket nanoseconds
+   * @param {number} from
+   * @param {Colouring} colouring the one it was counted for
+   */
   constructor(bytes, bucket, from, colouring) {
     this.bytes = bytes;
     this.bucket = bucket;
@@ -123,7 +164,9 @@ export class Shares {
 
   /**
    * Returns the shares of `width` equal pixels of [start, end], as Coverage does.
-   * @param {number} start @param {number} end @param {number} width
+   * @param {number} start
+   * @param {number} end
+   * @param {number} width
    */
   shares(start, end, width) {
     const { numClasses, bytes, count } = this;
@@ -149,7 +192,11 @@ export class Shares {
 
 /** What one answer holds: a piece for each of its tracks, and for each of its groups. */
 export class Sheet {
-  /** @param {Map<number, Piece>} tracks @param {Map<string, Shares>} groups by "KIND:NUMBER" @param {{from: number, to: number, bucket: number, colour: string}} extent */
+  /**
+   * @param {Map<number, Piece>} tracks
+   * @param {Map<string, Shares>} groups by "KIND:NUMBER"
+   * @param {{from: number, to: number, bucket: number, colour: string}} extent
+   */
   constructor(tracks, groups, { from, to, bucket, colour }) {
     this.tracks = tracks;
     this.groups = groups;
@@ -160,19 +207,27 @@ export class Sheet {
   }
 }
 
-/** Returns the sheet of a trace that was sent whole. @param {Columns} columns @param {Int32Array} bounds of the tracks */
+/**
+ * Returns the sheet of a trace that was sent whole.
+ * @param {Columns} columns
+ * @param {Int32Array} bounds of the tracks
+ */
 export function wholeSheet(columns, bounds) {
   const spans = new SpanColumns(columns);
   const tracks = new Map();
   for (let track = 0; track + 1 < bounds.length; track++) {
-    tracks.set(track, new Exact(spans, bounds[track], bounds[track + 1], bounds[track], -Infinity, Infinity));
+    tracks.set(
+      track,
+      new Exact(spans, bounds[track], bounds[track + 1], bounds[track], -Infinity, Infinity),
+    );
   }
   return new Sheet(tracks, new Map(), { from: -Infinity, to: Infinity, bucket: 0, colour: "" });
 }
 
 /**
  * Reads the answer to a question for a window.
- * @param {{header: any, columns: Columns}} answer @param {Colouring} colouring
+ * @param {{header: any, columns: Columns}} answer
+ * @param {Colouring} colouring
  */
 export function readSheet({ header, columns }, colouring) {
   const { bucket_ns: bucket, start_ns: from, end_ns: to, by } = header;
@@ -181,12 +236,17 @@ export function readSheet({ header, columns }, colouring) {
   const spans = new SpanColumns(columns);
   const bounds = integers(columns, "exact:bounds");
   const firsts = integers(columns, "exact:first");
-  integers(columns, "exact:track").forEach((track, i) => tracks.set(track, new Exact(spans, bounds[i], bounds[i + 1], firsts[i], from, to)));
+  integers(columns, "exact:track").forEach((track, i) =>
+    tracks.set(track, new Exact(spans, bounds[i], bounds[i + 1], firsts[i], from, to)),
+  );
   const pieces = (/** @type {string} */ name) => {
     const bytes = /** @type {Uint8Array} */ (columns.get(`${name}:shares`));
     const keys = integers(columns, `${name}:number`);
     const size = keys.length ? bytes.length / keys.length : 0;
-    return Array.from(keys, (key, i) => ({ key, shares: new Shares(bytes.subarray(i * size, (i + 1) * size), bucket, from, colouring) }));
+    return Array.from(keys, (key, i) => ({
+      key,
+      shares: new Shares(bytes.subarray(i * size, (i + 1) * size), bucket, from, colouring),
+    }));
   };
   for (const { key, shares } of pieces("track")) tracks.set(key, shares);
   const groups = new Map(pieces("group").map(({ key, shares }) => [`${by}:${key}`, shares]));

@@ -5,8 +5,23 @@ import { integers, readPayload } from "../../base/payload.js";
 import { SpanColumns, wholeSheet } from "./sheet.js";
 
 /** @typedef {{number: number, name: string, colour: string, computes: boolean}} ActionTable */
-/** @typedef {{track: number, lanes: number, rank: number, stage: number, node: number, pipeline: number}} Row  tracks track .. track + lanes - 1 */
-/** @typedef {{bubble: number | null, ideal: number | null, num_steps: number, all_steps: number, pipeline: boolean}} Bubble  of num_steps complete steps */
+/**
+ * @typedef {object} Row  tracks track .. track + lanes - 1
+ * @property {number} track
+ * @property {number} lanes
+ * @property {number} rank
+ * @property {number} stage
+ * @property {number} node
+ * @property {number} pipeline
+ */
+/**
+ * @typedef {object} Bubble  of num_steps complete steps
+ * @property {number | null} bubble
+ * @property {number | null} ideal
+ * @property {number} num_steps
+ * @property {number} all_steps
+ * @property {boolean} pipeline
+ */
 /** @typedef {import("./sheet.js").Slice} Slice */
 /** @typedef {import("./sheet.js").Sheet} Sheet */
 
@@ -28,16 +43,25 @@ export class Tracks {
     /** That of a large trace is asked for on its own. @type {Bubble | null} */
     this.statistics = header.statistics;
     /** @type {Map<number, ActionTable>} */
-    this.actions = new Map(header.actions.map((/** @type {ActionTable} */ each) => [each.number, each]));
+    this.actions = new Map(
+      header.actions.map((/** @type {ActionTable} */ each) => [each.number, each]),
+    );
     /** What users called spans of theirs. @type {string[]} */
     this.names = header.names;
     /** Kinds that wait for a message. */
-    this.waits = new Set([...this.actions.values()].filter(({ name }) => name.startsWith("RECV")).map(({ number }) => number));
+    this.waits = new Set(
+      [...this.actions.values()]
+        .filter(({ name }) => name.startsWith("RECV"))
+        .map(({ number }) => number),
+    );
     /** Group kinds that rows may stand under. @type {string[]} */
     this.groupings = header.groupings;
     /** What is measured of each span. @type {string[]} */
     this.measured = header.scales;
-    /** From what values on the classes of that count, once asked for. @type {Record<string, number[]>} */
+    /**
+     * From what values on the classes of that count, once asked for.
+     * @type {Record<string, number[]>}
+     */
     this.scales = {};
     /** @type {boolean} */
     this.isWhole = header.whole;
@@ -47,7 +71,10 @@ export class Tracks {
     this.length = this.bounds[this.bounds.length - 1] ?? 0;
     this.rows = rowsOf(columns);
     /** The share of a row that its first lane has where it is lowest. */
-    this.firstLane = laneBox(0, this.rows.reduce((most, { lanes }) => Math.max(most, lanes), 1)).height;
+    this.firstLane = laneBox(
+      0,
+      this.rows.reduce((most, { lanes }) => Math.max(most, lanes), 1),
+    ).height;
     this.rowOfRank = new Map(this.rows.map((row, number) => [row.rank, number]));
     this.severalNodes = new Set(this.rows.map(({ node }) => node)).size > 1;
     this.severalStages = new Set(this.rows.map(({ stage }) => stage)).size > 1;
@@ -58,7 +85,10 @@ export class Tracks {
     };
     /** Numbers of the kinds of action in the trace. @type {number[]} */
     this.used = header.used;
-    /** Colours in use when colours stand for actions, as the server counts them. @type {string[]} */
+    /**
+     * Colours in use when colours stand for actions, as the server counts them.
+     * @type {string[]}
+     */
     this.classes = header.classes;
     /** Newest first; the last one covers all. @type {Sheet[]} */
     this.sheets = this.isWhole ? [wholeSheet(columns, this.bounds)] : [];
@@ -77,7 +107,10 @@ export class Tracks {
     this.sheets.splice(Math.max(0, this.sheets.length - 1), 1, sheet);
   }
 
-  /** Keeps spans of an answer that names them one by one. @param {Map<string, import("../../base/payload.js").Column>} columns */
+  /**
+   * Keeps spans of an answer that names them one by one.
+   * @param {Map<string, import("../../base/payload.js").Column>} columns
+   */
   keep(columns) {
     const spans = new SpanColumns(columns);
     if (this.kept.size > SLICES_KEPT) this.kept.clear();
@@ -122,7 +155,10 @@ export class Tracks {
     return this.rowOfSpan(id)?.rank ?? -1;
   }
 
-  /** Writes a span's action as Python does: "3F2", or its own name. @param {{kind: number, stage: number, microbatch: number, named: number}} span */
+  /**
+   * Writes a span's action as Python does: "3F2", or its own name.
+   * @param {{kind: number, stage: number, microbatch: number, named: number}} span
+   */
   actionName({ kind, stage, microbatch, named }) {
     const given = this.names[named];
     if (given) return given;
@@ -133,12 +169,16 @@ export class Tracks {
   /**
    * Returns the span of a track at `time`, or the nearest one within `slack`; -1 when none is, and
    * null while no spans of that time have been sent.
-   * @param {number} track @param {number} time @param {number} slack @returns {number | null}
+   * @param {number} track
+   * @param {number} time
+   * @param {number} slack
+   * @returns {number | null}
    */
   spanAt(track, time, slack) {
     for (const sheet of this.sheets) {
       const piece = sheet.tracks.get(track);
-      if (piece && "firstId" in piece && piece.from <= time - slack && time + slack <= piece.to) return piece.at(time, slack);
+      if (piece && "firstId" in piece && piece.from <= time - slack && time + slack <= piece.to)
+        return piece.at(time, slack);
     }
     return null;
   }
@@ -151,11 +191,14 @@ export class Tracks {
 
 /**
  * Returns where a lane lies in its row, in shares of the row's height: the first is the widest.
- * @param {number} lane @param {number} lanes
+ * @param {number} lane
+ * @param {number} lanes
  */
 export function laneBox(lane, lanes) {
   const unit = 1 / (lanes + FIRST_LANE - 1);
-  return lane === 0 ? { top: 0, height: FIRST_LANE * unit } : { top: (lane + FIRST_LANE - 1) * unit, height: unit };
+  return lane === 0
+    ? { top: 0, height: FIRST_LANE * unit }
+    : { top: (lane + FIRST_LANE - 1) * unit, height: unit };
 }
 
 /** @param {Map<string, import("../../base/payload.js").Column>} columns */
@@ -169,7 +212,15 @@ function rowsOf(columns) {
   rank.forEach((each, track) => {
     const last = rows[rows.length - 1];
     if (last && last.rank === each) last.lanes++;
-    else rows.push({ track, lanes: 1, rank: each, stage: stage[track], node: node[track], pipeline: pipeline[track] });
+    else
+      rows.push({
+        track,
+        lanes: 1,
+        rank: each,
+        stage: stage[track],
+        node: node[track],
+        pipeline: pipeline[track],
+      });
   });
   return rows;
 }
