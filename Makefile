@@ -22,7 +22,7 @@ check: $(VENV)/.test modules ## format, lint, types of Python and of the page's 
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	npx --no-install tsc --project tsconfig.json
+	npm run --silent check
 
 # Tests that start ranks have the machine to themselves; the others share it, a file to a process.
 unit: $(VENV)/.test browser hosts modules
@@ -72,7 +72,7 @@ hosts: # ip and tc, with which tests make hosts of network namespaces; they skip
 		{ $(APT) update -qq && $(APT) install -y -qq iproute2; } || true
 
 modules: node_modules/.ready
-node_modules/.ready: package.json package-lock.json # the type checker of the page's modules
+node_modules/.ready: package.json package-lock.json # what checks the page's modules
 	@command -v npm >/dev/null || { $(APT) update -qq && $(APT) install -y -qq nodejs npm; }
 	npm ci --silent --no-audit --no-fund
 	@touch $@
