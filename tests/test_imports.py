@@ -13,7 +13,7 @@ import serried
 
 ROOT = Path(serried.__file__).parent
 LAYERS = (
-    {"errors", "units", "finding"},
+    {"errors", "units", "finding", "limits"},
     {"user_file"},
     {"mesh"},
     {"frameworks"},

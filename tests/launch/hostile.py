@@ -11,7 +11,8 @@ from pathlib import Path
 
 from serried.errors import SerriedError
 from serried.launch import read
-from serried.launch.facts.source import LIMIT_BYTES, text_of
+from serried.launch.facts.source import text_of
+from serried.limits import LAUNCH_BYTES
 
 FILES = Path(__file__).parent / "files"
 BESIDE = {path.name: path.read_text(encoding="utf-8") for path in sorted(FILES.iterdir())}
@@ -52,7 +53,7 @@ def mutant(data: bytes, chance: random.Random) -> bytes:
     """Returns ``data`` changed in one to three places."""
     for _ in range(chance.randint(1, 3)):
         data = chance.choice(CHANGES)(data, chance)
-    return data[:LIMIT_BYTES]
+    return data[: LAUNCH_BYTES.most]
 
 
 def _cut(data: bytes, chance: random.Random) -> bytes:

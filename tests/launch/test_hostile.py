@@ -13,7 +13,7 @@ import pytest
 from serried.errors import InputError, SerriedError
 from serried.launch import read
 from serried.launch.shell.follow import follow
-from serried.launch.shell.work import LIMIT_WORK
+from serried.limits import SCRIPT_STEPS
 from tests.launch.hostile import BESIDE, TOKENS, answer, bounded, mutant
 
 RUN = "torchrun --nproc_per_node 8 pretrain_gpt.py --tensor-model-parallel-size 2\n"
@@ -126,7 +126,7 @@ def test_every_public_script_in_the_tests_is_followed_in_a_small_part_of_the_lim
             walk = Blocks(BESIDE, perform)
             walk.file(text, name)
             spent.append(walk.scope.work.done)
-    assert max(spent) < LIMIT_WORK / 20
+    assert max(spent) < SCRIPT_STEPS.most / 20
 
 
 # ----------------------------------------------------------------------- numbers

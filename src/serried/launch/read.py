@@ -13,13 +13,7 @@ from serried.launch import recognise
 from serried.launch.facts import source
 from serried.launch.facts.config import LaunchConfig
 from serried.launch.formats import hostfile
-
-LIMIT_FILES = 200
-"""Files of a folder that are looked at."""
-LIMIT_ENTRIES = 20_000
-"""Names of a folder among which those files are chosen."""
-LIMIT_FOLDER_BYTES = 16 * source.LIMIT_BYTES
-"""Of all files of a folder together, as of one drop on the page."""
+from serried.limits import FOLDER_BYTES, FOLDER_FILES, FOLDER_NAMES, LAUNCH_BYTES
 
 
 def read(text: str, *, name: str, beside: Mapping[str, str] | None = None) -> LaunchConfig:
@@ -107,13 +101,13 @@ def _texts(folder: Path) -> dict[str, str]:
 
 def _files(folder: Path) -> Iterator[Path]:
     """Yields the files of a folder, by name, as far as they are looked at."""
-    left_bytes = LIMIT_FOLDER_BYTES
-    for path in sorted(islice(folder.iterdir(), LIMIT_ENTRIES))[:LIMIT_FILES]:
+    left_bytes = FOLDER_BYTES.most
+    for path in sorted(islice(folder.iterdir(), FOLDER_NAMES.most))[: FOLDER_FILES.most]:
         try:
             size = path.stat().st_size if path.is_file() else None
         except OSError:
             continue
-        if size is not None and size <= min(source.LIMIT_BYTES, left_bytes):
+        if size is not None and size <= min(LAUNCH_BYTES.most, left_bytes):
             left_bytes -= size
             yield path
 

@@ -23,13 +23,11 @@ from serried import user_file
 from serried.action import Action, ActionKind
 from serried.errors import InputError
 from serried.finding import said
+from serried.limits import SCHEDULE_BYTES
 from serried.pipeline.packed import Codes, chain, direction_of, microbatch_of, pack, stage_of, work
 from serried.pipeline.placement import Placement
 from serried.pipeline.schedule import Schedule
 from serried.pipeline.validate import validate
-
-MOST_MB = 32
-"""A file of a million actions takes 9 MB."""
 
 
 def read_csv(path: Path) -> Schedule:
@@ -46,7 +44,7 @@ def read_csv(path: Path) -> Schedule:
 
 def _rows(path: Path) -> list[list[str]]:
     """Returns the cells of a file, without empty rows at its end."""
-    data = user_file.read_bytes(path, MOST_MB << 20, said("a schedule"))
+    data = user_file.read_bytes(path, SCHEDULE_BYTES.most, said("a schedule"))
     try:
         rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))
     except (UnicodeDecodeError, csv.Error) as error:

@@ -34,10 +34,9 @@ from typing import Any
 from serried import user_file
 from serried.errors import InputError, listed
 from serried.finding import said
+from serried.limits import BUSBW_BYTES
 
 SCHEMA = "serried.busbw/1"
-LIMIT_BYTES = 64 << 20
-"""A table of a row for each shape and size has some thousands of rows, of 200 bytes each."""
 OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "sendrecv")
 
 
@@ -162,7 +161,7 @@ def from_document(document: object, name: str) -> BusbwTable:
 def read_busbw(path: Path) -> BusbwTable:
     """Returns the table in ``path``; raises InputError for a file that cannot be read."""
     try:
-        text = user_file.read_text(path, LIMIT_BYTES, said("a busbw table"))
+        text = user_file.read_text(path, BUSBW_BYTES.most, said("a busbw table"))
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError("{file} is no JSON: {reason}", file=path.name, reason=error) from error

@@ -8,7 +8,8 @@ import pytest
 
 from serried.errors import InputError
 from serried.launch import read_path
-from serried.launch.facts.source import LIMIT_BYTES, encoding_of, text_of
+from serried.launch.facts.source import encoding_of, text_of
+from serried.limits import LAUNCH_BYTES
 from tests.conftest import Call
 
 SCRIPT = """#!/bin/bash
@@ -60,9 +61,9 @@ def test_what_is_no_text_is_refused(data: bytes) -> None:
 
 
 def test_a_text_at_the_limit_is_read_and_one_beyond_is_not() -> None:
-    assert len(text_of(b"#" * LIMIT_BYTES, "x.sh")) == LIMIT_BYTES
+    assert len(text_of(b"#" * LAUNCH_BYTES.most, "x.sh")) == LAUNCH_BYTES.most
     with pytest.raises(InputError, match="holds more than 1 MB"):
-        text_of(b"#" * (LIMIT_BYTES + 1), "x.sh")
+        text_of(b"#" * (LAUNCH_BYTES.most + 1), "x.sh")
 
 
 def test_the_sources_say_the_encoding_of_each_file_that_was_used(

@@ -13,11 +13,10 @@ from collections.abc import Iterable, Mapping
 
 from serried.errors import InputError, listed
 from serried.frameworks.deepspeed.feature import Feature
+from serried.limits import HOST_SLOTS
 from serried.mesh import FixedKind, Mesh
 from serried.mesh.sizes import Sizes
 
-LIMIT_SLOTS = 4096
-"""GPUs that one host may have; each is a number of its own here."""
 LINE = re.compile(r"^(\S+)\s+slots=(\d+)")
 Slots = dict[str, tuple[int, ...]]
 
@@ -139,11 +138,11 @@ def unknown_host(host: str, hosts: Iterable[str]) -> InputError:
 
 def slots_of(host: str, count: str) -> tuple[int, ...]:
     """Returns the slots of a host that is given so many; raises InputError for too many."""
-    if len(count) > 9 or int(count) > LIMIT_SLOTS:
+    if len(count) > 9 or int(count) > HOST_SLOTS.most:
         raise InputError(
             "host {host} is given {count} slots; a host has at most {limit:,}",
             host=host[:60],
             count=count[:20],
-            limit=LIMIT_SLOTS,
+            limit=HOST_SLOTS.most,
         )
     return tuple(range(int(count)))

@@ -8,7 +8,8 @@ from bisect import bisect_left
 
 from serried.errors import InputError
 from serried.finding import Sentence, said
-from serried.launch.facts.keys import LIMIT_DEPTH, Entry, Keys, Scalar, too_many
+from serried.launch.facts.keys import Entry, Keys, Scalar, too_many
+from serried.limits import CONFIG_DEPTH
 
 BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.S)
 STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
@@ -65,7 +66,7 @@ class _Reader:
 
     def value(self, key: str, depth: int) -> None:
         """Reads a value into ``key`` and the keys below it."""
-        if depth > LIMIT_DEPTH:
+        if depth > CONFIG_DEPTH.most:
             raise too_many(self.keys.file)
         letter = self._peek()
         if letter == "{":

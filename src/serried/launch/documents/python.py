@@ -18,10 +18,8 @@ from pathlib import PurePosixPath
 from serried.errors import InputError
 from serried.finding import Sentence, said
 from serried.launch.documents.python_value import Leaf, Open, Tree, Values
-from serried.launch.facts.keys import LIMIT_DEPTH, LIMIT_VALUES, Entry, Keys, too_many
-
-LIMIT_IMPORTS = 4
-"""Configs below configs that are followed."""
+from serried.launch.facts.keys import Entry, Keys, too_many
+from serried.limits import CONFIG_DEPTH, CONFIG_VALUES, PYTHON_IMPORTS
 
 
 @dataclass
@@ -194,7 +192,7 @@ class _Reader:
         text = next(
             (each for name, each in self.beside.items() if PurePosixPath(name).name == wanted), None
         )
-        if text is None or self.depth >= LIMIT_IMPORTS:
+        if text is None or self.depth >= PYTHON_IMPORTS.most:
             self.module.stars.append((module, line))
             self._note(
                 line,
@@ -272,7 +270,7 @@ def _from(file: str, tree: Tree, made: dict[int, Tree]) -> Tree:
 
 def _flatten(keys: Keys, key: str, tree: Tree, depth: int, visits: Iterator[int]) -> None:
     """Adds a tree to ``keys``; one that holds another in several places is visited in each."""
-    if depth > LIMIT_DEPTH or next(visits) > LIMIT_VALUES:
+    if depth > CONFIG_DEPTH.most or next(visits) > CONFIG_VALUES.most:
         raise too_many(keys.file)
     if isinstance(tree, Leaf):
         keys.add(key, Entry(tree.value, tree.line, tree.via, tree.why, tree.file))

@@ -9,10 +9,7 @@ from dataclasses import dataclass, replace
 
 from serried.finding import Sentence, said
 from serried.launch.facts.keys import Scalar
-
-LIMIT_NUMBER = 2**63
-LIMIT_LETTERS = 10_000
-LIMIT_POWER = 64
+from serried.limits import PYTHON_POWER, PYTHON_TEXT, WORD
 
 BINARY: Mapping[type[ast.operator], Callable[..., object]] = {
     ast.Add: operator.add,
@@ -232,7 +229,7 @@ class Values:
             isinstance(left, str) or isinstance(right, str)
         )
         explodes = isinstance(node.op, ast.Pow | ast.LShift) and not (
-            isinstance(right, int) and abs(right) <= LIMIT_POWER
+            isinstance(right, int) and abs(right) <= PYTHON_POWER.most
         )
         if rule is None or grows or explodes:
             raise Open(self.not_run(node))
@@ -248,8 +245,8 @@ class Values:
 
 def _limited(value: object) -> Scalar:
     """Returns a result that is a number or text of a size that a config has."""
-    if isinstance(value, int | float) and abs(value) < LIMIT_NUMBER:
+    if isinstance(value, int | float) and abs(value) < WORD.most:
         return value
-    if isinstance(value, str) and len(value) < LIMIT_LETTERS:
+    if isinstance(value, str) and len(value) < PYTHON_TEXT.most:
         return value
     raise OverflowError

@@ -7,12 +7,11 @@ import tomllib
 
 from serried.errors import InputError
 from serried.launch.facts.keys import Keys, unfold
+from serried.limits import TOML_ROW
 
 SECTION = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
 DEEP = re.compile(r"(?<![\w\"'-])(?:[\w\"'-]{1,80}[ \t]*\.[ \t]*){61}")
 """A dotted key of many parts, whose reading takes a time that grows with their square."""
-LIMIT_ROW = 4096
-"""Letters of a line in which a key is looked for; lines of launch files are short."""
 PAIR = re.compile(r"""\s*([\w.\-"']+)\s*=\s*([^#]*)""")
 
 
@@ -27,7 +26,7 @@ def read(text: str, file: str) -> Keys:
     if DEEP.search(text):
         raise _too_deep(file)
     for number, row in enumerate(text.split("\n"), 1):
-        if len(row) > LIMIT_ROW:
+        if len(row) > TOML_ROW.most:
             continue
         if found := SECTION.match(row):
             section = _bare(found[1])

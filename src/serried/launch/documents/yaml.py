@@ -5,11 +5,10 @@ from __future__ import annotations
 import yaml
 
 from serried.errors import InputError
-from serried.launch.facts.keys import LIMIT_DEPTH, LIMIT_VALUES, Entry, Keys, Scalar, too_many
+from serried.launch.facts.keys import Entry, Keys, Scalar, too_many
+from serried.limits import CONFIG_DEPTH, CONFIG_VALUES, YAML_NUMBER
 
 STANDARD = "tag:yaml.org,2002:"
-LIMIT_DIGITS = 80
-"""Of a whole number, which may be binary; longer ones stay text, as no size has so many."""
 PLAIN = frozenset(("str", "int", "float", "bool", "null", "timestamp", "map", "seq", "merge"))
 LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -63,7 +62,7 @@ def _require_bounded(text: str, file: str) -> None:
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        if depth > LIMIT_DEPTH or number > 4 * LIMIT_VALUES:
+        if depth > CONFIG_DEPTH.most or number > 4 * CONFIG_VALUES.most:
             raise too_many(file)
 
 
@@ -76,7 +75,7 @@ class _Reader:
 
     def node(self, node: yaml.Node, key: str, depth: int) -> None:
         self.count += 1
-        if self.count > LIMIT_VALUES or depth > LIMIT_DEPTH:
+        if self.count > CONFIG_VALUES.most or depth > CONFIG_DEPTH.most:
             raise too_many(self.keys.file)
         self._check(node)
         line = node.start_mark.line + 1
@@ -133,7 +132,7 @@ class _Reader:
             return text.lower() in ("true", "yes", "on")
         try:
             if tag == "int":
-                if len(text) > LIMIT_DIGITS:
+                if len(text) > YAML_NUMBER.most:
                     return text
                 return int(text.replace("_", ""), 0 if not text.startswith("0") else 10)
             return float(text.replace("_", "")) if tag == "float" else text

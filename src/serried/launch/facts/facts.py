@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from serried.finding import Sentence, said
+from serried.limits import CLAIMS
 from serried.mesh.sizes import TABLE
 
 Value = int | str
@@ -20,8 +21,6 @@ GPUs of nodes that differ are such as 4,1.
 TEXT_FIELDS = ("order", "layers_picture", "node_gpus")
 """Fields that are words in a file; all others are whole numbers."""
 
-LIMIT_CLAIMS = 50
-"""Values that contradict one another, of which the first few are told."""
 
 ASKED_BY = {
     **{name: each.option for name, each in TABLE.items()},
@@ -127,13 +126,13 @@ class Facts:
     def claim(self, name: str, found: Found) -> None:
         """Adds a value with its own place; the same value found again keeps its first place."""
         claims = self.claims.setdefault(name, [])
-        if len(claims) < LIMIT_CLAIMS and all(each.value != found.value for each in claims):
+        if len(claims) < CLAIMS.most and all(each.value != found.value for each in claims):
             claims.append(found)
 
     def lack(self, name: str, because: Sentence, *, example: str = "") -> None:
         """Says that the file means to give ``name`` but does not settle it."""
         reasons = self.lacks.setdefault(name, [])
-        if len(reasons) < LIMIT_CLAIMS and because not in reasons:
+        if len(reasons) < CLAIMS.most and because not in reasons:
             reasons.append(because)
         if example:
             self.examples.setdefault(name, example)

@@ -16,13 +16,10 @@ from serried.finding import Sentence, said
 from serried.launch.facts.facts import TEXT_FIELDS, Facts, Found, not_a_number
 from serried.launch.facts.flags import Meaning, Meanings, plain
 from serried.launch.facts.whole_number import NUMBER, whole
+from serried.limits import CONFIG_DEPTH, CONFIG_REFERENCE, CONFIG_VALUES, DIGITS
 
-LIMIT_VALUES = 50_000
-LIMIT_DEPTH = 60
-LIMIT_NUMBER = 10**18
+LIMIT_NUMBER = 10**DIGITS.most
 """Of a size; the shell's and Python's numbers are as large."""
-LIMIT_EXPANDED = 1000
-"""Letters of a value that may be ``${…}``."""
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 ENVIRONMENT = re.compile(r"\$\{(?:oc\.)?env:\s*(\w+)\s*(?:,\s*(.*?)\s*)?\}")
 
@@ -51,7 +48,7 @@ class Keys:
     def add(self, key: str, entry: Entry) -> None:
         """Adds an entry; raises InputError when a file unfolds to more than any config holds."""
         self.entries.setdefault(key, []).append(entry)
-        if len(self.entries) > LIMIT_VALUES:
+        if len(self.entries) > CONFIG_VALUES.most:
             raise too_many(self.file)
 
     def __contains__(self, key: str) -> bool:
@@ -81,7 +78,7 @@ class Keys:
         ``${oc.env:NAME,8}`` counts as its default, as ``${NAME:-8}`` does in a script.
         """
         for _ in range(8):
-            if isinstance(entry.value, str) and len(entry.value) > LIMIT_EXPANDED:
+            if isinstance(entry.value, str) and len(entry.value) > CONFIG_REFERENCE.most:
                 return entry
             if isinstance(entry.value, str) and (env := ENVIRONMENT.fullmatch(entry.value)):
                 return self._environment(env, entry)
@@ -107,7 +104,7 @@ def too_many(file: str) -> InputError:
         "{file} unfolds to more than {limit} values, which no launch file does; "
         "write its aliases out, or give the sizes as options",
         file=file,
-        limit=LIMIT_VALUES,
+        limit=CONFIG_VALUES.most,
     )
 
 
@@ -174,7 +171,7 @@ def unfold(
     keys: Keys, tree: object, line_of: Callable[[str], int | None], prefix: str = ""
 ) -> None:
     """Adds a parsed tree of mappings, lists and scalars to ``keys``."""
-    if prefix.count(".") > LIMIT_DEPTH:
+    if prefix.count(".") > CONFIG_DEPTH.most:
         raise too_many(keys.file)
     if isinstance(tree, Mapping):
         for key, value in tree.items():

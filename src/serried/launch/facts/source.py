@@ -10,12 +10,7 @@ from typing import Self
 from serried import user_file
 from serried.errors import InputError
 from serried.finding import said
-
-LIMIT_BYTES = 1024 * 1024
-"""Launch files are a few kilobytes, hostfiles of 10,000 nodes some 300; more is something else."""
-
-LIMIT_LINES = 100_000
-"""A hostfile of 100,000 nodes is the longest that there may be."""
+from serried.limits import LAUNCH_BYTES, LAUNCH_LINES
 
 LAUNCH_FILE = said("a launch file")
 
@@ -73,22 +68,22 @@ def encoding_of(text: str) -> str:
 
 def check_lines(text: str, name: str) -> None:
     """Raises InputError when a text has more lines than any launch file."""
-    if text.count("\n") >= LIMIT_LINES:
+    if text.count("\n") >= LAUNCH_LINES.most:
         raise InputError(
             "{file} has more than {limit:,} lines, the most that serried reads of a launch file",
             file=name,
-            limit=LIMIT_LINES,
+            limit=LAUNCH_LINES.most,
         )
 
 
 def check_size(size_bytes: int, name: str) -> None:
     """Raises InputError when a file is larger than any launch file."""
-    user_file.require_size(size_bytes, LIMIT_BYTES, name, LAUNCH_FILE)
+    user_file.require_size(size_bytes, LAUNCH_BYTES.most, name, LAUNCH_FILE)
 
 
 def text_at(path: Path) -> FileText:
     """Returns the text of the file at ``path``; raises InputError when it cannot be read."""
-    return text_of(user_file.read_bytes(path, LIMIT_BYTES, LAUNCH_FILE), path.name)
+    return text_of(user_file.read_bytes(path, LAUNCH_BYTES.most, LAUNCH_FILE), path.name)
 
 
 def _decoded(data: bytes) -> tuple[str, str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
+from serried.limits import DIGITS
+
+NUMBER = re.compile(rf"-?\d{{1,{DIGITS.most}}}", re.ASCII)
 """Python itself reads longer ones in a time that grows with their square, up to 4,300 digits."""
 
 

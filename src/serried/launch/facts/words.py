@@ -14,12 +14,6 @@ from itertools import count
 
 from serried.finding import Sentence
 
-LIMIT_LETTERS = 1_000_000
-"""No launch script builds a longer value; doubling variables are stopped here."""
-
-LIMIT_OPEN_LETTERS = 20_000
-"""Of all alternatives of a choice; one that holds more says no more than that it is open."""
-
 _numbers = count(1)
 
 

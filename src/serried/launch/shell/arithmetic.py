@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 
 from serried.launch.facts.words import Unknown
+from serried.limits import WORD
 
 Lookup = Callable[[str], int | Unknown]
 
@@ -36,8 +37,6 @@ BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
 }
 """Binding strength and rule of each operator; division rounds towards zero, as C does."""
 
-LIMIT = 2**63
-
 
 class _Open(Exception):
     """Carries out of the reading what is not known."""
@@ -58,7 +57,7 @@ def evaluate(text: str, lookup: Lookup) -> int | Unknown | None:
     try:
         reader = _Reader(tokens, lookup)
         value = reader.expression(0)
-        return None if reader.at < len(tokens) or abs(value) >= LIMIT else value
+        return None if reader.at < len(tokens) or abs(value) >= WORD.most else value
     except _Open as stopped:
         return stopped.unknown
     except (ZeroDivisionError, IndexError, OverflowError, RecursionError, ValueError):
@@ -89,7 +88,7 @@ class _Reader:
                 self.at += 1
                 binds, rule = BINARY[token]
                 left = rule(left, self.expression(binds - (token == "**")))
-                if abs(left) >= LIMIT:
+                if abs(left) >= WORD.most:
                     raise OverflowError
             else:
                 return left

@@ -13,9 +13,7 @@ from serried.launch.shell.conditions import OPEN, Verdict
 from serried.launch.shell.scope import Scope
 from serried.launch.shell.syntax import Case, Group, If, Loop, Script, Word, assigned, inside
 from serried.launch.shell.walk import Flow, Walk
-
-LIMIT_TURNS = 64
-"""A loop over more words than this is followed once, its variable not known."""
+from serried.limits import SCRIPT_TURNS
 
 
 class Blocks(Walk):
@@ -106,7 +104,7 @@ class Blocks(Walk):
             fields = self.expansion.fields(command.words or ())
             if not fields:
                 self._leave_to_arguments(command)
-            if len(fields) <= LIMIT_TURNS and all(_is_plain(each) for each in fields):
+            if len(fields) <= SCRIPT_TURNS.most and all(_is_plain(each) for each in fields):
                 return self._turns(command, fields)
             because = said("the loop on line {line} sets it", line=command.line)
             return self._perhaps_once(command, (Unknown(because, command.line),))

@@ -11,9 +11,7 @@ from serried.errors import InputError
 from serried.finding import Sentence, said
 from serried.launch.facts.words import Line
 from serried.launch.shell.syntax import Text
-
-LIMIT_PARTS = 50_000
-"""Words and expansions of a script, and its commands; launch scripts have some hundreds."""
+from serried.limits import SCRIPT_WORDS
 
 
 class Cursor:
@@ -30,9 +28,10 @@ class Cursor:
 
     def count(self) -> None:
         """Counts a word or a part of one; raises InputError when there are too many."""
-        if next(self.parts) > LIMIT_PARTS:
+        if next(self.parts) > SCRIPT_WORDS.most:
             problem = said(
-                "it has more words and expansions than a launch script, {limit}", limit=LIMIT_PARTS
+                "it has more words and expansions than a launch script, {limit}",
+                limit=SCRIPT_WORDS.most,
             )
             raise self.error(problem, self.line)
 

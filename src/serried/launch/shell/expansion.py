@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from serried.finding import Sentence, said
 from serried.launch.facts.words import (
-    LIMIT_LETTERS,
     Choice,
     Field,
     Line,
@@ -33,9 +32,8 @@ from serried.launch.shell.syntax import (
     Word,
 )
 from serried.launch.shell.words import Words
+from serried.limits import SCRIPT_COMMAND, SCRIPT_VALUE
 
-LIMIT_COMMAND = 1000
-"""Letters of a command in ``$(…)`` that is looked at; the ones that are known are short."""
 COUNTS_HOSTS = re.compile(r"scontrol\s+show\s+hostnames?\b.*\|\s*wc\s+-[lw]\s*$", re.S)
 LISTS_HOSTS = re.compile(r"^\s*scontrol\s+show\s+hostnames?\b[^|]*$", re.S)
 NAMES_PATH = re.compile(r"\s*(?:realpath|readlink\s+-[ef])\s+([\w./-]*\w)\s*")
@@ -72,7 +70,7 @@ class Expansion:
         value = tuple(pieces)
         letters = letters_in(value)
         self.scope.work.spend(1 + len(value) // 2 + letters // 64)
-        if letters > LIMIT_LETTERS:
+        if letters > SCRIPT_VALUE.most:
             line = part_line(word[0])
             why = said("a value on line {line} grows beyond a million letters", line=line)
             return unknown(why, line)
@@ -146,7 +144,7 @@ class Expansion:
         return [self.parameters.parameter(part)]
 
     def _substitution(self, part: Substitution) -> Value:
-        if len(part.command) > LIMIT_COMMAND:
+        if len(part.command) > SCRIPT_COMMAND.most:
             return (Unknown(_not_run(part), part.line),)
         if COUNTS_HOSTS.search(part.command):
             return self.parameters.look_up("SLURM_NNODES", part.line)
@@ -167,7 +165,7 @@ class Expansion:
 def _not_run(part: Substitution) -> Sentence:
     return said(
         "$({command}) on line {line} is not run",
-        command=short(part.command[:LIMIT_COMMAND]),
+        command=short(part.command[: SCRIPT_COMMAND.most]),
         line=part.line,
     )
 

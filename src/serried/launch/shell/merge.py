@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from serried.finding import Sentence
 from serried.launch.facts.words import (
-    LIMIT_OPEN_LETTERS,
     Array,
     Choice,
     Line,
@@ -18,6 +17,7 @@ from serried.launch.facts.words import (
     letters_in,
     unknown,
 )
+from serried.limits import SCRIPT_CHOICE
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ def merge(
     """
     if all(outcome is outcomes[0] or outcome == outcomes[0] for outcome in outcomes[1:]):
         return outcomes[0]
-    if sum(_letters(outcome) for outcome in outcomes) > LIMIT_OPEN_LETTERS:
+    if sum(_letters(outcome) for outcome in outcomes) > SCRIPT_CHOICE.most:
         return unknown(because, line)
     if any(isinstance(outcome, list) for outcome in outcomes):
         return _merge_arrays([_as_array(outcome) for outcome in outcomes], because, line)

@@ -10,7 +10,6 @@ from fnmatch import fnmatchcase
 from serried.finding import Sentence, said
 from serried.launch.facts.whole_number import count, whole
 from serried.launch.facts.words import (
-    LIMIT_LETTERS,
     Choice,
     Line,
     Piece,
@@ -25,15 +24,13 @@ from serried.launch.shell import arithmetic as shell_arithmetic
 from serried.launch.shell.scope import Scope
 from serried.launch.shell.syntax import Parameter, Text, Word
 from serried.launch.shell.words import Words
+from serried.limits import SCRIPT_EDITED, SCRIPT_VALUE
 
 OF_THE_MACHINE = re.compile(
     "HOME|(OLD)?PWD|USER|LOGNAME|HOSTNAME|PATH|SHELL|RANDOM|SECONDS|LINENO|E?UID|PPID|TMPDIR|"
     "BASH(_SOURCE|PID)?|FUNCNAME|IFS|LANG|PYTHONPATH|LD_LIBRARY_PATH"
 )
 """Variables that every machine sets, so that they never count as left out."""
-
-LIMIT_EDITED = 4096
-"""Longer text is not edited by ``${NAME%pattern}``, whose matching takes quadratic time."""
 
 
 class Parameters:
@@ -147,7 +144,7 @@ class Parameters:
         if text is None:
             return value
         argument = text_of(self.value(part.argument))
-        is_short = argument is not None and max(len(text), len(argument)) <= LIMIT_EDITED
+        is_short = argument is not None and max(len(text), len(argument)) <= SCRIPT_EDITED.most
         self.scope.work.spend(2 * len(text) if is_short else 1)
         made = _edited(text, operator, argument or "") if is_short else None
         if made is None:
@@ -237,7 +234,7 @@ def _edited(text: str, operator: str, argument: str) -> str | None:
         old, _, new = argument.partition("/")
         if not old or any(mark in old for mark in "*?["):
             return None
-        if text.count(old) * len(new) > LIMIT_LETTERS:
+        if text.count(old) * len(new) > SCRIPT_VALUE.most:
             return None
         return text.replace(old, new, 1 if operator == "/" else -1)
     if operator == ":":

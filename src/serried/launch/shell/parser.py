@@ -24,10 +24,10 @@ from serried.launch.shell.syntax import (
     Word,
 )
 from serried.launch.shell.words import BREAKS
+from serried.limits import SCRIPT_BLOCKS
 
 FUNCTION = re.compile(r"([A-Za-z_][\w:.-]*)[ \t]*\([ \t]*\)")
 RESERVED = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "in", "}"])
-LIMIT_DEPTH = 60
 
 
 def parse(text: Text) -> Script:
@@ -52,7 +52,7 @@ class _Parser(Lines):
     def script(self, stops: tuple[str, ...]) -> Script:
         """Reads commands until one of the words ``stops``, which is left unread."""
         self._depth += 1
-        if self._depth > LIMIT_DEPTH:
+        if self._depth > SCRIPT_BLOCKS.most:
             problem = said("blocks are nested too deeply to be a launch script")
             raise self.error(problem, self.line)
         items: list[AndOr] = []

@@ -37,9 +37,8 @@ from serried.launch.shell.syntax import (
     Simple,
     Text,
 )
+from serried.limits import SCRIPT_CALLS
 
-LIMIT_DEPTH = 24
-"""Of calls within calls."""
 STEP = 30
 """Work that a command takes at least: 20,000 commands are as many as are followed."""
 
@@ -118,7 +117,7 @@ class Walk(ABC):
     def deeper(self, line: Line) -> Iterator[None]:
         """Counts a call within a call; raises InputError when there is no end to them."""
         self._depth += 1
-        if self._depth > LIMIT_DEPTH:
+        if self._depth > SCRIPT_CALLS.most:
             raise InputError(
                 "{file} line {line}: the script calls itself without end", file=line.file, line=line
             )

@@ -18,6 +18,7 @@ from serried.launch.shell.syntax import (
     Text,
     Word,
 )
+from serried.limits import SCRIPT_ARITHMETIC, SCRIPT_EXPANSIONS
 
 BLANKS = " \t"
 BREAKS = frozenset(" \t\n;&|<>()")
@@ -27,10 +28,6 @@ SPECIAL = frozenset("@*#?$!-0123456789")
 OPERATOR = re.compile(r":[-=?+]|##|%%|//|\^\^|,,|[-=?+#%/:^,@]")
 
 
-LIMIT_ARITHMETIC = 10_000
-"""Letters of ``((…))``; what is longer is taken for brackets in brackets."""
-LIMIT_DEPTH = 40
-"""Of expansions within expansions."""
 STOPS = (r"\\$`\"'}\])" + re.escape("".join(BREAKS)), r"\\$`\"}\])")
 """Letters that end plain text, outside quotes and within."""
 
@@ -139,7 +136,7 @@ class Words(Cursor):
     def _dollar(self, quoted: bool) -> list[Part]:
         """Reads what ``$`` begins; raises InputError where expansions nest without end."""
         self._depth += 1
-        if self._depth > LIMIT_DEPTH:
+        if self._depth > SCRIPT_EXPANSIONS.most:
             problem = said("expansions are nested too deeply to be a launch script")
             raise self.error(problem, self.line)
         parts = self._expansion(quoted)
@@ -234,7 +231,7 @@ class Words(Cursor):
         start = self.at
         opening = self.text.index("((", start) + 2
         depth, at = 0, opening
-        end = min(len(self.text), opening + LIMIT_ARITHMETIC)
+        end = min(len(self.text), opening + SCRIPT_ARITHMETIC.most)
         while at < end:
             letter = self.text[at]
             if letter == "(":

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 
 from serried.errors import InputError
 from serried.launch.facts.words import Line
-
-LIMIT_WORK = 300_000
-"""About a second; public launch scripts take less than a twentieth of it."""
+from serried.limits import SCRIPT_STEPS
 
 
 @dataclass
@@ -25,7 +23,7 @@ class Work:
     def spend(self, amount: int) -> None:
         """Counts ``amount`` more; raises InputError beyond what a launch script takes."""
         self.done += amount
-        if self.done > LIMIT_WORK:
+        if self.done > SCRIPT_STEPS.most:
             raise InputError(
                 "{file} line {line}: the script takes more steps than a launch script does",
                 file=self.line.file,

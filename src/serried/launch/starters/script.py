@@ -23,6 +23,7 @@ from serried.launch.shell.story import Story
 from serried.launch.starters import named_config, program_options, world
 from serried.launch.starters.launchers import Launch, launch_of
 from serried.launch.starters.named_config import ReadOther, Shelf
+from serried.limits import SCRIPT_STARTS
 
 MENTIONS_LAUNCH = re.compile(
     r"torchrun|torch\.distributed|deepspeed|accelerate launch|colossalai run|srun|mpirun|"
@@ -31,8 +32,6 @@ MENTIONS_LAUNCH = re.compile(
 )
 SWIFT = re.compile(r"(?:.*[./])?swift[./]cli[./]_megatron[./]\w+(?:\.py)?")
 """The programs that ``megatron sft`` and its like start."""
-LIMIT_LAUNCHES = 500
-"""Starts of ranks in one script."""
 RANKS = ("world_size", "nodes", "gpus_per_node")
 
 
@@ -49,13 +48,13 @@ def read(text: str, file: str, beside: Mapping[str, str], read_other: ReadOther)
     story = shell.follow(text, file, beside)
     shelf = Shelf(story.files, beside, read_other)
     launches = [launch for run in story.runs if (launch := launch_of(run))]
-    if len(launches) > LIMIT_LAUNCHES:
+    if len(launches) > SCRIPT_STARTS.most:
         raise InputError(
             "{file} starts ranks {count} times, and at most {limit} are read; give the one that "
             "you mean in a file of its own",
             file=file,
             count=len(launches),
-            limit=LIMIT_LAUNCHES,
+            limit=SCRIPT_STARTS.most,
         )
     readings = [(_reading(launch, shelf), launch) for launch in launches]
     told = [each for each, _ in readings if each.framework or each.facts.says("framework")]

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from serried.errors import InputError
-from serried.views.web.wire.dropped import LIMIT_ALL_BYTES, read_body, read_files
+from serried.limits import FOLDER_BYTES
+from serried.views.web.wire.dropped import read_body, read_files
 
 
 def framed(*files: tuple[str, bytes], **other: object) -> bytes:
@@ -67,7 +68,7 @@ def test_a_body_beyond_all_launch_files_is_read_to_its_end_and_then_refused() ->
 
     with pytest.raises(InputError) as caught:
         read_body(chunks()).send(None)
-    assert (len(read), LIMIT_ALL_BYTES) == (17, 16 * 1024**2)
+    assert (len(read), FOLDER_BYTES.most) == (17, 16 * 1024**2)
     assert str(caught.value) == (
         "what was given holds 17 MB; at most 16 MB are taken at once, and only the launch "
         "files are needed"

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from serried import user_file
 from serried.errors import InputError, listed
 from serried.finding import said
+from serried.limits import CHECK_BYTES
 from serried.trace.model.record import Job
 from serried.views.web.trace.heat import summary_of
 from serried.views.web.trace.payload import question_of
@@ -29,8 +30,6 @@ from serried.views.web.wire.payload import pack
 from serried.views.web.wire.query import MAX_WORLD_SIZE, Words, read_count, read_word
 
 SCHEMA = "serried.check/1"
-LIMIT_BYTES = 1 << 30
-"""A report of every link of 100,000 ranks stays below that."""
 FIGURES = ("best_send", "best_receive", "worst_send", "worst_receive")
 
 Values = NDArray[np.float64]
@@ -51,7 +50,7 @@ class NamedCheck:
 def read_check(path: Path) -> NamedCheck:
     """Reads a ``serried.check/1`` document; raises InputError for anything else."""
     try:
-        text = user_file.read_text(path, LIMIT_BYTES, said("a report of a check"))
+        text = user_file.read_text(path, CHECK_BYTES.most, said("a report of a check"))
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError("{file} is no JSON: {reason}", file=path.name, reason=error) from error

@@ -10,7 +10,7 @@ import numpy as np
 
 from serried import frameworks
 from serried.frameworks import Framework, Sizes
-from serried.launch.facts.source import LIMIT_BYTES
+from serried.limits import LAUNCH_BYTES
 from serried.mesh import Layout, Placement, Ranks, place_of
 from serried.views.colours import FAMILIES, Family, family, shades
 from serried.views.explain import basics, explanation, note_in, terms
@@ -50,7 +50,7 @@ def page_answer(lang: str) -> dict[str, Any]:
         "looks": {dim: _look(look) for dim, look in FAMILIES.items()},
         "basics": [asdict(each) for each in basics(DEFAULT.layout(Sizes(1)), lang)],
         "terms": [asdict(each) for each in terms(lang)],
-        "limit_bytes": LIMIT_BYTES,
+        "limit_bytes": LAUNCH_BYTES.most,
     }
 
 

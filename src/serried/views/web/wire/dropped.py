@@ -15,11 +15,9 @@ from collections.abc import AsyncIterable, Iterator
 from dataclasses import dataclass
 
 from serried.errors import InputError
-from serried.launch.facts.source import LIMIT_BYTES, check_size, text_of
-from serried.launch.read import LIMIT_FILES
+from serried.launch.facts.source import check_size, text_of
+from serried.limits import FOLDER_BYTES, FOLDER_FILES
 
-LIMIT_ALL_BYTES = 16 * LIMIT_BYTES
-"""Of all files of one drop together."""
 _HEAD = struct.Struct("<I")
 
 
@@ -45,14 +43,14 @@ async def read_body(chunks: AsyncIterable[bytes]) -> bytes:
     kept, size = [], 0
     async for chunk in chunks:
         size += len(chunk)
-        if size <= LIMIT_ALL_BYTES:
+        if size <= FOLDER_BYTES.most:
             kept.append(chunk)
-    if size > LIMIT_ALL_BYTES:
+    if size > FOLDER_BYTES.most:
         raise InputError(
             "what was given holds {size} MB; at most {limit} MB are taken at once, and only "
             "the launch files are needed",
             size=f"{size / 1024**2:.0f}",
-            limit=LIMIT_ALL_BYTES // 1024**2,
+            limit=FOLDER_BYTES.most // 1024**2,
         )
     return b"".join(kept)
 
@@ -65,7 +63,7 @@ def read_files(body: bytes) -> list[Dropped]:
     [Dropped(name='a.sh', size_bytes=2, data=b'ls')]
     """
     try:
-        return list(_files(body))[:LIMIT_FILES]
+        return list(_files(body))[: FOLDER_FILES.most]
     except (ValueError, KeyError, TypeError, RecursionError, struct.error) as error:
         raise InputError(
             "the request does not hold files as the page sends them: a length, names with "

@@ -1,0 +1,68 @@
+"""The limits on what is read of a user's files: a row for each, with its unit and what it bounds.
+
+A file may be damaged, made by a program without end, or meant to do harm. Each reader therefore
+takes a time and a memory that grow with the size of its input and no faster, and refuses what
+lies beyond these rows in one sentence, or leaves a value open where the rest of the file can
+still be read. Every figure is far above what the files of real jobs hold.
+
+>>> LAUNCH_BYTES
+Limit(most=1048576, unit='bytes', bounds='a launch file; hostfiles of 10,000 nodes take 300 kB')
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Holds the most that is taken of one thing, the unit it is counted in, and what it is."""
+
+    most: int
+    unit: str
+    bounds: str
+
+
+# ----------------------------------------------------------------------- whole files
+
+LAUNCH_BYTES = Limit(1 << 20, "bytes", "a launch file; hostfiles of 10,000 nodes take 300 kB")
+LAUNCH_LINES = Limit(100_000, "lines", "a launch file; a hostfile of 100,000 nodes is the longest")
+FOLDER_NAMES = Limit(20_000, "names", "a folder, among which its launch files are chosen")
+FOLDER_FILES = Limit(200, "files", "a folder, or one drop on the page, that are looked at")
+FOLDER_BYTES = Limit(16 << 20, "bytes", "all files of a folder, or of one drop on the page")
+SCHEDULE_BYTES = Limit(32 << 20, "bytes", "a schedule; a million actions take 9 MB")
+BUSBW_BYTES = Limit(64 << 20, "bytes", "a busbw table: some thousands of rows, of 200 bytes each")
+CHECK_BYTES = Limit(1 << 30, "bytes", "the report of a check; all links of 100,000 ranks take less")
+
+# ----------------------------------------------------------------------- numbers
+
+DIGITS = Limit(18, "digits", "a whole number; Python reads longer ones in quadratic time")
+WORD = Limit(2**63, "units", "a number that a script or config works out, as large as C's")
+HOST_SLOTS = Limit(4096, "slots", "one host of a hostfile")
+
+# ----------------------------------------------------------------------- JSON, YAML, TOML, Python
+
+CONFIG_VALUES = Limit(50_000, "values", "a config, each counted as often as an alias repeats it")
+CONFIG_DEPTH = Limit(60, "levels", "values inside values of a config")
+CONFIG_REFERENCE = Limit(1000, "letters", "a value that may be ${other.key}")
+CLAIMS = Limit(50, "values", "what contradicts one another for one size, of which some are told")
+YAML_NUMBER = Limit(80, "letters", "a whole number in YAML, which may be binary")
+TOML_ROW = Limit(4096, "letters", "a row of TOML in which a key is looked for, to tell its line")
+PYTHON_TEXT = Limit(10_000, "letters", "text that a Python config puts together")
+PYTHON_POWER = Limit(64, "bits", "an exponent or a shift in a Python config")
+PYTHON_IMPORTS = Limit(4, "files", "Python configs that import one another")
+
+# ----------------------------------------------------------------------- shell scripts
+
+SCRIPT_WORDS = Limit(50_000, "words", "a script; expansions and commands count as words")
+SCRIPT_BLOCKS = Limit(60, "levels", "blocks inside blocks, such as if in for")
+SCRIPT_EXPANSIONS = Limit(40, "levels", "expansions inside expansions, such as ${A:-${B:-1}}")
+SCRIPT_CALLS = Limit(24, "levels", "functions and files that call one another")
+SCRIPT_STEPS = Limit(300_000, "steps", "following a script, which takes about a second")
+SCRIPT_STARTS = Limit(500, "commands", "starts of ranks in one script")
+SCRIPT_TURNS = Limit(64, "turns", "a loop that is followed word by word; a longer one is open")
+SCRIPT_VALUE = Limit(1_000_000, "letters", "the value of a variable; one that grows on is open")
+SCRIPT_CHOICE = Limit(20_000, "letters", "all outcomes of an open condition that are kept apart")
+SCRIPT_EDITED = Limit(4096, "letters", "a value cut by ${NAME%pattern}, which is quadratic")
+SCRIPT_COMMAND = Limit(1000, "letters", "a command in $(…) that may be one of the known ones")
+SCRIPT_ARITHMETIC = Limit(10_000, "letters", "((…)); what is longer counts as nested brackets")
