@@ -18,9 +18,10 @@ run: $(VENV)/.run ## install, train for real, open the workbench on it
 
 test: $(VENV)/.test browser hosts modules check unit ## install, check and run every test
 
-check: $(VENV)/.test modules ## format, lint, types of Python and of the page's modules
+check: $(VENV)/.test modules ## format, lint, imports, types of Python and of the page's modules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
 	npm run --silent check
 
@@ -78,4 +79,4 @@ node_modules/.ready: package.json package-lock.json # what checks the page's mod
 	@touch $@
 
 clean: ## remove what was installed and made here
-	rm -rf $(VENV) node_modules screenshots runs .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) node_modules screenshots runs .import_linter_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
