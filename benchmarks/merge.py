@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from serried.action import ActionKind
-from serried.trace.model.record import Job, Recorder, RecordHeader, read_recording
+from serried.trace.model.record import Job, RecordHeader, RecordWriter, read_rank_record
 
 HOSTS, RANKS_A_HOST, MICROBATCHES = 8, 8, 32
 RANKS = HOSTS * RANKS_A_HOST
@@ -45,7 +45,7 @@ def write_rank(folder: Path, rank: int, spans: int) -> None:
     ahead, drift = int(clock.integers(10**15)), clock.uniform(-2e-5, 2e-5)
     wall = WALL_NS + int(clock.normal(0, 3e6))
     header = RecordHeader("bench", rank, job(), f"host-{host}", f"boot-{host}", ahead, wall)
-    recorder = Recorder(folder, header)
+    recorder = RecordWriter(folder, header)
 
     def add(kind: ActionKind, start: int, end: int, microbatch: int, peer: int = -1) -> None:
         first, last = (ahead + int(at + drift * at) for at in (start, end))
@@ -102,7 +102,7 @@ def write_json(recordings: Path, folder: Path, limit: int) -> int:
     """Writes the first ``limit`` spans of every rank as a Chrome JSON; returns how many."""
     count = 0
     for path in sorted(recordings.glob("*/rank-*.spans")):
-        recording = read_recording(path)
+        recording = read_rank_record(path)
         spans = recording.spans.where(np.arange(min(limit, len(recording.spans))))
         count += len(spans)
         columns = (spans.start_ns, spans.end_ns, spans.kind, spans.stage, spans.microbatch)

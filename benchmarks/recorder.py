@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from serried.action import ActionKind
-from serried.trace.model.record import HEADER_BYTES, Job, Recorder, RecordHeader
+from serried.trace.model.record import HEADER_BYTES, Job, RecordHeader, RecordWriter
 
 NUM_SPANS = 20_000
 ROUNDS = 7
@@ -43,7 +43,7 @@ def per_span(start_ns: int) -> float:
 def recorder() -> Cost:
     job = Job("megatron", 8, {"tp": 2, "pp": 2, "dp": 2}, "tp-cp-ep-dp-pp", "1f1b", 8)
     with tempfile.TemporaryDirectory() as folder:
-        record = Recorder(Path(folder), RecordHeader("bench", 0, job))
+        record = RecordWriter(Path(folder), RecordHeader("bench", 0, job))
         add, kind, now = record.add, ActionKind.F, time.monotonic_ns()
         record.begin_step(0)
         start = time.process_time_ns()
@@ -149,7 +149,9 @@ def called(call: Callable[[], object], count: int = 2000) -> float:
 def main() -> None:
     ours = best(recorder)
     print(f"{'one span':44} {'CPU ns':>8} {'bytes':>6}   beside ours")
-    print(f"{'serried Recorder.add, survives kill -9':44} {ours.ns:8.0f} {ours.size_bytes:6.0f}")
+    print(
+        f"{'serried RecordWriter.add, survives kill -9':44} {ours.ns:8.0f} {ours.size_bytes:6.0f}"
+    )
     if importlib.util.find_spec("torch"):
         with tempfile.TemporaryDirectory() as folder:
             for name, ns in doors(Path(folder)).items():

@@ -51,7 +51,7 @@ from torch.profiler import ProfilerActivity, profile
 
 import serried
 from serried.runtime.recording import api as recorder_doors
-from serried.trace.model.record import read_recording
+from serried.trace.model.record import read_rank_record
 
 MICROBATCHES, EVENTS = 8, 64
 GOAL = 0.002
@@ -176,7 +176,7 @@ def rank(number: int, store: str, folder: str, asked: Asked) -> None:
 def tell(
     asked: Asked, found: list[dict[str, Cost]], bare: list[dict[str, Cost]], where: Path
 ) -> None:
-    spans = read_recording(where / "large" / "rank-00000.spans").spans
+    spans = read_rank_record(where / "large" / "rank-00000.spans").spans
     step_s = centre([each["plain"].wall_s for each in found])
     events = round(len(spans) / asked.block / (1 + 2 * asked.rounds))
     print(

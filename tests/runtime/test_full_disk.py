@@ -19,7 +19,7 @@ from serried.runtime.recorder.window import SIGNAL, Window
 from serried.runtime.recording import api as recorder_doors
 from serried.runtime.recording.run_recorder import Recording
 from serried.trace.merge.merge import merge
-from serried.trace.model.record import file_name, read_recording
+from serried.trace.model.record import file_name, read_rank_record
 from tests.conftest import Call
 from tests.runtime.small_disk import PAGE, small_disk
 
@@ -54,7 +54,7 @@ def by_trainer(folder: Path) -> None:
 def check(folder: Path, messages: list[str], train: Train) -> int:
     """Checks what was kept and said; returns how many spans were lost."""
     path = folder / file_name(0)
-    recording = read_recording(path) if path.is_file() else None
+    recording = read_rank_record(path) if path.is_file() else None
     lost = STEPS * SPANS - (len(recording.spans) if recording else 0)
     assert recording is None or (recording.torn, recording.lost) == (False, lost)
     if lost:
@@ -108,7 +108,7 @@ def test_space_that_comes_back_is_used_from_the_next_step_on(
             with package.span(f"part {step}", 0, 0):
                 pass
         recorder_doors.finish()
-        recording = read_recording(disk / "run" / file_name(0))
+        recording = read_rank_record(disk / "run" / file_name(0))
     assert recording.spans.step.tolist() in ([3], [2, 3])
     assert [recording.names[peer] for peer in recording.spans.peer.tolist()][-1] == "part 3"
     assert len(caplog.messages) == 2
@@ -123,7 +123,7 @@ def test_a_name_cut_short_by_a_full_disk_is_written_over(
             with package.span(name, 0, 0):
                 pass
         recorder_doors.finish()
-        recording = read_recording(disk / "run" / file_name(0))
+        recording = read_rank_record(disk / "run" / file_name(0))
     assert [recording.names[peer] for peer in recording.spans.peer.tolist()] == ["a", "b"]
     assert caplog.messages[1].startswith("1 spans were not recorded: ")
 
@@ -170,7 +170,7 @@ def test_a_folder_that_vanishes_before_the_first_span_is_made_again(tmp_path: Pa
         with package.span("F", 0, 0):
             pass
     recorder_doors.finish()
-    assert len(read_recording(tmp_path / "run" / file_name(0)).spans) == 1
+    assert len(read_rank_record(tmp_path / "run" / file_name(0)).spans) == 1
 
 
 def test_a_number_that_no_record_holds_loses_its_span_only(
@@ -180,7 +180,7 @@ def test_a_number_that_no_record_holds_loses_its_span_only(
         with package.span("F", number, 0):
             pass
     recorder_doors.finish()
-    recording = read_recording(tmp_path / file_name(0))
+    recording = read_rank_record(tmp_path / file_name(0))
     assert recording.spans.microbatch.tolist() == [0, 2]
     assert recording.lost == 1
     assert caplog.messages[1].startswith("1 spans were not recorded: a span's number ")
@@ -223,5 +223,5 @@ def test_serried_train_ends_well_on_a_disk_that_fills(tmp_path: Path, serried: C
         )
         assert done.code == 0
         assert "3 steps on 2 ranks" in done.out
-        lost = [read_recording(path).lost for path in sorted(run.glob("*.spans"))]
+        lost = [read_rank_record(path).lost for path in sorted(run.glob("*.spans"))]
     assert max(lost) > 0

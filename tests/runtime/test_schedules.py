@@ -15,6 +15,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
+from serried.schedule import Request, Schedule, generate, to_csv
 from torch.distributed.tensor import DTensor
 
 from serried.action import Action, ActionKind
@@ -27,7 +28,7 @@ from serried.runtime.recording.run_recorder import Recording
 from serried.runtime.run.loop import RankTrainer
 from serried.runtime.run.worker import leave
 from serried.runtime.training.mesh import make_train_mesh
-from serried.trace.model.record import read_recording
+from serried.trace.model.record import read_rank_record
 from tests.runtime.reference import batch_of
 
 WORLD_SIZE = 4
@@ -172,7 +173,7 @@ def run_all(settings: list[TrainSettings], store: Path) -> list[list[tuple[list[
 
 def recorded(file: Path) -> list[tuple[Action, int]]:
     """Returns what a rank recorded, in the order of its starts."""
-    spans = sorted(read_recording(file).spans, key=lambda span: span.start_ns)
+    spans = sorted(read_rank_record(file).spans, key=lambda span: span.start_ns)
     return [(span.action, span.peer) for span in spans]
 
 

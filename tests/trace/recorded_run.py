@@ -1,4 +1,4 @@
-"""A recorded run whose bubble is known: 1F1B placed by longest path, written by Recorder.
+"""A recorded run whose bubble is known: 1F1B placed by longest path, written by RecordWriter.
 
 Forward and backward take fixed times and messages none, so every step's window is exactly
 (m + p - 1)(f + b) and its bubble exactly (p - 1) / (m + p - 1).
@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from serried.schedule import one_f_one_b
 
 from serried.action import Action, ActionKind, Span, Spans
-from serried.pipeline import one_f_one_b
-from serried.trace.model.record import Job, Recorder, RecordHeader
+from serried.trace.model.record import Job, RecordHeader, RecordWriter
 
 FORWARD_NS = 1_000_000
 BACKWARD_NS = 2_000_000
@@ -94,7 +94,7 @@ class Run:
         spans = self.spans()
         for rank in range(self.world_size) if only is None else only:
             clock = clocks[rank] if clocks else Clock("a")
-            recorder = Recorder(folder, clock.header(self.name, rank, self.job))
+            recorder = RecordWriter(folder, clock.header(self.name, rank, self.job))
             for span in spans:
                 if span.rank == rank and keep(span):
                     if span.action.kind == ActionKind.F:
@@ -122,7 +122,7 @@ class Clock:
         return RecordHeader(run, rank, job, self.host, self.boot, self.ahead_ns, wall_ns)
 
 
-def record(recorder: Recorder, span: Span, shift_ns: int = 0) -> None:
+def record(recorder: RecordWriter, span: Span, shift_ns: int = 0) -> None:
     """Adds ``span`` with its times moved by ``shift_ns``."""
     recorder.add(
         span.action.kind,

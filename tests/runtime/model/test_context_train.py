@@ -21,7 +21,7 @@ from serried.runtime.model.model import FeedForward, Parts, Stage
 from serried.runtime.recording.run_recorder import Recording
 from serried.runtime.run.loop import RankTrainer
 from serried.runtime.training.mesh import make_train_mesh
-from serried.trace.model.record import read_recording
+from serried.trace.model.record import read_rank_record
 from tests.runtime.rank_group import PATIENCE_S, run_ranks
 from tests.runtime.reference import batch_of
 
@@ -94,7 +94,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """All runs, on one group of processes."""
     traces = tmp_path_factory.mktemp("traces")
     told = run_ranks(losses, WORLD_SIZE, tmp_path_factory.mktemp("train"), traces)
-    return Ran(told, [list(read_recording(file).spans) for file in sorted(traces.iterdir())])
+    return Ran(told, [list(read_rank_record(file).spans) for file in sorted(traces.iterdir())])
 
 
 @pytest.fixture(scope="module")

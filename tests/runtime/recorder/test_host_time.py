@@ -14,7 +14,7 @@ from serried.runtime.job.settings import TrainSettings
 from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recording import api as recorder_doors
 from serried.runtime.recording.run_recorder import Recording
-from serried.trace.model.record import boot_id, read_recording
+from serried.trace.model.record import boot_id, read_rank_record
 
 
 def test_by_itself_it_is_this_host_s() -> None:
@@ -33,7 +33,7 @@ def test_a_clock_given_to_the_recorder_stamps_its_spans(tmp_path: Path) -> None:
         with serried.span("augment"):
             pass
     recorder_doors.finish()
-    read = read_recording(tmp_path / "rank-00000.spans")
+    read = read_rank_record(tmp_path / "rank-00000.spans")
     header = read.header
     assert (header.host, header.boot, header.wall_ns) == ("elsewhere", "its boot", 77)
     assert 1_000 <= header.monotonic_ns < next(ticks)
@@ -49,6 +49,6 @@ def test_a_clock_given_to_training_stamps_its_spans(tmp_path: Path) -> None:
     start = recording.now()
     recording.add(ActionKind.F, start, recording.now(), 0, 0)
     recording.close()
-    read = read_recording(tmp_path / "rank-00000.spans")
+    read = read_rank_record(tmp_path / "rank-00000.spans")
     assert (read.header.host, read.header.monotonic_ns) == ("elsewhere", 1_000)
     assert [(span.start_ns, span.end_ns) for span in read.spans] == [(1_010, 1_020)]

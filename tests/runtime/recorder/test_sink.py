@@ -14,7 +14,7 @@ import serried
 from serried.action import ActionKind
 from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recording import api as recorder_doors
-from serried.trace.model.record import Recorder, RecordHeader, read_recording
+from serried.trace.model.record import RecordHeader, RecordWriter, read_rank_record
 from tests.runtime.rank_group import needs_gpu
 from tests.trace.recorded_run import Run
 
@@ -52,7 +52,7 @@ class Later:
 
 def test_late_spans_are_written_in_order_once_they_have_passed(tmp_path: Path) -> None:
     header = RecordHeader("r", 0, Run().job)
-    sink = SpanSink(lambda: Recorder(tmp_path, header))
+    sink = SpanSink(lambda: RecordWriter(tmp_path, header))
     clock = Later()
     sink.use(clock)
     for step in range(3):
@@ -61,10 +61,10 @@ def test_late_spans_are_written_in_order_once_they_have_passed(tmp_path: Path) -
         sink.keep(ActionKind.F, start, sink.mark(), 0, step)
         clock.passed = 3 * step  # all of the steps before this one
     sink.drain()
-    written = [span.step for span in read_recording(tmp_path / "rank-00000.spans").spans]
+    written = [span.step for span in read_rank_record(tmp_path / "rank-00000.spans").spans]
     zero, waited = clock.zero, clock.waited
     sink.close()
-    spans = list(read_recording(tmp_path / "rank-00000.spans").spans)
+    spans = list(read_rank_record(tmp_path / "rank-00000.spans").spans)
     assert (written, zero, waited, clock.waited) == ([0, 1], 3, False, True)
     assert clock.compared == 3  # as each step begins
     assert [(span.step, span.start_ns, span.end_ns) for span in spans] == [
@@ -90,7 +90,7 @@ class Streams(Later):
 
 def test_spans_whose_streams_pass_out_of_order_are_all_written_at_the_end(tmp_path: Path) -> None:
     header = RecordHeader("r", 0, Run().job)
-    sink = SpanSink(lambda: Recorder(tmp_path, header))
+    sink = SpanSink(lambda: RecordWriter(tmp_path, header))
     clock = Streams()
     sink.use(clock)
     for step in range(3):
@@ -100,7 +100,7 @@ def test_spans_whose_streams_pass_out_of_order_are_all_written_at_the_end(tmp_pa
         sink.keep(ActionKind.F, start, end, 0, step)
         sink.drain()
     sink.close()
-    spans = read_recording(tmp_path / "rank-00000.spans").spans
+    spans = read_rank_record(tmp_path / "rank-00000.spans").spans
     assert [span.step for span in spans] == [0, 1, 2]
 
 
@@ -119,14 +119,14 @@ def test_a_mark_that_cannot_be_read_loses_its_span_and_nothing_else(
             return super().time_ns(mark) if self.has_passed(mark) else 0
 
     header = RecordHeader("r", 0, Run().job)
-    sink = SpanSink(lambda: Recorder(tmp_path, header))
+    sink = SpanSink(lambda: RecordWriter(tmp_path, header))
     sink.use(Graph())
     for step in range(2):
         sink.begin_step(step)
         start = sink.mark()
         sink.keep(ActionKind.F, start, sink.mark(), 0, step)
     sink.close()
-    recording = read_recording(tmp_path / "rank-00000.spans")
+    recording = read_rank_record(tmp_path / "rank-00000.spans")
     assert [span.step for span in recording.spans] == [1]
     assert (sink.lost, recording.lost) == (0, 0)  # those are for a full disk
     assert caplog.messages == [
@@ -152,7 +152,7 @@ def test_nothing_waits_for_a_gpu_while_steps_are_recorded(tmp_path: Path) -> Non
     finally:
         torch.cuda.set_sync_debug_mode("default")
     recorder_doors.finish()
-    spans = list(read_recording(tmp_path / "rank-00000.spans").spans)
+    spans = list(read_rank_record(tmp_path / "rank-00000.spans").spans)
     for step in range(1, 5):
         kinds = [span.action.kind.name for span in spans if span.step == step]
         assert kinds == ["F", "B", "OPTIMIZER"]
@@ -172,6 +172,6 @@ def test_a_span_on_a_gpu_is_as_long_as_its_kernels(tmp_path: Path) -> None:
         end.record()
     end.synchronize()
     recorder_doors.finish()
-    (span,) = read_recording(tmp_path / "rank-00000.spans").spans
+    (span,) = read_rank_record(tmp_path / "rank-00000.spans").spans
     assert span.duration_ns <= begin.elapsed_time(end) * 1e6
     assert span.duration_ns >= 0.5 * begin.elapsed_time(end) * 1e6

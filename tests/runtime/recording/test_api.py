@@ -19,7 +19,7 @@ from serried.frameworks import Sizes, layout
 from serried.runtime.recording import api as recorder_doors
 from serried.trace.measure.statistics import measure
 from serried.trace.merge.merge import merge
-from serried.trace.model.record import read_recording
+from serried.trace.model.record import read_rank_record
 from serried.trace.model.trace import Trace
 from serried.views.web.trace.payload import NamedTrace, trace_payload
 
@@ -167,7 +167,7 @@ def test_training_stops_after_the_window_only_when_asked(tmp_path: Path) -> None
                 training.batch(step, batch)
                 last = step
     assert (ended.value.code, last) == (0, 2)
-    assert not read_recording(tmp_path / "rank-00000.spans").torn
+    assert not read_rank_record(tmp_path / "rank-00000.spans").torn
 
 
 def test_a_span_of_the_user_s_has_its_name_stage_and_microbatch(tmp_path: Path) -> None:
@@ -405,7 +405,7 @@ def test_training_goes_on_when_the_disk_is_full_and_the_loss_is_counted(tmp_path
         check=True,
         timeout=120,
     )
-    recording = read_recording(tmp_path / "rank-00000.spans")
+    recording = read_rank_record(tmp_path / "rank-00000.spans")
     kept = len(recording.spans)
     first, last = done.stderr.splitlines()
     assert done.stdout == "trained\n"

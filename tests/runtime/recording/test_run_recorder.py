@@ -9,7 +9,7 @@ import pytest
 from serried.action import ActionKind
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.recording.run_recorder import Recording, run_before
-from serried.trace.model.record import read_recording
+from serried.trace.model.record import read_rank_record
 
 
 def test_only_steps_of_the_window_are_kept(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_only_steps_of_the_window_are_kept(tmp_path: Path) -> None:
         recording.add(ActionKind.SEND_F, start, recording.now(), 2, 5, 7)
         recording.add(ActionKind.OPTIMIZER, start, recording.now())
     recording.close()
-    read = read_recording(tmp_path / "rank-00000.spans")
+    read = read_rank_record(tmp_path / "rank-00000.spans")
     assert read.header.job == settings.job("gloo")
     assert [(span.step, str(span.action), span.peer) for span in read.spans] == [
         (1, "2SEND_F5", 7),
@@ -40,7 +40,7 @@ def test_an_exchange_belongs_to_the_computation_that_runs(tmp_path: Path) -> Non
         recording.begin_work(2, microbatch)
         recording.add_exchange(ActionKind.RING, recording.now(), recording.now(), 7)
     recording.close()
-    spans = read_recording(tmp_path / "rank-00000.spans").spans
+    spans = read_rank_record(tmp_path / "rank-00000.spans").spans
     assert [(str(span.action), span.peer) for span in spans] == [("2RING4", 7), ("2RING5", 7)]
 
 

@@ -12,7 +12,7 @@ import pytest
 import serried
 from serried.runtime.recording import api as recorder_doors
 from serried.trace.merge.merge import merge
-from serried.trace.model.record import read_recording
+from serried.trace.model.record import read_rank_record
 
 PATIENCE_S = 120
 PROGRAM = """
@@ -69,7 +69,7 @@ def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch, attempt: int) -> str
             pass
     recorder_doors.finish()
     (path,) = (folder / f"restart-{attempt}" if attempt else folder).glob("*.spans")
-    return read_recording(path).header.run
+    return read_rank_record(path).header.run
 
 
 def test_later_attempts_are_of_the_first_s_run_and_another_job_is_not(

@@ -20,7 +20,7 @@ from serried.runtime.job.report import Event, RankReport, Started, StepDone
 from serried.runtime.job.settings import ModelSizes, TrainSettings
 from serried.runtime.run.launch import train
 from serried.runtime.run.local_ranks import run_locally
-from serried.trace.model.record import read_recording
+from serried.trace.model.record import read_rank_record
 from tests.runtime.rank_jobs import FunctionJob, on_ranks
 from tests.runtime.rank_processes import all_ended, watch
 
@@ -81,7 +81,7 @@ def test_a_killed_rank_is_named_and_its_complete_records_stay(tmp_path: Path) ->
     )
     assert str(error) == "rank 2 ended by signal SIGKILL without a word; the other ranks were ended"
     assert error.exit_code == 1
-    spans = read_recording(tmp_path / "trace" / "rank-00002.spans").spans
+    spans = read_rank_record(tmp_path / "trace" / "rank-00002.spans").spans
     kinds = Counter(ActionKind(int(kind)) for kind in spans.kind[spans.step < 2])
     assert kinds[ActionKind.F] == kinds[ActionKind.RECV_B] == 2 * ENDLESS.microbatches
 
@@ -246,7 +246,7 @@ def test_under_torchrun_the_command_joins_instead_of_spawning(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("2 steps on 2 ranks (tp 2, pp 1, dp 1") == 1
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 2
-    headers = [read_recording(file).header for file in sorted(trace.glob("*.spans"))]
+    headers = [read_rank_record(file).header for file in sorted(trace.glob("*.spans"))]
     assert [header.rank for header in headers] == [0, 1]
     assert len({header.run for header in headers}) == 1
 

@@ -16,7 +16,7 @@ from serried.runtime.job.report import TrainResult
 from serried.runtime.job.settings import Emulated, ModelSizes, Optimise, TrainSettings
 from serried.runtime.model.model import Stage
 from serried.runtime.run.launch import train
-from serried.trace.model.record import Recording, read_recording
+from serried.trace.model.record import RankRecord, read_rank_record
 from tests.runtime.rank_group import needs_gpu
 from tests.runtime.reference import train_alone
 
@@ -51,7 +51,7 @@ class Run:
 
     settings: TrainSettings
     result: TrainResult
-    recordings: list[Recording]
+    recordings: list[RankRecord]
 
     @property
     def spans(self) -> Spans:
@@ -64,7 +64,7 @@ def run(settings: TrainSettings) -> Run:
     assert settings.trace_dir is not None
     result = train(settings)
     files = sorted(settings.trace_dir.iterdir())
-    return Run(settings, result, [read_recording(file) for file in files])
+    return Run(settings, result, [read_rank_record(file) for file in files])
 
 
 @pytest.fixture(scope="module")

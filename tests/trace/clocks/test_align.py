@@ -15,7 +15,7 @@ from serried.trace.formats.reading import read_trace
 from serried.trace.measure.statistics import measure
 from serried.trace.merge.merge import merge
 from serried.trace.model.pairs import SENDS
-from serried.trace.model.record import Recorder
+from serried.trace.model.record import RecordWriter
 from serried.trace.model.trace import Host, Trace
 from tests.trace.recorded_run import Clock, Run, record, table
 
@@ -225,7 +225,7 @@ def set_clock(run: Run, folder: Path, *, at_ns: int, by_ns: int) -> Path:
     spans = run.spans()
     for rank in range(run.world_size):
         host = "a" if rank < run.world_size // 2 else "b"
-        recorder = Recorder(folder, Clock(host).header(run.name, rank, run.job))
+        recorder = RecordWriter(folder, Clock(host).header(run.name, rank, run.job))
         for span in spans:
             if span.rank == rank:
                 is_late = host == "b" and span.start_ns >= at_ns
@@ -266,7 +266,7 @@ def test_an_early_message_within_a_host_is_no_clock_s_fault(tmp_path: Path) -> N
     folder = tmp_path / "run"
     folder.mkdir()
     for rank, host in enumerate("aabb"):
-        recorder = Recorder(folder, Clock(host).header(run.name, rank, run.job))
+        recorder = RecordWriter(folder, Clock(host).header(run.name, rank, run.job))
         for span in run.spans():
             if span.rank == rank:
                 # Rank 1's stamps are 20 us early, on the host that it shares with rank 0.

@@ -10,7 +10,7 @@ from serried.trace.formats.reading import read_trace
 from serried.trace.measure.statistics import measure
 from serried.trace.merge.merge import merge
 from serried.trace.merge.store import merge_store
-from serried.trace.model.record import Recorder
+from serried.trace.model.record import RecordWriter
 from tests.trace.recorded_run import Clock, Run, record
 
 RUN = Run(pp=2, num_microbatches=4, num_steps=5)
@@ -20,7 +20,7 @@ def recorded(folder: Path, *, back_ns: int, from_step: int) -> Path:
     """Records a run of one host, whose clock is set back before a step; both ranks share it."""
     folder.mkdir(parents=True)
     for rank in range(RUN.world_size):
-        recorder = Recorder(folder, Clock("a").header(RUN.name, rank, RUN.job))
+        recorder = RecordWriter(folder, Clock("a").header(RUN.name, rank, RUN.job))
         for span in RUN.spans():
             if span.rank == rank:
                 record(recorder, span, -back_ns if span.step >= from_step else 0)

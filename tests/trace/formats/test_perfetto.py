@@ -13,7 +13,7 @@ from serried.errors import InputError
 from serried.trace.formats.perfetto import write_perfetto
 from serried.trace.formats.reading import read_trace
 from serried.trace.merge.merge import merge
-from serried.trace.model.record import Recorder, RecordHeader
+from serried.trace.model.record import RecordHeader, RecordWriter
 from serried.trace.model.trace import Trace
 from tests.trace import recorded_run
 from tests.trace.perfetto_rules import Read, read
@@ -85,7 +85,7 @@ def test_names_hold_no_digits_so_that_a_kind_has_one_colour(trace: Trace, tmp_pa
 
 def test_spans_of_the_user_s_stand_under_their_own_names(tmp_path: Path) -> None:
     names = [f"读取 {number}" for number in range(200)]  # more than one byte numbers
-    recorder = Recorder(tmp_path, RecordHeader("run-a", 0, Run(pp=1, dp=1).job))
+    recorder = RecordWriter(tmp_path, RecordHeader("run-a", 0, Run(pp=1, dp=1).job))
     for number, name in enumerate(names):
         where = {"step": 0, "stage": number % 2, "microbatch": number}
         recorder.add(

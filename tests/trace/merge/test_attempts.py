@@ -11,7 +11,7 @@ import pytest
 from serried.errors import InputError
 from serried.trace.measure.statistics import measure
 from serried.trace.merge.merge import merge
-from serried.trace.model.record import HEADER_BYTES, Recorder, file_name
+from serried.trace.model.record import HEADER_BYTES, RecordWriter, file_name
 from serried.trace.model.trace import Trace
 from tests.trace.recorded_run import WALL_NS, Clock, Run, record
 
@@ -31,7 +31,7 @@ def attempt(
         monotonic_ns=began_ns,
         wall_ns=WALL_NS + began_ns,
     )
-    recorder = Recorder(folder, header)
+    recorder = RecordWriter(folder, header)
     for span in kept:
         record(recorder, span, began_ns)
     recorder.close()

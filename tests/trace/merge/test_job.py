@@ -12,7 +12,7 @@ import pytest
 from serried.action import ActionKind
 from serried.errors import InputError
 from serried.trace.merge.merge import merge
-from serried.trace.model.record import Job, Recorder
+from serried.trace.model.record import Job, RecordWriter
 from serried.trace.model.trace import Trace
 from tests.trace.recorded_run import Clock
 
@@ -25,7 +25,7 @@ def recorded(
     """Records ranks that each compute and send to their ``peers``."""
     folder.mkdir()
     for rank, job in enumerate(jobs):
-        with closing(Recorder(folder, Clock("a").header("run-a", rank, job))) as one:
+        with closing(RecordWriter(folder, Clock("a").header("run-a", rank, job))) as one:
             one.add(ActionKind.F, 0, 1, step=0, stage=0, microbatch=0)
             for peer in peers[rank]:
                 one.add(ActionKind.SEND_F, 1, 2, step=0, stage=0, microbatch=0, peer=peer)

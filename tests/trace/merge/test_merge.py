@@ -20,7 +20,7 @@ from serried.trace.formats.chrome import write_chrome
 from serried.trace.measure.statistics import measure
 from serried.trace.merge.merge import merge
 from serried.trace.merge.store import merge_store
-from serried.trace.model.record import HEADER_BYTES, Recorder, file_name
+from serried.trace.model.record import HEADER_BYTES, RecordWriter, file_name
 from serried.trace.model.trace import Trace
 from serried.trace.store.store import read_store
 from tests.trace.recorded_run import WALL_NS, Clock, Run, record
@@ -64,7 +64,7 @@ def test_a_run_whose_recorder_named_no_schedule_has_the_microbatches_that_ran(
     folder.mkdir()
     job = dataclasses.replace(RUN.job, schedule="unknown", num_microbatches=1)
     for rank in range(RUN.world_size):
-        with contextlib.closing(Recorder(folder, Clock("a").header("run-a", rank, job))) as one:
+        with contextlib.closing(RecordWriter(folder, Clock("a").header("run-a", rank, job))) as one:
             for span in RUN.spans():
                 if span.rank == rank:
                     record(one, span)
@@ -153,7 +153,7 @@ def test_a_layout_that_cannot_be_made_is_a_warning(tmp_path: Path) -> None:
 
 def _write_one_rank(folder: Path, **changes: object) -> None:
     header = dataclasses.replace(Clock("a").header("run-a", 0, RUN.job), **changes)  # type: ignore[arg-type]
-    recorder = Recorder(folder, header)
+    recorder = RecordWriter(folder, header)
     recorder.add(1, 5, 6, step=0, stage=0, microbatch=0)  # type: ignore[arg-type]
     recorder.close()
 

@@ -19,7 +19,7 @@ from serried.trace.merge import survey as merge_survey
 from serried.trace.merge.merge import side_by_side
 from serried.trace.merge.run import gathered
 from serried.trace.merge.store import Merged, merge_store
-from serried.trace.model.record import HEADER_BYTES, Recorder, file_name
+from serried.trace.model.record import HEADER_BYTES, RecordWriter, file_name
 from serried.trace.model.trace import Trace
 from serried.trace.store import table as store_table
 from serried.trace.store.store import read_store
@@ -146,7 +146,7 @@ def test_every_message_is_counted_that_arrived_before_it_left(tmp_path: Path) ->
     run = Run(pp=2, num_microbatches=8, num_steps=3)
     early = range(4, 6)
     for rank, kind, moved_ns in ((0, ActionKind.SEND_F, 0), (1, ActionKind.RECV_F, 10**9)):
-        recorder = Recorder(tmp_path, Clock("a").header(run.name, rank, run.job))
+        recorder = RecordWriter(tmp_path, Clock("a").header(run.name, rank, run.job))
         for span in run.spans():
             if span.rank == rank:
                 is_early = span.action.kind == kind and span.action.microbatch in early
@@ -188,7 +188,7 @@ def test_pings_align_hosts_and_what_is_no_ping_is_said(tmp_path: Path) -> None:
 def test_named_spans_keep_their_names_across_ranks(tmp_path: Path) -> None:
     run = Run(pp=1, dp=2)
     for rank, names in ((0, ("load", "augment")), (1, ("augment", "save"))):
-        recorder = Recorder(tmp_path, Clock("a").header(run.name, rank, run.job))
+        recorder = RecordWriter(tmp_path, Clock("a").header(run.name, rank, run.job))
         for at, name in enumerate(names):
             number = recorder.number_of(name)
             recorder.add(ActionKind.SPAN, 10 * at, 10 * at + 5, step=0, name=number)

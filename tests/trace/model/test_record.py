@@ -20,12 +20,12 @@ from serried.errors import EnvironmentProblem, InputError
 from serried.trace.model.record import (
     HEADER_BYTES,
     MAGIC,
-    Recorder,
+    RankRecord,
     RecordHeader,
-    Recording,
+    RecordWriter,
     boot_id,
     file_name,
-    read_recording,
+    read_rank_record,
 )
 from tests.trace.recorded_run import Run, record
 
@@ -44,8 +44,8 @@ spans = st.builds(
 )
 
 
-def recorder_in(folder: Path, rank: int = 3) -> Recorder:
-    return Recorder(folder, RecordHeader("run-a", rank, JOB))
+def recorder_in(folder: Path, rank: int = 3) -> RecordWriter:
+    return RecordWriter(folder, RecordHeader("run-a", rank, JOB))
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_what_is_read_is_what_was_added(added: list[Span], folder: Path) -> None
         record(recorder, span)
     recorder.close()
 
-    read = read_recording(recorder.path)
+    read = read_rank_record(recorder.path)
 
     assert list(read.spans) == added
     assert not read.torn
@@ -90,10 +90,10 @@ def test_the_header_is_read_as_it_was_written(tmp_path: Path) -> None:
     job = dataclasses.replace(JOB, options={"use_tp_pp_dp_mapping": "true"}, backend="nccl")
     header = RecordHeader("run-ä", 7, job, "host 7", "boot 7", 123, 456)
 
-    recorder = Recorder(tmp_path, header)
+    recorder = RecordWriter(tmp_path, header)
     recorder.close()
 
-    assert read_recording(recorder.path).header == header
+    assert read_rank_record(recorder.path).header == header
 
 
 def test_the_header_says_host_boot_and_both_clocks_by_itself() -> None:
@@ -111,7 +111,7 @@ def test_a_recording_grows_past_its_first_reserve(tmp_path: Path) -> None:
         recorder.add(ActionKind.F, i, i + 1, step=i)
     recorder.close()
 
-    read = read_recording(recorder.path)
+    read = read_rank_record(recorder.path)
 
     assert np.array_equal(read.spans.start_ns, np.arange(40_000))
     assert not read.torn
@@ -133,7 +133,7 @@ def test_a_recorder_may_be_closed_twice(tmp_path: Path) -> None:
     recorder.close()
     recorder.close()
 
-    assert len(read_recording(recorder.path).spans) == 0
+    assert len(read_rank_record(recorder.path).spans) == 0
 
 
 def test_a_span_that_cannot_be_written_loses_none_of_those_after_it(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_span_that_cannot_be_written_loses_none_of_those_after_it(tmp_path: Pa
     recorder.add(ActionKind.B, 5, 6, step=0)
     recorder.close()
 
-    assert read_recording(recorder.path).spans.start_ns.tolist() == [1, 5]
+    assert read_rank_record(recorder.path).spans.start_ns.tolist() == [1, 5]
 
 
 def test_a_span_without_a_step_is_of_the_one_that_began_last(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_span_without_a_step_is_of_the_one_that_began_last(tmp_path: Path) -> 
     recorder.close()
 
     read = [
-        (span.step, str(span.action), span.peer) for span in read_recording(recorder.path).spans
+        (span.step, str(span.action), span.peer) for span in read_rank_record(recorder.path).spans
     ]
 
     assert read == [(-1, "F", -1), (7, "5F6", 8), (2, "B", -1), (7, "B", -1)]
@@ -170,10 +170,10 @@ KILLED = """
 import sys
 from pathlib import Path
 from serried.action import ActionKind
-from serried.trace.model.record import Recorder, RecordHeader
+from serried.trace.model.record import RecordWriter, RecordHeader
 from tests.trace.recorded_run import Run
 
-recorder = Recorder(Path(sys.argv[1]), RecordHeader("run-a", 0, Run().job))
+recorder = RecordWriter(Path(sys.argv[1]), RecordHeader("run-a", 0, Run().job))
 i = 0
 while True:
     recorder.add(ActionKind.F, i, i + 7, step=i, stage=i, microbatch=i, peer=i)
@@ -183,7 +183,7 @@ while True:
 """
 
 
-def killed_after(num_spans: int, folder: Path) -> Recording:
+def killed_after(num_spans: int, folder: Path) -> RankRecord:
     """Returns what is left of a child that was killed once it had added ``num_spans``."""
     command = [sys.executable, "-c", KILLED, str(folder), str(num_spans)]
     root = Path(__file__).parents[3]
@@ -192,10 +192,10 @@ def killed_after(num_spans: int, folder: Path) -> Recording:
         assert child.stdout.readline() == "there\n"
         child.send_signal(signal.SIGKILL)
         assert child.wait(timeout=60) == -signal.SIGKILL
-    return read_recording(folder / file_name(0))
+    return read_rank_record(folder / file_name(0))
 
 
-def assert_is_whole(read: Recording, at_least: int) -> None:
+def assert_is_whole(read: RankRecord, at_least: int) -> None:
     count = np.arange(len(read.spans))
     assert len(count) >= at_least
     assert np.array_equal(read.spans.start_ns, count)
@@ -218,7 +218,7 @@ def test_a_run_that_goes_on_can_be_read_and_counts_as_torn(tmp_path: Path) -> No
     recorder = recorder_in(tmp_path)
     recorder.add(ActionKind.F, 1, 2, step=0)
 
-    read = read_recording(recorder.path)
+    read = read_rank_record(recorder.path)
     recorder.close()
 
     assert (len(read.spans), read.torn) == (1, True)
@@ -230,7 +230,7 @@ def test_a_file_cut_within_its_header_says_so(cut: int, whole: bytes, folder: Pa
     path.write_bytes(whole[:cut])
 
     with pytest.raises(InputError) as caught:
-        read_recording(path)
+        read_rank_record(path)
 
     assert str(caught.value) == (
         f"{path} ends within its header: its rank stopped before it recorded a span"
@@ -243,10 +243,10 @@ def test_a_file_cut_anywhere_gives_exactly_its_complete_spans(
 ) -> None:
     path = folder / "cut.spans"
     path.write_bytes(whole)
-    expected = list(read_recording(path).spans)
+    expected = list(read_rank_record(path).spans)
     path.write_bytes(whole[:cut])
 
-    read = read_recording(path)
+    read = read_rank_record(path)
 
     assert list(read.spans) == expected[: (cut - HEADER_BYTES) // RECORD_BYTES]
     assert read.torn == (cut < len(whole))
@@ -259,7 +259,7 @@ def test_garbage_after_the_last_span_is_not_read(
     path = folder / "garbage.spans"
     path.write_bytes(whole + garbage)
 
-    read = read_recording(path)
+    read = read_rank_record(path)
 
     assert len(read.spans) == 25
     assert read.torn
@@ -273,7 +273,7 @@ def test_a_span_half_written_is_not_read(written: int, whole: bytes, folder: Pat
     is_whole = written >= RECORD_BYTES - 3
     path.write_bytes(whole[: last + written].ljust(len(whole) + 400, b"\0"))
 
-    read = read_recording(path)
+    read = read_rank_record(path)
 
     assert len(read.spans) == (25 if is_whole else 24)
     assert read.torn
@@ -308,7 +308,7 @@ def test_a_header_that_does_not_fit_is_said(tmp_path: Path) -> None:
     job = dataclasses.replace(JOB, options={"key": "v" * HEADER_BYTES})
 
     with pytest.raises(InputError) as caught:
-        Recorder(tmp_path, RecordHeader("run-a", 0, job))
+        RecordWriter(tmp_path, RecordHeader("run-a", 0, job))
 
     assert str(caught.value) == (f"the header of {tmp_path}/rank-00000.spans is too long to record")
     assert list(tmp_path.iterdir()) == []
@@ -319,11 +319,11 @@ import resource, sys
 from pathlib import Path
 from serried.errors import EnvironmentProblem
 from serried.action import ActionKind
-from serried.trace.model.record import Recorder, RecordHeader
+from serried.trace.model.record import RecordWriter, RecordHeader
 from tests.trace.recorded_run import Run
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
-recorder = Recorder(Path(sys.argv[1]), RecordHeader("run-a", 0, Run().job))
+recorder = RecordWriter(Path(sys.argv[1]), RecordHeader("run-a", 0, Run().job))
 added, told = 0, []
 try:
     while True:
@@ -351,7 +351,7 @@ def test_a_full_disk_is_an_error_and_keeps_what_was_recorded(tmp_path: Path) -> 
 
     raised, told = done.stdout.splitlines()
     count, _, sentence = raised.partition(" ")
-    read = read_recording(tmp_path / file_name(0))
+    read = read_rank_record(tmp_path / file_name(0))
     assert sentence == (
         f"{tmp_path}/rank-00000.spans cannot be recorded: File too large; "
         "choose a folder with space that can be written"
@@ -366,7 +366,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"PK\x03\x04 something else")
 
     with pytest.raises(InputError) as caught:
-        read_recording(path)
+        read_rank_record(path)
 
     assert str(caught.value) == f"{path} is not a recording of serried"
 
@@ -380,7 +380,7 @@ def test_a_header_that_says_something_else_is_refused(
     path.write_bytes(start.ljust(HEADER_BYTES, b"\0"))
 
     with pytest.raises(InputError) as caught:
-        read_recording(path)
+        read_rank_record(path)
 
     assert str(caught.value) == f"the header of {path} cannot be read"
 
@@ -413,7 +413,7 @@ def test_a_header_with_a_value_that_cannot_be_is_refused(
     path.write_bytes((MAGIC + struct.pack("<I", len(text)) + text).ljust(HEADER_BYTES, b"\0"))
 
     with pytest.raises(InputError) as caught:
-        read_recording(path)
+        read_rank_record(path)
 
     assert str(caught.value) == f"the header of {path} cannot be read"
 
@@ -434,7 +434,7 @@ def test_a_damaged_span_is_refused_by_its_number(
     recorder.path.write_bytes(raw)
 
     with pytest.raises(InputError) as caught:
-        read_recording(recorder.path)
+        read_rank_record(recorder.path)
 
     assert str(caught.value) == (
         f"{recorder.path} is damaged, or of a newer serried: its span 1 is of {words}"
@@ -443,6 +443,6 @@ def test_a_damaged_span_is_refused_by_its_number(
 
 def test_a_file_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        read_recording(tmp_path)
+        read_rank_record(tmp_path)
 
     assert str(caught.value) == f"{tmp_path} cannot be read: Is a directory"

@@ -20,7 +20,7 @@ from typing import Protocol
 
 from serried.action import ActionKind
 from serried.runtime.recorder.clock import Clock, HostClock, Mark
-from serried.trace.model.record import Recorder
+from serried.trace.model.record import RecordWriter
 
 Late = tuple[ActionKind, Mark, Mark, int, int, int, int, int]
 _log = logging.getLogger("serried")
@@ -48,7 +48,7 @@ class SpanSink:
     keep: Keep
     """The file's own ``add`` while there is one, it has space, and marks are times."""
 
-    def __init__(self, open_file: Callable[[], Recorder]) -> None:
+    def __init__(self, open_file: Callable[[], RecordWriter]) -> None:
         self.step = -1
         self.lost = 0
         """Spans that could not be written."""
@@ -63,7 +63,7 @@ class SpanSink:
         """Why spans were lost first."""
         self._open_file = open_file
         self._clock: Clock = HostClock()
-        self._file: Recorder | None = None
+        self._file: RecordWriter | None = None
         self._is_full = self._has_told = False
         self._unread = 0
         """Spans whose times cannot be had."""
@@ -166,7 +166,7 @@ class SpanSink:
             lost, self.lost = self.lost, 0
             _log.warning("%d spans were not recorded: %s", lost, self.reason)
 
-    def _close(self, file: Recorder) -> None:
+    def _close(self, file: RecordWriter) -> None:
         """Closes the file, and counts all that is in it as lost where its folder was removed."""
         if file.is_removed:
             self.lost += file.count
@@ -191,7 +191,7 @@ class SpanSink:
             return
         file.add(kind, start_ns, max(start_ns, end_ns), stage, microbatch, peer, number, step)
 
-    def open(self) -> Recorder | None:
+    def open(self) -> RecordWriter | None:
         """Returns the file, made now where there is none; None where nothing can be written."""
         if self._is_full:
             return None

@@ -24,16 +24,16 @@ from serried.runtime.recorder.patches import Work
 from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recorder.window import Window
 from serried.runtime.recording.pings import Pings, ping_others
-from serried.trace.model.record import Recorder, make_folder
+from serried.trace.model.record import RecordWriter, make_folder
 
 
 class Recording:
-    """Passes one rank's spans to its Recorder while a recorded step runs, else drops them."""
+    """Passes one rank's spans to its RecordWriter while a recorded step runs, else drops them."""
 
     def __init__(
         self,
         settings: TrainSettings,
-        open_file: Callable[[], Recorder] | None = None,
+        open_file: Callable[[], RecordWriter] | None = None,
         host: HostTime | None = None,
         pings: Pings | None = None,
     ) -> None:
@@ -70,9 +70,9 @@ class Recording:
         keep_run(first_folder(folder), run)
         header = header_of(run, rank, settings.job(backend), host)
 
-        def open_file() -> Recorder:
+        def open_file() -> RecordWriter:
             make_folder(folder)
-            return Recorder(folder, header)
+            return RecordWriter(folder, header)
 
         pings = ping_others(folder, run, host, num_local_ranks=num_local_ranks)
         recording = cls(settings, open_file, host, pings)

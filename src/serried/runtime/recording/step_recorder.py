@@ -27,7 +27,7 @@ from serried.runtime.recorder.job import folder_here, header_here, rank_here
 from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recorder.window import Window
 from serried.runtime.recording.pings import Pings, ping_others
-from serried.trace.model.record import Recorder, file_name, make_folder
+from serried.trace.model.record import RecordWriter, file_name, make_folder
 
 
 class StepRecorder:
@@ -118,12 +118,12 @@ class StepRecorder:
         self.sink.close()
         atexit.unregister(self.close)
 
-    def _open(self) -> Recorder:
+    def _open(self) -> RecordWriter:
         framework = self._framework or self._hooks.framework()
         layout = self._layout or (None if self._framework else megatron_layout())
         header = header_here(self.asked, layout, framework, self.stages, self._host)
         make_folder(self.folder)  # it may not have been there, or not any more
-        recorder = Recorder(self.folder, header)
+        recorder = RecordWriter(self.folder, header)
         self._pings = ping_others(self.folder, header.run, self._host)
         return recorder
 

@@ -96,7 +96,7 @@ class RecordHeader:
 
 
 @dataclass(frozen=True, eq=False)
-class Recording:
+class RankRecord:
     """Holds what one file gave: its header, its complete spans, and whether its end was torn.
 
     A torn file was not closed by its recorder (the rank was killed, or still runs), or lost
@@ -121,7 +121,7 @@ def file_name(rank: int) -> str:
     return f"rank-{rank:05d}.spans"
 
 
-class Recorder:
+class RecordWriter:
     """Appends spans of one rank to its file; safe to lose the process at any instant.
 
     One thread at a time may add. Space is reserved before it is written, so that a full disk
@@ -288,7 +288,7 @@ def _raised(problem: Exception) -> NoReturn:
     raise problem
 
 
-def read_recording(path: Path) -> Recording:
+def read_rank_record(path: Path) -> RankRecord:
     """Reads one rank's file up to its last complete span.
 
     Raises InputError when ``path`` cannot be read, is not such a file, ends within its header,
@@ -307,7 +307,7 @@ def read_recording(path: Path) -> Recording:
     beside = path.with_suffix(NAMES_SUFFIX)
     text = beside.read_text(encoding="utf-8", errors="replace") if beside.is_file() else ""
     spans = spans_of_records(header.rank, table)
-    return Recording(header, spans, torn, names_in(text), lost_count(raw))
+    return RankRecord(header, spans, torn, names_in(text), lost_count(raw))
 
 
 def complete_records(path: object, raw: bytes | memoryview, *, before: int = 0) -> Records:
@@ -382,7 +382,7 @@ def spans_of_records(rank: int, table: Records) -> Spans:
 
 
 def read_header(path: object, raw: bytes) -> RecordHeader:
-    """Returns the header that ``raw`` begins with; raises InputError as ``read_recording`` does."""
+    """Returns the header that ``raw`` begins with; raises InputError as ``read_rank_record`` does."""
     start = len(MAGIC) + 4
     if not raw.startswith(MAGIC[: len(raw)]):
         raise InputError("{path} is not a recording of serried", path=path)
