@@ -22,7 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from serried.action import ActionKind
-from serried.trace.model.record import Job, RecordHeader, RecordWriter, read_rank_record
+from serried.trace.model.record import Job, RecordHeader, read_rank_record
+from serried.trace.model.record_writer import RecordWriter
 
 HOSTS, RANKS_A_HOST, MICROBATCHES = 8, 8, 32
 RANKS = HOSTS * RANKS_A_HOST

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from serried.action import ActionKind
-from serried.trace.model.record import HEADER_BYTES, Job, RecordHeader, RecordWriter
+from serried.trace.model.record import HEADER_BYTES, Job, RecordHeader
+from serried.trace.model.record_writer import RecordWriter
 
 NUM_SPANS = 20_000
 ROUNDS = 7

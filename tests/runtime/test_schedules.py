@@ -15,7 +15,6 @@ import pytest
 import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
-from serried.schedule import Request, Schedule, generate, to_csv
 from torch.distributed.tensor import DTensor
 
 from serried.action import Action, ActionKind

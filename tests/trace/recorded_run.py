@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from serried.schedule import one_f_one_b
 
 from serried.action import Action, ActionKind, Span, Spans
-from serried.trace.model.record import Job, RecordHeader, RecordWriter
+from serried.pipeline import one_f_one_b
+from serried.trace.model.record import Job, RecordHeader
+from serried.trace.model.record_writer import RecordWriter
 
 FORWARD_NS = 1_000_000
 BACKWARD_NS = 2_000_000

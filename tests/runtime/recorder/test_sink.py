@@ -14,7 +14,8 @@ import serried
 from serried.action import ActionKind
 from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recording import api as recorder_doors
-from serried.trace.model.record import RecordHeader, RecordWriter, read_rank_record
+from serried.trace.model.record import RecordHeader, read_rank_record
+from serried.trace.model.record_writer import RecordWriter
 from tests.runtime.rank_group import needs_gpu
 from tests.trace.recorded_run import Run
 

@@ -15,7 +15,7 @@ from serried.trace.formats.reading import read_trace
 from serried.trace.measure.statistics import measure
 from serried.trace.merge.merge import merge
 from serried.trace.model.pairs import SENDS
-from serried.trace.model.record import RecordWriter
+from serried.trace.model.record_writer import RecordWriter
 from serried.trace.model.trace import Host, Trace
 from tests.trace.recorded_run import Clock, Run, record, table
 

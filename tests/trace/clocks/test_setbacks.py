@@ -10,7 +10,7 @@ from serried.trace.formats.reading import read_trace
 from serried.trace.measure.statistics import measure
 from serried.trace.merge.merge import merge
 from serried.trace.merge.store import merge_store
-from serried.trace.model.record import RecordWriter
+from serried.trace.model.record_writer import RecordWriter
 from tests.trace.recorded_run import Clock, Run, record
 
 RUN = Run(pp=2, num_microbatches=4, num_steps=5)

@@ -13,7 +13,8 @@ from serried.errors import InputError
 from serried.trace.formats.perfetto import write_perfetto
 from serried.trace.formats.reading import read_trace
 from serried.trace.merge.merge import merge
-from serried.trace.model.record import RecordHeader, RecordWriter
+from serried.trace.model.record import RecordHeader
+from serried.trace.model.record_writer import RecordWriter
 from serried.trace.model.trace import Trace
 from tests.trace import recorded_run
 from tests.trace.perfetto_rules import Read, read

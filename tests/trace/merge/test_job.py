@@ -12,7 +12,8 @@ import pytest
 from serried.action import ActionKind
 from serried.errors import InputError
 from serried.trace.merge.merge import merge
-from serried.trace.model.record import Job, RecordWriter
+from serried.trace.model.record import Job
+from serried.trace.model.record_writer import RecordWriter
 from serried.trace.model.trace import Trace
 from tests.trace.recorded_run import Clock
 

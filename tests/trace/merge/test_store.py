@@ -19,7 +19,8 @@ from serried.trace.merge import survey as merge_survey
 from serried.trace.merge.merge import side_by_side
 from serried.trace.merge.run import gathered
 from serried.trace.merge.store import Merged, merge_store
-from serried.trace.model.record import HEADER_BYTES, RecordWriter, file_name
+from serried.trace.model.record import HEADER_BYTES, file_name
+from serried.trace.model.record_writer import RecordWriter
 from serried.trace.model.trace import Trace
 from serried.trace.store import table as store_table
 from serried.trace.store.store import read_store

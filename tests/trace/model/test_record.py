@@ -22,11 +22,11 @@ from serried.trace.model.record import (
     MAGIC,
     RankRecord,
     RecordHeader,
-    RecordWriter,
     boot_id,
     file_name,
     read_rank_record,
 )
+from serried.trace.model.record_writer import RecordWriter
 from tests.trace.recorded_run import Run, record
 
 RECORD_BYTES = 40
@@ -170,7 +170,8 @@ KILLED = """
 import sys
 from pathlib import Path
 from serried.action import ActionKind
-from serried.trace.model.record import RecordWriter, RecordHeader
+from serried.trace.model.record import RecordHeader
+from serried.trace.model.record_writer import RecordWriter
 from tests.trace.recorded_run import Run
 
 recorder = RecordWriter(Path(sys.argv[1]), RecordHeader("run-a", 0, Run().job))
@@ -319,7 +320,8 @@ import resource, sys
 from pathlib import Path
 from serried.errors import EnvironmentProblem
 from serried.action import ActionKind
-from serried.trace.model.record import RecordWriter, RecordHeader
+from serried.trace.model.record import RecordHeader
+from serried.trace.model.record_writer import RecordWriter
 from tests.trace.recorded_run import Run
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))

@@ -20,7 +20,7 @@ from typing import Protocol
 
 from serried.action import ActionKind
 from serried.runtime.recorder.clock import Clock, HostClock, Mark
-from serried.trace.model.record import RecordWriter
+from serried.trace.model.record_writer import RecordWriter
 
 Late = tuple[ActionKind, Mark, Mark, int, int, int, int, int]
 _log = logging.getLogger("serried")

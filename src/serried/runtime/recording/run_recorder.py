@@ -24,7 +24,7 @@ from serried.runtime.recorder.patches import Work
 from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recorder.window import Window
 from serried.runtime.recording.pings import Pings, ping_others
-from serried.trace.model.record import RecordWriter, make_folder
+from serried.trace.model.record_writer import RecordWriter, make_folder
 
 
 class Recording:

@@ -27,7 +27,8 @@ from serried.runtime.recorder.job import folder_here, header_here, rank_here
 from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recorder.window import Window
 from serried.runtime.recording.pings import Pings, ping_others
-from serried.trace.model.record import RecordWriter, file_name, make_folder
+from serried.trace.model.record import file_name
+from serried.trace.model.record_writer import RecordWriter, make_folder
 
 
 class StepRecorder:

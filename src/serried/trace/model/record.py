@@ -16,38 +16,30 @@ holds a (monotonic, wall) pair to place them beside other hosts.
 
 from __future__ import annotations
 
-import errno
 import json
-import mmap
-import os
 import socket
 import struct
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
-from io import FileIO
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from serried.action import ActionKind, Spans
-from serried.errors import EnvironmentProblem, InputError
-from serried.trace.model.record_pen import Add, pen
+from serried.errors import InputError
 
 MAGIC = b"serried\x01"
 HEADER_BYTES = 4096
-_COUNT = struct.Struct("<Q")
-_COUNT_PLACE = HEADER_BYTES - _COUNT.size
-_LOST_PLACE = _COUNT_PLACE - _COUNT.size
-_RECORD = struct.Struct("<qqiiiiHHI")
-RECORD_BYTES = _RECORD.size
+COUNT = struct.Struct("<Q")
+COUNT_PLACE = HEADER_BYTES - COUNT.size
+LOST_PLACE = COUNT_PLACE - COUNT.size
+RECORD = struct.Struct("<qqiiiiHHI")
+RECORD_BYTES = RECORD.size
 _FIELDS = "start_ns:i8 end_ns:i8 step:i4 microbatch:i4 peer:i4 stage:i4 kind:u2 name:u2 seal:u4"
 _DTYPE = np.dtype([(name, f"<{kind}") for name, kind in (f.split(":") for f in _FIELDS.split())])
 Records = np.ndarray[Any, np.dtype[np.void]]
-_GROWTHS = (16_384, 4_096, 1_024, 256, 64)
-"""Records that a file grows by: as many as there is space for."""
 NAMES_SUFFIX = ".names"
 LARGEST_NAME = 65_535
 """How many names a rank's spans can have; those beyond are recorded without one."""
@@ -121,173 +113,6 @@ def file_name(rank: int) -> str:
     return f"rank-{rank:05d}.spans"
 
 
-class RecordWriter:
-    """Appends spans of one rank to its file; safe to lose the process at any instant.
-
-    One thread at a time may add. Space is reserved before it is written, so that a full disk
-    is an error here and not the signal that a write to an unbacked map would be. A file whose
-    header finds no space is removed again, so that it can be tried anew.
-    """
-
-    add: Add
-    begin_step: Callable[[int], None]
-    """Says which step spans belong to that are added without one."""
-
-    def __init__(self, folder: Path, header: RecordHeader) -> None:
-        """Creates the file of ``header.rank`` in ``folder``.
-
-        Raises InputError where one stands, EnvironmentProblem where none can be written.
-        """
-        self.path = folder / file_name(header.rank)
-        text = json.dumps(asdict(header)).encode()
-        start = MAGIC + struct.pack("<I", len(text)) + text
-        if len(start) > _LOST_PLACE:
-            raise InputError("the header of {path} is too long to record", path=self.path)
-        self._map = self._begun(start.ljust(HEADER_BYTES, b"\0"))
-        self._names: dict[str, int] = {}
-        self._names_bytes = 0
-        self._capacity = self._lost = 0
-        self.when_full: Callable[[EnvironmentProblem], None] = _raised
-        """What ``add`` does with a span that finds no space: it raises, unless told otherwise."""
-        self.when_misfit: Callable[[struct.error], None] = _raised
-        """What it does with one that has a number no record holds: it raises, too."""
-        self.add, self.begin_step, self._count = pen(
-            self._map, self._grow, lambda error: self.when_misfit(error), _RECORD, HEADER_BYTES
-        )
-
-    def _begun(self, header: bytes) -> mmap.mmap:
-        """Creates the file with its header and returns its map; or leaves none."""
-        try:
-            self._file = self.path.open("x+b", buffering=0)
-        except FileExistsError as error:
-            raise InputError(
-                "{path} holds an earlier recording; choose another folder or remove it",
-                path=self.path,
-            ) from error
-        except OSError as error:
-            raise unwritable(self.path, error) from error
-        try:
-            _write_whole(self._file, header)
-            return mmap.mmap(self._file.fileno(), 0)
-        except OSError as error:
-            with suppress(OSError), self._file:
-                self.path.unlink()
-            raise unwritable(self.path, error) from error
-
-    @property
-    def count(self) -> int:
-        """How many spans it has kept."""
-        return self._count()
-
-    @property
-    def is_removed(self) -> bool:
-        """Whether its file stands in no folder any more, and so will be gone once it is closed."""
-        return not self._file.closed and os.fstat(self._file.fileno()).st_nlink == 0
-
-    def lose(self) -> None:
-        """Counts a span that found no space, in the header, whose space is there."""
-        if not self._file.closed:
-            self._lost += 1
-            _COUNT.pack_into(self._map, _LOST_PLACE, self._lost)
-
-    def number_of(self, name: str) -> int:
-        """Returns the number of ``name``, which is kept before the first span that has it.
-
-        Raises EnvironmentProblem when the disk is full.
-        """
-        number = self._names.get(name)
-        if number is None:
-            number = len(self._names) + 1
-            if number > LARGEST_NAME:
-                return 0
-            self._keep_name((json.dumps(name) + "\n").encode())
-            self._names[name] = number
-        return number
-
-    def _keep_name(self, line: bytes) -> None:
-        """Appends a name's line, over what an earlier try may have left of another."""
-        path = self.path.with_suffix(NAMES_SUFFIX)
-        try:
-            with path.open("r+b" if self._names else "wb", buffering=0) as file:
-                file.truncate(self._names_bytes)
-                file.seek(self._names_bytes)
-                _write_whole(file, line)
-        except OSError as error:
-            raise unwritable(path, error) from error
-        self._names_bytes += len(line)
-
-    def close(self) -> None:
-        """Cuts the file to what was recorded, writes the count and closes it; at once or twice.
-
-        Raises EnvironmentProblem where the disk fails; the file is closed all the same.
-        """
-        if self._file.closed:
-            return
-        _COUNT.pack_into(self._map, _COUNT_PLACE, self._count() + 1)
-        self._map.close()
-        try:
-            with self._file:
-                self._file.truncate(HEADER_BYTES + self._count() * RECORD_BYTES)
-        except OSError as error:
-            raise unwritable(self.path, error) from error
-
-    def _grow(self) -> mmap.mmap | None:
-        """Returns the map of a longer file; none where ``when_full`` was told of a full disk."""
-        problem = OSError()
-        for records in _GROWTHS:
-            try:
-                longer = self._longer(self._capacity + records)
-            except OSError as error:
-                problem = error
-                continue
-            self._map.close()
-            self._map = longer
-            self._capacity += records
-            return longer
-        self.when_full(unwritable(self.path, problem))
-        return None
-
-    def _longer(self, capacity: int) -> mmap.mmap:
-        """Returns the map of the file made longer, as it was where there is no space for that."""
-        size = HEADER_BYTES + capacity * RECORD_BYTES
-        try:
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(self._file.fileno(), 0, size)
-            self._file.truncate(size)
-            return mmap.mmap(self._file.fileno(), size)
-        except OSError:
-            with suppress(OSError):
-                self._file.truncate(HEADER_BYTES + self._capacity * RECORD_BYTES)
-            raise
-
-
-def make_folder(folder: Path) -> None:
-    """Makes a folder for recordings; raises EnvironmentProblem where that cannot be."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(folder, error) from error
-
-
-def unwritable(path: Path, error: OSError) -> EnvironmentProblem:
-    """Returns what is said where the disk does not take a recording."""
-    return EnvironmentProblem(
-        "{path} cannot be recorded: {reason}; choose a folder with space that can be written",
-        path=path,
-        reason=error.strerror or error,
-    )
-
-
-def _write_whole(file: FileIO, data: bytes) -> None:
-    """Writes all of ``data``; raises OSError where the disk takes a part of it only."""
-    if (file.write(data) or 0) < len(data):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def _raised(problem: Exception) -> NoReturn:
-    raise problem
-
-
 def read_rank_record(path: Path) -> RankRecord:
     """Reads one rank's file up to its last complete span.
 
@@ -325,13 +150,13 @@ def complete_records(path: object, raw: bytes | memoryview, *, before: int = 0) 
 
 def closed_count(raw: bytes) -> int:
     """Returns how many records a closed file has by its header, -1 where it was not closed."""
-    (closed_at,) = _COUNT.unpack_from(raw, _COUNT_PLACE)
+    (closed_at,) = COUNT.unpack_from(raw, COUNT_PLACE)
     return int(closed_at) - 1
 
 
 def lost_count(raw: bytes) -> int:
     """Returns how many spans found no space, by the header that ``raw`` begins with."""
-    (lost,) = _COUNT.unpack_from(raw, _LOST_PLACE)
+    (lost,) = COUNT.unpack_from(raw, LOST_PLACE)
     return int(lost)
 
 
@@ -382,7 +207,7 @@ def spans_of_records(rank: int, table: Records) -> Spans:
 
 
 def read_header(path: object, raw: bytes) -> RecordHeader:
-    """Returns the header that ``raw`` begins with; raises InputError as ``read_rank_record`` does."""
+    """Returns the header that ``raw`` begins with; raises InputError where it is none."""
     start = len(MAGIC) + 4
     if not raw.startswith(MAGIC[: len(raw)]):
         raise InputError("{path} is not a recording of serried", path=path)
