@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from serried.action import ActionKind
-from serried.trace.model.record import Job, RecordHeader, read_rank_record
+from serried.trace.model.record import RecordHeader, TracedJob, read_rank_record
 from serried.trace.model.record_writer import RecordWriter
 
 HOSTS, RANKS_A_HOST, MICROBATCHES = 8, 8, 32
@@ -32,10 +32,10 @@ WALL_NS = 1_700_000_000_000_000_000
 PEERS_SHARE = 40
 
 
-def job() -> Job:
+def job() -> TracedJob:
     """Returns 8 stages, one on every host, and 8 copies of the model."""
     sizes = {"tp": 1, "cp": 1, "pp": HOSTS, "dp": RANKS_A_HOST, "ep": 1, "edp": RANKS_A_HOST}
-    return Job("megatron", RANKS, sizes, "tp-cp-ep-dp-pp", "gpipe", MICROBATCHES)
+    return TracedJob("megatron", RANKS, sizes, "tp-cp-ep-dp-pp", "gpipe", MICROBATCHES)
 
 
 def write_rank(folder: Path, rank: int, spans: int) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from serried.action import ActionKind
-from serried.trace.model.record import HEADER_BYTES, Job, RecordHeader
+from serried.trace.model.record import HEADER_BYTES, RecordHeader, TracedJob
 from serried.trace.model.record_writer import RecordWriter
 
 NUM_SPANS = 20_000
@@ -42,7 +42,7 @@ def per_span(start_ns: int) -> float:
 
 
 def recorder() -> Cost:
-    job = Job("megatron", 8, {"tp": 2, "pp": 2, "dp": 2}, "tp-cp-ep-dp-pp", "1f1b", 8)
+    job = TracedJob("megatron", 8, {"tp": 2, "pp": 2, "dp": 2}, "tp-cp-ep-dp-pp", "1f1b", 8)
     with tempfile.TemporaryDirectory() as folder:
         record = RecordWriter(Path(folder), RecordHeader("bench", 0, job))
         add, kind, now = record.add, ActionKind.F, time.monotonic_ns()

@@ -14,7 +14,7 @@ import numpy as np
 
 from serried.action import Action, ActionKind, Span, Spans
 from serried.pipeline import one_f_one_b
-from serried.trace.model.record import Job, RecordHeader
+from serried.trace.model.record import RecordHeader, TracedJob
 from serried.trace.model.record_writer import RecordWriter
 
 FORWARD_NS = 1_000_000
@@ -45,8 +45,8 @@ class Run:
         return self.pp * self.tp * self.dp
 
     @property
-    def job(self) -> Job:
-        return Job(
+    def job(self) -> TracedJob:
+        return TracedJob(
             framework="megatron",
             world_size=self.world_size,
             sizes={"tp": self.tp, "cp": 1, "pp": self.pp, "dp": self.dp, "ep": 1, "edp": self.dp},
@@ -118,7 +118,7 @@ class Clock:
     late_ns: int = 0
     boot: str = "boot"
 
-    def header(self, run: str, rank: int, job: Job) -> RecordHeader:
+    def header(self, run: str, rank: int, job: TracedJob) -> RecordHeader:
         wall_ns = WALL_NS + self.late_ns
         return RecordHeader(run, rank, job, self.host, self.boot, self.ahead_ns, wall_ns)
 

@@ -11,7 +11,7 @@ from serried import frameworks
 from serried.action import Spans
 from serried.frameworks import Sizes
 from serried.pipeline import Costs, one_f_one_b, planned_spans, simulate
-from serried.trace.model.record import Job
+from serried.trace.model.record import TracedJob
 from serried.trace.model.trace import Host, Trace
 
 FORWARD, BACKWARD = 1_000_000, 2_000_000
@@ -52,7 +52,7 @@ def simulated_run(
             ends.append(int(one.end_ns.max()))
         begin = max(ends) + 1_000_000
     sizes = {"tp": 1, "cp": 1, "pp": pp, "dp": dp, "ep": 1, "edp": dp}
-    job = Job("megatron", world, sizes, layout.order, "1f1b", num_microbatches)
+    job = TracedJob("megatron", world, sizes, layout.order, "1f1b", num_microbatches)
     everyone = tuple(range(world))
     return Trace(
         run="simulated",

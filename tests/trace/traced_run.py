@@ -11,7 +11,7 @@ from serried import frameworks
 from serried.action import Action, Span, Spans
 from serried.frameworks import Sizes
 from serried.pipeline import Costs, Schedule, planned_spans, simulate
-from serried.trace.model.record import UNKNOWN_SCHEDULE, Job
+from serried.trace.model.record import UNKNOWN_SCHEDULE, TracedJob
 from serried.trace.model.trace import Host, Trace
 from tests.trace.recorded_run import table
 
@@ -27,7 +27,7 @@ def trace_of(
     columns = spans if isinstance(spans, Spans) else table(spans)
     columns = columns.where(np.lexsort((columns.start_ns, columns.rank)))
     layout = frameworks.layout("megatron", Sizes(pp * dp, pp=pp, dp=dp))
-    job = Job(
+    job = TracedJob(
         "megatron",
         pp * dp,
         layout.sizes,

@@ -16,14 +16,14 @@ from serried.pipeline import ideal_bubble
 from serried.trace.measure.statistics import Statistics, StepStatistics, measure
 from serried.trace.merge.merge import merge
 from serried.trace.model.messages import Alignment
-from serried.trace.model.record import UNKNOWN_SCHEDULE, Job
+from serried.trace.model.record import UNKNOWN_SCHEDULE, TracedJob
 from serried.trace.model.trace import Host, Trace
 from tests.trace.recorded_run import BACKWARD_NS, FORWARD_NS, Clock, Run, table
 
 RUN = Run(pp=4, tp=1, dp=2, num_microbatches=8, num_steps=3)
 
 
-def traced(spans: list[Span], job: Job, *, ranks: tuple[int, ...] | None = None) -> Trace:
+def traced(spans: list[Span], job: TracedJob, *, ranks: tuple[int, ...] | None = None) -> Trace:
     """Returns a trace of ``spans`` on one host, without files."""
     everyone = tuple(range(job.world_size)) if ranks is None else ranks
     return Trace(

@@ -12,16 +12,16 @@ import pytest
 from serried.action import ActionKind
 from serried.errors import InputError
 from serried.trace.merge.merge import merge
-from serried.trace.model.record import Job
+from serried.trace.model.record import TracedJob
 from serried.trace.model.record_writer import RecordWriter
 from serried.trace.model.trace import Trace
 from tests.trace.recorded_run import Clock
 
-SEEN = Job("custom", 4, {"dp": 4}, "", "unknown", 1)
+SEEN = TracedJob("custom", 4, {"dp": 4}, "", "unknown", 1)
 
 
 def recorded(
-    folder: Path, peers: Sequence[Sequence[int]], jobs: Sequence[Job] = (SEEN,) * 4
+    folder: Path, peers: Sequence[Sequence[int]], jobs: Sequence[TracedJob] = (SEEN,) * 4
 ) -> Trace:
     """Records ranks that each compute and send to their ``peers``."""
     folder.mkdir()

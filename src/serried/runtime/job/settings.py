@@ -25,7 +25,7 @@ from serried.runtime.job.model import VOCABULARY, ModelSizes, stage_layers
 from serried.runtime.job.optimizer import Optimise
 from serried.runtime.job.parallel import check_parallel
 from serried.runtime.job.pipeline import is_file, schedule_of
-from serried.trace.model.record import Job
+from serried.trace.model.record import TracedJob
 
 __all__ = [
     "AXES",
@@ -208,9 +208,9 @@ class TrainSettings:
         first, end = self.trace_steps or (0, self.steps)
         return first <= step < end
 
-    def job(self, backend: str) -> Job:
+    def job(self, backend: str) -> TracedJob:
         """Returns what a trace's header says of this run."""
-        return Job(
+        return TracedJob(
             framework=self.framework,
             world_size=self.world_size,
             sizes=dict(self.layout.sizes),

@@ -23,7 +23,7 @@ import torch.distributed as dist
 from serried.mesh import Layout
 from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recorder.torch_private import default_store
-from serried.trace.model.record import UNKNOWN_SCHEDULE, Job, RecordHeader
+from serried.trace.model.record import UNKNOWN_SCHEDULE, RecordHeader, TracedJob
 
 RUN_FILE = "run-id"
 """Name of the file in the folder that keeps the run for the job's later attempts."""
@@ -77,14 +77,14 @@ def kept_run(folder: Path) -> str:
         return ""  # no attempt came so far, or it recorded elsewhere
 
 
-def header_of(run: str, rank: int, job: Job, host: HostTime) -> RecordHeader:
+def header_of(run: str, rank: int, job: TracedJob, host: HostTime) -> RecordHeader:
     """Returns a rank's header, with its host's two clocks read one after the other."""
     return RecordHeader(
         run, rank, job, host.name, host.boot, monotonic_ns=host.now_ns(), wall_ns=host.wall_ns()
     )
 
 
-def _job(layout: Layout | None, framework: str, stages: int) -> Job:
+def _job(layout: Layout | None, framework: str, stages: int) -> TracedJob:
     world_size = world_size_here()
     if layout:
         framework, sizes, order = layout.framework, dict(layout.sizes), layout.order
@@ -93,7 +93,7 @@ def _job(layout: Layout | None, framework: str, stages: int) -> Job:
         sizes, order = {"dp": world_size // pp}, ""
         if pp > 1:
             framework, sizes = "custom", {"pp": pp, **sizes}
-    return Job(
+    return TracedJob(
         framework=framework,
         world_size=world_size,
         sizes=sizes,

@@ -25,7 +25,7 @@ from serried.finding import Finding
 from serried.frameworks import Sizes
 from serried.mesh import Layout
 from serried.trace.model.admission import MOST_RANKS, require_within
-from serried.trace.model.record import UNKNOWN_SCHEDULE, Job
+from serried.trace.model.record import UNKNOWN_SCHEDULE, TracedJob
 from serried.trace.model.replay import Replay
 from serried.trace.model.trace import Host, Trace
 from serried.trace.model.twice import two_runs
@@ -270,7 +270,7 @@ def foreign_trace(
     _require_one_time(run, int(spans.end_ns.max()) - base_ns)
     of_axes = {"axes": _axes(layout.mesh.sizes)} if layout.framework == "custom" else {}
     of_ranks = {"ranks": " ".join(map(str, layout.mesh.explicit))} if layout.mesh.explicit else {}
-    job = Job(
+    job = TracedJob(
         layout.framework,
         world,
         layout.sizes,

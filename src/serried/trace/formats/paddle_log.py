@@ -43,7 +43,7 @@ _OUTSIDE_A_STEP = "default"
 
 
 @dataclass(frozen=True)
-class Job:
+class TimedJob:
     """Is one timed job: what the executor calls it, and when it ran by its machine's clock."""
 
     type: str
@@ -61,7 +61,7 @@ class DeviceLog:
 
     machine: str
     device: int
-    jobs: tuple[Job, ...]
+    jobs: tuple[TimedJob, ...]
     first_step: int | None
     """The step that its heading begins with; None for a log without one."""
 
@@ -186,7 +186,7 @@ class _Steps:
 
 def _read(path: Path, machine: str, device: int) -> tuple[DeviceLog, list[Finding]]:
     """Returns one log, and what is to be said of it."""
-    jobs: list[Job] = []
+    jobs: list[TimedJob] = []
     left_out = 0
     steps = _Steps()
     for match in _matches(path):
@@ -200,7 +200,7 @@ def _read(path: Path, machine: str, device: int) -> tuple[DeviceLog, list[Findin
         if start == 0 or end < start:
             left_out += 1
         else:
-            jobs.append(Job(kind, int(match["number"]), microbatch, step, start, end))
+            jobs.append(TimedJob(kind, int(match["number"]), microbatch, step, start, end))
     findings = [_untimed(path, left_out)] if left_out else []
     findings += [_appended(path, *steps.second_run)] if steps.second_run else []
     return DeviceLog(machine, device, tuple(jobs), steps.first), findings

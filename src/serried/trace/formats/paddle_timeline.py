@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from serried.trace.formats.paddle import action_of
-from serried.trace.formats.paddle_log import DeviceLog, Job, PaddleLogs
+from serried.trace.formats.paddle_log import DeviceLog, PaddleLogs, TimedJob
 from serried.trace.model.whole_file import whole_file
 
 CHROME, PERFETTO = "pipeline_profile.json", "pipeline_profile_perfetto.json"
@@ -80,19 +80,19 @@ def num_left_out(logs: PaddleLogs) -> int:
     return sum(job.type in _LEFT_OUT for log in logs.devices for job in log.jobs)
 
 
-def _shown(log: DeviceLog) -> Iterator[Job]:
+def _shown(log: DeviceLog) -> Iterator[TimedJob]:
     return (job for job in log.jobs if job.type not in _LEFT_OUT)
 
 
-def _tracks(logs: PaddleLogs) -> list[tuple[str, list[Job]]]:
+def _tracks(logs: PaddleLogs) -> list[tuple[str, list[TimedJob]]]:
     """Returns the tracks by name: every device's own first, in order, then the further ones."""
-    own: list[tuple[str, list[Job]]] = []
-    further: list[tuple[str, list[Job]]] = []
+    own: list[tuple[str, list[TimedJob]]] = []
+    further: list[tuple[str, list[TimedJob]]] = []
     labels = _labels(logs)
     for log in logs.devices:
         name = _track_name(log, labels)
         lanes = _lanes(list(_shown(log))) or [[]]
-        messages: list[Job] = []
+        messages: list[TimedJob] = []
         if len(lanes) > 1:  # computations first: a wait for a message may lie around them
             messages = [job for job in _shown(log) if job.type.startswith(_MESSAGES)]
             lanes = _lanes([job for job in _shown(log) if not job.type.startswith(_MESSAGES)])
@@ -102,7 +102,7 @@ def _tracks(logs: PaddleLogs) -> list[tuple[str, list[Job]]]:
     return [*own, *further]
 
 
-def _numbered_tracks(logs: PaddleLogs, tracks: Sequence[tuple[str, list[Job]]]) -> list[str]:
+def _numbered_tracks(logs: PaddleLogs, tracks: Sequence[tuple[str, list[TimedJob]]]) -> list[str]:
     """Returns the names of tracks in the order of their numbers: machines, then devices."""
     labels = _labels(logs)
     machines = {name: number for number, name in enumerate(logs.machines)}
@@ -115,14 +115,14 @@ def _beside(lane: int) -> str:
     return f" messages ({lane + 1})" if lane else " messages"
 
 
-def _lanes(jobs: Sequence[Job]) -> list[list[Job]]:
+def _lanes(jobs: Sequence[TimedJob]) -> list[list[TimedJob]]:
     """Returns ``jobs`` on as few lanes as keep those of one lane from intersecting.
 
-    >>> a, b = Job("forward", 0, 0, 0, 0, 10), Job("forward", 1, 1, 0, 5, 15)
+    >>> a, b = TimedJob("forward", 0, 0, 0, 0, 10), TimedJob("forward", 1, 1, 0, 5, 15)
     >>> [len(lane) for lane in _lanes([a, b])]
     [1, 1]
     """
-    lanes: list[list[Job]] = []
+    lanes: list[list[TimedJob]] = []
     free_at: list[tuple[int, int]] = []
     for job in sorted(jobs, key=lambda job: (job.start_ns, job.end_ns)):
         if free_at and free_at[0][0] <= job.start_ns:
@@ -155,7 +155,7 @@ def _titled(track: str) -> str:
 # ----------------------------------------------------------------------- events
 
 
-def _events(jobs: Sequence[Job], track: str) -> Iterator[Event]:
+def _events(jobs: Sequence[TimedJob], track: str) -> Iterator[Event]:
     for job in jobs:
         named = {"name": f"{job.type}_{job.number}", "cat": job.type}
         colour = _COLOURS.get(_plain(job.type))

@@ -34,7 +34,7 @@ from serried.action import COMPUTE, EXCHANGES, ActionKind, Spans
 from serried.trace.measure.idle import MeasuredIdle, measured_idle
 from serried.trace.model.messages import Alignment, MessageStatistics, ideal_of, measure_messages
 from serried.trace.model.pairs import SENDS
-from serried.trace.model.record import UNKNOWN_SCHEDULE, Job
+from serried.trace.model.record import UNKNOWN_SCHEDULE, TracedJob
 from serried.trace.model.trace import Trace
 
 WORK: dict[str, tuple[ActionKind, ...]] = {
@@ -164,7 +164,9 @@ class _Grid:
         return sums.astype(np.int64).reshape(len(self.steps), len(self.ranks))
 
 
-def _is_complete(grid: _Grid, compute: Spans, optimizers: Spans, job: Job) -> NDArray[np.bool_]:
+def _is_complete(
+    grid: _Grid, compute: Spans, optimizers: Spans, job: TracedJob
+) -> NDArray[np.bool_]:
     """Tells of each step whether every rank did all its forwards and backwards in it.
 
     All are those of its chunks and the job's microbatches; where another tool's files do not

@@ -15,18 +15,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from serried.trace.merge.survey import Survey
-from serried.trace.model.record import UNKNOWN_SCHEDULE, Job
+from serried.trace.model.record import UNKNOWN_SCHEDULE, TracedJob
 
 _ORDERS = ("", "dp,pp,cp,ep,tp")
 """Pipelines across replicas, as ``custom`` has them unless told, and within each replica."""
 
 
-def is_one_job(job: Job, other: Job) -> bool:
+def is_one_job(job: TracedJob, other: TracedJob) -> bool:
     """Tells whether two headers may describe one job."""
     return job == other or _asked(job) == _asked(other)
 
 
-def job_of(surveys: Sequence[Survey]) -> Job:
+def job_of(surveys: Sequence[Survey]) -> TracedJob:
     """Returns the job of recordings that are of one, with what they saw of it together.
 
     Where no schedule was named there are as many microbatches as ran, and the pipelines are
@@ -41,17 +41,17 @@ def job_of(surveys: Sequence[Survey]) -> Job:
     return _with_pipelines(job, surveys) if _is_by_sight(job) else job
 
 
-def _is_by_sight(job: Job) -> bool:
+def _is_by_sight(job: TracedJob) -> bool:
     """Tells whether nobody named the job's sizes, so that its recorder took what it saw."""
     return job.schedule == UNKNOWN_SCHEDULE and not job.order and set(job.sizes) <= {"pp", "dp"}
 
 
-def _asked(job: Job) -> Job:
+def _asked(job: TracedJob) -> TracedJob:
     """Returns the job without what its recorder may have seen later."""
     return replace(job, framework="", sizes={}) if _is_by_sight(job) else job
 
 
-def _with_pipelines(job: Job, surveys: Sequence[Survey]) -> Job:
+def _with_pipelines(job: TracedJob, surveys: Sequence[Survey]) -> TracedJob:
     pipelines = _joined(surveys, job.world_size)
     pp = len(pipelines[0])
     dp = job.world_size // pp

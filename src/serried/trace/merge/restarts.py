@@ -12,7 +12,7 @@ from pathlib import Path
 from serried import user_file
 from serried.errors import InputError
 from serried.trace.merge.files import PATTERN, Folder
-from serried.trace.model.record import HEADER_BYTES, Job, read_header
+from serried.trace.model.record import HEADER_BYTES, TracedJob, read_header
 
 RESTARTS = "restart-*"
 
@@ -41,7 +41,7 @@ def _restarts_of(folder: Path) -> list[Path]:
     return [each for each in below if whose is not None and _whose(each) == whose]
 
 
-def _whose(folder: Path) -> tuple[str, Job] | None:
+def _whose(folder: Path) -> tuple[str, TracedJob] | None:
     """Returns the run and the job of the first recording in ``folder`` that says them."""
     for path in sorted(folder.glob(PATTERN)):
         try:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from serried.pipeline import ideal_bubble
 from serried.trace.model.pairs import RECEIVES, SENDS, Pairs, pair_messages
-from serried.trace.model.record import Job
+from serried.trace.model.record import TracedJob
 from serried.trace.model.trace import HostClock, Trace
 
 CLOSED_FORM = ("1f1b", "gpipe")
@@ -98,7 +98,7 @@ def _apart_ns(trace: Trace, pairs: Pairs) -> NDArray[np.float64]:
     return np.where(ends[0] == ends[1], 0.0, apart)
 
 
-def _expected_spans(job: Job, num_steps: int) -> int | None:
+def _expected_spans(job: TracedJob, num_steps: int) -> int | None:
     """Returns the sends and receives of ``num_steps``: one of each way per boundary and microbatch.
 
     4 (p - 1) m per pipeline: forward and backward, a send and a receive for each.
@@ -109,13 +109,13 @@ def _expected_spans(job: Job, num_steps: int) -> int | None:
     return 4 * (p - 1) * job.num_microbatches * (job.world_size // p) * num_steps
 
 
-def ideal_of(job: Job) -> Fraction | None:
+def ideal_of(job: TracedJob) -> Fraction | None:
     """Returns the least bubble of a job's schedule, None without a closed form."""
     p = _stages(job)
     return None if p is None else ideal_bubble(p, job.num_microbatches)
 
 
-def _stages(job: Job) -> int | None:
+def _stages(job: TracedJob) -> int | None:
     """Returns the number of stages where the schedule is one with a closed form, else None.
 
     One stage is no pipeline: it has no schedule, whatever its job calls it.

@@ -50,7 +50,7 @@ UNKNOWN_SCHEDULE = "unknown"
 
 
 @dataclass(frozen=True)
-class Job:
+class TracedJob:
     """Describes the job that a trace belongs to, enough to make its Layout again."""
 
     framework: str
@@ -80,7 +80,7 @@ class RecordHeader:
 
     run: str
     rank: int
-    job: Job
+    job: TracedJob
     host: str = field(default_factory=socket.gethostname)
     boot: str = field(default_factory=boot_id)
     monotonic_ns: int = field(default_factory=time.monotonic_ns)
@@ -218,7 +218,7 @@ def read_header(path: object, raw: bytes) -> RecordHeader:
     (length,) = struct.unpack_from("<I", raw, len(MAGIC))
     try:
         fields = json.loads(raw[start : start + length])
-        header = RecordHeader(**{**fields, "job": Job(**fields["job"])})
+        header = RecordHeader(**{**fields, "job": TracedJob(**fields["job"])})
         _require_plausible(header)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputError("the header of {path} cannot be read", path=path) from error

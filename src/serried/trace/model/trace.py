@@ -13,7 +13,7 @@ from serried.finding import Finding, said
 from serried.frameworks import Sizes
 from serried.mesh import Layout, Placement
 from serried.trace.model.admission import admitted
-from serried.trace.model.record import Job
+from serried.trace.model.record import TracedJob
 from serried.trace.model.replay import Replay
 
 
@@ -58,7 +58,7 @@ class Trace:
     """
 
     run: str
-    job: Job
+    job: TracedJob
     spans: Spans
     base_ns: int
     hosts: tuple[Host, ...]
@@ -113,7 +113,7 @@ class Trace:
         return self.job.compute != "real"
 
 
-def layout_of(job: Job) -> tuple[Layout | None, Finding | None]:
+def layout_of(job: TracedJob) -> tuple[Layout | None, Finding | None]:
     """Returns a run's layout made again, or says why that cannot be."""
     asked = {each.name for each in fields(Sizes)} - {"world_size", "order", "options"}
     # Axes that a user named say their sizes themselves.

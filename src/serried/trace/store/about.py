@@ -12,7 +12,7 @@ import numpy as np
 from serried.action import Spans
 from serried.errors import InputError, Listed, SerriedError, listed
 from serried.finding import Finding, Sentence
-from serried.trace.model.record import Job
+from serried.trace.model.record import TracedJob
 from serried.trace.model.replay import Replay
 from serried.trace.model.trace import Host, HostClock, Trace, layout_of
 
@@ -49,7 +49,7 @@ def read_about(folder: Path) -> dict[str, Any]:
 def trace_of(about: dict[str, Any], spans: Spans, replay: Replay | None = None) -> Trace:
     """Returns the trace of ``spans``; raises what shows that ``about`` is none of a store's."""
     _require_typed(about)
-    job = Job(**about["job"])
+    job = TracedJob(**about["job"])
     found = np.unique(spans.rank).tolist()
     if len(spans) != about["num_spans"] or not {*found} <= {*about["ranks"]}:
         raise ValueError("spans are missing, or of other ranks")

@@ -15,7 +15,7 @@ from serried import frameworks
 from serried.action import COMPUTE, ActionKind, Span, Spans
 from serried.frameworks import Sizes
 from serried.trace.merge.merge import merge
-from serried.trace.model.record import Job
+from serried.trace.model.record import TracedJob
 from serried.trace.model.trace import Trace
 from serried.views.colours import ACTIONS
 from serried.views.web.trace.lanes import lanes
@@ -124,7 +124,7 @@ def test_the_traces_on_offer_ask_for_their_own_layout(trace: Trace) -> None:
 
 
 def test_a_question_keeps_an_order_and_settings_that_are_not_the_default() -> None:
-    job = Job(
+    job = TracedJob(
         "megatron", 8, {"tp": 2, "pp": 2}, "tp-cp-ep-pp-dp", "1f1b", 4, options={"use_sharp": "0"}
     )
     question = question_of(job)
@@ -134,22 +134,24 @@ def test_a_question_keeps_an_order_and_settings_that_are_not_the_default() -> No
 
 def test_a_question_says_only_the_sizes_that_do_not_follow_from_others() -> None:
     sizes = {"tp": 2, "cp": 1, "pp": 2, "dp": 2, "ep": 1, "etp": 2, "edp": 2}
-    assert "etp" not in question_of(Job("megatron", 8, sizes, "", "1f1b", 4))
-    assert question_of(Job("megatron", 8, {**sizes, "etp": 1}, "", "1f1b", 4))["etp"] == "1"
+    assert "etp" not in question_of(TracedJob("megatron", 8, sizes, "", "1f1b", 4))
+    assert question_of(TracedJob("megatron", 8, {**sizes, "etp": 1}, "", "1f1b", 4))["etp"] == "1"
     sizes = {"tp": 1, "pp": 1, "dp": 8, "zero1": 4, "nettest": 32}
-    question = question_of(Job("internlm", 8, sizes, "", "1f1b", 4))
+    question = question_of(TracedJob("internlm", 8, sizes, "", "1f1b", 4))
     assert (question["zero1"], "nettest" in question) == ("4", False)
 
 
 def test_a_question_about_named_axes_asks_for_nothing_beside_them() -> None:
     options = {"axes": "pp=2 dp=2", "ranks": "0 2 4 6"}
-    question = question_of(Job("custom", 8, {"pp": 2, "dp": 2}, "pp,dp", "x", 4, options=options))
+    question = question_of(
+        TracedJob("custom", 8, {"pp": 2, "dp": 2}, "pp,dp", "x", 4, options=options)
+    )
     words = {name: [each] if isinstance(each, str) else each for name, each in question.items()}
     assert read_query(words).layout().groups("pp").lists() == [[0, 4], [2, 6]]
 
 
 def test_a_job_of_a_framework_that_is_not_known_is_offered_all_the_same() -> None:
-    question = question_of(Job("nemo", 8, {"tp": 2, "etp": 4}, "a-b", "1f1b", 4))
+    question = question_of(TracedJob("nemo", 8, {"tp": 2, "etp": 4}, "a-b", "1f1b", 4))
     assert (question["framework"], question["etp"], question["order"]) == ("nemo", "4", "a-b")
 
 

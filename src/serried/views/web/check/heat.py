@@ -23,7 +23,7 @@ from serried import user_file
 from serried.errors import InputError, listed
 from serried.finding import said
 from serried.limits import CHECK_BYTES
-from serried.trace.model.record import Job
+from serried.trace.model.record import TracedJob
 from serried.views.web.trace.heat import summary_of
 from serried.views.web.trace.payload import question_of
 from serried.views.web.wire.payload import pack
@@ -118,7 +118,7 @@ def _named(name: str, document: Mapping[str, Any]) -> NamedCheck:
     if not 0 < world <= MAX_WORLD_SIZE:
         raise ValueError(f"world_size={world}")
     seats = [len(node["ranks"]) for node in document["map"]["nodes"]]
-    job = Job(
+    job = TracedJob(
         framework=str(document["framework"]),
         world_size=world,
         sizes={str(axis): int(size) for axis, size in document["sizes"].items()},

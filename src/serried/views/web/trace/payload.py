@@ -19,7 +19,7 @@ from serried.errors import InputError, SerriedError
 from serried.finding import Finding
 from serried.frameworks import Sizes
 from serried.mesh import Layout
-from serried.trace.model.record import Job
+from serried.trace.model.record import TracedJob
 from serried.trace.model.trace import Trace
 from serried.views.colours import ACTIONS
 from serried.views.sentences import LANGUAGES, say
@@ -75,10 +75,10 @@ def traces_answer(
     }
 
 
-def question_of(job: Job) -> dict[str, Any]:
+def question_of(job: TracedJob) -> dict[str, Any]:
     """Returns the words that ask for the job's own layout, all of its split dimensions in view.
 
-    >>> job = Job("megatron", 8, {"tp": 2, "pp": 2, "dp": 2}, "", "1f1b", 4)
+    >>> job = TracedJob("megatron", 8, {"tp": 2, "pp": 2, "dp": 2}, "", "1f1b", 4)
     >>> question_of(job)["dims"], question_of(job)["tp"]
     ('dp,tp,pp', '2')
     """
@@ -102,7 +102,7 @@ def question_of(job: Job) -> dict[str, Any]:
     }
 
 
-def _usual(job: Job, *, tp: int, pp: int, cp: int, ep: int) -> Layout | None:
+def _usual(job: TracedJob, *, tp: int, pp: int, cp: int, ep: int) -> Layout | None:
     """Returns the layout when nothing but these sizes is asked for; None where there is none."""
     try:
         sizes = Sizes(job.world_size, tp=tp, pp=pp, cp=cp, ep=ep, options=job.options)
