@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from hypothesis import strategies as st
 
 from serried.action import ActionKind
-from serried.trace.formats.foreign import Row
+from serried.trace.formats.foreign import ForeignSpan
 
 F, B = ActionKind.F, ActionKind.B
 
 
 @st.composite
-def any_rows(draw: st.DrawFn) -> list[Row]:
+def any_rows(draw: st.DrawFn) -> list[ForeignSpan]:
     """Draws the rows of a run, one step of a pipeline in sequence after another."""
     seed = draw(st.integers(0, 2**32 - 1))
     pp, dp, m = (draw(st.integers(1, most)) for most in (3, 3, 4))
@@ -38,7 +38,7 @@ def any_rows(draw: st.DrawFn) -> list[Row]:
 
 def _of_rank(
     rng: random.Random, rank: int, stage: int, pp: int, m: int, *, num_steps: int
-) -> Iterator[Row]:
+) -> Iterator[ForeignSpan]:
     for step in range(num_steps):
         at = step * 1_000_000 + rng.randrange(50)
         for kind, microbatch in [
@@ -48,15 +48,15 @@ def _of_rank(
             way = 1 if kind == F else -1
             if 0 <= stage - way < pp and rng.random() < 0.7:
                 kinds = (ActionKind.RECV_F, ActionKind.RECV_B)
-                yield Row(
+                yield ForeignSpan(
                     rank, stage, kinds[kind == B], microbatch, step, at, at + rng.randrange(9)
                 )
             at += rng.randrange(3) * rng.randrange(20)
             took = rng.choice((0, 1, 10, 100))
-            yield Row(rank, stage, kind, microbatch, step, at, at + took)
+            yield ForeignSpan(rank, stage, kind, microbatch, step, at, at + took)
             at += took
         if rng.random() < 0.8:
-            yield Row(rank, stage, ActionKind.REDUCE_GRAD, -1, step, at, at + 5)
-            yield Row(rank, -1, ActionKind.OPTIMIZER, -1, step, at + 5, at + 9)
+            yield ForeignSpan(rank, stage, ActionKind.REDUCE_GRAD, -1, step, at, at + 5)
+            yield ForeignSpan(rank, -1, ActionKind.OPTIMIZER, -1, step, at + 5, at + 9)
         if rng.random() < 0.2:
-            yield Row(rank, -1, ActionKind.SPAN, -1, -1, at, at + 30)
+            yield ForeignSpan(rank, -1, ActionKind.SPAN, -1, -1, at, at + 30)

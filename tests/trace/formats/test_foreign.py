@@ -11,7 +11,7 @@ import pytest
 from serried.action import ActionKind
 from serried.errors import InputError
 from serried.trace.formats.foreign import (
-    Row,
+    ForeignSpan,
     foreign_trace,
     laid_out,
     pipelines,
@@ -22,8 +22,8 @@ from serried.trace.formats.foreign import (
 from serried.trace.store.store import read_store, write_store
 
 
-def forward(rank: int, stage: int) -> Row:
-    return Row(rank, stage, ActionKind.F, 0, 0, 0, 10)
+def forward(rank: int, stage: int) -> ForeignSpan:
+    return ForeignSpan(rank, stage, ActionKind.F, 0, 0, 0, 10)
 
 
 def test_a_rank_without_spans_changes_nobodys_place() -> None:
@@ -121,7 +121,7 @@ def test_a_rank_without_a_file_moves_no_rank_to_another_node(
 
 
 def test_messages_go_round_the_pipeline_to_the_next_rank() -> None:
-    rows = [Row(rank, rank, ActionKind.SEND_F, 0, 0, 0, 1) for rank in range(3)]
+    rows = [ForeignSpan(rank, rank, ActionKind.SEND_F, 0, 0, 0, 1) for rank in range(3)]
     assert [row.peer for row in with_peers(rows, laid_out("megatron", 3, None))] == [1, 2, 0]
 
 
@@ -141,7 +141,7 @@ def test_a_trace_knows_how_finely_its_times_are_told(
     rng = np.random.default_rng(1)
     times = [1_700_000_000_000_000_000 + int(each) for each in rng.integers(0, 10**9, 40)]
     rows = [
-        Row(0, 0, ActionKind.F, at, 0, stamp(ns), stamp(ns + 77_777))
+        ForeignSpan(0, 0, ActionKind.F, at, 0, stamp(ns), stamp(ns + 77_777))
         for at, ns in enumerate(sorted(times))
     ]
     assert told_to_ns(spans_of(rows)) == unit_ns
@@ -149,7 +149,7 @@ def test_a_trace_knows_how_finely_its_times_are_told(
 
 @pytest.mark.parametrize("name", ["rank", "stage", "microbatch", "step", "start_ns", "end_ns"])
 def test_a_number_beyond_all_bounds_is_named(name: str) -> None:
-    row = Row(**{**forward(0, 0)._asdict(), name: 10**30})
+    row = ForeignSpan(**{**forward(0, 0)._asdict(), name: 10**30})
     with pytest.raises(InputError, match=f"{name} 1\\d+ is beyond .* a trace can hold"):
         spans_of([row])
 

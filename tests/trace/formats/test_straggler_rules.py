@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serried.trace.formats.straggler_rules import Key, Row, rules_of
+from serried.trace.formats.straggler_rules import Key, Operation, rules_of
 
 #   stage 0   F0(c0) F1(c1) B0(c1) B1(c0)      two chunks, one microbatch: global chunks 0 and 2
 #   stage 1   F0(c0) F1(c1) B0(c1) B1(c0)      global chunks 1 and 3
@@ -10,34 +10,34 @@ TURNS = (("forward-compute", 0), ("forward-compute", 1))
 BACK = (("backward-compute", 1), ("backward-compute", 0))
 
 
-def computes(stage: int) -> list[Row]:
-    rows: list[Row] = []
+def computes(stage: int) -> list[Operation]:
+    rows: list[Operation] = []
     for way in (TURNS, BACK):
         for seq, (type_, chunk) in enumerate(way):
             at = 10.0 * (len(rows) + 1) + stage
-            rows.append(Row(type_, seq, stage, at, at + 5, chunk, 2 * chunk + stage))
+            rows.append(Operation(type_, seq, stage, at, at + 5, chunk, 2 * chunk + stage))
     return rows
 
 
-def messages(stage: int) -> list[Row]:
+def messages(stage: int) -> list[Operation]:
     """Returns a send after and a receive before every computation, as the profiler writes them."""
     rows = []
     for row in computes(stage):
         way = row.type.split("-")[0]
-        rows.append(Row(f"{way}-recv", row.seq, stage, row.start - 2, row.start, -1, -1))
-        rows.append(Row(f"{way}-send", row.seq, stage, row.end, row.end + 1, -1, -1))
+        rows.append(Operation(f"{way}-recv", row.seq, stage, row.start - 2, row.start, -1, -1))
+        rows.append(Operation(f"{way}-send", row.seq, stage, row.end, row.end + 1, -1, -1))
     return rows
 
 
-def rules(*more: Row, uses_dp: bool = True) -> tuple[dict[Key, list[Key]], list[list[Key]]]:
+def rules(*more: Operation, uses_dp: bool = True) -> tuple[dict[Key, list[Key]], list[list[Key]]]:
     rows = [row for stage in (0, 1) for row in (*computes(stage), *messages(stage))]
     ordered = sorted([*rows, *more], key=lambda row: (row.stage, row.start, row.seq, row.type))
     return rules_of(ordered, uses_dp=uses_dp)
 
 
-def tail(*types: str, chunk: int = -1) -> list[Row]:
+def tail(*types: str, chunk: int = -1) -> list[Operation]:
     return [
-        Row(type_, 0, stage, 70.0 + at, 71.0 + at, chunk, -1)
+        Operation(type_, 0, stage, 70.0 + at, 71.0 + at, chunk, -1)
         for stage in (0, 1)
         for at, type_ in enumerate(types)
     ]
@@ -63,7 +63,7 @@ def test_messages_of_virtual_stages_meet_across_the_boundary_of_their_chunks() -
 
 def test_reductions_behind_computation_follow_the_last_backward_of_their_chunk() -> None:
     scatters = [
-        Row("grads-reduce-scatter", seq, stage, 50.0 + 9 * seq, 51.0 + 9 * seq, chunk, -1)
+        Operation("grads-reduce-scatter", seq, stage, 50.0 + 9 * seq, 51.0 + 9 * seq, chunk, -1)
         for stage in (0, 1)
         for seq, chunk in enumerate((1, 0))
     ]
@@ -84,7 +84,7 @@ def test_reductions_behind_computation_follow_the_last_backward_of_their_chunk()
 
 def test_the_first_forward_of_each_chunk_waits_for_its_parameters() -> None:
     gathers = [
-        Row("params-all-gather", seq, stage, 1.0 + seq, 2.0 + seq, seq, -1)
+        Operation("params-all-gather", seq, stage, 1.0 + seq, 2.0 + seq, seq, -1)
         for stage in (0, 1)
         for seq in (0, 1)
     ]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serried.action import ActionKind
-from serried.trace.measure.lateness import BEGAN, BETWEEN, LONGER, MESSAGE, Cause, why_late
+from serried.trace.measure.lateness import BEGAN, BETWEEN, LONGER, MESSAGE, LatenessCause, why_late
 from serried.trace.measure.overlay import overlay_of
 from serried.trace.model.trace import Trace
 from tests.trace.measure.test_overlay import EXTRA, slow_once
@@ -28,7 +28,7 @@ def test_the_rank_that_took_longer_is_named_wherever_it_is_felt(slow: Trace) -> 
         late = why_late(slow.spans, overlay, row_of(slow, rank, action, step=1))
         assert late is not None
         assert late.late_ns == EXTRA
-        assert late.causes == (Cause(4, LONGER, EXTRA, 1),)
+        assert late.causes == (LatenessCause(4, LONGER, EXTRA, 1),)
 
 
 def test_a_span_on_time_has_no_cause_even_if_it_took_longer(slow: Trace) -> None:
@@ -50,7 +50,7 @@ def test_gaps_are_told_apart_by_where_what_was_waited_for_ran() -> None:
     last = row_of(trace, 0, "0B0")
     late = why_late(later, overlay_of(trace), last)
     assert late is not None
-    assert late.causes == (Cause(1, MESSAGE, late_by, 1),)
+    assert late.causes == (LatenessCause(1, MESSAGE, late_by, 1),)
 
     at = row_of(trace, 0, "0B1")
     later.start_ns[at] += 50_000
@@ -66,7 +66,7 @@ def test_a_pipeline_that_began_late_is_said_to_have(slow: Trace) -> None:
     later = dataclasses.replace(spans, start_ns=spans.start_ns + moved, end_ns=spans.end_ns + moved)
     late = why_late(later, overlay_of(slow), row_of(slow, 3, "1B0"))
     assert late is not None
-    assert late.causes == (Cause(1, BEGAN, 70_000, 1),)
+    assert late.causes == (LatenessCause(1, BEGAN, 70_000, 1),)
 
 
 def test_a_pause_of_a_rank_lies_between_its_actions() -> None:
@@ -76,7 +76,7 @@ def test_a_pause_of_a_rank_lies_between_its_actions() -> None:
     later = dataclasses.replace(spans, start_ns=spans.start_ns + moved, end_ns=spans.end_ns + moved)
     late = why_late(later, overlay_of(trace), 3)
     assert late is not None
-    assert late.causes == (Cause(0, BETWEEN, 10_000, 1),)
+    assert late.causes == (LatenessCause(0, BETWEEN, 10_000, 1),)
 
 
 def test_what_the_plan_lacks_has_no_lateness(slow: Trace) -> None:

@@ -19,7 +19,7 @@ from serried.trace.measure.replay_spans import replay_of_trace
 from serried.trace.measure.statistics import measure
 from serried.trace.measure.what_if import what_if
 from serried.trace.merge.merge import merge
-from serried.trace.model.replay import Meeting, Replay
+from serried.trace.model.replay import Replay, SyncGroup
 from serried.trace.model.trace import Trace
 from tests.trace.recorded_run import OPTIMIZER_NS, Run
 
@@ -149,7 +149,7 @@ def test_no_operation_ends_a_step_sooner_by_taking_longer(data: st.DataObject) -
         stages=np.array([0, 0, 1, 1]),
         is_message=np.array([False, True, True, False]),
         after=((), (0,), (), (2,)),
-        meetings=(Meeting((1, 2)),),
+        meetings=(SyncGroup((1, 2)),),
         seconds=seconds[:, None, None],
         steps=(0,),
         ranks=np.array([[0], [1]]),
@@ -167,7 +167,7 @@ def test_replicas_that_meet_wait_for_the_last() -> None:
         stages=np.array([0, 0]),
         is_message=np.array([False, True]),
         after=((), (0,)),
-        meetings=(Meeting((1,), across=(0, 0, 1)),),
+        meetings=(SyncGroup((1,), across=(0, 0, 1)),),
         seconds=np.array([[[1.0, 5.0, 2.0]], [[1.0, 1.0, 1.0]]]),
         steps=(0,),
         ranks=np.array([[0, 1, 2]]),

@@ -10,15 +10,15 @@ from hypothesis import given
 
 from serried.action import ActionKind, Spans
 from serried.errors import InputError
-from serried.trace.formats.foreign import Row, foreign_trace, laid_out, pipelines, spans_of
+from serried.trace.formats.foreign import ForeignSpan, foreign_trace, laid_out, pipelines, spans_of
 from serried.trace.model.trace import Trace
 from tests.trace.any_run import any_rows
 
 
-def columns_of(rows: list[Row]) -> Spans:
+def columns_of(rows: list[ForeignSpan]) -> Spans:
     """Returns rows as columns, in the order in which they stand."""
     table = np.array([tuple(row) for row in rows], dtype=np.int64).T
-    columns = dict(zip(Row._fields, table, strict=True))
+    columns = dict(zip(ForeignSpan._fields, table, strict=True))
     return Spans(
         **{
             name: column if name.endswith("_ns") else column.astype(np.int32)
@@ -27,13 +27,13 @@ def columns_of(rows: list[Row]) -> Spans:
     )
 
 
-def trace_of(rows: list[Row], spans: Spans) -> Trace:
+def trace_of(rows: list[ForeignSpan], spans: Spans) -> Trace:
     world = 1 + max(row.rank for row in rows)
     return foreign_trace("any", pipelines(rows, world, None), {"": range(world)}, spans)
 
 
 @given(any_rows())
-def test_spans_stand_by_rank_and_time_in_whatever_order_they_came(rows: list[Row]) -> None:
+def test_spans_stand_by_rank_and_time_in_whatever_order_they_came(rows: list[ForeignSpan]) -> None:
     spans = trace_of(rows, columns_of(rows)).spans
     keys = list(zip(spans.rank, spans.start_ns, spans.end_ns, strict=True))
     assert keys == sorted(keys)
@@ -56,7 +56,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_a_span_that_no_job_has_is_refused_by_name(name: str) -> None:
-    rows = [Row(rank, rank, ActionKind.F, 0, 0, 0, 10) for rank in range(4)]
+    rows = [ForeignSpan(rank, rank, ActionKind.F, 0, 0, 0, 10) for rank in range(4)]
     trace = foreign_trace("any", laid_out("megatron", 4, None), {"": range(4)}, spans_of(rows))
     value, sentence = DAMAGED[name]
     column = getattr(trace.spans, name).copy()
@@ -66,7 +66,7 @@ def test_a_span_that_no_job_has_is_refused_by_name(name: str) -> None:
 
 
 def test_a_span_of_a_rank_that_wrote_nothing_is_refused() -> None:
-    rows = [Row(rank, 0, ActionKind.F, 0, 0, 0, 10) for rank in (0, 2)]
+    rows = [ForeignSpan(rank, 0, ActionKind.F, 0, 0, 0, 10) for rank in (0, 2)]
     layout = laid_out("megatron", 4, {"dp": 4})
     trace = foreign_trace("any", layout, {"": range(4)}, spans_of(rows))
     assert (trace.ranks, trace.missing) == ((0, 2), (1, 3))

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from serried.action import ActionKind
 from serried.errors import InputError
 from serried.finding import Finding, said
-from serried.trace.formats.foreign import Row, foreign_trace, pipelines, spans_of
+from serried.trace.formats.foreign import ForeignSpan, foreign_trace, pipelines, spans_of
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.analysis import analyse
 from serried.trace.measure.statistics import measure
@@ -58,7 +58,7 @@ def test_a_trace_comes_back_whole(trace: Trace, tmp_path: Path) -> None:
 @given(any_rows())
 @settings(max_examples=60)
 def test_any_run_comes_back_with_all_that_is_measured_of_it(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[Row]
+    tmp_path_factory: pytest.TempPathFactory, rows: list[ForeignSpan]
 ) -> None:
     world = 1 + max(row.rank for row in rows)
     machines = {"a": range(world // 2), "b": range(world // 2, world)}
@@ -84,10 +84,10 @@ def test_another_tools_run_comes_back_with_all_that_is_measured_of_it(
 def test_what_a_span_has_none_of_is_null(tmp_path: Path) -> None:
     none = -1
     rows = [
-        Row(0, 0, ActionKind.F, 0, 0, 0, 9),
-        Row(0, 0, ActionKind.REDUCE_GRAD, none, 0, 9, 10),
-        Row(0, none, ActionKind.OPTIMIZER, none, 0, 10, 11),
-        Row(0, none, ActionKind.SPAN, none, none, 11, 12),
+        ForeignSpan(0, 0, ActionKind.F, 0, 0, 0, 9),
+        ForeignSpan(0, 0, ActionKind.REDUCE_GRAD, none, 0, 9, 10),
+        ForeignSpan(0, none, ActionKind.OPTIMIZER, none, 0, 10, 11),
+        ForeignSpan(0, none, ActionKind.SPAN, none, none, 11, 12),
     ]
     layout = pipelines(rows, 1, None)
     write_store(foreign_trace("any", layout, {"": range(1)}, spans_of(rows)), tmp_path / "a.store")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from rich.cells import cell_len
 
-from serried.trace.model.trace import HostClock
+from serried.trace.model.trace import AlignedClock
 from serried.views.trace.clocks import clock_document, clock_lines
 
-OWN = HostClock("a", "own", 0.0, 0.0, 0.0, 0.0)
+OWN = AlignedClock("a", "own", 0.0, 0.0, 0.0, 0.0)
 
 
 def joined(lines: list[str]) -> str:
@@ -17,7 +17,7 @@ def joined(lines: list[str]) -> str:
 
 
 def test_a_host_is_told_with_what_moved_it_and_how_sure_that_is() -> None:
-    clock = HostClock("b", "pings+messages", -7_500_000.0, 42.1e-6, 1_230_400.0, 12_300.0)
+    clock = AlignedClock("b", "pings+messages", -7_500_000.0, 42.1e-6, 1_230_400.0, 12_300.0)
     assert joined(clock_lines([OWN, clock])) == (
         "b: by pings and messages between hosts, moved -7.50 ms, drift 42.1 ppm; within 1.23 ms "
         "whatever way messages took, or 12.3 us if they take as long either way"
@@ -38,13 +38,13 @@ def test_a_host_is_told_with_what_moved_it_and_how_sure_that_is() -> None:
 
 def test_a_host_of_any_name_is_told_in_a_hundred_columns() -> None:
     for name in ("b", "worker-17.rack-3.cluster.example", "机器" * 20):
-        clock = HostClock(name, "pings+messages+order", -7.5e15, 42.1e-6, 1e15, 1e14)
+        clock = AlignedClock(name, "pings+messages+order", -7.5e15, 42.1e-6, 1e15, 1e14)
         for lang in ("en", "zh"):
             assert max(map(cell_len, clock_lines([OWN, clock], lang=lang))) <= 100
 
 
 def test_a_host_that_nothing_ties_says_so() -> None:
-    clock = HostClock("b", "wall", 0.0, 0.0, None)
+    clock = AlignedClock("b", "wall", 0.0, 0.0, None)
     assert clock_lines([OWN, clock]) == [
         "  b: by wall clocks alone; how far it is off is not known"
     ]
@@ -52,7 +52,7 @@ def test_a_host_that_nothing_ties_says_so() -> None:
 
 
 def test_of_many_hosts_the_least_sure_are_told_one_by_one() -> None:
-    many = [HostClock(f"h{n}", "pings", 0.0, 0.0, 1_000.0 * n, 10.0) for n in range(1, 13)]
+    many = [AlignedClock(f"h{n}", "pings", 0.0, 0.0, 1_000.0 * n, 10.0) for n in range(1, 13)]
     lines = clock_lines([OWN, *many])
     named = [line.split(":")[0].strip() for line in lines[:-1] if ":" in line]
     assert named == [f"h{n}" for n in range(12, 4, -1)]
@@ -60,7 +60,7 @@ def test_of_many_hosts_the_least_sure_are_told_one_by_one() -> None:
 
 
 def test_a_host_whose_log_shows_no_drift_says_so() -> None:
-    (first, *rest) = clock_lines([OWN, HostClock("b", "pings", 5_000.0, 0.0, 4_000.0, 300.0)])
+    (first, *rest) = clock_lines([OWN, AlignedClock("b", "pings", 5_000.0, 0.0, 4_000.0, 300.0)])
     assert "moved 5.00 us, no drift seen; within 4.00 us" in " ".join([first, *rest])
 
 

@@ -26,7 +26,7 @@ from serried.finding import Finding, said
 from serried.trace.clocks.fit import Bounds, fit_clock
 from serried.trace.clocks.line import ClockLine
 from serried.trace.model.pairs import pair_messages
-from serried.trace.model.trace import Host, HostClock, Trace
+from serried.trace.model.trace import AlignedClock, Host, Trace
 from serried.trace.model.whole_jobs import whole_hand_overs
 from serried.units import duration_text
 
@@ -80,14 +80,14 @@ def aligned(trace: Trace, pings: Crossings | None = None) -> Trace:
 
 def host_clocks(
     trace: Trace, pings: Crossings | None = None, windows: Sequence[Window] | None = None
-) -> tuple[list[ClockLine | None], tuple[HostClock, ...]]:
+) -> tuple[list[ClockLine | None], tuple[AlignedClock, ...]]:
     """Returns each host's line to the first, None where nothing ties it, and what to say of it.
 
     ``windows`` are from each host's first start to its last end, in its own time before
     alignment, where ``trace`` holds only some spans.
     """
     if len(trace.hosts) < 2:
-        return [None], (HostClock(trace.hosts[0].name, "own", 0.0, 0.0, 0.0),)
+        return [None], (AlignedClock(trace.hosts[0].name, "own", 0.0, 0.0, 0.0),)
     host = _host_of_rank(trace)
     sources = [("pings", pings)] if pings is not None and len(pings) else []
     messages = _messages(trace.spans, host)
@@ -164,12 +164,12 @@ def _windows(spans: Spans, host: NDArray[np.int64], num_hosts: int) -> list[Wind
 
 def _clock(
     name: str, line: ClockLine | None, source: str, window: Window, least_ns: float
-) -> HostClock:
+) -> AlignedClock:
     if line is None:
-        return HostClock(name, "wall", 0.0, 0.0, None)
+        return AlignedClock(name, "wall", 0.0, 0.0, None)
     told = (max(each, least_ns) for each in line.worst_between(*window))
     bound, even = (0.0, 0.0) if source == "own" else told
-    return HostClock(
+    return AlignedClock(
         name,
         source,
         float(line.offset_at(np.array(window)).mean()),

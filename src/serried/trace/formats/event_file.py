@@ -31,7 +31,7 @@ _WHOLE = re.compile(r"\s*-?[0-9]{1,10}\s*")
 
 
 @dataclass(frozen=True, eq=False)
-class EventFile:
+class TraceEventFile:
     """Holds the events of one file and what stands beside them."""
 
     path: Path
@@ -42,7 +42,7 @@ class EventFile:
     """Whether the file ends in the middle."""
 
 
-def read_event_file(path: Path) -> EventFile:
+def read_event_file(path: Path) -> TraceEventFile:
     """Reads ``path``; raises InputError when it is no JSON, hostile, or holds no events."""
     text = _text(path)
     try:
@@ -64,7 +64,7 @@ def read_event_file(path: Path) -> EventFile:
             "{path} holds no events; a trace is an array of them, or an object with traceEvents",
             path=path,
         )
-    return EventFile(path, [each for each in events if isinstance(each, dict)], about, cut_off)
+    return TraceEventFile(path, [each for each in events if isinstance(each, dict)], about, cut_off)
 
 
 def whole(value: object) -> int | None:

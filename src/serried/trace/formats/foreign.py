@@ -36,7 +36,7 @@ _MOST_SHARED = 0.5
 """How much of the shorter of two steps the other may lie over."""
 
 
-class Row(NamedTuple):
+class ForeignSpan(NamedTuple):
     """Is one span of another tool's file; times are nanoseconds."""
 
     rank: int
@@ -49,7 +49,7 @@ class Row(NamedTuple):
     peer: int = -1
 
 
-def spans_of(rows: Iterable[Row]) -> Spans:
+def spans_of(rows: Iterable[ForeignSpan]) -> Spans:
     """Returns ``rows`` as columns, by rank and start.
 
     Raises InputError for a number that no trace can hold.
@@ -60,11 +60,11 @@ def spans_of(rows: Iterable[Row]) -> Spans:
     except OverflowError:
         # Floats hold any number, if not exactly, and tell which are too large.
         table = np.array(given, dtype=np.float64)
-    table = table.reshape(-1, len(Row._fields))
-    for name, column in zip(Row._fields, table.T, strict=True):
+    table = table.reshape(-1, len(ForeignSpan._fields))
+    for name, column in zip(ForeignSpan._fields, table.T, strict=True):
         least, most = float(column.min(initial=0)), float(column.max(initial=0))
         require_within(name, max(-least, most))
-    columns = dict(zip(Row._fields, table.T, strict=True))
+    columns = dict(zip(ForeignSpan._fields, table.T, strict=True))
     whole: dict[str, Any] = {
         name: column if name.endswith("_ns") else column.astype(np.int32)
         for name, column in columns.items()
@@ -73,7 +73,7 @@ def spans_of(rows: Iterable[Row]) -> Spans:
 
 
 def pipelines(
-    rows: Sequence[Row], world_size: int | None, sizes: Mapping[str, int] | None
+    rows: Sequence[ForeignSpan], world_size: int | None, sizes: Mapping[str, int] | None
 ) -> Layout:
     """Returns the layout of ranks whose stages are seen in ``rows``.
 
@@ -179,7 +179,7 @@ def _axes(sizes: Mapping[str, int]) -> str:
     return " ".join(f"{axis}={size}" for axis, size in sizes.items())
 
 
-def with_peers(rows: Sequence[Row], layout: Layout) -> list[Row]:
+def with_peers(rows: Sequence[ForeignSpan], layout: Layout) -> list[ForeignSpan]:
     """Returns ``rows`` with the rank that each send goes to and each receive comes from.
 
     It is the neighbour in the pipeline; virtual stages go round it.

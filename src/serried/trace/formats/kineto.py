@@ -28,8 +28,15 @@ from pathlib import Path
 from serried.action import Action, ActionKind
 from serried.errors import InputError, listed
 from serried.finding import Finding, said
-from serried.trace.formats.event_file import EventFile, nanoseconds, natural, whole
-from serried.trace.formats.foreign import TOWARDS, Row, foreign_trace, laid_out, pipelines, spans_of
+from serried.trace.formats.event_file import TraceEventFile, nanoseconds, natural, whole
+from serried.trace.formats.foreign import (
+    TOWARDS,
+    ForeignSpan,
+    foreign_trace,
+    laid_out,
+    pipelines,
+    spans_of,
+)
 from serried.trace.model.recorded_order import pipeline_ranks
 from serried.trace.model.trace import Trace
 
@@ -45,20 +52,20 @@ _LONGEST_HOST = 255
 Interval = tuple[int, int, int]
 
 
-def is_kineto(file: EventFile) -> bool:
+def is_kineto(file: TraceEventFile) -> bool:
     """Tells whether ``file`` was written by torch.profiler."""
     return "distributedInfo" in file.about or any(
         str(each.get("name")).startswith(_PREFIX) for each in file.events
     )
 
 
-def kineto_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | None = None) -> Trace:
+def kineto_trace(files: Sequence[TraceEventFile], sizes: Mapping[str, int] | None = None) -> Trace:
     """Returns the Trace of a job's Kineto files, one of each rank.
 
     Raises InputError when two are of one rank or of two runs, and when none holds a pipeline
     action.
     """
-    by_rank: dict[int, EventFile] = {}
+    by_rank: dict[int, TraceEventFile] = {}
     for file, named in zip(files, _ranks_by_name(files), strict=True):
         rank = _number(file.about.get("distributedInfo"), "rank", named)
         if rank in by_rank:
@@ -94,7 +101,9 @@ def kineto_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | None = N
     )
 
 
-def _require_one_run(files: Mapping[int, EventFile], rows: Mapping[int, Sequence[Row]]) -> None:
+def _require_one_run(
+    files: Mapping[int, TraceEventFile], rows: Mapping[int, Sequence[ForeignSpan]]
+) -> None:
     """Raises InputError for files of jobs of two sizes, or of one host and different times.
 
     Hosts of one job may have clocks that are hours apart; ranks of one host share theirs.
@@ -127,13 +136,13 @@ def _mixed(first: Path, second: Path) -> InputError:
     )
 
 
-def _ranks_by_name(files: Sequence[EventFile]) -> list[int]:
+def _ranks_by_name(files: Sequence[TraceEventFile]) -> list[int]:
     """Returns the rank of each file by its name: as its number says, else its place in order.
 
     >>> names = ("rank10.json", "rank2.json", "a.json")
-    >>> _ranks_by_name([EventFile(Path(name), [], {}, cut_off=False) for name in names[:2]])
+    >>> _ranks_by_name([TraceEventFile(Path(name), [], {}, cut_off=False) for name in names[:2]])
     [10, 2]
-    >>> _ranks_by_name([EventFile(Path(name), [], {}, cut_off=False) for name in names])
+    >>> _ranks_by_name([TraceEventFile(Path(name), [], {}, cut_off=False) for name in names])
     [2, 1, 0]
     """
     names = [file.path.name for file in files]
@@ -146,14 +155,14 @@ def _ranks_by_name(files: Sequence[EventFile]) -> list[int]:
     return [place[at] for at in range(len(names))]
 
 
-def _is_eager(row: Row) -> bool:
+def _is_eager(row: ForeignSpan) -> bool:
     """Tells whether a row is of GPipe's ranges, which name no stage."""
     return row.stage < 0 and row.kind in (ActionKind.F, ActionKind.B)
 
 
 def _placed(
-    rows: Sequence[Row], world_size: int, sizes: Mapping[str, int] | None
-) -> tuple[list[Row], list[Finding]]:
+    rows: Sequence[ForeignSpan], world_size: int, sizes: Mapping[str, int] | None
+) -> tuple[list[ForeignSpan], list[Finding]]:
     """Returns GPipe's rows with their stages, and what is to be said where nobody gave sizes."""
     layout = laid_out("megatron", world_size, sizes)
     table = pipeline_ranks(layout, world_size).tolist()
@@ -169,7 +178,7 @@ def _placed(
     return placed, [Finding("stages", (guess,), cure=cure)]
 
 
-def _rows(rank: int, file: EventFile) -> list[Row]:
+def _rows(rank: int, file: TraceEventFile) -> list[ForeignSpan]:
     base = file.about.get("baseTimeNanoseconds")
     base_ns = base if isinstance(base, int) and abs(base) < 2**62 else 0
     steps: list[Interval] = []
@@ -207,7 +216,9 @@ def _action(name: str) -> Action | None:
     return None if action.kind in TOWARDS else action
 
 
-def _row(rank: int, action: Action, start: int, end: int, steps: Sequence[Interval]) -> Row | None:
+def _row(
+    rank: int, action: Action, start: int, end: int, steps: Sequence[Interval]
+) -> ForeignSpan | None:
     """Returns an action as a row; ``steps`` ascend. None where it is of none of them."""
     step = 0
     if steps:
@@ -216,7 +227,7 @@ def _row(rank: int, action: Action, start: int, end: int, steps: Sequence[Interv
             return None
     # A pair goes under its forward's numbers: one span holds one stage and one microbatch.
     numbers = action.parts[0] if action.parts else action
-    return Row(rank, numbers.stage, action.kind, numbers.microbatch, step, start, end)
+    return ForeignSpan(rank, numbers.stage, action.kind, numbers.microbatch, step, start, end)
 
 
 def _host(name: object) -> str:

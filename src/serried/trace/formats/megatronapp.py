@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 from serried.action import ActionKind
 from serried.errors import InputError
-from serried.trace.formats.event_file import Event, EventFile, nanoseconds, whole
+from serried.trace.formats.event_file import Event, TraceEventFile, nanoseconds, whole
 from serried.trace.formats.foreign import (
-    Row,
+    ForeignSpan,
     foreign_trace,
     one_after_another,
     pipelines,
@@ -56,7 +56,7 @@ class _Found(NamedTuple):
     pp_rank: int
 
 
-def is_megatronapp(file: EventFile) -> bool:
+def is_megatronapp(file: TraceEventFile) -> bool:
     """Tells whether ``file`` was written by MegatronApp."""
     return any(
         "model_chunk" in numbers or {"pp_rk", "g_rk"} <= numbers.keys()
@@ -64,7 +64,9 @@ def is_megatronapp(file: EventFile) -> bool:
     )
 
 
-def megatronapp_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | None = None) -> Trace:
+def megatronapp_trace(
+    files: Sequence[TraceEventFile], sizes: Mapping[str, int] | None = None
+) -> Trace:
     """Returns the Trace of MegatronApp's timeline; several files are parts of one run.
 
     Raises InputError when no pair of events is a forward or a backward, and when two files hold
@@ -82,9 +84,9 @@ def megatronapp_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | Non
     return foreign_trace(files[0].path.stem, layout, {"": range(layout.world_size)}, spans)
 
 
-def _require_apart(files: Sequence[EventFile], found: Sequence[Sequence[_Found]]) -> None:
+def _require_apart(files: Sequence[TraceEventFile], found: Sequence[Sequence[_Found]]) -> None:
     """Raises InputError for files of two runs, or for parts beside what they were joined into."""
-    holders: dict[tuple[int, int], EventFile] = {}
+    holders: dict[tuple[int, int], TraceEventFile] = {}
     for file, mine in zip(files, found, strict=True):
         for rank, step in sorted({(each.rank, each.step) for each in mine}):
             if (other := holders.setdefault((rank, step), file)) is not file:
@@ -98,11 +100,13 @@ def _require_apart(files: Sequence[EventFile], found: Sequence[Sequence[_Found]]
                 )
 
 
-def _row(each: _Found, num_stages: int) -> Row:
+def _row(each: _Found, num_stages: int) -> ForeignSpan:
     if each.kind is ActionKind.OPTIMIZER:
-        return Row(each.rank, -1, each.kind, -1, each.step, each.start_ns, each.end_ns)
+        return ForeignSpan(each.rank, -1, each.kind, -1, each.step, each.start_ns, each.end_ns)
     stage = each.chunk * num_stages + each.pp_rank
-    return Row(each.rank, stage, each.kind, each.microbatch, each.step, each.start_ns, each.end_ns)
+    return ForeignSpan(
+        each.rank, stage, each.kind, each.microbatch, each.step, each.start_ns, each.end_ns
+    )
 
 
 def _numbered(found: Sequence[_Found]) -> Iterator[_Found]:
@@ -124,7 +128,7 @@ def _outermost(found: Sequence[_Found]) -> Iterator[_Found]:
             yield each
 
 
-def _computations(file: EventFile) -> list[_Found]:
+def _computations(file: TraceEventFile) -> list[_Found]:
     begun: dict[tuple[int, str, ActionKind], list[int]] = {}
     found: list[_Found] = []
     iteration = -1

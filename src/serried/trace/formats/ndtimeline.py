@@ -21,9 +21,9 @@ from pathlib import Path
 from serried.action import ActionKind
 from serried.errors import InputError
 from serried.finding import Finding, Sentence, said
-from serried.trace.formats.event_file import EventFile, nanoseconds, whole
+from serried.trace.formats.event_file import TraceEventFile, nanoseconds, whole
 from serried.trace.formats.foreign import (
-    Row,
+    ForeignSpan,
     foreign_trace,
     one_after_another,
     pipelines,
@@ -55,12 +55,14 @@ _NAMES = {ActionKind.F: "forward-compute", ActionKind.B: "backward-compute"}
 _OF_A_MICROBATCH = frozenset({*(_KINDS[name] for name in list(_KINDS)[:6])})
 
 
-def is_ndtimeline(file: EventFile) -> bool:
+def is_ndtimeline(file: TraceEventFile) -> bool:
     """Tells whether ``file`` was written by ndtimeline."""
     return any(each.get("ph") == "X" and str(each.get("name")) in _OF_NAME for each in file.events)
 
 
-def ndtimeline_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | None = None) -> Trace:
+def ndtimeline_trace(
+    files: Sequence[TraceEventFile], sizes: Mapping[str, int] | None = None
+) -> Trace:
     """Returns the Trace of ndtimeline files, of one rank or of many.
 
     Raises InputError when no event names its rank.
@@ -90,7 +92,7 @@ def ndtimeline_trace(files: Sequence[EventFile], sizes: Mapping[str, int] | None
     )
 
 
-def _second_run(named: Sequence[tuple[Row, Path]]) -> list[Finding]:
+def _second_run(named: Sequence[tuple[ForeignSpan, Path]]) -> list[Finding]:
     """Returns what is to be said of two runs on one rank, whose rows come by rank and start.
 
     A writer that begins each step at 0 lays steps over one another: there only two computations
@@ -112,11 +114,11 @@ def _second_run(named: Sequence[tuple[Row, Path]]) -> list[Finding]:
     return []
 
 
-def _shorter(one: Row, other: Row) -> int:
+def _shorter(one: ForeignSpan, other: ForeignSpan) -> int:
     return min(one.end_ns - one.start_ns, other.end_ns - other.start_ns)
 
 
-def _said_of_both(row: Row, path: Path) -> Sentence:
+def _said_of_both(row: ForeignSpan, path: Path) -> Sentence:
     return said(
         "{path} seems to hold two runs: rank {rank} runs two of {name} at a time in step "
         '{step}, the second from "ts": {ts} on',
@@ -128,7 +130,7 @@ def _said_of_both(row: Row, path: Path) -> Sentence:
     )
 
 
-def _said_of_return(before: Row, row: Row, path: Path) -> Sentence:
+def _said_of_return(before: ForeignSpan, row: ForeignSpan, path: Path) -> Sentence:
     return said(
         "{path} seems to hold two runs, or one that was started again: rank {rank} is in step "
         '{step} after step {before}, from "ts": {ts} on',
@@ -140,17 +142,17 @@ def _said_of_return(before: Row, row: Row, path: Path) -> Sentence:
     )
 
 
-def _ts(row: Row) -> str:
+def _ts(row: ForeignSpan) -> str:
     """Returns a start as the file has it, in microseconds.
 
-    >>> _ts(Row(0, 0, ActionKind.F, 0, 0, 12_500, 13_000))
+    >>> _ts(ForeignSpan(0, 0, ActionKind.F, 0, 0, 12_500, 13_000))
     '12.5'
     """
     whole_us, rest = divmod(row.start_ns, 1_000)
     return f"{whole_us}.{rest:03}".rstrip("0").rstrip(".")
 
 
-def _rows(file: EventFile) -> list[Row]:
+def _rows(file: TraceEventFile) -> list[ForeignSpan]:
     rows = []
     for event in file.events:
         name, arguments = event.get("name"), event.get("args")
@@ -165,5 +167,5 @@ def _rows(file: EventFile) -> list[Row]:
         if rank is None or step is None or rank < 0:
             continue
         at = max(stage or 0, 0)
-        rows += [Row(rank, at, kind, -1, step, start, start + length) for kind in kinds]
+        rows += [ForeignSpan(rank, at, kind, -1, step, start, start + length) for kind in kinds]
     return rows

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from serried.action import ActionKind
 from serried.mesh import Layout
 from serried.trace.formats.foreign import (
-    Row,
+    ForeignSpan,
     foreign_trace,
     laid_out,
     renumbered,
@@ -76,7 +76,7 @@ def paddle_trace(logs: PaddleLogs, sizes: Mapping[str, int] | None = None) -> Tr
     return foreign_trace(run, layout, machines, spans, findings=logs.findings, resolution_ns=1_000)
 
 
-def _rows(rank: int, log: DeviceLog, layout: Layout) -> Iterator[Row]:
+def _rows(rank: int, log: DeviceLog, layout: Layout) -> Iterator[ForeignSpan]:
     """Yields the jobs of one device that are actions, as spans of ``rank``."""
     stages = layout.sizes.get("pp", 1)
     column = layout.groups_of(rank)[layout.kind_of("pp")][0] if stages > 1 else [rank]
@@ -87,4 +87,4 @@ def _rows(rank: int, log: DeviceLog, layout: Layout) -> Iterator[Row]:
         kind, chunk = action
         stage = -1 if kind is ActionKind.OPTIMIZER else chunk * stages + at
         microbatch = -1 if kind is ActionKind.OPTIMIZER else job.microbatch
-        yield Row(rank, stage, kind, microbatch, job.step, job.start_ns, job.end_ns)
+        yield ForeignSpan(rank, stage, kind, microbatch, job.step, job.start_ns, job.end_ns)

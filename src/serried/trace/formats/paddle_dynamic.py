@@ -23,8 +23,8 @@ from pathlib import Path
 from serried.action import ActionKind
 from serried.errors import InputError, listed
 from serried.mesh import Layout
-from serried.trace.formats.event_file import Event, EventFile, whole
-from serried.trace.formats.foreign import Row, foreign_trace, laid_out, spans_of, with_peers
+from serried.trace.formats.event_file import Event, TraceEventFile, whole
+from serried.trace.formats.foreign import ForeignSpan, foreign_trace, laid_out, spans_of, with_peers
 from serried.trace.model.recorded_order import pipeline_ranks
 from serried.trace.model.trace import Trace
 
@@ -36,12 +36,12 @@ _RANK = re.compile(r"profile_record_tmp_file_for_rank_(\d{1,7})")
 _NAME = re.compile(r"([FB])(\d{1,9})(?:_VP(\d{1,4}))?")
 
 
-def is_paddle_dynamic(file: EventFile) -> bool:
+def is_paddle_dynamic(file: TraceEventFile) -> bool:
     """Tells whether ``file`` holds Paddle's dynamic-graph records."""
     return any(each.get("cat") in _CATEGORIES for each in file.events)
 
 
-def read_records(path: Path) -> EventFile:
+def read_records(path: Path) -> TraceEventFile:
     """Reads a rank's own file; lines that are no record are left out."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -50,7 +50,7 @@ def read_records(path: Path) -> EventFile:
             "{path} cannot be read: {reason}", path=path, reason=error.strerror
         ) from error
     events = [event for line in lines if (event := _record(line)) is not None]
-    return EventFile(path, events, {}, cut_off=False)
+    return TraceEventFile(path, events, {}, cut_off=False)
 
 
 def _record(line: str) -> Event | None:
@@ -62,7 +62,7 @@ def _record(line: str) -> Event | None:
 
 
 def paddle_dynamic_trace(
-    files: Sequence[EventFile], sizes: Mapping[str, int] | None = None
+    files: Sequence[TraceEventFile], sizes: Mapping[str, int] | None = None
 ) -> Trace:
     """Returns the Trace of the records; ``sizes`` say how ranks stand, else their stages do.
 
@@ -81,14 +81,16 @@ def paddle_dynamic_trace(
         for stage, kind, microbatch, chunk, start, end in sorted(pairs, key=lambda each: each[4]):
             step = seen.get((kind, microbatch, chunk), 0)
             seen[kind, microbatch, chunk] = step + 1
-            rows.append(Row(rank, chunk * num_stages + stage, kind, microbatch, step, start, end))
+            rows.append(
+                ForeignSpan(rank, chunk * num_stages + stage, kind, microbatch, step, start, end)
+            )
     spans = spans_of(with_peers(rows, layout))
     run = files[0].path.resolve().parent.name
     machines = {"": range(layout.world_size)}
     return foreign_trace(run, layout, machines, spans, resolution_ns=1_000_000)
 
 
-def _ranked(files: Sequence[EventFile]) -> dict[int, list[Event]]:
+def _ranked(files: Sequence[TraceEventFile]) -> dict[int, list[Event]]:
     """Returns the events of every rank: by the files' names, or the parts of a joined file."""
     named = {each.path: _RANK.fullmatch(each.path.name) for each in files}
     ranked: dict[int, list[Event]] = {}

@@ -20,7 +20,7 @@ from serried.errors import InputError, listed
 from serried.finding import Finding, said
 from serried.trace.clocks.align import aligned
 from serried.trace.clocks.setbacks import clocks_gone_back
-from serried.trace.formats.event_file import EventFile, read_event_file
+from serried.trace.formats.event_file import TraceEventFile, read_event_file
 from serried.trace.formats.kineto import is_kineto, kineto_trace
 from serried.trace.formats.megatron_timers import require_time_stamps
 from serried.trace.formats.megatronapp import is_megatronapp, megatronapp_trace
@@ -44,9 +44,9 @@ from serried.trace.model.trace import Trace
 from serried.trace.store.store import is_store, read_store
 from serried.units import bytes_text
 
-Reader = Callable[[Sequence[EventFile], Mapping[str, int] | None], Trace]
+Reader = Callable[[Sequence[TraceEventFile], Mapping[str, int] | None], Trace]
 
-TOOLS: tuple[tuple[str, Callable[[EventFile], bool], Reader], ...] = (
+TOOLS: tuple[tuple[str, Callable[[TraceEventFile], bool], Reader], ...] = (
     ("MegatronApp", is_megatronapp, megatronapp_trace),
     ("torch.profiler", is_kineto, kineto_trace),
     ("ndtimeline", is_ndtimeline, ndtimeline_trace),
@@ -169,7 +169,7 @@ def _event_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _events(paths: Sequence[Path], sizes: Mapping[str, int] | None, listener: Listener) -> Trace:
-    by_tool: dict[str, list[EventFile]] = {}
+    by_tool: dict[str, list[TraceEventFile]] = {}
     unknown: list[Path] = []
     findings: list[Finding] = []
     is_large = sum(map(size_bytes, paths)) >= LARGE_BYTES
@@ -220,7 +220,7 @@ def _events(paths: Sequence[Path], sizes: Mapping[str, int] | None, listener: Li
     )
 
 
-def _twin(file: EventFile, others: Sequence[EventFile]) -> EventFile | None:
+def _twin(file: TraceEventFile, others: Sequence[TraceEventFile]) -> TraceEventFile | None:
     """Returns the file among ``others`` that holds the same, None where none does."""
     return next(
         (each for each in others if each.events == file.events and each.about == file.about), None
@@ -237,7 +237,7 @@ def _unusable(error: InputError) -> Finding:
     return Finding("torn", (said(error.template, **error.values), said("it is left out")))
 
 
-def _cut_off(file: EventFile) -> Finding:
+def _cut_off(file: TraceEventFile) -> Finding:
     evidence = said(
         "{path} ends in the middle; its first {count} events are kept",
         path=file.path,

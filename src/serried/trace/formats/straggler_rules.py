@@ -32,7 +32,7 @@ _MATCH_S = 5e-5
 
 
 @dataclass(frozen=True)
-class Row:
+class Operation:
     """Is one operation of the first step's first replica."""
 
     type: str
@@ -53,7 +53,7 @@ Key = tuple[str, int, int]
 After = dict[Key, list[Key]]
 
 
-def rules_of(rows: Sequence[Row], *, uses_dp: bool) -> tuple[After, list[list[Key]]]:
+def rules_of(rows: Sequence[Operation], *, uses_dp: bool) -> tuple[After, list[list[Key]]]:
     """Returns what each operation comes after, and which operations meet."""
     after: After = {row.key: [] for row in rows}
     stages = range(1 + max(row.stage for row in rows))
@@ -92,8 +92,8 @@ def _match(
     after: After,
     partners: dict[tuple[Key, Key], list[Key]],
     type_: str,
-    stream: Sequence[Row],
-    compute: Sequence[Row],
+    stream: Sequence[Operation],
+    compute: Sequence[Operation],
     num_stages: int,
 ) -> list[list[Key]]:
     """Ties a stream of sends or receives to its computes; returns those that meet nobody.
@@ -134,7 +134,7 @@ def _match(
     return alone
 
 
-def _require_matched(type_: str, ran: int, computes: int, stream: Sequence[Row]) -> None:
+def _require_matched(type_: str, ran: int, computes: int, stream: Sequence[Operation]) -> None:
     if ran and ran not in (computes - 1, computes):
         raise InputError(
             "stage {stage} has {ran} {type} for {computes} computations; a table with one for "
@@ -146,7 +146,7 @@ def _require_matched(type_: str, ran: int, computes: int, stream: Sequence[Row])
         )
 
 
-def _first_backward(after: After, mine: Sequence[Row], compute: Sequence[Row]) -> None:
+def _first_backward(after: After, mine: Sequence[Operation], compute: Sequence[Operation]) -> None:
     """Lets the first backward message wait for the second last forward before it."""
     backward = next((at for at, row in enumerate(compute) if row.type == BACKWARD), 0)
     if backward < 2:
@@ -156,7 +156,7 @@ def _first_backward(after: After, mine: Sequence[Row], compute: Sequence[Row]) -
             after[row.key].append(compute[backward - 2].key)
 
 
-def _gathers(after: After, shared: Sequence[Row], compute: Sequence[Row]) -> None:
+def _gathers(after: After, shared: Sequence[Operation], compute: Sequence[Operation]) -> None:
     """Lets the first forward of each chunk wait for the last gather of its parameters."""
     last = {row.chunk: row for row in sorted(shared, key=lambda r: r.seq) if row.type == GATHER}
     for chunk, row in last.items():
@@ -165,7 +165,7 @@ def _gathers(after: After, shared: Sequence[Row], compute: Sequence[Row]) -> Non
             after[first.key].append(row.key)
 
 
-def _scatters(after: After, shared: Sequence[Row], compute: Sequence[Row]) -> None:
+def _scatters(after: After, shared: Sequence[Operation], compute: Sequence[Operation]) -> None:
     """Lets the first reduction of each chunk wait for the chunk's last backward."""
     ordered = sorted(shared, key=lambda row: -row.seq)
     first = {row.chunk: row for row in ordered if row.type == SCATTER}
@@ -176,7 +176,12 @@ def _scatters(after: After, shared: Sequence[Row], compute: Sequence[Row]) -> No
 
 
 def _tail(
-    after: After, mine: Sequence[Row], compute: Sequence[Row], *, uses_dp: bool, overlaps: bool
+    after: After,
+    mine: Sequence[Operation],
+    compute: Sequence[Operation],
+    *,
+    uses_dp: bool,
+    overlaps: bool,
 ) -> None:
     """Chains what follows the last compute, to the optimizer."""
     by_type: dict[str, list[Key]] = {}

@@ -32,11 +32,11 @@ from serried.trace.formats.straggler_rules import (
     SCATTER,
     SEPARATE,
     Key,
-    Row,
+    Operation,
     rules_of,
 )
 from serried.trace.model.admission import require_within
-from serried.trace.model.replay import Meeting, Replay
+from serried.trace.model.replay import Replay, SyncGroup
 
 COLUMNS = ("dp_rank", "stage", "rank", "step", "optype", "start_ts", "duration", "seq_id", "mc")
 """The columns that are read, besides ``gmc`` and ``mb_id``; times are seconds."""
@@ -146,7 +146,7 @@ def replay_of(table: Table) -> Replay:
         is_message=np.array([row.type in _MESSAGES for row in rows]),
         after=tuple(tuple(place[each] for each in after[row.key]) for row in rows),
         meetings=tuple(
-            Meeting(
+            SyncGroup(
                 tuple(place[each] for each in keys),
                 (0,) * starts.shape[2] if keys[0][0] in _OVER_REPLICAS else None,
             )
@@ -162,16 +162,16 @@ def replay_of(table: Table) -> Replay:
 # ----------------------------------------------------------------------- the table's lanes
 
 
-def _first_replica(table: Table) -> list[Row]:
+def _first_replica(table: Table) -> list[Operation]:
     """Returns the operations of replica 0 in the first step, by stage and start."""
     mine = (table["dp_rank"] == 0) & (table["step"] == table["step"].min())
     names = ("optype", "seq_id", "stage", "start_ts", "duration", "mc", "gmc")
     columns = zip(*(table[name][mine].tolist() for name in names), strict=True)
-    rows = [Row(t, q, s, at, at + d, c, g) for t, q, s, at, d, c, g in columns]
+    rows = [Operation(t, q, s, at, at + d, c, g) for t, q, s, at, d, c, g in columns]
     return sorted(rows, key=lambda row: (row.stage, row.start, row.seq, row.type))
 
 
-def _require_replayable(table: Table, rows: Sequence[Row]) -> None:
+def _require_replayable(table: Table, rows: Sequence[Operation]) -> None:
     """Raises InputError for a first step in which an operation is lacking, twice or of no time."""
     num_stages, num_replicas = (1 + int(table[name].max()) for name in ("stage", "dp_rank"))
     if num_stages * num_replicas > len(table["step"]):

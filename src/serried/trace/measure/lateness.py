@@ -32,7 +32,7 @@ _BACKWARD = (ActionKind.B, ActionKind.I)
 
 
 @dataclass(frozen=True)
-class Cause:
+class LatenessCause:
     """Is one rank's part in a delay; below 0 it made up for some."""
 
     rank: int
@@ -50,7 +50,7 @@ class Lateness:
     planned_ns: float
     late_ns: float
     longer_ns: float
-    causes: tuple[Cause, ...]
+    causes: tuple[LatenessCause, ...]
     """The largest first."""
 
 
@@ -87,7 +87,7 @@ def _step_of(
     return np.asarray(rows[overlay.rows(spans.where(rows)) >= 0])
 
 
-def _causes(spans: Spans, alone: Spans, overlay: Overlay, row: int) -> tuple[Cause, ...]:
+def _causes(spans: Spans, alone: Spans, overlay: Overlay, row: int) -> tuple[LatenessCause, ...]:
     """Returns the causes; ``alone`` are the same spans without the waits inside them."""
     chain = _chain(spans, row)
     late, longer = overlay.late_ns(spans), overlay.longer_ns(alone)
@@ -102,7 +102,7 @@ def _causes(spans: Spans, alone: Spans, overlay: Overlay, row: int) -> tuple[Cau
     first = chain[-1]
     parts[int(spans.rank[first]), BEGAN].append(float(late[first]))
     causes = [
-        Cause(rank, what, sum(each), sum(ns > 0 for ns in each))
+        LatenessCause(rank, what, sum(each), sum(ns > 0 for ns in each))
         for (rank, what), each in parts.items()
     ]
     return tuple(sorted((each for each in causes if each.ns), key=lambda each: -each.ns))

@@ -23,7 +23,7 @@ from serried.action import EXCHANGES, ActionKind, Spans
 from serried.mesh import Layout
 from serried.trace.measure.moments import hidden_reductions, without_waits
 from serried.trace.model.pairs import RECEIVES, SENDS, Rows, packed, pair_messages
-from serried.trace.model.replay import Meeting, Replay
+from serried.trace.model.replay import Replay, SyncGroup
 from serried.trace.model.trace import Trace
 
 _MESSAGES = frozenset({*SENDS, *RECEIVES, ActionKind.REDUCE_GRAD, ActionKind.UNSHARD})
@@ -66,7 +66,7 @@ def _replay(spans: Spans, lanes: _Lanes, layout: Layout, ranks: Column) -> Repla
     across = _across(layout, ranks)
     kinds = [ActionKind(int(kind)) for kind in spans.kind[lanes.first]]
     whole = tuple(
-        Meeting(each, across if kinds[each[0]] in _OVER_REPLICAS else None) for each in meetings
+        SyncGroup(each, across if kinds[each[0]] in _OVER_REPLICAS else None) for each in meetings
     )
     return Replay(
         types=tuple(kind.name for kind in kinds),
@@ -197,7 +197,7 @@ def _across(layout: Layout, ranks: Column) -> tuple[int, ...]:
     return tuple(of_rank.get(int(rank), int(rank)) for rank in ranks[0])
 
 
-def _seconds(lanes: _Lanes, meetings: tuple[Meeting, ...]) -> NDArray[np.float64]:
+def _seconds(lanes: _Lanes, meetings: tuple[SyncGroup, ...]) -> NDArray[np.float64]:
     """Returns each operation's own time: what came after the last start, where it meets others."""
     seconds = lanes.ends - lanes.starts
     for meeting in meetings:

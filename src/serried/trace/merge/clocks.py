@@ -28,7 +28,7 @@ from serried.trace.clocks.setbacks import Setback, told
 from serried.trace.merge.files import Folder, Url, names_in_folder, read_text
 from serried.trace.merge.part import Part, Steps, no_spans
 from serried.trace.merge.restarts import with_restarts
-from serried.trace.merge.run import Engine, Run
+from serried.trace.merge.run import Engine, SurveyedRun
 from serried.trace.merge.survey import COMPUTATIONS, MESSAGES
 from serried.trace.model.messages import Alignment, MessageStatistics, measure_messages
 from serried.trace.model.trace import Trace
@@ -68,7 +68,7 @@ class ClockedRun:
     parts: tuple[ClockedPart, ...]
 
 
-def clocked(run: Run, folders: Sequence[Folder], engine: Engine) -> ClockedRun:
+def clocked(run: SurveyedRun, folders: Sequence[Folder], engine: Engine) -> ClockedRun:
     """Returns ``run`` with every host on the first one's clock, as ``align.aligned`` does."""
     pings = pings_in(folders, run.trace)
     lines, clocks = host_clocks(_sample(run, engine, MESSAGES), pings, run.windows)
@@ -96,7 +96,7 @@ def _setbacks(parts: Sequence[ClockedPart]) -> Iterator[Setback]:
 
 
 def counted_messages(
-    run: Run, clocked: ClockedRun, engine: Engine
+    run: SurveyedRun, clocked: ClockedRun, engine: Engine
 ) -> tuple[MessageStatistics, Alignment]:
     """Counts the messages of all steps, and those that were received before they were sent."""
     work = [_Window(clocked, steps) for steps in _step_windows(run)]
@@ -167,7 +167,7 @@ class _Sampled:
     host: NDArray[np.int64]
 
 
-def _sample(run: Run, engine: Engine, kinds: tuple[ActionKind, ...]) -> Trace:
+def _sample(run: SurveyedRun, engine: Engine, kinds: tuple[ActionKind, ...]) -> Trace:
     """Returns the run with spans of ``kinds`` of some steps, of messages those between hosts."""
     if len(run.trace.hosts) < 2:
         return run.trace
@@ -179,7 +179,7 @@ def _sample(run: Run, engine: Engine, kinds: tuple[ActionKind, ...]) -> Trace:
     return replace(run.trace, spans=Spans.joined([no_spans(), *engine(_sampled_spans, work)]))
 
 
-def _sampled_steps(run: Run, *, with_computations: bool) -> NDArray[np.int64]:
+def _sampled_steps(run: SurveyedRun, *, with_computations: bool) -> NDArray[np.int64]:
     counts = run.counts
     spans = counts.messages + counts.computations * with_computations
     every = max(1, -(-int(spans.sum()) // SAMPLED_SPANS))
@@ -200,7 +200,9 @@ def _sampled_spans(work: _Sampled) -> Spans:
     return Spans.joined(found)
 
 
-def _first_ns(run: Run, lines: Sequence[ClockLine | None], parts: Sequence[ClockedPart]) -> int:
+def _first_ns(
+    run: SurveyedRun, lines: Sequence[ClockLine | None], parts: Sequence[ClockedPart]
+) -> int:
     """Returns the first start of all, on the first host's clock."""
     if any(line is not None and line.jumps for line in lines):
         # A clock that was set back may show a later span at an earlier time.
@@ -223,7 +225,7 @@ class _Window:
     steps: Steps | None
 
 
-def _step_windows(run: Run) -> Iterator[Steps]:
+def _step_windows(run: SurveyedRun) -> Iterator[Steps]:
     """Yields runs of steps, each with so many messages as are paired at once, or one step."""
     counts = run.counts
     number = (np.cumsum(counts.messages) - counts.messages) // COUNTED_SPANS

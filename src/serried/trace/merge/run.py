@@ -37,7 +37,7 @@ Engine = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class SurveyedRun:
     """Is a run whose recordings were surveyed and not yet read."""
 
     trace: Trace
@@ -50,7 +50,7 @@ class Run:
     counts: StepCounts
 
 
-def gathered(folders: Sequence[Folder], engine: Engine) -> Run:
+def gathered(folders: Sequence[Folder], engine: Engine) -> SurveyedRun:
     """Returns the run that the recordings in ``folders`` are of, and in those of its restarts.
 
     Raises InputError when a folder is not there or holds no recording, when two runs are
@@ -93,7 +93,7 @@ def _surveyed(
     return found, StepCounts.joined(counts)
 
 
-def _run(attempts: Attempts, counts: StepCounts, left_out: Sequence[Finding]) -> Run:
+def _run(attempts: Attempts, counts: StepCounts, left_out: Sequence[Finding]) -> SurveyedRun:
     header = attempts.kept[0].header
     job = job_of(attempts.kept)
     hosts = _hosts(attempts.kept)
@@ -117,7 +117,7 @@ def _run(attempts: Attempts, counts: StepCounts, left_out: Sequence[Finding]) ->
         layout=layout,
         names=names,
     )
-    return Run(
+    return SurveyedRun(
         trace=trace.with_warnings(*_findings(trace, attempts, left_out, failure)),
         parts=tuple(
             _part(each, host_of[each.header.rank], offset[each.header.rank] - base_ns, names)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from serried.pipeline import ideal_bubble
 from serried.trace.model.pairs import RECEIVES, SENDS, Pairs, pair_messages
 from serried.trace.model.record import TracedJob
-from serried.trace.model.trace import HostClock, Trace
+from serried.trace.model.trace import AlignedClock, Trace
 
 CLOSED_FORM = ("1f1b", "gpipe")
 """Schedules, one stage a rank, whose ideal bubble is (p - 1) / (m + p - 1)."""
@@ -42,7 +42,7 @@ class Alignment:
     causality_violations: int
     uncertainty_ns: float | None = 0.0
     """The largest of any host; None where some host's clock is tied to no other."""
-    clocks: tuple[HostClock, ...] = ()
+    clocks: tuple[AlignedClock, ...] = ()
     """How each host's clock was aligned."""
 
     @property

@@ -30,7 +30,7 @@ Lanes = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Meeting:
+class SyncGroup:
     """Says which operations of one pipeline end together, and with which replicas.
 
     ``across`` gives each replica a number: those with the same one meet. None keeps every
@@ -50,7 +50,7 @@ class Replay:
     stages: NDArray[np.int64]
     is_message: NDArray[np.bool_]
     after: tuple[tuple[int, ...], ...]
-    meetings: tuple[Meeting, ...]
+    meetings: tuple[SyncGroup, ...]
     seconds: Lanes
     """How long each took; of an operation that meets others, its transfer alone."""
     steps: tuple[int, ...]
@@ -81,7 +81,7 @@ class Replay:
             seconds[rows] = middle(self.seconds[rows])
         return seconds
 
-    def _run(self, node: Meeting, durations: Lanes, ends: Lanes) -> None:
+    def _run(self, node: SyncGroup, durations: Lanes, ends: Lanes) -> None:
         begun = np.zeros(durations.shape[1:])
         for before in (before for each in node.operations for before in self.after[each]):
             np.maximum(begun, ends[before], out=begun)
@@ -99,10 +99,10 @@ class Replay:
             return False
 
     @cached_property
-    def _order(self) -> tuple[Meeting, ...]:
+    def _order(self) -> tuple[SyncGroup, ...]:
         """Meetings, and every other operation alone, each behind all that it comes after."""
         met = {each for meeting in self.meetings for each in meeting.operations}
-        alone = [Meeting((each,)) for each in range(len(self)) if each not in met]
+        alone = [SyncGroup((each,)) for each in range(len(self)) if each not in met]
         nodes = [*self.meetings, *alone]
         node_of = {each: place for place, node in enumerate(nodes) for each in node.operations}
         waits = [

@@ -28,7 +28,7 @@ class Host:
 
 
 @dataclass(frozen=True)
-class HostClock:
+class AlignedClock:
     """Says how one host's clock was brought onto the first host's."""
 
     host: str
@@ -71,7 +71,7 @@ class Trace:
     warnings: tuple[Finding, ...]
     layout: Layout | None
     """The run's groups, where its framework can make them again."""
-    clocks: tuple[HostClock, ...] = ()
+    clocks: tuple[AlignedClock, ...] = ()
     """How the clocks of its hosts were aligned (``align``); none where that was not done."""
     waits_inside: bool = False
     """Whether a computation's span begins with the wait for its input."""

@@ -14,7 +14,7 @@ from serried.errors import InputError, Listed, SerriedError, listed
 from serried.finding import Finding, Sentence
 from serried.trace.model.record import TracedJob
 from serried.trace.model.replay import Replay
-from serried.trace.model.trace import Host, HostClock, Trace, layout_of
+from serried.trace.model.trace import AlignedClock, Host, Trace, layout_of
 
 SCHEMA = "serried.trace/2"
 _READ = (SCHEMA, "serried.trace/1")
@@ -70,7 +70,7 @@ def trace_of(about: dict[str, Any], spans: Spans, replay: Replay | None = None) 
         missing=tuple(about["missing"]),
         warnings=tuple(_said(each) for each in about["warnings"]),
         layout=layout_of(job)[0],
-        clocks=tuple(HostClock(**each) for each in about["clocks"]),
+        clocks=tuple(AlignedClock(**each) for each in about["clocks"]),
         waits_inside=about["waits_inside"],
         replay=replay,
         names=tuple(about["names"]),

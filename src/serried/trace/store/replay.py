@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from serried.trace.model.replay import Meeting, Replay
+from serried.trace.model.replay import Replay, SyncGroup
 
 REPLAY = "_replay.parquet"
 """Its name in a store; table engines pass over names that begin with an underscore."""
@@ -66,7 +66,7 @@ def read_replay(folder: Path) -> Replay:
         is_message=table["is_message"].to_numpy(),
         after=tuple(tuple(each) for each in order["after"]),
         meetings=tuple(
-            Meeting(tuple(operations), across if across is None else tuple(across))
+            SyncGroup(tuple(operations), across if across is None else tuple(across))
             for operations, across in order["meetings"]
         ),
         seconds=table["seconds"].combine_chunks().flatten().to_numpy().reshape(shape),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from serried.errors import listed
-from serried.trace.model.trace import HostClock
+from serried.trace.model.trace import AlignedClock
 from serried.units import duration_text
 from serried.views.explain.plain import wrap
 from serried.views.sentences import phrase, tell
@@ -25,7 +25,7 @@ _SOURCES = {
 }
 
 
-def clock_lines(clocks: Sequence[HostClock], *, lang: str = "en") -> list[str]:
+def clock_lines(clocks: Sequence[AlignedClock], *, lang: str = "en") -> list[str]:
     """Returns what is to be said of each host that was brought onto the first one's clock."""
     moved = sorted((each for each in clocks if each.source != "own"), key=_certainty)
     told = [_told(each, lang) for each in moved[:HOSTS_SHOWN]]
@@ -43,7 +43,7 @@ def clock_lines(clocks: Sequence[HostClock], *, lang: str = "en") -> list[str]:
     return [_INDENT + line for each in told for line in wrap(each, width, hanging=len(_INDENT))]
 
 
-def clock_document(clock: HostClock) -> dict[str, Any]:
+def clock_document(clock: AlignedClock) -> dict[str, Any]:
     """Returns how a host's clock was aligned, as JSON has it."""
     return {
         "host": clock.host,
@@ -55,7 +55,7 @@ def clock_document(clock: HostClock) -> dict[str, Any]:
     }
 
 
-def _told(clock: HostClock, lang: str) -> str:
+def _told(clock: AlignedClock, lang: str) -> str:
     source = listed([phrase(_SOURCES[word], lang) for word in clock.source.split("+")], last="and")
     if clock.uncertainty_ns is None:
         return tell(
@@ -80,7 +80,7 @@ def _told(clock: HostClock, lang: str) -> str:
     )
 
 
-def _certainty(clock: HostClock) -> float:
+def _certainty(clock: AlignedClock) -> float:
     return float("-inf") if clock.uncertainty_ns is None else -clock.uncertainty_ns
 
 
