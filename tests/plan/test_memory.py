@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from serried.pipeline import Request, generate
 from serried.plan.activations import kept_by_layer, layer_work, loss_work, stream_itself
-from serried.plan.memory import Moment, RankMemory, rank_memories
-from serried.plan.memory_walk import stage_bytes
+from serried.plan.memory import Moment, RankMemory, rank_memories, stage_bytes
 from serried.plan.states import states_of
 from serried.plan.training import Gpt, Kernels, Training
 
@@ -41,7 +40,7 @@ def live(training: Training, rank: int) -> float:
 def test_one_rank_holds_one_microbatch_and_works_with_its_last_layer() -> None:
     [memory] = rank_memories(ONE)
     bytes_of = stage_bytes(ONE, 0)
-    working = max(loss_work(ONE), bytes_of.layer - bytes_of.ended)
+    working = max(loss_work(ONE), bytes_of.layer_work - bytes_of.let_go)
     assert memory.activations == TEXT + ANGLES + bytes_of.kept + working
     states = states_of(ONE, 0)
     assert memory.peak == (
@@ -75,9 +74,9 @@ def test_stages_of_one_rank_send_each_other_nothing() -> None:
     looped = pipeline("interleaved-1f1b", 2, 4, chunks=2)
     in_v = replace(looped, schedule=generate("1f1b-v", Request(2, 4, 2)))
     stream = stream_itself(ONE)
-    assert {stage_bytes(looped, stage).output for stage in (0, 1, 2)} == {stream}
-    assert [stage_bytes(in_v, stage).output for stage in (0, 1, 2)] == [stream, 0, stream]
-    assert [stage_bytes(in_v, stage).gradient for stage in (1, 2, 3)] == [stream, 0, stream]
+    assert {stage_bytes(looped, stage).sent_on for stage in (0, 1, 2)} == {stream}
+    assert [stage_bytes(in_v, stage).sent_on for stage in (0, 1, 2)] == [stream, 0, stream]
+    assert [stage_bytes(in_v, stage).sent_back for stage in (1, 2, 3)] == [stream, 0, stream]
 
 
 def test_an_input_half_keeps_all_until_its_weight_half() -> None:

@@ -225,19 +225,19 @@ def _rows(training: Training) -> int:
 
 
 def _flash(training: Training) -> int:
-    """q, k, v, the output and its copy, and each row's sum."""
+    """Returns bytes of q, k, v, the output and its copy, and each row's sum."""
     return 3 * _queries(training) + 2 * _keys(training) + _rows(training) * training.wide
 
 
 def _efficient(training: Training) -> int:
-    """q, k, v and the output; each row's sum, with rows rounded up."""
+    """Returns bytes of q, k, v and the output, and of each row's sum, with rows rounded up."""
     seq = training.model.seq_len
     rows = _rows(training) // seq * -(-seq // MASK_ROWS) * MASK_ROWS
     return 2 * _queries(training) + 2 * _keys(training) + rows * training.wide
 
 
 def _math(training: Training) -> int:
-    """q and k scaled, v, each repeated for every head, the weights, and wo's input."""
+    """Returns bytes of q and k scaled, v, each repeated for all heads, the weights, wo's input."""
     model = training.model
     is_shared = model.shared != model.hidden
     values = _queries(training) if is_shared else _keys(training)
@@ -246,13 +246,13 @@ def _math(training: Training) -> int:
 
 
 def _ring(training: Training) -> int:
-    """q, k, v; the output and each row's sum in float32 at least; the output as wo reads it."""
+    """Returns bytes of q, k, v; the output and each row's sum, wide; the output as wo reads it."""
     wide_output = _queries(training) // training.number * training.wide
     return _attention_again(training) + wide_output + _rows(training) * training.wide
 
 
 def _ring_two_pass(training: Training) -> int:
-    """q, k, v; a mask of all places; the weights, wide and as they are used; wo's input."""
+    """Returns bytes of q, k, v; a mask of all places; the weights, wide and as used; wo's input."""
     model, number = training.model, training.number
     places = model.seq_len
     mask = places // training.cp * places
@@ -262,7 +262,7 @@ def _ring_two_pass(training: Training) -> int:
 
 
 def _ulysses(training: Training) -> int:
-    """What the kernel keeps of whole sequences; what comes back is copied for wo."""
+    """Returns what the kernel keeps of whole sequences; what comes back is copied for wo."""
     kept = ATTENTION[training.kernels.attention](training)
     return kept + (_queries(training) if training.kernels.attention == "efficient" else 0)
 

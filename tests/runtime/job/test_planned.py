@@ -18,8 +18,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from serried.plan.activations import held_output, keeps_stream, stream_itself
-from serried.plan.memory import rank_memories
-from serried.plan.memory_walk import stage_bytes
+from serried.plan.memory import rank_memories, stage_bytes
 from serried.runtime.job.planned import training_of, unplanned
 from serried.runtime.job.settings import Emulated, ModelSizes, Optimise, TrainSettings
 from serried.runtime.model.model import Stage
