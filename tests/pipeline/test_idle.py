@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serried.pipeline import Cause, Costs, Links, Request, Schedule, generate, idle, simulate
+from serried.pipeline import Costs, IdleCause, Links, Request, Schedule, generate, idle, simulate
 from tests.pipeline.strategies import costs, schedules
 
 
@@ -38,10 +38,10 @@ def test_a_wait_is_split_where_the_message_leaves() -> None:
     assert [
         (each.rank, each.start, each.end, each.cause, str(each.waits_for)) for each in waits
     ] == [
-        (0, 1, 5, Cause.DEPENDENCY, "1B0"),
-        (0, 5, 6, Cause.LATENCY, "1B0"),
-        (1, 0, 2, Cause.WARM_UP, "None"),
-        (1, 5, 8, Cause.COOL_DOWN, "None"),
+        (0, 1, 5, IdleCause.DEPENDENCY, "1B0"),
+        (0, 5, 6, IdleCause.LATENCY, "1B0"),
+        (1, 0, 2, IdleCause.WARM_UP, "None"),
+        (1, 5, 8, IdleCause.COOL_DOWN, "None"),
     ]
 
 
@@ -76,6 +76,6 @@ def test_waits_are_counted_by_the_stage_that_was_waited_for() -> None:
     assert next(iter(found.by_stage())) == 1
 
 
-@pytest.mark.parametrize("cause", Cause)
-def test_a_cause_has_words(cause: Cause) -> None:
+@pytest.mark.parametrize("cause", IdleCause)
+def test_a_cause_has_words(cause: IdleCause) -> None:
     assert cause.words.replace(" ", "-") == cause.name.lower().replace("_", "-")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from serried.errors import InputError
-from serried.pipeline import Placement, Schedule, validate
+from serried.pipeline import Schedule, StagePlacement, validate
 from serried.pipeline.action_lists import from_text
 from serried.pipeline.placement import loop
 from serried.pipeline.validate import faults
 
 
-def reasons(*ranks: str, placement: Placement | None = None) -> list[str]:
+def reasons(*ranks: str, placement: StagePlacement | None = None) -> list[str]:
     schedule = from_text("it", ranks)
     if placement:
         schedule = Schedule("it", placement, 1, schedule.first, schedule.code)
@@ -42,7 +42,7 @@ def test_an_illegal_list_is_told_why(ranks: tuple[str, ...], reason: str) -> Non
 
 
 def test_an_action_on_the_wrong_rank_is_told_the_right_one() -> None:
-    found = reasons("0F0 0B0", "1F0 1B0", placement=Placement(loop(2).rank_of[:, ::-1]))
+    found = reasons("0F0 0B0", "1F0 1B0", placement=StagePlacement(loop(2).rank_of[:, ::-1]))
     assert found[0] == "it runs 0F0 on rank 0, but stage 0 is on rank 1"
 
 

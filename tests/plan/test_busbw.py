@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from serried.errors import InputError
-from serried.plan.busbw import BusbwTable, Row, from_document, read_busbw, to_document
+from serried.plan.busbw import BusbwRow, BusbwTable, from_document, read_busbw, to_document
 
 TABLE = BusbwTable(
     "two hosts",
     (
-        Row("all_reduce", 4, 1, 2, 1_000, 1_000.0),
-        Row("all_reduce", 4, 1, 2, 100_000, 10_000.0),
-        Row("all_reduce", 4, 1, 1, 100_000, 12_000.0),
-        Row("all_reduce", 8, 2, 1, 1_000, 8_000.0),
-        Row("sendrecv", 2, 2, 4, 1_000, 2_000.0),
+        BusbwRow("all_reduce", 4, 1, 2, 1_000, 1_000.0),
+        BusbwRow("all_reduce", 4, 1, 2, 100_000, 10_000.0),
+        BusbwRow("all_reduce", 4, 1, 1, 100_000, 12_000.0),
+        BusbwRow("all_reduce", 8, 2, 1, 1_000, 8_000.0),
+        BusbwRow("sendrecv", 2, 2, 4, 1_000, 2_000.0),
     ),
 )
 

@@ -56,7 +56,7 @@ ABOUT = {
 
 
 @dataclass(frozen=True)
-class Degrees:
+class ParallelDims:
     """Holds every parallel degree of one job."""
 
     pp: int
@@ -100,7 +100,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
     )
 
 
-def _degrees(sizes: Sizes) -> Degrees:
+def _degrees(sizes: Sizes) -> ParallelDims:
     """Returns the degrees; those of data parallelism follow from the rest."""
     replicate = number(sizes, "data_parallel_replicate_degree", 1)
     shard = number(sizes, "data_parallel_shard_degree", -1)
@@ -123,7 +123,7 @@ def _degrees(sizes: Sizes) -> Degrees:
             left=left,
         )
     etp = 1 if sizes.etp is None else sizes.etp
-    return Degrees(sizes.pp, replicate, left, sizes.cp, sizes.tp, sizes.ep, etp)
+    return ParallelDims(sizes.pp, replicate, left, sizes.cp, sizes.tp, sizes.ep, etp)
 
 
 def _kind(name: str, axes: tuple[str, ...], mesh: str = "dense") -> GroupKind:
@@ -133,7 +133,7 @@ def _kind(name: str, axes: tuple[str, ...], mesh: str = "dense") -> GroupKind:
 # --------------------------------------------------------------- one mesh: 0.1 and 0.2.0
 
 
-def _single(version: str, degrees: Degrees) -> tuple[dict[str, Mesh], tuple[GroupKind, ...]]:
+def _single(version: str, degrees: ParallelDims) -> tuple[dict[str, Mesh], tuple[GroupKind, ...]]:
     """Returns the mesh of axes longer than one, each axis a kind, and the merged kinds."""
     with_ep = degrees.ep > 1
     inside, outside = _shards(degrees) if with_ep else (1, degrees.shard)
@@ -156,7 +156,7 @@ def _single(version: str, degrees: Degrees) -> tuple[dict[str, Mesh], tuple[Grou
     return {"dense": Mesh(there or {"dp_shard": 1})}, tuple(kinds)
 
 
-def _shards(degrees: Degrees) -> tuple[int, int]:
+def _shards(degrees: ParallelDims) -> tuple[int, int]:
     """Returns how many of the shards lie inside and outside an expert group (0.2.0)."""
     if degrees.etp not in (degrees.tp, 1):
         raise _other_etp(degrees)
@@ -175,7 +175,7 @@ def _shards(degrees: Degrees) -> tuple[int, int]:
     return degrees.ep // borrowed, degrees.shard * borrowed // degrees.ep
 
 
-def _other_etp(degrees: Degrees) -> InputError:
+def _other_etp(degrees: ParallelDims) -> InputError:
     return InputError(
         "etp={etp} is neither 1 nor tp={tp}, all that torchtitan 0.2 supports",
         etp=degrees.etp,
@@ -187,7 +187,7 @@ def _other_etp(degrees: Degrees) -> InputError:
 
 
 def _staggered(
-    sizes: Sizes, version: str, degrees: Degrees
+    sizes: Sizes, version: str, degrees: ParallelDims
 ) -> tuple[dict[str, Mesh], tuple[GroupKind, ...]]:
     """Returns the meshes over all ranks, and each of their axes as a kind."""
     has_etp = not at_least(version, "0.3")

@@ -6,10 +6,10 @@ from serried.pipeline.closed_form import ClosedForm, closed_forms
 from serried.pipeline.costs import Costs, Extra, Links
 from serried.pipeline.critical_path import Step, critical_path
 from serried.pipeline.fit import fit
-from serried.pipeline.idle import Cause, Idle, IdleIntervals, idle
+from serried.pipeline.idle import Idle, IdleCause, IdleIntervals, idle
 from serried.pipeline.in_flight import Peaks, peaks
-from serried.pipeline.placement import Placement
-from serried.pipeline.registry import ENTRIES, Entry, Request, generate, known
+from serried.pipeline.placement import StagePlacement
+from serried.pipeline.registry import ENTRIES, Request, ScheduleEntry, generate, known
 from serried.pipeline.runners import Refusal, refusals
 from serried.pipeline.schedule import Schedule
 from serried.pipeline.schedules.auto import Memory
@@ -22,21 +22,21 @@ from serried.pipeline.validate import faults, validate
 __all__ = [
     "ENTRIES",
     "Bubble",
-    "Cause",
     "ClosedForm",
     "Costs",
-    "Entry",
     "Extra",
     "Idle",
+    "IdleCause",
     "IdleIntervals",
     "Links",
     "Memory",
     "Peaks",
-    "Placement",
     "Refusal",
     "Request",
     "Schedule",
+    "ScheduleEntry",
     "Simulation",
+    "StagePlacement",
     "Step",
     "bubble",
     "closed_forms",

@@ -25,7 +25,7 @@ from serried.errors import InputError
 from serried.finding import said
 from serried.limits import SCHEDULE_BYTES
 from serried.pipeline.packed import Codes, chain, direction_of, microbatch_of, pack, stage_of, work
-from serried.pipeline.placement import Placement
+from serried.pipeline.placement import StagePlacement
 from serried.pipeline.schedule import Schedule
 from serried.pipeline.validate import validate
 
@@ -164,7 +164,7 @@ def _from_codes(name: str, codes: Sequence[Codes]) -> Schedule:
     return Schedule.of(name, placement, each_way * placement.num_directions, codes)
 
 
-def _placement(name: str, codes: Sequence[Codes]) -> Placement:
+def _placement(name: str, codes: Sequence[Codes]) -> StagePlacement:
     code, rank = chain(*codes), np.repeat(np.arange(len(codes)), [len(each) for each in codes])
     held = np.unique(np.stack([direction_of(code), stage_of(code), rank], axis=1), axis=0)
     num_directions, num_stages = held[:, :2].max(axis=0) + 1
@@ -186,4 +186,4 @@ def _placement(name: str, codes: Sequence[Codes]) -> Placement:
             name=name,
             last=num_stages - 1,
         )
-    return Placement(rank_of)
+    return StagePlacement(rank_of)

@@ -31,7 +31,7 @@ from serried.pipeline.packed import Numbers
 from serried.pipeline.simulate import Simulation
 
 
-class Cause(IntEnum):
+class IdleCause(IntEnum):
     """Says why a rank is idle."""
 
     WARM_UP = 0
@@ -44,7 +44,11 @@ class Cause(IntEnum):
     @property
     def words(self) -> str:
         """The cause as people read it."""
-        return "memory limit" if self is Cause.MEMORY_LIMIT else self.name.lower().replace("_", "-")
+        return (
+            "memory limit"
+            if self is IdleCause.MEMORY_LIMIT
+            else self.name.lower().replace("_", "-")
+        )
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Idle:
     rank: int
     start: Number
     end: Number
-    cause: Cause
+    cause: IdleCause
     waits_for: Action | None
 
 
@@ -81,7 +85,7 @@ class IdleIntervals:
                 int(self.rank[row]),
                 ticks.number(self.start[row]),
                 ticks.number(self.end[row]),
-                Cause(self.cause[row]),
+                IdleCause(self.cause[row]),
                 schedule.action(source) if source >= 0 else None,
             )
 
@@ -89,11 +93,11 @@ class IdleIntervals:
         """Returns all idle time of all ranks."""
         return self.simulation.ticks.number((self.end - self.start).sum())
 
-    def by_cause(self) -> dict[Cause, Number]:
+    def by_cause(self) -> dict[IdleCause, Number]:
         """Returns how much of it each cause made, all ranks together."""
         return {
             cause: self.simulation.ticks.number((self.end - self.start)[self.cause == cause].sum())
-            for cause in Cause
+            for cause in IdleCause
         }
 
     def by_stage(self) -> dict[int, Number]:
@@ -136,7 +140,7 @@ def idle(
 class _Piece:
     """Is the intervals of one cause; those of no length are left out later."""
 
-    cause: Cause
+    cause: IdleCause
     rank: Numbers
     start: Times
     end: Times
@@ -146,7 +150,7 @@ class _Piece:
 def _at_the_start(simulation: Simulation) -> _Piece:
     rank = np.arange(simulation.schedule.num_ranks)
     begin = simulation.rank_start
-    return _Piece(Cause.WARM_UP, rank, np.zeros_like(begin), begin, np.full(len(rank), -1))
+    return _Piece(IdleCause.WARM_UP, rank, np.zeros_like(begin), begin, np.full(len(rank), -1))
 
 
 def _in_between(
@@ -169,10 +173,10 @@ def _in_between(
         sent = np.minimum(sent, barred)
     rank, nobody = schedule.rank[begins], np.full_like(source, -1)
     return [
-        _Piece(Cause.LATENCY, rank, free, released, nobody),
-        _Piece(Cause.DEPENDENCY, rank, released, sent, source),
-        _Piece(Cause.LATENCY, rank, sent, barred, source),
-        _Piece(Cause.MEMORY_LIMIT, rank, barred, start, nobody),
+        _Piece(IdleCause.LATENCY, rank, free, released, nobody),
+        _Piece(IdleCause.DEPENDENCY, rank, released, sent, source),
+        _Piece(IdleCause.LATENCY, rank, sent, barred, source),
+        _Piece(IdleCause.MEMORY_LIMIT, rank, barred, start, nobody),
     ]
 
 
@@ -185,10 +189,10 @@ def _at_the_end(simulation: Simulation) -> list[_Piece]:
     free = done + simulation.timing.held[last]
     makespan = np.full_like(done, simulation.rank_end.max())
     return [
-        _Piece(Cause.LATENCY, rank, done, free, nobody),
-        _Piece(Cause.ALL_REDUCE, rank, free, tail.reduced, nobody),
-        _Piece(Cause.COOL_DOWN, rank, tail.reduced, tail.start, nobody),
-        _Piece(Cause.COOL_DOWN, rank, tail.end, makespan, nobody),
+        _Piece(IdleCause.LATENCY, rank, done, free, nobody),
+        _Piece(IdleCause.ALL_REDUCE, rank, free, tail.reduced, nobody),
+        _Piece(IdleCause.COOL_DOWN, rank, tail.reduced, tail.start, nobody),
+        _Piece(IdleCause.COOL_DOWN, rank, tail.end, makespan, nobody),
     ]
 
 

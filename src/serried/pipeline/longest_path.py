@@ -40,14 +40,14 @@ class Lists:
 
 
 @dataclass(frozen=True, eq=False)
-class Ends:
+class EndTimes:
     """Holds when every entry ends, and for each stuck rank the entry that it cannot run."""
 
     end: Times
     stuck: dict[int, int]
 
 
-def longest_path(lists: Lists) -> Ends:
+def longest_path(lists: Lists) -> EndTimes:
     """Runs the lists the quicker way.
 
     >>> one, two = np.array([3, 4]), np.array([0, 1])
@@ -58,7 +58,7 @@ def longest_path(lists: Lists) -> Ends:
     return in_waves(lists) if is_wide else followed(lists)
 
 
-def followed(lists: Lists) -> Ends:
+def followed(lists: Lists) -> EndTimes:
     """Follows a rank until its next entry waits for one that has not run, then another."""
     first, producer = lists.first.tolist(), lists.producer.tolist()
     duration: list[Number] = lists.duration.tolist()
@@ -87,10 +87,10 @@ def followed(lists: Lists) -> Ends:
             if entry in waiting:
                 ready += waiting.pop(entry)
     stuck = {rank: position[rank] for ranks in waiting.values() for rank in ranks}
-    return Ends(np.array(end, lists.duration.dtype), stuck)
+    return EndTimes(np.array(end, lists.duration.dtype), stuck)
 
 
-def in_waves(lists: Lists) -> Ends:
+def in_waves(lists: Lists) -> EndTimes:
     """Runs, again and again, the next entry of every rank whose producer has run.
 
     Each rank's list is followed by an entry whose producer never runs, where it comes to rest.
@@ -118,4 +118,4 @@ def in_waves(lists: Lists) -> Ends:
         position[ready] += 1
     position -= np.arange(num_ranks)
     stuck = {r: int(at) for r, at in enumerate(position) if at < lists.first[r + 1]}
-    return Ends(end[place], stuck)
+    return EndTimes(end[place], stuck)

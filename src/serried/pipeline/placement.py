@@ -23,7 +23,7 @@ from serried.pipeline.packed import MAX_STAGES
 
 
 @dataclass(frozen=True, eq=False)
-class Placement:
+class StagePlacement:
     """Holds ``rank_of[direction, stage]``."""
 
     rank_of: NDArray[np.int64]
@@ -66,22 +66,22 @@ class Placement:
         return [(int(direction), int(stage)) for direction, stage in found]
 
 
-def loop(num_ranks: int, chunks: int = 1) -> Placement:
+def loop(num_ranks: int, chunks: int = 1) -> StagePlacement:
     """Places stage s on rank s mod p."""
-    return Placement((np.arange(num_ranks * chunks) % num_ranks)[None, :])
+    return StagePlacement((np.arange(num_ranks * chunks) % num_ranks)[None, :])
 
 
-def zigzag(num_ranks: int, chunks: int = 2) -> Placement:
+def zigzag(num_ranks: int, chunks: int = 2) -> StagePlacement:
     """Places the stages down the ranks and up again, ``chunks`` times.
 
     >>> zigzag(3, 4).rank_of.tolist()
     [[0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0]]
     """
     turn, step = np.divmod(np.arange(num_ranks * chunks), num_ranks)
-    return Placement(np.where(turn % 2 == 0, step, num_ranks - 1 - step)[None, :])
+    return StagePlacement(np.where(turn % 2 == 0, step, num_ranks - 1 - step)[None, :])
 
 
-def both_ways(num_ranks: int) -> Placement:
+def both_ways(num_ranks: int) -> StagePlacement:
     """Places stage s on rank s for one direction and on rank p-1-s for the other."""
     down = np.arange(num_ranks)
-    return Placement(np.stack([down, down[::-1]]))
+    return StagePlacement(np.stack([down, down[::-1]]))

@@ -45,7 +45,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ScheduleEntry:
     """Is one schedule of the registry: how to make it, and what to say about it."""
 
     name: str
@@ -94,9 +94,13 @@ def _auto(asked: Request) -> Schedule:
 ENTRIES = {
     entry.name: entry
     for entry in (
-        Entry("gpipe", _sized(gpipe), "all forwards, then all backwards", "any m", "1811.06965", 1),
-        Entry("1f1b", _sized(one_f_one_b), "one forward, one backward", "any m", "2006.09503", 1),
-        Entry(
+        ScheduleEntry(
+            "gpipe", _sized(gpipe), "all forwards, then all backwards", "any m", "1811.06965", 1
+        ),
+        ScheduleEntry(
+            "1f1b", _sized(one_f_one_b), "one forward, one backward", "any m", "2006.09503", 1
+        ),
+        ScheduleEntry(
             "eager-1f1b",
             _sized(eager_one_f_one_b),
             "1F1B with twice the warm-up, to hide latency",
@@ -104,7 +108,7 @@ ENTRIES = {
             "PyTorch, Interleaved1F1B with one stage a rank",
             1,
         ),
-        Entry(
+        ScheduleEntry(
             "interleaved-1f1b",
             _interleaved,
             "several stages a rank, depth first, in groups",
@@ -112,14 +116,14 @@ ENTRIES = {
             "2104.04473, Megatron-LM",
             takes_group=True,
         ),
-        Entry(
+        ScheduleEntry(
             "looped-bfs",
             _chunked(looped_bfs),
             "several stages a rank, breadth first",
             "any m",
             "2211.05953",
         ),
-        Entry(
+        ScheduleEntry(
             "zb-h1",
             _sized(zb_h1),
             "1F1B with weight halves put off, at 1F1B's memory",
@@ -127,7 +131,7 @@ ENTRIES = {
             "2401.10241",
             1,
         ),
-        Entry(
+        ScheduleEntry(
             "zb-h2",
             _sized(zb_h2),
             "no idle slot in the window, at twice the memory",
@@ -135,7 +139,7 @@ ENTRIES = {
             "2401.10241",
             1,
         ),
-        Entry(
+        ScheduleEntry(
             "interleaved-zb",
             _interleaved_zb,
             "interleaved 1F1B with weight halves put off",
@@ -143,10 +147,16 @@ ENTRIES = {
             "PyTorch, InterleavedZeroBubble",
             takes_group=True,
         ),
-        Entry("zbv", _sized(zbv), "ZB-V: zero bubble on a V", "any m", "2401.10241, section 6", 2),
-        Entry("v-half", _sized(v_half), "a V at half of 1F1B's memory", "any m", "2405.15362", 2),
-        Entry("v-min", _sized(v_min), "a V at a third of 1F1B's memory", "any m", "2405.15362", 2),
-        Entry(
+        ScheduleEntry(
+            "zbv", _sized(zbv), "ZB-V: zero bubble on a V", "any m", "2401.10241, section 6", 2
+        ),
+        ScheduleEntry(
+            "v-half", _sized(v_half), "a V at half of 1F1B's memory", "any m", "2405.15362", 2
+        ),
+        ScheduleEntry(
+            "v-min", _sized(v_min), "a V at a third of 1F1B's memory", "any m", "2405.15362", 2
+        ),
+        ScheduleEntry(
             "1f1b-v",
             _sized(one_f_one_b_v),
             "a V with whole backwards, at two thirds of 1F1B's memory",
@@ -154,7 +164,7 @@ ENTRIES = {
             "2405.15362",
             2,
         ),
-        Entry(
+        ScheduleEntry(
             "group-interleaved",
             _group_interleaved,
             "interleaved in small groups, to save memory",
@@ -162,7 +172,7 @@ ENTRIES = {
             "2503.01328",
             takes_group=True,
         ),
-        Entry(
+        ScheduleEntry(
             "dualpipe",
             _sized(dualpipe),
             "both ways at once, forwards overlapping backwards",
@@ -170,7 +180,7 @@ ENTRIES = {
             "2412.19437, deepseek-ai/DualPipe",
             2,
         ),
-        Entry(
+        ScheduleEntry(
             "dualpipev",
             _sized(dualpipev),
             "DualPipe folded into a V",
@@ -178,7 +188,7 @@ ENTRIES = {
             "deepseek-ai/DualPipe, PyTorch",
             2,
         ),
-        Entry(
+        ScheduleEntry(
             "chimera",
             _sized(chimera),
             "two opposed 1F1B pipelines",
@@ -186,8 +196,10 @@ ENTRIES = {
             "2107.06925",
             2,
         ),
-        Entry("hanayo", _chunked(hanayo), "waves over the ranks", "even chunks", "2308.15762"),
-        Entry(
+        ScheduleEntry(
+            "hanayo", _chunked(hanayo), "waves over the ranks", "even chunks", "2308.15762"
+        ),
+        ScheduleEntry(
             "auto",
             _auto,
             "the best found for given times and a memory limit",

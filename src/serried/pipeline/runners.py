@@ -26,7 +26,7 @@ FARTHEST = 1 << 12
 
 
 @dataclass(frozen=True)
-class Sizes:
+class PipelineSizes:
     """Holds what a package is asked for; ``group`` is None where a schedule has no groups."""
 
     ranks: int
@@ -34,7 +34,7 @@ class Sizes:
     group: int | None
 
     @classmethod
-    def of(cls, schedule: Schedule) -> Sizes:
+    def of(cls, schedule: Schedule) -> PipelineSizes:
         """Returns the sizes of a schedule."""
         return cls(schedule.num_ranks, schedule.num_microbatches, schedule.group)
 
@@ -43,25 +43,25 @@ class Sizes:
         """How often PyTorch goes through the stages of a rank."""
         return max(1, self.microbatches // self.ranks)
 
-    def with_ranks(self, ranks: int) -> Sizes:
+    def with_ranks(self, ranks: int) -> PipelineSizes:
         """Returns the same with other ranks, and the group that follows them by default."""
         return self._following(replace(self, ranks=ranks))
 
-    def with_microbatches(self, microbatches: int) -> Sizes:
+    def with_microbatches(self, microbatches: int) -> PipelineSizes:
         """Returns the same with other microbatches, and the group that follows by default."""
         return self._following(replace(self, microbatches=microbatches))
 
-    def with_group(self, group: int) -> Sizes:
+    def with_group(self, group: int) -> PipelineSizes:
         """Returns the same with other groups."""
         return replace(self, group=group)
 
-    def _following(self, changed: Sizes) -> Sizes:
+    def _following(self, changed: PipelineSizes) -> PipelineSizes:
         if self.group != min(self.ranks, self.microbatches):
             return changed
         return replace(changed, group=min(changed.ranks, changed.microbatches))
 
 
-Rule = Callable[[Sizes], Sentence | None]
+Rule = Callable[[PipelineSizes], Sentence | None]
 """Says why a package refuses sizes; None where it runs them."""
 
 
@@ -82,7 +82,7 @@ class Runner:
         """The package and its version."""
         return f"{self.package} {self.version}"
 
-    def runs(self, sizes: Sizes) -> bool:
+    def runs(self, sizes: PipelineSizes) -> bool:
         """Says whether it runs just this: it does not where it takes other groups of its own."""
         own = sizes.microbatches // sizes.rounds
         return not self.rule(sizes) and (self.takes_group or sizes.group in (None, own))
@@ -138,7 +138,7 @@ stages; Megatron Core 0.16.1 runs it; near these it runs 4 microbatches or 3 ran
     >>> refusals(one_f_one_b(4, 4))
     []
     """
-    sizes = Sizes.of(schedule)
+    sizes = PipelineSizes.of(schedule)
     runners = RUNNERS.get(schedule.name, ())
     run_by = tuple(runner.name for runner in runners if runner.runs(sizes))
     rules = [(runner, runner.rule(sizes)) for runner in runners]
@@ -149,7 +149,7 @@ stages; Megatron Core 0.16.1 runs it; near these it runs 4 microbatches or 3 ran
     ]
 
 
-def _nearest(runner: Runner, sizes: Sizes) -> dict[str, tuple[int, ...]]:
+def _nearest(runner: Runner, sizes: PipelineSizes) -> dict[str, tuple[int, ...]]:
     """Returns the nearest sizes below and above that a runner takes, one size changed."""
     rule, near = runner.rule, dict[str, tuple[int, ...]]()
     if runner.takes_group and sizes.group is not None:
@@ -161,7 +161,7 @@ def _nearest(runner: Runner, sizes: Sizes) -> dict[str, tuple[int, ...]]:
 
 
 def _beside(
-    value: int, changed: Callable[[int], Sizes], rule: Rule, *, least: int = 1
+    value: int, changed: Callable[[int], PipelineSizes], rule: Rule, *, least: int = 1
 ) -> tuple[int, ...]:
     """Returns the nearest number below ``value`` and the nearest above that ``rule`` takes."""
     sides = (
@@ -175,11 +175,11 @@ def _beside(
 # ------------------------------------------------------------------ the rules
 
 
-def _any(sizes: Sizes) -> Sentence | None:
+def _any(sizes: PipelineSizes) -> Sentence | None:
     return None
 
 
-def _full(sizes: Sizes) -> Sentence | None:
+def _full(sizes: PipelineSizes) -> Sentence | None:
     """Refuses a pipeline that microbatches do not fill."""
     if sizes.microbatches >= sizes.ranks:
         return None
@@ -190,7 +190,7 @@ def _full(sizes: Sizes) -> Sentence | None:
     )
 
 
-def _even_rounds(sizes: Sizes) -> Sentence | None:
+def _even_rounds(sizes: PipelineSizes) -> Sentence | None:
     """Refuses microbatches that do not make rounds of the same length."""
     if sizes.microbatches % sizes.rounds == 0:
         return None
@@ -203,12 +203,12 @@ def _even_rounds(sizes: Sizes) -> Sentence | None:
     )
 
 
-def _several_ranks(sizes: Sizes) -> Sentence | None:
+def _several_ranks(sizes: PipelineSizes) -> Sentence | None:
     """Refuses a pipeline of one rank."""
     return None if sizes.ranks > 1 else said("it needs a pipeline of at least 2 ranks")
 
 
-def _megatron_groups(sizes: Sizes) -> Sentence | None:
+def _megatron_groups(sizes: PipelineSizes) -> Sentence | None:
     """Refuses groups outside p to m, and a last group that is neither full nor at least p."""
     if alone := _several_ranks(sizes):
         return alone

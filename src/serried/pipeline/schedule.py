@@ -21,7 +21,7 @@ from serried.pipeline.packed import (
     texts,
     unpack,
 )
-from serried.pipeline.placement import Placement
+from serried.pipeline.placement import StagePlacement
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Schedule:
     """
 
     name: str
-    placement: Placement
+    placement: StagePlacement
     num_microbatches: int
     first: Numbers
     code: Codes
@@ -48,7 +48,7 @@ class Schedule:
     def of(
         cls,
         name: str,
-        placement: Placement,
+        placement: StagePlacement,
         num_microbatches: int,
         ranks: Sequence[Codes],
         *,

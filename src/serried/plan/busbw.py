@@ -51,7 +51,7 @@ def bus_factor(operation: str, ranks: int) -> float:
 
 
 @dataclass(frozen=True)
-class Row:
+class BusbwRow:
     """Holds what one operation reached at one size over groups of one shape."""
 
     operation: str
@@ -79,13 +79,13 @@ class Row:
 class BusbwTable:
     """Holds the rows that were measured, and where and when.
 
-    >>> table = BusbwTable("one switch", (Row("all_reduce", 4, 1, 2, 4096, 10_000.0),))
+    >>> table = BusbwTable("one switch", (BusbwRow("all_reduce", 4, 1, 2, 4096, 10_000.0),))
     >>> round(table.time_ns("all_reduce", ranks=4, nodes=1, size_bytes=8192))
     20000
     """
 
     source: str
-    rows: tuple[Row, ...]
+    rows: tuple[BusbwRow, ...]
 
     def time_ns(self, operation: str, *, ranks: int, nodes: int, size_bytes: int) -> float:
         """Returns how long ``operation`` takes, from the nearest shape that was measured."""
@@ -110,7 +110,7 @@ class BusbwTable:
                 return low.busbw_bytes_per_s * math.pow(steeper, along)
         return points[-1].busbw_bytes_per_s
 
-    def _nearest(self, operation: str, *, ranks: int, nodes: int) -> list[Row]:
+    def _nearest(self, operation: str, *, ranks: int, nodes: int) -> list[BusbwRow]:
         """Returns the rows of the nearest shape by size, the slowest where two have one size."""
         alike = [
             row
@@ -126,7 +126,7 @@ class BusbwTable:
             )
         shapes = {(row.ranks, row.nodes) for row in alike}
         shape = min(shapes, key=lambda s: (abs(math.log(s[0] / ranks)), abs(s[1] - nodes), s))
-        slowest: dict[int, Row] = {}
+        slowest: dict[int, BusbwRow] = {}
         for row in alike:
             if (row.ranks, row.nodes) == shape:
                 before = slowest.get(row.size_bytes, row)
@@ -168,10 +168,10 @@ def read_busbw(path: Path) -> BusbwTable:
     return from_document(document, path.name)
 
 
-def _rows(rows: Iterable[object], name: str) -> Iterable[Row]:
+def _rows(rows: Iterable[object], name: str) -> Iterable[BusbwRow]:
     for number, row in enumerate(rows):
         values = row if isinstance(row, Mapping) else {}
-        taken: dict[str, Any] = {each.name: values.get(each.name) for each in fields(Row)}
+        taken: dict[str, Any] = {each.name: values.get(each.name) for each in fields(BusbwRow)}
         for key, value in taken.items():
             if not _fits(key, value):
                 raise InputError(
@@ -182,7 +182,7 @@ def _rows(rows: Iterable[object], name: str) -> Iterable[Row]:
                     value=value,
                     wanted=listed(OPERATIONS) if key == "operation" else said("a number above 0"),
                 )
-        yield Row(**taken)
+        yield BusbwRow(**taken)
 
 
 def _fits(key: str, value: object) -> bool:

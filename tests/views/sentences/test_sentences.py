@@ -33,8 +33,8 @@ from serried.mesh import Placement
 from serried.mesh.advice import advise
 from serried.pipeline import ENTRIES
 from serried.pipeline.closed_form import Quantity
-from serried.pipeline.idle import Cause
-from serried.pipeline.registry import Entry
+from serried.pipeline.idle import IdleCause
+from serried.pipeline.registry import ScheduleEntry
 from serried.views.sentences import LANGUAGES, WORDS, catalogue, phrase, say, tell
 from tests.frameworks.test_refusals import refusal
 from tests.frameworks.test_refusals import table as refused
@@ -259,13 +259,13 @@ def test_values_that_are_words_are_said_in_chinese(name: str) -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
-def test_every_schedule_is_described_in_chinese(entry: Entry) -> None:
+def test_every_schedule_is_described_in_chinese(entry: ScheduleEntry) -> None:
     assert has_chinese(phrase(entry.about, "zh"))
     assert has_chinese(phrase(entry.needs, "zh")) or not re.search("[a-z]{2}", entry.needs)
 
 
 def test_causes_and_quantities_are_said_in_chinese() -> None:
-    words = [cause.words for cause in Cause] + [each.value for each in Quantity]
+    words = [cause.words for cause in IdleCause] + [each.value for each in Quantity]
     assert [text for text in words if not has_chinese(phrase(text, "zh"))] == ["all-reduce"]
 
 

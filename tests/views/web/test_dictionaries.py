@@ -9,7 +9,7 @@ import pytest
 
 from serried.action import ActionKind
 from serried.frameworks import FRAMEWORKS, Sizes, layout
-from serried.pipeline import ENTRIES, Cause
+from serried.pipeline import ENTRIES, IdleCause
 from serried.pipeline.closed_form import Quantity
 from serried.views.explain import basics
 from serried.views.web.server import STATIC
@@ -73,8 +73,8 @@ def test_every_action_every_dimension_and_every_basic_has_its_words() -> None:
 
 def test_every_schedule_cause_and_closed_form_has_its_words() -> None:
     assert {f"about.{name}" for name in ENTRIES} <= set(ENGLISH)
-    assert {f"cause.{cause.name}" for cause in Cause} <= set(ENGLISH)
-    assert {f"why.{cause.name}" for cause in Cause} <= set(ENGLISH)
+    assert {f"cause.{cause.name}" for cause in IdleCause} <= set(ENGLISH)
+    assert {f"why.{cause.name}" for cause in IdleCause} <= set(ENGLISH)
     assert {f"quantity.{quantity.name}" for quantity in Quantity} <= set(ENGLISH)
 
 

@@ -24,7 +24,7 @@ from serried.frameworks.framework import (
 from serried.frameworks.internevo.job import (
     DEVELOP_2024,
     DEVELOP_2025,
-    Job,
+    InternEvoJob,
     check_fsdp,
     check_starts,
     job_of,
@@ -87,7 +87,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
     )
 
 
-def _meshes(job: Job, plane: Sequence2D) -> dict[str, Mesh]:
+def _meshes(job: InternEvoJob, plane: Sequence2D) -> dict[str, Mesh]:
     meshes = {
         "dense": Mesh({"pp": job.pp, "dp": job.dp, "tp": job.tp}),
         "weight": Mesh({"pp": job.pp, "wdp": job.wdp, "wp": job.wp}),

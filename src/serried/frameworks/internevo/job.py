@@ -25,7 +25,7 @@ DEVELOP_2024, DEVELOP_2025 = "develop-2024-12", "develop-2025-01"
 
 
 @dataclass(frozen=True)
-class Job:
+class InternEvoJob:
     """Holds every size of one InternEvo job, derived ones included."""
 
     world: int
@@ -49,7 +49,7 @@ class Job:
         return self.mode == "isp"
 
 
-def job_of(sizes: Sizes, version: str) -> Job:
+def job_of(sizes: Sizes, version: str) -> InternEvoJob:
     """Returns the job that the sizes and settings make; raises InputError where refused."""
     dp = split_world(sizes.world_size, {"tp": sizes.tp, "pp": sizes.pp}, sizes.dp)
     mode = choice(sizes, "tensor.mode", ("mtp", "msp", "fsp", "isp"))
@@ -64,7 +64,7 @@ def job_of(sizes: Sizes, version: str) -> Job:
     if version.startswith("develop"):
         ep, etp, ewp, edp = _expert_grid(sizes, mode, experts, dp)
     check_ep(sizes, ep)
-    return Job(
+    return InternEvoJob(
         world=sizes.world_size,
         mode=mode,
         tp=sizes.tp,
@@ -114,7 +114,7 @@ def refuse_develop_options(sizes: Sizes, version: str) -> None:
             )
 
 
-def check_fsdp(sizes: Sizes, job: Job, version: str) -> None:
+def check_fsdp(sizes: Sizes, job: InternEvoJob, version: str) -> None:
     """Raises InputError for sharded parameters or few heads where the version fails with them."""
     heads = number(sizes, "num_kv_attention_heads", job.tp)
     if version == DEVELOP_2025 and heads < job.tp:
@@ -137,7 +137,7 @@ def check_fsdp(sizes: Sizes, job: Job, version: str) -> None:
     check_zero1(job.zero1, job.dp, "dp")
 
 
-def check_starts(sizes: Sizes, job: Job) -> None:
+def check_starts(sizes: Sizes, job: InternEvoJob) -> None:
     """Raises InputError where internlm/initialize/launch.py refuses."""
     check_launch(sizes, zero1_fits=sizes.zero1 in (None, -1, job.dp))
     if switch(sizes, "zero1.fsdp") and job.is_isp:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from serried.errors import InputError
 from serried.finding import Finding, said
 from serried.frameworks.framework import switch
-from serried.frameworks.internevo.job import DEVELOP_2024, Job
+from serried.frameworks.internevo.job import DEVELOP_2024, InternEvoJob
 from serried.frameworks.internevo.sequence import Sequence2D, early_kinds, late_kinds
 from serried.frameworks.internlm import expert_kinds
 from serried.mesh import (
@@ -25,7 +25,9 @@ from serried.mesh.sizes import Sizes
 EVERYONE = ("pp", "dp", "tp")
 
 
-def kinds_of(sizes: Sizes, job: Job, version: str, plane: Sequence2D) -> tuple[GroupKind, ...]:
+def kinds_of(
+    sizes: Sizes, job: InternEvoJob, version: str, plane: Sequence2D
+) -> tuple[GroupKind, ...]:
     """Returns the kinds of the wheels and of develop 2024-12."""
     develop = version == DEVELOP_2024
     kinds = [GroupKind("global", EVERYONE, about="every rank")]
@@ -54,7 +56,7 @@ def kinds_of(sizes: Sizes, job: Job, version: str, plane: Sequence2D) -> tuple[G
     return _with_dummy(kinds, sizes)
 
 
-def late_kinds_of(sizes: Sizes, job: Job, plane: Sequence2D) -> tuple[GroupKind, ...]:
+def late_kinds_of(sizes: Sizes, job: InternEvoJob, plane: Sequence2D) -> tuple[GroupKind, ...]:
     """Returns the kinds of develop 2025-01: only those of the strategy in use."""
     kinds = [
         GroupKind("global", EVERYONE, about="every rank"),
@@ -88,7 +90,7 @@ def _with_dummy(kinds: list[GroupKind], sizes: Sizes) -> tuple[GroupKind, ...]:
     return tuple(kinds)
 
 
-def _expert_kinds(job: Job) -> list[GroupKind]:
+def _expert_kinds(job: InternEvoJob) -> list[GroupKind]:
     kinds = [
         GroupKind("expert", ("ep",), "expert", about="other experts"),
         GroupKind("expert_data", ("edp",), "expert", about="same experts, other tokens"),
@@ -100,12 +102,12 @@ def _expert_kinds(job: Job) -> list[GroupKind]:
     return kinds
 
 
-def _zero1(job: Job) -> GroupKind:
+def _zero1(job: InternEvoJob) -> GroupKind:
     axes, mesh = (("wdp",), "weight") if job.is_isp else (("dp",), "dense")
     return GroupKind("zero1", axes, mesh, Chunks(job.zero1), about="shards of the optimizer state")
 
 
-def _nettest(job: Job) -> GroupKind:
+def _nettest(job: InternEvoJob) -> GroupKind:
     about = "network test before training"
     return GroupKind("nettest", EVERYONE, rule=Windows(job.nettest), about=about)
 
@@ -114,7 +116,7 @@ KV_HEADS, RANKS_PER_KV_HEAD = 8, 4
 """Hard-coded in Initializer_GQA: 32 attention heads over 8 key and value heads."""
 
 
-def _gqa(job: Job) -> GroupKind:
+def _gqa(job: InternEvoJob) -> GroupKind:
     """Returns the key-and-value head groups: 8 of 4 ranks from each tensor group's first on."""
     if job.pp > 1:
         raise InputError("gqa=true needs pp=1; here pp={pp}", pp=job.pp)
@@ -122,7 +124,7 @@ def _gqa(job: Job) -> GroupKind:
     return GroupKind("gqa", ("tp",), rule=rule, about="gradients of shared key and value heads")
 
 
-def overlaps(kinds: tuple[GroupKind, ...], job: Job) -> list[Finding]:
+def overlaps(kinds: tuple[GroupKind, ...], job: InternEvoJob) -> list[Finding]:
     """Returns a finding where gqa groups do not fit the tensor groups.
 
     Shorter tensor groups of whole runs fit: what reaches beyond is made again, and the same.

@@ -28,9 +28,15 @@ from serried.frameworks.framework import (
 from serried.frameworks.megatron import old as megatron_old
 from serried.frameworks.megatron.arguments import ARGUMENTS, check_arguments
 from serried.frameworks.megatron.encoder import Encoder, with_encoder
-from serried.frameworks.megatron.kinds import Job, kinds_of, limited
+from serried.frameworks.megatron.kinds import MegatronJob, kinds_of, limited
 from serried.frameworks.megatron.names import DP_CP, dims_of, named
-from serried.frameworks.megatron.order import ORDER, TP_PP_DP, Order, check_pipelines, read_order
+from serried.frameworks.megatron.order import (
+    ORDER,
+    TP_PP_DP,
+    AxisOrder,
+    check_pipelines,
+    read_order,
+)
 from serried.frameworks.megatron.rules import (
     check_instances,
     check_sharp,
@@ -99,13 +105,13 @@ def layout(sizes: Sizes, version: str) -> Layout:
     )
 
 
-def _sizes(job: Job) -> dict[str, int]:
+def _sizes(job: MegatronJob) -> dict[str, int]:
     sizes = {"tp": job.tp, "cp": job.cp, "pp": job.pp, "dp": job.dp}
     sizes |= {"ep": job.ep, "etp": job.etp, "edp": job.edp}
     return sizes | ({"gtp_remat": job.gtp, "expert_gtp_remat": job.egtp} if job.has_gtp else {})
 
 
-def _job(sizes: Sizes, version: str, encoder: Encoder) -> Job:
+def _job(sizes: Sizes, version: str, encoder: Encoder) -> MegatronJob:
     """Returns the sizes of the job, derived ones included; refuses those that do not divide."""
     window, offset = _window(sizes)
     gtp, egtp = number(sizes, "gtp_remat_size", 1), number(sizes, "expert_gtp_remat_size", 1)
@@ -119,7 +125,7 @@ def _job(sizes: Sizes, version: str, encoder: Encoder) -> Job:
         dp = split_world(window, factors, sizes.dp)
     experts = {"pp": sizes.pp, "etp": etp, "ep": sizes.ep, "expert_gtp_remat": egtp}
     edp = split_world(window, experts, None)
-    job = Job(
+    job = MegatronJob(
         version=version,
         world=window,
         offset=encoder.num_ranks(dp) if encoder.is_used else offset,
@@ -155,7 +161,7 @@ def _window(sizes: Sizes) -> tuple[int, int]:
     return window, offset
 
 
-def _meshes(job: Job, order: Order, encoder: Encoder) -> dict[str, Mesh]:
+def _meshes(job: MegatronJob, order: AxisOrder, encoder: Encoder) -> dict[str, Mesh]:
     dense = {"tp": job.tp, "gtp_remat": job.gtp, "cp": job.cp, "ep": 1, "dp": job.dp, "pp": job.pp}
     expert = {"tp": job.etp, "cp": 1, "ep": job.ep, "gtp_remat": job.egtp}
     expert |= {"dp": job.edp, "pp": job.pp}

@@ -21,8 +21,8 @@ from serried.errors import InputError, listed
 from serried.finding import Finding, said
 from serried.frameworks.framework import at_least, number
 from serried.frameworks.megatron.join import JoinedKind, RunsKind
-from serried.frameworks.megatron.kinds import Job
-from serried.frameworks.megatron.order import Order
+from serried.frameworks.megatron.kinds import MegatronJob
+from serried.frameworks.megatron.order import AxisOrder
 from serried.mesh import GroupKind, JoinRuns, Mesh, ModulesKind
 from serried.mesh.sizes import Sizes
 
@@ -84,7 +84,7 @@ class Encoder:
             )
         return sizes.world_size // whole
 
-    def check(self, job: Job) -> None:
+    def check(self, job: MegatronJob) -> None:
         """Raises InputError for optimizer instances that cut encoder and experts differently."""
         if job.instances > 1 and at_least(job.version, "0.13") and job.dp != job.edp:
             raise InputError(
@@ -95,7 +95,7 @@ class Encoder:
                 edp=job.edp,
             )
 
-    def mesh(self, order: Order, dp: int) -> Mesh:
+    def mesh(self, order: AxisOrder, dp: int) -> Mesh:
         """Returns the encoder's grid, which starts at rank 0."""
         sizes = {"tp": self.tp, "cp": self.cp, "ep": 1, "dp": dp, "pp": self.pp}
         return order.mesh(sizes)
@@ -131,7 +131,7 @@ def with_encoder(
     kinds: tuple[GroupKind, ...],
     meshes: dict[str, Mesh],
     encoder: Encoder,
-    order: Order,
+    order: AxisOrder,
     version: str,
 ) -> tuple[dict[str, Mesh], tuple[GroupKind, ...]]:
     """Returns meshes and kinds with the encoder's window before the decoder's."""

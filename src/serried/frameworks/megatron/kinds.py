@@ -17,7 +17,7 @@ from serried.mesh.sizes import Sizes
 
 
 @dataclass(frozen=True)
-class Job:
+class MegatronJob:
     """Holds every size of one Megatron job, derived ones included."""
 
     version: str
@@ -40,7 +40,7 @@ class Job:
         return self.gtp > 1 or self.egtp > 1
 
 
-def kinds_of(sizes: Sizes, job: Job) -> tuple[GroupKind, ...]:
+def kinds_of(sizes: Sizes, job: MegatronJob) -> tuple[GroupKind, ...]:
     """Returns every kind that the job makes, by field and in the order of creation."""
     ends, first = embedding_rules(sizes)
     with_gtp = ("gtp_remat",) if at_least(job.version, "0.19") else ()
@@ -66,13 +66,13 @@ def kinds_of(sizes: Sizes, job: Job) -> tuple[GroupKind, ...]:
     return tuple(kind for kind in kinds if _wanted(kind, sizes, job))
 
 
-def _gtp_kind(name: str, mesh: str, job: Job) -> list[GroupKind]:
+def _gtp_kind(name: str, mesh: str, job: MegatronJob) -> list[GroupKind]:
     if not at_least(job.version, "0.19"):
         return []
     return [GroupKind(name, ("gtp_remat",), mesh, about="weight shards beyond tp")]
 
 
-def _data_kinds(sizes: Sizes, job: Job) -> list[GroupKind]:
+def _data_kinds(sizes: Sizes, job: MegatronJob) -> list[GroupKind]:
     """Returns the data groups; from 0.13 on those with context come first, for SHARP."""
     both = ("dp", "cp")
     alone = _twinned("dp", ("dp",), about="same weights, other batches")
@@ -95,7 +95,7 @@ def _data_kinds(sizes: Sizes, job: Job) -> list[GroupKind]:
     return kinds
 
 
-def _partial_kinds(job: Job) -> list[GroupKind]:
+def _partial_kinds(job: MegatronJob) -> list[GroupKind]:
     """Returns the data groups cut by optimizer instance.
 
     In 0.10 the cut counts dp alone, so with cp > 1 most of dp_cp falls to no instance.
@@ -113,7 +113,7 @@ def _partial_kinds(job: Job) -> list[GroupKind]:
     return kinds
 
 
-def _expert_kinds(job: Job) -> list[GroupKind]:
+def _expert_kinds(job: MegatronJob) -> list[GroupKind]:
     whole = ("tp", "ep", "pp")
     kinds = [
         GroupKind("ep", ("ep",), "expert", about="other experts"),
@@ -136,7 +136,7 @@ def _expert_kinds(job: Job) -> list[GroupKind]:
     return kinds
 
 
-def _optimizer_kind(job: Job) -> GroupKind:
+def _optimizer_kind(job: MegatronJob) -> GroupKind:
     """Returns the ranks of one optimizer instance: runs of tp_ep_pp, with gtp the whole window."""
     about = "one copy of the optimizer state"
     if job.has_gtp:
@@ -159,7 +159,7 @@ def _twinned(
     return [GroupKind(name, axes, mesh, rule, about=about), twin]
 
 
-def _wanted(kind: GroupKind, sizes: Sizes, job: Job) -> bool:
+def _wanted(kind: GroupKind, sizes: Sizes, job: MegatronJob) -> bool:
     """Tells whether an optional kind is asked for; all others are."""
     if kind.name == "dp_cp_ag":
         return switch(sizes, "create_all_gather_group")
@@ -220,7 +220,7 @@ def _hybrid_sizes(sizes: Sizes, dp_cp: int) -> list[int]:
 
 
 def limited(
-    kinds: tuple[GroupKind, ...], meshes: dict[str, Mesh], job: Job
+    kinds: tuple[GroupKind, ...], meshes: dict[str, Mesh], job: MegatronJob
 ) -> tuple[GroupKind, ...]:
     """Keeps, when an axis stands twice, only as many groups as Megatron then makes."""
 

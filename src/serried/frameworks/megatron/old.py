@@ -27,7 +27,7 @@ from serried.frameworks.megatron.encoder import Encoder, with_encoder
 from serried.frameworks.megatron.names import DP_CP, dims_of, name_of, named
 from serried.frameworks.megatron.order import (
     ORDER,
-    Order,
+    AxisOrder,
     embedding_rules,
     read_order,
     require_in_order,
@@ -67,7 +67,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
     )
 
 
-def _order(sizes: Sizes, version: str) -> Order:
+def _order(sizes: Sizes, version: str) -> AxisOrder:
     if not at_least(version, "0.7"):
         if sizes.order not in (None, ORDER):
             raise InputError(
@@ -91,7 +91,7 @@ def _neighbours(names: list[str]) -> list[str]:
     return [f"{a}-{b}" for a, b in pairwise(names)]
 
 
-def _meshes(sizes: Sizes, version: str, order: Order, dp: int, offset: int) -> dict[str, Mesh]:
+def _meshes(sizes: Sizes, version: str, order: AxisOrder, dp: int, offset: int) -> dict[str, Mesh]:
     dense = {"tp": sizes.tp, "cp": sizes.cp, "ep": 1, "dp": dp, "pp": sizes.pp}
     if not at_least(version, "0.7"):
         outer = sizes.pp * sizes.cp

@@ -34,7 +34,7 @@ GTP = "gtp_remat"
 
 
 @dataclass(frozen=True)
-class Order:
+class AxisOrder:
     """Holds an order as the user wrote it and as the axes it names, fastest first."""
 
     text: str
@@ -70,7 +70,7 @@ class Order:
         return (*self.axes[:place], GTP, *self.axes[place:])
 
 
-def read_order(sizes: Sizes, *, with_gtp: bool = False) -> Order:
+def read_order(sizes: Sizes, *, with_gtp: bool = False) -> AxisOrder:
     """Returns the order asked for; raises InputError for one Megatron cannot use."""
     mapping = switch(sizes, "use_tp_pp_dp_mapping")
     text = sizes.order if sizes.order is not None else TP_PP_DP if mapping else ORDER
@@ -111,7 +111,7 @@ def read_order(sizes: Sizes, *, with_gtp: bool = False) -> Order:
         )
     missing = tuple(axis for axis in AXES if axis not in names)
     findings = (_repeated(text, twice, sizes.world_size),) if twice else ()
-    return Order(text, (*names, *missing), with_gtp, findings)
+    return AxisOrder(text, (*names, *missing), with_gtp, findings)
 
 
 def _repeated(text: str, axis: str, world_size: int) -> Finding:
@@ -130,7 +130,7 @@ def _repeated(text: str, axis: str, world_size: int) -> Finding:
     )
 
 
-def require_in_order(sizes: Mapping[str, int], order: Order) -> None:
+def require_in_order(sizes: Mapping[str, int], order: AxisOrder) -> None:
     """Raises InputError for an axis longer than one that the order leaves out."""
     for axis, size in sizes.items():
         if size > 1 and axis in AXES and axis not in order.named:
@@ -145,7 +145,7 @@ def require_in_order(sizes: Mapping[str, int], order: Order) -> None:
 
 
 def check_pipelines(
-    order: Order, meshes: Mapping[str, Mesh], pp: int, *, dp: int, edp: int, strict: bool
+    order: AxisOrder, meshes: Mapping[str, Mesh], pp: int, *, dp: int, edp: int, strict: bool
 ) -> None:
     """Raises InputError unless both grids hold the same pipelines.
 

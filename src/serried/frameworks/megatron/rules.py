@@ -10,7 +10,7 @@ import math
 from serried.errors import InputError, listed
 from serried.finding import Finding, Sentence, said
 from serried.frameworks.framework import at_least, divisors, number, numbers, switch
-from serried.frameworks.megatron.kinds import Job, two_levels
+from serried.frameworks.megatron.kinds import MegatronJob, two_levels
 from serried.frameworks.megatron.names import name_of
 from serried.mesh import Chunks, GroupKind
 from serried.mesh.sizes import Sizes
@@ -70,7 +70,7 @@ def check_virtual_stages(sizes: Sizes) -> None:
             )
 
 
-def check_sharp(sizes: Sizes, job: Job) -> None:
+def check_sharp(sizes: Sizes, job: MegatronJob) -> None:
     """Raises InputError for a group that SHARP cannot serve."""
     group = sizes.options.get("sharp_enabled_group")
     if group is None:
@@ -87,7 +87,7 @@ def check_sharp(sizes: Sizes, job: Job) -> None:
         )
 
 
-def check_instances(job: Job) -> None:
+def check_instances(job: MegatronJob) -> None:
     """Raises InputError for optimizer instances that do not divide the data groups."""
     if job.instances > 1 and job.has_gtp:
         raise InputError(
@@ -110,12 +110,12 @@ def check_instances(job: Job) -> None:
             )
 
 
-def findings_of(sizes: Sizes, kinds: tuple[GroupKind, ...], job: Job) -> list[Finding]:
+def findings_of(sizes: Sizes, kinds: tuple[GroupKind, ...], job: MegatronJob) -> list[Finding]:
     """Returns what is ragged or left out in the groups that Megatron makes."""
     return [*_ragged(kinds, job), *_left_out(kinds, job), *_loose_hierarchy(sizes, kinds, job)]
 
 
-def _loose_hierarchy(sizes: Sizes, kinds: tuple[GroupKind, ...], job: Job) -> list[Finding]:
+def _loose_hierarchy(sizes: Sizes, kinds: tuple[GroupKind, ...], job: MegatronJob) -> list[Finding]:
     """Returns a finding where context levels before 0.13 do not multiply to cp."""
     text = sizes.options.get("hierarchical_context_parallel_sizes", "")
     if not text or math.prod(numbers(text)) == sizes.cp:
@@ -132,7 +132,7 @@ def _loose_hierarchy(sizes: Sizes, kinds: tuple[GroupKind, ...], job: Job) -> li
     return [Finding("misfit", evidence=(sentence,), groups=levels, cure=cure)]
 
 
-def _ragged(kinds: tuple[GroupKind, ...], job: Job) -> list[Finding]:
+def _ragged(kinds: tuple[GroupKind, ...], job: MegatronJob) -> list[Finding]:
     """Returns a finding for each hybrid context kind whose last group is shorter."""
     size = job.dp * job.cp
     found = []
@@ -161,7 +161,7 @@ def _ragged(kinds: tuple[GroupKind, ...], job: Job) -> list[Finding]:
     return found
 
 
-def _left_out(kinds: tuple[GroupKind, ...], job: Job) -> list[Finding]:
+def _left_out(kinds: tuple[GroupKind, ...], job: MegatronJob) -> list[Finding]:
     """Returns a finding where optimizer instances of 0.10 leave ranks without a group."""
     if at_least(job.version, "0.11") or job.instances == 1 or job.cp == 1:
         return []

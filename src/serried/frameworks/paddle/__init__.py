@@ -78,7 +78,7 @@ ABOUT = {
 
 
 @dataclass(frozen=True)
-class Degrees:
+class HybridDegrees:
     """Holds every degree under Paddle's name, and the order of the axes, slowest first."""
 
     world: int
@@ -94,7 +94,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
     """Returns Paddle's layout; raises InputError wherever Paddle would refuse."""
     refuse_unknown_options(sizes, "paddle", OPTIONS)
     refuse_foreign_sizes(sizes, "paddle", ("tp", "pp", "cp", "dp", "ep"))
-    degrees = Degrees(sizes.world_size, _order(sizes), _degrees(sizes))
+    degrees = HybridDegrees(sizes.world_size, _order(sizes), _degrees(sizes))
     if degrees.sizes["ep"] > 1 and "ep" in degrees.order:
         meshes, kinds, findings = paddle_experts.groups(degrees.named(), degrees.world)
         checked: tuple[str, ...] = ("data", "moe_sharding")
@@ -121,7 +121,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
 
 
 def _dense(
-    degrees: Degrees,
+    degrees: HybridDegrees,
 ) -> tuple[dict[str, Mesh], tuple[GroupKind, ...], tuple[Finding, ...]]:
     """Returns the grid, its axes and what HybridCommunicateGroup makes besides."""
     axes = degrees.named()
@@ -259,7 +259,7 @@ def _degree(sizes: Sizes, name: str, neutral: int) -> int:
     return int(text)
 
 
-def _check_dense(degrees: Degrees, axes: dict[str, int]) -> None:
+def _check_dense(degrees: HybridDegrees, axes: dict[str, int]) -> None:
     needed = ("data", "pipe", "sharding", "sep", "model")
     missing = next((axis for axis in needed if axis not in axes), None)
     if missing:

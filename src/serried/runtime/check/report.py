@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.finding import Finding
-from serried.plan.busbw import BusbwTable, Row
+from serried.plan.busbw import BusbwRow, BusbwTable
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class GroupTimes:
     median_ns: NDArray[np.float64]
     alone_ns: float | None
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[BusbwRow]:
         """Returns a row per shape of group: the median over groups of that shape."""
         shapes = sorted(set(zip(self.sizes, self.nodes, strict=True)))
         made = []
@@ -90,7 +90,9 @@ class GroupTimes:
             ]
             if ranks > 1:
                 time_ns = float(np.median(own))
-                made.append(Row(self.operation, ranks, nodes, len(own), self.size_bytes, time_ns))
+                made.append(
+                    BusbwRow(self.operation, ranks, nodes, len(own), self.size_bytes, time_ns)
+                )
         return made
 
     @property

@@ -18,7 +18,7 @@ from serried.errors import InputError
 from serried.pipeline import Costs, Schedule, Simulation
 from serried.pipeline.dependencies import Positions, dependencies
 from serried.pipeline.packed import Codes, stage_of, work
-from serried.pipeline.placement import Placement
+from serried.pipeline.placement import StagePlacement
 from serried.pipeline.tail import Tail
 from serried.pipeline.ticks import Ticks
 from serried.pipeline.timing import Timing
@@ -103,7 +103,7 @@ def _times(spans: Spans, rank: int, codes: Codes, step: int) -> tuple[Times, Tim
     return start, end
 
 
-def _placement(order: RecordedOrder, step: int) -> Placement:
+def _placement(order: RecordedOrder, step: int) -> StagePlacement:
     rank_of = np.full(order.num_stages, -1)
     for place, codes in enumerate(order.codes):
         stages = np.unique(stage_of(codes))
@@ -121,7 +121,7 @@ def _placement(order: RecordedOrder, step: int) -> Placement:
             stage=int(np.flatnonzero(rank_of < 0)[0]),
             step=step,
         )
-    return Placement(rank_of[None, :])
+    return StagePlacement(rank_of[None, :])
 
 
 def _simulation(schedule: Schedule, start: Times, end: Times) -> Simulation:

@@ -20,7 +20,7 @@ FILES = {1: "alone", 2: "pairs"}
 
 
 @dataclass(frozen=True)
-class Link:
+class ReadingLink:
     """Points to further reading; ``lang`` is the language it is written in."""
 
     title: str
@@ -42,7 +42,7 @@ class Explanation:
 
     title: str
     sections: tuple[Section, ...]
-    reading: tuple[Link, ...]
+    reading: tuple[ReadingLink, ...]
 
 
 def explanation(layout: Layout, dims: Collection[str], *, lang: str) -> Explanation:
@@ -102,8 +102,8 @@ def _section(entry: Entry, done: Practice, lang: str) -> Section:
     return Section(line(written["heading"]), paragraphs(text))
 
 
-def _reading(key: str) -> tuple[Link, ...]:
+def _reading(key: str) -> tuple[ReadingLink, ...]:
     """Returns the links filed under ``key``, such as ``cp+dp``."""
     reading, links = table(part("reading")["reading"]), table(part("reading")["links"])
     written = [table(links[line(name)]) for name in items(reading[key])]
-    return tuple(Link(line(w["title"]), line(w["url"]), line(w["lang"])) for w in written)
+    return tuple(ReadingLink(line(w["title"]), line(w["url"]), line(w["lang"])) for w in written)

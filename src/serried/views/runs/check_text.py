@@ -8,7 +8,7 @@ import numpy as np
 from rich.table import Table
 
 from serried.mesh import Layout
-from serried.plan.busbw import Row
+from serried.plan.busbw import BusbwRow
 from serried.runtime.check.report import CheckReport, Link
 from serried.units import bytes_text, duration_text
 from serried.views.layout.text import table
@@ -124,7 +124,7 @@ def speed_text(bytes_per_s: float) -> str:
     return f"{bytes_text(round(bytes_per_s))}/s"
 
 
-def _shape(row: Row, lang: str) -> str:
+def _shape(row: BusbwRow, lang: str) -> str:
     shape = f"{row.groups} x {row.ranks}"
     if row.nodes == 1:
         return shape

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from serried.action import ActionKind
-from serried.pipeline import ENTRIES, Cause, critical_path, idle, peaks, simulate
+from serried.pipeline import ENTRIES, IdleCause, critical_path, idle, peaks, simulate
 from serried.views.colours import ACTIONS
 from serried.views.web.schedule.payload import SENSITIVE, schedule_payload, schedules_answer
 from serried.views.web.schedule.query import ScheduleQuery, read_schedule_query
@@ -78,7 +78,7 @@ def test_causes_of_idle_time_add_up_to_all_of_it(name: str) -> None:
     causes = header["idle"]["causes"]
     assert sum(causes.values()) == pytest.approx(header["idle"]["total"])
     length = (columns["idle:end"] - columns["idle:start"]) / header["ticks_per_unit"]
-    for cause in Cause:
+    for cause in IdleCause:
         assert length[columns["idle:cause"] == cause].sum() == pytest.approx(causes[cause.name])
     work = sum(simulation.ticks.number(each) for each in simulation.work)
     assert float(work) + header["idle"]["total"] == pytest.approx(4 * header["makespan"])
@@ -158,4 +158,4 @@ def test_the_view_is_offered_every_schedule_and_the_colour_of_every_kind() -> No
         kind.name: ACTIONS[kind]
         for kind in (ActionKind.F, ActionKind.B, ActionKind.I, ActionKind.W)
     }
-    assert offered["causes"] == [cause.name for cause in Cause]
+    assert offered["causes"] == [cause.name for cause in IdleCause]

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.action import Action, ActionKind
-from serried.pipeline import ENTRIES, Cause, Schedule, Simulation, simulate
+from serried.pipeline import ENTRIES, IdleCause, Schedule, Simulation, simulate
 from serried.pipeline.costs import Number
 from serried.pipeline.critical_path import Step, critical_path
 from serried.pipeline.in_flight import held
@@ -53,7 +53,7 @@ def schedules_answer() -> dict[str, Any]:
         "kinds": [
             {"number": int(kind), "name": kind.name, "colour": ACTIONS[kind]} for kind in KINDS
         ],
-        "causes": [each.name for each in Cause],
+        "causes": [each.name for each in IdleCause],
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from serried.errors import InputError
-from serried.pipeline import Cause
+from serried.pipeline import IdleCause
 from serried.trace.measure.measured_step import NS_PER_UNIT, MeasuredStep, measured_step
 from serried.views.schedule.document import Measured
 from serried.views.web.schedule.payload import columns_of
@@ -21,7 +21,7 @@ from serried.views.web.wire.payload import pack
 from serried.views.web.wire.query import Words, read_count
 
 DELAY = "DELAY"
-CAUSES = [*(cause.name for cause in Cause), DELAY]
+CAUSES = [*(cause.name for cause in IdleCause), DELAY]
 
 
 def measured_payload(named: NamedTrace, words: Words) -> bytes:
@@ -50,9 +50,11 @@ def measured_payload(named: NamedTrace, words: Words) -> bytes:
         )
     header, columns = columns_of(Measured(simulation), [])
     idle = header["idle"]["causes"]
-    idle[DELAY] = idle.pop(Cause.LATENCY.name)
+    idle[DELAY] = idle.pop(IdleCause.LATENCY.name)
     cause = columns["idle:cause"]
-    columns["idle:cause"] = np.where(cause == Cause.LATENCY, len(Cause), cause).astype(np.uint8)
+    columns["idle:cause"] = np.where(cause == IdleCause.LATENCY, len(IdleCause), cause).astype(
+        np.uint8
+    )
     header |= _told(named, found)
     return pack(header, columns)
 
