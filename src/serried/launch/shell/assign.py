@@ -8,10 +8,10 @@ from serried.launch.facts.whole_number import count
 from serried.launch.facts.words import Field, Line, Value, known, named, text_of
 from serried.launch.shell.conditions import OPEN, RAN, Verdict
 from serried.launch.shell.expansion import Expansion
+from serried.launch.shell.lexer import Lexer
 from serried.launch.shell.scope import Scope
 from serried.launch.shell.split import as_choice
 from serried.launch.shell.syntax import Assign, Text, Word
-from serried.launch.shell.words import Words
 
 ASSIGNS = re.compile(r"\s*([A-Za-z_]\w*)\s*([-+*/%]?)=(?!=)(.*)", re.S)
 STEPS = re.compile(r"\s*(?:([A-Za-z_]\w*)\s*(\+\+|--)|(\+\+|--)\s*([A-Za-z_]\w*))\s*")
@@ -85,5 +85,5 @@ def calculate(scope: Scope, text: str, line: Line) -> Verdict:
 
 
 def _worked_out(scope: Scope, text: str, line: Line) -> Value:
-    words = Words(Text.of(text, line.file, line.number)).all()
+    words = Lexer(Text.of(text, line.file, line.number)).all()
     return Expansion(scope).parameters.arithmetic(words, line, f"(({text.strip()}))")

@@ -18,6 +18,7 @@ from serried.launch.facts.words import (
     text_of,
     unknown,
 )
+from serried.launch.shell.lexer import Lexer
 from serried.launch.shell.parameters import Parameters, short
 from serried.launch.shell.scope import Scope
 from serried.launch.shell.split import distribute, split
@@ -31,7 +32,6 @@ from serried.launch.shell.syntax import (
     Text,
     Word,
 )
-from serried.launch.shell.words import Words
 from serried.limits import SCRIPT_COMMAND, SCRIPT_VALUE
 
 COUNTS_HOSTS = re.compile(r"scontrol\s+show\s+hostnames?\b.*\|\s*wc\s+-[lw]\s*$", re.S)
@@ -156,7 +156,7 @@ class Expansion:
                 number = str(listed.count(parts[2] or parts[3]) + 1)
                 return known(number, part.line, f"$({short(part.command)})")
         if sum_ := EXPR.fullmatch(part.command):
-            words = Words(Text.of(sum_[1].replace("\\*", "*"), part.line.file, part.line.number))
+            words = Lexer(Text.of(sum_[1].replace("\\*", "*"), part.line.file, part.line.number))
             return self.parameters.arithmetic(words.all(), part.line, f"$({part.command})")
         lists = LISTS_HOSTS.match(part.command)
         return (Unknown(_not_run(part), part.line, counted_by="SLURM_NNODES" if lists else ""),)

@@ -21,9 +21,9 @@ from serried.launch.facts.words import (
     unknown,
 )
 from serried.launch.shell import arithmetic as shell_arithmetic
+from serried.launch.shell.lexer import Lexer
 from serried.launch.shell.scope import Scope
 from serried.launch.shell.syntax import Parameter, Text, Word
-from serried.launch.shell.words import Words
 from serried.limits import SCRIPT_EDITED, SCRIPT_VALUE
 
 OF_THE_MACHINE = re.compile(
@@ -111,7 +111,7 @@ class Parameters:
     def index(self, index: str, line: Line) -> str | None:
         """Returns the index between ``[`` and ``]`` as text, or None when it is not known."""
         self.scope.work.spend(1 + len(index) // 4)
-        text = text_of(self.value(Words(Text.of(index, line.file, line.number)).all()))
+        text = text_of(self.value(Lexer(Text.of(index, line.file, line.number)).all()))
         if (
             text is not None
             and re.fullmatch(r"[A-Za-z_]\w*", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -66,6 +66,14 @@ class Text:
         """Returns where the text goes over to another line than that of ``position``."""
         at = bisect_right(self._turns, position)
         return self._turns[at] if at < len(self._turns) else len(self.text)
+
+    def part(self, start: int, end: int) -> Text:
+        """Returns the text from ``start`` to ``end`` with its lines."""
+        inner = slice(bisect_right(self.starts, start), bisect_left(self.starts, end))
+        starts = (0, *(offset - start for offset in self.starts[inner]))
+        lines = (self.line(start), *self.lines[inner])
+        vias = (self.via(start), *self.vias[inner])
+        return Text(self.text[start:end], starts, lines, vias, self.held)
 
     def line(self, position: int) -> Line:
         """Returns the line of the file that the letter at ``position`` came from."""

@@ -1,16 +1,19 @@
-"""Reads words of a shell script: quotes, escapes, and the kinds of ``$``."""
+"""Reads the words of a shell script: quotes, escapes, the kinds of ``$``, and heredocs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import count
 
-from serried.finding import said
-from serried.launch.shell.cursor import Cursor, never_closes, part_of
+from serried.errors import InputError
+from serried.finding import Sentence, said
+from serried.launch.facts.words import Line
 from serried.launch.shell.syntax import (
     HELD,
     Arithmetic,
     HeldPart,
+    Heredoc,
     Literal,
     Parameter,
     Part,
@@ -18,7 +21,7 @@ from serried.launch.shell.syntax import (
     Text,
     Word,
 )
-from serried.limits import SCRIPT_ARITHMETIC, SCRIPT_EXPANSIONS
+from serried.limits import SCRIPT_ARITHMETIC, SCRIPT_EXPANSIONS, SCRIPT_WORDS
 
 BLANKS = " \t"
 BREAKS = frozenset(" \t\n;&|<>()")
@@ -26,23 +29,100 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DIGITS = re.compile(r"\d+")
 SPECIAL = frozenset("@*#?$!-0123456789")
 OPERATOR = re.compile(r":[-=?+]|##|%%|//|\^\^|,,|[-=?+#%/:^,@]")
-
-
 STOPS = (r"\\$`\"'}\])" + re.escape("".join(BREAKS)), r"\\$`\"}\])")
 """Letters that end plain text, outside quotes and within."""
 
 
-class Words(Cursor):
-    """Reads words from ``text`` at ``at``; raises InputError for a quote that never ends.
+class Lexer:
+    """Reads words from ``text`` at ``at``; raises InputError for what opens and never closes.
 
-    ``depth`` says in how many expansions the text stands.
+    ``parts`` counts what was read so far, in the text around this one as well; ``depth`` says in
+    how many expansions the text stands. A heredoc is read when the line that opens it ends.
     """
 
     def __init__(self, text: Text, depth: int = 0, parts: Iterator[int] | None = None) -> None:
-        super().__init__(text, parts)
+        self.source = text
+        self.text = text.text
+        self.at = 0
+        self.parts = parts or count(1)
+        self.pending: list[Heredoc] = []
+        """Heredocs that the line has opened."""
         self._depth = depth
         held = f"{chr(HELD)}-{chr(HELD + len(text.held) - 1)}" if text.held else ""
         self._stops = tuple(re.compile(f"[{letters}{held}]") for letters in STOPS)
+
+    def count(self) -> None:
+        """Counts a word or a part of one; raises InputError when there are too many."""
+        if next(self.parts) > SCRIPT_WORDS.most:
+            problem = said(
+                "it has more words and expansions than a launch script, {limit}",
+                limit=SCRIPT_WORDS.most,
+            )
+            raise self.error(problem, self.line)
+
+    def peek(self, text: str) -> bool:
+        """Tells whether ``text`` stands next."""
+        return self.text.startswith(text, self.at)
+
+    @property
+    def line(self) -> Line:
+        """The line that comes next."""
+        return self.source.line(self.at)
+
+    def error(self, problem: Sentence, line: Line) -> InputError:
+        """Returns the error that says ``problem`` of ``line``."""
+        return InputError(
+            "{file} line {line}: {problem}", file=line.file, line=line, problem=problem
+        )
+
+    def matched(self, pattern: re.Pattern[str]) -> str:
+        """Returns what ``pattern`` finds next, or nothing."""
+        found = pattern.match(self.text, self.at)
+        return found[0] if found else ""
+
+    def balanced(self, opening: int) -> str:
+        """Skips ``( … )`` from ``opening`` on, quotes respected, and returns what is inside."""
+        line = self.source.line(opening)
+        depth, at = 0, opening
+        while at < len(self.text):
+            letter = self.text[at]
+            if letter == "\\":
+                at += 1
+            elif letter == "'":
+                at = self._closing("'", at)
+            elif letter == '"':
+                at = self._closing_double(at)
+            elif letter == "#" and self.text[at - 1] in " \t\n":
+                end = self.text.find("\n", at)
+                at = end if end >= 0 else len(self.text)
+            elif letter == "(":
+                depth += 1
+            elif letter == ")":
+                depth -= 1
+                if not depth:
+                    self.at = at + 1
+                    return self.text[opening + 1 : at].strip()
+            at += 1
+        raise self.error(said("a ( opens here and never closes; add the closing )"), line)
+
+    def _closing(self, quote: str, opening: int) -> int:
+        end = self.text.find(quote, opening + 1)
+        if end < 0:
+            raise self.error(_never_closes(quote), self.source.line(opening))
+        return end
+
+    def _closing_double(self, opening: int) -> int:
+        at = opening + 1
+        while at < len(self.text) and self.text[at] != '"':
+            if self.text.startswith("$(", at):
+                here = self.at
+                self.balanced(at + 1)
+                at, self.at = self.at, here
+                continue
+            at += 2 if self.text[at] == "\\" else 1
+        if at >= len(self.text):
+            return self._closing('"', opening)
+        return at
 
     # ------------------------------------------------------------------- words
 
@@ -107,7 +187,7 @@ class Words(Cursor):
         line = self.line
         end = self.text.find("'", self.at + 1)
         if end < 0:
-            raise self.error(never_closes("'"), line)
+            raise self.error(_never_closes("'"), line)
         start, self.at = self.at + 1, end + 1
         return list(self._lines(start, end))
 
@@ -127,7 +207,7 @@ class Words(Cursor):
         self.at += 1
         parts = list(self._until(lambda: self.text[self.at] == '"', quoted=True))
         if self.at >= len(self.text):
-            raise self.error(never_closes('"'), line)
+            raise self.error(_never_closes('"'), line)
         self.at += 1
         return parts or [Literal("", line, True)]
 
@@ -221,7 +301,7 @@ class Words(Cursor):
         while end < len(self.text) and self.text[end] != "`":
             end += 2 if self.text[end] == "\\" else 1
         if end >= len(self.text):
-            raise self.error(never_closes("`"), line)
+            raise self.error(_never_closes("`"), line)
         command = self.text[self.at + 1 : end]
         self.at = end + 1
         return Substitution(command, line, quoted)
@@ -243,6 +323,63 @@ class Words(Cursor):
             at += 1
         if self.text[at : at + 2] != "))":
             return None
-        inner = Words(part_of(self.source, opening, at), self._depth, self.parts).all()
+        inner = Lexer(self.source.part(opening, at), self._depth, self.parts).all()
         self.at = at + 2
         return inner
+
+    # ------------------------------------------------------------------- blanks
+
+    def skip_blanks(self) -> None:
+        """Skips blanks, continued lines and a comment."""
+        while self.at < len(self.text):
+            if self.text[self.at] in BLANKS:
+                self.at += 1
+            elif self.peek("\\\n"):
+                self.at += 2
+            elif self.peek("#") and (self.at == 0 or self.text[self.at - 1] in " \t\n;&|()"):
+                newline = self.text.find("\n", self.at)
+                self.at = len(self.text) if newline < 0 else newline
+            else:
+                return
+
+    def skip_lines(self) -> None:
+        """Skips blanks, comments, line ends and the heredocs that begin after them."""
+        while True:
+            self.skip_blanks()
+            if not self.peek("\n"):
+                return
+            self._line_end()
+
+    def _line_end(self) -> None:
+        self.at += 1
+        for heredoc in self.pending:
+            start = self.at
+            end, self.at = self._heredoc_end(heredoc)
+            part = self.source.part(start, end)
+            if heredoc.strips_tabs:
+                first = self.source.line(start)
+                untabbed = re.sub(r"(?m)^\t+", "", part.text)
+                part = Text.of(untabbed, first.file, first.number)
+            reader = Lexer(part, 0, self.parts)
+            heredoc.body = reader.plain() if heredoc.is_plain else reader.all()
+        self.pending = []
+
+    def _heredoc_end(self, heredoc: Heredoc) -> tuple[int, int]:
+        at = self.at
+        while at < len(self.text):
+            newline = self.text.find("\n", at)
+            stop = len(self.text) if newline < 0 else newline
+            row = self.text[at:stop]
+            if (row.lstrip("\t") if heredoc.strips_tabs else row) == heredoc.delimiter:
+                return at, min(stop + 1, len(self.text))
+            at = stop + 1
+        problem = said(
+            "a heredoc opens here and never closes; add a line that holds only {delimiter}",
+            delimiter=heredoc.delimiter,
+        )
+        raise self.error(problem, heredoc.line)
+
+
+def _never_closes(quote: str) -> Sentence:
+    """Says of a quote that it has no end."""
+    return said("a {quote} quote opens here and never closes; add the closing {quote}", quote=quote)
