@@ -24,7 +24,7 @@ IMAGES = Path(__file__).parent / "images"
 SERRIED = [sys.executable, "-c", "from serried.views.cli.main import main; main()"]
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SCHEDULES = "view=schedule&latency=1/4&memory_limit=4&show=strips,path&action=1:2I3"
-LARGE = "dims=dp,tp,pp,cp&world=16384&tp=8&pp=16&cp=2"
+LARGE = "dims=dp,tp,pp,cp&world_size=16384&tp=8&pp=16&cp=2"
 
 
 @dataclass(frozen=True)

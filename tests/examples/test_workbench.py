@@ -37,7 +37,7 @@ def test_the_printed_command_shows_groups_and_spans_of_all_five(
                 "Array.from({length: serried.slices()}, (_, i) => serried.slice(i).rank)"
             )
             assert set(ranks) == {0, 1}
-            assert workbench.value("world") == "2"
+            assert workbench.value("world_size") == "2"
             groups = workbench.read("groups()")
             assert [[0, 1]] in groups.values(), (trace.name, groups)
     finally:

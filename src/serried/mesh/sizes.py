@@ -11,7 +11,7 @@ A size has one name everywhere: in Python, JSON, addresses, forms and what a lau
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -52,38 +52,23 @@ class SizeField:
     """None where the framework says."""
     most: int = MOST
 
-    def read(self, text: str) -> Given:
-        """Returns the value that a text says; raises InputError for what is none."""
+    def read(self, value: object) -> Given:
+        """Returns what a text or a value says; raises InputError for what is no such size."""
+        text = self.write(value).strip()
         if self.form == "word":
-            return text.strip()
+            return text
         if self.form == "number":
-            return self._number(text)
-        return tuple(map(self._number, text.strip().rstrip(",").split(",")))
+            return whole_number(text, self.name, self.most)
+        parts = text.rstrip(",").split(",")
+        return tuple(whole_number(part, self.name, self.most) for part in parts)
 
-    def _number(self, text: str) -> int:
-        found = re.fullmatch(r"([+-]?)0*([0-9]+)", text.strip(), re.ASCII)
-        if not found:
-            raise InputError(
-                "{name}={value} is not a whole number; one such as 16 is",
-                name=self.name,
-                value=shortened(text.strip()),
-            )
-        if len(found[2]) > len(str(MOST)) or int(found[2]) > MOST:
-            raise InputError(
-                "{name}={value} is too large; it is at most {most}",
-                name=self.name,
-                value=shortened(text.strip()),
-                most=self.most,
-            )
-        return int(found[1] + found[2])
-
-    def write(self, value: Given) -> str:
+    def write(self, value: object) -> str:
         """Returns a value as ``read`` takes it.
 
         >>> PLACES["gpus_per_node"].write((4, 1))
         '4,1'
         """
-        return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def shortened(text: str) -> str:
@@ -93,6 +78,46 @@ def shortened(text: str) -> str:
     '1111111111111111111111111111111111111111…'
     """
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def whole_number(text: str, name: str, most: int = MOST) -> int:
+    """Returns the number that a text says; raises InputError for what is none.
+
+    >>> whole_number(" 16 ", "tp")
+    16
+    """
+    found = re.fullmatch(r"\s*([+-]?)0*([0-9]+)\s*", text)
+    if not found:
+        raise InputError(
+            "{name}={value} is not a whole number; one such as 16 is",
+            name=name,
+            value=shortened(text),
+        )
+    if len(found[2]) > len(str(MOST)) or int(found[2]) > MOST:
+        raise InputError(
+            "{name}={value} is too large; it is at most {most}",
+            name=name,
+            value=shortened(text),
+            most=most,
+        )
+    return int(found[1] + found[2])
+
+
+def read_settings(texts: Iterable[str]) -> dict[str, str]:
+    """Returns ``KEY=VALUE`` texts as a mapping; raises InputError for one that is none.
+
+    >>> read_settings(["num_experts=4"])
+    {'num_experts': '4'}
+    """
+    settings: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (key.strip() and equals):
+            raise InputError(
+                "'{text}' is not a setting; one reads KEY=VALUE, such as num_experts=4", text=text
+            )
+        settings[key.strip()] = value.strip()
+    return settings
 
 
 def _table(*rows: SizeField) -> Mapping[str, SizeField]:

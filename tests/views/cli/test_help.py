@@ -9,7 +9,7 @@ import click
 import pytest
 from rich.cells import cell_len
 
-from serried.views.cli.help import about, catalogue, said
+from serried.views.cli.help import SpokenOption, about, catalogue, said
 from serried.views.cli.main import serried as root
 from tests.conftest import Call
 from tests.views.explain.reader import has_chinese
@@ -105,7 +105,7 @@ def texts() -> set[str]:
         }
         for param in command.get_params(context):
             held.add(param.make_metavar(context))
-            if isinstance(param, click.Option):
+            if isinstance(param, click.Option) and not isinstance(param, SpokenOption):
                 held.add(param.help or "")
     from serried.views.cli.train.options import SECTIONS
 

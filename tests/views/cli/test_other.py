@@ -52,11 +52,11 @@ def test_a_file_is_compared_with_itself_at_other_sizes(serried: Call, tmp_path: 
         ),
         (
             ("--compare", "internlm", "--compare-set", "tp=two"),
-            "tp=two is not a size; it is a whole number of at least 1",
+            "tp=two is not a whole number; one such as 16 is",
         ),
         (
             ("--compare", "internlm", "--compare-set", "tp"),
-            "--set takes KEY=VALUE, such as num_experts=4; it got 'tp'",
+            "'tp' is not a setting; one reads KEY=VALUE, such as num_experts=4",
         ),
         (
             ("--compare", "internlm", "--compare-set", "tp=3"),

@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from serried.frameworks import FRAMEWORKS, find
-from serried.views.job.job import LAYER_SETTINGS
+from serried.launch.request import LAYER_SETTINGS
 from serried.views.job.settings_text import _catalogue, setting_lines, settings_of
 from tests.conftest import Call
 from tests.views.explain.reader import has_chinese

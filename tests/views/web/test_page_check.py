@@ -26,7 +26,7 @@ def test_the_page_opens_on_the_layout_that_was_checked_in_the_colours_of_its_lin
     page_of: Open, checked: str
 ) -> None:
     workbench = page_of(checked)
-    assert (workbench.value("world"), workbench.value("tp")) == ("6", "2")
+    assert (workbench.value("world_size"), workbench.value("tp")) == ("6", "2")
     assert workbench.value("heat") == "check0.best_send"
     assert "0.25 ×" in workbench.text("#heat-panel")
 

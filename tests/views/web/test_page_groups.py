@@ -237,7 +237,7 @@ def test_order_and_settings_reach_the_framework(page_of: Open, plain: str) -> No
 
 
 def test_any_nodes_are_drawn_as_boxes_with_names(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "dims=tp&world=12&pp=1&gpus_per_node=4")
+    workbench = page_of(plain, "dims=tp&world_size=12&pp=1&gpus_per_node=4")
     four = workbench.picture()
     workbench.fill(gpus_per_node="6")
     assert workbench.picture() != four
@@ -256,7 +256,7 @@ def test_arranged_by_stage_a_box_is_a_stage(page_of: Open, plain: str) -> None:
 
 
 def test_a_world_of_one_rank_is_shown(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "dims=dp,tp&world=1&tp=1&pp=1")
+    workbench = page_of(plain, "dims=dp,tp&world_size=1&tp=1&pp=1")
     workbench.hover_rank(0)
     assert workbench.lit() == [0]
     assert "1 rank" in workbench.text("#headline")
@@ -270,7 +270,7 @@ def check_large(workbench: Workbench, layout: Layout, dims: str) -> None:
 
 def test_sixteen_thousand_ranks_stay_responsive(page_of: Open, plain: str) -> None:
     dims = "dp,tp,pp,cp"
-    workbench = page_of(plain, f"dims={dims}&world=16384&tp=8&pp=16&cp=2")
+    workbench = page_of(plain, f"dims={dims}&world_size=16384&tp=8&pp=16&cp=2")
     layout = frameworks.layout("megatron", Sizes(16384, tp=8, pp=16, cp=2))
     drawn = workbench.read("drawn()")
     check_large(workbench, layout, dims)
@@ -287,7 +287,7 @@ def test_sixteen_thousand_ranks_stay_responsive(page_of: Open, plain: str) -> No
 
 
 def test_the_list_of_many_groups_scrolls_to_its_end(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "dims=tp&world=16384&tp=8&pp=16")
+    workbench = page_of(plain, "dims=tp&world_size=16384&tp=8&pp=16")
     workbench.page.locator("#group-list").evaluate("list => list.scrollTo(0, list.scrollHeight)")
     workbench.settle()
     last = workbench.page.locator("#group-list [role=option]").last
@@ -299,7 +299,7 @@ def test_the_list_of_many_groups_scrolls_to_its_end(page_of: Open, plain: str) -
 def test_a_click_counts_though_the_list_scrolls_between_press_and_release(
     page_of: Open, plain: str
 ) -> None:
-    workbench = page_of(plain, "dims=tp&world=256")
+    workbench = page_of(plain, "dims=tp&world_size=256")
     box = workbench.page.locator("#group-list [role=option]:has-text('TP 6:')").bounding_box()
     assert box
     mouse = workbench.page.mouse

@@ -126,7 +126,7 @@ def test_letters_typed_into_a_field_move_nothing(page_of: Open, plain: str) -> N
 def test_w_and_s_zoom_the_map_under_the_pointer(
     page_of: Open, plain: str, key: str, grows: bool
 ) -> None:
-    workbench = page_of(plain, "dims=tp&world=256")
+    workbench = page_of(plain, "dims=tp&world_size=256")
     workbench.hover_rank(77)
     before = workbench.read("view().map.scale")
     place = workbench.read("where(77)")
@@ -139,7 +139,7 @@ def test_w_and_s_zoom_the_map_under_the_pointer(
 
 
 def test_the_map_zooms_with_the_wheel_and_pans_by_dragging(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "dims=tp&world=256")
+    workbench = page_of(plain, "dims=tp&world_size=256")
     workbench.hover_rank(100)
     before = workbench.read("view().map")
     workbench.page.mouse.wheel(0, -300)

@@ -49,7 +49,7 @@ def test_a_dropped_script_fills_the_form_the_picture_and_the_address(
 ) -> None:
     workbench = page_of(plain)
     drop(workbench, run_sh=SCRIPT)
-    assert [workbench.value(field) for field in ("world", "tp", "pp")] == ["16", "4", "2"]
+    assert [workbench.value(field) for field in ("world_size", "tp", "pp")] == ["16", "4", "2"]
     layout = frameworks.layout("megatron", Sizes(16, tp=4, pp=2))
     assert workbench.read("groups()")["tp"] == layout.groups("tp").lists()
     assert workbench.query() == "tp=4&pp=2&dims=dp,tp,pp"
@@ -78,7 +78,7 @@ def test_a_script_is_read_with_the_files_dropped_beside_it(page_of: Open, plain:
         run_sh=script,
         ds_json='{"zero_optimization": {"stage": 3}}',
     )
-    assert workbench.value("world") == "24"
+    assert workbench.value("world_size") == "24"
     assert rows(workbench)["ZeRO 3"] == "ds.json line 1, zero_optimization.stage"
 
 
@@ -164,7 +164,7 @@ def test_what_is_missing_is_asked_for_by_name_and_then_shown(page_of: Open, plai
     workbench.page.fill("#missing input", "32")
     workbench.press("Enter")
     assert not workbench.page.is_visible("#alert")
-    assert (workbench.value("world"), workbench.value("tp")) == ("32", "4")
+    assert (workbench.value("world_size"), workbench.value("tp")) == ("32", "4")
     assert rows(workbench)["World size 32"] == "option --world-size"
 
 
@@ -173,7 +173,7 @@ def test_a_framework_is_chosen_where_the_file_tells_none(page_of: Open, plain: s
     drop(workbench, run_sh="torchrun --nnodes 2 --nproc_per_node 4 x.py")
     workbench.page.select_option("#missing select", "fsdp")
     workbench.click("#missing button")
-    assert (workbench.value("framework"), workbench.value("world")) == ("fsdp", "8")
+    assert (workbench.value("framework"), workbench.value("world_size")) == ("fsdp", "8")
 
 
 @pytest.mark.parametrize(

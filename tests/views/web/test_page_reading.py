@@ -44,4 +44,4 @@ def test_the_page_says_what_is_read_and_then_shows_it(
         bench.page.wait_for_selector("#timeline-section:not([hidden])")
         bench.settle()
         assert bench.page.locator("#trace-reading").is_hidden()
-        assert bench.value("world") == "4"
+        assert bench.value("world_size") == "4"

@@ -17,15 +17,15 @@ def test_defaults_leave_the_address_empty(page_of: Open, plain: str) -> None:
     assert workbench.query() == ""
     workbench.choose("type", "dp,tp")
     assert workbench.query() == "dims=dp,tp"
-    workbench.fill(world="32")
-    assert workbench.query() == "world=32&dims=dp,tp"
-    workbench.fill(world="16")
+    workbench.fill(world_size="32")
+    assert workbench.query() == "world_size=32&dims=dp,tp"
+    workbench.fill(world_size="16")
     assert workbench.query() == "dims=dp,tp"
 
 
 def test_an_address_brings_everything_back(page_of: Open, traced: str) -> None:
     workbench = page_of(traced)
-    workbench.fill(world="64", tp="4", pp="2")
+    workbench.fill(world_size="64", tp="4", pp="2")
     workbench.choose("type", "dp,pp")
     workbench.choose("arrange", "stage")
     workbench.hover_rank(20)
@@ -45,19 +45,19 @@ def test_an_address_brings_everything_back(page_of: Open, traced: str) -> None:
 
 
 def test_a_view_stays_when_types_change_and_ends_when_ranks_move(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "dims=tp&world=256")
+    workbench = page_of(plain, "dims=tp&world_size=256")
     workbench.hover_rank(77)
     workbench.press("w", "w", "d")
     view = workbench.read("view().map")
     workbench.choose("type", "dp,tp")
     assert workbench.read("view().map") == view
-    workbench.fill(world="128")
+    workbench.fill(world_size="128")
     assert workbench.read("view().map") != view
     assert workbench.read("state()")["map"] == ""
 
 
 def test_a_link_can_be_copied(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "dims=dp&world=32")
+    workbench = page_of(plain, "dims=dp&world_size=32")
     workbench.click("#copy-link")
 
     assert workbench.copied() == workbench.page.url
@@ -79,13 +79,13 @@ def test_back_and_forward_walk_through_what_was_chosen(page_of: Open, plain: str
 
 def test_a_number_typed_letter_by_letter_is_one_step_back(page_of: Open, plain: str) -> None:
     workbench = page_of(plain, "dims=tp")
-    workbench.page.locator("#world").select_text()
+    workbench.page.locator("#world_size").select_text()
     workbench.page.keyboard.type("1024", delay=250)
     workbench.settle()
-    assert workbench.query() == "world=1024&dims=tp"
+    assert workbench.query() == "world_size=1024&dims=tp"
     workbench.page.go_back()
     workbench.settle()
-    assert workbench.value("world") == "16"
+    assert workbench.value("world_size") == "16"
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -111,10 +111,10 @@ def test_a_wrong_size_shows_its_sentence_and_keeps_the_picture(
 @pytest.mark.parametrize(
     ("field", "value", "sentence"),
     [
-        ("world", "0", "world size 0 cannot be; it is at least 1 rank"),
-        ("world", "-4", "world size -4 cannot be; it is at least 1 rank"),
-        ("world", "many", "world=many is not a whole number; one such as 16 is"),
-        ("world", "18", "pp=4 does not divide the 9 ranks that tp=2 leave of 18"),
+        ("world_size", "0", "world size 0 cannot be; it is at least 1 rank"),
+        ("world_size", "-4", "world size -4 cannot be; it is at least 1 rank"),
+        ("world_size", "many", "world_size=many is not a whole number; one such as 16 is"),
+        ("world_size", "18", "pp=4 does not divide the 9 ranks that tp=2 leave of 18"),
         ("pp", "3", "pp=3 does not divide the 8 ranks that tp=2 leave of 16"),
         ("gpus_per_rank", "3", "gpus_per_rank=3 does not divide 8 GPUs of a node"),
         ("order", "tp-tp-pp", "order 'tp-tp-pp' names tp twice"),
@@ -148,19 +148,19 @@ def test_an_unknown_framework_in_an_address_is_named(page_of: Open, plain: str) 
 
 
 def test_reset_returns_to_the_start(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "dims=dp,tp&world=64&framework=internlm&rank=3&lang=zh")
+    workbench = page_of(plain, "dims=dp,tp&world_size=64&framework=internlm&rank=3&lang=zh")
     workbench.click("#reset")
     assert workbench.query() == "lang=zh", "the language stays"
     assert workbench.read("groups()") == {}
     assert workbench.page.is_visible("#hint")
-    assert (workbench.value("world"), workbench.value("framework")) == ("16", "megatron")
+    assert (workbench.value("world_size"), workbench.value("framework")) == ("16", "megatron")
 
 
 def test_reset_beside_a_trace_returns_to_its_layout(page_of: Open, traced: str) -> None:
     workbench = page_of(traced)
-    workbench.fill(world="64")
+    workbench.fill(world_size="64")
     workbench.click("#reset")
-    assert workbench.value("world") == "8"
+    assert workbench.value("world_size") == "8"
     assert list(workbench.read("groups()")) == ["dp", "tp", "pp"]
 
 

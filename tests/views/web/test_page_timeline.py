@@ -28,7 +28,7 @@ def test_opened_on_a_trace_it_shows_the_trace_s_own_layout_and_timeline(
     page_of: Open, traced: str, lang: str
 ) -> None:
     workbench = page_of(traced, lang=lang)
-    assert workbench.value("world") == "8"
+    assert workbench.value("world_size") == "8"
     assert list(workbench.read("groups()")) == ["dp", "tp", "pp"]
     assert workbench.page.is_visible("#timeline")
     assert not workbench.page.is_visible("#own-layout")
@@ -129,17 +129,17 @@ def test_another_trace_is_chosen_and_its_layout_follows(page_of: Open, traced: s
     workbench = page_of(traced)
     workbench.choose("trace", "1")
     assert workbench.read("slices()") == sum(map(is_no_send, LONG.spans()))
-    assert workbench.value("world") == "4"
+    assert workbench.value("world_size") == "4"
     assert not workbench.page.is_visible("#emulated"), "its compute was real"
     assert "trace=1" in workbench.query()
 
 
 def test_a_layout_that_is_not_the_trace_s_own_offers_that_one(page_of: Open, traced: str) -> None:
     workbench = page_of(traced)
-    workbench.fill(world="16")
+    workbench.fill(world_size="16")
     assert workbench.page.is_visible("#own-layout")
     workbench.click("#own-layout")
-    assert workbench.value("world") == "8"
+    assert workbench.value("world_size") == "8"
     assert not workbench.page.is_visible("#own-layout")
 
 

@@ -266,7 +266,7 @@ def test_another_layout_than_the_trace_s_is_not_coloured_and_says_so(
 ) -> None:
     workbench = page_of(planned, "heat=busy")
     assert workbench.read("heat(0)") is not None
-    workbench.fill(world="16")
+    workbench.fill(world_size="16")
     assert workbench.read("heat(0)") is None
     assert "another layout" in workbench.text("#heat-panel")
     workbench.click("#heat-panel button")

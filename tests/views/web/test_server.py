@@ -62,13 +62,13 @@ def test_nothing_that_is_served_names_another_site() -> None:
 
 
 def test_a_layout_comes_as_a_payload(client: httpx.Client) -> None:
-    answer = client.get("/api/layout?world=16&tp=2&pp=4&dims=tp")
+    answer = client.get("/api/layout?world_size=16&tp=2&pp=4&dims=tp")
     assert answer.headers["content-type"] == "application/octet-stream"
     assert read(answer.content).lists(0)[:2] == [[0, 1], [2, 3]]
 
 
 def test_answers_are_compressed_for_a_browser(client: httpx.Client) -> None:
-    answer = client.get("/api/layout?world=1024&dims=dp", headers={"Accept-Encoding": "gzip"})
+    answer = client.get("/api/layout?world_size=1024&dims=dp", headers={"Accept-Encoding": "gzip"})
     assert answer.headers["content-encoding"] == "gzip"
 
 
@@ -82,7 +82,7 @@ def test_answers_are_compressed_for_a_browser(client: httpx.Client) -> None:
 def test_a_wrong_size_is_a_sentence_in_the_page_s_language(
     client: httpx.Client, lang: str, sentence: str
 ) -> None:
-    answer = client.get(f"/api/layout?world=16&tp=3&dims=tp&lang={lang}")
+    answer = client.get(f"/api/layout?world_size=16&tp=3&dims=tp&lang={lang}")
     assert answer.status_code == 400
     assert answer.json() == {"error": sentence, "field": "tp"}
 
@@ -90,14 +90,14 @@ def test_a_wrong_size_is_a_sentence_in_the_page_s_language(
 @pytest.mark.parametrize(
     ("question", "sentence"),
     [
-        ("layout?framework=nemo", "framework 'nemo' is not known; those that are: "),
-        ("layout?order=tp-tp-dp", "order 'tp-tp-dp' names tp twice"),
-        ("layout?order=tp-xp", "order 'tp-xp' names an unknown axis 'xp'"),
-        ("layout?world=0", "world size 0 cannot be"),
-        ("layout?kinds=nettest", "megatron makes no group kind 'nettest' here"),
-        ("layout?lang=fr", "language 'fr' is not known; those that are: en, zh"),
-        ("rank?world=16&rank=16", "rank 16 is outside the world; ranks run from 0 to 15"),
-        ("rank?world=16&rank=-1", "rank -1 is outside the world; ranks run from 0 to 15"),
+        ("layout?world_size=16&framework=nemo", "framework 'nemo' is not known; those that are: "),
+        ("layout?world_size=16&order=tp-tp-dp", "order 'tp-tp-dp' names tp twice"),
+        ("layout?world_size=16&order=tp-xp", "order 'tp-xp' names an unknown axis 'xp'"),
+        ("layout?world_size=0", "world size 0 cannot be"),
+        ("layout?world_size=16&kinds=nettest", "megatron makes no group kind 'nettest' here"),
+        ("layout?world_size=16&lang=fr", "language 'fr' is not known; those that are: en, zh"),
+        ("rank?world_size=16&rank=16", "rank 16 is outside the world; ranks run from 0 to 15"),
+        ("rank?world_size=16&rank=-1", "rank -1 is outside the world; ranks run from 0 to 15"),
         ("trace?trace=2", "there is no trace 2 here; 2 are open, numbered from 0"),
         ("trace?trace=x", "there is no trace x here; 2 are open, numbered from 0"),
     ],
@@ -111,7 +111,7 @@ def test_a_question_that_cannot_be_gets_its_sentence(
 
 
 def test_a_rank_comes_as_a_document(client: httpx.Client) -> None:
-    answer = client.get("/api/rank?world=16&tp=2&pp=4&rank=5").json()
+    answer = client.get("/api/rank?world_size=16&tp=2&pp=4&rank=5").json()
     assert (answer["rank"], answer["groups"]["pp"]) == (5, [[1, 5, 9, 13]])
 
 
@@ -239,8 +239,8 @@ def test_what_nobody_foresaw_is_a_sentence_of_the_page_and_the_server_goes_on(
     body = len(head).to_bytes(4, "little") + head
     kind = {"content-type": "application/octet-stream"}
     told = [
-        client.get("/api/rank?world=8&rank=0&lang=en"),
-        client.get("/api/rank?world=8&rank=0&lang=zh"),
+        client.get("/api/rank?world_size=8&rank=0&lang=en"),
+        client.get("/api/rank?world_size=8&rank=0&lang=zh"),
         client.post("/api/launch?lang=en", content=body, headers=kind),
     ]
     assert [each.status_code for each in told] == [500, 500, 500]

@@ -12,13 +12,13 @@ import click
 from rich.table import Table
 
 from serried.errors import InputError, SerriedError
+from serried.launch.request import LayoutRequest
 from serried.plan.busbw import OPERATIONS, to_document
 from serried.views.cli.emit_job import EMIT, IMAGE, emit
-from serried.views.cli.job import asked_of
+from serried.views.cli.job import request_of
 from serried.views.cli.language import lang_option
 from serried.views.cli.options import COUNT, job_options, size_options
 from serried.views.cli.output import as_json, format_of, show, write
-from serried.views.job.job import Asked
 from serried.views.sentences import say, tell
 
 if TYPE_CHECKING:
@@ -123,9 +123,9 @@ def check(file: Path | None, **options: Any) -> int:
     from serried.runtime.run import worker
 
     if options["emit"]:
-        asked = asked_of(file, options)
-        world_size = asked.layout(_world_told(asked, options, options["nproc"])).world_size
-        per_node = asked.placement(world_size).ranks_per_node
+        request = request_of(file, options)
+        world_size = request.at(_world_told(request, options["nproc"])).layout().world_size
+        per_node = request.placement(world_size).ranks_per_node
         emit(world_size=world_size, ranks_per_node=per_node)
         return 0
     place = worker.place_of_launcher()
@@ -161,11 +161,12 @@ def _settings(
             nproc=options["nproc"],
             world=place.world_size,
         )
-    asked = asked_of(file, options)
-    layout = asked.layout(_world_told(asked, options, world_size))
+    request = request_of(file, options)
+    request = request.at(_world_told(request, world_size))
+    layout = request.layout()
     _require_world(layout.world_size, world_size)
     is_pretended = place is None and options["gpus_per_node"] is not None
-    ranks_per_node = asked.placement(layout.world_size).ranks_per_node if is_pretended else None
+    ranks_per_node = request.placement(layout.world_size).ranks_per_node if is_pretended else None
     settings = CheckSettings(
         layout,
         kinds=options["kinds"],
@@ -175,14 +176,14 @@ def _settings(
         ranks_per_node=ranks_per_node,
         **{name: options[name] for name in ("iterations", "rounds", "window_size", "device")},
     )
-    return settings, asked.sizes(layout.world_size).options
+    return settings, request.sizes().options
 
 
-def _world_told(asked: Asked, options: dict[str, Any], started: int | None) -> int | None:
+def _world_told(request: LayoutRequest, started: int | None) -> int | None:
     """Returns the ranks that were started where nothing else says how many the layout has."""
-    is_in_file = asked.config is not None and asked.config.world_size is not None
-    is_told = options["world_size"] or options["dp"] or asked.hosts or is_in_file
-    return None if is_told else started
+    is_in_file = request.config is not None and request.config.world_size is not None
+    is_given = {"world_size", "dp"} & request.given.keys()
+    return None if is_given or request.hosts or is_in_file else started
 
 
 def _require_world(asked: int, started: int | None) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from inspect import cleandoc
+from typing import Any
 
 import click
 from rich.cells import cell_len
@@ -73,6 +74,22 @@ class SpokenFormatter(click.HelpFormatter):
                 gap = " " * (first - cell_len(term))
                 self.write(f"{indent}{term}{gap}{line}".rstrip() + "\n")
                 term = ""
+
+
+class SpokenOption(click.Option):
+    """Is an option that holds its help in every language itself."""
+
+    def __init__(self, declarations: Sequence[str], *, spoken: Mapping[str, str], **rest: Any):
+        super().__init__(declarations, help=spoken["en"], **rest)
+        self.spoken = spoken
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Returns the option as it is written, and what it does."""
+        record = super().get_help_record(ctx)
+        if record is None:
+            return None
+        said_here = self.spoken[language_in(ctx)]
+        return record[0], record[1].replace(self.spoken["en"], said_here, 1)
 
 
 class SpokenContext(click.Context):

@@ -11,15 +11,24 @@ from serried.launch import read_path
 from serried.launch.facts.facts import Facts
 from serried.launch.facts.source import text_at
 from serried.launch.formats import hostfile
-from serried.views.cli.options import settings_of
-from serried.views.job.job import Asked
+from serried.launch.request import LayoutRequest
+from serried.mesh.sizes import TABLE, read_settings
 
 
-def asked_of(file: Path | None, options: Mapping[str, Any]) -> Asked:
-    """Reads the launch file and the hostfile; raises InputError for what cannot be read."""
-    config = read_path(file) if file else None
-    settings = settings_of(options["settings"])
-    return Asked.of(config, options, settings=settings, hosts=_hosts(options))
+def request_of(file: Path | None, options: Mapping[str, Any]) -> LayoutRequest:
+    """Returns what options ask for with the launch file and the hostfile; of several worlds, one.
+
+    Raises InputError for what cannot be read.
+    """
+    worlds = options["world_size"]
+    sizes = {name: options[name] for name in TABLE} | {"world_size": worlds and worlds[0]}
+    return LayoutRequest.of(
+        sizes,
+        framework=options["framework"],
+        settings=read_settings(options["settings"]),
+        config=read_path(file) if file else None,
+        hosts=_hosts(options),
+    )
 
 
 def _hosts(options: Mapping[str, Any]) -> Facts:

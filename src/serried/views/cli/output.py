@@ -8,6 +8,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,31 @@ from serried.views.layout import groups_json
 from serried.views.sentences import tell
 
 FORMATS = ("table", "json", "csv")
+
+
+@dataclass(frozen=True)
+class OutputChoice:
+    """Holds how an answer is given: its language, its form, and the file that it goes into."""
+
+    lang: str
+    form: str | None = None
+    """None takes the form that the file's ending says, else a table."""
+    path: Path | None = None
+    """None prints it."""
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> OutputChoice:
+        """Returns what ``--lang``, ``--format`` and ``--output`` say."""
+        return cls(options["lang"], options["form"], options["output"])
+
+    def form_among(self, forms: tuple[str, ...] = FORMATS) -> str:
+        """Returns the form of the answer; raises InputError where it has no such form."""
+        form = format_of(self.form, self.path)
+        if form not in forms:
+            raise InputError(
+                "this answer has no {form} form; it has {forms}", form=form, forms=listed(forms)
+            )
+        return form
 
 
 def width() -> int:

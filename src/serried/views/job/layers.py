@@ -5,32 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from serried.errors import InputError
+from serried.launch.request import LAYER_SETTINGS, LayoutRequest
 from serried.mesh import Layout
 from serried.mesh.layers import LayerSplit, as_listed, by_picture, evenly, with_ends
-from serried.views.job.job import LAYER_SETTINGS, Asked
 
 VIRTUAL = "virtual_pipeline_model_parallel_size"
 """Megatron's setting for model chunks, which ``--chunks`` goes before."""
 
 
-def layers_of(asked: Asked, layout: Layout) -> LayerSplit | None:
+def layers_of(request: LayoutRequest, layout: Layout) -> LayerSplit | None:
     """Returns who holds which layers, or None when neither options nor file say how many.
 
     Raises InputError for a split that cannot be.
     """
-    pp, counts = layout.sizes.get("pp", 1), asked.options["layers"]
-    told = asked.layer_settings
+    pp, counts = layout.sizes.get("pp", 1), request.numbers("layers")
+    told = request.layer_settings
     if counts and len(counts) > 1:
-        return _listed(counts, pp=pp, chunks=asked.options["chunks"])
-    layers = counts[0] if counts else _from_file(asked, "layers")
+        return _listed(counts, pp=pp, chunks=request.number("chunks"))
+    layers = counts[0] if counts else _from_file(request, "layers")
     if "picture" in told:
         return _drawn(told["picture"], pp=pp, layers=layers)
     if layers is None:
-        if asked.options["chunks"]:
+        if request.number("chunks"):
             raise InputError("--chunks cuts a rank's layers; say how many there are with --layers")
         return None
-    chunks = asked.options["chunks"] or _from_file(asked, "chunks") or _virtual(asked, layout)
-    first, last = _end(asked, "first"), _end(asked, "last")
+    chunks = request.number("chunks") or _from_file(request, "chunks")
+    chunks = chunks or _virtual(request, layout)
+    first, last = _end(request, "first"), _end(request, "last")
     if first is not None or last is not None:
         return with_ends(layers, pp=pp, chunks=chunks, first=first, last=last)
     return evenly(layers, pp=pp, chunks=chunks, left_over=layout.habits.left_over)
@@ -62,18 +63,18 @@ def _drawn(picture: str, *, pp: int, layers: int | None) -> LayerSplit:
     return split
 
 
-def _from_file(asked: Asked, name: str) -> int | None:
-    found = asked.config.fields.get(name) if asked.config else None
+def _from_file(request: LayoutRequest, name: str) -> int | None:
+    found = request.config.fields.get(name) if request.config else None
     return int(found.value) if found else None
 
 
-def _virtual(asked: Asked, layout: Layout) -> int:
-    text = asked.sizes(layout.world_size).options.get(VIRTUAL, "")
+def _virtual(request: LayoutRequest, layout: Layout) -> int:
+    text = request.at(layout.world_size).sizes().options.get(VIRTUAL, "")
     return int(text) if text.isdecimal() and int(text) else 1
 
 
-def _end(asked: Asked, name: str) -> int | None:
-    text = asked.layer_settings.get(name)
+def _end(request: LayoutRequest, name: str) -> int | None:
+    text = request.layer_settings.get(name)
     if text is None:
         return None
     if not text.isdecimal() or not int(text):

@@ -23,7 +23,7 @@ LAYERS = {
     "decoder_last_pipeline_num_layers": "layers of the last stage, beside --layers",
     "pipeline_model_parallel_layout": "which stage holds which layers, such as 'Et*3|t*3|t*3L'",
 }
-"""Megatron's settings that divide layers over stages, and no ranks (``views.asked``)."""
+"""Megatron's settings that divide layers over stages, and no ranks (``launch.request``)."""
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from serried.errors import listed
 from serried.finding import said
 from serried.frameworks import Sizes
-from serried.launch import Found
+from serried.launch.facts.facts import Found
+from serried.launch.request import LayoutRequest
 from serried.mesh import Layout
-from serried.views.job.job import OPTIONS, Asked, option_key
+from serried.mesh.sizes import BESIDE_WORLD, TABLE
 from serried.views.layout.sources import Told
 from serried.views.sentences import phrase, say, tell
 
@@ -21,51 +22,53 @@ WORDS = {
 }
 
 
-def sources_of(asked: Asked, lang: str, layout: Layout | None) -> list[Told]:
+def sources_of(request: LayoutRequest, lang: str, layout: Layout | None) -> list[Told]:
     """Returns every size and setting with its value and place.
 
     Without a layout, because sizes are missing or refused, those that are known.
     """
-    return list(_sources(asked, lang, layout))
+    return list(_sources(request, lang, layout))
 
 
-def _sources(asked: Asked, lang: str, layout: Layout | None) -> Iterator[Told]:
-    sizes = None if asked.missing() else asked.sizes()
+def _sources(request: LayoutRequest, lang: str, layout: Layout | None) -> Iterator[Told]:
+    sizes = None if request.missing() else request.sizes()
     words = WORDS[lang]
-    if asked.options["framework"] or asked.config is None or asked.config.framework:
-        yield Told("framework", asked.framework, _framework(asked, lang))
-    yield from _world(asked, sizes, lang)
-    for name in OPTIONS:
-        option = asked.options[option_key(name)]
-        found = asked.config.fields.get(name) if asked.config and _counts(asked, name) else None
+    if request.framework or request.config is None or request.config.framework:
+        yield Told("framework", request.framework_at, _framework(request, lang))
+    yield from _world(request, sizes, lang)
+    fields = request.config.fields if request.config else {}
+    given = request.sizes_given
+    for name in BESIDE_WORLD:
+        option = given.get(name)
+        found = fields.get(name) if _counts(request, name) else None
         told = found.value if found else None
         value = getattr(sizes, name) if sizes else option or told
         shown = layout.sizes.get(name, value) if layout else value
         if shown is None:
             continue
         if option is not None:
-            yield Told(name, shown, words["option"].format(name=OPTIONS[name]))
+            yield Told(name, shown, words["option"].format(name=TABLE[name].option))
         elif found:
             yield Told(name, shown, say(found.where, lang))
         else:
             rule = "others" if name == "dp" else "rule" if value is None else "default"
             yield Told(name, shown, words[rule])
-    yield from _settings(asked, sizes, lang)
-    yield from _others(asked, lang)
-    yield from _encodings(asked, lang)
+    yield from _settings(request, sizes, lang)
+    yield from _others(request, lang)
+    yield from _encodings(request, lang)
 
 
-def _counts(asked: Asked, name: str) -> bool:
+def _counts(request: LayoutRequest, name: str) -> bool:
     """Tells whether a size of the file is in force, no option having put it out."""
-    if name == "dp" and (asked.world_sizes or asked.hosts):
+    if name == "dp" and ("world_size" in request.given or request.hosts):
         return False
-    return not (name == "order" and asked.is_translated)
+    return not (name == "order" and request.is_translated)
 
 
-def _framework(asked: Asked, lang: str) -> str:
-    if asked.options["framework"]:
+def _framework(request: LayoutRequest, lang: str) -> str:
+    if request.framework:
         return WORDS[lang]["option"].format(name="--framework")
-    return format_name(asked.config.format, lang) if asked.config else WORDS[lang]["default"]
+    return format_name(request.config.format, lang) if request.config else WORDS[lang]["default"]
 
 
 def format_name(name: str, lang: str) -> str:
@@ -77,46 +80,46 @@ def format_name(name: str, lang: str) -> str:
     return say(listed(phrase(part, lang) for part in name.split(", ")), lang)
 
 
-def _world(asked: Asked, sizes: Sizes | None, lang: str) -> Iterator[Told]:
+def _world(request: LayoutRequest, sizes: Sizes | None, lang: str) -> Iterator[Told]:
     """Yields the world size, where it is known."""
-    found: Found | None = asked.config.world_size if asked.config else None
-    if "world_size" in asked.hosts:
-        found = asked.hosts["world_size"]
+    found: Found | None = request.config.world_size if request.config else None
+    if "world_size" in request.hosts:
+        found = request.hosts["world_size"]
     if sizes:
         value: int | str = sizes.world_size
-    elif asked.world_sizes:
-        value = asked.world_sizes[0]
+    elif (given := request.number("world_size")) is not None:
+        value = given
     elif found:
         value = found.value
     else:
         return
-    if asked.world_sizes and "world_size" not in asked.hosts:
+    if "world_size" in request.given and "world_size" not in request.hosts:
         yield Told("world_size", value, WORDS[lang]["option"].format(name="--world-size"))
     else:
         yield Told("world_size", value, say(found.where, lang) if found else WORDS[lang]["others"])
 
 
-def _settings(asked: Asked, sizes: Sizes | None, lang: str) -> Iterator[Told]:
-    told = asked.config.options if asked.config and not asked.is_translated else {}
-    options = {**{key: str(found.value) for key, found in told.items()}, **asked.settings}
+def _settings(request: LayoutRequest, sizes: Sizes | None, lang: str) -> Iterator[Told]:
+    told = request.config.options if request.config and not request.is_translated else {}
+    options = {**{key: str(found.value) for key, found in told.items()}, **request.settings}
     for key, value in (sizes.options if sizes else options).items():
-        if key in asked.settings:
+        if key in request.settings:
             yield Told(key, value, WORDS[lang]["option"].format(name="--set"))
         elif key in told:
             yield Told(key, value, say(told[key].where, lang))
 
 
-def _others(asked: Asked, lang: str) -> Iterator[Told]:
+def _others(request: LayoutRequest, lang: str) -> Iterator[Told]:
     """Yields what a file says beside the layout: nodes, layers."""
     for name in ("nodes", "gpus_per_node", "layers", "chunks"):
-        found = _said(asked.hosts, name)
-        if found is None and asked.config:
-            found = _said(asked.config.fields, name)
-        option = asked.options.get(name)
-        if option is not None:
-            shown = option if isinstance(option, int) else ",".join(map(str, option))
-            name_of = f"--{name.replace('_', '-')}"
-            yield Told(name, shown, WORDS[lang]["option"].format(name=name_of))
+        found = _said(request.hosts, name)
+        if found is None and request.config:
+            found = _said(request.config.fields, name)
+        given = request.given.get(name)
+        if given is not None:
+            row = TABLE[name]
+            shown = row.write(given) if isinstance(given, tuple) else given
+            yield Told(name, shown, WORDS[lang]["option"].format(name=row.option))
         elif found:
             yield Told(name, found.value, say(found.where, lang))
 
@@ -127,18 +130,18 @@ def _said(fields: Mapping[str, Found], name: str) -> Found | None:
     return each or fields.get(name)
 
 
-def _encodings(asked: Asked, lang: str) -> Iterator[Told]:
+def _encodings(request: LayoutRequest, lang: str) -> Iterator[Told]:
     """Yields how files were read that are not in UTF-8."""
-    encodings = asked.config.encodings if asked.config else {}
+    encodings = request.config.encodings if request.config else {}
     if encodings:
         names = listed(dict.fromkeys(encodings.values()))
         yield Told("encoding", say(names, lang), say(listed(encodings), lang))
 
 
-def footer(asked: Asked, lang: str) -> list[str]:
+def footer(request: LayoutRequest, lang: str) -> list[str]:
     """Returns the lines that say what was read, with its remarks; none without a file."""
-    config = asked.config
-    notes = [tell("note: {remark}", lang, remark=note) for note in remarks(asked, lang)]
+    config = request.config
+    notes = [tell("note: {remark}", lang, remark=note) for note in remarks(request, lang)]
     if config is None:
         return notes
     read = tell(
@@ -150,14 +153,14 @@ def footer(asked: Asked, lang: str) -> list[str]:
     return [read, *notes]
 
 
-def remarks(asked: Asked, lang: str) -> list[str]:
+def remarks(request: LayoutRequest, lang: str) -> list[str]:
     """Returns what reading the files has to remark, and what another framework leaves out."""
-    notes = [say(note, lang) for note in asked.notes]
-    if asked.is_translated and asked.config:
+    notes = [say(note, lang) for note in request.notes]
+    if request.is_translated and request.config:
         left_out = said(
             "settings of {file} and its order are left out under {framework}",
-            file=asked.config.framework,
-            framework=asked.framework,
+            file=request.config.framework,
+            framework=request.framework_at,
         )
         notes.append(say(left_out, lang))
     return notes

@@ -191,7 +191,7 @@ WRONG = [
         "--rank and --advice are two questions; ask one at a time",
     ),
     ("--world-size 16 --advice --format csv", "this answer has no csv form; it has table, json"),
-    ("--world-size 16,x", "--world-size takes a whole number, such as 16; it got 'x'"),
+    ("--world-size 16,x", "world_size=x is not a whole number; one such as 16 is"),
     (
         "--world-size 16 --layers 8 --pp 2 --set decoder_first_pipeline_num_layers=x",
         "decoder_first_pipeline_num_layers=x is not a size; it is a whole number of at least 1",

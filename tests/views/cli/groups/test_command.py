@@ -117,8 +117,8 @@ WRONG = [
         "--world-size 99999999999",
         "world size 99999999999 is more than serried lays out; at most 16777216 ranks",
     ),
-    ("--world-size many", "--world-size takes a whole number, such as 16; it got 'many'"),
-    ("--world-size 1.5", "--world-size takes a whole number, such as 16; it got '1.5'"),
+    ("--world-size many", "world_size=many is not a whole number; one such as 16 is"),
+    ("--world-size 1.5", "world_size=1.5 is not a whole number; one such as 16 is"),
     ("--tp 2", "the number of ranks is missing; give it, such as --world-size 16"),
     (
         "--world-size 64 --tp 3",
@@ -131,7 +131,7 @@ WRONG = [
     ("--world-size 16 --tp 0", "tp=0; a size is at least 1"),
     (
         f"--world-size {'9' * 5000}",
-        f"--world-size {'9' * 40}… is too large; it is at most 9223372036854775807",
+        f"world_size={'9' * 40}… is too large; it is at most 16777216",
     ),
     (
         "--world-size 1000000000",
@@ -165,7 +165,7 @@ WRONG = [
     ("--world-size 16 --rank -1", "rank -1 is outside the world; ranks run from 0 to 15"),
     (
         "--world-size 16 --set tp",
-        "--set takes KEY=VALUE, such as num_experts=4; it got 'tp'",
+        "'tp' is not a setting; one reads KEY=VALUE, such as num_experts=4",
     ),
     ("--world-size 16 --rank 1 --format csv", "--rank has no csv form; it has table and json"),
     (

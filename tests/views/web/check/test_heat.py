@@ -45,8 +45,10 @@ def test_a_figure_comes_as_a_heat_payload(read: NamedCheck) -> None:
 
 
 def test_the_layout_that_was_checked_is_asked_for(read: NamedCheck) -> None:
-    asks = {name: read.question[name] for name in ("framework", "world", "tp", "gpus_per_node")}
-    assert asks == {"framework": "megatron", "world": "6", "tp": "2", "gpus_per_node": "2"}
+    asks = {
+        name: read.question[name] for name in ("framework", "world_size", "tp", "gpus_per_node")
+    }
+    assert asks == {"framework": "megatron", "world_size": "6", "tp": "2", "gpus_per_node": "2"}
     assert read.question["set"] == ["create_gloo_process_groups=false"]
 
 

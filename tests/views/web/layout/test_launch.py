@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from serried.errors import InputError
-from serried.views.web.layout.launch import asked_of, launch_answer
+from serried.views.web.layout.launch import dropped_request, launch_answer
 from serried.views.web.wire.dropped import Dropped
 from serried.views.web.wire.query import read_query
 from tests.conftest import Call
@@ -40,10 +40,10 @@ def with_those_it_names(name: str) -> list[Dropped]:
 @pytest.mark.parametrize("name", [*FILES, *PADDLE])
 def test_the_form_s_words_ask_for_the_layout_that_the_file_is_of(name: str) -> None:
     files = with_those_it_names(name)
-    missing = asked_of(files, {}).missing()
+    missing = dropped_request(files, {}).missing()
     words = {each.name: ["64" if each.name == "world_size" else "2"] for each in missing}
     job = launch_answer(files, words)["job"]
-    layout = asked_of(files, words).layout()
+    layout = dropped_request(files, words).layout()
     shown = read_query(job).layout()
     assert (shown.framework, shown.version, shown.sizes) == (
         layout.framework,
@@ -80,7 +80,7 @@ def test_what_is_missing_is_named_and_nothing_else_is_taken_for_it() -> None:
     ]
     given = launch_answer(files, {"world_size": ["32"], "set": ["use_sharp=false"]})
     assert given["missing"] == []
-    assert (given["job"]["world"], given["job"]["set"]) == (["32"], ["use_sharp=false"])
+    assert (given["job"]["world_size"], given["job"]["set"]) == (["32"], ["use_sharp=false"])
 
 
 def test_the_split_dimensions_come_into_view() -> None:
@@ -102,7 +102,7 @@ def test_several_files_are_read_as_a_folder_is() -> None:
     hosts = "node1 slots=8\nnode2 slots=8"
     files = dropped(("hosts", hosts), ("run.sh", script), ("ds.json", config))
     answer = launch_answer([*files, Dropped("logo.png", 4, b"\x89\0\0\0")], {})
-    assert (answer["file"], answer["job"]["world"], answer["job"]["zero"]) == (
+    assert (answer["file"], answer["job"]["world_size"], answer["job"]["zero"]) == (
         "run.sh",
         ["16"],
         ["3"],
@@ -159,6 +159,6 @@ def test_hosts_of_different_widths_reach_the_form() -> None:
     script = "deepspeed --hostfile hosts --include a@b:1 x.py --deepspeed_config ds.json"
     hosts, config = "a slots=4\nb slots=4", '{"zero_optimization": {"stage": 3}}'
     answer = launch_answer(dropped(("hosts", hosts), ("run.sh", script), ("ds.json", config)), {})
-    assert (answer["job"]["world"], answer["job"]["gpus_per_node"]) == (["5"], ["4,1"])
+    assert (answer["job"]["world_size"], answer["job"]["gpus_per_node"]) == (["5"], ["4,1"])
     told = {each["name"]: (each["value"], each["from"]) for each in answer["sources"]}
     assert told["gpus_per_node"] == ("4,1", "run.sh line 1, hostfile")

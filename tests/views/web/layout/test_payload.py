@@ -20,12 +20,13 @@ TYPES = [
 
 
 def ask(lang: str = "en", **words: str) -> Message:
-    return read(layout_payload(read_query({name: [word] for name, word in words.items()}), lang))
+    asked = {name: [word] for name, word in {"world_size": "16", **words}.items()}
+    return read(layout_payload(read_query(asked), lang))
 
 
 @pytest.mark.parametrize("dims", TYPES)
 def test_each_type_carries_the_groups_of_its_dimensions(dims: str) -> None:
-    message = ask(world="16", tp="2", pp="2", cp="2", dims=dims)
+    message = ask(world_size="16", tp="2", pp="2", cp="2", dims=dims)
     layout = frameworks.layout("megatron", Sizes(16, tp=2, pp=2, cp=2))
     shown = message.header["shown"]
     assert [each["dim"] for each in shown] == dims.split(",")
@@ -38,7 +39,7 @@ def test_each_type_carries_the_groups_of_its_dimensions(dims: str) -> None:
 
 
 def test_without_a_type_neither_groups_nor_an_explanation_are_sent() -> None:
-    message = ask(world="16")
+    message = ask(world_size="16")
     assert message.header["shown"] == []
     assert message.header["explanation"] is None
     assert not any(name.startswith("members") for name in message.columns)
@@ -70,7 +71,7 @@ def test_a_size_is_offered_where_a_layout_or_what_travels_depends_on_it() -> Non
 
 
 def test_ranks_carry_node_stage_and_coordinates() -> None:
-    message = ask(world="32", tp="2", pp="4", gpus_per_node="8", gpus_per_rank="2", dims="tp")
+    message = ask(world_size="32", tp="2", pp="4", gpus_per_node="8", gpus_per_rank="2", dims="tp")
     layout = frameworks.layout("megatron", Sizes(32, tp=2, pp=4))
     placement = Placement(32, gpus_per_node=8, gpus_per_rank=2)
     for rank in range(32):
@@ -84,7 +85,7 @@ def test_ranks_carry_node_stage_and_coordinates() -> None:
 
 
 def test_places_within_a_stage_count_its_ranks() -> None:
-    message = ask(world="16", tp="2", pp="4", order="tp-cp-ep-pp-dp", dims="pp")
+    message = ask(world_size="16", tp="2", pp="4", order="tp-cp-ep-pp-dp", dims="pp")
     stage, place = message.columns["stage"], message.columns["place_in_stage"]
     for each in range(4):
         assert sorted(place[stage == each].tolist()) == [0, 1, 2, 3]
@@ -93,20 +94,20 @@ def test_places_within_a_stage_count_its_ranks() -> None:
 
 
 def test_a_group_says_over_how_many_nodes_it_spreads() -> None:
-    message = ask(world="16", tp="2", pp="4", dims="tp,pp")
+    message = ask(world_size="16", tp="2", pp="4", dims="tp,pp")
     assert message.columns["nodes:0"].tolist() == [1] * 8
     assert message.columns["nodes:1"].tolist() == [2] * 4
 
 
 def test_each_group_has_a_colour_of_its_own() -> None:
-    message = ask(world="64", tp="2", pp="4", dims="dp,tp,pp")
+    message = ask(world_size="64", tp="2", pp="4", dims="dp,tp,pp")
     for number in range(3):
         colours = message.columns[f"colour:{number}"].tolist()
         assert len(set(colours)) == len(colours) == len(message.lists(number))
 
 
 def test_dimensions_keep_their_marks_and_other_kinds_take_marks_of_their_own() -> None:
-    message = ask(world="16", tp="2", pp="4", dims="dp,tp,pp,cp", kinds="mp,embd")
+    message = ask(world_size="16", tp="2", pp="4", dims="dp,tp,pp,cp", kinds="mp,embd")
     marks = [each["mark"] for each in message.header["shown"]]
     assert marks[:4] == ["triangle", "pentagon", "hexagon", "square"]
     assert len(set(marks)) == 6
@@ -114,7 +115,7 @@ def test_dimensions_keep_their_marks_and_other_kinds_take_marks_of_their_own() -
 
 
 def test_a_rank_in_no_group_of_a_kind_is_marked_so() -> None:
-    message = ask(world="16", pp="4", dims="pp", kinds="embd")
+    message = ask(world_size="16", pp="4", dims="pp", kinds="embd")
     owner = message.columns["group:1"]
     assert {rank for rank in range(16) if owner[rank] < 0} == set(range(4, 12))
     assert [each["overlaps"] for each in message.header["shown"]] == [False, False]
@@ -146,7 +147,8 @@ def test_prose_comes_in_the_language_asked_for(lang: str) -> None:
 
 
 def test_a_rank_answers_with_its_place_its_groups_and_what_they_carry() -> None:
-    query = read_query({"tp": ["2"], "pp": ["4"], "gpus_per_rank": ["2"], "dims": ["tp"]})
+    asked = {"world_size": "16", "tp": "2", "pp": "4", "gpus_per_rank": "2", "dims": "tp"}
+    query = read_query({name: [word] for name, word in asked.items()})
     answer = rank_answer(query, 5, "en")
     assert answer["schema"] == "serried.rank/1"
     assert (answer["node"], answer["local_rank"], answer["gpus"]) == (1, 1, (2, 3))
@@ -156,7 +158,7 @@ def test_a_rank_answers_with_its_place_its_groups_and_what_they_carry() -> None:
 
 
 def test_sixteen_thousand_ranks_are_sent_whole() -> None:
-    message = ask(world="16384", tp="8", pp="16", cp="2", dims="dp,tp,pp,cp")
+    message = ask(world_size="16384", tp="8", pp="16", cp="2", dims="dp,tp,pp,cp")
     layout = frameworks.layout("megatron", Sizes(16384, tp=8, pp=16, cp=2))
     for number, each in enumerate(message.header["shown"]):
         assert np.array_equal(
@@ -165,12 +167,12 @@ def test_sixteen_thousand_ranks_are_sent_whole() -> None:
 
 
 def test_nodes_that_differ_are_sent_as_they_are() -> None:
-    message = ask(framework="deepspeed", world="5", gpus_per_node="4,1", dims="dp")
+    message = ask(framework="deepspeed", world_size="5", gpus_per_node="4,1", dims="dp")
     assert message.columns["node"].tolist() == [0, 0, 0, 0, 1]
     assert message.columns["local_rank"].tolist() == [0, 1, 2, 3, 0]
     assert message.columns["nodes:0"].tolist() == [2]
     job = message.header["job"]
     assert (job["num_nodes"], job["node_gpus"], job["ranks_per_node"]) == (2, [4, 1], 4)
     assert "--gpus-per-node 4,1" in message.header["command"]
-    place = rank_answer(read_query({"world": ["5"], "gpus_per_node": ["4,1"]}), 4, "en")
+    place = rank_answer(read_query({"world_size": ["5"], "gpus_per_node": ["4,1"]}), 4, "en")
     assert (place["node"], place["local_rank"]) == (1, 0)

@@ -15,16 +15,23 @@ def words(**each: str) -> dict[str, list[str]]:
     return {name: value.split("\n") for name, value in each.items()}
 
 
-def test_a_question_without_words_asks_for_sixteen_ranks() -> None:
-    query = read_query({})
-    assert (query.framework, query.sizes.world_size, query.sizes.tp) == ("megatron", 16, 1)
+def test_what_no_word_says_is_as_on_the_command_line() -> None:
+    query = read_query(words(world_size="16"))
+    assert (query.request.framework_at, query.sizes.tp) == ("megatron", 1)
     assert (query.placement.gpus_per_node, query.dims, query.kinds) == (8, (), ())
+
+
+def test_a_question_without_ranks_asks_for_them() -> None:
+    with pytest.raises(InputError) as caught:
+        read_query({})
+    told = "the number of ranks is missing; give it, such as --world-size 16"
+    assert str(caught.value) == told
 
 
 def test_every_word_reaches_its_size() -> None:
     asked = words(
         framework="internlm",
-        world="64",
+        world_size="64",
         tp="2",
         pp="4",
         dp="8",
@@ -48,21 +55,22 @@ def test_every_word_reaches_its_size() -> None:
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({"world": "abc"}, "world=abc is not a whole number; one such as 16 is"),
-        ({"world": "1.5"}, "world=1.5 is not a whole number; one such as 16 is"),
+        ({"world_size": "abc"}, "world_size=abc is not a whole number; one such as 16 is"),
+        ({"world_size": "1.5"}, "world_size=1.5 is not a whole number; one such as 16 is"),
         ({"tp": "٣"}, "tp=٣ is not a whole number; one such as 16 is"),
-        ({"tp": "9" * 10}, f"tp={'9' * 10} is too large; it is at most 999999999"),
-        ({"dp": "1" * 5000}, f"dp={'1' * 40}… is too large; it is at most 999999999"),
-        ({"world": "1000000000"}, "world=1000000000 is too large; it is at most 131072"),
+        ({"tp": "9" * 20}, f"tp={'9' * 20} is too large; it is at most {2**63 - 1}"),
+        ({"dp": "1" * 5000}, f"dp={'1' * 40}… is too large; it is at most {2**63 - 1}"),
+        ({"world_size": "9" * 20}, f"world_size={'9' * 20} is too large; it is at most {1 << 24}"),
+        ({"world_size": "99999999"}, "world size 99999999 is more than serried lays out; at most"),
         (
             {"gpus_per_node": "2000000"},
             "gpus_per_node=2000000 is more than a node has; it is at most",
         ),
-        ({"world": "0"}, "world size 0 cannot be; it is at least 1 rank"),
-        ({"world": "-8"}, "world size -8 cannot be; it is at least 1 rank"),
+        ({"world_size": "0"}, "world size 0 cannot be; it is at least 1 rank"),
+        ({"world_size": "-8"}, "world size -8 cannot be; it is at least 1 rank"),
         ({"tp": "-2"}, "tp=-2; a size is at least 1"),
         (
-            {"world": "131073"},
+            {"world_size": "131073"},
             "a world of 131073 ranks is more than this page draws, which is 131072; "
             "'serried groups' has no such bound",
         ),
@@ -75,12 +83,12 @@ def test_every_word_reaches_its_size() -> None:
 )
 def test_a_bad_word_gets_one_sentence(asked: dict[str, str], sentence: str) -> None:
     with pytest.raises(InputError) as caught:
-        read_query(words(**asked))
+        read_query(words(**{"world_size": "16", **asked}))
     assert str(caught.value).startswith(sentence)
 
 
 def test_the_largest_world_is_allowed() -> None:
-    assert read_query(words(world=str(MAX_WORLD_SIZE))).sizes.world_size == MAX_WORLD_SIZE
+    assert read_query(words(world_size=str(MAX_WORLD_SIZE))).sizes.world_size == MAX_WORLD_SIZE
 
 
 def test_a_rank_and_a_language_are_words_like_others() -> None:
@@ -92,14 +100,14 @@ def test_a_rank_and_a_language_are_words_like_others() -> None:
 
 
 def test_data_groups_have_context_folded_in_when_context_is_in_view() -> None:
-    query = read_query(words(cp="2", dims="dp,cp"))
+    query = read_query(words(world_size="16", cp="2", dims="dp,cp"))
     assert query.shown(query.layout()) == [Shown("dp", "dp_cp"), Shown("cp", "cp")]
-    alone = read_query(words(cp="2", dims="dp"))
+    alone = read_query(words(world_size="16", cp="2", dims="dp"))
     assert alone.shown(alone.layout()) == [Shown("dp", "dp")]
 
 
 def test_a_framework_without_a_dimension_says_which_it_has() -> None:
-    query = read_query(words(framework="internlm", pp="2", dims="cp"))
+    query = read_query(words(world_size="16", framework="internlm", pp="2", dims="cp"))
     with pytest.raises(
         InputError, match="internlm has no cp groups; its dimensions are dp, tp, pp"
     ):
@@ -107,7 +115,7 @@ def test_a_framework_without_a_dimension_says_which_it_has() -> None:
 
 
 def test_a_kind_that_is_not_made_is_named() -> None:
-    query = read_query(words(kinds="nettest"))
+    query = read_query(words(world_size="16", kinds="nettest"))
     with pytest.raises(InputError, match="megatron makes no group kind 'nettest' here"):
         query.shown(query.layout())
 
@@ -137,7 +145,7 @@ def test_a_kind_that_is_not_made_is_named() -> None:
 def test_the_command_says_the_same_and_runs(
     asked: dict[str, str], command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    query = read_query(words(**asked))
+    query = read_query(words(world_size="16", **asked))
     shown = query.shown(query.layout())
     assert query.command(shown) == f"serried groups {command}"
     assert run(["groups", *shlex.split(command)]) == 0

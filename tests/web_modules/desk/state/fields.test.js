@@ -28,14 +28,14 @@ test("every field survives the way through the address", () => {
 
 test("only what differs from the defaults is written", () => {
   assert.equal(
-    writeState({ ...DEFAULTS, world: "64", dims: "dp,tp", group: "tp:3" }),
-    "world=64&dims=dp,tp&group=tp:3",
+    writeState({ ...DEFAULTS, world_size: "64", dims: "dp,tp", group: "tp:3" }),
+    "world_size=64&dims=dp,tp&group=tp:3",
   );
 });
 
 test("a field that must always stand does", () => {
-  assert.equal(writeState({ ...DEFAULTS }, ["world"]), "world=16");
-  assert.equal(namesJob("?world=16"), true);
+  assert.equal(writeState({ ...DEFAULTS }, ["world_size"]), "world_size=16");
+  assert.equal(namesJob("?world_size=16"), true);
   assert.equal(namesJob("?dims=dp&lang=zh"), false);
 });
 
@@ -58,7 +58,7 @@ test("a question says every size, and leaves out what was not given", () => {
   const words = new URLSearchParams(
     question({ ...DEFAULTS, dims: "dp", set: "a=1\n\nb=2" }, "zh", { rank: "5" }),
   );
-  assert.equal(words.get("world"), "16");
+  assert.equal(words.get("world_size"), "16");
   assert.equal(words.get("tp"), "2");
   assert.equal(words.get("lang"), "zh");
   assert.equal(words.get("rank"), "5");
@@ -70,7 +70,7 @@ test("a question says every size, and leaves out what was not given", () => {
 test("a trace's job replaces all of the job and unpins", () => {
   const job = {
     framework: "megatron",
-    world: "8",
+    world_size: "8",
     tp: "2",
     pp: "2",
     gpus_per_node: "4",
@@ -78,7 +78,7 @@ test("a trace's job replaces all of the job and unpins", () => {
   };
   const state = withJob({ ...DEFAULTS, cp: "2", order: "pp-tp", rank: "3", dims: "tp" }, job);
   assert.deepEqual(
-    [state.world, state.pp, state.cp, state.order, state.rank],
+    [state.world_size, state.pp, state.cp, state.order, state.rank],
     ["8", "2", "1", "", ""],
   );
   assert.equal(state.set, "x=1\ny=2");

@@ -10,21 +10,28 @@ from rich.table import Table
 from serried import launch
 from serried.errors import InputError
 from serried.finding import Finding
+from serried.launch.request import LayoutRequest
 from serried.mesh import Layout, Placement, place_of
 from serried.mesh.domain import domain_of
 from serried.views.cli.groups.parts import (
     Options,
     dims_of,
     findings_of,
-    form_of,
     kinds_of,
     laid_out,
     warn,
 )
 from serried.views.cli.groups.several import beside, refuse_filters, sweep
-from serried.views.cli.output import as_json, json_parts, show, width, write, write_parts
+from serried.views.cli.output import (
+    OutputChoice,
+    as_json,
+    json_parts,
+    show,
+    width,
+    write,
+    write_parts,
+)
 from serried.views.explain import as_text, explanation
-from serried.views.job.job import Asked
 from serried.views.job.layers import layers_of
 from serried.views.job.sources import footer, sources_of
 from serried.views.layout.advice import advice_lines, important_lines
@@ -41,7 +48,7 @@ from serried.views.layout.sources import sources_document, sources_table
 from serried.views.layout.text import groups_table, headline, kinds_table, rank_lines, rank_table
 from serried.views.sentences import tell
 
-Answer = Callable[[Asked, Options], int]
+Answer = Callable[[LayoutRequest, Options, OutputChoice], int]
 
 
 def answer_of(options: Options) -> Answer:
@@ -68,76 +75,79 @@ def answer_of(options: Options) -> Answer:
     return ANSWERS[asked[0]] if asked else all_groups
 
 
-def all_groups(asked: Asked, options: Options) -> int:
+def all_groups(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     """Shows every kind, or the groups of the kinds asked for."""
-    layout, placement = laid_out(asked)
+    layout, placement = laid_out(request)
     kinds = kinds_of(layout, options["kinds"], options["dims"])
-    form, output = form_of(options), options["output"]
-    findings = findings_of(asked, layout, placement, only_important=form != "table")
-    split = layers_of(asked, layout) if options["layers"] else None
+    form = output.form_among()
+    findings = findings_of(request, layout, placement, only_important=form != "table")
+    split = layers_of(request, layout) if options["layers"] else None
     if form == "json" and split:
-        write(as_json(layers_document(layout, split), depth=1), output)
+        write(as_json(layers_document(layout, split), depth=1), output.path)
     elif form == "json":
-        write_parts(chain(json_parts(groups_document(layout, kinds)), ("\n",)), output)
+        write_parts(chain(json_parts(groups_document(layout, kinds)), ("\n",)), output.path)
     elif form == "csv":
-        write_parts(groups_csv(layout, kinds), output)
+        write_parts(groups_csv(layout, kinds), output.path)
     else:
-        _show_groups(asked, layout, placement, kinds, findings)
+        only = kinds if options["kinds"] else []
+        _show_groups(request, (layout, placement), findings, only=only, kinds=kinds, output=output)
     if form != "table":
-        warn(asked, findings, options["lang"])
+        warn(request, findings, output.lang)
     return 0
 
 
 def _show_groups(
-    asked: Asked,
-    layout: Layout,
-    placement: Placement,
-    kinds: Sequence[str],
+    request: LayoutRequest,
+    laid_out: tuple[Layout, Placement],
     findings: Sequence[Finding],
+    *,
+    only: Sequence[str],
+    kinds: Sequence[str],
+    output: OutputChoice,
 ) -> None:
-    options, lang = asked.options, asked.options["lang"]
-    is_named = bool(options["kinds"])
-    if is_named:
-        tables = [groups_table(layout, placement, kind, lang=lang) for kind in kinds]
+    """Prints all kinds, or the groups of ``only`` some."""
+    (layout, placement), lang = laid_out, output.lang
+    if only:
+        tables = [groups_table(layout, placement, kind, lang=lang) for kind in only]
     else:
-        domain = domain_of(placement, options["nvlink_domain"])
+        domain = domain_of(placement, request.number("nvlink_domain"))
         inside = None if domain.is_node else domain.placement
         tables = [kinds_table(layout, placement, kinds, inside, lang=lang)]
     advice = important_lines(findings, width=width(), lang=lang)
-    split = layers_of(asked, layout) if not is_named else None
+    split = None if only else layers_of(request, layout)
     held: list[str | Table] = ["", layers_table(layout, split, lang=lang)] if split else []
-    only = kinds[0] if is_named and len(kinds) == 1 else None
-    picture = node_map(layout, placement, kind=only, width=width(), lang=lang)
-    told = footer(asked, lang)
+    one = only[0] if len(only) == 1 else None
+    picture = node_map(layout, placement, kind=one, width=width(), lang=lang)
+    told = footer(request, lang)
     top = headline(layout, placement, lang=lang)
     parts: list[str | Table] = [top, "", *tables, *held]
     parts += ["", *advice] if advice else []
     parts += ["", picture]
     parts += ["", *told] if told else []
-    show(*parts, output=options["output"])
+    show(*parts, output=output.path)
 
 
-def explain(asked: Asked, options: Options) -> int:
+def explain(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     """Explains the dimensions that are split."""
-    layout = asked.layout()
+    layout = request.layout()
     dims = dims_of(layout, options["dims"])
-    write(as_text(explanation(layout, dims, lang=options["lang"]), width()), options["output"])
+    write(as_text(explanation(layout, dims, lang=output.lang), width()), output.path)
     return 0
 
 
-def rank(asked: Asked, options: Options) -> int:
+def rank(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     """Shows one rank: its place, its layers, its groups."""
-    layout, placement = laid_out(asked)
+    layout, placement = laid_out(request)
     place = place_of(layout, placement, options["rank"])
-    form = form_of(options)
+    form = output.form_among()
     if form == "json":
-        write(as_json(rank_document(layout, place)), options["output"])
+        write(as_json(rank_document(layout, place)), output.path)
         return 0
     if form == "csv":
         raise InputError("--rank has no csv form; it has table and json")
-    lang = options["lang"]
+    lang = output.lang
     lines = rank_lines(layout, place, lang=lang)
-    split = layers_of(asked, layout)
+    split = layers_of(request, layout)
     if split:
         which = layers_text(split, place.stage, lang=lang)
         held = tell(
@@ -145,43 +155,43 @@ def rank(asked: Asked, options: Options) -> int:
         )
         lines.append(f"  {held}")
     top = [headline(layout, placement, lang=lang), "", *lines, ""]
-    show(*top, rank_table(layout, place, lang=lang), output=options["output"])
+    show(*top, rank_table(layout, place, lang=lang), output=output.path)
     return 0
 
 
-def advice(asked: Asked, options: Options) -> int:
+def advice(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     """Shows all advice on a layout and its nodes."""
-    layout, placement = laid_out(asked)
-    findings = findings_of(asked, layout, placement)
-    form, lang = form_of(options, ("table", "json")), options["lang"]
+    layout, placement = laid_out(request)
+    findings = findings_of(request, layout, placement)
+    form, lang = output.form_among(("table", "json")), output.lang
     if form == "json":
-        write(as_json(advice_document(layout, findings, lang)), options["output"])
+        write(as_json(advice_document(layout, findings, lang)), output.path)
         return 0
     lines = advice_lines(findings, width=width(), lang=lang)
     lines = lines or [tell("nothing to say of this layout", lang)]
-    show(headline(layout, placement, lang=lang), "", *lines, output=options["output"])
+    show(headline(layout, placement, lang=lang), "", *lines, output=output.path)
     return 0
 
 
-def sources(asked: Asked, options: Options) -> int:
+def sources(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     """Shows where each size came from."""
-    told = sources_of(asked, options["lang"], asked.layout())
-    config = asked.config
-    if form_of(options, ("table", "json")) == "json":
+    told = sources_of(request, output.lang, request.layout())
+    config = request.config
+    if output.form_among(("table", "json")) == "json":
         file, form = (config.file, config.format) if config else (None, "options")
-        write(as_json(sources_document(told, file, form), depth=3), options["output"])
+        write(as_json(sources_document(told, file, form), depth=3), output.path)
         return 0
-    lines = footer(asked, options["lang"])
+    lines = footer(request, output.lang)
     below = ["", *lines] if lines else []
-    show(sources_table(told, lang=options["lang"]), *below, output=options["output"])
+    show(sources_table(told, lang=output.lang), *below, output=output.path)
     return 0
 
 
-def emit(asked: Asked, options: Options) -> int:
+def emit(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     """Writes a launch config for the layout."""
-    layout, placement = laid_out(asked)
-    text = launch.write(options["emit"], layout, placement, sizes=asked.sizes())
-    write(text, options["output"])
+    layout, placement = laid_out(request)
+    text = launch.write(options["emit"], layout, placement, sizes=request.sizes())
+    write(text, output.path)
     return 0
 
 

@@ -9,10 +9,10 @@ import click
 
 from serried.views.cli.groups import answers as answers
 from serried.views.cli.groups.settings import tell_settings
-from serried.views.cli.job import asked_of
+from serried.views.cli.job import request_of
 from serried.views.cli.language import lang_option
 from serried.views.cli.options import COUNT, job_options, size_options
-from serried.views.cli.output import FORMATS
+from serried.views.cli.output import FORMATS, OutputChoice
 
 PATH = click.Path(path_type=Path)
 
@@ -97,5 +97,5 @@ def groups(file: Path | None, **options: Any) -> int:
     if options["help_settings"]:
         tell_settings(options["framework"], options["lang"], options["output"])
         return 0
-    asked = asked_of(file, options)
-    return answers.answer_of(options)(asked, options)
+    request = request_of(file, options)
+    return answers.answer_of(options)(request, options, OutputChoice.of(options))

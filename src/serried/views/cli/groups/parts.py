@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 
 from serried.errors import InputError, listed
 from serried.finding import Finding
+from serried.launch.request import LayoutRequest
 from serried.mesh import Layout, Placement
 from serried.mesh.advice import advise, is_important
-from serried.views.cli.output import format_of
-from serried.views.job.job import Asked
 from serried.views.job.layers import layers_of
 from serried.views.layout.advice import one_line
 from serried.views.sentences import tell
@@ -21,45 +19,32 @@ from serried.views.sentences import tell
 Options = Mapping[str, Any]
 
 
-def laid_out(asked: Asked) -> tuple[Layout, Placement]:
+def laid_out(request: LayoutRequest) -> tuple[Layout, Placement]:
     """Returns the layout that was asked for, on its nodes."""
-    layout = asked.layout()
-    return layout, asked.placement(layout.world_size)
+    layout = request.layout()
+    return layout, request.placement(layout.world_size)
 
 
 def findings_of(
-    asked: Asked, layout: Layout, placement: Placement, *, only_important: bool = False
+    request: LayoutRequest, layout: Layout, placement: Placement, *, only_important: bool = False
 ) -> list[Finding]:
     """Returns the advice on a layout, all of it or what matters most."""
     return advise(
         layout,
         placement,
-        nvlink_domain=asked.options["nvlink_domain"],
-        layers=layers_of(asked, layout),
+        nvlink_domain=request.number("nvlink_domain"),
+        layers=layers_of(request, layout),
         only_important=only_important,
     )
 
 
-def warn(asked: Asked, findings: Sequence[Finding], lang: str) -> None:
+def warn(request: LayoutRequest, findings: Sequence[Finding], lang: str) -> None:
     """Tells remarks and important findings on stderr, so that JSON and CSV stay what they are."""
-    for note in asked.notes:
+    for note in request.notes:
         click.echo(tell("note: {remark}", lang, remark=note), err=True)
     for finding in findings:
         if is_important(finding):
             click.echo(one_line(finding, lang=lang), err=True)
-
-
-def form_of(options: Options, forms: tuple[str, ...] = ("table", "json", "csv")) -> str:
-    """Returns the format asked for; raises InputError where an answer has no such form."""
-    output: Path | None = options["output"]
-    form = format_of(options["form"], output)
-    if form not in forms:
-        raise InputError(
-            "this answer has no {form} form; it has {forms}",
-            form=form,
-            forms=listed(forms),
-        )
-    return form
 
 
 def kinds_of(layout: Layout, kinds: tuple[str, ...], dims: str | None) -> list[str]:

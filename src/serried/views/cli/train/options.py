@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from serried.errors import InputError
+from serried.mesh.sizes import read_settings
 from serried.views.cli.emit_job import EMIT, GPUS_PER_NODE, IMAGE, NODES
 from serried.views.cli.language import lang_option
-from serried.views.cli.options import COUNT, settings_of
+from serried.views.cli.options import COUNT
 
 if TYPE_CHECKING:
     from serried.runtime.job.report import Place
@@ -351,7 +352,7 @@ def train_settings(place: Place | None, options: Mapping[str, Any]) -> TrainSett
 
     return TrainSettings(
         world_size=_world_size(place, options),
-        options=settings_of(options["options"]),
+        options=read_settings(options["options"]),
         model=ModelSizes(**{name: options[name] for name in MODEL}),
         optimise=Optimise(**{name: options[name] for name in LEARNING}),
         emulated=_emulated(options["compute"], options["forward_ms"], options["backward_ms"]),

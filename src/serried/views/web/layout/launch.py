@@ -12,24 +12,17 @@ from serried.errors import InputError
 from serried.finding import Finding, said
 from serried.frameworks import Sizes
 from serried.launch import LaunchConfig, Missing, read, read_among
+from serried.launch.request import LayoutRequest
 from serried.mesh import Layout
 from serried.mesh.advice import advise
-from serried.views.job.job import OPTIONS, UNASKED, Asked, option_key
+from serried.mesh.sizes import SIZES
 from serried.views.job.layers import layers_of
 from serried.views.job.sources import format_name, remarks, sources_of
 from serried.views.layout.document import advice_document
 from serried.views.layout.sources import Told
 from serried.views.sentences import say
 from serried.views.web.wire.dropped import Dropped
-from serried.views.web.wire.query import (
-    Words,
-    read_count,
-    read_language,
-    read_query,
-    read_settings,
-    read_word,
-    words_of,
-)
+from serried.views.web.wire.query import Words, read_language, read_query, request_of, words_of
 
 TYPES = ("dp", "tp", "pp", "cp")
 """Dimensions that are brought into view where the job splits along them."""
@@ -44,35 +37,28 @@ def launch_answer(files: Sequence[Dropped], words: Words) -> dict[str, Any]:
     known to the question that the page asks with them.
     """
     lang = read_language(words)
-    asked = asked_of(files, words)
-    missing = asked.missing()
-    sizes = None if missing else asked.sizes()
-    layout = _layout(asked, sizes) if sizes else None
-    findings, notes = _findings(asked, layout) if layout else ([], [])
-    config = asked.config
+    request = dropped_request(files, words)
+    missing = request.missing()
+    sizes = None if missing else request.sizes()
+    layout = _layout(request, sizes) if sizes else None
+    findings, notes = _findings(request, layout) if layout else ([], [])
+    config = request.config
     assert config is not None
     return {
         "schema": "serried.launch/1",
         "file": config.file,
         "format": format_name(config.format, lang),
-        "sources": [_source(each, asked) for each in sources_of(asked, lang, layout)],
+        "sources": [_source(each, request) for each in sources_of(request, lang, layout)],
         "missing": [_missing(each, lang) for each in missing],
-        "notes": [*remarks(asked, lang), *(say(note, lang) for note in notes)],
+        "notes": [*remarks(request, lang), *(say(note, lang) for note in notes)],
         "findings": advice_document(layout, findings, lang)["findings"] if layout else [],
-        "job": _job(asked, sizes, layout) if sizes else None,
+        "job": _job(request, sizes, layout) if sizes else None,
     }
 
 
-def asked_of(files: Sequence[Dropped], words: Words) -> Asked:
-    """Returns what was asked by files and by words; raises InputError for what cannot be read."""
-    options = dict(UNASKED)
-    options["framework"] = read_word(words, "framework") or None
-    options["order"] = read_word(words, "order") or None
-    world_size = read_count(words, "world_size")
-    options["world_size"] = None if world_size is None else (world_size,)
-    for name in set(OPTIONS) - {"order"}:
-        options[option_key(name)] = read_count(words, name)
-    return Asked.of(_config(files), options, settings=read_settings(words))
+def dropped_request(files: Sequence[Dropped], words: Words) -> LayoutRequest:
+    """Returns what files and words ask for; raises InputError for what cannot be read."""
+    return request_of(words, _config(files))
 
 
 def _config(files: Sequence[Dropped]) -> LaunchConfig:
@@ -93,41 +79,41 @@ def _texts(files: Sequence[Dropped]) -> Mapping[str, str]:
     return texts
 
 
-def _layout(asked: Asked, sizes: Sizes) -> Layout | None:
+def _layout(request: LayoutRequest, sizes: Sizes) -> Layout | None:
     """Returns the layout; None where the page's own question will be refused, and say why.
 
     Raises InputError for what only the file says, such as a dp that the others do not leave.
     """
     try:
-        read_query(_words(asked, sizes)).layout()
+        read_query(_words(request, sizes)).layout()
     except InputError:
         return None
-    return asked.layout()
+    return request.layout()
 
 
-def _findings(asked: Asked, layout: Layout) -> tuple[list[Finding], list[InputError]]:
+def _findings(request: LayoutRequest, layout: Layout) -> tuple[list[Finding], list[InputError]]:
     """Returns all advice, and what is wrong with how layers divide, which moves no rank."""
-    placement = asked.placement(layout.world_size)
+    placement = request.placement(layout.world_size)
     try:
-        return advise(layout, placement, layers=layers_of(asked, layout)), []
+        return advise(layout, placement, layers=layers_of(request, layout)), []
     except InputError as error:
         return advise(layout, placement), [error]
 
 
-def _words(asked: Asked, sizes: Sizes) -> dict[str, list[str]]:
-    return words_of(asked.framework, sizes, asked.placement(sizes.world_size))
+def _words(request: LayoutRequest, sizes: Sizes) -> dict[str, list[str]]:
+    return words_of(request.framework_at, sizes, request.placement(sizes.world_size))
 
 
-def _job(asked: Asked, sizes: Sizes, layout: Layout | None) -> dict[str, list[str]]:
+def _job(request: LayoutRequest, sizes: Sizes, layout: Layout | None) -> dict[str, list[str]]:
     """Returns the words of the page's form, its split dimensions in view."""
     dims = list(layout.dims) if layout else [*TYPES]
     known = layout.sizes if layout else {name: getattr(sizes, name) or 1 for name in TYPES}
     split = [dim for dim in TYPES if dim in dims and known.get(dim, 1) > 1]
-    return _words(asked, sizes) | {"dims": [",".join(split or dims[:1])]}
+    return _words(request, sizes) | {"dims": [",".join(split or dims[:1])]}
 
 
-def _source(told: Told, asked: Asked) -> dict[str, Any]:
-    settings = {*asked.settings, *(asked.config.options if asked.config else ())}
+def _source(told: Told, request: LayoutRequest) -> dict[str, Any]:
+    settings = {*request.settings, *(request.config.options if request.config else ())}
     return {
         "name": told.name,
         "value": str(told.value),
@@ -137,7 +123,7 @@ def _source(told: Told, asked: Asked) -> dict[str, Any]:
 
 
 def _missing(missing: Missing, lang: str) -> dict[str, str]:
-    is_size = missing.name in (*OPTIONS, "world_size")
+    is_size = missing.name in SIZES
     kind = "size" if is_size else "framework" if missing.name == "framework" else "setting"
     return {
         "name": missing.name,

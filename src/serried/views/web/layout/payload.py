@@ -10,6 +10,7 @@ import numpy as np
 
 from serried import frameworks
 from serried.frameworks import Framework, Sizes
+from serried.launch.request import DEFAULT_FRAMEWORK
 from serried.limits import LAUNCH_BYTES
 from serried.mesh import Layout, Placement, Ranks, place_of
 from serried.views.colours import FAMILIES, Family, family, shades
@@ -17,7 +18,7 @@ from serried.views.explain import basics, explanation, note_in, terms
 from serried.views.job.settings_text import setting_lines
 from serried.views.layout.document import rank_document
 from serried.views.web.wire.payload import Column, pack
-from serried.views.web.wire.query import DEFAULT_FRAMEWORK, Query, Shown
+from serried.views.web.wire.query import Query, Shown
 
 DEFAULT = frameworks.find(DEFAULT_FRAMEWORK)
 """The framework whose legend is shown until there is a layout."""

@@ -6,19 +6,19 @@ for windows (``trace_window``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from serried import frameworks
 from serried.action import COMPUTE, ActionKind
 from serried.errors import InputError, SerriedError
 from serried.finding import Finding
-from serried.frameworks import Sizes
+from serried.launch.request import LayoutRequest
 from serried.mesh import Layout
+from serried.mesh.sizes import COUNTS, SIZES
 from serried.trace.model.record import TracedJob
 from serried.trace.model.trace import Trace
 from serried.views.colours import ACTIONS
@@ -27,6 +27,11 @@ from serried.views.web.trace.answers import TraceAnswers
 from serried.views.web.trace.shown import WHOLE_BELOW, ShownTrace
 from serried.views.web.trace.table import span_columns
 from serried.views.web.wire.payload import Column, pack
+
+SPLITS = tuple(name for name in COUNTS if SIZES[name].default)
+"""Sizes that are 1 where nothing says them."""
+OWN_RULE = tuple(name for name in COUNTS if name not in (*SPLITS, "dp", "zero"))
+"""Sizes that a framework has a rule of its own for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,16 +90,16 @@ def question_of(job: TracedJob) -> dict[str, Any]:
     split = [dim for dim in ("dp", "tp", "pp", "cp") if job.sizes.get(dim, 1) > 1]
     # Axes that are named say their sizes themselves.
     sizes = {} if "axes" in job.options else job.sizes
-    asked = {name: sizes.get(name, 1) for name in ("tp", "pp", "cp", "ep")}
-    usual = _usual(job, **asked)
+    asked = {name: sizes.get(name, 1) for name in SPLITS}
+    usual = _usual(job, asked)
     own = {
         name: job.sizes[name]
-        for name in ("etp", "zero1", "nettest")
+        for name in OWN_RULE
         if name in job.sizes and not (usual and usual.sizes.get(name) == job.sizes[name])
     }
     return {name: str(size) for name, size in (asked | own).items()} | {
         "framework": job.framework,
-        "world": str(job.world_size),
+        "world_size": str(job.world_size),
         "order": "" if usual and usual.order == job.order else job.order,
         "gpus_per_node": str(job.gpus_per_node),
         "set": [f"{key}={value}" for key, value in job.options.items()],
@@ -102,11 +107,11 @@ def question_of(job: TracedJob) -> dict[str, Any]:
     }
 
 
-def _usual(job: TracedJob, *, tp: int, pp: int, cp: int, ep: int) -> Layout | None:
+def _usual(job: TracedJob, sizes: Mapping[str, int]) -> Layout | None:
     """Returns the layout when nothing but these sizes is asked for; None where there is none."""
     try:
-        sizes = Sizes(job.world_size, tp=tp, pp=pp, cp=cp, ep=ep, options=job.options)
-        return frameworks.layout(job.framework, sizes)
+        sizes = {**sizes, "world_size": job.world_size}
+        return LayoutRequest.of(sizes, framework=job.framework, settings=job.options).layout()
     except InputError:
         # The trace's own warning says why its layout cannot be made.
         return None

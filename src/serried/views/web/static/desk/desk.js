@@ -53,7 +53,7 @@ import { makeList, makeMap } from "./views.js";
 const OF_A_RUN = { slice: "", time: "", range: "" };
 const TYPING_MS = 180;
 /** Fields that change where ranks stand on the map, and so end a view of it. */
-const SHAPES = ["world", "gpus_per_node", "gpus_per_rank", "arrange"];
+const SHAPES = ["world_size", "gpus_per_node", "gpus_per_rank", "arrange"];
 
 /** Holds the page together. */
 export class Desk {
@@ -80,7 +80,7 @@ export class Desk {
     this.launch = new Launch(this, (answer) => void this._while(answer));
     this.address = new Address(
       () => this.state,
-      () => (this.offers.length ? ["world"] : []),
+      () => (this.offers.length ? ["world_size"] : []),
       () => this.launch.mark,
     );
     this.map = makeMap(this);

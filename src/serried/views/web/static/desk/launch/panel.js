@@ -25,7 +25,7 @@ const SPELLED = { zero: "ZeRO", zero1: "ZeRO-1", nettest: "Nettest" };
 /** Sizes that the form holds, under the names it has there. @type {Record<string, keyof State>} */
 const FIELDS = {
   framework: "framework",
-  world_size: "world",
+  world_size: "world_size",
   tp: "tp",
   pp: "pp",
   cp: "cp",

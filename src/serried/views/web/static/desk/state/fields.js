@@ -5,7 +5,7 @@ import { SCHEDULE_DEFAULTS } from "../../schedule/state.js";
 /**
  * @typedef {object} JobState
  * @property {string} framework  NAME, or NAME@VERSION for any but the newest
- * @property {string} world
+ * @property {string} world_size
  * @property {string} tp
  * @property {string} pp
  * @property {string} cp
@@ -44,7 +44,7 @@ import { SCHEDULE_DEFAULTS } from "../../schedule/state.js";
 /** @type {State} */
 export const DEFAULTS = Object.freeze({
   framework: "megatron",
-  world: "16",
+  world_size: "16",
   tp: "2",
   pp: "4",
   cp: "1",
@@ -82,7 +82,7 @@ export const DEFAULTS = Object.freeze({
 /** Fields that make a job's layout; the rest is what is shown of it. @type {Field[]} */
 export const JOB_FIELDS = [
   "framework",
-  "world",
+  "world_size",
   "tp",
   "pp",
   "cp",

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from serried.launch import read
-from serried.views.job.job import UNASKED, Asked
+from serried.launch.request import LayoutRequest
 from serried.views.job.sources import sources_of
 
 OPEN = """\
@@ -16,18 +13,19 @@ torchrun --nnodes $N --nproc_per_node 8 x.py \\
 NANOTRON = "parallelism:\n  dp: 4\n  pp: ${PP}\n  tp: 2\n  pp_engine: 1f1b\n"
 
 
-def asked(text: str, settings: Mapping[str, str] = {}, **options: Any) -> Asked:
-    return Asked.of(read(text, name="job"), {**UNASKED, **options}, settings=settings)
+def asked(text: str, **sizes: int | str) -> LayoutRequest:
+    framework = str(sizes.pop("framework", "")) or None
+    return LayoutRequest.of(sizes, framework=framework, config=read(text, name="job"))
 
 
-def names(job: Asked) -> list[str]:
+def names(job: LayoutRequest) -> list[str]:
     return [each.name for each in job.missing()]
 
 
 def test_all_that_is_missing_is_named_at_once() -> None:
     assert names(asked(OPEN)) == ["pp", "world_size"]
     assert names(asked(OPEN, pp=2)) == ["world_size"]
-    assert names(asked(OPEN, pp=2, world_size=(16,))) == []
+    assert names(asked(OPEN, pp=2, world_size=16)) == []
 
 
 def test_a_world_that_follows_from_what_is_missing_is_not_asked_for() -> None:
@@ -51,7 +49,7 @@ def test_without_a_layout_the_sources_are_those_that_are_known() -> None:
 
 
 def test_an_option_is_named_as_the_source_of_what_it_gave() -> None:
-    job = asked(OPEN, pp=2, world_size=(16,))
+    job = asked(OPEN, pp=2, world_size=16)
     told = {each.name: each.where for each in sources_of(job, "en", job.layout())}
     assert (told["world_size"], told["pp"]) == ("option --world-size", "option --pp")
     assert (told["cp"], told["dp"]) == ("default", "what the other sizes leave")
