@@ -4,8 +4,7 @@ from serried.pipeline.action_lists import from_actions, read_csv, to_csv
 from serried.pipeline.bubble import Bubble, bubble
 from serried.pipeline.closed_form import ClosedForm, closed_forms
 from serried.pipeline.costs import Costs, Extra, Links
-from serried.pipeline.critical_path import Step, critical_path
-from serried.pipeline.fit import fit
+from serried.pipeline.critical_path import Step, critical_path, latency_adds
 from serried.pipeline.idle import Idle, IdleCause, IdleIntervals, idle
 from serried.pipeline.in_flight import Peaks, peaks
 from serried.pipeline.placement import StagePlacement
@@ -14,9 +13,8 @@ from serried.pipeline.runners import Refusal, refusals
 from serried.pipeline.schedule import Schedule
 from serried.pipeline.schedules.auto import Memory
 from serried.pipeline.schedules.one_f_one_b import ideal_bubble, one_f_one_b
-from serried.pipeline.sensitivity import latency_adds
 from serried.pipeline.simulate import Simulation, simulate
-from serried.pipeline.spans import planned_spans
+from serried.pipeline.spans import fit, planned_spans
 from serried.pipeline.validate import faults, validate
 
 __all__ = [

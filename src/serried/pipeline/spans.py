@@ -1,4 +1,8 @@
-"""Planned spans: a simulated schedule as the rows that traces are made of."""
+"""Schedules and spans: a simulated schedule as a trace's rows, and costs fitted to a run's.
+
+simulation  -- planned_spans -->  spans of step 0        a plan beside a run
+costs       <------ fit -------   a recorded run's spans  a plan timed as the run was
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from serried.action import ActionKind, Spans
-from serried.pipeline.costs import Number
+from serried.errors import InputError, listed
+from serried.pipeline.costs import Costs, Number
 from serried.pipeline.longest_path import Times
 from serried.pipeline.simulate import Simulation
 
@@ -39,8 +44,8 @@ def planned_spans(simulation: Simulation, *, unit_ns: Number = 1_000_000) -> Spa
 def _tail(simulation: Simulation, unit_ns: Number) -> Spans:
     tail = simulation.tail
     rows: list[tuple[int, int, int, int, Any, Any]] = [
-        (each.rank, each.stage, int(ActionKind.REDUCE_GRAD), -1, each.start, each.end)
-        for each in tail.reductions
+        (one.rank, one.stage, int(ActionKind.REDUCE_GRAD), -1, one.start, one.end)
+        for one in tail.reductions
     ]
     rows += [
         (rank, -1, int(ActionKind.OPTIMIZER), -1, start, end)
@@ -75,3 +80,47 @@ def _nanoseconds(simulation: Simulation, ticks: Times, unit_ns: Number) -> Times
         return ticks * (unit_ns // per_unit)
     exact: Times = np.round(ticks.astype(np.float64) * (float(unit_ns) / per_unit))
     return exact
+
+
+def fit(spans: Spans) -> Costs:
+    """Returns each stage's median durations in nanoseconds, from the run's own actions.
+
+    Where the run has whole backwards only, each half is taken as half of one. Messages are left
+    at no time: a recorded wait holds the sender's delay as well.
+
+    Raises InputError when a stage has no forward or no backward.
+    """
+    num_stages = int(spans.stage.max()) + 1 if len(spans) else 0
+    medians = {
+        kind: [_median(spans, kind, stage) for stage in range(num_stages)]
+        for kind in (ActionKind.F, ActionKind.B, ActionKind.I, ActionKind.W)
+    }
+    forward = medians[ActionKind.F]
+    backward, inputs, weights = [], [], []
+    for whole, i, w in zip(*(medians[kind] for kind in _BACKWARD), strict=True):
+        # A run may have whole backwards, halves, or both: each is worked out from the others.
+        if whole is None and i is not None and w is not None:
+            whole = i + w
+        half = whole // 2 if whole is not None else None
+        backward.append(whole)
+        inputs.append(i if i is not None else half)
+        weights.append(w if w is not None else half)
+    missing = [s for s in range(num_stages) if forward[s] is None or backward[s] is None]
+    if missing or not num_stages:
+        raise InputError(
+            "the run has no forward or no backward of stage {stages}, so their time is unknown; "
+            "it takes a run of at least one whole step",
+            stages=listed(missing or [0]),
+        )
+    times = [tuple(time or 0 for time in row) for row in (forward, inputs, weights, backward)]
+    return Costs(times[0], times[1], times[2], times[3])
+
+
+_BACKWARD = (ActionKind.B, ActionKind.I, ActionKind.W)
+
+
+def _median(spans: Spans, kind: ActionKind, stage: int) -> int | None:
+    rows = (spans.kind == kind) & (spans.stage == stage)
+    if not rows.any():
+        return None
+    return int(np.median(spans.end_ns[rows] - spans.start_ns[rows]))

@@ -1,18 +1,73 @@
-"""Timing: costs laid over a schedule, one number for every entry, in ticks."""
+"""Timing: costs laid over a schedule, one number for every entry, in ticks.
+
+Ticks are integers, exact for fractions, so that a simulation adds and compares fast:
+
+    1/3 and 1/4 of a unit  ->  4 and 3 ticks, 12 of them in a unit
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
 
 import numpy as np
 
 from serried.action import ActionKind
 from serried.errors import InputError
-from serried.pipeline.costs import Costs, Duration
+from serried.pipeline.costs import Costs, Duration, Number
 from serried.pipeline.longest_path import Times
 from serried.pipeline.packed import Numbers
 from serried.pipeline.schedule import Schedule
-from serried.pipeline.ticks import Ticks
+
+_LARGE = 1 << 36
+"""A million numbers below this add up in 64 bits, and more than a million times over."""
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """Says how many ticks a unit of time has, and in what numbers they are counted."""
+
+    per_unit: int | None
+    """None where times are floats and stay so."""
+    is_large: bool = False
+    """Whether some time has more ticks than 64 bits could add up; then they are Python's own."""
+
+    @classmethod
+    def of(cls, numbers: Iterable[Number]) -> Ticks:
+        """Finds the fewest ticks that make every number whole.
+
+        >>> Ticks.of([1, Fraction(1, 3), Fraction(1, 4)])
+        Ticks(per_unit=12, is_large=False)
+        """
+        exact = []
+        for number in numbers:
+            if isinstance(number, float) and not number.is_integer():
+                return cls(None)
+            exact.append(Fraction(number))
+        per_unit = lcm(*{number.denominator for number in exact})
+        return cls(per_unit, any(number * per_unit >= _LARGE for number in exact))
+
+    def array(self, values: object) -> Times:
+        """Returns numbers, nested as they are, as an array of ticks."""
+        table = np.array(values, dtype=object)
+        if self.per_unit is None:
+            return table.astype(np.float64)
+        whole = [int(number * self.per_unit) for number in table.ravel()]
+        dtype = object if self.is_large else np.int64
+        return np.array(whole, dtype).reshape(table.shape)
+
+    def number(self, ticks: object) -> Number:
+        """Returns a time in units: an integer where it is one, else a fraction, or a float.
+
+        >>> Ticks(12).number(18), Ticks(12).number(24), Ticks(None).number(0.5)
+        (Fraction(3, 2), 2, 0.5)
+        """
+        if self.per_unit is None:
+            return float(ticks)  # type: ignore[arg-type]
+        value = Fraction(int(ticks), self.per_unit)  # type: ignore[call-overload]
+        return int(value) if value.denominator == 1 else value
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +95,7 @@ def timing(schedule: Schedule, costs: Costs, remote: Numbers) -> Timing:
     early = np.zeros_like(travel)
     if costs.is_recompute_early:
         early = _recompute(schedule, costs, ticks)
-        early[np.flatnonzero(schedule.joined) + 1] = 0
+        early[np.flatnonzero(schedule.joined) + 1] = 0  # a pair's halves start together
     held = np.zeros_like(travel)
     if costs.links.is_blocking:
         sent = np.flatnonzero(remote >= 0)

@@ -19,9 +19,8 @@ from serried.pipeline import Costs, Schedule, Simulation
 from serried.pipeline.dependencies import Positions, dependencies
 from serried.pipeline.packed import Codes, stage_of, work
 from serried.pipeline.placement import StagePlacement
-from serried.pipeline.tail import Tail
-from serried.pipeline.ticks import Ticks
-from serried.pipeline.timing import Timing
+from serried.pipeline.simulate import Tail
+from serried.pipeline.timing import Ticks, Timing
 from serried.trace.model.recorded_order import (
     RecordedOrder,
     pipeline_ranks,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from serried.errors import InputError
 from serried.pipeline import Costs
-from serried.pipeline.fit import fit
+from serried.pipeline.spans import fit
 from serried.trace.measure.find import Wish, find
 from serried.trace.measure.overlay import Overlay, overlay_of
 from serried.trace.measure.rank_figures import Values, rank_figures
