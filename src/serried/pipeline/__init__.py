@@ -11,8 +11,8 @@ from serried.pipeline.placement import StagePlacement
 from serried.pipeline.registry import ENTRIES, Request, ScheduleEntry, generate, known
 from serried.pipeline.runners import Refusal, refusals
 from serried.pipeline.schedule import Schedule
-from serried.pipeline.schedules.auto import Memory
 from serried.pipeline.schedules.one_f_one_b import ideal_bubble, one_f_one_b
+from serried.pipeline.schedules.zero_bubble.auto import Memory
 from serried.pipeline.simulate import Simulation, simulate
 from serried.pipeline.spans import fit, planned_spans
 from serried.pipeline.validate import faults, validate

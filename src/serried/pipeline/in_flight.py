@@ -61,7 +61,7 @@ def held(schedule: Schedule, until: ActionKind = ActionKind.W) -> Numbers:
 def occupied(schedule: Schedule, weights: Weights) -> Times:
     """Returns the memory that its rank occupies once each entry has run, exact.
 
-    >>> from serried.pipeline.schedules.zb_h1 import zb_h1
+    >>> from serried.pipeline.schedules.zero_bubble.zb_h1 import zb_h1
     >>> schedule = zb_h1(1, 2)
     >>> schedule.texts(0), occupied(schedule, (2, -1, -1)).tolist()
     (['0F0', '0I0', '0W0', '0F1', '0I1', '0W1'], [2, 1, 0, 2, 1, 0])

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from serried.errors import InputError, listed
 from serried.pipeline.costs import Costs
 from serried.pipeline.schedule import Schedule
-from serried.pipeline.schedules.auto import Memory, auto
 from serried.pipeline.schedules.chimera import chimera
+from serried.pipeline.schedules.controllable_memory.one_f_one_b_v import one_f_one_b_v
+from serried.pipeline.schedules.controllable_memory.v_half import v_half
+from serried.pipeline.schedules.controllable_memory.v_min import v_min
 from serried.pipeline.schedules.dualpipe import dualpipe
 from serried.pipeline.schedules.dualpipev import dualpipev
 from serried.pipeline.schedules.eager_one_f_one_b import eager_one_f_one_b
@@ -17,15 +19,13 @@ from serried.pipeline.schedules.gpipe import gpipe
 from serried.pipeline.schedules.group_interleaved import group_interleaved
 from serried.pipeline.schedules.hanayo import hanayo
 from serried.pipeline.schedules.interleaved import interleaved_one_f_one_b
-from serried.pipeline.schedules.interleaved_zero_bubble import interleaved_zero_bubble
 from serried.pipeline.schedules.looped_bfs import looped_bfs
 from serried.pipeline.schedules.one_f_one_b import one_f_one_b
-from serried.pipeline.schedules.one_f_one_b_v import one_f_one_b_v
-from serried.pipeline.schedules.v_half import v_half
-from serried.pipeline.schedules.v_min import v_min
-from serried.pipeline.schedules.zb_h1 import zb_h1
-from serried.pipeline.schedules.zb_h2 import zb_h2
-from serried.pipeline.schedules.zbv import zbv
+from serried.pipeline.schedules.zero_bubble.auto import Memory, auto
+from serried.pipeline.schedules.zero_bubble.interleaved import interleaved_zero_bubble
+from serried.pipeline.schedules.zero_bubble.zb_h1 import zb_h1
+from serried.pipeline.schedules.zero_bubble.zb_h2 import zb_h2
+from serried.pipeline.schedules.zero_bubble.zbv import zbv
 from serried.pipeline.sizes import exactly
 
 

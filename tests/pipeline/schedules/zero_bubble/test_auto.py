@@ -20,7 +20,7 @@ from serried.pipeline import (
     peaks,
     simulate,
 )
-from serried.pipeline.schedules.auto import auto
+from serried.pipeline.schedules.zero_bubble.auto import auto
 
 
 def window(schedule: Schedule, costs: Costs) -> Fraction:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from serried.pipeline.placement import zigzag
 from serried.pipeline.schedule import Schedule
-from serried.pipeline.schedules.building_block import Block, halved
+from serried.pipeline.schedules.controllable_memory.building_block import Block, halved
 from serried.pipeline.sizes import some_of_each
 
 
