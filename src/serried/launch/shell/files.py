@@ -7,13 +7,13 @@ from pathlib import PurePosixPath
 from serried.launch.facts.words import Field, Piece, Value, text_of
 from serried.launch.shell.split import joined
 from serried.launch.shell.syntax import Simple
-from serried.launch.shell.walk import Walk
+from serried.launch.shell.walk import ScriptWalk
 
 PRINTS = ("-e", "-n", "-en", "%s", "%s\\n")
 """Words after ``echo`` and ``printf`` that are not what they print."""
 
 
-def note_written(walk: Walk, simple: Simple, name: str | None) -> None:
+def note_written(walk: ScriptWalk, simple: Simple, name: str | None) -> None:
     """Keeps what a command writes to a file, and what its heredocs hand to it."""
     walk.inputs = [
         walk.expansion.value(each.heredoc.body) for each in simple.redirects if each.heredoc
@@ -37,7 +37,7 @@ def note_written(walk: Walk, simple: Simple, name: str | None) -> None:
         walk.story.files[names[0]] = (*before, *value)
 
 
-def given(walk: Walk, path: str) -> str | None:
+def given(walk: ScriptWalk, path: str) -> str | None:
     """Returns the file that a path means among those given beside the script."""
     if not path:
         return None

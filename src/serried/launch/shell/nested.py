@@ -11,7 +11,7 @@ from serried.launch.facts.words import Field, Line, Value
 from serried.launch.shell import slurm
 from serried.launch.shell.files import ending, given
 from serried.launch.shell.split import as_choice
-from serried.launch.shell.walk import Walk
+from serried.launch.shell.walk import ScriptWalk
 
 SHELLS = ("bash", "sh", "zsh", "dash", "ksh")
 REMOTE = ("ssh", "pdsh", "clush", "parallel-ssh", "tmux", "screen", "watch")
@@ -66,7 +66,7 @@ def _to_sbatch(fields: Sequence[Field]) -> Handed:
 
 
 def start(
-    walk: Walk, fields: list[Field], what: Handed, line: Line, prefix: Mapping[str, Value]
+    walk: ScriptWalk, fields: list[Field], what: Handed, line: Line, prefix: Mapping[str, Value]
 ) -> None:
     """Follows the script that a command hands over, on this node or on others."""
     at, kind = what
@@ -94,7 +94,7 @@ def start(
 
 
 def _start_file(
-    walk: Walk, fields: list[Field], at: int, line: Line, prefix: Mapping[str, Value]
+    walk: ScriptWalk, fields: list[Field], at: int, line: Line, prefix: Mapping[str, Value]
 ) -> None:
     name = ending(fields[at])
     written = walk.story.files.get(name)
