@@ -125,7 +125,7 @@ def test_every_public_script_in_the_tests_is_followed_in_a_small_part_of_the_lim
 
             walk = ScriptWalk(BESIDE, perform)
             walk.file(text, name)
-            spent.append(walk.scope.work.done)
+            spent.append(walk.scope.steps.done)
     assert max(spent) < SCRIPT_STEPS.most / 20
 
 

@@ -33,7 +33,7 @@ def note_written(walk: ScriptWalk, simple: Simple, name: str | None) -> None:
         value: Value = (*joined(printed), Piece("\n", simple.line))
         is_more = any(each.operator == ">>" for each in simple.redirects)
         before = walk.story.files.get(names[0], ()) if is_more else ()
-        walk.scope.work.spend(len(before) // 4)
+        walk.scope.steps.spend(len(before) // 4)
         walk.story.files[names[0]] = (*before, *value)
 
 
@@ -41,7 +41,7 @@ def given(walk: ScriptWalk, path: str) -> str | None:
     """Returns the file that a path means among those given beside the script."""
     if not path:
         return None
-    walk.scope.work.spend(len(walk.beside))
+    walk.scope.steps.spend(len(walk.beside))
     for other, text in walk.beside.items():
         if other == path or PurePosixPath(other).name == PurePosixPath(path).name:
             return text

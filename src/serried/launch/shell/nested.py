@@ -74,11 +74,11 @@ def start(
     walk.scope.variables |= prefix
     name = PurePosixPath(fields[0].text or "").name
     if name == "srun":
-        step = slurm.Job(slurm.figures(fields[1:at])[0])
+        step = slurm.SlurmRequest(slurm.figures(fields[1:at])[0])
         walk.scope.variables = {**slurm.variables(step, "srun"), **walk.scope.variables}
     elif name == "sbatch":
         asked = slurm.figures(fields[1 : at if kind == "file" else len(fields)])[0]
-        walk.submitted = slurm.Job(asked, is_given=True)
+        walk.submitted = slurm.SlurmRequest(asked, is_given=True)
     if kind == "input":
         for each in walk.inputs:
             walk.made(each, line, fields[:at])

@@ -6,7 +6,7 @@ scopes are joined: what all of them begin and end with stays known, the rest bec
 if docker ps; then A="--tp 2 --ep 4"; else A="--tp 2"; fi     --tp 2, then a choice
 
 Doubling variables, loops in loops and files that read one another grow without end in a few
-lines. Work counts what takes time: pieces of values, words, letters read once more.
+lines. What is counted is what takes time: pieces of values, words, letters read once more.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class Work:
+class StepCount:
     """Counts what was done, and knows the line that is being followed."""
 
     line: Line
@@ -52,12 +52,12 @@ class Scope:
     functions: dict[str, Command] = field(default_factory=dict)
     is_slurm: bool = False
     """Tells whether Slurm runs the script, so that its variables are set."""
-    work: Work = field(default_factory=lambda: Work(Line("", 0)))
+    steps: StepCount = field(default_factory=lambda: StepCount(Line("", 0)))
     """What following the script took so far; all copies share it."""
 
     def copy(self) -> Scope:
         """Returns a scope that changes on its own."""
-        self.work.spend(1 + (len(self.variables) + len(self.functions)) // 8)
+        self.steps.spend(1 + (len(self.variables) + len(self.functions)) // 8)
         return replace(
             self,
             variables=dict(self.variables),
@@ -71,7 +71,7 @@ def merged(scopes: Sequence[Scope], line: Line) -> Scope:
     because = said("the condition on line {line} is open", line=line)
     after = scopes[0].copy()
     names = {name for scope in scopes for name in scope.variables}
-    after.work.spend(len(names) // 2)
+    after.steps.spend(len(names) // 2)
     for name in names:
         outcome = _merge([scope.variables.get(name) for scope in scopes], because, line)
         if outcome is None:

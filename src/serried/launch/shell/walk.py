@@ -22,7 +22,7 @@ from serried.launch.shell.conditions import OPEN, RAN, Verdict, both, decide, ei
 from serried.launch.shell.expansion import Expansion
 from serried.launch.shell.parser import parse
 from serried.launch.shell.scope import Scope, merged
-from serried.launch.shell.story import TOLD, Run, Story
+from serried.launch.shell.story import TOLD, StartedCommand, Story
 from serried.launch.shell.syntax import (
     AndOr,
     ArithmeticCommand,
@@ -62,8 +62,8 @@ class ScriptWalk:
         self.perform = perform
         self.story = Story()
         self.scope = Scope()
-        self.job: slurm.Job | None = None
-        self.submitted: slurm.Job | None = None
+        self.job: slurm.SlurmRequest | None = None
+        self.submitted: slurm.SlurmRequest | None = None
         """What the options of ``sbatch`` ask for, until the script they go before is read."""
         self.calling: tuple[str, ...] = ()
         """Functions being called, outermost first."""
@@ -83,7 +83,7 @@ class ScriptWalk:
 
     def file(self, text: str, name: str) -> Flow:
         """Follows the text of a file, its #SBATCH lines first."""
-        self.scope.work.spend(STEP + len(text) // 4)
+        self.scope.steps.spend(STEP + len(text) // 4)
         self._submit(slurm.job_of(text, name))
         if self.story.job is None:
             self.story.job = self.job
@@ -94,7 +94,7 @@ class ScriptWalk:
         outer_wrappers, outer_job = self.wrappers, self.job
         with self.deeper(line):
             text = Text.made(value, line)
-            self.scope.work.spend(STEP + len(text.text) // 4 + len(value))
+            self.scope.steps.spend(STEP + len(text.text) // 4 + len(value))
             if wrapper:
                 self.wrappers = (*self.wrappers, tuple(wrapper))
             self._submit(slurm.job_of(text.text, line.file, text.line))
@@ -108,7 +108,7 @@ class ScriptWalk:
             self.story.end = self.stopped
         return flow
 
-    def _submit(self, job: slurm.Job) -> None:
+    def _submit(self, job: slurm.SlurmRequest) -> None:
         self.story.notes += job.notes
         if self.submitted is not None:
             job, self.submitted = self.submitted.over(job), None
@@ -132,7 +132,9 @@ class ScriptWalk:
         """Tells that the script would start a command here."""
         own = self.scope.variables
         variables = {name: own[name] for name in TOLD if name in own} | prefix
-        self.story.runs.append(Run(tuple(fields), line, variables, self.wrappers, self.job))
+        self.story.runs.append(
+            StartedCommand(tuple(fields), line, variables, self.wrappers, self.job)
+        )
 
     # ------------------------------------------------------------------- lists
 
@@ -198,8 +200,8 @@ class ScriptWalk:
 
     def command(self, command: Command) -> tuple[Flow, Verdict]:
         """Follows one command; raises InputError when there is no end to them."""
-        self.scope.work.line = command.line
-        self.scope.work.spend(STEP)
+        self.scope.steps.line = command.line
+        self.scope.steps.spend(STEP)
         if isinstance(command, Simple):
             return self.perform(self, command)
         if isinstance(command, Condition):
@@ -327,7 +329,7 @@ class ScriptWalk:
         """Makes what is empty, and what a loop over the script's arguments sets, not given."""
         because = said("the loop on line {line} sets it", line=command.line)
         names = assigned(command.body)
-        self.scope.work.spend(sum(1 for _ in inside(command.body)))
+        self.scope.steps.spend(sum(1 for _ in inside(command.body)))
         for name in names:
             value = self.scope.variables.get(name)
             if isinstance(value, tuple) and text_of(value) == "":
