@@ -2,7 +2,7 @@
 
 Read from colossalai 0.5.0: booster/plugin/hybrid_parallel_plugin.py,
 moe_hybrid_parallel_plugin.py, gemini_plugin.py, low_level_zero_plugin.py,
-cluster/process_group_mesh.py. Sequence modes are in ``colossalai_sequence``. Slowest axis first:
+cluster/process_group_mesh.py. Slowest axis first:
 
     hybrid                      dp pp tp sp      ring_attn: dp pp sp tp
     hybrid, dp_outside=false    pp dp tp sp
@@ -11,13 +11,19 @@ cluster/process_group_mesh.py. Sequence modes are in ``colossalai_sequence``. Sl
     low_level_zero              extra_dp inner_dp
 
     16 ranks, tp 2, pp 2, sp 2 (all_to_all)    sp [0 1]   tp [0 2]   mixed_dp(dp+sp) [0 1 8 9]
+
+Sequences are split in four modes (HybridParallelPlugin, sequence_parallelism_mode), and in two
+rings inside a ring-attention group (shardformer/layer/attn.py, get_double_ring_groups):
+
+    sp 8, inner_ring_size 2     inner [0 1] [2 3]  (two of four)     inter [0 4 …] [1 5 …] …
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from serried.errors import InputError, listed
 from serried.finding import Finding, said
-from serried.frameworks.colossalai_sequence import Sequence, half_rings, rings
 from serried.frameworks.framework import (
     Framework,
     choice,
@@ -28,7 +34,7 @@ from serried.frameworks.framework import (
     split_world,
     switch,
 )
-from serried.mesh import GroupKind, Habits, Layout, Mesh
+from serried.mesh import GroupKind, Habits, Layout, Mesh, Slices
 from serried.mesh.sizes import Sizes
 
 PLUGINS = ("hybrid", "moe", "gemini", "low_level_zero")
@@ -79,7 +85,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
     takes = ("tp", "pp", "dp") + (("ep",) if plugin == "moe" else ())
     refuse_foreign_sizes(sizes, f"colossalai {plugin}", takes)
     _check_pipeline(sizes, plugin)
-    sequence = Sequence.of(sizes, plugin)
+    sequence = SequenceSplit.of(sizes, plugin)
     factors = {"tp": sizes.tp, "pp": sizes.pp}
     left = split_world(sizes.world_size, factors, None)
     if left % sequence.size:
@@ -101,7 +107,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
 # ----------------------------------------------------------------------- the four plugins
 
 
-def _hybrid(sizes: Sizes, version: str, sequence: Sequence, dp: int) -> Layout:
+def _hybrid(sizes: Sizes, version: str, sequence: SequenceSplit, dp: int) -> Layout:
     outside = switch(sizes, "dp_outside", default=True)
     names = ["dp", "pp"] if outside else ["pp", "dp"]
     names += ["sp", "tp"] if sequence.mode == "ring_attn" else ["tp", "sp"]
@@ -113,7 +119,7 @@ def _hybrid(sizes: Sizes, version: str, sequence: Sequence, dp: int) -> Layout:
     return _layout(sizes, version, mesh, kinds, findings=half_rings(sizes, sequence))
 
 
-def _moe(sizes: Sizes, version: str, sequence: Sequence, dp: int) -> Layout:
+def _moe(sizes: Sizes, version: str, sequence: SequenceSplit, dp: int) -> Layout:
     if dp % sizes.ep:
         raise InputError(
             "ep={ep} does not divide dp={dp}; sizes that do: {fits}",
@@ -156,7 +162,7 @@ def _gemini(sizes: Sizes, version: str) -> Layout:
     factors = {"tp": sizes.tp, "extra_dp_size": extra}
     shards = split_world(sizes.world_size, factors, None)
     mesh = _mesh(["zero", "extra_dp", "tp"], {"zero": shards, "extra_dp": extra, "tp": sizes.tp})
-    return _layout(sizes, version, mesh, _axis_kinds(mesh, Sequence(None, 1)), dp="zero")
+    return _layout(sizes, version, mesh, _axis_kinds(mesh, SequenceSplit(None, 1)), dp="zero")
 
 
 def _low_level_zero(sizes: Sizes, version: str) -> Layout:
@@ -166,14 +172,14 @@ def _low_level_zero(sizes: Sizes, version: str) -> Layout:
     extra = number(sizes, "extra_dp_size", 1)
     inner = split_world(sizes.world_size, {"extra_dp_size": extra}, None)
     mesh = _mesh(["extra_dp", "inner_dp"], {"extra_dp": extra, "inner_dp": inner})
-    return _layout(sizes, version, mesh, _axis_kinds(mesh, Sequence(None, 1)), dp="inner_dp")
+    return _layout(sizes, version, mesh, _axis_kinds(mesh, SequenceSplit(None, 1)), dp="inner_dp")
 
 
 def _mesh(names: list[str], sizes: dict[str, int]) -> Mesh:
     return Mesh({name: sizes[name] for name in names})
 
 
-def _axis_kinds(mesh: Mesh, sequence: Sequence) -> list[GroupKind]:
+def _axis_kinds(mesh: Mesh, sequence: SequenceSplit) -> list[GroupKind]:
     """Returns each axis as a kind; shared sequence groups are those of tp."""
     along = {axis: axis for axis in mesh.axes}
     if sequence.shares_tp:
@@ -245,6 +251,115 @@ def _check_pipeline(sizes: Sizes, plugin: str) -> None:
             chunks=chunks,
             style=style,
         )
+
+
+# ----------------------------------------------------------------------- sequences
+
+
+MODES = ("all_to_all", "split_gather", "ring", "ring_attn")
+
+
+@dataclass(frozen=True)
+class SequenceSplit:
+    """Holds how sequences are split: the mode, None for not at all, and the ranks."""
+
+    mode: str | None
+    size: int
+
+    @classmethod
+    def of(cls, sizes: Sizes, plugin: str) -> SequenceSplit:
+        """Returns how a plugin splits sequences; raises InputError where it refuses."""
+        mode = sizes.options.get("sequence_parallelism_mode")
+        size = number(sizes, "sp_size", 1)
+        if not switch(sizes, "enable_sequence_parallelism", default=mode is not None):
+            if size > 1:
+                raise InputError("sp_size={size} needs enable_sequence_parallelism=true", size=size)
+            return cls(None, 1)
+        mode = choice(sizes, "sequence_parallelism_mode", MODES)
+        if mode == "ring_attn" and plugin == "moe":
+            raise InputError(
+                "the moe plugin has no ring_attn; it has all_to_all, split_gather, ring"
+            )
+        if mode in ("split_gather", "ring"):
+            if sizes.tp == 1:
+                raise InputError("sequence_parallelism_mode={mode} needs tp above 1", mode=mode)
+            return cls(mode, 1)
+        return cls(mode, size)
+
+    @property
+    def shares_tp(self) -> bool:
+        """Whether the sequence groups are the tensor groups."""
+        return self.mode in ("split_gather", "ring")
+
+
+def rings(sizes: Sizes, sequence: SequenceSplit) -> list[GroupKind]:
+    """Returns inner and outer rings of ring attention, cut as get_double_ring_groups cuts them.
+
+    It makes inner_ring_size inner rings where sp / inner_ring_size are needed.
+    """
+    if not _has_rings(sizes, sequence):
+        return []
+    inner, sp = number(sizes, "inner_ring_size", 1), sequence.size
+    if sp % inner:
+        raise InputError(
+            "inner_ring_size={inner} does not divide sp_size={sp}; sizes that do: {fits}",
+            inner=inner,
+            sp=sp,
+            fits=listed(divisors(sp)),
+        )
+    if inner * inner > sp and inner != sp:
+        raise InputError(
+            "inner_ring_size={inner} fails for sp_size={sp}: ColossalAI makes {inner} inner "
+            "rings of {inner}, more ranks than there are; sizes that fit: {fits}",
+            inner=inner,
+            sp=sp,
+            fits=listed(n for n in divisors(sp) if n * n <= sp or n == sp),
+        )
+    return [
+        GroupKind("inner_ring", ("sp",), rule=_inner(inner, sp), about="ring inside a node"),
+        GroupKind("inter_ring", ("sp",), rule=_inter(inner, sp), about="ring across nodes"),
+    ]
+
+
+def _has_rings(sizes: Sizes, sequence: SequenceSplit) -> bool:
+    """Tells whether rings are made: only ring_attn looks at inner_ring_size."""
+    return sequence.mode == "ring_attn" and "inner_ring_size" in sizes.options
+
+
+def _inner(inner: int, sp: int) -> Slices:
+    # ColossalAI counts inner_ring_size rings, not sp / inner_ring_size: too few unless they agree.
+    count = 1 if inner == sp else inner
+    return Slices(tuple((i * inner, (i + 1) * inner, 1) for i in range(count)))
+
+
+def _inter(inner: int, sp: int) -> Slices:
+    num_rings = 1 if inner == sp else sp // inner
+    return Slices(tuple((i, sp, num_rings) for i in range(num_rings)))
+
+
+def half_rings(sizes: Sizes, sequence: SequenceSplit) -> tuple[Finding, ...]:
+    """Returns a finding where ColossalAI makes too few inner rings for all ranks."""
+    if not _has_rings(sizes, sequence):
+        return ()
+    inner, sp = number(sizes, "inner_ring_size", 1), sequence.size
+    if inner * inner >= sp:
+        return ()
+    return (
+        Finding(
+            "uncovered",
+            groups=("inner_ring",),
+            evidence=(
+                said(
+                    "ColossalAI makes {inner} inner rings of {inner} ranks for sp_size={sp}, so "
+                    "{left} ranks of every sequence group are in none",
+                    inner=inner,
+                    sp=sp,
+                    left=sp - inner * inner,
+                ),
+            ),
+            cure=said("choose inner_ring_size x inner_ring_size = sp_size"),
+        ),
+    )
 
 
 COLOSSALAI = Framework(

@@ -47,7 +47,7 @@ class Framework:
         for key, known in self.told.items():
             if key in sizes.options:
                 choice(sizes, key, known)
-        bare = {key: each for key, each in sizes.options.items() if key not in self.told}
+        bare = {key: text for key, text in sizes.options.items() if key not in self.told}
         made = self.make(replace(sizes, options=bare), self.version)
         stage = {} if sizes.zero is None else {"zero": str(sizes.zero)}
         return replace(made, habits=self.habits, settings={**sizes.options, **stage})
@@ -59,7 +59,7 @@ class Framework:
         """
         known = self.versions or (self.version,)
         version = re.sub(r"^(core_)?v(?=\d)", "", version)
-        begun = [each for each in known if each.startswith(f"{version}-")]
+        begun = [name for name in known if name.startswith(f"{version}-")]
         version = begun[0] if len(begun) == 1 else version
         if version not in known and not _between(version, known):
             raise InputError(
@@ -91,7 +91,7 @@ def at_least(version: str, since: str) -> bool:
 
 
 def _between(version: str, known: tuple[str, ...]) -> bool:
-    numbers = [number_of(each) for each in known if number_of(each)]
+    numbers = [number_of(name) for name in known if number_of(name)]
     asked = number_of(version)
     if not asked or not numbers:
         return False

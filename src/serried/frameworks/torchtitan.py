@@ -135,6 +135,8 @@ def _kind(name: str, axes: tuple[str, ...], mesh: str = "dense") -> GroupKind:
 
 def _single(version: str, degrees: ParallelDims) -> tuple[dict[str, Mesh], tuple[GroupKind, ...]]:
     """Returns the mesh of axes longer than one, each axis a kind, and the merged kinds."""
+    # With experts (0.2.0) dp_shard is two axes: an expert group takes its ranks from the faster,
+    # dp_shard_in_ep, together with cp, and with tp where experts are not split over it.
     with_ep = degrees.ep > 1
     inside, outside = _shards(degrees) if with_ep else (1, degrees.shard)
     names = ("dp_shard_mod_ep", "dp_shard_in_ep") if with_ep else ("dp_shard", "unused")
@@ -160,6 +162,8 @@ def _shards(degrees: ParallelDims) -> tuple[int, int]:
     """Returns how many of the shards lie inside and outside an expert group (0.2.0)."""
     if degrees.etp not in (degrees.tp, 1):
         raise _other_etp(degrees)
+    # What ep cannot take from cp (and tp) it takes from dp_shard, so it is a multiple of the former
+    # and the rest divides the latter.
     lanes = 1 if degrees.etp == degrees.tp else degrees.tp
     borrowed = degrees.cp * lanes
     if degrees.ep % borrowed or degrees.shard * borrowed % degrees.ep:

@@ -53,7 +53,7 @@ def mixture(sizes: Sizes, version: str) -> Feature:
         GroupKind("expert_data", ("edp",), "expert", about=EXPERT_DATA, by=("pp", "lane", "ep")),
     ]
     if not in_parts:
-        kinds.reverse()
+        kinds.reverse()  # _create_expert_and_data_parallel makes the data groups first
     dims = {"ep": "expert", "dp": "expert_data"}
     order = ",".join(axis for axis in reversed(mesh.axes) if axis != "lane" or in_parts)
     return Feature({"expert": mesh}, tuple(kinds), dims, order=order)

@@ -26,7 +26,6 @@ from serried.frameworks.framework import (
     split_world,
 )
 from serried.frameworks.megatron import old as megatron_old
-from serried.frameworks.megatron.arguments import ARGUMENTS, check_arguments
 from serried.frameworks.megatron.encoder import Encoder, with_encoder
 from serried.frameworks.megatron.kinds import MegatronJob, kinds_of, limited
 from serried.frameworks.megatron.names import DP_CP, dims_of, named
@@ -38,6 +37,8 @@ from serried.frameworks.megatron.order import (
     read_order,
 )
 from serried.frameworks.megatron.rules import (
+    ARGUMENTS,
+    check_arguments,
     check_instances,
     check_sharp,
     check_virtual_stages,

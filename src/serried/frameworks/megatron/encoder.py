@@ -138,11 +138,13 @@ def with_encoder(
     dp = meshes["dense"].sizes["dp"]
     meshes = meshes | {"encoder": encoder.mesh(order, dp)}
     in_turn = not at_least(version, "0.12")
-    joined = [each for kind in kinds for each in _joined(kind, meshes, in_turn)]
+    joined = [made for kind in kinds for made in _joined(kind, meshes, in_turn)]
     return meshes, tuple(joined)
 
 
 def _joined(kind: GroupKind, meshes: Mapping[str, Mesh], in_turn: bool) -> list[GroupKind]:
+    # Pipelines run through both modules: they are joined. A rank keeps every pipeline it is in, in
+    # a list, but only the last of the groups made from them. All other kinds stay within a module.
     if kind.twin_of:
         return [kind]
     if kind.name == "mp" or kind.name in PIPELINES[1:]:

@@ -37,6 +37,8 @@ class Join:
         """
         if self.in_turn:
             return decoders % self.num_encoders
+        # In runs, the first ``wide`` encoder lists serve share + 1 decoder lists each, the others
+        # ``share``; what is beyond the wide runs is divided by the shorter length.
         share, wide = divmod(self.num_decoders, self.num_encoders)
         beyond = decoders - wide * (share + 1)
         return np.where(beyond < 0, decoders // (share + 1), wide + beyond // max(share, 1))
@@ -69,6 +71,9 @@ class JoinedKind(GroupKind):
 
     def over(self, meshes: Mapping[str, Mesh]) -> Groups:
         """Returns the groups in the order in which ranks, from 0 on, hold them."""
+        # ``held`` is the decoder list that each rank's variable shows in the end, encoder ranks
+        # first, for they come first in the world. Reading it from rank 0 on gives the order in
+        # which a user who asks rank after rank meets the groups.
         join = self._join(meshes)
         held = np.full(meshes["dense"].offset + meshes["dense"].num_ranks, -1, dtype=np.int64)
         if join.encoder_places:
@@ -90,7 +95,7 @@ class JoinedKind(GroupKind):
         join = self._join(meshes)
         if rank in meshes["dense"]:
             rows = np.array([meshes["dense"].row(rank, *self.axes)])
-        else:
+        else:  # an encoder rank is in the lists of all decoders that its list serves
             number = np.array([meshes["encoder"].row(rank, *self.axes)])
             first, counts, step = join.decoders_of(number)
             rows = first[0] + step * np.arange(counts[0])
@@ -112,8 +117,8 @@ class JoinedKind(GroupKind):
         return Join(
             encoders[0],
             decoders[0],
-            [each for each in kept if each < encoders[1]],
-            [each - encoders[1] for each in kept if each >= encoders[1]],
+            [place for place in kept if place < encoders[1]],
+            [place - encoders[1] for place in kept if place >= encoders[1]],
             self.in_turn,
         )
 
@@ -128,6 +133,8 @@ class JoinedKind(GroupKind):
 
     def _shown(self, join: Join, encoders: Numbers) -> Numbers:
         """Returns the decoder list that ranks of each encoder list show; -1 where none is."""
+        # Megatron assigns the variable once for each decoder list: embeddings keep the last, a
+        # pipeline variable becomes a list at the second, of which ``place`` is one entry.
         first, counts, step = join.decoders_of(encoders)
         if self.keeps_last:
             return np.where(counts > 0, first + (counts - 1) * step, -1)
@@ -170,6 +177,8 @@ class RunsKind(ModulesKind):
         first = place - place % self.length
         if first + self.length > sum(counts):
             return []
+        # A run may begin among the encoder's lists and end among the decoder's, so each part gives
+        # those of its rows that lie within it.
         run: list[int] = []
         before = 0
         for part, count in zip(self.parts, counts, strict=True):

@@ -151,7 +151,7 @@ def as_variables(kinds: tuple[GroupKind, ...], version: str) -> tuple[GroupKind,
             level = kind.name.removeprefix(HIERARCHY)
             renamed.append(_by_rank(replace(kind, name=f"{LEVELS}[{level}]")))
         elif bracket:
-            # A list: ranks of a separate encoder are in many pipelines.
+            # The variable is a list there: ranks of a separate encoder are in many pipelines.
             renamed.append(replace(kind, name=f"{variables[field][0]}[{place}"))
         else:
             twin = variables.get(kind.twin_of or "", [None])[0]

@@ -48,6 +48,9 @@ class ConnectedKind(GroupKind):
 
     def over(self, meshes: Mapping[str, Mesh]) -> Groups:
         """Returns the connected ranks, each set ascending, by lowest rank."""
+        # Label propagation: every rank starts with its own number, and every group gives all of
+        # its ranks the lowest label among them, until nothing changes. Ranks of one label are
+        # then connected, and the label is the lowest rank of the set.
         tables = [part.over(meshes).table for part in self.parts]
         tables = [table for table in tables if table.shape[1] > 1]
         num_labels = 1 + max((int(table.max()) for table in tables), default=0)
@@ -68,11 +71,11 @@ class ConnectedKind(GroupKind):
         found: set[int] = set()
         ahead = [rank]
         while ahead:
-            each = ahead.pop()
-            near = [ranks for part in self.parts for ranks in part.of(each, meshes)]
+            member = ahead.pop()
+            near = [ranks for part in self.parts for ranks in part.of(member, meshes)]
             fresh = {other for ranks in near if len(ranks) > 1 for other in ranks} - found
             found |= fresh
-            ahead += fresh - {each}
+            ahead += fresh - {member}
         return [sorted(found)] if found else []
 
     def numbers(self, rank: int, meshes: Mapping[str, Mesh]) -> list[int]:
@@ -93,6 +96,9 @@ def groups(
     axes: dict[str, int], world: int
 ) -> tuple[dict[str, Mesh], tuple[GroupKind, ...], tuple[Finding, ...]]:
     """Returns meshes, kinds and findings for ``axes`` in the order asked for."""
+    # moe_sharding has groups of its own on the expert grid. Of dense layers sharding runs over it
+    # and dense_sharding together: Paddle makes lists along dense_sharding and joins each with
+    # those ``step`` lists on. Context groups are then cut from the joined lists.
     _check_axes(axes)
     meshes = {"dense": _dense(axes), "expert": _expert(axes)}
     _check_sizes(meshes)
@@ -163,6 +169,8 @@ def _left_out(length: int, cp: int) -> tuple[Finding, ...]:
 def _dense(axes: dict[str, int]) -> Mesh:
     """Returns the dense grid: moe_sharding and dense_sharding put around or after pipe."""
     names = [axis for axis in axes if axis not in SPLIT]
+    # Whatever stands between them in the order asked for, the two parts of sharding are put next to
+    # pipe, on the side where moe_sharding was.
     place = names.index("pipe")
     order = list(axes)
     if order.index("pipe") > order.index("moe_sharding"):
@@ -184,6 +192,9 @@ def _expert(axes: dict[str, int]) -> Mesh:
 
 
 def _interval(dense: Mesh) -> int:
+    # Paddle begins a joined list at each of the first num_lists / width lists, which is right only
+    # where lists to be joined stand that far apart: with moe_sharding before pipe. After pipe they
+    # stand sep x mp apart, which this gives as well, and the joined lists overlap.
     place = dense.axes.index("moe_sharding")
     return math.prod(dense.shape[place + 1 :]) // dense.sizes["dense_sharding"]
 
