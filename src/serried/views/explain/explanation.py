@@ -10,7 +10,8 @@ from serried.mesh import Layout
 from serried.views.explain.content import Entry, items, line, localized, paragraphs, part, table
 from serried.views.explain.features import features
 from serried.views.explain.filling import filled
-from serried.views.explain.practice import Practice, practice
+from serried.views.explain.frameworks import Practice
+from serried.views.explain.practice import practice
 
 DIMS = ("cp", "dp", "tp", "pp", "ep")
 """The dimensions there are texts for, in the order their names are joined: ``cp+dp+tp``."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from serried.mesh import Layout
 from serried.views.explain.content import line, localized, paragraphs, table
 from serried.views.explain.filling import filled
-from serried.views.explain.practice import Practice, fields_of
+from serried.views.explain.frameworks import Practice, fields_of
 
 SEQUENCES = ("sequence", "sequence_parallel", "sp")
 """Kinds whose ranks share sequences outside any dimension."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from serried.views.explain.content import localized, table
-from serried.views.explain.practice import Practice
+from serried.views.explain.frameworks import Practice
 
 _WORD = re.compile(r"\{(\w+)\}")
 
