@@ -1,22 +1,34 @@
-"""A Layout as tables for the terminal: all kinds, the groups of one kind, or one rank."""
+"""A Layout as tables for the terminal: its kinds, the groups of one, one rank, or its layers.
+
+Several world sizes tried after one another are a table too: a row each, or why one cannot be.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 from rich.table import Table
 
 from serried.errors import listed
 from serried.mesh import Groups, Layout, Placement, RankPlace
+from serried.mesh.compare import shown
 from serried.mesh.domain import widths_told
+from serried.mesh.layers import LayerSplit, positions
+from serried.mesh.sweep import Tried, four_lists
 from serried.views.explain import about_in
-from serried.views.sentences import tell
+from serried.views.sentences import say, tell
 
 MEMBERS_SHOWN = 16
+POSITIONS_SHOWN = 64
 LONG_NAME = 24
 MANY_GROUPS = 1000
 """More groups than this are told in plain lines, which need no measuring."""
+SWEPT = ("dp", "model", "tp", "pp")
+"""Kinds of groups that several world sizes are compared by."""
+
+Place = Callable[[int], Placement]
+"""Returns where the ranks of a world size sit."""
 
 
 def headline(layout: Layout, placement: Placement, *, lang: str = "en") -> str:
@@ -76,7 +88,7 @@ def kinds_table(
     )
     for name in kinds:
         groups = layout.groups(name)
-        shares = [_share(each, groups, lang) for each in (placement, domain) if each]
+        shares = [_share(where, groups, lang) for where in (placement, domain) if where]
         first = [_first_groups(groups)] if has_room else []
         about = about_in(layout, layout.kind(name), lang)
         rows.add_row(name, f"{len(groups):,}", sizes_text(groups, lang), *shares, *first, about)
@@ -218,3 +230,74 @@ def range_text(low: int, high: int, lang: str) -> str:
 def _members(ranks: list[int], limit: int) -> str:
     shown = " ".join(map(str, ranks[:limit]))
     return f"[{shown} …]" if len(ranks) > limit else f"[{shown}]"
+
+
+def layers_table(layout: Layout, split: LayerSplit, *, lang: str = "en") -> Table:
+    """Returns a row per pipeline position: its layers, chunk by chunk, and its ranks."""
+    at = positions(layout)
+    rows = table(
+        tell("position", lang), tell("layers", lang), tell("which", lang), tell("on ranks", lang)
+    )
+    for position, count in enumerate(split.counts[:POSITIONS_SHOWN]):
+        ranks = (at == position).nonzero()[0].tolist()
+        rows.add_row(
+            str(position), str(count), layers_text(split, position, lang=lang), shown(ranks, 8)
+        )
+    if len(split.counts) > POSITIONS_SHOWN:
+        more = len(split.counts) - POSITIONS_SHOWN
+        rows.add_row("…", "", tell("and {count} more positions", lang, count=more), "")
+    return rows
+
+
+def layers_text(split: LayerSplit, position: int, *, lang: str = "en") -> str:
+    """Returns the layers of a position as runs, one per chunk.
+
+    >>> from serried.mesh.layers import evenly
+    >>> layers_text(evenly(16, pp=4, chunks=2), 1)
+    '2 to 3, 10 to 11'
+    """
+    runs = [chunk for chunk in split.held[position] if len(chunk)]
+    words = [range_text(run[0], run[-1], lang) for run in runs]
+    return say(listed(words, limit=len(words)), lang) if words else tell("none", lang)
+
+
+def sweep_table(worlds: Sequence[Tried], place: Place, *, lang: str = "en") -> Table:
+    """Returns a row per world size that can be: dp, how many groups of each kind, nodes."""
+    kinds = [tell("model", lang) if kind == "model" else kind for kind in SWEPT]
+    groups = [tell("{kind} groups", lang, kind=kind) for kind in kinds]
+    rows = table(tell("world", lang), "dp", *groups, tell("nodes", lang))
+    for tried in worlds:
+        if tried.layout is None:
+            rows.add_row(f"{tried.world_size:,}", *["-"] * (len(SWEPT) + 2))
+            continue
+        lists = four_lists(tried.layout)
+        counts = [
+            tell(
+                "{count:,} of {size}",
+                lang,
+                count=len(lists[kind]),
+                size=sizes_text(lists[kind], lang),
+            )
+            for kind in SWEPT
+        ]
+        nodes = f"{place(tried.world_size).num_nodes:,}"
+        rows.add_row(f"{tried.world_size:,}", str(tried.layout.sizes.get("dp", 1)), *counts, nodes)
+    return rows
+
+
+def refusal_lines(worlds: Sequence[Tried], *, lang: str = "en") -> Iterator[str]:
+    """Yields, for each world size that cannot be, why, and those near it that can."""
+    for tried in worlds:
+        if tried.refusal is not None:
+            why, fits = say(tried.refusal, lang), listed(tried.fits)
+            yield (
+                tell(
+                    "{world:,} cannot be: {why}; worlds that do: {fits}",
+                    lang,
+                    world=tried.world_size,
+                    why=why,
+                    fits=fits,
+                )
+                if tried.fits
+                else tell("{world:,} cannot be: {why}", lang, world=tried.world_size, why=why)
+            )

@@ -42,10 +42,17 @@ from serried.views.layout.document import (
     layers_document,
     rank_document,
 )
-from serried.views.layout.layers import layers_table, layers_text
 from serried.views.layout.node_map import node_map
 from serried.views.layout.sources import sources_document, sources_table
-from serried.views.layout.text import groups_table, headline, kinds_table, rank_lines, rank_table
+from serried.views.layout.text import (
+    groups_table,
+    headline,
+    kinds_table,
+    layers_table,
+    layers_text,
+    rank_lines,
+    rank_table,
+)
 from serried.views.sentences import tell
 
 Answer = Callable[[LayoutRequest, Options, OutputChoice], int]

@@ -15,7 +15,7 @@ from serried.views.cli.other import named, other_layout
 from serried.views.cli.output import OutputChoice, as_json, show, write
 from serried.views.layout.comparison import comparison_lines, comparison_table
 from serried.views.layout.document import comparison_document, sweep_document
-from serried.views.layout.sweep import refusal_lines, sweep_table
+from serried.views.layout.text import refusal_lines, sweep_table
 from serried.views.sentences import tell
 
 

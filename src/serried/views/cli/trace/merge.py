@@ -25,7 +25,7 @@ from serried.views.cli.trace.sizes import given, sizes_options
 from serried.views.cli.trace.stats import format_option, tell_analysis
 from serried.views.layout.advice import warned
 from serried.views.sentences import tell
-from serried.views.trace.merge_document import merge_document
+from serried.views.trace.document import merge_document
 from serried.views.trace.text import merged_lines
 
 WRITERS = {".json": write_chrome, ".pftrace": write_perfetto}

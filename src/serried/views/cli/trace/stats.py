@@ -18,7 +18,6 @@ from serried.views.cli.progress import told
 from serried.views.cli.trace.places import places_argument
 from serried.views.cli.trace.sizes import given, sizes_options
 from serried.views.layout.advice import warned
-from serried.views.trace.analysis_document import analysis_document, table_document
 from serried.views.trace.analysis_text import (
     by_table,
     communication_lines,
@@ -28,7 +27,7 @@ from serried.views.trace.analysis_text import (
     slowest_lines,
     throughput_lines,
 )
-from serried.views.trace.document import stats_document
+from serried.views.trace.document import analysis_document, stats_document, table_document
 from serried.views.trace.text import (
     bubble_lines,
     headlines,
