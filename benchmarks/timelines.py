@@ -61,7 +61,7 @@ class Timeline:
         import torch
         import torch.distributed as dist
 
-        from serried.runtime.recording.run_recorder import Recording
+        from serried.runtime.recording.training import Recording
         from serried.runtime.run.loop import RankTrainer
         from serried.runtime.training.mesh import make_train_mesh
 

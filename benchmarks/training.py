@@ -41,7 +41,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from serried.runtime.job.settings import ModelSizes, TrainSettings
 from serried.runtime.model.model import Stage
-from serried.runtime.recording.run_recorder import Recording
+from serried.runtime.recording.training import Recording
 from serried.runtime.run.loop import RankTrainer
 from serried.runtime.training.data import Corpus
 from serried.runtime.training.mesh import make_train_mesh

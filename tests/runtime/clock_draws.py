@@ -33,7 +33,7 @@ from serried.runtime.job.report import Place
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recording import api as recorder_doors
-from serried.runtime.recording.run_recorder import Recording
+from serried.runtime.recording.training import Recording
 from serried.runtime.run.worker import TrainJob
 from serried.trace.clocks.align import aligned
 from serried.trace.clocks.pings import read_pings

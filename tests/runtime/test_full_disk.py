@@ -14,10 +14,10 @@ import pytest
 import serried as package
 from serried.action import ActionKind
 from serried.runtime.job.settings import TrainSettings
-from serried.runtime.recorder.job import keep_run
+from serried.runtime.recorder.header import keep_run
 from serried.runtime.recorder.window import SIGNAL, Window
 from serried.runtime.recording import api as recorder_doors
-from serried.runtime.recording.run_recorder import Recording
+from serried.runtime.recording.training import Recording
 from serried.trace.merge.merge import merge
 from serried.trace.model.record import file_name, read_rank_record
 from tests.conftest import Call

@@ -23,7 +23,7 @@ from serried.runtime.groups.torch_private import time_messages
 from serried.runtime.job.pipeline import RUNNABLE
 from serried.runtime.job.settings import ModelSizes, TrainSettings
 from serried.runtime.model.model import Stage
-from serried.runtime.recording.run_recorder import Recording
+from serried.runtime.recording.training import Recording
 from serried.runtime.run.loop import RankTrainer
 from serried.runtime.run.worker import leave
 from serried.runtime.training.mesh import make_train_mesh

@@ -21,7 +21,7 @@ import serried
 from serried.runtime.hooks.megatron import megatron_patches
 from serried.runtime.recorder.patches import Work
 from serried.runtime.recording import api as recorder_doors
-from serried.runtime.recording.step_recorder import StepRecorder
+from serried.runtime.recording.session import StepRecorder
 from serried.trace.merge.merge import merge
 from serried.trace.model.pairs import pair_messages
 from serried.trace.model.trace import Trace

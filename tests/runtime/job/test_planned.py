@@ -23,7 +23,7 @@ from serried.runtime.job.planned import training_of, unplanned
 from serried.runtime.job.settings import Emulated, ModelSizes, Optimise, TrainSettings
 from serried.runtime.model.model import Stage
 from serried.runtime.model.precision import compute_dtype
-from serried.runtime.recording.run_recorder import Recording
+from serried.runtime.recording.training import Recording
 from serried.runtime.run.loop import RankTrainer, make_models
 from serried.runtime.training.buffers import local_of
 from serried.runtime.training.mesh import make_train_mesh

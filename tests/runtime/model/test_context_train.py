@@ -18,7 +18,7 @@ from serried.runtime.job.report import Event, StepDone
 from serried.runtime.job.settings import ModelSizes, Optimise, TrainSettings
 from serried.runtime.model.experts import Experts
 from serried.runtime.model.model import FeedForward, Parts, Stage
-from serried.runtime.recording.run_recorder import Recording
+from serried.runtime.recording.training import Recording
 from serried.runtime.run.loop import RankTrainer
 from serried.runtime.training.mesh import make_train_mesh
 from serried.trace.model.record import read_rank_record

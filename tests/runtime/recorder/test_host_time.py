@@ -13,7 +13,7 @@ from serried.action import ActionKind
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recording import api as recorder_doors
-from serried.runtime.recording.run_recorder import Recording
+from serried.runtime.recording.training import Recording
 from serried.trace.model.record import boot_id, read_rank_record
 
 

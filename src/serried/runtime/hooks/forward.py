@@ -26,7 +26,7 @@ from serried.runtime.recorder.clock import Mark
 from serried.runtime.recorder.patches import Work
 
 if TYPE_CHECKING:
-    from serried.runtime.recording.step_recorder import StepRecorder
+    from serried.runtime.recording.session import StepRecorder
 
 _F = ActionKind.F
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")

@@ -35,7 +35,7 @@ from serried.runtime.recorder.clock import Mark
 from serried.runtime.recorder.patches import Patch, Work
 
 if TYPE_CHECKING:
-    from serried.runtime.recording.step_recorder import StepRecorder
+    from serried.runtime.recording.session import StepRecorder
 
 _SCHEDULES = "megatron.core.pipeline_parallel.schedules"
 _MESSAGES = "megatron.core.pipeline_parallel.p2p_communication"

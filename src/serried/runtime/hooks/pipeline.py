@@ -18,7 +18,7 @@ from serried.runtime.recorder.patches import Patch, Work, Wrap
 from serried.runtime.recorder.torch_private import PipelineStageBase, schedules
 
 if TYPE_CHECKING:
-    from serried.runtime.recording.step_recorder import StepRecorder
+    from serried.runtime.recording.session import StepRecorder
 
 _LABEL = "serried_label"
 _SENDS = (ActionKind.SEND_F, ActionKind.SEND_B)

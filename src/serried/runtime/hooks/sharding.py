@@ -21,13 +21,13 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from serried.action import ActionKind
-from serried.runtime.hooks.exchange import Exchanges
+from serried.runtime.hooks.collectives import Exchanges
 from serried.runtime.recorder.clock import Mark
 from serried.runtime.recorder.patches import Patch, Work
 from serried.runtime.recorder.torch_private import fsdp_collectives, fsdp_group, set_reducer_group
 
 if TYPE_CHECKING:
-    from serried.runtime.recording.step_recorder import StepRecorder
+    from serried.runtime.recording.session import StepRecorder
 
 _NEVER = object()
 _PATIENCE_S = 0.5

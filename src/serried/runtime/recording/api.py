@@ -23,9 +23,9 @@ from serried import frameworks
 from serried.errors import InputError
 from serried.mesh import Layout
 from serried.runtime.recorder.clock import Mark
+from serried.runtime.recorder.header import world_size_here
 from serried.runtime.recorder.host_time import HostTime
-from serried.runtime.recorder.job import world_size_here
-from serried.runtime.recording.step_recorder import StepRecorder
+from serried.runtime.recording.session import StepRecorder
 
 FOLDER = "SERRIED_TRACE_DIR"
 

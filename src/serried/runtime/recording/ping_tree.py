@@ -25,8 +25,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from serried.runtime.recorder.header import rank_here, world_size_here
 from serried.runtime.recorder.host_time import HostTime
-from serried.runtime.recorder.job import rank_here, world_size_here
 from serried.runtime.recorder.torch_private import default_store
 
 CHILDREN = 8

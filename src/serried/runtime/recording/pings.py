@@ -25,8 +25,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from serried.runtime.recorder.header import rank_here
 from serried.runtime.recorder.host_time import HostTime
-from serried.runtime.recorder.job import rank_here
 from serried.runtime.recording.ping_tree import Leader, Meeting, listening, store_of_several_hosts
 from serried.trace.clocks.pings import ping_file, ping_heading, ping_line
 

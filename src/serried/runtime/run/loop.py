@@ -29,7 +29,7 @@ from serried.runtime.model.experts import Experts
 from serried.runtime.model.model import Parts, Stage
 from serried.runtime.model.precision import loss_dtype, set_dtypes
 from serried.runtime.recorder.host_time import HostTime
-from serried.runtime.recording.run_recorder import Recording, run_before
+from serried.runtime.recording.training import Recording, run_before
 from serried.runtime.training.data_feed import DataFeed
 from serried.runtime.training.gpu_memory import begin_counting, gathered_peaks
 from serried.runtime.training.loop_state import LoopState, seed_dropout

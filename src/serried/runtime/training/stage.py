@@ -26,7 +26,7 @@ from serried.runtime.model.emulate import EmulatedStage
 from serried.runtime.model.model import Stage
 from serried.runtime.model.precision import compute_dtype
 from serried.runtime.recorder.clock import Mark
-from serried.runtime.recording.run_recorder import Recording
+from serried.runtime.recording.training import Recording
 from serried.runtime.training.buffers import GradientBuffer, make_buffers
 from serried.runtime.training.mesh import TrainMesh
 

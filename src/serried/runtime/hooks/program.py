@@ -27,7 +27,7 @@ from torch.optim.optimizer import (
 )
 
 from serried.action import ActionKind
-from serried.runtime.hooks.exchange import Exchanges
+from serried.runtime.hooks.collectives import Exchanges
 from serried.runtime.hooks.forward import Forwards
 from serried.runtime.hooks.megatron import megatron_patches
 from serried.runtime.hooks.pipeline import pipeline_patches
@@ -37,7 +37,7 @@ from serried.runtime.recorder.patches import Patch, Work
 from serried.runtime.recorder.torch_private import when_backward_is_done
 
 if TYPE_CHECKING:
-    from serried.runtime.recording.step_recorder import StepRecorder
+    from serried.runtime.recording.session import StepRecorder
 
 
 _B, _TAIL = ActionKind.B, ActionKind.ALL_REDUCE

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from serried.action import COMPUTE, ActionKind
-from serried.runtime.hooks.exchange import Exchanges
+from serried.runtime.hooks.collectives import Exchanges
 from serried.runtime.hooks.sharding import fsdp_patches
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.recorder.clock import Mark, clock_here
+from serried.runtime.recorder.header import first_folder, header_of, keep_run, kept_run
 from serried.runtime.recorder.host_time import HostTime
-from serried.runtime.recorder.job import first_folder, header_of, keep_run, kept_run
 from serried.runtime.recorder.patches import Work
 from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recorder.window import Window

@@ -19,11 +19,11 @@ from pathlib import Path
 from serried.action import ActionKind
 from serried.errors import EnvironmentProblem, InputError
 from serried.mesh import Layout
-from serried.runtime.hooks.hooks import Hooks
 from serried.runtime.hooks.megatron import megatron_layout
+from serried.runtime.hooks.program import Hooks
 from serried.runtime.recorder.clock import Mark, clock_here
+from serried.runtime.recorder.header import folder_here, header_here, rank_here
 from serried.runtime.recorder.host_time import HostTime
-from serried.runtime.recorder.job import folder_here, header_here, rank_here
 from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recorder.window import Window
 from serried.runtime.recording.pings import Pings, ping_others

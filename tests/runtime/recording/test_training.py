@@ -8,7 +8,7 @@ import pytest
 
 from serried.action import ActionKind
 from serried.runtime.job.settings import TrainSettings
-from serried.runtime.recording.run_recorder import Recording, run_before
+from serried.runtime.recording.training import Recording, run_before
 from serried.trace.model.record import read_rank_record
 
 
