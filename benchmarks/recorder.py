@@ -97,10 +97,10 @@ def doors(folder: Path) -> dict[str, float]:
     one = torch.ones(1)
     found: dict[str, float] = {}
     with serried.record_steps(0, 0, 1, folder=folder):
-        recorder = recorder_doors._current
-        assert recorder is not None
-        sink, start = recorder.sink, recorder.mark()
-        hooked = recorder._hooks._exchanges.timed(ActionKind.ALL_REDUCE)(lambda tensor: None)
+        session = recorder_doors._current
+        assert session is not None
+        sink, start = session.tracer, session.tracer.mark()
+        hooked = session.hooks._exchanges.timed(ActionKind.ALL_REDUCE)(lambda tensor: None)
 
         def span() -> None:
             with serried.span("augment", 3):
@@ -123,12 +123,12 @@ def window_ns(folder: Path) -> float:
     from serried.runtime.recording import api as recorder_doors
 
     with serried.record_steps(0, 0, 1, folder=folder):
-        recorder = recorder_doors._current
-        assert recorder is not None
+        session = recorder_doors._current
+        assert session is not None
 
     def window() -> None:
-        recorder.begin_step(0, is_recorded=True)
-        recorder.end_step()
+        session.begin_step(0, is_recorded=True)
+        session.end_step()
 
     found = called(window, count=200)
     recorder_doors.finish()

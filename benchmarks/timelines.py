@@ -61,7 +61,7 @@ class Timeline:
         import torch
         import torch.distributed as dist
 
-        from serried.runtime.recording.training import Recording
+        from serried.runtime.recording.training import TrainingRecorder
         from serried.runtime.run.loop import RankTrainer
         from serried.runtime.training.mesh import make_train_mesh
 
@@ -74,12 +74,12 @@ class Timeline:
             **rendezvous,
         )
         mesh = make_train_mesh(self.settings, torch.device("cpu"), timeout)
-        recording = Recording.of(self.settings, run="bench", rank=place.rank, backend="gloo")
-        trainer = RankTrainer(self.settings, mesh, recording)
+        recorder = TrainingRecorder.of(self.settings, run="bench", rank=place.rank, backend="gloo")
+        trainer = RankTrainer(self.settings, mesh, recorder)
         if self.torch_class:
             trainer.runtime = stock(self.torch_class, trainer)
         trainer.run("bench", lambda told: None)
-        recording.close()
+        recorder.close()
         dist.barrier()
 
 

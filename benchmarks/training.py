@@ -41,7 +41,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from serried.runtime.job.settings import ModelSizes, TrainSettings
 from serried.runtime.model.model import Stage
-from serried.runtime.recording.training import Recording
+from serried.runtime.recording.training import TrainingRecorder
 from serried.runtime.run.loop import RankTrainer
 from serried.runtime.training.data import Corpus
 from serried.runtime.training.mesh import make_train_mesh
@@ -158,12 +158,12 @@ class Arms:
             zero=zero,
         )
         mesh = make_train_mesh(settings, torch.device("cpu"), timedelta(minutes=5))
-        self._trainer = RankTrainer(settings, mesh, Recording(settings))
+        self._trainer = RankTrainer(settings, mesh, TrainingRecorder())
         self._block = block
 
     def run(self, way: str) -> Cost:
         """Trains a block, ranks beginning together; returns what a step took in the mean."""
-        with self._trainer.hooked() if way == "serried" else nullcontext():
+        with self._trainer.timed() if way == "serried" else nullcontext():
             train = self._trainer.step if way == "serried" else self._script.step
             dist.barrier()
             cpu, wall = time.process_time(), time.perf_counter()

@@ -33,7 +33,7 @@ from serried.runtime.job.report import Place
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recording import api as recorder_doors
-from serried.runtime.recording.training import Recording
+from serried.runtime.recording.training import TrainingRecorder
 from serried.runtime.run.worker import TrainJob
 from serried.trace.clocks.align import aligned
 from serried.trace.clocks.pings import read_pings
@@ -197,14 +197,14 @@ def _record(rank: int, folder: Path, host: HostTime) -> None:
     settings = TrainSettings(
         world_size=2, pp=2, microbatches=MICROBATCHES, steps=STEPS, trace_dir=folder
     )
-    recording = Recording.of(
+    recorder = TrainingRecorder.of(
         settings, run=folder.name, rank=rank, backend="gloo", host=host, num_local_ranks=1
     )
     for step in _steps(folder):
-        recording.begin_step(step)
+        recorder.begin_step(step)
         for microbatch in range(MICROBATCHES):
-            _work(recording, rank, microbatch)
-    recording.close()
+            _work(recorder, rank, microbatch)
+    recorder.close()
 
 
 def _steps(folder: Path) -> Iterator[int]:
@@ -217,42 +217,50 @@ def _steps(folder: Path) -> Iterator[int]:
         yield step
 
 
-def _work(recording: Recording, rank: int, microbatch: int) -> None:
+def _work(recorder: TrainingRecorder, rank: int, microbatch: int) -> None:
     """Computes on stage 0, on stage 1, and back on both, a message between each."""
     tensor = torch.zeros(64)
     if rank == 0:
-        _compute(recording, ActionKind.F, 0, microbatch)
-        _send(recording, ActionKind.SEND_F, tensor, 0, microbatch)
-        _receive(recording, ActionKind.RECV_B, tensor, 0, microbatch)
-        _compute(recording, ActionKind.B, 0, microbatch)
+        _compute(recorder, ActionKind.F, 0, microbatch)
+        _send(recorder, ActionKind.SEND_F, tensor, 0, microbatch)
+        _receive(recorder, ActionKind.RECV_B, tensor, 0, microbatch)
+        _compute(recorder, ActionKind.B, 0, microbatch)
     else:
-        _receive(recording, ActionKind.RECV_F, tensor, 1, microbatch)
-        _compute(recording, ActionKind.F, 1, microbatch)
-        _compute(recording, ActionKind.B, 1, microbatch)
-        _send(recording, ActionKind.SEND_B, tensor, 1, microbatch)
+        _receive(recorder, ActionKind.RECV_F, tensor, 1, microbatch)
+        _compute(recorder, ActionKind.F, 1, microbatch)
+        _compute(recorder, ActionKind.B, 1, microbatch)
+        _send(recorder, ActionKind.SEND_B, tensor, 1, microbatch)
 
 
-def _compute(recording: Recording, kind: ActionKind, stage: int, microbatch: int) -> None:
-    start = recording.now()
+def _compute(recorder: TrainingRecorder, kind: ActionKind, stage: int, microbatch: int) -> None:
+    start = recorder.begin(stage, microbatch)
     for _ in range(20):
         torch.ones(100).cumsum(0)
-    recording.add(kind, start, recording.now(), stage, microbatch)
+    recorder.end(start, kind, stage, microbatch)
 
 
 def _send(
-    recording: Recording, kind: ActionKind, tensor: torch.Tensor, stage: int, microbatch: int
+    recorder: TrainingRecorder,
+    kind: ActionKind,
+    tensor: torch.Tensor,
+    stage: int,
+    microbatch: int,
 ) -> None:
-    start = recording.now()
+    start = recorder.tracer.mark()
     dist.send(tensor, 1 - stage)
-    recording.add(kind, start, recording.now(), stage, microbatch, 1 - stage)
+    recorder.tracer.keep_since(start, kind, stage, microbatch, 1 - stage)
 
 
 def _receive(
-    recording: Recording, kind: ActionKind, tensor: torch.Tensor, stage: int, microbatch: int
+    recorder: TrainingRecorder,
+    kind: ActionKind,
+    tensor: torch.Tensor,
+    stage: int,
+    microbatch: int,
 ) -> None:
-    start = recording.now()
+    start = recorder.tracer.mark()
     dist.recv(tensor, 1 - stage)
-    recording.add(kind, start, recording.now(), stage, microbatch, 1 - stage)
+    recorder.tracer.keep_since(start, kind, stage, microbatch, 1 - stage)
 
 
 # ----------------------------------------------------------------------- what came of it

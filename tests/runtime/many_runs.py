@@ -23,7 +23,7 @@ from torch.distributed.tensor.debug import _clear_sharding_prop_cache
 from serried.errors import SerriedError
 from serried.runtime.job.report import Event, RankReport, Started, StepDone
 from serried.runtime.job.settings import TrainSettings
-from serried.runtime.recording.training import Recording
+from serried.runtime.recording.training import TrainingRecorder
 from serried.runtime.run.loop import RankTrainer
 from serried.runtime.run.worker import leave
 from serried.runtime.training.mesh import make_train_mesh
@@ -124,7 +124,7 @@ def _run(settings: TrainSettings, rank: int, store: Path) -> Ran:
     )
     mesh = make_train_mesh(settings, device, timeout)
     trainer = RankTrainer(
-        settings, mesh, Recording.of(settings, run="r", rank=rank, backend=backend)
+        settings, mesh, TrainingRecorder.of(settings, run="r", rank=rank, backend=backend)
     )
     told: list[Event] = []
     error = ""

@@ -15,9 +15,9 @@ import serried as package
 from serried.action import ActionKind
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.recorder.header import keep_run
-from serried.runtime.recorder.window import SIGNAL, Window
+from serried.runtime.recorder.window import SIGNAL, StepWindow
 from serried.runtime.recording import api as recorder_doors
-from serried.runtime.recording.training import Recording
+from serried.runtime.recording.training import TrainingRecorder
 from serried.trace.merge.merge import merge
 from serried.trace.model.record import file_name, read_rank_record
 from tests.conftest import Call
@@ -43,12 +43,12 @@ def by_doors(folder: Path) -> None:
 def by_trainer(folder: Path) -> None:
     """Records as ``serried train`` does."""
     settings = TrainSettings(world_size=1, steps=STEPS, trace_dir=folder)
-    recording = Recording.of(settings, run="run-a", rank=0, backend="gloo", num_local_ranks=1)
+    recorder = TrainingRecorder.of(settings, run="run-a", rank=0, backend="gloo", num_local_ranks=1)
     for step in range(STEPS):
-        recording.begin_step(step)
+        recorder.begin_step(step)
         for number in range(SPANS):
-            recording.add(ActionKind.F, recording.now(), recording.now(), 0, number)
-    recording.close()
+            recorder.end(recorder.begin(0, number), ActionKind.F, 0, number)
+    recorder.close()
 
 
 def check(folder: Path, messages: list[str], train: Train) -> int:
@@ -194,7 +194,7 @@ def test_what_the_run_and_its_window_keep_beside_it_may_fail_too(
     with small_disk(tmp_path / "disk", PAGE) as disk:
         (disk / "other").write_bytes(bytes(PAGE))
         keep_run(disk, "run-a")
-        window = Window(disk)
+        window = StepWindow(disk)
         try:
             os.kill(os.getpid(), 12)
             assert not window.holds(0, None)

@@ -19,14 +19,14 @@ from torch.distributed.tensor import DTensor
 
 from serried.action import Action, ActionKind
 from serried.pipeline import Request, Schedule, generate, to_csv
-from serried.runtime.groups.torch_private import time_messages
 from serried.runtime.job.pipeline import RUNNABLE
 from serried.runtime.job.settings import ModelSizes, TrainSettings
 from serried.runtime.model.model import Stage
-from serried.runtime.recording.training import Recording
+from serried.runtime.recording.training import TrainingRecorder
 from serried.runtime.run.loop import RankTrainer
 from serried.runtime.run.worker import leave
 from serried.runtime.training.mesh import make_train_mesh
+from serried.runtime.training.schedule_runtime import time_messages
 from serried.trace.model.record import read_rank_record
 from tests.runtime.reference import batch_of
 
@@ -103,12 +103,12 @@ def run_rank(settings: list[TrainSettings], rank: int, store: str, channel: Conn
     made = {each.pp: each for each in settings}
     meshes = {pp: make_train_mesh(each, torch.device("cpu"), timeout) for pp, each in made.items()}
     for each in settings:
-        recording = Recording.of(each, run="r", rank=rank, backend="gloo")
-        trainer = RankTrainer(each, meshes[each.pp], recording)
-        recording.begin_step(0)
-        with time_messages(recording.now, recording.add):
+        recorder = TrainingRecorder.of(each, run="r", rank=rank, backend="gloo")
+        trainer = RankTrainer(each, meshes[each.pp], recorder)
+        recorder.begin_step(0)
+        with time_messages(recorder.tracer):
             trainer.compute()
-        recording.close()
+        recorder.close()
         held = [stage.stage for stage in trainer.models]
         channel.send((held, {n: g for stage in trainer.models for n, g in gradients_of(stage)}))
     dist.barrier()

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from serried.errors import InputError
 from serried.launch.shell.follow import follow
-from serried.launch.shell.story import StartedCommand
+from serried.launch.shell.story import Run
 
 
-def runs(text: str, **beside: str) -> list[StartedCommand]:
+def runs(text: str, **beside: str) -> list[Run]:
     return follow(text, "run.sh", beside).runs
 
 

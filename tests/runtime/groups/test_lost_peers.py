@@ -10,7 +10,7 @@ import torch.distributed as dist
 
 from serried.action import ActionKind
 from serried.runtime.groups.lost_peers import exchange_lost
-from serried.runtime.groups.torch_private import Messages
+from serried.runtime.training.schedule_runtime import Messages
 from tests.runtime.rank_jobs import on_ranks
 
 TIMEOUT_S = 2.0

@@ -23,7 +23,7 @@ from serried.runtime.job.planned import training_of, unplanned
 from serried.runtime.job.settings import Emulated, ModelSizes, Optimise, TrainSettings
 from serried.runtime.model.model import Stage
 from serried.runtime.model.precision import compute_dtype
-from serried.runtime.recording.training import Recording
+from serried.runtime.recording.training import TrainingRecorder
 from serried.runtime.run.loop import RankTrainer, make_models
 from serried.runtime.training.buffers import local_of
 from serried.runtime.training.mesh import make_train_mesh
@@ -142,10 +142,10 @@ def most_allocated(settings: TrainSettings, folder: str) -> Iterator[tuple[str, 
     rank = dist.get_rank()
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
         mesh = make_train_mesh(settings, torch.device("cpu"), timedelta(seconds=60))
-        recording = Recording.of(
+        recorder = TrainingRecorder.of(
             settings, run="", rank=rank, backend="gloo", num_local_ranks=settings.world_size
         )
-        trainer = RankTrainer(settings, mesh, recording)
+        trainer = RankTrainer(settings, mesh, recorder)
         trainer.warm_up()
         trainer.step()
         dist.barrier()

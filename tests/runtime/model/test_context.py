@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,10 @@ from numpy.typing import NDArray
 from torch.distributed.device_mesh import DeviceMesh
 from torch.nn import functional
 
-from serried.action import ActionKind
 from serried.errors import InputError
 from serried.runtime.model import context
 from serried.runtime.model.exchange import time_exchanges
+from tests.runtime.counted_tracer import CountedTracer
 from tests.runtime.rank_group import run_ranks
 
 WORLD_SIZE = 4
@@ -129,20 +128,16 @@ def sent(form: str, mesh: DeviceMesh) -> list[int]:
 
 def timed(form: str, mesh: DeviceMesh) -> list[tuple[str, int]]:
     """Returns the kind and the peer of each exchange, forward and then backward."""
-    times = count()
-    spans: list[tuple[str, int]] = []
-
-    def record(kind: ActionKind, start: object, end: object, peer: int) -> None:
-        assert isinstance(start, int) and isinstance(end, int) and start < end
-        spans.append((kind.name, peer))
-
+    tracer = CountedTracer()
     case = Case(form, "cp4", "float64", "all")
     places = case.positions(dist.get_rank())
     shard = {name: each[:, :, places] for name, each in drawn(case).items()}
-    with time_exchanges(lambda: next(times), record):
+    with time_exchanges(tracer):
         gradients(context.attention(form, mesh), shard)
     gradients(context.attention(form, mesh), shard)
-    return spans
+    for span in tracer.kept:
+        assert isinstance(span.start, int) and isinstance(span.end, int) and span.start < span.end
+    return [(span.kind.name, span.peer) for span in tracer.kept]
 
 
 def refused(mesh: DeviceMesh) -> str:

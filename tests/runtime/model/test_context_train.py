@@ -18,7 +18,7 @@ from serried.runtime.job.report import Event, StepDone
 from serried.runtime.job.settings import ModelSizes, Optimise, TrainSettings
 from serried.runtime.model.experts import Experts
 from serried.runtime.model.model import FeedForward, Parts, Stage
-from serried.runtime.recording.training import Recording
+from serried.runtime.recording.training import TrainingRecorder
 from serried.runtime.run.loop import RankTrainer
 from serried.runtime.training.mesh import make_train_mesh
 from serried.trace.model.record import read_rank_record
@@ -73,11 +73,11 @@ def losses(folder: Path) -> Iterator[tuple[str, Any]]:
     for name, settings in SETTINGS.items():
         settings = replace(settings, trace_dir=folder if name == RECORDED else None)
         mesh = make_train_mesh(settings, torch.device("cpu"), timedelta(seconds=PATIENCE_S))
-        recording = Recording.of(settings, run="r", rank=dist.get_rank(), backend="gloo")
-        trainer = RankTrainer(settings, mesh, recording)
+        recorder = TrainingRecorder.of(settings, run="r", rank=dist.get_rank(), backend="gloo")
+        trainer = RankTrainer(settings, mesh, recorder)
         told: list[Event] = []
         trainer.run("r", told.append)
-        recording.close()
+        recorder.close()
         yield name, [event.loss for event in told if isinstance(event, StepDone)]
 
 

@@ -13,7 +13,7 @@ from serried.action import ActionKind
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recording import api as recorder_doors
-from serried.runtime.recording.training import Recording
+from serried.runtime.recording.training import TrainingRecorder
 from serried.trace.model.record import boot_id, read_rank_record
 
 
@@ -44,11 +44,10 @@ def test_a_clock_given_to_training_stamps_its_spans(tmp_path: Path) -> None:
     ticks = count(1_000, 10)
     host = HostTime(lambda: next(ticks), lambda: 77, "elsewhere", "its boot")
     settings = TrainSettings(world_size=1, trace_dir=tmp_path)
-    recording = Recording.of(settings, run="r", rank=0, backend="gloo", host=host)
-    recording.begin_step(0)
-    start = recording.now()
-    recording.add(ActionKind.F, start, recording.now(), 0, 0)
-    recording.close()
+    recorder = TrainingRecorder.of(settings, run="r", rank=0, backend="gloo", host=host)
+    recorder.begin_step(0)
+    recorder.end(recorder.begin(0, 0), ActionKind.F, 0, 0)
+    recorder.close()
     read = read_rank_record(tmp_path / "rank-00000.spans")
     assert (read.header.host, read.header.monotonic_ns) == ("elsewhere", 1_000)
     assert [(span.start_ns, span.end_ns) for span in read.spans] == [(1_010, 1_020)]

@@ -8,19 +8,19 @@ import pytest
 
 from serried.action import ActionKind
 from serried.runtime.job.settings import TrainSettings
-from serried.runtime.recording.training import Recording, run_before
+from serried.runtime.recording.training import TrainingRecorder, run_before
 from serried.trace.model.record import read_rank_record
 
 
 def test_only_steps_of_the_window_are_kept(tmp_path: Path) -> None:
     settings = TrainSettings(world_size=1, trace_dir=tmp_path, trace_steps=(1, 3))
-    recording = Recording.of(settings, run="r", rank=0, backend="gloo")
+    recorder = TrainingRecorder.of(settings, run="r", rank=0, backend="gloo")
     for step in range(4):
-        recording.begin_step(step)
-        start = recording.now()
-        recording.add(ActionKind.SEND_F, start, recording.now(), 2, 5, 7)
-        recording.add(ActionKind.OPTIMIZER, start, recording.now())
-    recording.close()
+        recorder.begin_step(step)
+        start = recorder.begin()
+        recorder.tracer.keep_since(start, ActionKind.SEND_F, 2, 5, 7)
+        recorder.end(start, ActionKind.OPTIMIZER)
+    recorder.close()
     read = read_rank_record(tmp_path / "rank-00000.spans")
     assert read.header.job == settings.job("gloo")
     assert [(span.step, str(span.action), span.peer) for span in read.spans] == [
@@ -32,14 +32,16 @@ def test_only_steps_of_the_window_are_kept(tmp_path: Path) -> None:
 
 
 def test_an_exchange_belongs_to_the_computation_that_runs(tmp_path: Path) -> None:
-    recording = Recording.of(
+    recorder = TrainingRecorder.of(
         TrainSettings(world_size=1, trace_dir=tmp_path), run="r", rank=0, backend="gloo"
     )
-    recording.begin_step(0)
+    recorder.begin_step(0)
     for microbatch in (4, 5):
-        recording.begin_work(2, microbatch)
-        recording.add_exchange(ActionKind.RING, recording.now(), recording.now(), 7)
-    recording.close()
+        recorder.begin(2, microbatch)
+        work = recorder.tracer.work
+        with recorder.tracer.exchange(ActionKind.RING, work.stage, work.microbatch, 7):
+            pass
+    recorder.close()
     spans = read_rank_record(tmp_path / "rank-00000.spans").spans
     assert [(str(span.action), span.peer) for span in spans] == [("2RING4", 7), ("2RING5", 7)]
 
@@ -50,15 +52,15 @@ def test_an_attempt_after_a_restart_goes_on_with_the_run_of_the_first(
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "0")
     settings = TrainSettings(world_size=1, trace_dir=tmp_path)
     assert run_before(None) == run_before(tmp_path) == ""
-    Recording.of(settings, run="r", rank=0, backend="gloo").close()
+    TrainingRecorder.of(settings, run="r", rank=0, backend="gloo").close()
     assert run_before(tmp_path) == ""  # what stands here is another job's
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
     assert run_before(tmp_path / "restart-1") == "r"
 
 
 def test_without_a_trace_folder_nothing_is_written(tmp_path: Path) -> None:
-    recording = Recording.of(TrainSettings(world_size=1), run="r", rank=0, backend="gloo")
-    recording.begin_step(0)
-    recording.add(ActionKind.F, 1, 2, 0, 0)
-    recording.close()
+    recorder = TrainingRecorder.of(TrainSettings(world_size=1), run="r", rank=0, backend="gloo")
+    recorder.begin_step(0)
+    recorder.end(recorder.begin(0, 0), ActionKind.F, 0, 0)
+    recorder.close()
     assert list(tmp_path.iterdir()) == []

@@ -37,7 +37,7 @@ CALLS: Mapping[str, Callable[..., object]] = {
 
 @dataclass(frozen=True)
 class Leaf:
-    """Holds a value of the config: a scalar, or why it is not known."""
+    """Is a value of the config: a scalar, or why it is not known."""
 
     value: Scalar
     line: int

@@ -35,7 +35,7 @@ FORGIVEN = 3
 
 
 class FileText(str):
-    """Holds the text of a file, and the encoding that it was in."""
+    """Is the text of a file, and the encoding that it was in."""
 
     encoding: str
 

@@ -6,6 +6,7 @@
 
     torch.distributed              by the functions' own names, work.wait()
     functional collectives         DTensor's, tensor parallel; waited for by wait_tensor
+    FSDP2                          unshard and the wait for it, the reduction of gradients
     deepspeed.comm                 ZeRO's gathers and reductions; work.wait(); what is left of
                                    the gradients' reduction after a backward is one REDUCE_GRAD
 
@@ -26,9 +27,14 @@ import torch
 import torch.distributed as dist
 
 from serried.action import ActionKind
-from serried.runtime.recorder.clock import Mark
-from serried.runtime.recorder.patches import Patch, Work, Wrap
-from serried.runtime.recorder.torch_private import AsyncTensor, functional
+from serried.runtime.recorder.patches import Patch, Wrap
+from serried.runtime.recorder.torch_private import (
+    AsyncTensor,
+    fsdp_collectives,
+    fsdp_group,
+    functional,
+)
+from serried.runtime.recorder.tracer import Mark, Tracer
 
 GATHERS, SCATTERS = ActionKind.ALL_GATHER, ActionKind.REDUCE_SCATTER
 COLLECTIVES = {
@@ -92,15 +98,10 @@ Flight = tuple[ActionKind, Mark]
 
 
 class Exchanges:
-    """Times collectives by ``mark`` and gives each to ``keep``: kind, start and end."""
+    """Times collectives for a tracer, as parts of the computation that they are called in."""
 
-    def __init__(
-        self,
-        mark: Callable[[], Mark],
-        keep: Callable[[ActionKind, Mark, Mark], None],
-        work: Work,
-    ) -> None:
-        self._mark, self._keep, self._work = mark, keep, work
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer, self._work = tracer, tracer.work
         self._flights: WeakKeyDictionary[Any, Flight] = WeakKeyDictionary()
         self._tensors: dict[int, Flight] = {}
         """What functional collectives return, by storage, which views of it share."""
@@ -125,7 +126,7 @@ class Exchanges:
         if hasattr(engine, "allreduce_gradients"):
             reduces = self.timed(ActionKind.REDUCE_GRAD)
             found.append(Patch(engine, "allreduce_gradients", reduces))
-        return found
+        return [*found, *self._of_fsdp()]
 
     def timed(
         self,
@@ -138,7 +139,7 @@ class Exchanges:
 
         Code that torch compiles keeps its own collectives, and is not seen.
         """
-        work, mark, keep = self._work, self._mark, self._keep
+        tracer, work = self._tracer, self._work
         is_compiling = torch.compiler.is_compiling
 
         def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -149,14 +150,15 @@ class Exchanges:
                 if needs is not None and not needs(*args, **options):
                     return original(*args, **options)
                 what = in_backward if in_backward and work.is_backward else kind
-                start = mark()
+                start = tracer.mark()
                 work.is_exchange = True
                 try:
                     done = original(*args, **options)
                 finally:
                     work.is_exchange = False
-                if done is None or not self._takes_off(done, (what, start)):
-                    keep(what, start, mark())
+                is_over = done is None or not self._takes_off(done, (what, start))
+                if is_over and tracer.is_on:
+                    tracer.keep(what, start, tracer.mark(), work.stage, work.microbatch)
                 return done
 
             return call
@@ -172,6 +174,16 @@ class Exchanges:
                 reduces = ActionKind.REDUCE_GRAD if name in (of_gradients or ()) else None
                 patches.append(Patch(owner, name, self.timed(kind, in_backward=reduces)))
         return patches
+
+    def _of_fsdp(self) -> list[Patch]:
+        """Returns the patches of FSDP2, where this torch has it as expected."""
+        if fsdp_group is None or fsdp_collectives is None:
+            return []
+        return [
+            Patch(fsdp_group, "unshard", self.timed(GATHERS, needs=_is_to_gather)),
+            Patch(fsdp_group, "wait_for_unshard", self.timed(GATHERS, needs=_is_gathering)),
+            Patch(fsdp_collectives, "foreach_reduce", self.timed(SCATTERS)),
+        ]
 
     def _takes_off(self, done: Any, flight: Flight) -> bool:
         """Notes what a collective returned that has only begun; tells whether it has."""
@@ -219,16 +231,20 @@ class Exchanges:
     def _landing(self, flight: Flight, wait: Callable[..., Any]) -> Callable[..., Any]:
         """Returns ``wait``, which when called keeps the flight until then and the wait itself."""
 
+        tracer, work = self._tracer, self._work
+
         def call(*args: Any, **options: Any) -> Any:
             kind, began = flight
-            start = self._mark()
-            self._work.is_exchange = True
+            start = tracer.mark()
+            work.is_exchange = True
             try:
                 return wait(*args, **options)
             finally:
-                self._work.is_exchange = False
-                self._keep(ActionKind.IN_FLIGHT, began, start)
-                self._keep(kind, start, self._mark())
+                work.is_exchange = False
+                if tracer.is_on:
+                    place = work.stage, work.microbatch
+                    tracer.keep(ActionKind.IN_FLIGHT, began, start, *place)
+                    tracer.keep(kind, start, tracer.mark(), *place)
 
         return call
 
@@ -237,3 +253,44 @@ def _storage(tensor: Any) -> int:
     """Returns what tells one storage from another, of the tensor or of what it stands for."""
     place: int = getattr(tensor, "elem", tensor).untyped_storage()._cdata
     return place
+
+
+def _is_to_gather(group: Any, *args: Any, **options: Any) -> bool:
+    return group._all_gather_result is None and not group.is_unsharded
+
+
+def _is_gathering(group: Any, *args: Any, **options: Any) -> bool:
+    return group._all_gather_result is not None
+
+
+class CollectiveHooks:
+    """Hooks collectives alone, for a trainer that says the rest of its work itself."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.are_in = False
+        self._work = tracer.work
+        self._work.begin(-1, -1)
+        self._exchanges = Exchanges(tracer)
+        self._patches = self._exchanges.patches()
+
+    def put_in(self) -> None:
+        """Puts them into the libraries."""
+        for patch in self._patches:
+            patch.put_in()
+        self.are_in = True
+
+    def take_out(self) -> None:
+        """Takes them out again; at once or twice."""
+        if self.are_in:
+            for patch in reversed(self._patches):
+                patch.take_out()
+        self.are_in = False
+
+    def begin_step(self) -> None:
+        """Forgets what the step before left: it belongs to no computation of this one."""
+        self._work.reset()
+        self._work.begin(-1, -1)
+        self._exchanges.begin_step()
+
+    def close(self) -> None:
+        """Does nothing more: all are out."""

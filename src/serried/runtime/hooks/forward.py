@@ -14,7 +14,7 @@ import inspect
 from collections.abc import Callable
 from functools import wraps
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
@@ -22,11 +22,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.utils.hooks import RemovableHandle
 
 from serried.action import ActionKind
-from serried.runtime.recorder.clock import Mark
-from serried.runtime.recorder.patches import Work
-
-if TYPE_CHECKING:
-    from serried.runtime.recording.session import StepRecorder
+from serried.runtime.recorder.tracer import Mark, Tracer
 
 _F = ActionKind.F
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
@@ -45,12 +41,10 @@ class NoHooks:
 class Forwards:
     """Finds the model, which ``found`` is told, and times its forwards as microbatches 0, 1, …"""
 
-    def __init__(
-        self, recorder: StepRecorder, work: Work, found: Callable[[nn.Module], None]
-    ) -> None:
+    def __init__(self, tracer: Tracer, found: Callable[[nn.Module], None]) -> None:
         self.root: nn.Module | None = None
         self._found = found
-        self._recorder, self._work, self._sink = recorder, work, recorder.sink
+        self._tracer, self._work = tracer, tracer.work
         self._count = 0
         self._start: Mark | None = None
         self._handles: list[RemovableHandle] = []
@@ -96,7 +90,7 @@ class Forwards:
     def _find_root(self, module: nn.Module, args: Any) -> None:
         """Takes the first module that trains as the model, and lets all others go."""
         trains = module.training and torch.is_grad_enabled() and not self._work.is_pipeline
-        trains = trains and self._recorder.is_on
+        trains = trains and self._tracer.is_on
         if trains and any(each.requires_grad for each in module.parameters()):
             self.take_out()
             self.root, self._is_new = module, True
@@ -115,14 +109,14 @@ class Forwards:
 
     def _timed(self, original: Any) -> Any:
         """Returns a ``forward`` of the model's; of a copy of the model it is its own."""
-        root, work, recorder, sink = self.root, self._work, self._recorder, self._sink
+        root, work, tracer = self.root, self._work, self._tracer
         is_grad_enabled = torch.is_grad_enabled
 
         @wraps(original)  # libraries read a forward's signature
         def forward(module: nn.Module, *args: Any, **options: Any) -> Any:
             if (
                 module is not root
-                or not recorder.is_on
+                or not tracer.is_on
                 or work.is_pipeline
                 or self._start is not None
                 or not module.training
@@ -131,14 +125,14 @@ class Forwards:
                 return original(module, *args, **options)
             number = self._count
             work.stage, work.microbatch = 0, number
-            self._start = start = sink.mark()
+            self._start = start = tracer.mark()
             try:
                 output = original(module, *args, **options)
             except BaseException:
                 self._start, work.microbatch = None, -1
                 raise
             self._start, work.microbatch, self._count = None, -1, number + 1
-            sink.keep(_F, start, sink.mark(), 0, number)
+            tracer.keep(_F, start, tracer.mark(), 0, number)
             return output
 
         return forward
@@ -153,15 +147,15 @@ class Forwards:
         ):
             work.stage, work.microbatch = 0, self._count
             if self._start is None:
-                self._start = self._sink.mark()
+                self._start = self._tracer.mark()
 
     def _ends(self, module: nn.Module, args: Any, output: Any) -> None:
         start = self._start
         if start is not None and module is self.root:
             self._start, self._work.microbatch = None, -1
-            if self._recorder.is_on:
-                sink = self._sink
-                sink.keep(_F, start, sink.mark(), 0, self._count)
+            tracer = self._tracer
+            if tracer.is_on:
+                tracer.keep(_F, start, tracer.mark(), 0, self._count)
             self._count += 1
 
 

@@ -21,7 +21,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -31,11 +31,8 @@ from serried.action import ActionKind
 from serried.errors import InputError
 from serried.frameworks import Sizes
 from serried.mesh import Layout
-from serried.runtime.recorder.clock import Mark
-from serried.runtime.recorder.patches import Patch, Work
-
-if TYPE_CHECKING:
-    from serried.runtime.recording.session import StepRecorder
+from serried.runtime.recorder.patches import Patch
+from serried.runtime.recorder.tracer import Mark, Tracer
 
 _SCHEDULES = "megatron.core.pipeline_parallel.schedules"
 _MESSAGES = "megatron.core.pipeline_parallel.p2p_communication"
@@ -46,34 +43,34 @@ _OWNER, _ARRIVAL = "_serried_owner", "_serried_arrival"
 
 
 class _Arrival:
-    """Is when a rank waited for a message, and for whose."""
+    """Holds when a rank waited for a message, and for whose."""
 
     def __init__(self, start: Mark, end: Mark, peer: int) -> None:
         self.start, self.end, self.peer = start, end, peer
 
 
 class _Request:
-    """Is a receive that is waited for later, which is then its time."""
+    """Stands for a receive that is waited for later, which is then its time."""
 
-    def __init__(self, request: Any, arrival: _Arrival, mark: Callable[[], Mark]) -> None:
-        self._request, self._arrival, self._mark = request, arrival, mark
+    def __init__(self, request: Any, arrival: _Arrival, tracer: Tracer) -> None:
+        self._request, self._arrival, self._tracer = request, arrival, tracer
 
     def wait(self, *args: Any, **options: Any) -> Any:
-        self._arrival.start = self._mark()
+        self._arrival.start = self._tracer.mark()
         done = self._request.wait(*args, **options)
-        self._arrival.end = self._mark()
+        self._arrival.end = self._tracer.mark()
         return done
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._request, name)
 
 
-def megatron_patches(recorder: StepRecorder, work: Work) -> list[Patch]:
+def megatron_patches(tracer: Tracer) -> list[Patch]:
     """Returns the patches of schedules and messages that are loaded, none without Megatron."""
     schedules, messages = sys.modules.get(_SCHEDULES), sys.modules.get(_MESSAGES)
     if schedules is None or messages is None or not _is_known(schedules, messages):
         return []
-    pipeline = _Pipeline(recorder, work)
+    pipeline = _Pipeline(tracer)
     communicator = messages.P2PCommunicator
     patches = [
         Patch(schedules, "forward_step", pipeline.forward),
@@ -128,8 +125,8 @@ def _is_known(schedules: ModuleType, messages: ModuleType) -> bool:
 class _Pipeline:
     """Knows the rank's place in the pipeline and whose each tensor is."""
 
-    def __init__(self, recorder: StepRecorder, work: Work) -> None:
-        self._recorder, self._work = recorder, work
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer, self._work = tracer, tracer.work
         self._rank, self._size = 0, 1
 
     def begins(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -138,7 +135,7 @@ class _Pipeline:
         def recv_forward(communicator: Any, *args: Any, **options: Any) -> Any:
             group = communicator.pp_group
             self._rank, self._size = group.rank(), group.size()
-            self._recorder.stages = self._size
+            self._work.num_stages = self._size
             return original(communicator, *args, **options)
 
         return recv_forward
@@ -207,13 +204,13 @@ class _Pipeline:
 
         def communicate(communicator: Any, **options: Any) -> Any:
             peers = communicator.next_rank, communicator.prev_rank
-            start = self._recorder.mark()
+            start = self._tracer.mark()
             self._work.is_exchange = True
             try:
                 prev, after, requests = original(communicator, **options)
             finally:
                 self._work.is_exchange = False
-            end = self._recorder.mark()
+            end = self._tracer.mark()
             self._sent(ActionKind.SEND_F, options.get("tensor_send_next"), start, end, peers[0])
             self._sent(ActionKind.SEND_B, options.get("tensor_send_prev"), start, end, peers[1])
             for tensor, name, peer in (
@@ -225,7 +222,7 @@ class _Pipeline:
                 arrival = _Arrival(start, end, peer)
                 setattr(tensor, _ARRIVAL, arrival)
                 if isinstance(requests, dict) and name in requests:
-                    requests[name] = _Request(requests[name], arrival, self._recorder.mark)
+                    requests[name] = _Request(requests[name], arrival, self._tracer)
             return prev, after, requests
 
         return communicate
@@ -234,13 +231,13 @@ class _Pipeline:
         """Times what is left of the gradients' reduction when the schedule has ended."""
 
         def finish_grad_sync(*args: Any, **options: Any) -> Any:
-            start = self._recorder.mark()
+            start = self._tracer.mark()
             self._work.is_exchange = True
             try:
                 return original(*args, **options)
             finally:
                 self._work.is_exchange = False
-                self._recorder.add(ActionKind.REDUCE_GRAD, start, self._rank)
+                self._tracer.keep_since(start, ActionKind.REDUCE_GRAD, self._rank)
 
         return finish_grad_sync
 
@@ -251,7 +248,7 @@ class _Pipeline:
     def _computed(
         self, kind: ActionKind, owner: tuple[int, int], compute: Callable[[], Any]
     ) -> Any:
-        start = self._recorder.mark()
+        start = self._tracer.mark()
         self._work.is_pipeline = True
         self._work.begin(*owner)
         try:
@@ -259,20 +256,19 @@ class _Pipeline:
         finally:
             self._work.is_pipeline = False
             self._work.end()
-            self._recorder.add(kind, start, *owner)
+            self._tracer.keep_since(start, kind, *owner)
 
     def _sent(self, kind: ActionKind, tensor: Any, start: Mark, end: Mark, peer: int) -> None:
         owner = _owner(tensor)
-        if owner is not None and self._recorder.is_on:
-            self._recorder.sink.keep(kind, start, end, *owner, peer)
+        if owner is not None and self._tracer.is_on:
+            self._tracer.keep(kind, start, end, *owner, peer)
 
     def _arrived(self, kind: ActionKind, owner: tuple[int, int], tensors: Any) -> None:
         for tensor in _tensors(tensors):
             arrival = getattr(tensor, _ARRIVAL, None)
-            if arrival is not None and self._recorder.is_on:
+            if arrival is not None and self._tracer.is_on:
                 delattr(tensor, _ARRIVAL)
-                sink = self._recorder.sink
-                sink.keep(kind, arrival.start, arrival.end, *owner, arrival.peer)
+                self._tracer.keep(kind, arrival.start, arrival.end, *owner, arrival.peer)
 
 
 def _places(function: Callable[..., Any]) -> dict[str, int]:

@@ -11,14 +11,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from serried.action import ActionKind
-from serried.runtime.recorder.patches import Patch, Work, Wrap
+from serried.runtime.recorder.patches import Patch, Wrap
 from serried.runtime.recorder.torch_private import PipelineStageBase, schedules
-
-if TYPE_CHECKING:
-    from serried.runtime.recording.session import StepRecorder
+from serried.runtime.recorder.tracer import CurrentWork, Mark, Tracer
 
 _LABEL = "serried_label"
 _SENDS = (ActionKind.SEND_F, ActionKind.SEND_B)
@@ -27,20 +25,20 @@ Label = tuple[ActionKind, int, int, int]
 
 
 class _Works(list[Any]):
-    """Is what a posted batch is waited for by, with the labels of its receives."""
+    """Holds what a posted batch is waited for by, with the labels of its receives."""
 
     labels: list[Label]
 
 
-def pipeline_patches(recorder: StepRecorder, work: Work) -> list[Patch]:
+def pipeline_patches(tracer: Tracer) -> list[Patch]:
     """Returns the patches of stages and messages; none where this torch has moved them."""
     if schedules is None or PipelineStageBase is None:
         return []
     stage_patches = [
-        Patch(PipelineStageBase, "forward_one_chunk", _computing(recorder, work, _forward)),
-        Patch(PipelineStageBase, "backward_one_chunk", _computing(recorder, work, _backward)),
-        Patch(PipelineStageBase, "backward_weight_one_chunk", _computing(recorder, work, _weight)),
-        Patch(PipelineStageBase, "perform_reduce_grad", _computing(recorder, work, _reduce)),
+        Patch(PipelineStageBase, "forward_one_chunk", _computing(tracer, _forward)),
+        Patch(PipelineStageBase, "backward_one_chunk", _computing(tracer, _backward)),
+        Patch(PipelineStageBase, "backward_weight_one_chunk", _computing(tracer, _weight)),
+        Patch(PipelineStageBase, "perform_reduce_grad", _computing(tracer, _reduce)),
     ]
     labels = {
         "get_fwd_recv_ops": ActionKind.RECV_F,
@@ -49,14 +47,14 @@ def pipeline_patches(recorder: StepRecorder, work: Work) -> list[Patch]:
         "get_bwd_send_ops": ActionKind.SEND_B,
     }
     return [
-        *(Patch(owner, "step", _stepping(recorder, work)) for owner in _schedules()),
+        *(Patch(owner, "step", _stepping(tracer.work)) for owner in _schedules()),
         *stage_patches,
         *(
-            Patch(PipelineStageBase, name, _labelled(recorder, kind))
+            Patch(PipelineStageBase, name, _labelled(tracer.work, kind))
             for name, kind in labels.items()
         ),
-        Patch(schedules, "_batch_p2p", _posting(recorder)),
-        Patch(schedules, "_wait_batch_p2p", _waiting(recorder)),
+        Patch(schedules, "_batch_p2p", _posting(tracer)),
+        Patch(schedules, "_wait_batch_p2p", _waiting(tracer)),
     ]
 
 
@@ -82,7 +80,7 @@ def _schedules() -> list[Any]:
     return [owner for name in names if (owner := getattr(schedules, name, None)) is not None]
 
 
-def _stepping(recorder: StepRecorder, work: Work) -> Wrap:
+def _stepping(work: CurrentWork) -> Wrap:
     """Says that a schedule runs: what it computes beside its stages' methods is no action.
 
     In its first step torch runs every stage's module once more, to learn the shapes of what it
@@ -92,7 +90,7 @@ def _stepping(recorder: StepRecorder, work: Work) -> Wrap:
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         def step(schedule: Any, *args: Any, **options: Any) -> Any:
             stages = getattr(schedule, "_stages", None) or [getattr(schedule, "_stage", None)]
-            recorder.stages = getattr(stages[0], "group_size", recorder.stages)
+            work.num_stages = getattr(stages[0], "group_size", work.num_stages)
             was, work.is_pipeline = work.is_pipeline, True
             try:
                 return original(schedule, *args, **options)
@@ -104,17 +102,16 @@ def _stepping(recorder: StepRecorder, work: Work) -> Wrap:
     return wrap
 
 
-def _computing(
-    recorder: StepRecorder, work: Work, kind_of: Callable[[dict[str, Any]], ActionKind]
-) -> Wrap:
+def _computing(tracer: Tracer, kind_of: Callable[[dict[str, Any]], ActionKind]) -> Wrap:
     """Times a stage's method, whose first argument is the microbatch."""
+    work = tracer.work
 
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(stage: Any, number: int, *args: Any, **options: Any) -> Any:
-            recorder.stages = stage.group_size
+            work.num_stages = stage.group_size
             kind = kind_of(options)
             microbatch = -1 if kind == ActionKind.REDUCE_GRAD else number
-            start = recorder.mark()
+            start = tracer.mark()
             was, work.is_pipeline = work.is_pipeline, True
             work.begin(stage.stage_index, microbatch)
             try:
@@ -122,17 +119,17 @@ def _computing(
             finally:
                 work.is_pipeline = was
                 work.end()
-                recorder.add(kind, start, stage=stage.stage_index, microbatch=microbatch)
+                tracer.keep_since(start, kind, stage.stage_index, microbatch)
 
         return call
 
     return wrap
 
 
-def _labelled(recorder: StepRecorder, kind: ActionKind) -> Wrap:
+def _labelled(work: CurrentWork, kind: ActionKind) -> Wrap:
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(stage: Any, number: int) -> Any:
-            recorder.stages = stage.group_size
+            work.num_stages = stage.group_size
             operations = original(stage, number)
             for each in operations:
                 setattr(each, _LABEL, (kind, stage.stage_index, number, each.peer))
@@ -143,14 +140,14 @@ def _labelled(recorder: StepRecorder, kind: ActionKind) -> Wrap:
     return wrap
 
 
-def _posting(recorder: StepRecorder) -> Wrap:
+def _posting(tracer: Tracer) -> Wrap:
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(operations: list[Any], desc: str | None = None) -> list[Any]:
             labels = _labels(operations)
-            start = recorder.mark()
+            start = tracer.mark()
             works = _Works(original(operations, desc))
             works.labels = [label for label in labels if label[0] not in _SENDS]
-            _add(recorder, start, [label for label in labels if label[0] in _SENDS])
+            _keep_since(tracer, start, [label for label in labels if label[0] in _SENDS])
             return works
 
         return call
@@ -158,12 +155,12 @@ def _posting(recorder: StepRecorder) -> Wrap:
     return wrap
 
 
-def _waiting(recorder: StepRecorder) -> Wrap:
+def _waiting(tracer: Tracer) -> Wrap:
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(works: list[Any]) -> None:
-            start = recorder.mark()
+            start = tracer.mark()
             original(works)
-            _add(recorder, start, getattr(works, "labels", []))
+            _keep_since(tracer, start, getattr(works, "labels", []))
 
         return call
 
@@ -176,6 +173,6 @@ def _labels(operations: list[Any]) -> list[Label]:
     return list(dict.fromkeys(label for label in found if label is not None))
 
 
-def _add(recorder: StepRecorder, start: Any, labels: list[Label]) -> None:
-    for kind, stage, microbatch, peer in labels:
-        recorder.add(kind, start, stage=stage, microbatch=microbatch, peer=peer)
+def _keep_since(tracer: Tracer, start: Mark, labels: list[Label]) -> None:
+    for label in labels:
+        tracer.keep_since(start, *label)

@@ -1,13 +1,13 @@
-"""Hooks of the recorder into a training program that knows nothing of it.
+"""Hooks into a training program that knows nothing of being recorded.
 
-    model(batch)                                            ``hooks_forward``     0F0
-    loss.backward()       torch.autograd.backward                                 0B0
-                          its end, waiting for what DDP or others launched in it  0ALL_REDUCE0
-    optimizer.step()      torch's own hooks of every optimizer                    OPTIMIZER
-    DDP, FSDP2                                              ``hooks_sharding``
-    collectives, DTensor's and DeepSpeed's too              ``hooks_exchange``
-    torch's pipelines                                       ``hooks_pipeline``
-    Megatron-core's                                         ``hooks_megatron``
+    model(batch)                                            ``forward``       0F0
+    loss.backward()       torch.autograd.backward                             0B0
+                          its end, waiting for what DDP or others launched    0ALL_REDUCE0
+    optimizer.step()      torch's own hooks of every optimizer                OPTIMIZER
+    DDP                                                     ``buckets``
+    collectives, FSDP2's, DTensor's, DeepSpeed's            ``collectives``
+    torch's pipelines                                       ``pipeline``
+    Megatron-core's                                         ``megatron``
 
 Everything but the optimizer's counter is put in when a recorded step begins and taken out after
 the last of those in a row.
@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import nn
 from torch.optim.optimizer import (
     register_optimizer_step_post_hook,
@@ -27,18 +28,14 @@ from torch.optim.optimizer import (
 )
 
 from serried.action import ActionKind
+from serried.runtime.hooks.buckets import Buckets
 from serried.runtime.hooks.collectives import Exchanges
 from serried.runtime.hooks.forward import Forwards
 from serried.runtime.hooks.megatron import megatron_patches
 from serried.runtime.hooks.pipeline import pipeline_patches
-from serried.runtime.hooks.sharding import Buckets, fsdp_patches, is_sharded
-from serried.runtime.recorder.clock import Mark
-from serried.runtime.recorder.patches import Patch, Work
+from serried.runtime.recorder.patches import Patch
 from serried.runtime.recorder.torch_private import when_backward_is_done
-
-if TYPE_CHECKING:
-    from serried.runtime.recording.session import StepRecorder
-
+from serried.runtime.recorder.tracer import Mark, Tracer
 
 _B, _TAIL = ActionKind.B, ActionKind.ALL_REDUCE
 LIBRARIES = frozenset(
@@ -47,16 +44,14 @@ LIBRARIES = frozenset(
 """Modules that are hooked once a program has loaded them."""
 
 
-class Hooks:
-    """Owns all hooks of one recorder, and what they know of the step that runs."""
+class ProgramHooks:
+    """Owns all hooks of a session, and what they know of the step that runs."""
 
-    def __init__(self, recorder: StepRecorder) -> None:
+    def __init__(self, tracer: Tracer) -> None:
         self.has_stepped = self.are_in = False
-        self._recorder = recorder
-        self._work = Work()
-        self._sink = recorder.sink
+        self._tracer, self._work = tracer, tracer.work
         self._work.when_launched = self._launched
-        self._forwards = Forwards(recorder, self._work, self._found)
+        self._forwards = Forwards(tracer, self._found)
         self._buckets: Buckets | None = None
         self._backwards = 0
         self._has_launched = False
@@ -64,7 +59,7 @@ class Hooks:
         self._computed: Mark | None = None
         """When the backward that runs had all gradients computed."""
         self._optimizer: tuple[int, Mark] | None = None
-        self._exchanges = Exchanges(recorder.mark, self._keep_exchange, self._work)
+        self._exchanges = Exchanges(tracer)
         self._patches: list[Patch] = []
         self._seen: frozenset[str] = frozenset()
         self._num_modules = 0
@@ -73,12 +68,17 @@ class Hooks:
             register_optimizer_step_post_hook(self._optimizer_ends),
         ]
 
+    @property
+    def num_stages(self) -> int:
+        """Stages of the pipeline that was seen, 1 without one."""
+        return self._work.num_stages
+
     def framework(self) -> str:
         """Returns the framework that the model seen belongs to."""
         root = self._forwards.root
         if root is not None and type(root).__module__.startswith("deepspeed."):
             return "deepspeed"
-        return "fsdp" if root is not None and is_sharded(root) else "custom"
+        return "fsdp" if root is not None and _is_sharded(root) else "custom"
 
     def put_in(self) -> None:
         """Puts all hooks into the program."""
@@ -123,7 +123,7 @@ class Hooks:
         self._exchanges.begin_step()
 
     def _found(self, root: nn.Module) -> None:
-        self._buckets = Buckets(root, self._recorder, self._work)
+        self._buckets = Buckets(root, self._tracer)
         self._buckets.put_in()
 
     def _find_patches(self) -> None:
@@ -135,30 +135,24 @@ class Hooks:
         self._patches = [
             Patch(torch.autograd, "backward", self._timed_backward),
             *self._exchanges.patches(),
-            *fsdp_patches(self._exchanges),
-            *pipeline_patches(self._recorder, self._work),
-            *megatron_patches(self._recorder, self._work),
+            *pipeline_patches(self._tracer),
+            *megatron_patches(self._tracer),
         ]
-
-    def _keep_exchange(self, kind: ActionKind, start: Mark, end: Mark) -> None:
-        recorder, work = self._recorder, self._work
-        if recorder.is_on:
-            recorder.sink.keep(kind, start, end, work.stage, work.microbatch)
 
     def _launched(self) -> None:
         if not self._has_launched:
             self._has_launched = when_backward_is_done(self._all_computed)
 
     def _all_computed(self) -> None:
-        self._computed = self._sink.mark()
+        self._computed = self._tracer.mark()
 
     def _timed_backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        work, sink, recorder = self._work, self._sink, self._recorder
+        work, tracer = self._work, self._tracer
 
         def backward(*args: Any, **options: Any) -> Any:
             if work.is_pipeline or work.is_backward:
                 return original(*args, **options)
-            start, number = sink.mark(), self._backwards
+            start, number = tracer.mark(), self._backwards
             work.is_backward, work.stage, work.microbatch = True, 0, number
             self._has_launched, self._computed = False, None
             try:
@@ -166,21 +160,26 @@ class Hooks:
             finally:
                 work.is_backward, work.microbatch = False, -1
                 self._backwards = number + 1
-                if recorder.is_on:
-                    end, computed = sink.mark(), self._computed
-                    sink.keep(_B, start, end, 0, number)
+                if tracer.is_on:
+                    end, computed = tracer.mark(), self._computed
+                    tracer.keep(_B, start, end, 0, number)
                     if computed is not None:
-                        sink.keep(_TAIL, computed, end, 0, number)
+                        tracer.keep(_TAIL, computed, end, 0, number)
 
         return backward
 
     def _optimizer_begins(self, optimizer: Any, args: Any, options: Any) -> None:
-        if self._recorder.is_on and self._optimizer is None:
-            self._optimizer = id(optimizer), self._sink.mark()
+        if self._tracer.is_on and self._optimizer is None:
+            self._optimizer = id(optimizer), self._tracer.mark()
 
     def _optimizer_ends(self, optimizer: Any, args: Any, options: Any) -> None:
         self.has_stepped = True
         begun = self._optimizer
         if begun and begun[0] == id(optimizer):
             self._optimizer = None
-            self._recorder.add(ActionKind.OPTIMIZER, begun[1])
+            self._tracer.keep_since(begun[1], ActionKind.OPTIMIZER)
+
+
+def _is_sharded(root: nn.Module) -> bool:
+    """Tells whether FSDP2 shards a module of ``root``."""
+    return any(isinstance(each, dist.fsdp.FSDPModule) for each in root.modules())

@@ -16,8 +16,8 @@ All ranks of a group call these in the same order, forward and backward.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,38 +30,31 @@ from torch.distributed.device_mesh import DeviceMesh
 from serried.action import ActionKind
 from serried.finding import said
 from serried.runtime.groups.lost_peers import MessageLost
-from serried.runtime.recorder.clock import Mark
+from serried.runtime.recorder.tracer import Tracer
 
 MeshOrGroup = DeviceMesh | dist.ProcessGroup
-Watch = tuple[Callable[[], Mark], Callable[[ActionKind, Mark, Mark, int], None]]
-
-_watch: Watch | None = None
+_tracer: Tracer | None = None
 
 
 @contextmanager
-def time_exchanges(
-    now: Callable[[], Mark], record: Callable[[ActionKind, Mark, Mark, int], None]
-) -> Iterator[None]:
+def time_exchanges(tracer: Tracer) -> Iterator[None]:
     """Times the exchanges of this process: the waits of a ring, and collectives as wholes.
 
-    ``record`` gets kind, start, end and the global rank that a ring waits for, else -1.
     Not one thread but the process is watched: autograd may run backward in a thread of its own.
     """
-    global _watch
-    before, _watch = _watch, (now, record)
+    global _tracer
+    before, _tracer = _tracer, tracer
     try:
         yield
     finally:
-        _watch = before
+        _tracer = before
 
 
-@contextmanager
-def _timed(kind: ActionKind, peer: int = -1) -> Iterator[None]:
-    watch = _watch
-    start = watch[0]() if watch else 0
-    yield
-    if watch:
-        watch[1](kind, start, watch[0](), peer)
+def _timed(kind: ActionKind, peer: int = -1) -> AbstractContextManager[None]:
+    """Times its body as a part of the computation that runs; ``peer`` is whom a ring waits for."""
+    if _tracer is None:
+        return nullcontext()
+    return _tracer.exchange(kind, _tracer.work.stage, _tracer.work.microbatch, peer)
 
 
 def group_of(mesh_or_group: MeshOrGroup) -> dist.ProcessGroup:

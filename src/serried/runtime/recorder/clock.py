@@ -22,9 +22,7 @@ import torch
 from serried.runtime.recorder.device_clock import DeviceTie
 from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recorder.torch_private import current_stream_number
-
-Mark = object
-"""A moment, as one clock keeps it: nanoseconds, or an event of a device."""
+from serried.runtime.recorder.tracer import Mark
 
 FIRST_GLIMPSES = 8
 """Comparisons of two clocks when the second is made, of which the closest counts."""
@@ -57,8 +55,8 @@ class Clock(Protocol):
         """Waits until a mark has passed."""
 
 
-class HostClock:
-    """Is the host's clock, whose marks are times and always passed."""
+class MonotonicClock:
+    """Marks by the host's clock: its marks are times, and always passed."""
 
     def __init__(self, host: HostTime | None = None) -> None:
         self._now_ns = host.now_ns if host else time.monotonic_ns
@@ -88,7 +86,7 @@ class HostClock:
 
 
 class DeviceClock:
-    """Is a CUDA device's clock, kept beside the host's."""
+    """Marks by a CUDA device's clock, kept beside the host's."""
 
     def __init__(self, host: HostTime | None = None) -> None:
         self._now_ns = (host or HostTime()).now_ns
@@ -156,7 +154,7 @@ class DeviceClock:
 def clock_here(host: HostTime | None = None) -> Clock:
     """Returns the device's clock where CUDA is in use by this process, else the host's."""
     in_use = torch.cuda.is_available() and torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    return DeviceClock(host) if in_use else HostClock(host)
+    return DeviceClock(host) if in_use else MonotonicClock(host)
 
 
 @cache

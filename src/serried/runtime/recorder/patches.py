@@ -37,29 +37,3 @@ class Patch:
             else:
                 setattr(self._owner, self._name, self._held)
         self._is_in = False
-
-
-def _nothing() -> None:
-    pass
-
-
-class Work:
-    """Says what a rank's thread is in the middle of, so that an outer span is the only one."""
-
-    def __init__(self) -> None:
-        self.when_launched: Callable[[], None] = _nothing
-        """Is called when communication begins that nobody may wait for but a backward's end."""
-        self.reset()
-
-    def reset(self) -> None:
-        """Forgets what an exception may have left."""
-        self.is_pipeline = self.is_backward = self.is_exchange = False
-        self.stage, self.microbatch = 0, -1
-
-    def begin(self, stage: int, microbatch: int) -> None:
-        """Says whose computation begins; exchanges that come belong to it."""
-        self.stage, self.microbatch = stage, microbatch
-
-    def end(self) -> None:
-        """Says that a computation has ended."""
-        self.microbatch = -1

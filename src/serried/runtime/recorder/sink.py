@@ -16,44 +16,29 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
+from typing import Any
 
 from serried.action import ActionKind
-from serried.runtime.recorder.clock import Clock, HostClock, Mark
+from serried.runtime.recorder.clock import Clock, MonotonicClock
+from serried.runtime.recorder.tracer import CurrentWork, KeepSpan, Mark, SpanParts, Tracer
 from serried.trace.model.record_writer import RecordWriter
 
-Late = tuple[ActionKind, Mark, Mark, int, int, int, int, int]
 _log = logging.getLogger("serried")
 
 
-class Keep(Protocol):
-    """Keeps a span of the current step; for the rank's own thread."""
-
-    def __call__(
-        self,
-        kind: ActionKind,
-        start: Mark,
-        end: Mark,
-        stage: int = -1,
-        microbatch: int = -1,
-        peer: int = -1,
-        name: int = 0,
-    ) -> None:
-        """Keeps the span."""
-
-
-class SpanSink:
+class SpanSink(Tracer):
     """Writes spans of the current step into the file that ``open_file`` makes when one comes."""
 
-    keep: Keep
+    keep: KeepSpan
     """The file's own ``add`` while there is one, it has space, and marks are times."""
 
     def __init__(self, open_file: Callable[[], RecordWriter]) -> None:
+        self.is_on = False
         self.step = -1
+        self.work = CurrentWork()
         self.lost = 0
         """Spans that could not be written."""
         self.mark: Callable[[], Mark] = time.monotonic_ns
-        """Marks this moment, on the device's stream where there is one; any thread may call."""
         self.keep = self._keep_slowly
         self.labels: dict[str, tuple[ActionKind, int]] = {
             kind.name: (kind, 0) for kind in ActionKind if kind is not ActionKind.SPAN
@@ -62,12 +47,12 @@ class SpanSink:
         self.reason = ""
         """Why spans were lost first."""
         self._open_file = open_file
-        self._clock: Clock = HostClock()
+        self._clock: Clock = MonotonicClock()
         self._file: RecordWriter | None = None
         self._is_full = self._has_told = False
         self._unread = 0
         """Spans whose times cannot be had."""
-        self._late: deque[Late | Mark] = deque()
+        self._late: deque[SpanParts | Mark] = deque()
 
     def use(self, clock: Clock) -> None:
         """Marks by ``clock`` from here on."""
@@ -78,7 +63,7 @@ class SpanSink:
         self.step, self._is_full = step, False
         if self._file:
             self._file.begin_step(step)
-        if not isinstance(self._clock, HostClock):
+        if not isinstance(self._clock, MonotonicClock):
             self._late.append(self._clock.mark())
             self._clock.compare()
         self.drain()
@@ -98,57 +83,37 @@ class SpanSink:
             return
         if number:
             self.labels[name] = (ActionKind.SPAN, number)
-        self.keep(ActionKind.SPAN, start, end, stage, microbatch, -1, number)
+        self.keep(ActionKind.SPAN, start, end, stage, microbatch, name=number)
 
-    def _keep_slowly(
-        self,
-        kind: ActionKind,
-        start: Mark,
-        end: Mark,
-        stage: int = -1,
-        microbatch: int = -1,
-        peer: int = -1,
-        name: int = 0,
-    ) -> None:
+    def _keep_slowly(self, *parts: Any, **named: Any) -> None:
         """Keeps the first span of a file, one of a device, or counts one that is lost."""
-        if not isinstance(self._clock, HostClock):
-            self.later(kind, start, end, stage, microbatch, peer, name)
+        if not isinstance(self._clock, MonotonicClock):
+            self.keep_late(SpanParts(*parts, **{**named, "step": self.step}))
             return
         file = self.open()
         if file is None:
             self._lose()
             return
         self.keep = file.add  # type: ignore[assignment]  # by the host's clock marks are times
-        self.keep(kind, start, end, stage, microbatch, peer, name)
+        self.keep(*parts, **named)
 
-    def later(
-        self,
-        kind: ActionKind,
-        start: Mark,
-        end: Mark,
-        stage: int = -1,
-        microbatch: int = -1,
-        peer: int = -1,
-        name: int = 0,
-        step: int | None = None,
-    ) -> None:
+    def keep_late(self, span: SpanParts) -> None:
         """Keeps a span until its marks have passed; any thread may call."""
-        step = self.step if step is None else step
-        self._late.append((kind, start, end, step, stage, microbatch, peer, name))
+        self._late.append(span)
 
     def drain(self) -> None:
         """Writes late spans up to the first that has not passed; never waits."""
         while self._late and self._has_passed(self._late[0]):
             late = self._late.popleft()
             try:
-                if isinstance(late, tuple):
+                if isinstance(late, SpanParts):
                     self._write(late)
                 else:
                     self._clock.move_zero(late)
             except RuntimeError as error:  # what is wrong is the training's to meet
                 if not self._unread:
                     _log.warning("a span's times cannot be had: %s", error)
-                self._unread += isinstance(late, tuple)
+                self._unread += isinstance(late, SpanParts)
 
     def close(self) -> None:
         """Waits for what is late and closes the file; at once or twice."""
@@ -176,20 +141,19 @@ class SpanSink:
         except Exception as problem:
             self.tell(problem)
 
-    def _has_passed(self, late: Late | Mark) -> bool:
+    def _has_passed(self, late: SpanParts | Mark) -> bool:
         try:
             return all(map(self._clock.has_passed, _marks(late)))
         except RuntimeError:  # a graph's event, or a device in trouble: reading it says so again
             return True
 
-    def _write(self, late: Late) -> None:
-        kind, start, end, step, stage, microbatch, peer, number = late
-        start_ns, end_ns = self._clock.time_ns(start), self._clock.time_ns(end)
+    def _write(self, late: SpanParts) -> None:
+        start_ns, end_ns = self._clock.time_ns(late.start), self._clock.time_ns(late.end)
         file = self.open()
         if file is None:
             self._lose()
             return
-        file.add(kind, start_ns, max(start_ns, end_ns), stage, microbatch, peer, number, step)
+        file.add(late.kind, start_ns, max(start_ns, end_ns), *late[3:])
 
     def open(self) -> RecordWriter | None:
         """Returns the file, made now where there is none; None where nothing can be written."""
@@ -231,6 +195,6 @@ class SpanSink:
             self._file.lose()
 
 
-def _marks(late: Late | Mark) -> tuple[Mark, ...]:
+def _marks(late: SpanParts | Mark) -> tuple[Mark, ...]:
     """Returns the marks that must have passed: a span may begin and end on two streams."""
-    return late[1:3] if isinstance(late, tuple) else (late,)
+    return (late.start, late.end) if isinstance(late, SpanParts) else (late,)

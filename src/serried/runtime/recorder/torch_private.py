@@ -1,30 +1,71 @@
-"""Private names of torch that the recorder's hooks use, read from torch 2.13.0.
+"""Every private name of torch that serried uses, checked against torch 2.13.0.
 
-Apart from ``torch_private``, since training refuses a torch that lacks a name it needs, while a
-recorder only records less: what is missing here is None, and its hooks are left off.
+A recorder does without what a torch has moved: such a name is None here, and its hooks are left
+off. Training needs its names, and is refused where one is missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
 
+from serried.errors import EnvironmentProblem
+
+CHECKED_VERSION = "2.13.0"
+
 __all__ = [
+    "CHECKED_VERSION",
+    "FORWARD_ONLY",
+    "RESHARD",
+    "UNSHARD",
     "AsyncTensor",
     "PipelineStageBase",
+    "TorchAction",
+    "TorchRuntime",
     "current_stream_number",
     "default_store",
     "fsdp_collectives",
     "fsdp_group",
     "functional",
+    "replicate",
     "schedules",
     "set_reducer_group",
     "when_backward_is_done",
 ]
+
+# ------------------------------------------------------------------------------- training
+
+_moved: ImportError | None = None
+try:
+    # Data parallelism on the FSDP2 machinery (DDP refuses DTensors).
+    from torch.distributed._composable.replicate_with_fsdp import replicate
+    from torch.distributed.pipelining.schedules import FORWARD, RECV_F, RESHARD, SEND_F, UNSHARD
+    from torch.distributed.pipelining.schedules import _Action as TorchAction
+    from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime as TorchRuntime
+
+    FORWARD_ONLY = (FORWARD, SEND_F, RECV_F)
+except ImportError as error:
+    _moved = error
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Raises EnvironmentProblem for a name of training that this torch does not have."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise EnvironmentProblem(
+            "torch {found} moved parts that training needs; install the version serried was "
+            "checked with: pip install 'torch=={checked}'",
+            found=torch.__version__,
+            checked=CHECKED_VERSION,
+        ) from _moved
+
+
+# ------------------------------------------------------------------------------- recording
 
 schedules: ModuleType | None
 PipelineStageBase: Any

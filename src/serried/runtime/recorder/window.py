@@ -36,7 +36,7 @@ _log = logging.getLogger("serried")
 Steps = tuple[int, int]
 
 
-class Window:
+class StepWindow:
     """Says which steps are recorded into one folder."""
 
     def __init__(self, folder: Path) -> None:

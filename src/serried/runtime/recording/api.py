@@ -1,4 +1,4 @@
-"""The doors ``serried.record``, ``serried.record_steps`` and ``serried.span``.
+"""The front of a session for a program's own loop: ``record``, ``record_steps`` and ``span``.
 
     for batch in serried.record(loader, "runs/a"):             every step
     for batch in serried.record(loader, "runs/a", steps=(10, 13)):
@@ -6,12 +6,14 @@
     with serried.span("augment", microbatch=3):                within either
 
 Without a folder, SERRIED_TRACE_DIR names it; without that they do nothing, so that the lines
-may stay in a program. A file or a signal moves the window of a running job
-(``recorder_window``).
+may stay in a program. A file or a signal moves the window of a running job (``recorder.window``).
+A process has one session, so that loops of several epochs go into one file; its steps go on
+counting.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -20,17 +22,23 @@ from types import TracebackType
 from typing import Generic, TypeVar
 
 from serried import frameworks
-from serried.errors import InputError
+from serried.errors import EnvironmentProblem, InputError
 from serried.mesh import Layout
-from serried.runtime.recorder.clock import Mark
-from serried.runtime.recorder.header import world_size_here
+from serried.runtime.hooks.megatron import megatron_layout
+from serried.runtime.hooks.program import ProgramHooks
+from serried.runtime.recorder.header import folder_here, header_here, rank_here, world_size_here
 from serried.runtime.recorder.host_time import HostTime
-from serried.runtime.recording.session import StepRecorder
+from serried.runtime.recorder.sink import SpanSink
+from serried.runtime.recorder.tracer import Mark
+from serried.runtime.recording.session import RecordingSession
+from serried.trace.model.record import RecordHeader, file_name
+from serried.trace.model.record_writer import make_folder
 
 FOLDER = "SERRIED_TRACE_DIR"
 
 Batch = TypeVar("Batch")
-_current: StepRecorder | None = None
+Session = RecordingSession[ProgramHooks]
+_current: Session | None = None
 
 
 def record(
@@ -42,7 +50,7 @@ def record(
     layout: Layout | None = None,
     framework: str = "",
     clock: HostTime | None = None,
-) -> Recorded[Batch]:
+) -> RecordedBatches[Batch]:
     """Returns ``batches``, with the steps that are made of them recorded into ``folder``.
 
     A step is what is between two calls of an optimizer, or ``accumulate`` batches. ``steps``
@@ -54,7 +62,8 @@ def record(
     """
     _require_steps(steps)
     _require_accumulate(accumulate)
-    return Recorded(batches, _recorder(folder, layout, framework, clock), steps, accumulate)
+    session = _session_for(folder, layout, framework, clock)
+    return RecordedBatches(batches, session, steps, accumulate)
 
 
 @contextmanager
@@ -74,17 +83,17 @@ def record_steps(
     Between two recorded steps the hooks stay in, and keep nothing. With ``stop_training`` the
     program ends, by SystemExit, after step ``stop - 1``. Raises as ``record`` does.
     """
-    recorder = _recorder(folder, layout, framework, clock)
-    is_recorded = recorder is not None and recorder.window.holds(step, (start, stop))
-    if recorder:
-        recorder.begin_step(step, is_recorded=is_recorded)
+    session = _session_for(folder, layout, framework, clock)
+    is_recorded = session is not None and session.window.holds(step, (start, stop))
+    if session:
+        session.begin_step(step, is_recorded=is_recorded)
     goes_on = False
     try:
         yield is_recorded
-        goes_on = recorder is not None and recorder.window.goes_on(step, (start, stop))
+        goes_on = session is not None and session.window.goes_on(step, (start, stop))
     finally:
-        if recorder:
-            recorder.end_step(goes_on=goes_on)
+        if session:
+            session.end_step(goes_on=goes_on)
     if stop_training and step == stop - 1:
         finish()
         raise SystemExit(0)
@@ -95,11 +104,11 @@ def span(name: str, microbatch: int = -1, stage: int = -1) -> AbstractContextMan
 
     Does nothing outside recorded steps.
     """
-    recorder = _current
-    if recorder is None or not recorder.is_on:
+    session = _current
+    if session is None or not session.tracer.is_on:
         return _NOTHING
-    named = _new(_Named)  # a class with __init__ would be twice as long in the making
-    named.recorder, named.name = recorder, name
+    named = _new(_NamedSpan)  # a class with __init__ would be twice as long in the making
+    named.sink, named.name = session.tracer, name
     named.microbatch, named.stage = microbatch, stage
     return named
 
@@ -112,18 +121,18 @@ def finish() -> None:
     _current = None
 
 
-class Recorded(Generic[Batch]):
-    """Is a loop's batches; going through them begins and ends the steps of the recorder."""
+class RecordedBatches(Generic[Batch]):
+    """Gives a loop's batches; going through them begins and ends the steps of the session."""
 
     def __init__(
         self,
         batches: Iterable[Batch],
-        recorder: StepRecorder | None,
+        session: Session | None,
         steps: tuple[int, int] | None,
         accumulate: int | None,
     ) -> None:
         self._batches = batches
-        self._recorder = recorder
+        self._session = session
         self._steps = steps
         self._accumulate = accumulate
 
@@ -131,40 +140,40 @@ class Recorded(Generic[Batch]):
         return len(self._batches)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[Batch]:
-        if self._recorder is None:
+        if self._session is None:
             yield from self._batches
             return
-        recorder, first = self._recorder, True
+        session, first = self._session, True
         seen = 0
         try:
             for batch in self._batches:
-                done = recorder.has_stepped
+                done = session.hooks.has_stepped
                 if self._accumulate:
                     done = seen % self._accumulate == 0
                 if first or done:
-                    step = recorder.step + 1
-                    is_recorded = recorder.window.holds(step, self._steps)
-                    recorder.begin_step(step, is_recorded=is_recorded)
+                    step = session.tracer.step + 1
+                    is_recorded = session.window.holds(step, self._steps)
+                    session.begin_step(step, is_recorded=is_recorded)
                 first = False
                 seen += 1
                 yield batch
         finally:
-            recorder.end_step()
+            session.end_step()
 
 
-class _Named:  # kept flat for its cost
-    """Is one span of the user's, from entering to leaving."""
+class _NamedSpan:  # kept flat for its cost
+    """Times one span of the user's, from entering to leaving."""
 
-    __slots__ = ("microbatch", "name", "recorder", "stage", "start")
+    __slots__ = ("microbatch", "name", "sink", "stage", "start")
 
-    recorder: StepRecorder
+    sink: SpanSink
     name: str
     microbatch: int
     stage: int
     start: Mark
 
     def __enter__(self) -> None:
-        self.start = self.recorder.sink.mark()
+        self.start = self.sink.mark()
 
     def __exit__(
         self,
@@ -172,9 +181,8 @@ class _Named:  # kept flat for its cost
         error: BaseException | None,
         where: TracebackType | None,
     ) -> None:
-        recorder = self.recorder
-        if recorder.is_on:
-            sink = recorder.sink
+        sink = self.sink
+        if sink.is_on:
             end = sink.mark()
             try:
                 action, number = sink.labels[self.name]
@@ -188,10 +196,10 @@ _new = object.__new__
 _NOTHING: AbstractContextManager[object] = nullcontext()
 
 
-def _recorder(
+def _session_for(
     folder: str | Path | None, layout: Layout | None, framework: str, clock: HostTime | None
-) -> StepRecorder | None:
-    """Returns the process's recorder into the folder asked for; None where none is."""
+) -> Session | None:
+    """Returns the process's session into the folder asked for; None where none is."""
     global _current
     asked = folder or os.environ.get(FOLDER)
     if not asked:
@@ -199,10 +207,44 @@ def _recorder(
     _require_layout(layout)
     if framework:
         frameworks.find(framework)
-    if _current is None or _current.asked != Path(asked):
+    if _current is None or _current.folder != folder_here(Path(asked)):
         finish()
-        _current = StepRecorder(Path(asked), layout, framework, clock)
+        _current = _made_session(Path(asked), layout, framework, clock or HostTime())
     return _current
+
+
+def _made_session(asked: Path, layout: Layout | None, framework: str, host: HostTime) -> Session:
+    """Makes the folder, or says that it cannot; the training goes on without a recording.
+
+    Raises InputError where an earlier recording stands in it.
+    """
+    folder = folder_here(asked)
+    problem = _trouble_with(folder)
+
+    def header() -> RecordHeader:
+        hooks = session.hooks
+        seen = layout or (None if framework else megatron_layout())
+        return header_here(asked, seen, framework or hooks.framework(), hooks.num_stages, host)
+
+    session: Session = RecordingSession(folder, header, ProgramHooks, host=host)
+    if problem:
+        session.tracer.tell(problem)
+    return session
+
+
+def _trouble_with(folder: Path) -> EnvironmentProblem | OSError | None:
+    """Makes ``folder``; returns why it cannot be recorded into, where that is the disk's doing."""
+    try:
+        make_folder(folder)
+        path = folder / file_name(rank_here())
+        is_taken = path.exists()
+    except (EnvironmentProblem, OSError) as problem:
+        return problem
+    if is_taken:
+        raise InputError(
+            "{path} holds an earlier recording; choose another folder or remove it", path=path
+        )
+    return None
 
 
 def _require_steps(steps: tuple[int, int] | None) -> None:
@@ -230,3 +272,6 @@ def _require_layout(layout: Layout | None) -> None:
             asked=layout.world_size,
             found=world_size,
         )
+
+
+atexit.register(finish)

@@ -20,7 +20,6 @@ from serried.runtime.checkpoint.saving import Checkpoints
 from serried.runtime.checkpoint.tensors import RunTensors
 from serried.runtime.groups.devices import device_of
 from serried.runtime.groups.lost_peers import exchange_lost
-from serried.runtime.groups.torch_private import time_messages
 from serried.runtime.job.report import Learned, Place, Progress, RankReport, Started, StepDone
 from serried.runtime.job.settings import AXES, TrainSettings
 from serried.runtime.model.emulate import EmulatedStage
@@ -29,13 +28,14 @@ from serried.runtime.model.experts import Experts
 from serried.runtime.model.model import Parts, Stage
 from serried.runtime.model.precision import loss_dtype, set_dtypes
 from serried.runtime.recorder.host_time import HostTime
-from serried.runtime.recording.training import Recording, run_before
+from serried.runtime.recording.training import TrainingRecorder, run_before
 from serried.runtime.training.data_feed import DataFeed
 from serried.runtime.training.gpu_memory import begin_counting, gathered_peaks
 from serried.runtime.training.loop_state import LoopState, seed_dropout
 from serried.runtime.training.mesh import TrainMesh, make_train_mesh
 from serried.runtime.training.optimizer import Optimizer
 from serried.runtime.training.parallelize import parallelize, parameter_bytes, parts_of
+from serried.runtime.training.schedule_runtime import time_messages
 from serried.runtime.training.stage import RecordedStage, make_runtime
 from serried.runtime.training.validation import Validator
 
@@ -66,7 +66,7 @@ def train_rank(
     run = [run_before(settings.trace_dir) or secrets.token_hex(4)]
     dist.broadcast_object_list(run, src=0)
     mesh = make_train_mesh(settings, device, timeout)
-    recording = Recording.of(
+    recorder = TrainingRecorder.of(
         settings,
         run=run[0],
         rank=place.rank,
@@ -75,8 +75,8 @@ def train_rank(
         num_local_ranks=place.local_world_size,
     )
     try:
-        RankTrainer(settings, mesh, recording).run(run[0], tell)
-        recording.close()
+        RankTrainer(settings, mesh, recorder).run(run[0], tell)
+        recorder.close()
         # Nobody leaves while another still waits for its messages.
         dist.barrier()
     except RuntimeError as error:
@@ -89,19 +89,21 @@ def train_rank(
 class RankTrainer:
     """Trains the stages of one rank."""
 
-    def __init__(self, settings: TrainSettings, mesh: TrainMesh, recording: Recording) -> None:
+    def __init__(
+        self, settings: TrainSettings, mesh: TrainMesh, recorder: TrainingRecorder
+    ) -> None:
         self.settings = settings
         self.mesh = mesh
-        self.recording = recording
+        self.recorder = recorder
         self.state = LoopState.of(settings)
         parts = parts_of(settings, mesh)
         self.models = make_models(settings, mesh, parts)
-        self.stages = [RecordedStage(model, settings, mesh, recording) for model in self.models]
+        self.stages = [RecordedStage(model, settings, mesh, recorder) for model in self.models]
         self.is_first = any(stage.is_first for stage in self.stages)
         self.is_last = any(stage.is_last for stage in self.stages)
         modules = (module for model in self.models for module in model.modules())
         self.experts = [module for module in modules if isinstance(module, Experts)]
-        self.runtime = make_runtime(self.stages, settings, recording)
+        self.runtime = make_runtime(self.stages, settings, recorder)
         self.buffers = [buffer for stage in self.stages for buffer in stage.buffers]
         self.optimizer = Optimizer(list(self.models), self.buffers, self.state, settings, mesh)
         tensors = RunTensors(list(self.models), self.optimizer, rank=mesh.rank)
@@ -113,7 +115,7 @@ class RankTrainer:
     def run(self, run: str, tell: Progress) -> None:
         """Runs all steps, telling of each; all ranks call it together."""
         tell(Started(run, self._gather_reports()))
-        with self.hooked():
+        with self.timed():
             self.warm_up()
             self.checkpoints.begin(tell)
             begin_counting(self.mesh.device)
@@ -124,19 +126,15 @@ class RankTrainer:
                     tell(validated)
                 self.checkpoints.after_step(tell)
             self.checkpoints.finish(tell)
-            self.recording.pause()
+            self.recorder.pause()
             if peaks := gathered_peaks(self.mesh.device, self.state.step):
                 tell(peaks)
 
     @contextmanager
-    def hooked(self) -> Iterator[None]:
-        """Passes what its body sends and computes to the recording."""
-        recording = self.recording
-        with (
-            recording.hooked(),
-            time_messages(recording.now, recording.add),
-            time_exchanges(recording.begin_exchange, recording.add_exchange),
-        ):
+    def timed(self) -> Iterator[None]:
+        """Lets the recorder see what its body sends."""
+        tracer = self.recorder.tracer
+        with time_messages(tracer), time_exchanges(tracer):
             yield
 
     def warm_up(self) -> None:
@@ -153,12 +151,12 @@ class RankTrainer:
     def step(self) -> StepDone:
         """Runs the next step and says what came of it."""
         step, begun = self.state.step, time.monotonic()
-        self.recording.begin_step(step)
+        self.recorder.begin_step(step)
         losses = self.compute()
         self._join_tied()
-        start = self.recording.now()
+        start = self.recorder.begin()
         learned = self.optimizer.step()
-        self.recording.add(ActionKind.OPTIMIZER, start, self.recording.now())
+        self.recorder.end(start, ActionKind.OPTIMIZER)
         loss = None if self.settings.emulated else self._mean_loss(losses, learned)
         self.state.step += 1
         self.state.samples += self.settings.global_batch_size
@@ -188,11 +186,10 @@ class RankTrainer:
         return losses
 
     def _join_tied(self) -> None:
-        start = self.recording.begin_exchange()
-        stage = self.optimizer.join_tied()
-        self.recording.end_exchange()
+        stage = self.optimizer.tied_stage
         if stage is not None:
-            self.recording.add(ActionKind.REDUCE_GRAD, start, self.recording.now(), stage)
+            with self.recorder.tracer.exchange(ActionKind.REDUCE_GRAD, stage):
+                self.optimizer.join_tied()
 
     def _scale_losses(self) -> None:
         factor = self.state.loss_scale / (self.settings.microbatches * self.mesh.size("dp_cp"))

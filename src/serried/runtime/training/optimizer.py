@@ -119,11 +119,19 @@ class Optimizer:
         dist.all_reduce(squares)
         return math.sqrt(squares.item()) if math.isfinite(squares.item()) else math.inf
 
-    @torch.no_grad()
-    def join_tied(self) -> int | None:
-        """Sums the gradients of a tied weight's two copies; returns a stage that has one here."""
+    @property
+    def tied_stage(self) -> int | None:
+        """A stage of this rank that has a copy of the tied weight, where two stages have one."""
         if not self._is_tied_apart:
             return None
+        first, last = self._tied()
+        if first is not None:
+            return 0
+        return None if last is None else self.settings.num_stages - 1
+
+    @torch.no_grad()
+    def join_tied(self) -> None:
+        """Sums the gradients of a tied weight's two copies; ranks that have one call it."""
         first, last = self._tied()
         for copy in (first, last):
             if copy is not None:
@@ -132,12 +140,10 @@ class Optimizer:
             both = _gradient(first) + _gradient(last)
             _gradient(first).copy_(both)
             _gradient(last).copy_(both)
-            return 0
+            return
         held = first if first is not None else last
-        if held is None:
-            return None
+        assert held is not None
         dist.all_reduce(_gradient(held), group=self.mesh.group("embd"))
-        return 0 if held is first else self.settings.num_stages - 1
 
     @property
     def _is_tied_apart(self) -> bool:

@@ -36,12 +36,12 @@ from torch.distributed.tensor.parallel import (
     parallelize_module,
 )
 
-from serried.runtime.groups.torch_private import replicate
 from serried.runtime.job.settings import ModelSizes, TrainSettings
 from serried.runtime.model import context
 from serried.runtime.model.experts import Experts
 from serried.runtime.model.model import FeedForward, Parts, Stage, attend_causally
 from serried.runtime.model.precision import policy_of
+from serried.runtime.recorder.torch_private import replicate
 from serried.runtime.training.mesh import TrainMesh
 
 

@@ -9,8 +9,7 @@ messages, and each stage notes when each piece of its work began and ended:
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -20,22 +19,22 @@ from torch.distributed.fsdp import FSDPModule
 from torch.distributed.pipelining import PipelineStage
 
 from serried.action import ActionKind
-from serried.runtime.groups.torch_private import Messages, ScheduleRuntime, pipeline
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.model.emulate import EmulatedStage
 from serried.runtime.model.model import Stage
 from serried.runtime.model.precision import compute_dtype
-from serried.runtime.recorder.clock import Mark
-from serried.runtime.recording.training import Recording
+from serried.runtime.recorder.tracer import Mark
+from serried.runtime.recording.training import TrainingRecorder
 from serried.runtime.training.buffers import GradientBuffer, make_buffers
 from serried.runtime.training.mesh import TrainMesh
+from serried.runtime.training.schedule_runtime import Messages, ScheduleRuntime, pipeline
 
 
 class RecordedStage(PipelineStage):
     """Runs a Stage under torch's schedule runtime and records what it does."""
 
     def __init__(
-        self, stage: Stage, settings: TrainSettings, mesh: TrainMesh, recording: Recording
+        self, stage: Stage, settings: TrainSettings, mesh: TrainMesh, recorder: TrainingRecorder
     ) -> None:
         inputs, outputs = _examples(settings, stage)
         # With example tensors at both ends torch infers nothing by running the stage.
@@ -48,7 +47,7 @@ class RecordedStage(PipelineStage):
             output_args=outputs,
             group=mesh.group("pp"),
         )
-        self.recording = recording
+        self.recorder = recorder
         self.loss_factor = 1.0
         """What a microbatch's loss is multiplied by: loss scale / all that it is a mean over."""
         self.is_validating = False
@@ -68,7 +67,7 @@ class RecordedStage(PipelineStage):
         if self.is_last:
             self._forward_from = (start, fwd_chunk_id)
         else:
-            self._add(ActionKind.F, start, fwd_chunk_id)
+            self._end(start, ActionKind.F, fwd_chunk_id)
         return output
 
     def loss(self, output: Tensor, target: Tensor) -> Tensor:
@@ -79,7 +78,7 @@ class RecordedStage(PipelineStage):
             return submodule.loss(output, target, "sum")
         loss = submodule.loss(output, target) * self.loss_factor
         start, microbatch = self._forward_from
-        self._add(ActionKind.F, start, microbatch)
+        self._end(start, ActionKind.F, microbatch)
         return loss
 
     def backward_one_chunk(
@@ -94,14 +93,14 @@ class RecordedStage(PipelineStage):
         kind = ActionKind.B if full_backward else ActionKind.I
         super().backward_one_chunk(bwd_chunk_id, loss, full_backward, last_backward)
         self._emulate(kind)
-        self._add(kind, start, bwd_chunk_id)
+        self._end(start, kind, bwd_chunk_id)
 
     def backward_weight_one_chunk(self, bwd_chunk_id: int, last_backward: bool = False) -> None:
         """Computes a backward's weight half."""
         start = self._begin(bwd_chunk_id)
         super().backward_weight_one_chunk(bwd_chunk_id, last_backward)
         self._emulate(ActionKind.W)
-        self._add(ActionKind.W, start, bwd_chunk_id)
+        self._end(start, ActionKind.W, bwd_chunk_id)
 
     def backward_maybe_with_nosync(
         self, backward_type: str, bwd_kwargs: dict[str, Any], last_backward: bool = False
@@ -120,11 +119,10 @@ class RecordedStage(PipelineStage):
 
     def perform_reduce_grad(self, grad_scale_factor: int) -> None:
         """Sums gradients over data parallel ranks."""
-        start = self.recording.begin_exchange()
-        super().perform_reduce_grad(grad_scale_factor)
-        for buffer in self.buffers:
-            buffer.reduce()
-        self._add(ActionKind.REDUCE_GRAD, start, -1)
+        with self.recorder.tracer.exchange(ActionKind.REDUCE_GRAD, self.stage_index):
+            super().perform_reduce_grad(grad_scale_factor)
+            for buffer in self.buffers:
+                buffer.reduce()
 
     def get_fwd_recv_ops(self, fwd_chunk_id: int) -> list[dist.P2POp]:
         """Returns what receives the input, labelled."""
@@ -147,35 +145,28 @@ class RecordedStage(PipelineStage):
 
     def _begin(self, microbatch: int) -> Mark:
         """Says whose the exchanges are that come; returns when the computation begins."""
-        self.recording.begin_work(self.stage_index, microbatch)
         self._begun_ns = time.monotonic_ns()
-        return self.recording.now()
+        return self.recorder.begin(self.stage_index, microbatch)
 
     def _emulate(self, kind: ActionKind) -> None:
         if isinstance(self.submod, EmulatedStage):
             self.submod.take(kind, self._begun_ns)
 
-    def _add(self, kind: ActionKind, start: Mark, microbatch: int) -> None:
-        self.recording.add(kind, start, self.recording.now(), self.stage_index, microbatch)
+    def _end(self, start: Mark, kind: ActionKind, microbatch: int) -> None:
+        self.recorder.end(start, kind, self.stage_index, microbatch)
 
 
 def make_runtime(
-    stages: Sequence[RecordedStage], settings: TrainSettings, recording: Recording
+    stages: Sequence[RecordedStage], settings: TrainSettings, recorder: TrainingRecorder
 ) -> ScheduleRuntime:
     """Returns torch's runtime for this rank's stages, loaded with all ranks' actions."""
     schedule = settings.pipeline
     # Only the last stage of the model has a loss, and only the rank that holds it asks for one.
     runtime = pipeline(stages, schedule, schedule.num_microbatches, stages[-1].loss)
     if settings.zero:
-        runtime.gathering = lambda stage: _gathering(recording, stage)
+        tracer = recorder.tracer
+        runtime.gathering = lambda stage: tracer.exchange(ActionKind.UNSHARD, stage)
     return runtime
-
-
-@contextmanager
-def _gathering(recording: Recording, stage: int) -> Iterator[None]:
-    start = recording.begin_exchange()
-    yield
-    recording.add(ActionKind.UNSHARD, start, recording.now(), stage)
 
 
 def _examples(settings: TrainSettings, stage: Stage) -> tuple[Tensor, Tensor]:

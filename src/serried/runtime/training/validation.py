@@ -18,11 +18,11 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.tensor.parallel import loss_parallel
 
-from serried.runtime.groups.torch_private import ScheduleRuntime
 from serried.runtime.job.report import Validated
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.training.data_feed import NOTHING, DataFeed
 from serried.runtime.training.mesh import TrainMesh
+from serried.runtime.training.schedule_runtime import ScheduleRuntime
 from serried.runtime.training.stage import RecordedStage
 
 
@@ -53,7 +53,7 @@ class Validator:
         """Returns the mean loss over the bytes held out, and how many they are."""
         total = torch.zeros(2, dtype=torch.float64, device=self.mesh.device)
         for stage in self.stages:
-            stage.recording.pause()
+            stage.recorder.pause()
             stage.is_validating = True
             stage.submod.eval()
         try:

@@ -1,11 +1,8 @@
-"""Hooks around what data parallel ranks exchange: DDP's buckets and FSDP2's shards.
+"""Hooks around DDP's buckets: a process group before its own tells when each leaves and arrives.
 
-    DDP         a process group before its own                        REDUCE_GRAD    per bucket
-                what a backward waits for its buckets at its end      ALL_REDUCE     ``hooks``
-    FSDP2       unshard and the wait for it; reduce-scatter           ALL_GATHER, REDUCE_SCATTER
-
-A span of FSDP2 is the time for which the caller was held up, on a GPU the one its stream was; a
-bucket's is from its launch to its end, on the stream of the messages, mostly behind the backward.
+bucket      from its launch to its end, on the stream of the messages     REDUCE_GRAD
+            mostly behind the backward that launches it
+backward    what it waits for its buckets at its end                      ALL_REDUCE, ``program``
 """
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -21,23 +18,13 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from serried.action import ActionKind
-from serried.runtime.hooks.collectives import Exchanges
-from serried.runtime.recorder.clock import Mark
-from serried.runtime.recorder.patches import Patch, Work
-from serried.runtime.recorder.torch_private import fsdp_collectives, fsdp_group, set_reducer_group
-
-if TYPE_CHECKING:
-    from serried.runtime.recording.session import StepRecorder
+from serried.runtime.recorder.torch_private import set_reducer_group
+from serried.runtime.recorder.tracer import Mark, SpanParts, Tracer
 
 _NEVER = object()
 _PATIENCE_S = 0.5
 _Flight = tuple[int, Mark, list[Mark]]
 """Step and launch of a bucket, and its end once that has come."""
-
-
-def is_sharded(root: nn.Module) -> bool:
-    """Tells whether FSDP2 shards a module of ``root``."""
-    return any(isinstance(each, dist.fsdp.FSDPModule) for each in root.modules())
 
 
 class Buckets:
@@ -48,18 +35,18 @@ class Buckets:
     first bucket leaves and the last arrives, and wait for the device.
     """
 
-    def __init__(self, root: nn.Module, recorder: StepRecorder, work: Work) -> None:
-        self._recorder, self._work = recorder, work
+    def __init__(self, root: nn.Module, tracer: Tracer) -> None:
+        self._tracer = tracer
         self._models = [m for m in root.modules() if isinstance(m, DistributedDataParallel)]
         self._flights: list[_Flight] = []
-        self._groups: list[_Before] = []
+        self._groups: list[_TimedGroup] = []
         """Those that are in: a reducer does not keep alive what of a group is Python's."""
 
     def put_in(self) -> None:
         """Puts a group that times before each reducer's own."""
         for model in self._models:
             own = model.process_group
-            group = _Before(own, _timed(own.allreduce, self._recorder, self._work, self._flights))
+            group = _TimedGroup(own, _timed(own.allreduce, self._tracer, self._flights))
             self._groups.append(group)
             set_reducer_group(model, group)
 
@@ -80,18 +67,19 @@ class Buckets:
         """Keeps the buckets that have arrived since this was last called."""
         if not self._flights:
             return
-        sink, waiting = self._recorder.sink, []
+        waiting = []
         for flight in self._flights:
             step, start, ends = flight
             if ends:
-                sink.later(ActionKind.REDUCE_GRAD, start, ends[0], 0, step=step)
+                span = SpanParts(ActionKind.REDUCE_GRAD, start, ends[0], stage=0, step=step)
+                self._tracer.keep_late(span)
             else:
                 waiting.append(flight)
         self._flights[:] = waiting
 
 
-class _Before(dist.ProcessGroup):
-    """Is a group that passes on to another what DDP's reducer asks for."""
+class _TimedGroup(dist.ProcessGroup):
+    """Passes on to a reducer's own group what the reducer asks for, and times it."""
 
     def __init__(self, own: dist.ProcessGroup, allreduce: Callable[..., dist.Work]) -> None:
         super().__init__(own.rank(), own.size())  # type: ignore[call-arg]
@@ -106,10 +94,7 @@ class _Before(dist.ProcessGroup):
 
 
 def _timed(
-    allreduce: Callable[..., dist.Work],
-    recorder: StepRecorder,
-    work: Work,
-    flights: list[_Flight],
+    allreduce: Callable[..., dist.Work], tracer: Tracer, flights: list[_Flight]
 ) -> Callable[..., dist.Work]:
     """Returns ``allreduce`` that notes when it begins and when its work is done.
 
@@ -117,38 +102,17 @@ def _timed(
     be made, at the cost of ten spans. So only what is built in is called there: ``next`` of a
     ``map`` of a list's ``append`` over the marks.
     """
-    sink = recorder.sink
-    mark = sink.mark
+    mark, work = tracer.mark, tracer.work
     marks = iter(mark, _NEVER)
 
     def timed(tensors: list[torch.Tensor], options: Any) -> dist.Work:
-        if not recorder.is_on or tensors[0].dtype is torch.int32:  # which parameters were used
+        if not tracer.is_on or tensors[0].dtype is torch.int32:  # which parameters were used
             return allreduce(tensors, options)
         work.when_launched()
         start, ends = mark(), list[Mark]()
         launched = allreduce(tensors, options)
         launched.get_future().add_done_callback(partial(next, map(ends.append, marks)))
-        flights.append((sink.step, start, ends))
+        flights.append((tracer.step, start, ends))
         return launched
 
     return timed
-
-
-def fsdp_patches(exchanges: Exchanges) -> list[Patch]:
-    """Returns the patches of FSDP2, where this torch has it as expected."""
-    if fsdp_group is None or fsdp_collectives is None:
-        return []
-    gathers = ActionKind.ALL_GATHER
-    return [
-        Patch(fsdp_group, "unshard", exchanges.timed(gathers, needs=_is_to_gather)),
-        Patch(fsdp_group, "wait_for_unshard", exchanges.timed(gathers, needs=_is_gathering)),
-        Patch(fsdp_collectives, "foreach_reduce", exchanges.timed(ActionKind.REDUCE_SCATTER)),
-    ]
-
-
-def _is_to_gather(group: Any, *args: Any, **options: Any) -> bool:
-    return group._all_gather_result is None and not group.is_unsharded
-
-
-def _is_gathering(group: Any, *args: Any, **options: Any) -> bool:
-    return group._all_gather_result is not None

@@ -15,7 +15,7 @@ from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_
 from torch.nn.parallel import DistributedDataParallel
 
 import serried
-from serried.runtime.hooks import sharding as hooks_sharding
+from serried.runtime.hooks.buckets import _TimedGroup
 from serried.runtime.recording import api as recorder_doors
 from serried.trace.merge.merge import merge
 from serried.trace.model.trace import Trace
@@ -65,7 +65,7 @@ def ways_of_ddp(folder: Path) -> dict[str, Any]:
     recorded = ddp()
     weights = trained(None, ddp()), trained(folder / "plain", recorded)
     gc.collect()
-    left = sum(type(each) is hooks_sharding._Before for each in gc.get_objects())
+    left = sum(type(each) is _TimedGroup for each in gc.get_objects())
     trained(None, recorded)
     trained(folder / "unused", ddp(find_unused_parameters=True), num_layers=2)
     buckets = {way: counted(folder / "hooked" / way, **given) for way, given in WAYS.items()}

@@ -1,9 +1,8 @@
-"""Every private name of torch that serried uses, checked against torch 2.13.0.
+"""The schedule that a rank's stages run by: torch's runtime, loaded with any order of actions.
 
-replicate                data parallelism on the FSDP2 machinery (DDP refuses DTensors)
-pipeline                 runs any order of actions on stages, adding the messages itself; or its
-                         forwards alone
-Messages, time_messages  hooks around posting messages and waiting for them
+pipeline                 adds the messages itself
+validate                 runs the forwards alone
+Messages, time_messages  name the message that fails, and time those that a recorded step sends
 """
 
 from __future__ import annotations
@@ -13,36 +12,23 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.pipelining import PipelineStage
 
 from serried.action import Action, ActionKind
-from serried.errors import EnvironmentProblem
 from serried.finding import said
 from serried.runtime.groups.lost_peers import MessageLost
-from serried.runtime.recorder.clock import Mark
-
-CHECKED_VERSION = "2.13.0"
-
-try:
-    from torch.distributed._composable.replicate_with_fsdp import replicate
-    from torch.distributed.pipelining import schedules
-    from torch.distributed.pipelining.schedules import FORWARD, RECV_F, RESHARD, SEND_F, UNSHARD
-    from torch.distributed.pipelining.schedules import _Action as TorchAction
-    from torch.distributed.pipelining.schedules import _batch_p2p as _post
-    from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime as TorchRuntime
-    from torch.distributed.pipelining.schedules import _wait_batch_p2p as _wait
-except ImportError as error:
-    raise EnvironmentProblem(
-        "torch {found} moved parts that training needs; install the version serried was checked "
-        "with: pip install 'torch=={checked}'",
-        found=torch.__version__,
-        checked=CHECKED_VERSION,
-    ) from error
-
-__all__ = ["Messages", "ScheduleRuntime", "pipeline", "replicate", "time_messages"]
+from serried.runtime.recorder.patches import Patch
+from serried.runtime.recorder.torch_private import (
+    FORWARD_ONLY,
+    RESHARD,
+    UNSHARD,
+    TorchAction,
+    TorchRuntime,
+    schedules,
+)
+from serried.runtime.recorder.tracer import Mark, Tracer
 
 
 class ScheduleRuntime(TorchRuntime):
@@ -95,9 +81,6 @@ class ScheduleRuntime(TorchRuntime):
             self.pipeline_order_with_comms = orders
 
 
-FORWARD_ONLY = (FORWARD, SEND_F, RECV_F)
-
-
 def pipeline(
     stages: Sequence[PipelineStage],
     order: Iterable[Iterable[Action]],
@@ -120,10 +103,16 @@ def pipeline(
 
 @dataclass(frozen=True)
 class _Label:
+    """Says which message it is, and with whom."""
+
     kind: ActionKind
     stage: int
     microbatch: int
     peer: int
+
+    def keep(self, tracer: Tracer, start: Mark) -> None:
+        """Keeps a span from ``start`` to now."""
+        tracer.keep_since(start, self.kind, self.stage, self.microbatch, self.peer)
 
     @contextmanager
     def named(self) -> Iterator[None]:
@@ -139,7 +128,7 @@ SENDS = (ActionKind.SEND_F, ActionKind.SEND_B)
 
 
 class Messages(list[Any]):
-    """Is the list that a stage gives the runtime, labelled; the hooks see the label again."""
+    """Holds what a stage gives the runtime to post, labelled; ``time_messages`` sees the label."""
 
     label: _Label
 
@@ -154,41 +143,47 @@ class Messages(list[Any]):
 
 
 @contextmanager
-def time_messages(
-    now: Callable[[], Mark], record: Callable[[ActionKind, Mark, Mark, int, int, int], None]
-) -> Iterator[None]:
+def time_messages(tracer: Tracer) -> Iterator[None]:
     """Times the posting of labelled sends and the waiting for labelled receives.
 
-    ``record`` gets kind, start, end, stage, microbatch and the peer's global rank. The
-    runtime posts a receive early and waits for it just before the computation that needs
-    it; only that wait is a receive's time.
+    The runtime posts a receive early and waits for it just before the computation that needs it;
+    only that wait is a receive's time.
     """
 
-    def post(operations: list[dist.P2POp], desc: str | None = None) -> list[Any]:
-        label = getattr(operations, "label", None)
-        if label is None or label.peer < 0:
-            return _post(operations, desc)
-        start = now()
-        with label.named():
-            works = Messages(_post(operations, desc))
-        works.label = label
-        if label.kind in SENDS:
-            record(label.kind, start, now(), label.stage, label.microbatch, label.peer)
-        return works
+    def posting(original: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+        def post(operations: list[dist.P2POp], desc: str | None = None) -> list[Any]:
+            label = getattr(operations, "label", None)
+            if label is None or label.peer < 0:
+                return original(operations, desc)
+            start = tracer.mark() if tracer.is_on else 0
+            with label.named():
+                works = Messages(original(operations, desc))
+            works.label = label
+            if label.kind in SENDS:
+                label.keep(tracer, start)
+            return works
 
-    def wait(works: list[Any]) -> None:
-        label = getattr(works, "label", None)
-        if label is None:
-            _wait(works)
-            return
-        start = now()
-        with label.named():
-            _wait(works)
-        if label.kind not in SENDS:
-            record(label.kind, start, now(), label.stage, label.microbatch, label.peer)
+        return post
 
-    schedules._batch_p2p, schedules._wait_batch_p2p = post, wait  # type: ignore[assignment]
+    def waiting(original: Callable[..., None]) -> Callable[..., None]:
+        def wait(works: list[Any]) -> None:
+            label = getattr(works, "label", None)
+            if label is None:
+                original(works)
+                return
+            start = tracer.mark() if tracer.is_on else 0
+            with label.named():
+                original(works)
+            if label.kind not in SENDS:
+                label.keep(tracer, start)
+
+        return wait
+
+    patches = Patch(schedules, "_batch_p2p", posting), Patch(schedules, "_wait_batch_p2p", waiting)
+    for patch in patches:
+        patch.put_in()
     try:
         yield
     finally:
-        schedules._batch_p2p, schedules._wait_batch_p2p = _post, _wait
+        for patch in patches:
+            patch.take_out()
