@@ -91,6 +91,11 @@ class LayoutRequest:
             return _sizes(given, self.rank_settings)
         return self._source(given).sizes(given, self.rank_settings)
 
+    def laid_out(self) -> tuple[Layout, Placement]:
+        """Returns the layout and where its ranks sit; raises InputError where either cannot be."""
+        layout = self.layout()
+        return layout, self.placement(layout.world_size)
+
     def placement(self, world_size: int) -> Placement:
         """Returns where ranks sit: as given, else as the hosts, else as the file says."""
         per_node, per_rank = self.numbers("gpus_per_node"), self.number("gpus_per_rank")

@@ -44,7 +44,7 @@ def test_the_form_s_words_ask_for_the_layout_that_the_file_is_of(name: str) -> N
     words = {each.name: ["64" if each.name == "world_size" else "2"] for each in missing}
     job = launch_answer(files, words)["job"]
     layout = dropped_request(files, words).layout()
-    shown = read_query(job).layout()
+    shown = read_query(job).layout
     assert (shown.framework, shown.version, shown.sizes) == (
         layout.framework,
         layout.version,
@@ -93,7 +93,7 @@ def test_sizes_that_the_framework_refuses_still_fill_the_form() -> None:
     answer = launch_answer(dropped(("run.sh", SCRIPT.replace("4", "3"))), {})
     assert (answer["job"]["tp"], answer["findings"]) == (["3"], [])
     with pytest.raises(InputError, match="tp=3 does not divide"):
-        read_query(answer["job"]).layout()
+        read_query(answer["job"])
 
 
 def test_several_files_are_read_as_a_folder_is() -> None:

@@ -119,7 +119,7 @@ def test_the_traces_on_offer_ask_for_their_own_layout(trace: Trace) -> None:
     question = offered["question"]
     query = read_query({name: [word] for name, word in question.items() if isinstance(word, str)})
     assert trace.layout is not None
-    assert query.layout().sizes == trace.layout.sizes
+    assert query.layout.sizes == trace.layout.sizes
     assert query.dims == ("dp", "tp", "pp")
 
 
@@ -147,7 +147,7 @@ def test_a_question_about_named_axes_asks_for_nothing_beside_them() -> None:
         TracedJob("custom", 8, {"pp": 2, "dp": 2}, "pp,dp", "x", 4, options=options)
     )
     words = {name: [each] if isinstance(each, str) else each for name, each in question.items()}
-    assert read_query(words).layout().groups("pp").lists() == [[0, 4], [2, 6]]
+    assert read_query(words).layout.groups("pp").lists() == [[0, 4], [2, 6]]
 
 
 def test_a_job_of_a_framework_that_is_not_known_is_offered_all_the_same() -> None:

@@ -8,7 +8,14 @@ import pytest
 
 from serried.errors import InputError
 from serried.views.cli.main import run
-from serried.views.web.wire.query import MAX_WORLD_SIZE, Shown, read_language, read_query, read_rank
+from serried.views.web.wire.query import (
+    MAX_WORLD_SIZE,
+    Shown,
+    read_language,
+    read_query,
+    read_rank,
+    request_of,
+)
 
 
 def words(**each: str) -> dict[str, list[str]]:
@@ -17,7 +24,7 @@ def words(**each: str) -> dict[str, list[str]]:
 
 def test_what_no_word_says_is_as_on_the_command_line() -> None:
     query = read_query(words(world_size="16"))
-    assert (query.request.framework_at, query.sizes.tp) == ("megatron", 1)
+    assert (query.request.framework_at, query.layout.sizes["tp"]) == ("megatron", 1)
     assert (query.placement.gpus_per_node, query.dims, query.kinds) == (8, (), ())
 
 
@@ -39,17 +46,20 @@ def test_every_word_reaches_its_size() -> None:
         nettest="5",
         gpus_per_node="4",
         gpus_per_rank="2",
-        dims="tp,dp,tp",
-        kinds="zero1",
         set="num_experts=4\nzero1.fsdp = true",
     )
-    query = read_query(asked)
-    sizes = query.sizes
-    assert (sizes.world_size, sizes.tp, sizes.pp, sizes.dp) == (64, 2, 4, 8)
+    request = request_of(asked)
+    sizes, placement = request.sizes(), request.placement(64)
+    assert (request.framework_at, sizes.world_size) == ("internlm", 64)
+    assert (sizes.tp, sizes.pp, sizes.dp) == (2, 4, 8)
     assert (sizes.zero1, sizes.nettest, sizes.ep, sizes.etp) == (4, 5, 1, None)
     assert sizes.options == {"num_experts": "4", "zero1.fsdp": "true"}
-    assert (query.placement.gpus_per_node, query.placement.gpus_per_rank) == (4, 2)
-    assert (query.dims, query.kinds) == (("tp", "dp"), ("zero1",))
+    assert (placement.gpus_per_node, placement.gpus_per_rank) == (4, 2)
+
+
+def test_dimensions_and_kinds_in_view_stand_once() -> None:
+    query = read_query(words(world_size="16", tp="2", dims="tp,dp,tp", kinds="mp"))
+    assert (query.dims, query.kinds) == (("tp", "dp"), ("mp",))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +98,7 @@ def test_a_bad_word_gets_one_sentence(asked: dict[str, str], sentence: str) -> N
 
 
 def test_the_largest_world_is_allowed() -> None:
-    assert read_query(words(world_size=str(MAX_WORLD_SIZE))).sizes.world_size == MAX_WORLD_SIZE
+    assert read_query(words(world_size=str(MAX_WORLD_SIZE))).layout.world_size == MAX_WORLD_SIZE
 
 
 def test_a_rank_and_a_language_are_words_like_others() -> None:
@@ -101,9 +111,9 @@ def test_a_rank_and_a_language_are_words_like_others() -> None:
 
 def test_data_groups_have_context_folded_in_when_context_is_in_view() -> None:
     query = read_query(words(world_size="16", cp="2", dims="dp,cp"))
-    assert query.shown(query.layout()) == [Shown("dp", "dp_cp"), Shown("cp", "cp")]
+    assert query.shown() == [Shown("dp", "dp_cp"), Shown("cp", "cp")]
     alone = read_query(words(world_size="16", cp="2", dims="dp"))
-    assert alone.shown(alone.layout()) == [Shown("dp", "dp")]
+    assert alone.shown() == [Shown("dp", "dp")]
 
 
 def test_a_framework_without_a_dimension_says_which_it_has() -> None:
@@ -111,13 +121,13 @@ def test_a_framework_without_a_dimension_says_which_it_has() -> None:
     with pytest.raises(
         InputError, match="internlm has no cp groups; its dimensions are dp, tp, pp"
     ):
-        query.shown(query.layout())
+        query.shown()
 
 
 def test_a_kind_that_is_not_made_is_named() -> None:
     query = read_query(words(world_size="16", kinds="nettest"))
     with pytest.raises(InputError, match="megatron makes no group kind 'nettest' here"):
-        query.shown(query.layout())
+        query.shown()
 
 
 @pytest.mark.parametrize(
@@ -146,7 +156,7 @@ def test_the_command_says_the_same_and_runs(
     asked: dict[str, str], command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     query = read_query(words(world_size="16", **asked))
-    shown = query.shown(query.layout())
+    shown = query.shown()
     assert query.command(shown) == f"serried groups {command}"
     assert run(["groups", *shlex.split(command)]) == 0
     printed = capsys.readouterr().out

@@ -18,7 +18,6 @@ from serried.views.cli.groups.parts import (
     dims_of,
     findings_of,
     kinds_of,
-    laid_out,
     warn,
 )
 from serried.views.cli.groups.several import beside, refuse_filters, sweep
@@ -84,7 +83,7 @@ def answer_of(options: Options) -> Answer:
 
 def all_groups(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     """Shows every kind, or the groups of the kinds asked for."""
-    layout, placement = laid_out(request)
+    layout, placement = request.laid_out()
     kinds = kinds_of(layout, options["kinds"], options["dims"])
     form = output.form_among()
     findings = findings_of(request, layout, placement, only_important=form != "table")
@@ -144,7 +143,7 @@ def explain(request: LayoutRequest, options: Options, output: OutputChoice) -> i
 
 def rank(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     """Shows one rank: its place, its layers, its groups."""
-    layout, placement = laid_out(request)
+    layout, placement = request.laid_out()
     place = place_of(layout, placement, options["rank"])
     form = output.form_among()
     if form == "json":
@@ -168,7 +167,7 @@ def rank(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
 
 def advice(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     """Shows all advice on a layout and its nodes."""
-    layout, placement = laid_out(request)
+    layout, placement = request.laid_out()
     findings = findings_of(request, layout, placement)
     form, lang = output.form_among(("table", "json")), output.lang
     if form == "json":
@@ -196,7 +195,7 @@ def sources(request: LayoutRequest, options: Options, output: OutputChoice) -> i
 
 def emit(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     """Writes a launch config for the layout."""
-    layout, placement = laid_out(request)
+    layout, placement = request.laid_out()
     text = launch.write(options["emit"], layout, placement, sizes=request.sizes())
     write(text, output.path)
     return 0

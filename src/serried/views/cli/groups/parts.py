@@ -19,12 +19,6 @@ from serried.views.sentences import tell
 Options = Mapping[str, Any]
 
 
-def laid_out(request: LayoutRequest) -> tuple[Layout, Placement]:
-    """Returns the layout that was asked for, on its nodes."""
-    layout = request.layout()
-    return layout, request.placement(layout.world_size)
-
-
 def findings_of(
     request: LayoutRequest, layout: Layout, placement: Placement, *, only_important: bool = False
 ) -> list[Finding]:

@@ -85,7 +85,7 @@ def _layout(request: LayoutRequest, sizes: Sizes) -> Layout | None:
     Raises InputError for what only the file says, such as a dp that the others do not leave.
     """
     try:
-        read_query(_words(request, sizes)).layout()
+        read_query(_words(request, sizes))
     except InputError:
         return None
     return request.layout()

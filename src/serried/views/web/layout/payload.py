@@ -26,8 +26,7 @@ DEFAULT = frameworks.find(DEFAULT_FRAMEWORK)
 
 def layout_payload(query: Query, lang: str) -> bytes:
     """Returns the payload that answers ``query``; raises InputError where there is no answer."""
-    layout = query.layout()
-    shown = query.shown(layout)
+    layout, shown = query.layout, query.shown()
     header = {
         "kind": "layout",
         "job": _job(query, layout),
@@ -60,7 +59,7 @@ def rank_answer(query: Query, rank: int, lang: str) -> dict[str, Any]:
 
     Raises InputError when ``rank`` is outside the world.
     """
-    layout = query.layout()
+    layout = query.layout
     place = place_of(layout, query.placement, rank)
     return rank_document(layout, place) | {
         "numbers": {name: layout.numbers_of(name, rank) for name in place.groups},

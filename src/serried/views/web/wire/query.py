@@ -45,30 +45,30 @@ class Query:
     """Holds one question of the page: what is asked of a layout, and what of it is in view."""
 
     request: LayoutRequest
-    sizes: Sizes
+    layout: Layout
     placement: Placement
     dims: tuple[str, ...]
     kinds: tuple[str, ...]
 
-    def layout(self) -> Layout:
-        """Returns the layout asked about; raises InputError where the framework would refuse."""
-        return self.request.layout()
+    def shown(self) -> list[Shown]:
+        """Returns the kinds in view: data groups have context folded in when cp is in view.
 
-    def shown(self, layout: Layout) -> list[Shown]:
-        """Returns the kinds in view: data groups have context folded in when cp is in view."""
+        Raises InputError for one that the layout lacks.
+        """
+        layout = self.layout
         folded = "cp" in self.dims
         by_dim = [Shown(dim, layout.kind_of(dim, with_cp=folded)) for dim in self.dims]
         return by_dim + [Shown("", layout.kind(name).name) for name in self.kinds]
 
     def command(self, shown: Sequence[Shown]) -> str:
         """Returns the command line that prints the same groups."""
-        request = self.request
+        request, sizes = self.request, self.request.sizes()
         words = ["serried", "groups"]
         for name, size in SIZES.items():
-            words += _option(size, getattr(self.sizes, name))
+            words += _option(size, getattr(sizes, name))
         if request.framework_at != DEFAULT_FRAMEWORK:
             words += ["--framework", request.framework_at]
-        for key, value in self.sizes.options.items():
+        for key, value in sizes.options.items():
             words += ["--set", f"{key}={value}"]
         for name, text in _place_words(self.placement).items():
             words += _option(PLACES[name], text)
@@ -96,18 +96,18 @@ def request_of(words: Words, config: LaunchConfig | None = None) -> LayoutReques
 
 
 def read_query(words: Words) -> Query:
-    """Reads a question; raises InputError for a word that is not of its form."""
+    """Reads a question; raises InputError for a word, or for sizes, that cannot be."""
     request = request_of(words)
-    sizes = request.sizes()
-    if sizes.world_size > MAX_WORLD_SIZE:
+    world_size = request.sizes().world_size
+    if world_size > MAX_WORLD_SIZE:
         raise InputError(
             "a world of {world} ranks is more than this page draws, which is {limit}; "
             "'serried groups' has no such bound",
-            world=sizes.world_size,
+            world=world_size,
             limit=MAX_WORLD_SIZE,
         )
-    placement = request.placement(sizes.world_size)
-    return Query(request, sizes, placement, _names(words, "dims"), _names(words, "kinds"))
+    layout, placement = request.laid_out()
+    return Query(request, layout, placement, _names(words, "dims"), _names(words, "kinds"))
 
 
 def words_of(framework: str, sizes: Sizes, placement: Placement) -> dict[str, list[str]]:

@@ -1,0 +1,219 @@
+"""Every door leads to the same layout: flags, an address, dropped and launch files, and Python.
+
+The same random jobs go through all doors, good ones and bad ones: each door gives the same groups
+of the same ranks on the same nodes, or refuses with the same sentence.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from serried.errors import InputError
+from serried.frameworks import FRAMEWORKS
+from serried.launch import TARGETS, read, write
+from serried.launch.request import LayoutRequest
+from serried.mesh import Layout, Placement
+from serried.mesh.sizes import COUNTS, TABLE, read_settings
+from serried.views.cli.main import run
+from serried.views.web.gate import Gate
+from serried.views.web.layout.launch import dropped_request
+from serried.views.web.server import application
+from serried.views.web.wire.dropped import Dropped
+from tests.views.web.reader import read as unpacked
+
+PAGE = TestClient(application([], Gate("127.0.0.1", 8765)), base_url="http://127.0.0.1:8765")
+BASE = """torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py \\
+    --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --num-layers 8
+"""
+
+
+class Job(NamedTuple):
+    """What a user asks for, as words: sizes by name, a framework, and settings."""
+
+    sizes: Mapping[str, str]
+    framework: str = ""
+    settings: Sequence[str] = ()
+
+    @property
+    def flags(self) -> list[str]:
+        words = [each for name, text in self.sizes.items() for each in (TABLE[name].option, text)]
+        words += ["--framework", self.framework] if self.framework else []
+        return words + [each for text in self.settings for each in ("--set", text)]
+
+    @property
+    def words(self) -> dict[str, list[str]]:
+        return {
+            **{name: [text] for name, text in self.sizes.items()},
+            "framework": [self.framework],
+            "set": list(self.settings),
+        }
+
+
+class Answer(NamedTuple):
+    """What a door leads to: every group by its kind, and the node of every rank."""
+
+    framework: str
+    groups: dict[str, list[list[int]]]
+    nodes: list[int]
+
+    @classmethod
+    def of(cls, layout: Layout, placement: Placement) -> Answer:
+        groups = {kind.name: layout.groups(kind.name).lists() for kind in layout.kinds}
+        nodes = [placement.node(rank) for rank in range(layout.world_size)]
+        return cls(layout.framework, groups, nodes)
+
+
+def in_order(sizes: Mapping[str, str]) -> dict[str, str]:
+    """Returns sizes in the table's order, in which every door comes upon the first wrong one."""
+    return {name: sizes[name] for name in TABLE if name in sizes}
+
+
+ODD = ["0", "-1", "x", "1.5", "٣", "9" * 30, " 2 ", "+2", "007", "1_0", "8,x"]
+TEXTS = {
+    "world_size": ["8", "16", "24", "32"],
+    **{name: ["1", "2", "2", "3", "4", "8"] for name in COUNTS},
+    "order": ["tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp", "tp-dp-pp", "tp-tp", "pp"],
+    "gpus_per_node": ["4", "8", "16", "4,4,8", "16,16", "4,1"],
+    "gpus_per_rank": ["1", "2", "3"],
+}
+KNOWN = ["", "", "megatron", "megatron@0.12.1", *FRAMEWORKS, "nemo"]
+SETTINGS = [(), (), (), ("num_experts=4",), ("use_tp_pp_dp_mapping=true",)]
+
+
+@st.composite
+def jobs(draw: st.DrawFn, names: Sequence[str] = ("world_size", "tp", "pp")) -> Job:
+    """Draws ``names`` and a few sizes more; in some jobs one of them is odd."""
+    more = draw(st.lists(st.sampled_from(list(TEXTS)), max_size=2))
+    sizes = {name: draw(st.sampled_from(TEXTS[name])) for name in dict.fromkeys([*names, *more])}
+    if sizes and draw(st.integers(0, 3)) == 0:
+        sizes[draw(st.sampled_from(sorted(sizes)))] = draw(st.sampled_from(ODD))
+    framework, told = draw(st.sampled_from(KNOWN)), draw(st.sampled_from(SETTINGS))
+    return Job({name: sizes[name] for name in TABLE if name in sizes}, framework, told)
+
+
+def by_python(job: Job, text: str | None = None) -> Answer | str:
+    try:
+        config = None if text is None else read(text, name="run.sh")
+        request = LayoutRequest.of(
+            job.sizes,
+            framework=job.framework or None,
+            settings=read_settings(job.settings),
+            config=config,
+        )
+        return Answer.of(*request.laid_out())
+    except InputError as error:
+        return str(error)
+
+
+def by_flags(job: Job, *file: str) -> Answer | str:
+    told = printed("groups", *file, *job.flags, "--format", "json")
+    if told.startswith("serried: "):
+        return told.removeprefix("serried: ")
+    document = json.loads(told)
+    nodes = [
+        json.loads(printed("groups", *file, *job.flags, "--rank", str(rank), "--format", "json"))
+        for rank in (0, document["world_size"] - 1)
+    ]
+    return Answer(document["framework"], document["groups"], [nodes[0]["node"], nodes[-1]["node"]])
+
+
+def printed(*words: str) -> str:
+    """Returns what a command prints, its refusal where it ends with one."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = run(list(words))
+    return err.getvalue().strip() if code else out.getvalue()
+
+
+def by_address(job: Job, kinds: Sequence[str]) -> Answer | str:
+    answer = PAGE.get("/api/layout", params={**job.words, "kinds": ",".join(kinds)})
+    if answer.status_code == 400:
+        return str(answer.json()["error"])
+    message = unpacked(answer.content)
+    shown = message.header["shown"]
+    groups = {each["kind"]: message.lists(number) for number, each in enumerate(shown)}
+    return Answer(message.header["job"]["framework"], groups, message.columns["node"].tolist())
+
+
+def by_drop(job: Job, text: str) -> Answer | str:
+    dropped = Dropped("run.sh", len(text.encode()), text.encode())
+    try:
+        return Answer.of(*dropped_request([dropped], job.words).laid_out())
+    except InputError as error:
+        return str(error)
+
+
+def ends(answer: Answer | str) -> Answer | str:
+    """Returns an answer with the nodes of its first and its last rank alone."""
+    if isinstance(answer, str):
+        return answer
+    return answer._replace(nodes=[answer.nodes[0], answer.nodes[-1]])
+
+
+@settings(max_examples=150)
+@example(Job({"world_size": "16", "tp": "2", "pp": "4"}))
+@example(Job({"world_size": "16", "tp": "3", "gpus_per_rank": "3"}))
+@example(Job({"dp": "4", "tp": "2"}))
+@example(Job({"tp": "2"}))
+@example(Job({"world_size": "16"}, settings=["odd"]))
+@given(jobs())
+def test_flags_an_address_and_python_ask_for_the_same(job: Job) -> None:
+    asked = by_python(job)
+    kinds = [] if isinstance(asked, str) else list(asked.groups)
+    assert ends(by_flags(job)) == ends(asked)
+    assert by_address(job, kinds) == asked
+
+
+@settings(max_examples=80)
+@example(Job({}))
+@example(Job({"world_size": "32"}))
+@example(Job({"tp": "3"}))
+@given(jobs(names=()))
+def test_a_file_given_or_dropped_yields_to_the_same_words(job: Job) -> None:
+    asked = by_python(job, BASE)
+    assert by_drop(job, BASE) == asked
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run.sh"
+        path.write_text(BASE, encoding="utf-8")
+        assert ends(by_flags(job, str(path))) == ends(asked)
+
+
+@settings(max_examples=80)
+@given(jobs(), st.sampled_from(TARGETS))
+def test_a_launch_file_that_is_written_is_read_as_the_same(job: Job, target: str) -> None:
+    try:
+        request = LayoutRequest.of(
+            job.sizes,
+            framework=job.framework or None,
+            settings=read_settings(job.settings),
+        )
+        layout, placement = request.laid_out()
+        text = write(target, layout, placement, sizes=request.sizes())
+    except InputError:
+        # What cannot be laid out, or not be written for this target, has no file.
+        return
+    back = LayoutRequest.of({}, config=read(text, name="run.sh"))
+    again = by_drop(Job({}), text)
+    assert again == Answer.of(*back.laid_out())
+    dims = set(layout.dims) & set(back.layout().dims)
+    for dim in dims:
+        ours, theirs = layout.dims[dim], back.layout().dims[dim]
+        assert set(map(tuple, layout.groups(ours).lists())) == set(
+            map(tuple, back.layout().groups(theirs).lists())
+        )
+
+
+def test_a_size_that_there_is_not_is_refused_by_name() -> None:
+    with pytest.raises(InputError, match="'pc' is not a size; sizes that are: world_size, tp, pp"):
+        LayoutRequest.of({"pc": 2})
