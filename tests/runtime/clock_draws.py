@@ -273,7 +273,7 @@ class Outcome:
     source: str
     error_ns: float
     stated_ns: float
-    even_ns: float
+    symmetric_ns: float
     violations: int
     checked: int
 
@@ -314,13 +314,13 @@ def _outcome(before: Trace, after: Trace, hosts: Sequence[HostTime]) -> Outcome:
     wanted = zero.begun_ns + zero.skew_ns + true * (1 + zero.drift_ppb / SECOND)
     wanted_ns = wanted.astype(np.int64) + before.hosts[0].offset_ns - after.base_ns
     clock = after.clocks[1]
-    assert clock.uncertainty_ns is not None and clock.even_ns is not None
+    assert clock.uncertainty_ns is not None and clock.symmetric_ns is not None
     _, alignment = measure_messages(after, np.unique(after.spans.step))
     return Outcome(
         clock.source,
         float(np.abs(after.spans.start_ns[mine] - wanted_ns).max()),
         clock.uncertainty_ns,
-        clock.even_ns,
+        clock.symmetric_ns,
         alignment.causality_violations,
         alignment.checked,
     )

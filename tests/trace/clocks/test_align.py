@@ -81,7 +81,7 @@ def test_pings_find_offset_and_drift_where_there_are_no_messages(tmp_path: Path)
     assert clock.source == "pings"
     assert clock.drift == pytest.approx(-20e-6, abs=2e-6)
     assert clock.uncertainty_ns is not None and 30_000 <= clock.uncertainty_ns < 40_000
-    assert clock.even_ns is not None and clock.even_ns < 5_000
+    assert clock.symmetric_ns is not None and clock.symmetric_ns < 5_000
     assert measure(trace).alignment.uncertainty_us == clock.uncertainty_ns / 1000
 
 
@@ -172,13 +172,13 @@ def test_clocks_agree_no_better_than_stamps_tell(sample: str) -> None:
     assert trace.resolution_ns == 1_000
     clock = trace.clocks[1]
     assert clock.uncertainty_ns is not None and clock.uncertainty_ns >= 1_000
-    assert clock.even_ns is not None and clock.even_ns >= 1_000
+    assert clock.symmetric_ns is not None and clock.symmetric_ns >= 1_000
 
 
 def test_clocks_agree_no_better_than_they_can_be_read() -> None:
     crossings = [(a, 1 - a, 100 * k, 100 * k + 3) for k in range(9) for a in (0, 1)]
     clock = hosts_apart(crossings, 2).clocks[1]
-    assert (clock.uncertainty_ns, clock.even_ns) == (100, 100)
+    assert (clock.uncertainty_ns, clock.symmetric_ns) == (100, 100)
 
 
 def test_crossings_on_one_host_say_nothing() -> None:

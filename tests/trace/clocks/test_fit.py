@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from serried.trace.clocks.bounds import strip_between
 from serried.trace.clocks.fit import Bounds, fit_clock
 from serried.trace.clocks.line import ClockLine
+from serried.trace.clocks.region import feasible_region
 
 SECOND = 1_000_000_000
 LENGTH = 600 * SECOND
@@ -83,7 +83,7 @@ def test_the_even_figure_holds_in_95_of_100_where_both_ways_are_equal(
     pattern: str, jitter_ns: int
 ) -> None:
     rng = np.random.default_rng(7)
-    errors, even, stated = [], [], []
+    errors, symmetric, stated = [], [], []
     for _ in range(100):
         truth = straight(rng)
         least_ns = rng.uniform(20_000, 2_000_000)
@@ -91,10 +91,10 @@ def test_the_even_figure_holds_in_95_of_100_where_both_ways_are_equal(
         errors.append(error_ns(line, truth))
         bound, figure = line.worst_between(0, LENGTH)
         stated.append(bound)
-        even.append(figure)
+        symmetric.append(figure)
     assert (np.array(errors) <= np.array(stated)).all()
-    assert np.mean(np.array(errors) <= np.array(even)) >= 0.95
-    assert np.median(even) <= 4 * np.median(errors)
+    assert np.mean(np.array(errors) <= np.array(symmetric)) >= 0.95
+    assert np.median(symmetric) <= 4 * np.median(errors)
 
 
 def wandering(at: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -172,10 +172,10 @@ def test_lines_that_fit_lie_between_the_lowest_and_the_highest(data: st.DataObje
     for sign in (-1, 1):
         rows = np.array(data.draw(draws), dtype=float)
         sides.append((rows[:, 0], offset + slope * rows[:, 0] + sign * rows[:, 1]))
-    strip = strip_between(*sides)
+    region = feasible_region(*sides)
     at = np.array([0.0, 3e6, 1e7, 5e7])
-    low, high = strip.range_at(at)
-    assert strip.fits
+    low, high = region.range_at(at)
+    assert region.is_feasible
     assert (low <= offset + slope * at + 1e-3).all()
     assert (high >= offset + slope * at - 1e-3).all()
 

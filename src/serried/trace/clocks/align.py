@@ -168,14 +168,14 @@ def _clock(
     if line is None:
         return AlignedClock(name, "wall", 0.0, 0.0, None)
     told = (max(each, least_ns) for each in line.worst_between(*window))
-    bound, even = (0.0, 0.0) if source == "own" else told
+    bound, symmetric = (0.0, 0.0) if source == "own" else told
     return AlignedClock(
         name,
         source,
         float(line.offset_at(np.array(window)).mean()),
         line.drift,
         bound if math.isfinite(bound) else None,
-        even if math.isfinite(bound) else None,
+        symmetric if math.isfinite(bound) else None,
     )
 
 

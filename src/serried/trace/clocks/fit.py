@@ -15,15 +15,15 @@ off by the message's own delay. Of a clock that runs evenly, o(t) is a straight 
 
 1. *The bound.* What is stated is how far hi or lo is from the line that is used: no more is
    needed than that the clocks ran evenly. For pings it is half the fastest way there and back.
-2. *The even figure.* If messages take as long one way as the other, the truth is half way
-   between the quick ones of either side, and known far better than the bound (``clock_even``).
+2. *Symmetric delay.* If messages take as long one way as the other, the truth is half way
+   between the quickest of either side, and known far better than the bound (``symmetric``).
    That line is the one used. It is drawn through pings alone where there are any: a ping waits
    for nobody, while a message may have waited for its receiver.
 3. *Clocks that do not run evenly.* Where no line fits all bounds, time is halved until lines
    do, and the pieces are joined.
 
-No log can show a path that is always slower one way, so the even figure is never what is
-stated, but it stands beside.
+No log can show a path that is always slower one way, so what holds for symmetric delay is never
+what is stated, but it stands beside.
 
 Sources: F. Cristian, "Probabilistic clock synchronization", 1989 (half the round trip);
 K. Marzullo and S. Owicki 1983 (each side's own minimum); L. Zhang, Z. Liu and C. Xia, "Clock
@@ -38,10 +38,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.trace.clocks.bounds import STEEPEST, Strip, strip_between
 from serried.trace.clocks.line import ClockLine, Reals
-from serried.trace.clocks.quickest import Side, Sides, narrowest_half
-from serried.trace.clocks.symmetric import EvenLine, even_line
+from serried.trace.clocks.region import STEEPEST, FeasibleRegion, feasible_region
+from serried.trace.clocks.symmetric import Side, Sides, SymmetricLine, symmetric_line, tightest
 
 _KNOTS = 5
 """In how many places each piece says its uncertainty."""
@@ -96,23 +95,23 @@ _NONE: Sides = ((np.zeros(0), np.zeros(0)), (np.zeros(0), np.zeros(0)))
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """Is a time in which one line fits all bounds."""
+    """Holds a time in which one line fits all bounds."""
 
     first: float
     last: float
-    strip: Strip
+    region: FeasibleRegion
     half: float
-    """Half of what lies between the tightest bounds of one window: no even clock is known
-    better, and of one that wanders the strip may seem narrower than it is."""
-    line: EvenLine
+    """Half of what lies between the tightest bounds of one window: an offset that drifts evenly
+    is known no better, and of one that wanders the region may seem narrower than it is."""
+    line: SymmetricLine
     gap: float
     """The longest time in it, and on to its neighbours, without a bound."""
 
     def offset_at(self, at: Reals) -> Reals:
-        return np.asarray(np.clip(self.line.at(at), *self.strip.range_at(at)), dtype=float)
+        return np.asarray(np.clip(self.line.at(at), *self.region.range_at(at)), dtype=float)
 
     def bound_at(self, at: Reals, offset: Reals) -> Reals:
-        low, high = self.strip.range_at(at)
+        low, high = self.region.range_at(at)
         return np.maximum(np.maximum(high - offset, offset - low), self.half)
 
 
@@ -127,13 +126,12 @@ def _relative(bounds: tuple[Bounds, Bounds], base_at: int, base: int) -> Sides:
 def _pieces(sides: Sides, pings: Sides, halvings: int = _DEEPEST) -> list[_Piece]:
     """Returns the times, in order, in which a line fits; those in which none does are left out."""
     both = np.sort(np.concatenate([at for at, _ in sides]))
-    strip = strip_between(*sides)
-    if strip.fits:
-        steepness = float(np.ptp(strip.slopes)) / 2
-        line = _even_line(sides, pings, strip.slope, steepness)
-        half = max(narrowest_half(sides, strip.slope), -strip.width / 2)
+    region = feasible_region(*sides)
+    if region.is_feasible:
+        line = _symmetric_line(sides, pings, region.slope)
+        half = max(float(tightest(sides, region.slope).half.min()), 0.0, -region.width / 2)
         gap = float(np.diff(both).max(initial=0.0))
-        return [_Piece(both[0], both[-1], strip, half, line, gap)]
+        return [_Piece(both[0], both[-1], region, half, line, gap)]
     if not halvings:
         return []
     # Halved by the number of bounds; either half needs some of both sides.
@@ -146,12 +144,12 @@ def _pieces(sides: Sides, pings: Sides, halvings: int = _DEEPEST) -> list[_Piece
     return found
 
 
-def _even_line(sides: Sides, pings: Sides, drift: float, drift_off: float) -> EvenLine:
+def _symmetric_line(sides: Sides, pings: Sides, drift: float) -> SymmetricLine:
     """Returns the line of the pings, where they are enough and over half of the time; or of all."""
     enough = min(len(at) for at, _ in pings) >= _FEWEST_PINGS
     if enough and _length(pings) >= _length(sides) / 2:
-        return even_line(pings, drift, drift_off, in_turn=True)
-    return even_line((_some(sides[0]), _some(sides[1])), drift, drift_off, in_turn=False)
+        return symmetric_line(pings, drift)
+    return symmetric_line((_some(sides[0]), _some(sides[1])), drift)
 
 
 def _some(side: Side) -> Side:
@@ -197,8 +195,8 @@ def _line_of(pieces: list[_Piece], base_at: int, base: int) -> ClockLine:
         else:
             left[1:, -1] = right[1:, 0] = _met(left[:, -1], right[:, 0])
             right[0, 0] += 1.0
-    at, offset, bound, even = np.concatenate(knots, axis=1)
-    return ClockLine(base_at, base, at, offset, bound, even, tuple(jumps), _drift(pieces))
+    at, offset, bound, symmetric = np.concatenate(knots, axis=1)
+    return ClockLine(base_at, base, at, offset, bound, symmetric, tuple(jumps), _drift(pieces))
 
 
 def _drift(pieces: list[_Piece]) -> float:
@@ -220,15 +218,15 @@ def _wander(pieces: list[_Piece], number: int) -> float:
 
 
 def _knots(piece: _Piece, wander: float) -> Reals:
-    """Returns time, offset, bound and even figure, in columns, of some places of a piece."""
+    """Returns time, offset, bound and symmetric bound, in columns, of some places of a piece."""
     at = np.linspace(piece.first, max(piece.last, piece.first + 2 * _KNOTS), _KNOTS)
     offset = piece.offset_at(at)
     # A nanosecond is what a time stamp can tell.
     bound = np.maximum(piece.bound_at(at, offset) + wander, 1.0)
-    return np.array([at, offset, bound, np.minimum(piece.line.figure_at(at) + wander, bound)])
+    return np.array([at, offset, bound, np.minimum(piece.line.band_at(at) + wander, bound)])
 
 
 def _met(left: Reals, right: Reals) -> Reals:
-    """Returns offset, bound and even figure half way between two pieces, of all that may be."""
+    """Returns offset, bound and symmetric bound half way between two pieces, of all that may be."""
     half = abs(float(right[1] - left[1])) / 2
     return np.array([(left[1] + right[1]) / 2, *(np.maximum(left[2:], right[2:]) + half)])

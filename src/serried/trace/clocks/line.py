@@ -19,7 +19,7 @@ Times = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ClockLine:
-    """Is the offset of one clock to another, straight between knots, and how far it may be off.
+    """Holds the offset of one clock to another, straight between knots, and how far it may be off.
 
     Times are of clock B, relative to ``base_at_ns``; offsets turn them into A's, and are
     relative to ``base_ns``, for sums of hours and nanoseconds are more than floats hold.
@@ -31,7 +31,7 @@ class ClockLine:
     offset: Reals
     bound: Reals
     """How far each offset may be off, whatever way messages took; infinite where not known."""
-    even: Reals
+    symmetric: Reals
     """The same where the fastest message takes as long one way as the other."""
     jumps: tuple[tuple[int, float], ...] = ()
     """Where a clock was set: the time of clock B, and the step of the offset in nanoseconds."""
@@ -60,11 +60,11 @@ class ClockLine:
         return np.asarray(at_ns + self.base_ns + rounded, dtype=np.int64)
 
     def worst_between(self, first_ns: int, last_ns: int) -> tuple[float, float]:
-        """Returns the largest bound and the largest even figure between two times of B."""
+        """Returns the largest bound and the largest symmetric bound between two times of B."""
         ends = np.array([first_ns, last_ns]) - self.base_at_ns
         inside = self.at[(self.at > ends[0]) & (self.at < ends[1])]
         places = np.concatenate([ends.astype(float), inside])
-        return _largest(self.at, self.bound, places), _largest(self.at, self.even, places)
+        return _largest(self.at, self.bound, places), _largest(self.at, self.symmetric, places)
 
     def reversed(self) -> ClockLine:
         """Returns the line that turns A's times into B's."""
@@ -94,7 +94,9 @@ class ClockLine:
             here.astype(float),
             self._inner(at_ns) + further._inner(there_ns),
             _along(self.at, self.bound, here) + _along(further.at, further.bound, there),
-            np.hypot(_along(self.at, self.even, here), _along(further.at, further.even, there)),
+            np.hypot(
+                _along(self.at, self.symmetric, here), _along(further.at, further.symmetric, there)
+            ),
             tuple(sorted((*self.jumps, *jumps))),
             self.drift + further.drift,
         )

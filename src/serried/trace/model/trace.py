@@ -42,7 +42,7 @@ class AlignedClock:
     uncertainty_ns: float | None
     """How far it may still be off anywhere in the trace, whatever way messages took; None where
     that is not known."""
-    even_ns: float | None = None
+    symmetric_ns: float | None = None
     """The same where the fastest message takes as long one way as the other."""
 
 

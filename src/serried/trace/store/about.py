@@ -70,7 +70,7 @@ def trace_of(about: dict[str, Any], spans: Spans, replay: Replay | None = None) 
         missing=tuple(about["missing"]),
         warnings=tuple(_said(each) for each in about["warnings"]),
         layout=layout_of(job)[0],
-        clocks=tuple(AlignedClock(**each) for each in about["clocks"]),
+        clocks=tuple(_clock_of(each) for each in about["clocks"]),
         waits_inside=about["waits_inside"],
         replay=replay,
         names=tuple(about["names"]),
@@ -85,7 +85,7 @@ def _about(trace: Trace) -> dict[str, Any]:
         "job": asdict(trace.job),
         "base_ns": trace.base_ns,
         "hosts": [asdict(host) for host in trace.hosts],
-        "clocks": [asdict(clock) for clock in trace.clocks],
+        "clocks": [_clock(each) for each in trace.clocks],
         "ranks": trace.ranks,
         "torn": trace.torn,
         "missing": trace.missing,
@@ -95,6 +95,17 @@ def _about(trace: Trace) -> dict[str, Any]:
         "resolution_ns": trace.resolution_ns,
         "warnings": [_finding(each) for each in trace.warnings],
     }
+
+
+def _clock(clock: AlignedClock) -> dict[str, Any]:
+    """Returns a clock by the names that the first schema gave its parts."""
+    written = asdict(clock)
+    return {"even_ns": written.pop("symmetric_ns"), **written}
+
+
+def _clock_of(written: dict[str, Any]) -> AlignedClock:
+    known = {name: value for name, value in written.items() if name != "even_ns"}
+    return AlignedClock(**known, symmetric_ns=written.get("even_ns"))
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def clock_document(clock: AlignedClock) -> dict[str, Any]:
         "offset_us": clock.offset_ns / 1e3,
         "drift_ppm": clock.drift * 1e6,
         "uncertainty_us": _us(clock.uncertainty_ns),
-        "even_us": _us(clock.even_ns),
+        "even_us": _us(clock.symmetric_ns),
     }
 
 
@@ -76,7 +76,9 @@ def _told(clock: AlignedClock, lang: str) -> str:
         offset=("-" if clock.offset_ns < 0 else "") + duration_text(abs(clock.offset_ns)),
         drift=clock.drift * 1e6,
         within=duration_text(clock.uncertainty_ns),
-        even=duration_text(clock.uncertainty_ns if clock.even_ns is None else clock.even_ns),
+        even=duration_text(
+            clock.uncertainty_ns if clock.symmetric_ns is None else clock.symmetric_ns
+        ),
     )
 
 

@@ -1,11 +1,11 @@
-"""Strip: all straight lines between lower and upper bounds, and how far apart they may lie.
+"""The feasible region: all straight lines between bounds, and how far apart they may lie.
 
     upper      ˅            ˅         A line of slope d fits if its height at 0 is between
        hi ·····˅·····˅····· ˅·            L(d) = max (lower - d t)  and  U(d) = min (upper - d t)
-       lo ··˄·····˄·····˄·····        U(d) - L(d), the width of the strip, is concave in d:
+       lo ··˄·····˄·····˄·····        U(d) - L(d), the width of the region, is concave in d:
     lower   ˄     ˄     ˄             it bends only at the slopes of the hulls' edges.
 
-So the widest strip, the least and greatest slope that fit, and the highest and lowest line at
+So where it is widest, the least and greatest slope that fit, and the highest and lowest line at
 any time stand at one of those slopes, and are found exactly by trying each.
 """
 
@@ -31,19 +31,19 @@ _LARGEST_HULL = 1_024
 
 
 @dataclass(frozen=True, eq=False)
-class Strip:
+class FeasibleRegion:
     """Holds the hulls of both sides' bounds, and the slopes of the lines that fit between."""
 
     lower: tuple[Reals, Reals]
     upper: tuple[Reals, Reals]
     slope: float
-    """Of the widest strip; of the one that crosses least where none fits."""
+    """Where the region is widest; where its bounds cross least if no line fits."""
     width: float
     slopes: Reals
     """Those among which the extreme lines are."""
 
     @property
-    def fits(self) -> bool:
+    def is_feasible(self) -> bool:
         """Whether any line fits."""
         return self.width >= -RESOLUTION_NS
 
@@ -51,8 +51,8 @@ class Strip:
         """Returns the lowest and the highest line at each time.
 
         >>> times, zero = np.array([0.0, 10.0]), np.zeros(2)
-        >>> strip = strip_between((times, zero - 1), (times, zero + 3))
-        >>> [each.tolist() for each in strip.range_at(np.array([0.0, 5.0, 10.0]))]
+        >>> region = feasible_region((times, zero - 1), (times, zero + 3))
+        >>> [each.tolist() for each in region.range_at(np.array([0.0, 5.0, 10.0]))]
         [[-1.0, -1.0, -1.0], [3.0, 3.0, 3.0]]
         """
         low = _extreme(*self.lower, self.slopes, np.max)
@@ -63,8 +63,8 @@ class Strip:
         return lowest, np.maximum((high + crossed + tilt).max(axis=1), lowest)
 
 
-def strip_between(lower: tuple[Reals, Reals], upper: tuple[Reals, Reals]) -> Strip:
-    """Returns the strip between bounds, given as their times and values; of either at least one."""
+def feasible_region(lower: tuple[Reals, Reals], upper: tuple[Reals, Reals]) -> FeasibleRegion:
+    """Returns the region between bounds, their times and values; of either at least one."""
     below, above = _hull(lower[0], -lower[1]), _hull(*upper)
     hulls = (below[0], -below[1]), above
     edges = [_edges(*hull) for hull in hulls]
@@ -76,8 +76,10 @@ def strip_between(lower: tuple[Reals, Reals], upper: tuple[Reals, Reals]) -> Str
     # Bounds at one moment alone say nothing of drift.
     best = none if width[none] >= width[best] else best
     if width[best] <= 0:
-        return Strip(*hulls, float(tried[best]), float(width[best]), tried[best : best + 1])
-    return Strip(*hulls, float(tried[best]), float(width[best]), _that_fit(tried, width))
+        return FeasibleRegion(
+            *hulls, float(tried[best]), float(width[best]), tried[best : best + 1]
+        )
+    return FeasibleRegion(*hulls, float(tried[best]), float(width[best]), _that_fit(tried, width))
 
 
 def _that_fit(slopes: Reals, width: Reals) -> Reals:
