@@ -16,24 +16,18 @@ from serried.pipeline import (
     Costs,
     Extra,
     Links,
-    Memory,
-    Request,
-    Schedule,
     fit,
-    generate,
-    known,
-    read_csv,
-    simulate,
     to_csv,
 )
 from serried.pipeline.costs import Number
 from serried.pipeline.in_flight import TO_WEIGHT
+from serried.pipeline.measured import MeasuredSchedule, ScheduleRequest
 from serried.views.cli.language import current_language, lang_option
 from serried.views.cli.options import COUNT
 from serried.views.cli.output import as_json, format_of, show, width, write
 from serried.views.job.exact_number import read_numbers
 from serried.views.layout.advice import advice_lines
-from serried.views.schedule.document import Measured, chrome_document, schedules_document
+from serried.views.schedule.document import chrome_document, schedules_document
 from serried.views.schedule.picture import picture
 from serried.views.schedule.png import schedule_png
 from serried.views.schedule.svg import schedule_svg
@@ -246,7 +240,7 @@ def schedule(
     return write(_file(several[0], form), output)
 
 
-def _table(several: list[Measured], output: Path | None, lang: str) -> None:
+def _table(several: list[MeasuredSchedule], output: Path | None, lang: str) -> None:
     parts: list[str | Text | Table] = []
     for measured in several:
         parts += [headline(measured, lang=lang), ""]
@@ -263,7 +257,7 @@ def _table(several: list[Measured], output: Path | None, lang: str) -> None:
     return show(*parts, output=output)
 
 
-def _file(measured: Measured, form: str) -> str | bytes:
+def _file(measured: MeasuredSchedule, form: str) -> str | bytes:
     if form == "csv":
         return to_csv(measured.schedule)
     if form == "chrome":
@@ -273,63 +267,26 @@ def _file(measured: Measured, form: str) -> str | bytes:
     return schedule_svg(measured.simulation)
 
 
-def _measured(name: str, options: Mapping[str, Any], costs: Costs) -> Measured:
-    limit = _one(options, "memory_limit")
-    weights = _three("memory", options["memory"]) if options["memory"] else TO_WEIGHT
-    made = _schedule(name, options, costs, Memory(limit, *weights))
-    if limit is not None and limit < 1 and weights == TO_WEIGHT:
-        raise InputError(
-            "{name}={limit} holds no activation; a schedule needs room for at least 1",
-            name="memory-limit",
-            limit=limit,
-        )
-    return Measured(simulate(made, costs), memory_limit=limit, weights=weights)
-
-
-def _schedule(name: str, options: Mapping[str, Any], costs: Costs, memory: Memory) -> Schedule:
-    if name.lower().endswith(".csv"):
-        return _as_asked(read_csv(Path(name)), options)
-    name = name.lower()
-    known(name)
-    for option, size in (("stages", "num_ranks"), ("microbatches", "microbatches")):
-        if options[size] is None:
-            raise InputError(
-                "the number of {option} is missing; give it, such as --{option} 4", option=option
-            )
-    if options["group"] and name in ENTRIES and not ENTRIES[name].takes_group:
-        told = tell(
-            "{name} has no groups; --group does nothing to it", current_language(), name=name
-        )
-        click.echo(f"serried: {told}", err=True)
-    asked = Request(
-        options["num_ranks"],
-        options["microbatches"],
-        options["chunks"],
-        options["group"],
+def _measured(name: str, options: Mapping[str, Any], costs: Costs) -> MeasuredSchedule:
+    entry = ENTRIES.get(name.lower())
+    request = ScheduleRequest(
+        name,
+        stages=options["num_ranks"],
+        microbatches=options["microbatches"],
+        chunks=options["chunks"],
+        group=options["group"],
         moe_overlap=options["moe_overlap"],
         costs=costs,
-        memory=memory,
+        memory_limit=_one(options, "memory_limit"),
+        weights=_three("memory", options["memory"]) if options["memory"] else TO_WEIGHT,
     )
-    return generate(name, asked)
-
-
-def _as_asked(read: Schedule, options: Mapping[str, Any]) -> Schedule:
-    """Returns a schedule read from a file; raises InputError for options that contradict it."""
-    found = {
-        "stages": (options["num_ranks"], read.num_ranks),
-        "microbatches": (options["microbatches"], read.num_microbatches),
-        "chunks": (options["chunks"], read.placement.stages_per_rank),
-    }
-    for option, (asked, has) in found.items():
-        if asked is not None and asked != has:
-            raise InputError(
-                "{name} has {option}={has}, and --{option} is {asked}; leave that out",
-                name=read.name,
-                option=option,
-                has=has,
-                asked=asked,
-            )
-    return read
+    measured = request.measured()
+    if request.group and entry and not entry.takes_group:
+        told = tell(
+            "{name} has no groups; --group does nothing to it", current_language(), name=entry.name
+        )
+        click.echo(f"serried: {told}", err=True)
+    return measured
 
 
 def _costs(options: Mapping[str, Any]) -> Costs:

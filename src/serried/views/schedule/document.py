@@ -3,91 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from serried.action import ActionKind
-from serried.pipeline import (
-    Bubble,
-    ClosedForm,
-    IdleIntervals,
-    Peaks,
-    Refusal,
-    Schedule,
-    Simulation,
-    bubble,
-    closed_forms,
-    critical_path,
-    idle,
-    latency_adds,
-    peaks,
-    planned_spans,
-    refusals,
-)
+from serried.pipeline import Refusal, critical_path, planned_spans
 from serried.pipeline.costs import Number
-from serried.pipeline.in_flight import TO_WEIGHT, Weights, occupied
+from serried.pipeline.measured import MeasuredSchedule
 from serried.views.finding_document import told, told_in_each
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """Is one schedule with all that its simulation tells, each worked out when it is asked for."""
-
-    simulation: Simulation
-    memory_limit: Number | None = None
-    weights: Weights = TO_WEIGHT
-    """What F, I and W add to the memory that the limit bounds."""
-
-    @property
-    def schedule(self) -> Schedule:
-        """The schedule itself."""
-        return self.simulation.schedule
-
-    @cached_property
-    def bubble(self) -> Bubble:
-        """The three bubble numbers."""
-        return bubble(self.simulation)
-
-    @cached_property
-    def peaks(self) -> Peaks:
-        """The most activations on each rank."""
-        return peaks(self.schedule)
-
-    @cached_property
-    def idle(self) -> IdleIntervals:
-        """Every idle interval."""
-        return idle(self.simulation, memory_limit=self.memory_limit, weights=self.weights)
-
-    @cached_property
-    def exceeded(self) -> list[tuple[int, Number]]:
-        """The ranks whose memory goes beyond the limit, each with the most that it takes."""
-        if self.memory_limit is None:
-            return []
-        occupied_by = occupied(self.schedule, self.weights)
-        most = np.maximum.reduceat(occupied_by, self.schedule.first[:-1]).tolist()
-        return [(rank, each) for rank, each in enumerate(most) if each > self.memory_limit]
-
-    @cached_property
-    def closed_forms(self) -> list[ClosedForm]:
-        """The formulas that are exact here."""
-        return closed_forms(self.schedule, self.simulation.costs)
-
-    @cached_property
-    def refusals(self) -> list[Refusal]:
-        """What the packages that have this schedule say against its sizes."""
-        return refusals(self.schedule)
-
-    @cached_property
-    def latency_adds(self) -> int:
-        """What a unit of latency more adds to the makespan."""
-        return latency_adds(self.simulation)
-
-
 def schedule_document(
-    measured: Measured, *, summary: bool = False, lang: str = "en"
+    measured: MeasuredSchedule, *, summary: bool = False, lang: str = "en"
 ) -> dict[str, Any]:
     """Returns the ``serried.schedule/1`` document; ``summary`` leaves the lists out."""
     simulation, schedule = measured.simulation, measured.schedule
@@ -150,7 +76,7 @@ def refusal_value(refusal: Refusal) -> dict[str, Any]:
     }
 
 
-def _lists(measured: Measured) -> dict[str, Any]:
+def _lists(measured: MeasuredSchedule) -> dict[str, Any]:
     """Returns what a summary leaves out beside the actions."""
     return {
         "latency_adds": measured.latency_adds,
@@ -178,7 +104,7 @@ def _lists(measured: Measured) -> dict[str, Any]:
 
 
 def schedules_document(
-    several: Sequence[Measured], *, summary: bool = False, lang: str = "en"
+    several: Sequence[MeasuredSchedule], *, summary: bool = False, lang: str = "en"
 ) -> dict[str, Any]:
     """Returns one schedule's document, or that of several side by side."""
     documents = [schedule_document(each, summary=summary, lang=lang) for each in several]
@@ -187,7 +113,7 @@ def schedules_document(
     return {"schema": "serried.schedules/1", "schedules": documents}
 
 
-def chrome_document(measured: Measured) -> dict[str, Any]:
+def chrome_document(measured: MeasuredSchedule) -> dict[str, Any]:
     """Returns the plan in Chrome's trace format, a unit of time as a millisecond.
 
     A rank is a process, and the halves of overlapped pairs are drawn below one another.

@@ -12,14 +12,14 @@ from serried.finding import said
 from serried.pipeline import ENTRIES
 from serried.pipeline.closed_form import ClosedForm
 from serried.pipeline.costs import Number
-from serried.views.schedule.document import Measured
+from serried.pipeline.measured import MeasuredSchedule
 from serried.views.sentences import phrase, say, tell
 
 LABEL_COLUMNS = 13
 RANKS_SHOWN = 16
 
 
-def headline(measured: Measured, *, lang: str = "en") -> str:
+def headline(measured: MeasuredSchedule, *, lang: str = "en") -> str:
     """Returns one line: the name and the sizes."""
     schedule = measured.schedule
     chunks = schedule.placement.stages_per_rank
@@ -35,7 +35,7 @@ def headline(measured: Measured, *, lang: str = "en") -> str:
     )
 
 
-def number_lines(measured: Measured, *, lang: str = "en") -> list[str]:
+def number_lines(measured: MeasuredSchedule, *, lang: str = "en") -> list[str]:
     """Returns what the simulation tells, a line each."""
     simulation, bubble = measured.simulation, measured.bubble
     makespan = tell(
@@ -73,7 +73,7 @@ def number_lines(measured: Measured, *, lang: str = "en") -> list[str]:
     return [label + " " * (LABEL_COLUMNS - cell_len(label)) + text for label, text in rows]
 
 
-def exceeded_line(measured: Measured, *, lang: str = "en") -> str:
+def exceeded_line(measured: MeasuredSchedule, *, lang: str = "en") -> str:
     """Returns that a schedule takes more than the limit, on how many ranks; "" where it does not.
 
     A schedule made by rule keeps its order under any limit; only ``auto`` heeds it.
@@ -108,7 +108,7 @@ def _form(form: ClosedForm, lang: str) -> str:
     )
 
 
-def comparison_table(several: Sequence[Measured], *, lang: str = "en") -> Table:
+def comparison_table(several: Sequence[MeasuredSchedule], *, lang: str = "en") -> Table:
     """Returns a row per schedule: time, the three bubbles, memory and latency.
 
     Times are those of one stage, so a schedule of two stages a rank has twice the work.
@@ -177,7 +177,7 @@ def _percent(share: Number) -> str:
     return f"{100 * float(share):.1f}%"
 
 
-def _work(measured: Measured, lang: str) -> str:
+def _work(measured: MeasuredSchedule, lang: str) -> str:
     simulation = measured.simulation
     values = [simulation.ticks.number(ticks) for ticks in simulation.work]
     low, high = min(values), max(values)
@@ -192,7 +192,7 @@ def _listed(numbers: list[int]) -> str:
     return listed(numbers, limit=RANKS_SHOWN)
 
 
-def _causes(measured: Measured, lang: str) -> str:
+def _causes(measured: MeasuredSchedule, lang: str) -> str:
     causes = [
         f"{phrase(cause.words, lang)} {number_text(time)}"
         for cause, time in measured.idle.by_cause().items()
@@ -206,7 +206,7 @@ def _causes(measured: Measured, lang: str) -> str:
     )
 
 
-def _waits(measured: Measured, lang: str) -> str:
+def _waits(measured: MeasuredSchedule, lang: str) -> str:
     stages = list(measured.idle.by_stage().items())[:3]
     return say(
         listed(

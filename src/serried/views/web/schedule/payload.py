@@ -25,9 +25,10 @@ from serried.pipeline import ENTRIES, IdleCause, Schedule, Simulation, simulate
 from serried.pipeline.costs import Number
 from serried.pipeline.critical_path import Step, critical_path
 from serried.pipeline.in_flight import held
+from serried.pipeline.measured import MeasuredSchedule
 from serried.pipeline.packed import JOINED, work
 from serried.views.colours import ACTIONS
-from serried.views.schedule.document import Measured, refusal_value
+from serried.views.schedule.document import refusal_value
 from serried.views.web.schedule.query import ScheduleQuery
 from serried.views.web.wire.payload import Column, pack
 
@@ -61,7 +62,7 @@ def schedule_payload(query: ScheduleQuery) -> bytes:
     """Returns the payload that answers ``query``; raises InputError where there is no answer."""
     schedule = query.schedule()
     simulation = simulate(schedule, query.costs_of(schedule))
-    measured = Measured(simulation, query.limit_of(schedule))
+    measured = MeasuredSchedule(simulation, query.limit_of(schedule))
     header, columns = columns_of(measured, critical_path(simulation))
     header |= {
         "kind": "schedule",
@@ -74,7 +75,7 @@ def schedule_payload(query: ScheduleQuery) -> bytes:
 
 
 def columns_of(
-    measured: Measured, critical: list[Step]
+    measured: MeasuredSchedule, critical: list[Step]
 ) -> tuple[dict[str, Any], dict[str, Column]]:
     """Returns what the header says of the times of a schedule, and its columns."""
     simulation = measured.simulation
@@ -104,7 +105,7 @@ def _sizes(schedule: Schedule) -> dict[str, Any]:
     }
 
 
-def _numbers(measured: Measured) -> dict[str, Any]:
+def _numbers(measured: MeasuredSchedule) -> dict[str, Any]:
     """Returns what the simulation tells, as the command line does."""
     bubble, idle = measured.bubble, measured.idle
     simulation = measured.simulation
@@ -161,7 +162,7 @@ def _entries(simulation: Simulation, path: _Path) -> dict[str, Column]:
     return columns
 
 
-def _idle(measured: Measured) -> dict[str, Column]:
+def _idle(measured: MeasuredSchedule) -> dict[str, Column]:
     idle, schedule = measured.idle, measured.schedule
     return {
         "idle:bounds": np.searchsorted(idle.rank, np.arange(schedule.num_ranks + 1)).astype(

@@ -12,8 +12,8 @@ import numpy as np
 
 from serried.errors import InputError
 from serried.pipeline import IdleCause
+from serried.pipeline.measured import MeasuredSchedule
 from serried.trace.measure.measured_step import NS_PER_UNIT, MeasuredStep, measured_step
-from serried.views.schedule.document import Measured
 from serried.views.web.schedule.payload import columns_of
 from serried.views.web.schedule.query import MOST_CELLS
 from serried.views.web.trace.payload import NamedTrace
@@ -48,7 +48,7 @@ def measured_payload(named: NamedTrace, words: Words) -> bytes:
             count=len(simulation.start),
             most=2 * MOST_CELLS,
         )
-    header, columns = columns_of(Measured(simulation), [])
+    header, columns = columns_of(MeasuredSchedule(simulation), [])
     idle = header["idle"]["causes"]
     idle[DELAY] = idle.pop(IdleCause.LATENCY.name)
     cause = columns["idle:cause"]
