@@ -9,14 +9,34 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from serried.version import __version__ as __version__
+
 if TYPE_CHECKING:
+    from serried.api import analyse, layout, read_launch, read_trace, schedule
+    from serried.errors import SerriedError
+    from serried.pipeline.costs import Costs, Links
     from serried.runtime.recording.api import record, record_steps, span
 
-__version__ = "0.1.0"
+__all__ = [
+    "Costs",
+    "Links",
+    "SerriedError",
+    "analyse",
+    "layout",
+    "read_launch",
+    "read_trace",
+    "record",
+    "record_steps",
+    "schedule",
+    "span",
+]
 
-__all__ = ["record", "record_steps", "span"]
-
-_MODULE_OF = dict.fromkeys(("record", "record_steps", "span"), "serried.runtime.recording.api")
+_MODULE_OF = {
+    **dict.fromkeys(("analyse", "layout", "read_launch", "read_trace", "schedule"), "serried.api"),
+    **dict.fromkeys(("Costs", "Links"), "serried.pipeline.costs"),
+    **dict.fromkeys(("record", "record_steps", "span"), "serried.runtime.recording.api"),
+    "SerriedError": "serried.errors",
+}
 
 
 def __getattr__(name: str) -> object:

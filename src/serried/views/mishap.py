@@ -13,8 +13,8 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from serried import __version__
 from serried.errors import EnvironmentProblem, SerriedError
+from serried.version import __version__
 
 LIMIT_LETTERS = 200
 """Of what an error says of itself, in one sentence."""

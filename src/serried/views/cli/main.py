@@ -9,8 +9,8 @@ from typing import NoReturn
 
 import click
 
-from serried import __version__
 from serried.errors import SerriedError
+from serried.version import __version__
 from serried.views.cli.help import Commands, speaking
 from serried.views.cli.language import language_of
 from serried.views.mishap import mishap_of

@@ -1,0 +1,96 @@
+"""What a script or a notebook calls: layouts, schedules, launch files and traces as plain values.
+
+    layout, schedule         what would be, from sizes
+    read_launch, read_trace  what files say
+    analyse                  what a trace tells
+
+Each is asked for as on the command line, under the same names, and goes the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from serried.launch.facts.config import LaunchConfig
+from serried.launch.read import read_path
+from serried.launch.request import LayoutRequest
+from serried.mesh import Layout
+from serried.mesh.sizes import Given
+from serried.pipeline.costs import Costs, Number
+from serried.pipeline.measured import MeasuredSchedule, ScheduleRequest
+from serried.trace.formats.reading import read_trace as read_places
+from serried.trace.measure.analysis import Analysis
+from serried.trace.measure.analysis import analyse as measure
+from serried.trace.merge.files import place_of
+from serried.trace.model.trace import Trace
+
+
+def layout(
+    launch: str | Path | LaunchConfig | None = None,
+    /,
+    *,
+    framework: str | None = None,
+    settings: Mapping[str, object] | None = None,
+    **sizes: Given,
+) -> Layout:
+    """Returns every process group of a job, over all ranks, under its framework's own rules.
+
+    ``sizes`` are those of ``serried groups`` (``world_size tp pp cp dp ep …``); they go before
+    what the ``launch`` file says. ``framework`` reads NAME or NAME@VERSION, and ``settings`` are
+    under that framework's own names. Raises InputError for a job that cannot be.
+    """
+    config = read_launch(launch) if isinstance(launch, str | Path) else launch
+    texts = {key: str(value) for key, value in (settings or {}).items()}
+    request = LayoutRequest.of(sizes, framework=framework, settings=texts, config=config)
+    return request.layout()
+
+
+def schedule(
+    name: str,
+    *,
+    stages: int | None = None,
+    microbatches: int | None = None,
+    chunks: int | None = None,
+    group: int | None = None,
+    costs: Costs | None = None,
+    memory_limit: Number | None = None,
+) -> MeasuredSchedule:
+    """Returns a pipeline schedule, simulated, with all that its simulation tells.
+
+    ``name`` is one of those that ``serried schedule`` lists, or a CSV file of actions. Without
+    ``costs`` a forward, and each half of a backward, takes 1. Raises InputError for sizes that
+    the schedule cannot have.
+    """
+    request = ScheduleRequest(
+        name,
+        stages,
+        microbatches,
+        chunks,
+        group,
+        costs=costs or Costs(),
+        memory_limit=memory_limit,
+    )
+    return request.measured()
+
+
+def read_launch(path: str | Path) -> LaunchConfig:
+    """Returns what a launch script or config says, or the one in a folder; nothing of it is run.
+
+    Raises InputError when it is none, or cannot be read.
+    """
+    return read_path(Path(path))
+
+
+def read_trace(*places: str | Path, sizes: Mapping[str, int] | None = None) -> Trace:
+    """Returns the trace that folders, files or URLs hold, whichever tool wrote it, on one clock.
+
+    ``sizes`` lay out the ranks of files that do not say how they stand. Raises InputError when
+    they hold none, or of two tools.
+    """
+    return read_places([place_of(str(place)) for place in places], sizes)
+
+
+def analyse(trace: Trace, *, tokens_per_microbatch: int | None = None) -> Analysis:
+    """Returns all that is measured of a trace: bubble, ranks, critical path, throughput."""
+    return measure(trace, tokens_per_microbatch=tokens_per_microbatch)
