@@ -169,7 +169,7 @@ def _not_an_action(text: str) -> InputError:
 
 @dataclass(frozen=True)
 class Span:
-    """Is one timed action on one rank, in nanoseconds of the trace's common clock.
+    """Times one action on one rank, in nanoseconds of the trace's common clock.
 
     ``peer`` is the global rank that a send goes to or a receive waits for, else -1.
     """

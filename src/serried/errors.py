@@ -21,7 +21,7 @@ Last: TypeAlias = Literal["", "and", "or"]
 
 
 class SerriedError(Exception):
-    """Is a failure that the user can read: one sentence and an exit code."""
+    """Tells a failure so that the user can read it: one sentence and an exit code."""
 
     exit_code = 1
 
@@ -47,7 +47,7 @@ class EnvironmentProblem(SerriedError):
 
 
 class Listed(str):
-    """Is a list as English writes it, with its items, so that ``views/sentences`` can join anew.
+    """Writes a list as English does, and keeps its items, so that ``views/sentences`` joins anew.
 
     >>> Listed(("tp", "pp", "dp"), last="and")
     'tp, pp and dp'

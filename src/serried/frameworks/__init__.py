@@ -20,8 +20,8 @@ from serried.mesh import Layout
 from serried.mesh.sizes import Sizes
 
 FRAMEWORKS: dict[str, Framework] = {
-    each.name: each
-    for each in (
+    framework.name: framework
+    for framework in (
         *(MEGATRON, INTERNLM, INTERNEVO, DEEPSPEED, TORCHTITAN, DEVICEMESH, ACCELERATE, FSDP),
         *(COLOSSALAI, NANOTRON, PADDLE, CUSTOM),
     )

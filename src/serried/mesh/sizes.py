@@ -349,8 +349,8 @@ class Sizes:
         True
         """
         values: dict[str, Any] = {
-            name: each.default if given.get(name) is None else given[name]
-            for name, each in SIZES.items()
+            name: size.default if given.get(name) is None else given[name]
+            for name, size in SIZES.items()
         }
         return cls(**values, options=options)
 

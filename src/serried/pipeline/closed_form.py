@@ -28,7 +28,7 @@ class Quantity(Enum):
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """Is one result: the quantity, its value, the formula, and the region where it is exact."""
+    """Holds one result: the quantity, its value, the formula, and the region where it is exact."""
 
     quantity: Quantity
     value: Number
@@ -77,6 +77,8 @@ def closed_forms(schedule: Schedule, costs: Costs) -> list[ClosedForm]:
 
 def _sizes(schedule: Schedule, costs: Costs) -> _Sizes | None:
     """Returns the symbols, or None where stages differ or more than work and latency counts."""
+    # The formulas know one number for each of these. Costs that say more (a list per stage, an
+    # embedding, an optimizer, blocking messages) differ from costs of only these numbers.
     numbers = [
         _one(value)
         for value in (

@@ -50,13 +50,13 @@ class Links:
             return latency
         bandwidth = _table("bandwidth", self.bandwidth, num_ranks)
         sent = _exact(self.message_bytes)
-        each = [late + sent / _exact(rate) for late, rate in _pairs(latency, bandwidth)]
-        return np.array(each, np.object_).reshape(np.broadcast(latency, bandwidth).shape)
+        times = [late + sent / _exact(rate) for late, rate in _pairs(latency, bandwidth)]
+        return np.array(times, np.object_).reshape(np.broadcast(latency, bandwidth).shape)
 
 
 @dataclass(frozen=True)
 class Extra:
-    """Is what a stage takes beyond its layers: the embedding on the first, the loss on the last."""
+    """Holds what a stage takes beyond its layers: the first embeds, the last has the loss."""
 
     forward: Number = 0
     input_grad: Number = 0
@@ -144,13 +144,13 @@ def flat(value: object) -> Iterator[Number]:
 
 
 def _numbers(costs: object) -> Iterator[tuple[str, Number]]:
-    for each in fields(costs):  # type: ignore[arg-type]
-        value = getattr(costs, each.name)
+    for part in fields(costs):  # type: ignore[arg-type]
+        value = getattr(costs, part.name)
         if isinstance(value, Links | Extra):
             yield from _numbers(value)
         elif value is not None and not isinstance(value, bool):
             for number in flat(value):
-                yield each.name, number
+                yield part.name, number
 
 
 _OF_LINKS = {each.name for each in fields(Links)}

@@ -96,8 +96,8 @@ def _one_back(simulation: Simulation, entry: int, until: int) -> tuple[list[Step
     start = simulation.start[begin]
     is_first = begin == schedule.first[rank]
     free = 0 if is_first else simulation.end[begin - 1] + simulation.timing.held[begin - 1]
-    # What began as soon as the rank was free would not have begun sooner for an earlier message;
-    # anything else began when its message came, or when recomputing ahead of it ended.
+    # What began as soon as the rank was free followed the action before it; anything else waited
+    # for a message and is followed from when that arrived (it may have recomputed until then).
     if start == free:
         steps = [Step(rank, action, ticks.number(start), ticks.number(until))]
         if is_first:

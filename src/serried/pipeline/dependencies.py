@@ -46,8 +46,8 @@ class Positions:
 
         def table(*kinds: ActionKind) -> Numbers:
             found = np.full(size, -1)
-            for each in kinds:
-                entries = np.flatnonzero(kind == each)
+            for one in kinds:
+                entries = np.flatnonzero(kind == one)
                 found[cell[entries]] = entries
             return found
 
@@ -65,6 +65,8 @@ class Dependencies:
 
 def dependencies(schedule: Schedule, where: Positions) -> Dependencies:
     """Finds the producers."""
+    # In a table of cells (stage by microbatch) the same microbatch one stage on or back stands one
+    # row on or back, so a producer is looked up at the entry's own cell plus or minus a row.
     stage, kind = schedule.stage, schedule.kind
     last = schedule.placement.num_stages - 1
     producer = np.full(len(kind), -1)

@@ -53,7 +53,7 @@ class IdleCause(IntEnum):
 
 @dataclass(frozen=True)
 class Idle:
-    """Is one interval: who is idle, from when to when, why, and what it waits for."""
+    """Names one interval: who is idle, from when to when, why, and what it waits for."""
 
     rank: int
     start: Number
@@ -102,12 +102,12 @@ class IdleIntervals:
 
     def by_stage(self) -> dict[int, Number]:
         """Returns how long ranks waited for each stage's work or its messages, longest first."""
-        waited = self.waits_for >= 0
-        stage = self.simulation.schedule.stage[self.waits_for[waited]]
-        took = (self.end - self.start)[waited]
-        sums = {int(each): took[stage == each].sum() for each in np.unique(stage)}
-        order = sorted(sums, key=lambda each: (-sums[each], each))
-        return {each: self.simulation.ticks.number(sums[each]) for each in order}
+        has_source = self.waits_for >= 0
+        stage = self.simulation.schedule.stage[self.waits_for[has_source]]
+        took = (self.end - self.start)[has_source]
+        sums = {int(waited): took[stage == waited].sum() for waited in np.unique(stage)}
+        order = sorted(sums, key=lambda waited: (-sums[waited], waited))
+        return {waited: self.simulation.ticks.number(sums[waited]) for waited in order}
 
 
 def idle(
@@ -138,7 +138,7 @@ def idle(
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """Is the intervals of one cause; those of no length are left out later."""
+    """Holds the intervals of one cause; those of no length are left out later."""
 
     cause: IdleCause
     rank: Numbers
@@ -157,6 +157,14 @@ def _in_between(
     simulation: Simulation, memory_limit: Number | None, weights: Weights
 ) -> list[_Piece]:
     """Returns the pieces of every gap between two actions, waits for blocking messages first."""
+    # A gap is cut where its cause changes, each cut no sooner than the one before:
+    #
+    #     free      released       sent         barred       start
+    #      |  latency  |  dependency  |  latency  |  memory limit  |
+    #
+    # until ``released`` the rank's own blocking message holds it, until ``sent`` what it waits
+    # for has not ended, until ``barred`` that message travels; then only memory is missing.
+    # ``begins`` are the actions after a gap: no backward of a pair, no first action of a rank.
     schedule = simulation.schedule
     begins = np.flatnonzero(~np.append(True, schedule.joined[:-1]))
     begins = begins[simulation.start[begins] > simulation.end[begins - 1]]
@@ -164,7 +172,6 @@ def _in_between(
     start, free = simulation.start[begins], simulation.end[begins - 1]
     released = free + simulation.timing.held[begins - 1]
     source = _binding(simulation, begins)
-    # From then on the message is under way; before, its action has not ended.
     sent = np.clip(np.where(source >= 0, simulation.end[source], released), released, start)
     barred = start
     if memory_limit is not None:

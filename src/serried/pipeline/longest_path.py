@@ -28,7 +28,7 @@ WIDE = 16
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Is what the passes run: entry bounds of the ranks, producers, durations and delays.
+    """Holds what the passes run: entry bounds of the ranks, producers, durations and delays.
 
     ``delay`` is the time from the end of an entry's producer to its arrival.
     """
@@ -60,6 +60,9 @@ def longest_path(lists: Lists) -> EndTimes:
 
 def followed(lists: Lists) -> EndTimes:
     """Follows a rank until its next entry waits for one that has not run, then another."""
+    # A rank runs until its next entry waits for one that has not run; it is then noted under that
+    # entry and taken up again when that has run. Every entry is passed once, and looked at twice
+    # at most. What is still noted in the end waits for ever: the lists deadlock.
     first, producer = lists.first.tolist(), lists.producer.tolist()
     duration: list[Number] = lists.duration.tolist()
     delay: list[Number] = lists.delay.tolist()
@@ -95,6 +98,9 @@ def in_waves(lists: Lists) -> EndTimes:
 
     Each rank's list is followed by an entry whose producer never runs, where it comes to rest.
     """
+    # Each wave runs at most one entry of a rank, so it is one numpy step over ranks. Entries get
+    # one place more per rank for the rest after the last; ``always`` stands for a producer that
+    # an entry without one has, which ended at 0, and ``never`` for that of the rest.
     num_ranks, count = len(lists.first) - 1, len(lists.producer)
     place = np.arange(count) + np.repeat(np.arange(num_ranks), np.diff(lists.first))
     always, never = count + num_ranks, count + num_ranks + 1

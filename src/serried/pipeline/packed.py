@@ -44,6 +44,7 @@ def work(
     >>> [str(action) for action in unpack(work(ActionKind.F, 3, range(2)))]
     ['3F0', '3F1']
     """
+    # The fields do not overlap, so adding them packs them, for one number and for arrays alike.
     if isinstance(microbatch, range):
         microbatch = np.arange(microbatch.start, microbatch.stop, microbatch.step, dtype=np.int64)
     return int(kind) + (direction << _DIRECTION) + (stage << _STAGE) + (microbatch << _MICROBATCH)
@@ -97,6 +98,7 @@ def microbatch_of(code: Codes) -> Numbers:
 
 def unpack(code: Codes, *, num_directions: int = 1) -> list[Action]:
     """Returns the actions, an overlapped pair as one; directions are told where there are two."""
+    # The forward of a pair waits in ``forward`` until the next entry, its backward, completes it.
     actions: list[Action] = []
     forward = None
     columns = (kind_of, stage_of, microbatch_of, direction_of, is_joined)
@@ -124,6 +126,7 @@ def texts(code: Codes, *, num_directions: int = 1) -> list[str]:
     """
     letter = {kind: kind.name for kind in _COMPUTATION}
     columns = [column(code).tolist() for column in (stage_of, kind_of, microbatch_of)]
+    # A pair is written where its backward stands, and the forward's own place falls out.
     words = [f"{stage}{letter[kind]}{k}" for stage, kind, k in zip(*columns, strict=True)]
     if num_directions > 1:
         directions = direction_of(code).tolist()

@@ -31,7 +31,7 @@ from serried.pipeline.sizes import exactly
 
 @dataclass(frozen=True)
 class Request:
-    """Is what is asked of a schedule; what is None takes the schedule's own default."""
+    """Holds what is asked of a schedule; what is None takes the schedule's own default."""
 
     num_ranks: int
     num_microbatches: int
@@ -46,7 +46,7 @@ class Request:
 
 @dataclass(frozen=True)
 class ScheduleEntry:
-    """Is one schedule of the registry: how to make it, and what to say about it."""
+    """Describes one schedule of the registry: how to make it, and what to say about it."""
 
     name: str
     generate: Callable[[Request], Schedule]

@@ -67,7 +67,7 @@ Rule = Callable[[PipelineSizes], Sentence | None]
 
 @dataclass(frozen=True)
 class Runner:
-    """Is what runs a schedule in one package."""
+    """Names what runs a schedule in one package, and the rule by which it refuses."""
 
     package: str
     version: str
@@ -116,9 +116,9 @@ class Refusal:
             if self.run_by
             else said("no package that was checked runs it")
         )
-        sizes = [_SAID[size](each) for size, several in self.nearest.items() for each in several]
-        near = said("near these it runs {sizes}", sizes=listed(sizes, last="or"))
-        return Finding("refused-by-package", (refused, others), cure=near if sizes else None)
+        sizes = [_SAID[size](near) for size, both in self.nearest.items() for near in both]
+        cure = said("near these it runs {sizes}", sizes=listed(sizes, last="or"))
+        return Finding("refused-by-package", (refused, others), cure=cure if sizes else None)
 
 
 _SAID: dict[str, Callable[[int], Sentence]] = {

@@ -44,6 +44,8 @@ def faults(schedule: Schedule) -> Iterator[InputError]:
 
 def deadlock(schedule: Schedule, producer: Numbers, stuck: dict[int, int]) -> InputError:
     """Returns the error that tells who waits for whom around one circle of stuck ranks."""
+    # Every stuck rank waits for an entry of another stuck rank, so going from rank to rank must
+    # come back to one that was seen; what came before it only leads into the circle.
     waits_for = {rank: int(producer[entry]) for rank, entry in stuck.items()}
     rank, seen = next(iter(stuck)), []
     while rank not in seen:
@@ -51,8 +53,8 @@ def deadlock(schedule: Schedule, producer: Numbers, stuck: dict[int, int]) -> In
         rank = int(schedule.rank[waits_for[rank]])
     circle = seen[seen.index(rank) :]
     steps = [
-        f"rank {each}: {schedule.action(stuck[each])} ← {schedule.action(waits_for[each])}"
-        for each in circle
+        f"rank {waiting}: {schedule.action(stuck[waiting])} ← {schedule.action(waits_for[waiting])}"
+        for waiting in circle
     ]
     return InputError(
         "{name} deadlocks, each rank waiting for what the next has put behind its own: {circle}",
@@ -86,6 +88,8 @@ def _duplicated(schedule: Schedule, where: Positions) -> Iterator[InputError]:
 
 
 def _missing(schedule: Schedule, where: Positions) -> Iterator[InputError]:
+    # A backward may be whole or in halves, each stage and microbatch for itself: a B is missing
+    # only where no half stands either, a half only beside the other.
     counts = {kind: table > 0 for kind, table in _tables(schedule, where)}
     whole, inputs, weights = (counts[kind] for kind in (ActionKind.B, ActionKind.I, ActionKind.W))
     for kind, is_missing in (
@@ -112,6 +116,8 @@ def _missing(schedule: Schedule, where: Positions) -> Iterator[InputError]:
 
 def _before_input(schedule: Schedule, where: Positions) -> Iterator[InputError]:
     """Finds what stands before something that it needs of its own rank."""
+    # On its own rank an entry needs its stage's earlier half (``own``), and, where the stage beside
+    # is on the same rank, that one's (``needs``); either must stand before it in the list.
     entries = np.arange(len(schedule.code))
     needs = dependencies(schedule, where).producer
     own = np.full(len(entries), -1)

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Family:
-    """Is how one kind of groups looks: its mark, and its band of colours in OKLCH."""
+    """Says how one kind of groups looks: its mark, and its band of colours in OKLCH."""
 
     mark: str
     hue: float

@@ -74,8 +74,8 @@ def _report(error: BaseException, asked: Sequence[str]) -> str:
     """Returns what a report needs: versions, what was asked for without its token, and where."""
     before = ("", *asked)
     words = (
-        "…" if was == SECRET or each.startswith(SECRET + "=") else each
-        for was, each in zip(before, asked, strict=False)
+        "…" if was == SECRET or word.startswith(SECRET + "=") else word
+        for was, word in zip(before, asked, strict=False)
     )
     head = (
         f"serried {__version__}, Python {platform.python_version()}, {platform.platform()}",

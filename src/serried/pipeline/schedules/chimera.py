@@ -41,6 +41,7 @@ def chimera(num_ranks: int, num_microbatches: int) -> Schedule:
 
 
 def _rank(rank: int, p: int, each_way: int) -> Codes:
+    # Each stage's work gets its slot by the formulas above; sorted by slot it is the rank's list.
     unit, turn = np.divmod(np.arange(each_way), p // 2)
     begin = unit * 2 * p + 2 * turn
     codes, slots = [], []

@@ -42,6 +42,7 @@ def group_interleaved(
 
 
 def _rank(rank: int, p: int, m: int, chunks: int, group: int) -> Codes:
+    # Each chunk's work gets its slot by the formulas above; sorted by slot it is the rank's list.
     cycle, place = np.divmod(np.arange(m), group)
     codes, slots = [], []
     for turn in range(chunks):

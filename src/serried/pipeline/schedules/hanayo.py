@@ -45,6 +45,7 @@ def hanayo(num_ranks: int, num_microbatches: int, chunks: int = 2) -> Schedule:
 
 
 def _rank(stages: list[int], num_stages: int, p: int, m: int) -> Codes:
+    # Each stage's work gets its slot by the formulas above; sorted by slot it is the rank's list.
     unit, turn = np.divmod(np.arange(m), p)
     begin = unit * 2 * num_stages + 2 * turn
     codes, slots = [], []

@@ -75,15 +75,15 @@ def advice_document(layout: Layout, findings: Sequence[Finding], lang: str) -> d
         "world_size": layout.world_size,
         "findings": [
             {
-                "kind": each.kind,
-                "is_important": is_important(each),
-                "groups": list(each.groups),
-                "ranks": list(each.ranks),
-                "evidence": [say(sentence, lang) for sentence in each.evidence],
-                "cure": say(each.cure, lang) if each.cure else None,
-                "confidence": each.confidence,
+                "kind": finding.kind,
+                "is_important": is_important(finding),
+                "groups": list(finding.groups),
+                "ranks": list(finding.ranks),
+                "evidence": [say(sentence, lang) for sentence in finding.evidence],
+                "cure": say(finding.cure, lang) if finding.cure else None,
+                "confidence": finding.confidence,
             }
-            for each in findings
+            for finding in findings
         ],
     }
 
@@ -132,20 +132,20 @@ def sweep_document(worlds: Sequence[Tried], place: Callable[[int], Placement]) -
     }
 
 
-def _world(each: Tried, place: Callable[[int], Placement]) -> dict[str, Any]:
-    if each.layout is None:
+def _world(tried: Tried, place: Callable[[int], Placement]) -> dict[str, Any]:
+    if tried.layout is None:
         return {
-            "world_size": each.world_size,
-            "error": str(each.refusal),
-            "worlds_that_do": list(each.fits),
+            "world_size": tried.world_size,
+            "error": str(tried.refusal),
+            "worlds_that_do": list(tried.fits),
         }
-    lists = four_lists(each.layout)
+    lists = four_lists(tried.layout)
     return {
-        "world_size": each.world_size,
-        "framework": each.layout.framework,
-        "version": each.layout.version,
-        "sizes": dict(each.layout.sizes),
-        "nodes": place(each.world_size).num_nodes,
+        "world_size": tried.world_size,
+        "framework": tried.layout.framework,
+        "version": tried.layout.version,
+        "sizes": dict(tried.layout.sizes),
+        "nodes": place(tried.world_size).num_nodes,
         "counts": {kind: len(groups) for kind, groups in lists.items()},
         "groups": {kind: groups.lists() for kind, groups in lists.items()},
     }

@@ -13,7 +13,7 @@ from serried.views.sentences import tell
 
 @dataclass(frozen=True)
 class Told:
-    """Is one size or setting, its value, and in words where it stands."""
+    """Names one size or setting, its value, and in words where it stands."""
 
     name: str
     value: int | str

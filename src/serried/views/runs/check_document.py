@@ -94,26 +94,28 @@ def _is_named(report: CheckReport, kind: str, ranks: set[int]) -> bool:
     return any(each.kind == kind and set(each.ranks) == ranks for each in report.findings)
 
 
-def _timing(each: GroupTimes) -> list[dict[str, Any]]:
+def _timing(timed: GroupTimes) -> list[dict[str, Any]]:
     entries = []
-    for number, (ranks, nodes) in enumerate(zip(each.sizes, each.nodes, strict=True)):
+    for number, (ranks, nodes) in enumerate(zip(timed.sizes, timed.nodes, strict=True)):
         if ranks < 2:
             continue
-        time_ns = float(each.median_ns[number])
-        algbw = each.size_bytes / time_ns * 1e9
+        time_ns = float(timed.median_ns[number])
+        algbw = timed.size_bytes / time_ns * 1e9
         entries.append(
             {
-                "kind": each.kind,
+                "kind": timed.kind,
                 "group": number,
-                "operation": each.operation,
-                "size_bytes": each.size_bytes,
+                "operation": timed.operation,
+                "size_bytes": timed.size_bytes,
                 "ranks": ranks,
                 "nodes": nodes,
                 "time_us": round(time_ns / 1e3, 1),
                 "algbw_bytes_per_s": round(algbw),
-                "busbw_bytes_per_s": round(algbw * bus_factor(each.operation, ranks)),
-                "rounds_us": [round(float(t) / 1e3, 1) for t in each.times_ns[number]],
-                "alone_us": round(each.alone_ns / 1e3, 1) if each.alone_ns and not number else None,
+                "busbw_bytes_per_s": round(algbw * bus_factor(timed.operation, ranks)),
+                "rounds_us": [round(float(t) / 1e3, 1) for t in timed.times_ns[number]],
+                "alone_us": round(timed.alone_ns / 1e3, 1)
+                if timed.alone_ns and not number
+                else None,
             }
         )
     return entries

@@ -50,21 +50,21 @@ def times_table(report: CheckReport, lang: str) -> Table:
     for column in rows.columns:
         column.no_wrap = True
     before = ""
-    for each in report.timings:
-        for row in each.rows():
+    for timed in report.timings:
+        for row in timed.rows():
             shape = _shape(row, lang)
-            is_new, before = f"{each.kind} {shape}" != before, f"{each.kind} {shape}"
-            is_first = (row.ranks, row.nodes) == (each.sizes[0], each.nodes[0])
+            is_new, before = f"{timed.kind} {shape}" != before, f"{timed.kind} {shape}"
+            is_first = (row.ranks, row.nodes) == (timed.sizes[0], timed.nodes[0])
             rows.add_row(
-                *((each.kind, shape) if is_new else ("", "")),
-                each.operation,
-                bytes_text(each.size_bytes),
+                *((timed.kind, shape) if is_new else ("", "")),
+                timed.operation,
+                bytes_text(timed.size_bytes),
                 duration_text(row.time_ns),
                 speed_text(row.algbw_bytes_per_s),
                 speed_text(row.busbw_bytes_per_s),
-                duration_text(each.alone_ns) if each.alone_ns and is_first else "-",
-                f"{each.contention:.2f} x" if each.contention and is_first else "-",
-                str(each.slowest) if len(each.sizes) > 1 and is_first else "-",
+                duration_text(timed.alone_ns) if timed.alone_ns and is_first else "-",
+                f"{timed.contention:.2f} x" if timed.contention and is_first else "-",
+                str(timed.slowest) if len(timed.sizes) > 1 and is_first else "-",
             )
     return rows
 

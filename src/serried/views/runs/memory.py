@@ -33,18 +33,18 @@ def memory_table(memories: Sequence[RankMemory], pp_ranks: Mapping[int, int], la
     )
     for column in rows.columns[2:-1]:
         column.justify = "right"
-    for each in memories:
-        ranks = [rank for rank, place in pp_ranks.items() if place == each.pp_rank]
+    for memory in memories:
+        ranks = [rank for rank, place in pp_ranks.items() if place == memory.pp_rank]
         rows.add_row(
             ranks_in_runs(ranks),
-            " ".join(map(str, each.stages)),
-            memory_text(each.parameters),
-            *((memory_text(each.gathered),) if has_gathered else ()),
-            memory_text(each.gradients),
-            memory_text(each.optimizer),
-            memory_text(each.activations),
-            memory_text(each.peak),
-            say(MOMENTS[each.moment], lang),
+            " ".join(map(str, memory.stages)),
+            memory_text(memory.parameters),
+            *((memory_text(memory.gathered),) if has_gathered else ()),
+            memory_text(memory.gradients),
+            memory_text(memory.optimizer),
+            memory_text(memory.activations),
+            memory_text(memory.peak),
+            say(MOMENTS[memory.moment], lang),
         )
     return rows
 

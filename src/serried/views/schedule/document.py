@@ -92,13 +92,13 @@ def _lists(measured: MeasuredSchedule) -> dict[str, Any]:
         ],
         "idle_intervals": [
             {
-                "rank": each.rank,
-                "start": _plain(each.start),
-                "end": _plain(each.end),
-                "cause": each.cause.words,
-                "waits_for": str(each.waits_for) if each.waits_for else None,
+                "rank": interval.rank,
+                "start": _plain(interval.start),
+                "end": _plain(interval.end),
+                "cause": interval.cause.words,
+                "waits_for": str(interval.waits_for) if interval.waits_for else None,
             }
-            for each in measured.idle
+            for interval in measured.idle
         ],
     }
 

@@ -24,7 +24,7 @@ _INK = "#16191d"
 
 @dataclass(frozen=True)
 class Box:
-    """Is one action: where it stands, and what is said in it."""
+    """Draws one action: where it stands, and what is said in it."""
 
     rank: int
     x: float

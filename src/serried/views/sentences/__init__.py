@@ -101,8 +101,8 @@ def _phrases(lang: str) -> tuple[dict[str, str], list[tuple[re.Pattern[str], str
     written = tomllib.loads(text)
     whole = {english: each for english, each in written.items() if "{" not in english}
     return whole, [
-        (re.compile(re.sub(r"\\{(\w)\\}", r"(?P<\1>.+?)", re.escape(english))), each)
-        for english, each in written.items()
+        (re.compile(re.sub(r"\\{(\w)\\}", r"(?P<\1>.+?)", re.escape(english))), other)
+        for english, other in written.items()
         if english not in whole
     ]
 

@@ -78,14 +78,14 @@ def _changes(compared: TraceComparison, lang: str) -> list[str]:
     return lines + [_change(each, lang) for each in changes]
 
 
-def _change(each: ActionChange, lang: str) -> str:
+def _change(change: ActionChange, lang: str) -> str:
     return tell(
         "  rank {rank} {action}: {ours} against {theirs}",
         lang,
-        rank=each.rank,
-        action=each.action,
-        ours=duration_text(each.first_ns),
-        theirs=duration_text(each.second_ns),
+        rank=change.rank,
+        action=change.action,
+        ours=duration_text(change.first_ns),
+        theirs=duration_text(change.second_ns),
     )
 
 
@@ -99,15 +99,15 @@ def _orders(compared: TraceComparison, lang: str) -> list[str]:
     return lines + [_order(each, lang) for each in compared.orders[:ORDERS_SHOWN]]
 
 
-def _order(each: OrderChange, lang: str) -> str:
+def _order(order: OrderChange, lang: str) -> str:
     nothing = tell("nothing more", lang)
     return tell(
         "  rank {rank}: after {place:,} alike, {ours} instead of {theirs}",
         lang,
-        rank=each.rank,
-        place=each.place,
-        ours=each.first or nothing,
-        theirs=each.second or nothing,
+        rank=order.rank,
+        place=order.place,
+        ours=order.first or nothing,
+        theirs=order.second or nothing,
     )
 
 
@@ -128,12 +128,12 @@ def comparison_document(compared: TraceComparison, first: str, second: str) -> d
         "only_second": compared.only_second,
         "actions": [
             {
-                "rank": each.rank,
-                "action": each.action,
-                "first_us": each.first_ns / 1e3,
-                "second_us": each.second_ns / 1e3,
+                "rank": change.rank,
+                "action": change.action,
+                "first_us": change.first_ns / 1e3,
+                "second_us": change.second_ns / 1e3,
             }
-            for each in compared.changes
+            for change in compared.changes
         ],
         "orders": [asdict(each) for each in compared.orders],
     }

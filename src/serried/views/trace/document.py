@@ -37,12 +37,12 @@ def stats_document(
         "torn": list(trace.torn),
         "steps": [
             {
-                "step": each.step,
-                "window_us": each.window_ns / 1e3,
-                "busy_us": each.busy_ns / 1e3,
-                "bubble": each.bubble,
+                "step": step.step,
+                "window_us": step.window_ns / 1e3,
+                "busy_us": step.busy_ns / 1e3,
+                "bubble": step.bubble,
             }
-            for each in stats.steps
+            for step in stats.steps
         ],
         "left_out": list(stats.left_out),
         "bubble": {
@@ -53,15 +53,15 @@ def stats_document(
         },
         "ranks": [
             {
-                "rank": each.rank,
-                "compute_us": each.compute_ns / 1e3,
-                "receive_wait_us": each.receive_wait_ns / 1e3,
-                "exchange_wait_us": each.exchange_wait_ns / 1e3,
-                "other_us": each.other_ns / 1e3,
-                "work_us": {name: ns / 1e3 for name, ns in each.by_work_ns.items()},
-                "idle_us": {cause: ns / 1e3 for cause, ns in each.idle_ns.items()},
+                "rank": rank.rank,
+                "compute_us": rank.compute_ns / 1e3,
+                "receive_wait_us": rank.receive_wait_ns / 1e3,
+                "exchange_wait_us": rank.exchange_wait_ns / 1e3,
+                "other_us": rank.other_ns / 1e3,
+                "work_us": {name: ns / 1e3 for name, ns in rank.by_work_ns.items()},
+                "idle_us": {cause: ns / 1e3 for cause, ns in rank.idle_ns.items()},
             }
-            for each in stats.ranks
+            for rank in stats.ranks
         ],
         "messages": {
             "spans": stats.messages.spans,
@@ -117,22 +117,22 @@ def analysis_document(analysis: Analysis) -> dict[str, Any]:
         "throughput": _throughput(analysis),
         "paces": [
             {
-                "rank": each.rank,
-                "stages": list(each.stages),
-                "compute_us": each.compute_ns / 1e3,
-                "jitter": each.jitter,
-                "slower": each.slower,
-                "slower_steps": each.slower_steps,
-                "steps": each.num_steps,
-                "evidence": each.evidence,
-                "step_us": each.step_ns / 1e3,
-                "waits_us": each.waits_ns / 1e3,
-                "waited_for_us": None if each.waited_for_ns is None else each.waited_for_ns / 1e3,
-                "waited_for_steps": each.waited_for_steps,
-                "longer_us": {name: ns / 1e3 for name, ns in each.longer},
-                "is_slow": each.is_slow,
+                "rank": pace.rank,
+                "stages": list(pace.stages),
+                "compute_us": pace.compute_ns / 1e3,
+                "jitter": pace.jitter,
+                "slower": pace.slower,
+                "slower_steps": pace.slower_steps,
+                "steps": pace.num_steps,
+                "evidence": pace.evidence,
+                "step_us": pace.step_ns / 1e3,
+                "waits_us": pace.waits_ns / 1e3,
+                "waited_for_us": None if pace.waited_for_ns is None else pace.waited_for_ns / 1e3,
+                "waited_for_steps": pace.waited_for_steps,
+                "longer_us": {name: ns / 1e3 for name, ns in pace.longer},
+                "is_slow": pace.is_slow,
             }
-            for each in analysis.paces
+            for pace in analysis.paces
         ],
         "critical_path": _path(analysis),
     }
@@ -178,13 +178,13 @@ def _path(analysis: Analysis) -> dict[str, Any] | None:
         "step": path.step,
         "pieces": [
             {
-                "rank": each.rank,
-                "kind": each.kind,
-                "action": each.action,
-                "start_us": each.start_ns / 1e3,
-                "end_us": each.end_ns / 1e3,
+                "rank": piece.rank,
+                "kind": piece.kind,
+                "action": piece.action,
+                "start_us": piece.start_ns / 1e3,
+                "end_us": piece.end_ns / 1e3,
             }
-            for each in path.pieces
+            for piece in path.pieces
         ],
     }
 

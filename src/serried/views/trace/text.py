@@ -63,9 +63,9 @@ def steps_table(trace: Trace, stats: Statistics, *, lang: str = "en") -> Table:
     """Returns a row per complete step and the mean."""
     idle = tell("bubble" if trace.has_pipeline else "idle", lang)
     table = _table("step", tell("window", lang), tell("busy, a rank", lang), idle)
-    for each in stats.steps[:ROWS_SHOWN]:
-        busy = duration_text(each.busy_ns / stats.num_ranks)
-        table.add_row(str(each.step), duration_text(each.window_ns), busy, f"{each.bubble:.1%}")
+    for step in stats.steps[:ROWS_SHOWN]:
+        busy = duration_text(step.busy_ns / stats.num_ranks)
+        table.add_row(str(step.step), duration_text(step.window_ns), busy, f"{step.bubble:.1%}")
     _add_more(table, stats.steps, lang)
     return table
 
@@ -77,11 +77,11 @@ def ranks_table(trace: Trace, stats: Statistics, *, lang: str = "en") -> Table:
     exchange = (tell("exchange wait", lang),) if has_exchanges else ()
     headings = compute, tell("receive wait", lang), *exchange, tell("other", lang)
     table = _table("rank", tell("node", lang), *headings)
-    for each in stats.ranks[:ROWS_SHOWN]:
-        waits = (each.exchange_wait_ns,) if has_exchanges else ()
-        times = (each.compute_ns, each.receive_wait_ns, *waits, each.other_ns)
-        node = str(trace.placement.node(each.rank))
-        table.add_row(str(each.rank), node, *map(duration_text, times))
+    for rank in stats.ranks[:ROWS_SHOWN]:
+        waits = (rank.exchange_wait_ns,) if has_exchanges else ()
+        times = (rank.compute_ns, rank.receive_wait_ns, *waits, rank.other_ns)
+        node = str(trace.placement.node(rank.rank))
+        table.add_row(str(rank.rank), node, *map(duration_text, times))
     _add_more(table, stats.ranks, lang)
     return table
 

@@ -40,10 +40,10 @@ def timer_headlines(log: TimerLog, found: TimerStatistics, *, lang: str = "en") 
 def timers_table(found: TimerStatistics, *, lang: str = "en") -> Table:
     """Returns a row per timer."""
     table = _table("timer", [tell("least", lang), tell("most", lang), tell("most / least", lang)])
-    for each in found.timers[:ROWS_SHOWN]:
-        least = "" if each.least_ms is None else duration_text(each.least_ms * 1e6)
-        ratio = f"{each.most_ms / each.least_ms:.2f}x" if each.least_ms else ""
-        table.add_row(each.name, least, duration_text(each.most_ms * 1e6), ratio)
+    for timer in found.timers[:ROWS_SHOWN]:
+        least = "" if timer.least_ms is None else duration_text(timer.least_ms * 1e6)
+        ratio = f"{timer.most_ms / timer.least_ms:.2f}x" if timer.least_ms else ""
+        table.add_row(timer.name, least, duration_text(timer.most_ms * 1e6), ratio)
     return table
 
 
@@ -53,11 +53,11 @@ def timed_ranks_table(found: TimerStatistics, *, lang: str = "en") -> Table:
     words = (*stages, "forward", "backward", "messages", "rest")
     headings = [*(phrase(word, lang) for word in words), tell("not computing", lang)]
     table = _table("rank", headings)
-    for each in found.ranks[:ROWS_SHOWN]:
-        times = (each.forward_ms, each.backward_ms, each.messages_ms, each.rest_ms)
-        stage = ["" if each.stage is None else str(each.stage)] if stages else []
+    for rank in found.ranks[:ROWS_SHOWN]:
+        times = (rank.forward_ms, rank.backward_ms, rank.messages_ms, rank.rest_ms)
+        stage = ["" if rank.stage is None else str(rank.stage)] if stages else []
         texts = [duration_text(ms * 1e6) for ms in times]
-        table.add_row(str(each.rank), *stage, *texts, f"{each.not_computing:.1%}")
+        table.add_row(str(rank.rank), *stage, *texts, f"{rank.not_computing:.1%}")
     if len(found.ranks) > ROWS_SHOWN:
         table.add_row("…", tell("{count:,} more", lang, count=len(found.ranks) - ROWS_SHOWN))
     return table

@@ -93,6 +93,8 @@ def auto(
 
 def _candidates(problem: Problem) -> Iterator[list[Codes]]:
     """Returns the lists to choose from, those that win a tie first."""
+    # Rounds with every open choice of the heuristic; then, unless so many lists would take long,
+    # ZB-H1's shape with steeper and flatter warm-ups.
     for late, deferred, filled in product((False, True), (True, False), (True, False)):
         placed = place(problem, Policy(late, deferred, filled))
         if placed is not None:
@@ -114,6 +116,8 @@ def _sloped(problem: Problem, rank: int, slope: Fraction, is_late: bool) -> Code
     warmup = min(int(slope * (problem.num_ranks - 1 - rank)), int(limit // forward) - 1, m - 1)
     delay = int(slope * rank)
     if is_late:
+        # An input half that still waits for its weight half holds ``waiting``; so many fit beside
+        # the warm-up's activations and the one in the making.
         waiting = forward + inputs
         delay = int((limit - (warmup + 1) * forward) // waiting) if waiting > 0 else m
     codes = (work(kind, rank, range(m)) for kind in _HALVES)

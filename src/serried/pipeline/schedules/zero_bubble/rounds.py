@@ -21,7 +21,7 @@ F, I, W = range(3)  # noqa: E741  the field's own letter
 
 @dataclass(frozen=True)
 class Problem:
-    """Is what is to be placed: times and memory by [F, I, W] and rank, in ticks and any unit."""
+    """Holds what is to be placed: times and memory by [F, I, W] and rank, in ticks and any unit."""
 
     num_microbatches: int
     time: list[list[Number]]
@@ -112,6 +112,8 @@ class _Board:
 
     def _warm_up_forwards(self) -> list[int]:
         """Returns how many forwards more than one each rank runs before its first gradient."""
+        # From the last rank back: each adds forwards while they fit into memory and into the wait
+        # for its first gradient, which comes after the next rank's own forwards and input half.
         problem = self.problem
         extra = [0] * problem.num_ranks
         last = problem.num_ranks - 1
@@ -152,6 +154,9 @@ class _Board:
 
     def _is_deferred(self, rank: int) -> bool:
         """Says whether the next rank has forwards enough and this one better goes on without."""
+        # The next rank has two forwards waiting, so it gains nothing by one more now. It runs all
+        # the same if it is through, with the weight halves that make room for it, before the next
+        # gradient comes; else it is left for later where the rank can afford to be idle until then.
         behind, done = rank + 1, self.count[F]
         if not self.policy.is_forward_deferred or behind == self.problem.num_ranks:
             return False
@@ -185,6 +190,8 @@ class _Board:
         while to_do and self.clock[rank] + takes <= arrival:
             self._run(rank, W)
             to_do -= 1
+        # What is left is shorter than a weight half. Filling it delays the rank, which is harmless
+        # unless it thereby falls behind the rank that has most idle time.
         gap = arrival - self.clock[rank]
         if to_do and gap > 0:
             has_time = gap <= self.worst - self.gaps[rank]

@@ -41,6 +41,9 @@ def _rank(r: int, p: int, m: int) -> Codes:
     f1, i1, w1 = (work(kind, 2 * p - 1 - r, range(m)) for kind in _HALVES)
     first = 2 * (p - r) - 1
     # From here on stage 0 has no more forwards, and rounds are one action shorter.
+    # The chain below is read beside the picture: warm-up on stage 0; both forwards by turns; the
+    # way up begins its backwards; whole rounds of six; rounds without a forward of stage 0; input
+    # halves of both; stage 0's last backwards; then the weight halves that are left.
     full, rounds = m - (2 * p - 1 - r), m - p
     down = [f0[first + r :], i0[:full], w0[:full]]
     up = [f1[p : p + full], i1[p - r : p - r + full], w1[p - r : p - r + full]]
