@@ -120,12 +120,12 @@ def test_every_public_script_in_the_tests_is_followed_in_a_small_part_of_the_lim
     spent = []
     for name, text in BESIDE.items():
         if name.endswith((".sh", ".slurm", ".sbatch")):
-            from serried.launch.shell.blocks import Blocks
             from serried.launch.shell.commands import perform
+            from serried.launch.shell.walk import ScriptWalk
 
-            walk = Blocks(BESIDE, perform)
+            walk = ScriptWalk(BESIDE, perform)
             walk.file(text, name)
-            spent.append(walk.scope.work.done)
+            spent.append(walk.scope.steps.done)
     assert max(spent) < SCRIPT_STEPS.most / 20
 
 

@@ -14,7 +14,7 @@ from serried.errors import InputError, listed
 from serried.finding import said
 from serried.frameworks.framework import Framework
 from serried.frameworks.paddle import ORDERS as PADDLE_ORDERS
-from serried.launch.facts.emit import Job
+from serried.launch.facts.emit import LaunchJob
 from serried.launch.formats import (
     accelerate_config,
     colossalai_flags,
@@ -29,7 +29,7 @@ from serried.launch.read import read
 from serried.mesh import Layout, Placement
 from serried.mesh.sizes import Sizes
 
-WRITERS: dict[str, Callable[[Job], str]] = {
+WRITERS: dict[str, Callable[[LaunchJob], str]] = {
     "megatron": megatron_script.write,
     "deepspeed": deepspeed_script.write,
     "accelerate": accelerate_config.write,
@@ -41,7 +41,7 @@ WRITERS: dict[str, Callable[[Job], str]] = {
 }
 """Frameworks whose launch files serried writes."""
 
-PROGRAMS: dict[str, tuple[str, Callable[[Job], list[str]]]] = {
+PROGRAMS: dict[str, tuple[str, Callable[[LaunchJob], list[str]]]] = {
     "megatron": ("pretrain_gpt.py", megatron_script.arguments),
     "deepspeed": ("pretrain_gpt.py", deepspeed_script.arguments_of_torchrun),
     "torchtitan": ("-m torchtitan.train", torchtitan_toml.arguments),
@@ -71,7 +71,7 @@ def write(target: str, layout: Layout, placement: Placement, *, sizes: Sizes) ->
     placement.require_alike()
     is_launcher = target not in WRITERS
     wanted = layout.framework if is_launcher else target
-    job = Job(layout, sizes, placement)
+    job = LaunchJob(layout, sizes, placement)
     if wanted != layout.framework:
         job = _translated(layout, frameworks.find(wanted), placement)
     text = _launched(target, job) if is_launcher else WRITERS[target](job)
@@ -82,7 +82,7 @@ def write(target: str, layout: Layout, placement: Placement, *, sizes: Sizes) ->
 # ----------------------------------------------------------------------- launchers
 
 
-def _launched(target: str, job: Job) -> str:
+def _launched(target: str, job: LaunchJob) -> str:
     """Returns a torchrun command, alone or as a Slurm job."""
     if job.framework not in PROGRAMS:
         own = said("--emit {name} writes its own config", name=job.framework)
@@ -116,14 +116,14 @@ def _launched(target: str, job: Job) -> str:
     )
 
 
-def _gpus(job: Job) -> int:
+def _gpus(job: LaunchJob) -> int:
     return job.ranks_per_node * job.placement.gpus_per_rank
 
 
 # ----------------------------------------------------------------------- other frameworks
 
 
-def _translated(layout: Layout, framework: Framework, placement: Placement) -> Job:
+def _translated(layout: Layout, framework: Framework, placement: Placement) -> LaunchJob:
     """Returns the job under another framework's rules, in the order that keeps every group."""
     for dim in DIMS:
         size = layout.sizes.get(dim, 1)
@@ -156,7 +156,7 @@ def _translated(layout: Layout, framework: Framework, placement: Placement) -> J
             continue
         difference = _difference(layout, made)
         if difference is None:
-            return Job(made, sizes, placement)
+            return LaunchJob(made, sizes, placement)
         differences.append(difference)
     raise (differences or refusals)[0]
 
@@ -231,7 +231,7 @@ def _shown(groups: set[tuple[int, ...]], rank: int) -> str:
 # ----------------------------------------------------------------------- proof
 
 
-def _prove(text: str, target: str, job: Job) -> None:
+def _prove(text: str, target: str, job: LaunchJob) -> None:
     """Raises InputError unless reading ``text`` back gives the layout of ``job``."""
     config = read(text, name=f"written for {target}")
     try:

@@ -21,7 +21,7 @@ from serried.launch.documents import (
 )
 from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Meaning
-from serried.launch.facts.keys import Entry, Keys, as_value, take
+from serried.launch.facts.keys import ConfigValue, Keys, as_value, take
 
 Pairs = dict[str, tuple[Any, int | None]]
 
@@ -92,7 +92,7 @@ def test_a_python_config_takes_names_of_another_that_is_given() -> None:
     keys, notes = python_text.read(
         "from configs.base import *\nb = a * 2", "x.py", {"configs/base.py": "a = 4"}
     )
-    assert keys.entries["b"] == [Entry(8, 2, "a * 2")]
+    assert keys.entries["b"] == [ConfigValue(8, 2, "a * 2")]
     assert keys.entries["a"][0].file == "base.py"
     assert notes == []
 

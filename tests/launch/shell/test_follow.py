@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from serried.errors import InputError
 from serried.launch.shell.follow import follow
-from serried.launch.shell.story import Run
+from serried.launch.shell.story import StartedCommand
 
 
-def runs(text: str, **beside: str) -> list[Run]:
+def runs(text: str, **beside: str) -> list[StartedCommand]:
     return follow(text, "run.sh", beside).runs
 
 

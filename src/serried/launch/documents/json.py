@@ -8,7 +8,7 @@ from bisect import bisect_left
 
 from serried.errors import InputError
 from serried.finding import Sentence, said
-from serried.launch.facts.keys import Entry, Keys, Scalar, too_many
+from serried.launch.facts.keys import ConfigValue, Keys, Scalar, too_many
 from serried.limits import CONFIG_DEPTH
 
 BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.S)
@@ -22,7 +22,7 @@ def read(text: str, file: str) -> Keys:
     """Returns the keys of a JSON object; raises InputError naming the line that is none.
 
     >>> read('{"a": {"b": 2},\\n "c": [1, 2]}', "x.json").entries["c"]
-    [Entry(value=(1, 2), line=2, via='', why=None, file='')]
+    [ConfigValue(value=(1, 2), line=2, via='', why=None, file='')]
     """
     reader = _Reader(text, file)
     reader.value("", 0)
@@ -75,7 +75,7 @@ class _Reader:
             self._array(key, depth)
         else:
             line = self.line
-            self.keys.add(key, Entry(self._scalar(), line))
+            self.keys.add(key, ConfigValue(self._scalar(), line))
 
     def _object(self, key: str, depth: int) -> None:
         self._expect("{")
@@ -102,7 +102,7 @@ class _Reader:
                 self._expect(",")
         self.at += 1
         if len(scalars) == count:
-            self.keys.add(key, Entry(tuple(scalars), line))
+            self.keys.add(key, ConfigValue(tuple(scalars), line))
 
     def _string(self) -> str:
         self.skip()

@@ -18,7 +18,7 @@ from pathlib import PurePosixPath
 from serried.errors import InputError
 from serried.finding import Sentence, said
 from serried.launch.documents.python_value import Leaf, Open, Tree, Values
-from serried.launch.facts.keys import Entry, Keys, too_many
+from serried.launch.facts.keys import ConfigValue, Keys, too_many
 from serried.limits import CONFIG_DEPTH, CONFIG_VALUES, PYTHON_IMPORTS
 
 
@@ -42,7 +42,7 @@ def read(
 
     >>> keys, _ = read("TP = 4\\nparallel = dict(tensor=dict(size=TP * 2))", "x.py")
     >>> keys.entries["parallel.tensor.size"]
-    [Entry(value=8, line=2, via='TP * 2', why=None, file='')]
+    [ConfigValue(value=8, line=2, via='TP * 2', why=None, file='')]
     """
     module = _module(text, file, beside or {}, depth=0)
     keys = Keys(file)
@@ -273,14 +273,14 @@ def _flatten(keys: Keys, key: str, tree: Tree, depth: int, visits: Iterator[int]
     if depth > CONFIG_DEPTH.most or next(visits) > CONFIG_VALUES.most:
         raise too_many(keys.file)
     if isinstance(tree, Leaf):
-        keys.add(key, Entry(tree.value, tree.line, tree.via, tree.why, tree.file))
+        keys.add(key, ConfigValue(tree.value, tree.line, tree.via, tree.why, tree.file))
     elif isinstance(tree, dict):
         for name, value in tree.items():
             _flatten(keys, f"{key}.{name}", value, depth + 1, visits)
     elif all(isinstance(each, Leaf) and each.why is None for each in tree):
         leaves = [each for each in tree if isinstance(each, Leaf)]
         line = leaves[0].line if leaves else None
-        keys.add(key, Entry(tuple(each.value for each in leaves), line))
+        keys.add(key, ConfigValue(tuple(each.value for each in leaves), line))
     else:
         for i, each in enumerate(tree):
             _flatten(keys, f"{key}.{i}", each, depth + 1, visits)

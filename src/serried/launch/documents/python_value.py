@@ -37,7 +37,7 @@ CALLS: Mapping[str, Callable[..., object]] = {
 
 @dataclass(frozen=True)
 class Leaf:
-    """Is a value of the config: a scalar, or why it is not known."""
+    """Holds a value of the config: a scalar, or why it is not known."""
 
     value: Scalar
     line: int

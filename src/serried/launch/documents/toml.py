@@ -19,7 +19,7 @@ def read(text: str, file: str) -> Keys:
     """Returns the keys of a TOML file; raises InputError where it is none, or says a key twice.
 
     >>> read("[a]\\nb = 2 # two", "x.toml").entries
-    {'a.b': [Entry(value=2, line=2, via='', why=None, file='')]}
+    {'a.b': [ConfigValue(value=2, line=2, via='', why=None, file='')]}
     """
     places: dict[str, list[tuple[int, str]]] = {}
     section = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import yaml
 
 from serried.errors import InputError
-from serried.launch.facts.keys import Entry, Keys, Scalar, too_many
+from serried.launch.facts.keys import ConfigValue, Keys, Scalar, too_many
 from serried.limits import CONFIG_DEPTH, CONFIG_VALUES, YAML_NUMBER
 
 STANDARD = "tag:yaml.org,2002:"
@@ -21,7 +21,7 @@ def read(text: str, file: str) -> Keys | None:
     Raises InputError for a tag that would build an object, and for aliases that explode.
 
     >>> read("a:\\n  b: 2", "x.yaml").entries
-    {'a.b': [Entry(value=2, line=2, via='', why=None, file='')]}
+    {'a.b': [ConfigValue(value=2, line=2, via='', why=None, file='')]}
     """
     nodes = _documents(text, file)
     if not nodes or any(not isinstance(each, yaml.MappingNode) for each in nodes):
@@ -84,12 +84,12 @@ class _Reader:
         elif isinstance(node, yaml.SequenceNode):
             if all(isinstance(each, yaml.ScalarNode) for each in node.value):
                 values = tuple(self._scalar(each) for each in node.value)
-                self.keys.add(key, Entry(values, line))
+                self.keys.add(key, ConfigValue(values, line))
                 return
             for i, each in enumerate(node.value):
                 self.node(each, f"{key}.{i}", depth + 1)
         else:
-            self.keys.add(key, Entry(self._scalar(node), line))
+            self.keys.add(key, ConfigValue(self._scalar(node), line))
 
     def _mapping(self, node: yaml.MappingNode, key: str, depth: int) -> None:
         own = {name.value for name, _ in node.value if isinstance(name, yaml.ScalarNode)}

@@ -22,7 +22,7 @@ Derive = Callable[[Sizes], Sizes]
 
 @dataclass
 class Reading:
-    """Is what a reader of one format makes of a file, before it is settled.
+    """Holds what a reader of one format makes of a file, before it is settled.
 
     ``product`` maps the sizes whose product the framework demands to be the world to what
     each is when not given; None there means that the product is then open.

@@ -13,7 +13,7 @@ from serried.mesh.sizes import COUNTS, Sizes
 
 
 @dataclass(frozen=True)
-class Job:
+class LaunchJob:
     """Holds the job to be written: its layout, the sizes that made it, and its nodes."""
 
     layout: Layout
@@ -75,7 +75,7 @@ ALWAYS = ("tp", "pp")
 """Sizes that are written even when they are one, as launch files do."""
 
 
-def options(job: Job, meanings: Meanings, *, dashes: bool = True) -> list[str]:
+def options(job: LaunchJob, meanings: Meanings, *, dashes: bool = True) -> list[str]:
     """Returns the sizes and settings of a job as command line options, one line each."""
     lines: list[str] = []
     written: set[str] = set()
@@ -92,7 +92,7 @@ def options(job: Job, meanings: Meanings, *, dashes: bool = True) -> list[str]:
     return lines
 
 
-def _words(job: Job, name: str, kind: str) -> str | None:
+def _words(job: LaunchJob, name: str, kind: str) -> str | None:
     """Returns the value of an option as it is written, '' for a switch, None to leave it out."""
     if kind in ("yes", "no"):
         is_on = job.is_on(name)

@@ -16,7 +16,7 @@ OPTION = re.compile(r"--?[A-Za-z]")
 
 @dataclass(frozen=True)
 class Flag:
-    """Is one option as written, its name with dashes for underscores, and its values."""
+    """Holds one option as written, its name with dashes for underscores, and its values."""
 
     name: str
     key: str

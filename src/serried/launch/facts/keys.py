@@ -27,8 +27,8 @@ Scalar = int | float | bool | str | None
 
 
 @dataclass(frozen=True)
-class Entry:
-    """Is a value with its line; ``why`` stands in for a value that the file does not settle."""
+class ConfigValue:
+    """Holds a value with its line; ``why`` stands in for one that the file does not settle."""
 
     value: Scalar | tuple[Scalar, ...]
     line: int | None = None
@@ -43,9 +43,9 @@ class Keys:
     """Holds the entries of one file; a key that the file gives twice has two."""
 
     file: str
-    entries: dict[str, list[Entry]] = field(default_factory=dict)
+    entries: dict[str, list[ConfigValue]] = field(default_factory=dict)
 
-    def add(self, key: str, entry: Entry) -> None:
+    def add(self, key: str, entry: ConfigValue) -> None:
         """Adds an entry; raises InputError when a file unfolds to more than any config holds."""
         self.entries.setdefault(key, []).append(entry)
         if len(self.entries) > CONFIG_VALUES.most:
@@ -66,13 +66,13 @@ class Keys:
         entries = self.entries.get(key)
         return entries[0].value if entries else None
 
-    def under(self, section: str) -> Iterator[tuple[str, list[Entry]]]:
+    def under(self, section: str) -> Iterator[tuple[str, list[ConfigValue]]]:
         """Yields the keys below ``section``, without it, and their entries."""
         for key, entries in self.entries.items():
             if key.startswith(section + "."):
                 yield key[len(section) + 1 :], entries
 
-    def resolved(self, entry: Entry) -> Entry:
+    def resolved(self, entry: ConfigValue) -> ConfigValue:
         """Returns an entry with ``${other.key}`` replaced by what stands there.
 
         ``${oc.env:NAME,8}`` counts as its default, as ``${NAME:-8}`` does in a script.
@@ -86,16 +86,18 @@ class Keys:
             other = self.entries.get(found[1]) if found else None
             if not found or not other:
                 return entry
-            entry = Entry(other[0].value, other[0].line, found[0], other[0].why)
+            entry = ConfigValue(other[0].value, other[0].line, found[0], other[0].why)
         return entry
 
-    def _environment(self, found: re.Match[str], entry: Entry) -> Entry:
+    def _environment(self, found: re.Match[str], entry: ConfigValue) -> ConfigValue:
         name, default = found[1], found[2]
         if default is None:
-            return Entry(None, entry.line, why=said("{name} comes from the environment", name=name))
+            return ConfigValue(
+                None, entry.line, why=said("{name} comes from the environment", name=name)
+            )
         number = whole(default)
         value = number if number is not None else default.strip("\"'")
-        return Entry(value, entry.line, found[0])
+        return ConfigValue(value, entry.line, found[0])
 
 
 def too_many(file: str) -> InputError:
@@ -126,7 +128,7 @@ def take(
                 _add(facts, keys, meaning, written, keys.resolved(entry))
 
 
-def _add(facts: Facts, keys: Keys, meaning: Meaning, key: str, entry: Entry) -> None:
+def _add(facts: Facts, keys: Keys, meaning: Meaning, key: str, entry: ConfigValue) -> None:
     if entry.why is not None:
         facts.lack(meaning.name, said("{key}: {why}", key=key, why=entry.why))
         return
@@ -178,10 +180,10 @@ def unfold(
             unfold(keys, value, line_of, f"{prefix}.{key}" if prefix else str(key))
     elif isinstance(tree, list | tuple):
         if all(not isinstance(each, Mapping | list) for each in tree):
-            keys.add(prefix, Entry(tuple(tree), line_of(prefix)))
+            keys.add(prefix, ConfigValue(tuple(tree), line_of(prefix)))
             return
         for i, each in enumerate(tree):
             unfold(keys, each, line_of, f"{prefix}.{i}")
     else:
         scalar = tree if isinstance(tree, int | float | bool | str | None) else str(tree)
-        keys.add(prefix, Entry(scalar, line_of(prefix)))
+        keys.add(prefix, ConfigValue(scalar, line_of(prefix)))

@@ -35,7 +35,7 @@ FORGIVEN = 3
 
 
 class FileText(str):
-    """Is the text of a file, and the encoding that it was in."""
+    """Holds the text of a file, and the encoding that it was in."""
 
     encoding: str
 

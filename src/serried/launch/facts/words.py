@@ -19,7 +19,7 @@ _numbers = count(1)
 
 @dataclass(frozen=True)
 class Line:
-    """Is a line of a file, counted from 1; it prints as its number."""
+    """Names a line of a file, counted from 1; it prints as its number."""
 
     file: str
     number: int
@@ -30,7 +30,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Piece:
-    """Is known text, the line it was written on, and the variable it came through."""
+    """Holds known text, the line it was written on, and the variable it came through."""
 
     text: str
     line: Line
@@ -39,7 +39,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Unknown:
-    """Is text that only running the script would tell, and why.
+    """Stands for text that only running the script would tell, and says why.
 
     ``name`` is the variable that was never set, where that is the reason; ``counted_by`` is
     the variable that says how many words the text has.
@@ -53,7 +53,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Choice:
-    """Is one of several outcomes of a condition that cannot be decided.
+    """Holds the outcomes of a condition that cannot be decided; one of them comes true.
 
     Each alternative is a list of words (an array's elements), or one value to be split.
     """
@@ -87,7 +87,7 @@ class Maybe:
 
 @dataclass(frozen=True)
 class Field:
-    """Is one word of a command after expansion; ``maybe`` lists the choices it hangs on."""
+    """Holds one word of a command after expansion; ``maybe`` lists the choices it hangs on."""
 
     pieces: Value
     maybe: tuple[Maybe, ...] = ()

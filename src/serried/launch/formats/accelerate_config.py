@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from serried.finding import said
 from serried.launch.facts.config import Reading
-from serried.launch.facts.emit import Job, yaml_lines
+from serried.launch.facts.emit import LaunchJob, yaml_lines
 from serried.launch.facts.facts import Facts, Found
 from serried.launch.facts.flags import Meaning, sizes
 from serried.launch.facts.keys import Keys, take
@@ -191,7 +191,7 @@ def _fsdp(facts: Facts, name: str, strategy: Found | None) -> Reading:
     return Reading(name, facts, "fsdp")
 
 
-def write(job: Job) -> str:
+def write(job: LaunchJob) -> str:
     """Returns the YAML of a job that Accelerate's own mesh lays out."""
     sizes_of = {meaning.name: key.replace("-", "_") for key, meaning in PARALLELISM.items()}
     degrees = {key: job.size(name) or 1 for name, key in sizes_of.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from serried.launch.facts.config import Reading
-from serried.launch.facts.emit import Job, options
+from serried.launch.facts.emit import LaunchJob, options
 from serried.launch.facts.facts import Facts, Found
 from serried.launch.facts.flags import Flag, Meaning, take
 
@@ -59,7 +59,7 @@ def read(flags: Sequence[Flag], file: str) -> Reading:
     return Reading("ColossalAI command line", facts, "colossalai")
 
 
-def arguments(job: Job) -> list[str]:
+def arguments(job: LaunchJob) -> list[str]:
     """Returns the options that lay the job out."""
     named = {kind: name for name, kind in reversed(PLUGINS.items())}
     default = "moe" if job.sizes.ep > 1 else "hybrid"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from serried.launch.facts.emit import Job, options
+from serried.launch.facts.emit import LaunchJob, options
 from serried.launch.formats.deepspeed_config import FLAGS, JSON
 
 WRITTEN = {
@@ -14,17 +14,17 @@ WRITTEN = {
 }
 
 
-def arguments(job: Job) -> list[str]:
+def arguments(job: LaunchJob) -> list[str]:
     """Returns the options that lay the job out."""
     return options(job, WRITTEN)
 
 
-def arguments_of_torchrun(job: Job) -> list[str]:
+def arguments_of_torchrun(job: LaunchJob) -> list[str]:
     """Returns the same for a launcher that is not DeepSpeed's own."""
     return [*arguments(job), "--deepspeed"]
 
 
-def config(job: Job) -> str:
+def config(job: LaunchJob) -> str:
     """Returns the JSON with what has its place there."""
     tree: dict[str, object] = {"train_micro_batch_size_per_gpu": 1}
     on_the_command_line = {meaning.name for meaning in WRITTEN.values()} - {"zero"}
@@ -44,7 +44,7 @@ def config(job: Job) -> str:
     return json.dumps(tree, indent=2)
 
 
-def write(job: Job) -> str:
+def write(job: LaunchJob) -> str:
     """Returns a script that writes the JSON and starts the job."""
     hosts = f"--num_nodes {job.num_nodes} --num_gpus {job.ranks_per_node}"
     return "\n".join(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from serried.finding import Sentence, said
 from serried.frameworks.framework import at_least
 from serried.launch.facts.config import Reading
-from serried.launch.facts.emit import Job
+from serried.launch.facts.emit import LaunchJob
 from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Meaning
 from serried.launch.facts.keys import Keys, take
@@ -158,7 +158,7 @@ def _version(keys: Keys) -> str | None:
 # ----------------------------------------------------------------------- writing
 
 
-def write(job: Job) -> str:
+def write(job: LaunchJob) -> str:
     """Returns a config with the ``parallel`` mapping of a job, of either framework."""
     is_classic = job.framework == "internlm" or not at_least(job.version, "0.3.10")
     parallel = _classic(job) if is_classic else _parallel(job)
@@ -174,13 +174,13 @@ def write(job: Job) -> str:
     return "\n".join(lines)
 
 
-def _zero1(job: Job) -> dict[str, object]:
+def _zero1(job: LaunchJob) -> dict[str, object]:
     entry: dict[str, object] = {"size": -1 if job.sizes.zero1 is None else job.sizes.zero1}
     fsdp = job.is_on("zero1.fsdp")
     return entry if fsdp is None else {**entry, "fsdp": fsdp}
 
 
-def _classic(job: Job) -> dict[str, object]:
+def _classic(job: LaunchJob) -> dict[str, object]:
     return {
         "zero1": _zero1(job),
         "tensor": job.sizes.tp,
@@ -189,7 +189,7 @@ def _classic(job: Job) -> dict[str, object]:
     }
 
 
-def _parallel(job: Job) -> dict[str, object]:
+def _parallel(job: LaunchJob) -> dict[str, object]:
     """Returns the entries of InternEvo; ``weight`` stands in all its configs."""
     parallel: dict[str, object] = {
         "zero1": _zero1(job),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serried.frameworks.megatron.order import TP_PP_DP
-from serried.launch.facts.emit import Job, array, options
+from serried.launch.facts.emit import LaunchJob, array, options
 from serried.launch.facts.flags import Meaning
 from serried.launch.formats.megatron_flags import OPTIONS, SIZES
 
@@ -16,7 +16,7 @@ WRITTEN = {
 }
 
 
-def arguments(job: Job) -> list[str]:
+def arguments(job: LaunchJob) -> list[str]:
     """Returns the options that lay the job out."""
     lines = options(job, WRITTEN)
     order = job.sizes.order
@@ -34,7 +34,7 @@ def arguments(job: Job) -> list[str]:
     return lines
 
 
-def write(job: Job) -> str:
+def write(job: LaunchJob) -> str:
     """Returns a script that starts the job on each node."""
     return "\n".join(
         [

@@ -7,7 +7,7 @@ tp and cp is the number of ranks; nanotron refuses any other.
 from __future__ import annotations
 
 from serried.launch.facts.config import Reading
-from serried.launch.facts.emit import Job, yaml_lines
+from serried.launch.facts.emit import LaunchJob, yaml_lines
 from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import sizes
 from serried.launch.facts.keys import Keys, take
@@ -44,7 +44,7 @@ def tell_nodes(reading: Reading) -> None:
         reading.facts.claim("LOCAL_WORLD_SIZE", found)
 
 
-def write(job: Job) -> str:
+def write(job: LaunchJob) -> str:
     """Returns the section ``parallelism`` of a job; nanotron wants all degrees spelled out."""
     known = job.sizes.tp * job.sizes.pp * job.sizes.cp * (job.sizes.ep if _is_old(job) else 1)
     degrees = {
@@ -61,5 +61,5 @@ def write(job: Job) -> str:
     return "\n".join([*head, *yaml_lines({"parallelism": degrees}), ""])
 
 
-def _is_old(job: Job) -> bool:
+def _is_old(job: LaunchJob) -> bool:
     return job.version.startswith("0.")

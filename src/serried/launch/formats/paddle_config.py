@@ -17,7 +17,7 @@ from serried.finding import said
 from serried.frameworks.framework import divisors
 from serried.frameworks.paddle import EXPERT_ORDERS, FLEET, ORDERS, PIPELINE_PRIORITY
 from serried.launch.facts.config import Reading
-from serried.launch.facts.emit import Job, yaml_lines
+from serried.launch.facts.emit import LaunchJob, yaml_lines
 from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Meaning, sizes
 from serried.launch.facts.keys import Keys, take
@@ -223,7 +223,7 @@ KEYS = {
 }
 
 
-def write(job: Job) -> str:
+def write(job: LaunchJob) -> str:
     """Returns arguments of PaddleFormers, whose trainer derives the rest from them."""
     found = job.layout.sizes
     if job.layout.order == FLEET:
@@ -243,7 +243,7 @@ def write(job: Job) -> str:
     return "\n".join([*head, *yaml_lines(tree), ""])
 
 
-def _fleetx(job: Job) -> str:
+def _fleetx(job: LaunchJob) -> str:
     """Returns PaddleFleetX's YAML, for a layout in fleet's own order."""
     found = job.layout.sizes
     for axis in ("sep", "cp", "ep"):

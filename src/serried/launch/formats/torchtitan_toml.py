@@ -13,7 +13,7 @@ from serried.errors import listed
 from serried.finding import Sentence, said
 from serried.frameworks.framework import at_least
 from serried.launch.facts.config import Reading
-from serried.launch.facts.emit import Job
+from serried.launch.facts.emit import LaunchJob
 from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Flag, sizes
 from serried.launch.facts.keys import Keys, take
@@ -119,12 +119,12 @@ def _version(keys: Keys) -> str:
     return NEWEST_TOML if has_experts or keys.has("parallelism") else "0.1.0"
 
 
-def arguments(job: Job) -> list[str]:
+def arguments(job: LaunchJob) -> list[str]:
     """Returns the degrees of a job as options of the command line."""
     return [f"--parallelism.{key} {size}" for key, size in _degrees(job).items()]
 
 
-def write(job: Job) -> str:
+def write(job: LaunchJob) -> str:
     """Returns TOML for the versions that read it, else a script with the same options."""
     if at_least(job.version, "0.3"):
         return _script(job)
@@ -133,7 +133,7 @@ def write(job: Job) -> str:
     return "\n".join([*head, "[parallelism]", *lines, ""])
 
 
-def _degrees(job: Job) -> dict[str, int]:
+def _degrees(job: LaunchJob) -> dict[str, int]:
     names = [(key.replace("-", "_"), meaning.name) for key, meaning in DEGREES.items()]
     found = {
         key: size
@@ -150,7 +150,7 @@ def _degrees(job: Job) -> dict[str, int]:
     return found
 
 
-def _script(job: Job) -> str:
+def _script(job: LaunchJob) -> str:
     ranks = f"--nnodes {job.num_nodes} --nproc_per_node {job.ranks_per_node}"
     rows = [f"    {line} \\" for line in arguments(job)]
     return "\n".join(

@@ -26,7 +26,7 @@ def assign(scope: Scope, given: Assign) -> None:
     value = named(value, given.name) or known("", given.line)
     old = scope.variables.get(given.name)
     if given.appends or given.index:
-        scope.work.spend(len(old or ()) // 4)
+        scope.steps.spend(len(old or ()) // 4)
     if given.index:
         _element(scope, given, value)
     elif not given.appends or old is None:
@@ -48,7 +48,7 @@ def _array(scope: Scope, given: Assign) -> None:
     # An element in one alternative only stays a choice, so that its condition is kept.
     array = [each.pieces if not each.maybe else as_choice(each) for each in fields]
     old = scope.variables.get(given.name, [])
-    scope.work.spend(len(old) // 4)
+    scope.steps.spend(len(old) // 4)
     before = (old if isinstance(old, list) else [old]) if given.appends else []
     scope.variables[given.name] = [*before, *array]
 

@@ -15,13 +15,13 @@ from serried.launch.shell.files import ending, given, note_written
 from serried.launch.shell.nested import SCRIPT, handed, start
 from serried.launch.shell.split import joined
 from serried.launch.shell.syntax import Simple
-from serried.launch.shell.walk import Flow, Walk
+from serried.launch.shell.walk import Flow, ScriptWalk
 
 DECLARES = frozenset(["export", "declare", "local", "readonly", "typeset"])
 Outcome = tuple[Flow, Verdict]
 
 
-def perform(walk: Walk, simple: Simple) -> Outcome:
+def perform(walk: ScriptWalk, simple: Simple) -> Outcome:
     """Follows one plain command."""
     fields = walk.expansion.fields(simple.words)
     name = fields[0].text if fields else ""
@@ -38,7 +38,9 @@ def perform(walk: Walk, simple: Simple) -> Outcome:
     return _follow(walk, fields, simple.line, prefix)
 
 
-def _follow(walk: Walk, fields: list[Field], line: Line, prefix: Mapping[str, Value]) -> Outcome:
+def _follow(
+    walk: ScriptWalk, fields: list[Field], line: Line, prefix: Mapping[str, Value]
+) -> Outcome:
     name = fields[0].text or ""
     if name in walk.scope.functions:
         return _call(walk, name, fields[1:], line), RAN
@@ -64,50 +66,50 @@ def _stray(word: str) -> Sentence:
 # ----------------------------------------------------------------------- builtins
 
 
-def _test(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+def _test(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     words = fields[1:-1] if fields[0].text == "[" else fields[1:]
     return "", decide(words, is_double=False)
 
 
-def _stop(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+def _stop(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     walk.stopped = line
     return fields[0].text or "exit", RAN
 
 
-def _yes(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+def _yes(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     return "", Verdict(True)
 
 
-def _no(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+def _no(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     return "", Verdict(False)
 
 
-def _ended(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+def _ended(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     """Follows ``getopts``: the script's arguments are not known, so there are none to read."""
     return "", Verdict(False, is_assumed=True)
 
 
-def _shift(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+def _shift(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     number = count(fields[1].text) if len(fields) > 1 else 1
     if walk.scope.arguments is not None and number is not None:
         walk.scope.arguments = walk.scope.arguments[number:]
     return "", RAN
 
 
-def _set(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+def _set(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     texts = [each.text for each in fields]
     if "--" in texts:
         walk.scope.arguments = [each.pieces for each in fields[texts.index("--") + 1 :]]
     return "", Verdict(True)
 
 
-def _unset(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+def _unset(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     for each in fields[1:]:
         walk.scope.variables.pop(each.text or "", None)
     return "", Verdict(True)
 
 
-def _read(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+def _read(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     """Follows ``read`` and ``mapfile``: the names they set come from outside the file."""
     command = fields[0].text or ""
     for each in fields[1:]:
@@ -118,7 +120,7 @@ def _read(walk: Walk, fields: list[Field], line: Line) -> Outcome:
     return "", RAN
 
 
-def _let(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+def _let(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     verdict = RAN
     for each in fields[1:]:
         if each.text is not None:
@@ -126,18 +128,18 @@ def _let(walk: Walk, fields: list[Field], line: Line) -> Outcome:
     return "", verdict
 
 
-def _eval(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+def _eval(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     return walk.made(joined(fields[1:]), line), RAN
 
 
-def _exec(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+def _exec(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     if len(fields) == 1:
         return "", RAN
     _follow(walk, fields[1:], line, {})
     return "exit", RAN
 
 
-def _source(walk: Walk, fields: list[Field], line: Line) -> Outcome:
+def _source(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     if len(fields) < 2:
         return "", RAN
     name = ending(fields[1])
@@ -156,7 +158,7 @@ def _source(walk: Walk, fields: list[Field], line: Line) -> Outcome:
     return ("exit" if flow == "exit" else ""), RAN
 
 
-BUILTINS: dict[str, Callable[[Walk, list[Field], Line], Outcome]] = {
+BUILTINS: dict[str, Callable[[ScriptWalk, list[Field], Line], Outcome]] = {
     "[": _test,
     "test": _test,
     "exit": _stop,
@@ -184,7 +186,7 @@ BUILTINS: dict[str, Callable[[Walk, list[Field], Line], Outcome]] = {
 # ----------------------------------------------------------------------- calls
 
 
-def _call(walk: Walk, name: str, words: Sequence[Field], line: Line) -> Flow:
+def _call(walk: ScriptWalk, name: str, words: Sequence[Field], line: Line) -> Flow:
     """Follows a function of the script with its arguments; a call to itself is not."""
     if name in walk.calling:
         return ""

@@ -69,7 +69,7 @@ class Expansion:
                 pieces += (each for each in element if pieces[-1:] != [each] or _is_text(each))
         value = tuple(pieces)
         letters = letters_in(value)
-        self.scope.work.spend(1 + len(value) // 2 + letters // 64)
+        self.scope.steps.spend(1 + len(value) // 2 + letters // 64)
         if letters > SCRIPT_VALUE.most:
             line = part_line(word[0])
             why = said("a value on line {line} grows beyond a million letters", line=line)
@@ -86,7 +86,7 @@ class Expansion:
         for word in words:
             for each in self._fields(word):
                 made = distribute(each)
-                self.scope.work.spend(2 * len(made) + len(each.pieces))
+                self.scope.steps.spend(2 * len(made) + len(each.pieces))
                 fields += made
         return fields
 
@@ -98,7 +98,7 @@ class Expansion:
             is_quoted = isinstance(part, Literal) or part.quoted
             is_last = place == len(word) - 1
             for i, element in enumerate(elements := self._elements(part)):
-                self.scope.work.spend(1 + letters_in(element) // 16)
+                self.scope.steps.spend(1 + letters_in(element) // 16)
                 pieces = (
                     [Field(element)]
                     if is_quoted

@@ -7,13 +7,13 @@ from pathlib import PurePosixPath
 from serried.launch.facts.words import Field, Piece, Value, text_of
 from serried.launch.shell.split import joined
 from serried.launch.shell.syntax import Simple
-from serried.launch.shell.walk import Walk
+from serried.launch.shell.walk import ScriptWalk
 
 PRINTS = ("-e", "-n", "-en", "%s", "%s\\n")
 """Words after ``echo`` and ``printf`` that are not what they print."""
 
 
-def note_written(walk: Walk, simple: Simple, name: str | None) -> None:
+def note_written(walk: ScriptWalk, simple: Simple, name: str | None) -> None:
     """Keeps what a command writes to a file, and what its heredocs hand to it."""
     walk.inputs = [
         walk.expansion.value(each.heredoc.body) for each in simple.redirects if each.heredoc
@@ -33,15 +33,15 @@ def note_written(walk: Walk, simple: Simple, name: str | None) -> None:
         value: Value = (*joined(printed), Piece("\n", simple.line))
         is_more = any(each.operator == ">>" for each in simple.redirects)
         before = walk.story.files.get(names[0], ()) if is_more else ()
-        walk.scope.work.spend(len(before) // 4)
+        walk.scope.steps.spend(len(before) // 4)
         walk.story.files[names[0]] = (*before, *value)
 
 
-def given(walk: Walk, path: str) -> str | None:
+def given(walk: ScriptWalk, path: str) -> str | None:
     """Returns the file that a path means among those given beside the script."""
     if not path:
         return None
-    walk.scope.work.spend(len(walk.beside))
+    walk.scope.steps.spend(len(walk.beside))
     for other, text in walk.beside.items():
         if other == path or PurePosixPath(other).name == PurePosixPath(path).name:
             return text

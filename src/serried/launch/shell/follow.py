@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from serried.errors import InputError
-from serried.launch.shell.blocks import Blocks
 from serried.launch.shell.commands import perform
 from serried.launch.shell.story import Story
+from serried.launch.shell.walk import ScriptWalk
 
 
 def follow(text: str, name: str, beside: Mapping[str, str]) -> Story:
@@ -19,7 +19,7 @@ def follow(text: str, name: str, beside: Mapping[str, str]) -> Story:
     >>> [each.text for each in story.runs[0].fields]
     ['torchrun', 'x.py', '--tp', '2', '--sp']
     """
-    walk = Blocks(beside, perform)
+    walk = ScriptWalk(beside, perform)
     try:
         walk.file(text, name)
     except RecursionError as error:

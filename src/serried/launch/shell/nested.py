@@ -11,7 +11,7 @@ from serried.launch.facts.words import Field, Line, Value
 from serried.launch.shell import slurm
 from serried.launch.shell.files import ending, given
 from serried.launch.shell.split import as_choice
-from serried.launch.shell.walk import Walk
+from serried.launch.shell.walk import ScriptWalk
 
 SHELLS = ("bash", "sh", "zsh", "dash", "ksh")
 REMOTE = ("ssh", "pdsh", "clush", "parallel-ssh", "tmux", "screen", "watch")
@@ -66,7 +66,7 @@ def _to_sbatch(fields: Sequence[Field]) -> Handed:
 
 
 def start(
-    walk: Walk, fields: list[Field], what: Handed, line: Line, prefix: Mapping[str, Value]
+    walk: ScriptWalk, fields: list[Field], what: Handed, line: Line, prefix: Mapping[str, Value]
 ) -> None:
     """Follows the script that a command hands over, on this node or on others."""
     at, kind = what
@@ -74,11 +74,11 @@ def start(
     walk.scope.variables |= prefix
     name = PurePosixPath(fields[0].text or "").name
     if name == "srun":
-        step = slurm.Job(slurm.figures(fields[1:at])[0])
+        step = slurm.SlurmRequest(slurm.figures(fields[1:at])[0])
         walk.scope.variables = {**slurm.variables(step, "srun"), **walk.scope.variables}
     elif name == "sbatch":
         asked = slurm.figures(fields[1 : at if kind == "file" else len(fields)])[0]
-        walk.submitted = slurm.Job(asked, is_given=True)
+        walk.submitted = slurm.SlurmRequest(asked, is_given=True)
     if kind == "input":
         for each in walk.inputs:
             walk.made(each, line, fields[:at])
@@ -94,7 +94,7 @@ def start(
 
 
 def _start_file(
-    walk: Walk, fields: list[Field], at: int, line: Line, prefix: Mapping[str, Value]
+    walk: ScriptWalk, fields: list[Field], at: int, line: Line, prefix: Mapping[str, Value]
 ) -> None:
     name = ending(fields[at])
     written = walk.story.files.get(name)

@@ -110,7 +110,7 @@ class Parameters:
 
     def index(self, index: str, line: Line) -> str | None:
         """Returns the index between ``[`` and ``]`` as text, or None when it is not known."""
-        self.scope.work.spend(1 + len(index) // 4)
+        self.scope.steps.spend(1 + len(index) // 4)
         text = text_of(self.value(Lexer(Text.of(index, line.file, line.number)).all()))
         if (
             text is not None
@@ -145,7 +145,7 @@ class Parameters:
             return value
         argument = text_of(self.value(part.argument))
         is_short = argument is not None and max(len(text), len(argument)) <= SCRIPT_EDITED.most
-        self.scope.work.spend(2 * len(text) if is_short else 1)
+        self.scope.steps.spend(2 * len(text) if is_short else 1)
         made = _edited(text, operator, argument or "") if is_short else None
         if made is None:
             return unknown(_not_known(part), part.line)
@@ -177,7 +177,7 @@ class Parameters:
         if why is not None:
             return unknown(why.because, why.line)
         text = text_of(value) or "0"
-        self.scope.work.spend(1 + len(text) // 2)
+        self.scope.steps.spend(1 + len(text) // 2)
         result = shell_arithmetic.evaluate(text, lambda n: self._number(n, line))
         if isinstance(result, Unknown):
             return (result,)

@@ -35,7 +35,7 @@ VARIABLES = {
 
 
 @dataclass(frozen=True)
-class Job:
+class SlurmRequest:
     """Holds what one job or step asks for; each figure is a word with its place."""
 
     asked: Mapping[str, tuple[str, Field]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Job:
             return None
         return count(found[1])
 
-    def over(self, outer: Job | None) -> Job:
+    def over(self, outer: SlurmRequest | None) -> SlurmRequest:
         """Returns this step's figures, those of the job around it where it says nothing."""
         if outer is None:
             return self
@@ -63,10 +63,10 @@ class Job:
             for name, value in outer.asked.items()
             if not (name == "ntasks" and {"ntasks_per_node", "nodes"} & set(self.asked))
         }
-        return Job({**kept, **self.asked}, (), self.is_given or outer.is_given)
+        return SlurmRequest({**kept, **self.asked}, (), self.is_given or outer.is_given)
 
 
-def job_of(text: str, name: str, place: Callable[[int], Line] | None = None) -> Job:
+def job_of(text: str, name: str, place: Callable[[int], Line] | None = None) -> SlurmRequest:
     """Returns what the #SBATCH lines of a script ask for; those after a command do not count.
 
     ``place`` gives the line of the letter at a position, for text that a script wrote.
@@ -93,7 +93,7 @@ def job_of(text: str, name: str, place: Callable[[int], Line] | None = None) -> 
             asked |= figures(split((Piece(options, line),)))[0]
         elif row.strip() and not row.lstrip().startswith("#"):
             is_over = True
-    return Job(asked, tuple(notes), is_given)
+    return SlurmRequest(asked, tuple(notes), is_given)
 
 
 def _too_late(line: Line, row: str) -> Sentence:
@@ -154,7 +154,7 @@ def _count(option: str, value: Field) -> Field:
     return value
 
 
-def variables(job: Job, by: str = "#SBATCH") -> dict[str, Value]:
+def variables(job: SlurmRequest, by: str = "#SBATCH") -> dict[str, Value]:
     """Returns the variables that Slurm sets inside a job, those that options ``by`` it settle.
 
     The number of tasks follows from nodes and tasks per node where it is not given.
@@ -173,7 +173,7 @@ def variables(job: Job, by: str = "#SBATCH") -> dict[str, Value]:
     return made
 
 
-def num_tasks(job: Job) -> int | None:
+def num_tasks(job: SlurmRequest) -> int | None:
     """Returns how many tasks a step starts: as asked, else nodes x tasks per node (1)."""
     if "ntasks" in job.asked:
         return job.number("ntasks")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from serried.finding import Sentence, said
 from serried.launch.facts.words import Array, Field, Line, Value
-from serried.launch.shell.slurm import Job
+from serried.launch.shell.slurm import SlurmRequest
 
 DEVICES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES")
 TOLD = ("WORLD_SIZE", "NNODES", "NPROC_PER_NODE", *DEVICES)
@@ -15,8 +15,8 @@ TOLD = ("WORLD_SIZE", "NNODES", "NPROC_PER_NODE", *DEVICES)
 
 
 @dataclass(frozen=True)
-class Run:
-    """Is one command the script would start: its words, and what stands around it.
+class StartedCommand:
+    """Holds one command that the script would start: its words, and what stands around it.
 
     ``wrappers`` are the words of commands that start it on other nodes (``srun …``), outer
     first; ``variables`` is what the script had set then of those in ``TOLD``.
@@ -26,14 +26,14 @@ class Run:
     line: Line
     variables: Mapping[str, Value | Array]
     wrappers: tuple[tuple[Field, ...], ...] = ()
-    job: Job | None = None
+    job: SlurmRequest | None = None
 
 
 @dataclass
 class Story:
     """Gathers what a script would do."""
 
-    runs: list[Run] = field(default_factory=list)
+    runs: list[StartedCommand] = field(default_factory=list)
     files: dict[str, Value] = field(default_factory=dict)
     """Files that the script writes by heredoc or echo, by name."""
     notes: list[Sentence] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Story:
     """Where ``exit`` ended it last, if it did."""
     variables: Mapping[str, Value | Array] = field(default_factory=dict)
     """What is set at the end."""
-    job: Job | None = None
+    job: SlurmRequest | None = None
     """The Slurm job that the file itself is, if it has #SBATCH lines."""
 
     def note(self, line: Line, remark: Sentence) -> None:

@@ -86,7 +86,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Literal:
-    """Is text as it stands; ``quoted`` text is never split into words."""
+    """Holds text as it stands; ``quoted`` text is never split into words."""
 
     text: str
     line: Line
@@ -96,7 +96,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Parameter:
-    """Is ``$NAME`` or ``${NAME…}`` with its operator and argument, such as ``:-`` and ``8``."""
+    """Holds ``$NAME`` or ``${NAME…}`` with its operator and argument, such as ``:-`` and ``8``."""
 
     name: str
     line: Line
@@ -110,7 +110,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Substitution:
-    """Is ``$(command)``, a backtick or ``<(command)``: reported, never run."""
+    """Holds ``$(command)``, a backtick or ``<(command)``: reported, never run."""
 
     command: str
     line: Line
@@ -119,7 +119,7 @@ class Substitution:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Is ``$((expression))``."""
+    """Holds ``$((expression))``."""
 
     expression: Word
     line: Line
@@ -129,7 +129,7 @@ class Arithmetic:
 
 @dataclass(frozen=True)
 class HeldPart:
-    """Is a piece that was not known where this text was made."""
+    """Holds a piece that was not known where this text was made."""
 
     piece: Unknown | Choice
     quoted: bool = False
@@ -141,7 +141,7 @@ Word = tuple[Part, ...]
 
 @dataclass(frozen=True)
 class Assign:
-    """Is ``NAME=value``, ``NAME+=value``, ``NAME[i]=value`` or ``NAME=(values)``."""
+    """Holds ``NAME=value``, ``NAME+=value``, ``NAME[i]=value`` or ``NAME=(values)``."""
 
     name: str
     line: Line
@@ -153,7 +153,7 @@ class Assign:
 
 @dataclass
 class Heredoc:
-    """Is the text below ``<<EOF``; it is read when the line that opens it ends."""
+    """Holds the text below ``<<EOF``; it is read when the line that opens it ends."""
 
     delimiter: str
     is_plain: bool
@@ -164,7 +164,7 @@ class Heredoc:
 
 @dataclass(frozen=True)
 class Redirect:
-    """Is ``> file`` and its kin; a heredoc has no target."""
+    """Holds ``> file`` and its kin; a heredoc has no target."""
 
     operator: str
     target: Word
@@ -173,7 +173,7 @@ class Redirect:
 
 @dataclass(frozen=True)
 class Simple:
-    """Is a plain command: assignments before it, its words, and where its output goes."""
+    """Holds a plain command: assignments before it, its words, and where its output goes."""
 
     assigns: tuple[Assign, ...]
     words: tuple[Word, ...]
@@ -183,7 +183,7 @@ class Simple:
 
 @dataclass(frozen=True)
 class If:
-    """Is ``if`` with its ``elif`` branches and ``else``."""
+    """Holds ``if`` with its ``elif`` branches and ``else``."""
 
     branches: tuple[tuple[Script, Script], ...]
     otherwise: Script
@@ -192,7 +192,7 @@ class If:
 
 @dataclass(frozen=True)
 class Loop:
-    """Is ``for``, ``while``, ``until`` or ``select``; ``words`` is None for C-style ``for``."""
+    """Holds ``for``, ``while``, ``until`` or ``select``; C-style ``for`` has no ``words``."""
 
     kind: str
     line: Line
@@ -204,7 +204,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Case:
-    """Is ``case WORD in pattern) … esac``."""
+    """Holds ``case WORD in pattern) … esac``."""
 
     word: Word
     arms: tuple[tuple[tuple[Word, ...], Script], ...]
@@ -213,7 +213,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Function:
-    """Is the definition of a function."""
+    """Holds the definition of a function."""
 
     name: str
     body: Command
@@ -222,7 +222,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Group:
-    """Is ``{ …; }`` or ``( … )``; assignments in the latter do not outlive it."""
+    """Holds ``{ …; }`` or ``( … )``; assignments in the latter do not outlive it."""
 
     body: Script
     is_subshell: bool
@@ -232,7 +232,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Condition:
-    """Is ``[[ … ]]``, its words in order."""
+    """Holds the words of ``[[ … ]]`` in order."""
 
     words: tuple[Word, ...]
     line: Line
@@ -240,7 +240,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class ArithmeticCommand:
-    """Is ``(( … ))``."""
+    """Holds ``(( … ))``."""
 
     expression: Word
     line: Line
@@ -251,7 +251,7 @@ Command = Simple | If | Loop | Case | Function | Group | Condition | ArithmeticC
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Is commands joined by ``|``; ``!`` before them turns the outcome round."""
+    """Holds commands joined by ``|``; ``!`` before them turns the outcome round."""
 
     commands: tuple[Command, ...]
     is_negated: bool
@@ -259,7 +259,7 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class AndOr:
-    """Is pipelines joined by ``&&`` and ``||``; the first operator is empty."""
+    """Holds pipelines joined by ``&&`` and ``||``; the first operator is empty."""
 
     parts: tuple[tuple[str, Pipeline], ...]
 

@@ -1,27 +1,28 @@
 """Follows a shell script without running it: lists, conditions, loops and functions.
 
 A condition that the file settles is decided; one that it does not settle leaves both
-outcomes open (``shell_values``). Arguments of the script, and variables of the environment,
+outcomes open (``facts/words``). Arguments of the script, and variables of the environment,
 count as not given where the script asks. Nothing is started, and no file is touched.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from functools import partial
 
 from serried.errors import InputError
 from serried.finding import said
-from serried.launch.facts.words import Field, Line, Value
+from serried.launch.facts.words import Field, Line, Unknown, Value, named, text_of
 from serried.launch.shell import slurm
 from serried.launch.shell.assign import calculate
 from serried.launch.shell.conditions import OPEN, RAN, Verdict, both, decide, either
 from serried.launch.shell.expansion import Expansion
-from serried.launch.shell.merge import merge
 from serried.launch.shell.parser import parse
-from serried.launch.shell.scope import Scope
-from serried.launch.shell.story import TOLD, Run, Story
+from serried.launch.shell.scope import Scope, merged
+from serried.launch.shell.story import TOLD, StartedCommand, Story
 from serried.launch.shell.syntax import (
     AndOr,
     ArithmeticCommand,
@@ -36,18 +37,21 @@ from serried.launch.shell.syntax import (
     Script,
     Simple,
     Text,
+    Word,
+    assigned,
+    inside,
 )
-from serried.limits import SCRIPT_CALLS
+from serried.limits import SCRIPT_CALLS, SCRIPT_TURNS
 
 STEP = 30
 """Work that a command takes at least: 20,000 commands are as many as are followed."""
 
-Perform = Callable[["Walk", Simple], "tuple[Flow, Verdict]"]
+Perform = Callable[["ScriptWalk", Simple], "tuple[Flow, Verdict]"]
 Flow = str
 """Why following stopped: "" (it did not), "exit", "return", "break" or "continue"."""
 
 
-class Walk(ABC):
+class ScriptWalk:
     """Walks through commands with one scope, and tells its story.
 
     ``perform`` follows a plain command; ``beside`` holds other files by name.
@@ -58,8 +62,8 @@ class Walk(ABC):
         self.perform = perform
         self.story = Story()
         self.scope = Scope()
-        self.job: slurm.Job | None = None
-        self.submitted: slurm.Job | None = None
+        self.job: slurm.SlurmRequest | None = None
+        self.submitted: slurm.SlurmRequest | None = None
         """What the options of ``sbatch`` ask for, until the script they go before is read."""
         self.calling: tuple[str, ...] = ()
         """Functions being called, outermost first."""
@@ -79,7 +83,7 @@ class Walk(ABC):
 
     def file(self, text: str, name: str) -> Flow:
         """Follows the text of a file, its #SBATCH lines first."""
-        self.scope.work.spend(STEP + len(text) // 4)
+        self.scope.steps.spend(STEP + len(text) // 4)
         self._submit(slurm.job_of(text, name))
         if self.story.job is None:
             self.story.job = self.job
@@ -90,7 +94,7 @@ class Walk(ABC):
         outer_wrappers, outer_job = self.wrappers, self.job
         with self.deeper(line):
             text = Text.made(value, line)
-            self.scope.work.spend(STEP + len(text.text) // 4 + len(value))
+            self.scope.steps.spend(STEP + len(text.text) // 4 + len(value))
             if wrapper:
                 self.wrappers = (*self.wrappers, tuple(wrapper))
             self._submit(slurm.job_of(text.text, line.file, text.line))
@@ -104,7 +108,7 @@ class Walk(ABC):
             self.story.end = self.stopped
         return flow
 
-    def _submit(self, job: slurm.Job) -> None:
+    def _submit(self, job: slurm.SlurmRequest) -> None:
         self.story.notes += job.notes
         if self.submitted is not None:
             job, self.submitted = self.submitted.over(job), None
@@ -128,7 +132,9 @@ class Walk(ABC):
         """Tells that the script would start a command here."""
         own = self.scope.variables
         variables = {name: own[name] for name in TOLD if name in own} | prefix
-        self.story.runs.append(Run(tuple(fields), line, variables, self.wrappers, self.job))
+        self.story.runs.append(
+            StartedCommand(tuple(fields), line, variables, self.wrappers, self.job)
+        )
 
     # ------------------------------------------------------------------- lists
 
@@ -152,6 +158,8 @@ class Walk(ABC):
     def _and_or(self, item: AndOr) -> tuple[Flow, Verdict]:
         verdict = Verdict(True)
         for operator, pipeline in item.parts:
+            # What the verdict so far must be for this pipeline to run: yes after '&&', no after
+            # '||'. The first pipeline of a list has no operator and runs in any case.
             wanted = verdict.negated() if operator == "||" else verdict
             if operator and wanted.outcome is False:
                 continue
@@ -159,6 +167,8 @@ class Walk(ABC):
                 verdict = self._perhaps(pipeline)
                 continue
             flow, got = self._pipeline(pipeline)
+            # In '[ -z "$DATA" ] && exit 1' the exit is reached only because DATA is taken as
+            # not given; whoever starts the script gives it, so following goes on.
             if flow and operator and wanted.is_assumed:
                 continue
             if flow:
@@ -177,7 +187,7 @@ class Walk(ABC):
             return flow
 
         flow, after = self.attempt(follow_it)
-        self.join([self.scope] if flow else [after, self.scope], line)
+        self.scope = merged([self.scope] if flow else [after, self.scope], line)
         return verdict if verdict.outcome is None else OPEN
 
     def _pipeline(self, pipeline: Pipeline) -> tuple[Flow, Verdict]:
@@ -190,8 +200,8 @@ class Walk(ABC):
 
     def command(self, command: Command) -> tuple[Flow, Verdict]:
         """Follows one command; raises InputError when there is no end to them."""
-        self.scope.work.line = command.line
-        self.scope.work.spend(STEP)
+        self.scope.steps.line = command.line
+        self.scope.steps.spend(STEP)
         if isinstance(command, Simple):
             return self.perform(self, command)
         if isinstance(command, Condition):
@@ -202,11 +212,7 @@ class Walk(ABC):
         if isinstance(command, Function):
             self.scope.functions[command.name] = command.body
             return "", Verdict(True)
-        return self.block(command), RAN
-
-    @abstractmethod
-    def block(self, command: If | Loop | Case | Group) -> Flow:
-        """Follows a command that holds others."""
+        return self._block(command), RAN
 
     # ------------------------------------------------------------------- open outcomes
 
@@ -218,18 +224,140 @@ class Walk(ABC):
         after, self.scope = self.scope, before
         return flow, after
 
-    def join(self, scopes: Sequence[Scope], line: Line) -> None:
-        """Sets what is set after open outcomes that cannot be told apart."""
-        because = said("the condition on line {line} is open", line=line)
-        merged = scopes[0].copy()
-        names = {name for scope in scopes for name in scope.variables}
-        merged.work.spend(len(names) // 2)
+    # ------------------------------------------------------------------- blocks
+
+    def _block(self, command: If | Loop | Case | Group) -> Flow:
+        """Follows a command that holds others."""
+        if isinstance(command, If):
+            return self._if(command)
+        if isinstance(command, Loop):
+            return self._loop(command)
+        if isinstance(command, Case):
+            return self._case(command)
+        if not command.is_subshell:
+            return self.run(command.body)
+        before, self.scope = self.scope, self.scope.copy()
+        self.run(command.body)
+        self.scope = before
+        return ""
+
+    # ------------------------------------------------------------------- branches
+
+    def _if(self, command: If) -> Flow:
+        branches = [(partial(self.verdict, asks), body) for asks, body in command.branches]
+        return self._branches(branches, command.otherwise, command.line)
+
+    def _case(self, command: Case) -> Flow:
+        word = self.expansion.value(command.word)
+        branches = [
+            (partial(self._matches, word, patterns), body) for patterns, body in command.arms
+        ]
+        return self._branches(branches, (), command.line)
+
+    def _matches(self, word: Value, patterns: Sequence[Word]) -> Verdict:
+        texts = [self.expansion.text(pattern) for pattern in patterns]
+        if "*" in texts:
+            return Verdict(True)
+        text = text_of(word)
+        if text is None or None in texts:
+            return OPEN
+        return Verdict(any(fnmatchcase(text, each) for each in texts if each is not None))
+
+    def _branches(
+        self,
+        branches: Sequence[tuple[Callable[[], Verdict], Script]],
+        otherwise: Script,
+        line: Line,
+    ) -> Flow:
+        """Follows the branch that holds, or each one that may, and joins what they leave."""
+        outcomes: list[tuple[Flow, Scope]] = []
+        for asks, body in branches:
+            verdict = asks()
+            if verdict.outcome is False:
+                continue
+            if verdict.outcome and not outcomes:
+                # No branch before this one may be taken instead. One that holds by assumption
+                # ("if nothing is given: print the usage, exit") is passed over where it ends the
+                # script, for the script was written to run.
+                if not verdict.is_assumed:
+                    return self.run(body)
+                flow, after = self.attempt(partial(self.run, body))
+                if flow:
+                    continue
+                self.scope = after
+                return ""
+            outcomes.append(self.attempt(partial(self.run, body)))
+            if verdict.outcome:
+                break
+        else:
+            # No condition is known to hold, so 'else' is one of the outcomes, or the only one.
+            if not outcomes:
+                return self.run(otherwise)
+            outcomes.append(self.attempt(partial(self.run, otherwise)))
+        staying = [scope for flow, scope in outcomes if not flow]
+        if not staying:
+            return outcomes[0][0]
+        self.scope = merged(staying, line)
+        return ""
+
+    # ------------------------------------------------------------------- loops
+
+    def _loop(self, command: Loop) -> Flow:
+        if command.variable:
+            fields = self.expansion.fields(command.words or ())
+            if not fields:
+                self._leave_to_arguments(command)
+            if len(fields) <= SCRIPT_TURNS.most and all(_is_plain(each) for each in fields):
+                return self._turns(command, fields)
+            because = said("the loop on line {line} sets it", line=command.line)
+            return self._perhaps_once(command, (Unknown(because, command.line),))
+        if command.kind == "for":
+            return self._perhaps_once(command, None)
+        verdict = self.verdict(command.condition)
+        if command.kind == "until":
+            verdict = verdict.negated()
+        if verdict.outcome is None:
+            return self._perhaps_once(command, None)
+        if verdict.outcome:
+            flow = self.run(command.body)
+            return flow if flow in ("exit", "return") else ""
+        if verdict.is_assumed:
+            self._leave_to_arguments(command)
+        return ""
+
+    def _leave_to_arguments(self, command: Loop) -> None:
+        """Makes what is empty, and what a loop over the script's arguments sets, not given."""
+        because = said("the loop on line {line} sets it", line=command.line)
+        names = assigned(command.body)
+        self.scope.steps.spend(sum(1 for _ in inside(command.body)))
         for name in names:
-            outcome = merge([scope.variables.get(name) for scope in scopes], because, line)
-            if outcome is None:
-                merged.variables.pop(name, None)
-            else:
-                merged.variables[name] = outcome
-        for scope in scopes:
-            merged.functions = {**scope.functions, **merged.functions}
-        self.scope = merged
+            value = self.scope.variables.get(name)
+            if isinstance(value, tuple) and text_of(value) == "":
+                self.scope.variables[name] = (Unknown(because, command.line, name),)
+
+    def _turns(self, command: Loop, fields: Sequence[Field]) -> Flow:
+        for each in fields:
+            self.scope.variables[command.variable] = named(each.pieces, command.variable)
+            flow = self.run(command.body)
+            if flow in ("exit", "return"):
+                return flow
+            if flow == "break":
+                break
+        return ""
+
+    def _perhaps_once(self, command: Loop, value: Value | None) -> Flow:
+        def once() -> Flow:
+            if value is not None:
+                self.scope.variables[command.variable] = value
+            return self.run(command.body)
+
+        flow, after = self.attempt(once)
+        self.scope = merged(
+            [self.scope] if flow in ("exit", "return") else [after, self.scope], command.line
+        )
+        return ""
+
+
+def _is_plain(each: Field) -> bool:
+    """Tells whether a word of ``for`` is known, and is no pattern or brace to be spread out."""
+    return each.text is not None and not each.maybe and not re.search(r"[{*?]", each.text)

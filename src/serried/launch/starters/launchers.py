@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from serried.launch.facts.words import Field, Piece
 from serried.launch.shell import slurm
 from serried.launch.shell.split import split
-from serried.launch.shell.story import Run
+from serried.launch.shell.story import StartedCommand
 
 MODULES = {
     "torch.distributed.run": "torchrun",
@@ -94,7 +94,7 @@ def is_driver(program: Field | None) -> bool:
 
 @dataclass(frozen=True)
 class Launch:
-    """Is one start of ranks: the launcher and its options, the program and its arguments.
+    """Holds one start of ranks: the launcher and its options, the program and its arguments.
 
     ``step`` is what Slurm is asked for around it; ``has_srun`` tells whether srun starts it.
     """
@@ -103,8 +103,8 @@ class Launch:
     options: tuple[Field, ...]
     program: Field | None
     arguments: tuple[Field, ...]
-    run: Run
-    step: slurm.Job
+    run: StartedCommand
+    step: slurm.SlurmRequest
     has_srun: bool
 
     @property
@@ -113,15 +113,15 @@ class Launch:
         return FORMATS.get(self.launcher, "Python command")
 
 
-def launch_of(run: Run) -> Launch | None:
+def launch_of(run: StartedCommand) -> Launch | None:
     """Returns the start of ranks that a command is, or None when it starts none."""
-    step = run.job or slurm.Job()
+    step = run.job or slurm.SlurmRequest()
     has_srun = False
     for words in (*run.wrappers, run.fields):
         at = _place(words, "srun")
         if at is not None:
             has_srun = True
-            step = slurm.Job(slurm.figures(_step_options(words[at + 1 :]))[0]).over(step)
+            step = slurm.SlurmRequest(slurm.figures(_step_options(words[at + 1 :]))[0]).over(step)
     found = _head(run.fields)
     outer = next((head for words in run.wrappers if (head := _head(words))), None)
     if found is None:

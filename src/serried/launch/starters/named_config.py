@@ -38,7 +38,7 @@ ReadOther = Callable[[str, str], "Reading | None"]
 
 
 @dataclass(frozen=True)
-class Shelf:
+class ConfigFiles:
     """Holds the files that a command may mean, and how a config among them is read."""
 
     written: Mapping[str, Value]
@@ -57,7 +57,7 @@ class Shelf:
         )
 
 
-def readings(launch: Launch, flags: Sequence[Flag], shelf: Shelf) -> list[Reading]:
+def readings(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> list[Reading]:
     """Returns what the config files that a command names say, missing ones included."""
     named = [
         (flag.name, flag.values[0])
@@ -83,7 +83,7 @@ def readings(launch: Launch, flags: Sequence[Flag], shelf: Shelf) -> list[Readin
     return found
 
 
-def accelerate(launch: Launch, flags: Sequence[Flag], shelf: Shelf) -> Reading:
+def accelerate(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> Reading:
     """Returns what ``accelerate launch`` says: its options, then the config it names."""
     facts = Facts(launch.run.line.file)
     take(facts, flags, accelerate_config.FLAGS)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from serried.launch.facts.config import Reading
 from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Flag, take
-from serried.launch.facts.keys import Entry, Keys
+from serried.launch.facts.keys import ConfigValue, Keys
 from serried.launch.facts.keys import take as take_keys
 from serried.launch.facts.whole_number import NUMBER
 from serried.launch.facts.words import Field
@@ -105,9 +105,9 @@ def overrides(words: Sequence[Field], file: str) -> Keys:
         if not found:
             continue
         if word.text is None:
-            keys.add(found[1], Entry(None, word.line.number, why=word.because))
+            keys.add(found[1], ConfigValue(None, word.line.number, why=word.because))
         else:
             text = found[2].strip("'\"")
             value = int(text) if NUMBER.fullmatch(text) else text
-            keys.add(found[1], Entry(value, word.line.number, word.via))
+            keys.add(found[1], ConfigValue(value, word.line.number, word.via))
     return keys

@@ -22,7 +22,7 @@ from serried.launch.shell.split import split
 from serried.launch.shell.story import Story
 from serried.launch.starters import named_config, program_options, world
 from serried.launch.starters.launchers import Launch, launch_of
-from serried.launch.starters.named_config import ReadOther, Shelf
+from serried.launch.starters.named_config import ConfigFiles, ReadOther
 from serried.limits import SCRIPT_STARTS
 
 MENTIONS_LAUNCH = re.compile(
@@ -46,7 +46,7 @@ def read(text: str, file: str, beside: Mapping[str, str], read_other: ReadOther)
     Raises InputError where it cannot be followed, or starts ranks by a script not given.
     """
     story = shell.follow(text, file, beside)
-    shelf = Shelf(story.files, beside, read_other)
+    shelf = ConfigFiles(story.files, beside, read_other)
     launches = [launch for run in story.runs if (launch := launch_of(run))]
     if len(launches) > SCRIPT_STARTS.most:
         raise InputError(
@@ -114,7 +114,7 @@ def _joined(readings: Sequence[Reading], story: Story, file: str) -> Reading:
 # ----------------------------------------------------------------------- one command
 
 
-def _reading(launch: Launch, shelf: Shelf) -> Reading:
+def _reading(launch: Launch, shelf: ConfigFiles) -> Reading:
     """Returns what one start of ranks says."""
     flags = flags_of((*launch.options, *launch.arguments))
     file = launch.run.line.file

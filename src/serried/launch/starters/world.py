@@ -113,7 +113,7 @@ def _srun(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
             facts.lack("nodes", said("no #SBATCH line or srun option says how many nodes"))
 
 
-def _slurm_number(step: slurm.Job, facts: Facts, name: str, meant: str) -> None:
+def _slurm_number(step: slurm.SlurmRequest, facts: Facts, name: str, meant: str) -> None:
     option, word = step.asked[name]
     number = step.number(name)
     if number is not None:
