@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
-from serried.runtime.job.settings import ModelSizes, Optimise, TrainSettings
+from serried.runtime.job.settings import ModelSizes, OptimizerSettings, TrainSettings
 from tests.runtime.many_runs import Ran, run_many
 from tests.runtime.reference import Told, train_alone
 
@@ -32,7 +32,7 @@ TIED = replace(MODEL, tie=True)
 BASE = TrainSettings(
     world_size=1,
     model=MODEL,
-    optimise=Optimise(warmup=3, min_lr=1e-4),
+    optimizer=OptimizerSettings(warmup=3, min_lr=1e-4),
     global_batch_size=16,
     microbatches=2,
     device="cpu",

@@ -20,7 +20,13 @@ from typing import Any
 
 from serried.errors import InputError
 from serried.pipeline import ENTRIES
-from serried.runtime.job.settings import Emulated, ModelSizes, Optimise, TrainSettings, Validation
+from serried.runtime.job.settings import (
+    Emulated,
+    ModelSizes,
+    OptimizerSettings,
+    TrainSettings,
+    Validation,
+)
 from tests.runtime.many_runs import Ran, run_each
 from tests.runtime.parity import LIMITS, Difference, difference_of
 from tests.runtime.reference import train_alone
@@ -124,12 +130,12 @@ def _settings(options: dict[str, Any]) -> TrainSettings:
     left = dict(options)
     model = ModelSizes(**{name: left.pop(name) for name in MODEL})
     # Scaled so that gradients in float16 do not overflow: a step that taught nothing is no parity.
-    learning = Optimise(**{name: left.pop(name) for name in LEARNING}, loss_scale=256.0)
+    learning = OptimizerSettings(**{name: left.pop(name) for name in LEARNING}, loss_scale=256.0)
     validation = Validation(left.pop("validate_every"), sequences=5)
     emulated = Emulated(forward_ms=1, backward_ms=2) if left.pop("emulated") else None
     return TrainSettings(
         model=model,
-        optimise=learning,
+        optimizer=learning,
         validation=validation,
         emulated=emulated,
         device="cpu",

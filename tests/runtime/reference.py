@@ -56,7 +56,7 @@ def train_alone(settings: TrainSettings) -> list[Told]:
     Only where experts are balanced, which counts rows by the microbatch, it computes those.
     """
     torch.set_num_threads(1)  # as ranks compute; more would only wait for cores
-    model, learning = whole_model(settings), settings.optimise
+    model, learning = whole_model(settings), settings.optimizer
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=learning.lr, weight_decay=learning.weight_decay
     )
@@ -86,7 +86,7 @@ def _losses(model: Stage, settings: TrainSettings, step: int) -> Iterator[torch.
 
 
 def _rates(optimizer: torch.optim.Optimizer, settings: TrainSettings) -> SequentialLR:
-    learning, warmup = settings.optimise, settings.optimise.warmup
+    learning, warmup = settings.optimizer, settings.optimizer.warmup
     after = (
         ConstantLR(optimizer, factor=1.0)
         if learning.lr_schedule == "constant"

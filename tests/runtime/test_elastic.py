@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from serried.runtime.checkpoint.checkpoint import describe, find
-from serried.runtime.job.settings import Keeping, TrainSettings
+from serried.runtime.job.settings import CheckpointSettings, TrainSettings
 from serried.runtime.run.launch import as_restarted
 
 COMMAND = "from serried.views.cli.main import main; main()"
@@ -29,11 +29,13 @@ def test_a_rank_that_starts_again_resumes_and_records_elsewhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "0")
-    settings = TrainSettings(world_size=2, trace_dir=Path("trace"), keeping=Keeping(Path("runs")))
+    settings = TrainSettings(
+        world_size=2, trace_dir=Path("trace"), checkpoints=CheckpointSettings(Path("runs"))
+    )
     assert as_restarted(settings) == settings
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "2")
     again = as_restarted(settings)
-    assert again.keeping == Keeping(Path("runs"), resume=True)
+    assert again.checkpoints == CheckpointSettings(Path("runs"), resume=True)
     assert again.trace_dir == Path("trace/restart-2")
     assert as_restarted(TrainSettings(world_size=2)) == TrainSettings(world_size=2)
 

@@ -22,7 +22,7 @@ from serried.runtime.checkpoint.checkpoint import (
     source_of,
     step_folder,
 )
-from serried.runtime.job.settings import Keeping, ModelSizes, TrainSettings, Validation
+from serried.runtime.job.settings import CheckpointSettings, ModelSizes, TrainSettings, Validation
 
 RUN = TrainSettings(world_size=2, model=ModelSizes(layers=2), steps=50)
 
@@ -36,13 +36,13 @@ def text(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(tmp_path: Path, text: Path) -> TrainSettings:
-    return replace(RUN, data=text, keeping=Keeping(tmp_path / "runs"))
+    return replace(RUN, data=text, checkpoints=CheckpointSettings(tmp_path / "runs"))
 
 
 def keep(settings: TrainSettings, step: int, *, commit: bool = True) -> Path:
     """Writes what a checkpoint looks like from outside."""
-    assert settings.keeping.folder
-    folder = step_folder(settings.keeping.folder, step)
+    assert settings.checkpoints.folder
+    folder = step_folder(settings.checkpoints.folder, step)
     folder.mkdir(parents=True)
     (folder / "__0_0.distcp").write_bytes(b"tensors")
     description = replace(description_of(settings), step=step, files={"__0_0.distcp": 7})
@@ -53,7 +53,7 @@ def keep(settings: TrainSettings, step: int, *, commit: bool = True) -> Path:
 
 
 def resuming(settings: TrainSettings) -> TrainSettings:
-    return replace(settings, keeping=replace(settings.keeping, resume=True))
+    return replace(settings, checkpoints=replace(settings.checkpoints, resume=True))
 
 
 def test_a_description_reads_as_it_was_written(run: TrainSettings) -> None:
@@ -64,11 +64,11 @@ def test_a_description_reads_as_it_was_written(run: TrainSettings) -> None:
 
 
 def test_a_folder_without_metadata_was_never_committed(run: TrainSettings) -> None:
-    assert run.keeping.folder
+    assert run.checkpoints.folder
     older, newer = keep(run, 9), keep(run, 10)
     torn = keep(run, 11, commit=False)
-    (run.keeping.folder / "notes").mkdir()
-    assert committed(run.keeping.folder) == [older, newer]
+    (run.checkpoints.folder / "notes").mkdir()
+    assert committed(run.checkpoints.folder) == [older, newer]
     assert source_of(resuming(run)) == newer
     with pytest.raises(InputError) as refused:
         find(torn)
@@ -79,13 +79,13 @@ def test_a_folder_without_metadata_was_never_committed(run: TrainSettings) -> No
 
 
 def test_halves_that_a_newer_commit_made_useless_are_left_over(run: TrainSettings) -> None:
-    assert run.keeping.folder
-    assert leftovers(run.keeping.folder) == []
+    assert run.checkpoints.folder
+    assert leftovers(run.checkpoints.folder) == []
     half = keep(run, 3, commit=False)
-    assert leftovers(run.keeping.folder) == []
+    assert leftovers(run.checkpoints.folder) == []
     keep(run, 4)
     keep(run, 5, commit=False)
-    assert leftovers(run.keeping.folder) == [half]
+    assert leftovers(run.checkpoints.folder) == [half]
 
 
 def test_a_run_resumes_where_there_is_nothing_by_beginning_anew(run: TrainSettings) -> None:
@@ -99,17 +99,17 @@ def test_checkpoints_of_another_run_are_not_written_over(run: TrainSettings) -> 
     with pytest.raises(InputError) as refused:
         source_of(run)
     assert str(refused.value) == (
-        f"{run.keeping.folder} already holds checkpoints up to step-000040; add --resume to go on "
-        "from it, or choose another folder"
+        f"{run.checkpoints.folder} already holds checkpoints up to step-000040; add --resume to go "
+        "on from it, or choose another folder"
     )
 
 
 def test_a_run_may_begin_from_another_folder_until_it_has_its_own(
     run: TrainSettings, tmp_path: Path
 ) -> None:
-    other = keep(replace(run, keeping=Keeping(tmp_path / "other")), 7)
-    keeping = Keeping(tmp_path / "runs", begin_from=tmp_path / "other", resume=True)
-    branch = replace(run, keeping=keeping)
+    other = keep(replace(run, checkpoints=CheckpointSettings(tmp_path / "other")), 7)
+    checkpoints = CheckpointSettings(tmp_path / "runs", begin_from=tmp_path / "other", resume=True)
+    branch = replace(run, checkpoints=checkpoints)
     assert source_of(branch) == other
     own = keep(run, 9)
     assert source_of(branch) == own

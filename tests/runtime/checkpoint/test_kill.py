@@ -16,14 +16,19 @@ import pytest
 from serried.errors import SerriedError
 from serried.runtime.checkpoint.checkpoint import METADATA, committed, describe, step_folder
 from serried.runtime.job.report import Event, RankReport, Resumed, Saved, Started, StepDone
-from serried.runtime.job.settings import Keeping, ModelSizes, Optimise, TrainSettings
+from serried.runtime.job.settings import (
+    CheckpointSettings,
+    ModelSizes,
+    OptimizerSettings,
+    TrainSettings,
+)
 from serried.runtime.run.launch import train
 
 RUN = TrainSettings(
     world_size=2,
     zero=2,
     model=ModelSizes(layers=2, hidden=32, heads=4, seq_len=16),
-    optimise=Optimise(lr_schedule="constant"),
+    optimizer=OptimizerSettings(lr_schedule="constant"),
     global_batch_size=4,
     microbatches=1,
     device="cpu",
@@ -82,10 +87,10 @@ def kill_while_saving(folder: Path, kills: int) -> None:
     seed = secrets.randbits(32)
     draw = random.Random(seed)
     steps = kills + 3
-    alone = train(replace(RUN, steps=steps, keeping=Keeping(folder / "alone")))
+    alone = train(replace(RUN, steps=steps, checkpoints=CheckpointSettings(folder / "alone")))
     whole_bytes = bytes_of(committed(folder / "alone")[-1])
-    keeping = Keeping(folder / "runs", every=1, last=2, resume=True)
-    settings, losses = replace(RUN, steps=steps, keeping=keeping), dict[int, float]()
+    checkpoints = CheckpointSettings(folder / "runs", every=1, last=2, resume=True)
+    settings, losses = replace(RUN, steps=steps, checkpoints=checkpoints), dict[int, float]()
     done = 0
     for number in range(kills):
         share = draw.choice((0.0, draw.uniform(0, 1.1)))

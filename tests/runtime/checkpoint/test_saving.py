@@ -21,7 +21,13 @@ from serried.runtime.checkpoint.checkpoint import METADATA, committed, describe
 from serried.runtime.checkpoint.export import export, load
 from serried.runtime.checkpoint.files import metadata_of, whole_tensors
 from serried.runtime.job.report import Resumed, Saved, Validated
-from serried.runtime.job.settings import Keeping, ModelSizes, Optimise, TrainSettings, Validation
+from serried.runtime.job.settings import (
+    CheckpointSettings,
+    ModelSizes,
+    OptimizerSettings,
+    TrainSettings,
+    Validation,
+)
 from serried.runtime.training.data import Corpus
 from tests.runtime.many_runs import Ran, run_many
 
@@ -29,7 +35,7 @@ MODEL = ModelSizes(layers=4, hidden=32, heads=4, kv_heads=2, seq_len=32)
 BASE = TrainSettings(
     world_size=4,
     model=MODEL,
-    optimise=Optimise(warmup=2, min_lr=1e-4),
+    optimizer=OptimizerSettings(warmup=2, min_lr=1e-4),
     global_batch_size=8,
     microbatches=2,
     device="cpu",
@@ -46,7 +52,7 @@ HALF = replace(
     model=replace(MODEL, tie=True),
     dp_style="buffer",
     dtype="float16",
-    optimise=Optimise(loss_scale=2.0**19, lr_schedule="constant"),
+    optimizer=OptimizerSettings(loss_scale=2.0**19, lr_schedule="constant"),
     steps=12,
 )
 """Both ends of a tied model on one rank, wide copies of its weights, a loss scale that falls."""
@@ -66,7 +72,7 @@ OTHERS: Mapping[str, TrainSettings] = {
 
 
 def going_on(settings: TrainSettings, folder: Path, step: int = 3) -> TrainSettings:
-    return replace(settings, keeping=Keeping(begin_from=folder / f"step-{step:06}"))
+    return replace(settings, checkpoints=CheckpointSettings(begin_from=folder / f"step-{step:06}"))
 
 
 @contextmanager
@@ -99,28 +105,31 @@ def disk(folder: Path) -> Iterator[Path | None]:
 @pytest.fixture(scope="module")
 def runs(folder: Path, disk: Path | None) -> dict[str, Ran]:
     named = {
-        "whole": replace(CUT, keeping=Keeping(folder / "cut", every=3)),
+        "whole": replace(CUT, checkpoints=CheckpointSettings(folder / "cut", every=3)),
         "again": replace(going_on(CUT, folder / "cut")),
         **{name: going_on(each, folder / "cut") for name, each in OTHERS.items()},
-        "half": replace(HALF, keeping=Keeping(folder / "half", every=10)),
+        "half": replace(HALF, checkpoints=CheckpointSettings(folder / "half", every=10)),
         "half again": going_on(HALF, folder / "half", 10),
         "half in one": going_on(replace(HALF, world_size=1, pp=1), folder / "half", 10),
-        "experts": replace(EXPERTS, keeping=Keeping(folder / "experts", every=3)),
+        "experts": replace(EXPERTS, checkpoints=CheckpointSettings(folder / "experts", every=3)),
         "experts again": going_on(EXPERTS, folder / "experts"),
         "padded": replace(
-            OTHERS["tp x zero 3, padded"], keeping=Keeping(folder / "padded", every=3)
+            OTHERS["tp x zero 3, padded"],
+            checkpoints=CheckpointSettings(folder / "padded", every=3),
         ),
         "unpadded": going_on(replace(BASE, world_size=1), folder / "padded"),
-        "pruned": replace(BASE, world_size=2, keeping=Keeping(folder / "pruned", every=1, last=2)),
+        "pruned": replace(
+            BASE, world_size=2, checkpoints=CheckpointSettings(folder / "pruned", every=1, last=2)
+        ),
     }
     if disk:
         # A checkpoint takes 1.3 MiB: the first fits, and those after it do not.
-        kept = Keeping(disk / "a", every=2, on_error="continue")
-        named["full disk"] = replace(BASE, world_size=2, keeping=kept)
+        kept = CheckpointSettings(disk / "a", every=2, on_error="continue")
+        named["full disk"] = replace(BASE, world_size=2, checkpoints=kept)
         named["full disk, stop"] = replace(
             BASE,
             world_size=1,
-            keeping=Keeping(disk / "b", every=2),
+            checkpoints=CheckpointSettings(disk / "b", every=2),
         )
     return dict(zip(named, run_many(list(named.values())), strict=True))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from serried.errors import InputError
-from serried.runtime.job.settings import Emulated, Keeping, TrainSettings, Validation
+from serried.runtime.job.settings import CheckpointSettings, Emulated, TrainSettings, Validation
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from serried.runtime.job.settings import Emulated, Keeping, TrainSettings, Valid
 )
 def test_what_needs_a_folder_says_so(name: str, options: dict[str, Any]) -> None:
     with pytest.raises(InputError) as refused:
-        Keeping(**options)
+        CheckpointSettings(**options)
     assert str(refused.value) == (
         f"{name} needs a folder of checkpoints; name one with save_dir, such as --save-dir runs/a"
     )
@@ -31,8 +31,8 @@ def test_what_needs_a_folder_says_so(name: str, options: dict[str, Any]) -> None
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Keeping(Path("a"), every=-1), "save_every=-1; it is zero or more"),
-        (lambda: Keeping(Path("a"), last=0), "keep=0; it is at least 1"),
+        (lambda: CheckpointSettings(Path("a"), every=-1), "save_every=-1; it is zero or more"),
+        (lambda: CheckpointSettings(Path("a"), last=0), "keep=0; it is at least 1"),
         (lambda: Validation(every=-1), "validate_every=-1; it is zero or more"),
         (lambda: Validation(sequences=0), "validate_sequences=0; it is at least 1"),
     ],
@@ -47,8 +47,8 @@ def test_counts_that_cannot_be_are_refused(make: Any, sentence: str) -> None:
     ("name", "options"),
     [
         ("validate_every", {"validation": Validation(every=1)}),
-        ("save_dir", {"keeping": Keeping(Path("a"))}),
-        ("load", {"keeping": Keeping(begin_from=Path("a"))}),
+        ("save_dir", {"checkpoints": CheckpointSettings(Path("a"))}),
+        ("load", {"checkpoints": CheckpointSettings(begin_from=Path("a"))}),
     ],
 )
 def test_emulated_compute_has_nothing_to_keep(name: str, options: dict[str, Any]) -> None:
@@ -57,7 +57,7 @@ def test_emulated_compute_has_nothing_to_keep(name: str, options: dict[str, Any]
 
 
 def test_paths_are_absolute_for_ranks_that_start_elsewhere() -> None:
-    keeping = Keeping(Path("a"), begin_from=Path("b"), export=Path("c"))
-    found = TrainSettings(world_size=1, keeping=keeping).resolved().keeping
+    checkpoints = CheckpointSettings(Path("a"), begin_from=Path("b"), export=Path("c"))
+    found = TrainSettings(world_size=1, checkpoints=checkpoints).resolved().checkpoints
     here = Path.cwd()
     assert (found.folder, found.begin_from, found.export) == (here / "a", here / "b", here / "c")

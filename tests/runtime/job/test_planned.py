@@ -20,7 +20,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from serried.plan.activations import held_output, keeps_stream, stream_itself
 from serried.plan.memory import rank_memories, stage_bytes
 from serried.runtime.job.planned import training_of, unplanned
-from serried.runtime.job.settings import Emulated, ModelSizes, Optimise, TrainSettings
+from serried.runtime.job.settings import Emulated, ModelSizes, OptimizerSettings, TrainSettings
 from serried.runtime.model.model import Stage
 from serried.runtime.model.precision import compute_dtype
 from serried.runtime.recording.training import TrainingRecorder
@@ -180,7 +180,7 @@ STEPS = {
     "bfloat16": replace(REAL, dtype="bfloat16"),
     "bfloat16 with buffers": replace(REAL, dtype="bfloat16", dp_style="buffer"),
     "float16 with buffers": replace(
-        REAL, dtype="float16", dp_style="buffer", optimise=Optimise(loss_scale=1.0)
+        REAL, dtype="float16", dp_style="buffer", optimizer=OptimizerSettings(loss_scale=1.0)
     ),
     "attention again": replace(REAL, recompute="selective"),
     "layers again": replace(REAL, recompute="full"),

@@ -12,7 +12,13 @@ import pytest
 from serried.errors import InputError
 from serried.frameworks import Sizes, layout
 from serried.mesh import Layout, Mesh
-from serried.runtime.job.settings import Emulated, ModelSizes, Optimise, TrainSettings, stage_layers
+from serried.runtime.job.settings import (
+    Emulated,
+    ModelSizes,
+    OptimizerSettings,
+    TrainSettings,
+    stage_layers,
+)
 
 REAL_ONLY: dict[str, dict[str, Any]] = {
     "cp": {"cp": 2},
@@ -238,12 +244,12 @@ def test_a_model_that_cannot_be_is_refused(sizes: dict[str, Any], sentence: str)
 )
 def test_a_way_to_learn_that_cannot_be_is_refused(asked: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError) as refused:
-        Optimise(**asked)
+        OptimizerSettings(**asked)
     assert str(refused.value) == sentence
 
 
 def test_the_rate_rises_through_warm_up_and_falls_along_a_cosine_or_stays() -> None:
-    cosine = Optimise(lr=1.0, min_lr=0.2, warmup=2)
+    cosine = OptimizerSettings(lr=1.0, min_lr=0.2, warmup=2)
     rates = [cosine.rate(update, 10) for update in range(11)]
     assert rates[:3] == [0.5, 1.0, 1.0]
     assert all(after < before for before, after in pairwise(rates[2:]))

@@ -15,7 +15,7 @@ import torch.distributed as dist
 
 from serried.action import ActionKind, Span
 from serried.runtime.job.report import Event, StepDone
-from serried.runtime.job.settings import ModelSizes, Optimise, TrainSettings
+from serried.runtime.job.settings import ModelSizes, OptimizerSettings, TrainSettings
 from serried.runtime.model.experts import Experts
 from serried.runtime.model.model import FeedForward, Parts, Stage
 from serried.runtime.recording.training import TrainingRecorder
@@ -29,7 +29,7 @@ WORLD_SIZE = 4
 RUN = TrainSettings(
     world_size=WORLD_SIZE,
     model=ModelSizes(layers=1, hidden=32, heads=8, kv_heads=4, seq_len=16),
-    optimise=Optimise(lr_schedule="constant", clip=0),
+    optimizer=OptimizerSettings(lr_schedule="constant", clip=0),
     global_batch_size=8,
     microbatches=1,
     steps=8,
@@ -114,7 +114,7 @@ def plain_losses(sizes: ModelSizes) -> list[float]:
     model = Stage(sizes, Parts(feed_forward=feed_forward), stage=0, num_stages=1)
     model.draw_weights(RUN.seed)
     model.double()
-    learning = RUN.optimise
+    learning = RUN.optimizer
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=learning.lr, weight_decay=learning.weight_decay
     )

@@ -21,7 +21,7 @@ from serried.runtime.job.report import (
     StepDone,
     Validated,
 )
-from serried.runtime.job.settings import Emulated, Keeping, TrainSettings
+from serried.runtime.job.settings import CheckpointSettings, Emulated, TrainSettings
 from serried.runtime.run import log as run_log
 from serried.runtime.run.log import RunLog
 from serried.runtime.run.tensorboard import EventFile
@@ -126,7 +126,7 @@ def log_steps(settings: TrainSettings, steps: range, *events: Event) -> None:
 def test_a_run_that_resumes_goes_on_in_its_log_file(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     settings = TrainSettings(
-        world_size=1, log_file=path, keeping=Keeping(tmp_path, every=1, resume=True)
+        world_size=1, log_file=path, checkpoints=CheckpointSettings(tmp_path, every=1, resume=True)
     )
     log_steps(settings, range(4))
     with path.open("a") as file:
@@ -144,7 +144,9 @@ def test_a_run_that_resumes_goes_on_in_its_log_file(tmp_path: Path) -> None:
 
 def test_a_run_that_begins_anew_begins_its_log_file_anew(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
-    settings = TrainSettings(world_size=1, log_file=path, keeping=Keeping(tmp_path, resume=True))
+    settings = TrainSettings(
+        world_size=1, log_file=path, checkpoints=CheckpointSettings(tmp_path, resume=True)
+    )
     for _ in range(2):
         log_steps(settings, range(3))
         assert [line["step"] for line in lines(path)] == [0, 1, 2]

@@ -13,7 +13,7 @@ import pytest
 
 from serried.action import EXCHANGES, ActionKind, Span, Spans
 from serried.runtime.job.report import TrainResult
-from serried.runtime.job.settings import Emulated, ModelSizes, Optimise, TrainSettings
+from serried.runtime.job.settings import Emulated, ModelSizes, OptimizerSettings, TrainSettings
 from serried.runtime.model.model import Stage
 from serried.runtime.run.launch import train
 from serried.trace.model.record import RankRecord, read_rank_record
@@ -24,7 +24,7 @@ MODEL = ModelSizes(layers=2, hidden=32, heads=4, seq_len=32)
 SMALL = TrainSettings(
     world_size=1,
     model=MODEL,
-    optimise=Optimise(lr_schedule="constant"),  # a few steps go as the first of twenty do
+    optimizer=OptimizerSettings(lr_schedule="constant"),  # a few steps go as the first of twenty do
     global_batch_size=8,
     microbatches=2,
     device="cpu",

@@ -37,7 +37,7 @@ def test_random_numbers_go_on_from_where_they_were_saved() -> None:
 
 def test_only_float16_begins_with_a_loss_scale() -> None:
     state = LoopState.of(HALF)
-    assert state.scale is not None and state.loss_scale == HALF.optimise.loss_scale
+    assert state.scale is not None and state.loss_scale == HALF.optimizer.loss_scale
     state = LoopState.of(replace(HALF, dtype="float32"))
     assert (state.scale, state.loss_scale) == (None, 1.0)
 

@@ -7,21 +7,21 @@ from dataclasses import replace
 
 import pytest
 
-from serried.runtime.job.settings import ModelSizes, Optimise, TrainSettings
+from serried.runtime.job.settings import ModelSizes, OptimizerSettings, TrainSettings
 from tests.runtime.many_runs import Ran, run_many
 from tests.runtime.reference import train_alone
 
 TWO = TrainSettings(
     world_size=2,
     model=ModelSizes(layers=2, hidden=32, heads=4, seq_len=16),
-    optimise=Optimise(lr_schedule="constant"),
+    optimizer=OptimizerSettings(lr_schedule="constant"),
     global_batch_size=8,
     microbatches=2,
     steps=6,
     device="cpu",
 )
 HALF = replace(TWO, dtype="float16")
-OVERFLOWING = Optimise(lr_schedule="constant", loss_scale=2.0**20, loss_scale_window=2)
+OVERFLOWING = OptimizerSettings(lr_schedule="constant", loss_scale=2.0**20, loss_scale_window=2)
 """float16 ends at 65504; gradients of this model times this are beyond it."""
 DROPPING = replace(TWO, model=replace(TWO.model, dropout=0.2), recompute="full")
 
@@ -32,11 +32,13 @@ RUNS = {
     "float16, pp zbv": replace(
         HALF, pp=2, schedule="zbv", model=replace(TWO.model, layers=4, tie=True)
     ),
-    "overflow": replace(HALF, dp_style="buffer", optimise=OVERFLOWING, steps=16),
-    "hopeless": replace(HALF, optimise=replace(OVERFLOWING, lr=1e30, loss_scale=4.0), steps=30),
-    "diverging": replace(TWO, optimise=Optimise(lr=1e30, lr_schedule="constant"), steps=30),
-    "clipped": replace(TWO, optimise=Optimise(clip=0.01)),
-    "not clipped": replace(TWO, optimise=Optimise(clip=0)),
+    "overflow": replace(HALF, dp_style="buffer", optimizer=OVERFLOWING, steps=16),
+    "hopeless": replace(HALF, optimizer=replace(OVERFLOWING, lr=1e30, loss_scale=4.0), steps=30),
+    "diverging": replace(
+        TWO, optimizer=OptimizerSettings(lr=1e30, lr_schedule="constant"), steps=30
+    ),
+    "clipped": replace(TWO, optimizer=OptimizerSettings(clip=0.01)),
+    "not clipped": replace(TWO, optimizer=OptimizerSettings(clip=0)),
     "dropout": DROPPING,
     "dropout again": DROPPING,
     "dropout, other seed": replace(DROPPING, seed=1),
@@ -120,6 +122,6 @@ def test_tensor_parallel_ranks_drop_the_same(ran: dict[str, Ran]) -> None:
 
 
 def test_a_scheduled_rate_is_what_steps_report(ran: dict[str, Ran]) -> None:
-    learning = RUNS["clipped"].optimise
+    learning = RUNS["clipped"].optimizer
     rates = [step.learned.lr for step in ran["clipped"].steps if step.learned]
     assert rates == [learning.rate(update, 6) for update in range(6)]

@@ -91,18 +91,18 @@ def source_of(settings: TrainSettings) -> Path | None:
     Raises InputError when a checkpoint asked for is not there, or one is that would be
     written again.
     """
-    keeping = settings.keeping
-    kept = committed(keeping.folder) if keeping.folder else []
-    if kept and not keeping.resume:
+    checkpoints = settings.checkpoints
+    kept = committed(checkpoints.folder) if checkpoints.folder else []
+    if kept and not checkpoints.resume:
         raise InputError(
             "{folder} already holds checkpoints up to {newest}; add --resume to go on from it, or "
             "choose another folder",
-            folder=keeping.folder,
+            folder=checkpoints.folder,
             newest=kept[-1].name,
         )
     if kept:
         return kept[-1]
-    return find(keeping.begin_from) if keeping.begin_from else None
+    return find(checkpoints.begin_from) if checkpoints.begin_from else None
 
 
 def find(path: Path) -> Path:

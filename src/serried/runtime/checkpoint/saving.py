@@ -56,11 +56,11 @@ class Checkpoints:
     """Reads and writes the checkpoints of one rank; all ranks call it together."""
 
     def __init__(self, tensors: RunTensors, state: LoopState, settings: TrainSettings) -> None:
-        self.settings, self.keeping = settings, settings.keeping
+        self.settings, self.checkpoints = settings, settings.checkpoints
         self.tensors, self.state = tensors, state
         self.pending: _Pending | None = None
         self.group: dist.ProcessGroup | None = None
-        if self.keeping.folder or self.keeping.begin_from:
+        if self.checkpoints.folder or self.checkpoints.begin_from:
             # Saving talks from its own thread, so over a group of its own; files need no GPU.
             timeout = timedelta(seconds=settings.timeout_s)
             self.group = dist.new_group(backend="gloo", timeout=timeout)
@@ -107,15 +107,17 @@ class Checkpoints:
         self._settle(tell)
 
     def _is_due(self) -> bool:
-        step, every = self.state.step, self.keeping.every
+        step, every = self.state.step, self.checkpoints.every
         is_last = step == self.settings.steps
-        return self.keeping.folder is not None and (is_last or bool(every and step % every == 0))
+        return self.checkpoints.folder is not None and (
+            is_last or bool(every and step % every == 0)
+        )
 
     def _start(self) -> None:
         """Copies the tensors and has them written; returns before they are."""
-        assert self.keeping.folder is not None and self.group is not None
+        assert self.checkpoints.folder is not None and self.group is not None
         begun = time.monotonic()
-        folder = step_folder(self.keeping.folder, self.state.step)
+        folder = step_folder(self.checkpoints.folder, self.state.step)
         if dist.get_rank() == 0 and not (folder / METADATA).exists():
             # What a run left that ended while it wrote; never a committed checkpoint.
             shutil.rmtree(folder, ignore_errors=True)
@@ -151,7 +153,7 @@ class Checkpoints:
     ) -> None:
         if dist.get_rank() == 0:
             shutil.rmtree(pending.folder, ignore_errors=True)
-        if self.keeping.on_error == "continue":
+        if self.checkpoints.on_error == "continue":
             tell(Saved(pending.step, str(pending.folder), pending.stall_ms, reason))
             return
         kept = committed(pending.folder.parent)
@@ -167,12 +169,12 @@ class Checkpoints:
 
     def _prune(self) -> None:
         """Removes all but the newest ``last`` checkpoints, and halves that earlier runs left."""
-        assert self.keeping.folder is not None
-        kept = committed(self.keeping.folder)
-        old = kept[: -self.keeping.last] if self.keeping.last else []
+        assert self.checkpoints.folder is not None
+        kept = committed(self.checkpoints.folder)
+        old = kept[: -self.checkpoints.last] if self.checkpoints.last else []
         for each in old:
             (each / METADATA).unlink(missing_ok=True)
-        for each in (*old, *leftovers(self.keeping.folder)):
+        for each in (*old, *leftovers(self.checkpoints.folder)):
             shutil.rmtree(each, ignore_errors=True)
 
     def _description(self) -> Description:

@@ -1,4 +1,4 @@
-"""Keeping and Validation: what a run saves, where it begins again, and what it is measured on."""
+"""What a run saves, where it begins again, and the held-out text that it is measured on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from serried.runtime.job.limits import require_at_least_zero, require_positive
 
 
 @dataclass(frozen=True)
-class Keeping:
+class CheckpointSettings:
     """Describes a run's checkpoints; each is a folder of its own in ``folder``.
 
     Raises InputError for options that would do nothing without a folder.
@@ -50,7 +50,7 @@ class Keeping:
                     name=name,
                 )
 
-    def resolved(self) -> Keeping:
+    def resolved(self) -> CheckpointSettings:
         """Returns the same with absolute paths."""
         named = {name: getattr(self, name) for name in ("folder", "begin_from", "export")}
         return replace(self, **{name: path and path.absolute() for name, path in named.items()})

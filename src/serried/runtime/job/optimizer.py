@@ -1,4 +1,4 @@
-"""Optimise: how a run learns: AdamW, its learning rate over time, clipping, loss scaling.
+"""How a run learns: AdamW, its learning rate over time, clipping, loss scaling.
 
 rate  lr ┤    ╭──╮                   warm-up: lr x (update + 1) / warmup
          │   ╱    ╲                  cosine:  min_lr + (lr - min_lr) (1 + cos(pi t)) / 2,
@@ -19,7 +19,7 @@ from serried.runtime.job.limits import require_above_zero, require_at_least_zero
 
 
 @dataclass(frozen=True)
-class Optimise:
+class OptimizerSettings:
     """Describes how a run learns.
 
     Raises InputError for rates and norms that cannot be.
@@ -57,7 +57,7 @@ class Optimise:
     def rate(self, update: int, steps: int) -> float:
         """Returns the learning rate of ``update``, from 0, in a run of ``steps``.
 
-        >>> learning = Optimise(lr=1.0, warmup=2)
+        >>> learning = OptimizerSettings(lr=1.0, warmup=2)
         >>> [round(learning.rate(update, 6), 2) for update in range(6)]
         [0.5, 1.0, 1.0, 0.85, 0.5, 0.15]
         """

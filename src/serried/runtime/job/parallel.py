@@ -148,8 +148,8 @@ def _check_emulated(settings: TrainSettings) -> None:
         "recompute": settings.recompute != "none",
         "dtype": settings.dtype not in ("float32", "float64"),
         "validate_every": settings.validation.every > 0,
-        "save_dir": settings.keeping.folder is not None,
-        "load": settings.keeping.begin_from is not None,
+        "save_dir": settings.checkpoints.folder is not None,
+        "load": settings.checkpoints.begin_from is not None,
     }
     for name, asked in real_only.items():
         if asked:

@@ -1,9 +1,9 @@
 """TrainSettings: everything one training run is asked for, checked on creation, free of torch.
 
-settings_model      ModelSizes: layers, heads, experts …
-settings_optimise   Optimise: learning rate, clipping, loss scaling
-settings_keep       Keeping: checkpoints; Validation
-settings_parallel   what the axes ask of the model and of each other
+model        ModelSizes: layers, heads, experts …
+optimizer    OptimizerSettings: learning rate, clipping, loss scaling
+checkpoints  CheckpointSettings; Validation
+parallel     what the axes ask of the model and of each other
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from serried.errors import InputError, listed
 from serried.frameworks import Sizes, layout
 from serried.mesh import Layout
 from serried.pipeline import Request, Schedule
-from serried.runtime.job.checkpoints import Keeping, Validation
+from serried.runtime.job.checkpoints import CheckpointSettings, Validation
 from serried.runtime.job.limits import require_above_zero, require_positive
 from serried.runtime.job.model import VOCABULARY, ModelSizes, stage_layers
-from serried.runtime.job.optimizer import Optimise
+from serried.runtime.job.optimizer import OptimizerSettings
 from serried.runtime.job.parallel import check_parallel
 from serried.runtime.job.pipeline import is_file, schedule_of
 from serried.trace.model.record import TracedJob
@@ -30,10 +30,10 @@ from serried.trace.model.record import TracedJob
 __all__ = [
     "AXES",
     "VOCABULARY",
+    "CheckpointSettings",
     "Emulated",
-    "Keeping",
     "ModelSizes",
-    "Optimise",
+    "OptimizerSettings",
     "TrainSettings",
     "Validation",
     "stage_layers",
@@ -101,7 +101,7 @@ class TrainSettings:
     group: int | None = None
     """Microbatches that run through a chunk before the next does, for schedules with groups."""
     model: ModelSizes = field(default_factory=ModelSizes)
-    optimise: Optimise = field(default_factory=Optimise)
+    optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
     recompute: Literal["none", "selective", "full"] = "none"
     """What backward computes again instead of keeping: nothing, attention, or whole layers."""
     steps: int = 20
@@ -120,7 +120,7 @@ class TrainSettings:
     log_file: Path | None = None
     tensorboard: Path | None = None
     """A folder for TensorBoard's event files."""
-    keeping: Keeping = field(default_factory=Keeping)
+    checkpoints: CheckpointSettings = field(default_factory=CheckpointSettings)
     validation: Validation = field(default_factory=Validation)
     device: Literal["auto", "cpu", "cuda"] = "auto"
     dtype: Literal["float32", "float64", "bfloat16", "float16"] = "float32"
@@ -199,7 +199,7 @@ class TrainSettings:
         return replace(
             self,
             schedule=str(Path(schedule).absolute()) if is_file(schedule) else schedule,
-            keeping=self.keeping.resolved(),
+            checkpoints=self.checkpoints.resolved(),
             **{name: path and path.absolute() for name, path in named.items()},
         )
 

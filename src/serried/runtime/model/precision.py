@@ -20,7 +20,7 @@ from torch import nn
 from torch.distributed.fsdp import MixedPrecisionPolicy
 
 from serried.errors import SerriedError
-from serried.runtime.job.settings import Optimise, TrainSettings
+from serried.runtime.job.settings import OptimizerSettings, TrainSettings
 
 HALVES = ("bfloat16", "float16")
 """Types of 16 bits, too coarse for the optimizer's own weights."""
@@ -86,7 +86,7 @@ class LossScale:
     @classmethod
     def of(cls, settings: TrainSettings) -> LossScale | None:
         """Returns the scale that a run begins with; only float16 needs one."""
-        learning: Optimise = settings.optimise
+        learning: OptimizerSettings = settings.optimizer
         if settings.dtype != "float16":
             return None
         return cls(learning.loss_scale, learning.loss_scale_window)

@@ -62,20 +62,20 @@ def as_restarted(settings: TrainSettings) -> TrainSettings:
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     if attempt == "0":
         return settings
-    keeping, trace = settings.keeping, settings.trace_dir
+    checkpoints, trace = settings.checkpoints, settings.trace_dir
     return replace(
         settings,
-        keeping=replace(keeping, resume=keeping.folder is not None),
+        checkpoints=replace(checkpoints, resume=checkpoints.folder is not None),
         trace_dir=trace and trace / f"restart-{attempt}",
     )
 
 
 def _exported(settings: TrainSettings, result: TrainResult) -> TrainResult:
     """Writes the model of the last checkpoint where one is asked for, unless that failed."""
-    if settings.keeping.export and settings.keeping.folder and result.is_saved:
+    if settings.checkpoints.export and settings.checkpoints.folder and result.is_saved:
         from serried.runtime.checkpoint.export import export
 
-        export(settings.keeping.folder, settings.keeping.export)
+        export(settings.checkpoints.folder, settings.checkpoints.export)
     return result
 
 
@@ -103,13 +103,13 @@ def require_torch() -> None:
 
 def check_keeping(settings: TrainSettings) -> None:
     """Raises InputError where checkpoints cannot be kept, or the one to begin from will not do."""
-    keeping = settings.keeping
+    checkpoints = settings.checkpoints
     source = source_of(settings)
     if source:
         require_fits(source, describe(source), settings)
-    if keeping.export:
+    if checkpoints.export:
         require_safetensors()
-    for folder in (keeping.folder, keeping.export and keeping.export.absolute().parent):
+    for folder in (checkpoints.folder, checkpoints.export and checkpoints.export.absolute().parent):
         if folder is None:
             continue
         try:

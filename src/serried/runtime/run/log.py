@@ -59,7 +59,7 @@ class RunLog:
         if settings.tensorboard:
             self._scalars = EventFile(settings.tensorboard)
         if settings.log_file:
-            self._file = _opened(settings.log_file, "a" if settings.keeping.resume else "w")
+            self._file = _opened(settings.log_file, "a" if settings.checkpoints.resume else "w")
         return self
 
     def __exit__(
@@ -147,7 +147,7 @@ class RunLog:
     def _forget(self, step: int) -> None:
         """Drops the lines of an earlier run's steps from ``step`` on, which come again."""
         path = self._settings.log_file
-        if self._file is None or path is None or not self._settings.keeping.resume:
+        if self._file is None or path is None or not self._settings.checkpoints.resume:
             return
         with self._keeping_on(path):
             self._file.close()

@@ -50,8 +50,8 @@ class Optimizer:
         self.weights = _weights(models, loss_dtype(settings))
         self.adamw = torch.optim.AdamW(
             self.weights.values(),
-            lr=settings.optimise.lr,
-            weight_decay=settings.optimise.weight_decay,
+            lr=settings.optimizer.lr,
+            weight_decay=settings.optimizer.weight_decay,
         )
         of_experts = {id(p) for model in models for p in expert_parameters(model)}
         self._ranks_with = {
@@ -66,7 +66,7 @@ class Optimizer:
         Raises SerriedError when they are not finite and no loss scale could help.
         """
         state = self.state
-        rate = self.settings.optimise.rate(state.updates, self.settings.steps)
+        rate = self.settings.optimizer.rate(state.updates, self.settings.steps)
         scale = state.loss_scale
         norm = self.gather_gradients() / scale
         is_finite = math.isfinite(norm)
@@ -169,7 +169,7 @@ class Optimizer:
 
     def _factor(self, norm: float) -> float:
         """Returns what clipping multiplies gradients by, as torch's clip_grad_norm_ does."""
-        clip = self.settings.optimise.clip
+        clip = self.settings.optimizer.clip
         return min(1.0, clip / (norm + 1e-6)) if clip else 1.0
 
     @torch.no_grad()

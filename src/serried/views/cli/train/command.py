@@ -97,7 +97,7 @@ def _show(settings: TrainSettings, result: TrainResult, explain: bool) -> None:
 
 def _kept(settings: TrainSettings, result: TrainResult) -> Iterator[str]:
     """Yields a line for each file that the run has left, and for each that it could not write."""
-    lang, keeping = current_language(), settings.keeping
+    lang, checkpoints = current_language(), settings.checkpoints
     lost = {each.path: each.reason for each in result.lost}
     for path in (settings.log_file, settings.tensorboard):
         if path and str(path) in lost:
@@ -105,15 +105,15 @@ def _kept(settings: TrainSettings, result: TrainResult) -> Iterator[str]:
             yield tell("not all of the log is in {path}: {reason}", lang, path=path, reason=reason)
         elif path and path == settings.log_file:
             yield f"log: {path}"
-    if keeping.folder:
-        yield from _checkpoints(keeping.folder, result.saved, lang)
-    if keeping.export and result.is_saved:
-        yield f"model: {keeping.export}"
-    elif keeping.export:
+    if checkpoints.folder:
+        yield from _checkpoints(checkpoints.folder, result.saved, lang)
+    if checkpoints.export and result.is_saved:
+        yield f"model: {checkpoints.export}"
+    elif checkpoints.export:
         yield tell(
             "no model was written to {path}, as the last checkpoint was not",
             lang,
-            path=keeping.export,
+            path=checkpoints.export,
         )
 
 

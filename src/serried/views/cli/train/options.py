@@ -337,15 +337,15 @@ KEEPING = {
     "on_error": "on_save_error",
     "export": "export",
 }
-"""What Keeping calls each option."""
+"""What CheckpointSettings calls each option."""
 
 
 def train_settings(place: Place | None, options: Mapping[str, Any]) -> TrainSettings:
     """Returns what the options ask for; raises InputError where they cannot be."""
     from serried.runtime.job.settings import (
-        Keeping,
+        CheckpointSettings,
         ModelSizes,
-        Optimise,
+        OptimizerSettings,
         TrainSettings,
         Validation,
     )
@@ -354,10 +354,12 @@ def train_settings(place: Place | None, options: Mapping[str, Any]) -> TrainSett
         world_size=_world_size(place, options),
         options=read_settings(options["options"]),
         model=ModelSizes(**{name: options[name] for name in MODEL}),
-        optimise=Optimise(**{name: options[name] for name in LEARNING}),
+        optimizer=OptimizerSettings(**{name: options[name] for name in LEARNING}),
         emulated=_emulated(options["compute"], options["forward_ms"], options["backward_ms"]),
         trace_steps=_window(options["trace_steps"]),
-        keeping=Keeping(**{name: options[option] for name, option in KEEPING.items()}),
+        checkpoints=CheckpointSettings(
+            **{name: options[option] for name, option in KEEPING.items()}
+        ),
         validation=Validation(options["validate_every"], options["validate_sequences"]),
         timeout_s=options["timeout"],
         **{name: options[name] for name in FLAT},
