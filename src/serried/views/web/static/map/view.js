@@ -3,7 +3,8 @@
 import { Camera } from "./camera.js";
 import { listen, wheelZoom } from "../base/canvas/gestures.js";
 import { Grid } from "./grid.js";
-import { paintLit, paintMap } from "./paint.js";
+import { paintLit } from "./light.js";
+import { paintMap } from "./paint.js";
 import { Redraw, Surface } from "../base/canvas/surface.js";
 import { onThemeChange, theme } from "../base/theme.js";
 

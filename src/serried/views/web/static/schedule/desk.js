@@ -21,15 +21,15 @@ import {
 } from "./state.js";
 import { ScheduleView, spotOf } from "./view.js";
 import { causeNames, peakName, scheduleRow, spotLines } from "./words.js";
-import { Simulated } from "./simulated.js";
+import { Simulated } from "./model/simulated.js";
 import { hideTip, showTip } from "../base/tip.js";
 
 /** @typedef {import("../desk/state/fields.js").State} State */
-/** @typedef {import("./paint/marks.js").Spot} Spot */
+/** @typedef {import("./paint/picture.js").Spot} Spot */
 /**
  * @typedef {object} Offers
  * @property {import("./list.js").Offered[]} schedules
- * @property {import("./simulated.js").KindTable[]} kinds
+ * @property {import("./model/simulated.js").KindTable[]} kinds
  * @property {string[]} causes
  */
 

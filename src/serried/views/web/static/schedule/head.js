@@ -6,7 +6,7 @@ import { aboutText } from "./list.js";
 import { blockTitle, measuredAbout } from "./measured.js";
 import { formTexts, refusalTexts, refusedBy, scheduleFacts } from "./words.js";
 
-/** @typedef {import("./simulated.js").Simulated} Simulated */
+/** @typedef {import("./model/simulated.js").Simulated} Simulated */
 
 /**
  * Shows a head for each schedule.
@@ -70,7 +70,7 @@ export function showHeads(names, blocks, faults, runs) {
   byId("schedule-heads").replaceChildren(...heads);
 }
 
-/** Moves the heads to where their blocks stand. @param {import("./stack.js").Stack} stack */
+/** Moves the heads to where their blocks stand. @param {import("./model/stack.js").Stack} stack */
 export function placeHeads(stack) {
   byId("schedule-stack").style.height = `${stack.height}px`;
   [...byId("schedule-heads").children].forEach((head, place) => {

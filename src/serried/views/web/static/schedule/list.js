@@ -7,7 +7,7 @@ import { MOST_NAMES, PRESETS, movedUp, namesOf, presetOf } from "./state.js";
 import { refusalTexts } from "./words.js";
 
 /** @typedef {import("./state.js").ScheduleState} ScheduleState */
-/** @typedef {import("./simulated.js").Simulated} Simulated */
+/** @typedef {import("./model/simulated.js").Simulated} Simulated */
 /** @typedef {{sentence: string, field: string}} Fault */
 /**
  * @typedef {{name: string, source: string, chunks: number | null, takes_group: boolean}} Offered

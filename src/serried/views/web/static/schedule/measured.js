@@ -3,7 +3,7 @@
 import { make } from "../base/dom.js";
 import { t } from "../base/i18n.js";
 
-/** @typedef {import("./simulated.js").Simulated} Simulated */
+/** @typedef {import("./model/simulated.js").Simulated} Simulated */
 /** @typedef {{trace: string, step: string}} Measured */
 
 /**

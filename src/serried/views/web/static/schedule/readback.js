@@ -16,7 +16,7 @@ import { namesOf } from "./state.js";
 export function scheduleReadback(desk) {
   const { view } = desk;
   const at = (/** @type {number} */ block) =>
-    /** @type {import("./simulated.js").Simulated} */ (view.blocks[block]);
+    /** @type {import("./model/simulated.js").Simulated} */ (view.blocks[block]);
   return {
     schedules: () =>
       namesOf(desk.state).map((name, i) => ({
@@ -56,7 +56,7 @@ export function scheduleReadback(desk) {
   };
 }
 
-/** @param {import("./simulated.js").Simulated} data @param {string} name */
+/** @param {import("./model/simulated.js").Simulated} data @param {string} name */
 function action(data, name) {
   const entry = data.entryOf(name);
   if (entry < 0) return null;
@@ -73,7 +73,7 @@ function action(data, name) {
   };
 }
 
-/** @param {import("./simulated.js").Simulated} data @param {number} i */
+/** @param {import("./model/simulated.js").Simulated} data @param {number} i */
 function idle(data, i) {
   const { bounds, start, end, cause, source } = data.idle;
   let rank = 0;

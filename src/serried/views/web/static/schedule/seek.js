@@ -7,7 +7,7 @@ import { isRowWanted, readSeek } from "../base/seek.js";
 import { spotOf } from "./view.js";
 
 /** @typedef {import("./view.js").ScheduleView} ScheduleView */
-/** @typedef {import("./paint/marks.js").Spot} Spot */
+/** @typedef {import("./paint/picture.js").Spot} Spot */
 /** @typedef {{block: number, entry: number}} Hit */
 
 /** Holds what is searched for among the schedules in view. */

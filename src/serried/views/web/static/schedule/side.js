@@ -7,8 +7,8 @@ import { numberText, percentText } from "../base/quantity.js";
 import { blockTitle } from "./measured.js";
 import { causeText, extentText, inputText, kindName, pathText, waitText } from "./words.js";
 
-/** @typedef {import("./simulated.js").Simulated} Simulated */
-/** @typedef {import("./paint/marks.js").Spot} Spot */
+/** @typedef {import("./model/simulated.js").Simulated} Simulated */
+/** @typedef {import("./paint/picture.js").Spot} Spot */
 
 /** Shows what is chosen. @param {Spot | null} spot @param {Simulated | null} data */
 export function showSpot(spot, data) {
@@ -140,7 +140,7 @@ export function showNotes() {
 
 /**
  * Shows what the colours and textures stand for.
- * @param {import("./simulated.js").KindTable[]} kinds in view
+ * @param {import("./model/simulated.js").KindTable[]} kinds in view
  * @param {boolean} hasChunks
  * @param {boolean} hasPairs
  */

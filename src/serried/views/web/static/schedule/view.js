@@ -2,15 +2,16 @@
 
 import { listen } from "../base/canvas/gestures.js";
 import { Pixels } from "../base/canvas/pixels.js";
-import { SCHEDULE_GUTTER, paintScheduleAxis, paintSchedules } from "./paint/picture.js";
-import { Stack } from "./stack.js";
+import { GUTTER } from "./paint/picture.js";
+import { paintScheduleAxis, paintSchedules } from "./paint/stack.js";
+import { Stack } from "./model/stack.js";
 import { Surface } from "../base/canvas/surface.js";
 import { theme } from "../base/theme.js";
 import { TimeView } from "../base/canvas/view.js";
 import { TimeWindow } from "../base/canvas/window.js";
 
-/** @typedef {import("./simulated.js").Simulated} Simulated */
-/** @typedef {import("./paint/marks.js").Spot} Spot */
+/** @typedef {import("./model/simulated.js").Simulated} Simulated */
+/** @typedef {import("./paint/picture.js").Spot} Spot */
 /**
  * @typedef {object} Names
  * @property {(data: Simulated, rank: number) => [string, string]} row
@@ -38,7 +39,7 @@ export class ScheduleView extends TimeView {
    * @param {Names} names
    */
   constructor({ frame, scroller, canvas, axis }, events, names) {
-    super(new Surface(canvas, scroller), SCHEDULE_GUTTER, {
+    super(new Surface(canvas, scroller), GUTTER, {
       draw: () => this._draw(),
       moved: () => events.moved(),
       scroll: (pixels) => void (scroller.scrollTop += pixels),
@@ -183,7 +184,7 @@ export class ScheduleView extends TimeView {
     const data = row && this.blocks[row.block];
     if (!row || !data) return null;
     const time = this.timeAt(x);
-    if (x < SCHEDULE_GUTTER || time < 0 || time > data.header.makespan) return null;
+    if (x < GUTTER || time < 0 || time > data.header.makespan) return null;
     const entry = data.entryAt(row.rank, time);
     return { ...row, time, entry, idle: entry < 0 ? data.idleAt(row.rank, time) : -1 };
   }
@@ -252,7 +253,7 @@ export class ScheduleView extends TimeView {
       peakName: this.names.peak,
       causeName: this.names.cause,
     });
-    const at = this.pointer.x < SCHEDULE_GUTTER ? NaN : this.timeAt(this.pointer.x);
+    const at = this.pointer.x < GUTTER ? NaN : this.timeAt(this.pointer.x);
     paintScheduleAxis(this.axis, this.time, colours, this.names.axis(), at);
   }
 }

@@ -3,8 +3,8 @@
 import { language, t } from "../base/i18n.js";
 import { numberText, percentText } from "../base/quantity.js";
 
-/** @typedef {import("./simulated.js").Simulated} Simulated */
-/** @typedef {import("./paint/marks.js").Spot} Spot */
+/** @typedef {import("./model/simulated.js").Simulated} Simulated */
+/** @typedef {import("./paint/picture.js").Spot} Spot */
 
 const STAGES_WRITTEN = 2;
 

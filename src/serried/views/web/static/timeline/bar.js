@@ -6,7 +6,7 @@ import { has, language, number, t } from "../base/i18n.js";
 import { COLOURS, TURNS } from "./trace/colours.js";
 
 /** @typedef {import("./trace/tracks.js").Tracks} Tracks */
-/** @typedef {import("./trace/colours.js").Colouring} Colouring */
+/** @typedef {import("./trace/sheet.js").Colouring} Colouring */
 
 /**
  * Shows what is known of the trace in view.

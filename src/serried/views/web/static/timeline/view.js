@@ -10,7 +10,8 @@ import { theme } from "../base/theme.js";
 import { colouringOf } from "./trace/colours.js";
 import { paintArrows, paintChosen, paintRange } from "./paint/layers.js";
 import { Loader } from "./trace/loader.js";
-import { AXIS, GUTTER, paintTimeline } from "./paint/picture.js";
+import { paintTimeline } from "./paint/lines.js";
+import { AXIS, GUTTER } from "./paint/picture.js";
 import { Lines } from "./trace/rows.js";
 import { spotAt, spotOfSpan } from "./paint/spot.js";
 import { TimeView } from "../base/canvas/view.js";
@@ -30,13 +31,7 @@ import { TimeWindow } from "../base/canvas/window.js";
  * @property {() => void} moved                       the view has changed by hand
  * @property {(error: unknown) => void} failed        the server did not answer
  */
-/**
- * @typedef {object} Names
- * @property {(row: Row) => [string, string]} row          its rank, and where that is
- * @property {(grouping: Grouping, group: number) => [string, string, string]} group  its name, its
- *   size, its busy share
- * @property {(step: number) => string} step
- */
+/** @typedef {import("./paint/picture.js").Names} Names */
 
 /** Draws the tracks of one trace. */
 export class TimelineView extends TimeView {
@@ -57,7 +52,7 @@ export class TimelineView extends TimeView {
     this.names = names;
     /** @type {import("./trace/tracks.js").Tracks | null} */
     this.tracks = null;
-    /** @type {import("./trace/colours.js").Colouring | null} */
+    /** @type {import("./trace/sheet.js").Colouring | null} */
     this.colouring = null;
     /** @type {Grouping | null} */
     this.grouping = null;

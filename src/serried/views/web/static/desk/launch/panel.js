@@ -4,7 +4,18 @@ import { byId, make } from "../../base/dom.js";
 import { counted, t } from "../../base/i18n.js";
 import { settings } from "../state/fields.js";
 
-/** @typedef {import("./reading.js").Told} Told */
+/**
+ * @typedef {object} Told  what Python says of launch files (serried.launch/1)
+ * @property {string} file
+ * @property {string} format
+ * @property {{name: string, value: string, from: string, is_setting: boolean}[]} sources
+ * @property {{name: string, kind: string, because: string}[]} missing
+ * @property {string[]} notes
+ * @property {{kind: string, is_important: boolean, evidence: string[], cure: string | null}[]}
+ *   findings
+ * @property {Record<string, string[]> | null} job  what the form is to hold; null while something
+ *   is missing
+ */
 /** @typedef {import("./files.js").Answers} Answers */
 /** @typedef {import("../../base/scene.js").FrameworkTable} FrameworkTable */
 /** @typedef {import("../state/fields.js").State} State */

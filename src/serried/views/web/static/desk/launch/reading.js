@@ -11,18 +11,7 @@ import { withJob } from "../state/fields.js";
 /** @typedef {import("../desk.js").Desk} Desk */
 /** @typedef {import("./files.js").LaunchFile} LaunchFile */
 /** @typedef {import("./files.js").Answers} Answers */
-/**
- * @typedef {object} Told  what Python says of launch files (serried.launch/1)
- * @property {string} file
- * @property {string} format
- * @property {{name: string, value: string, from: string, is_setting: boolean}[]} sources
- * @property {{name: string, kind: string, because: string}[]} missing
- * @property {string[]} notes
- * @property {{kind: string, is_important: boolean, evidence: string[], cure: string | null}[]}
- *   findings
- * @property {Record<string, string[]> | null} job  what the form is to hold; null while something
- *   is missing
- */
+/** @typedef {import("./panel.js").Told} Told */
 /** @typedef {{files: LaunchFile[], answers: Answers, told: Told}} Reading */
 
 const REMEMBERED = 12;

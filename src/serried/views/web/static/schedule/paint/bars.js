@@ -4,8 +4,8 @@ import { countUpTo } from "../../base/coverage.js";
 import { mixed } from "../../base/canvas/pixels.js";
 import { pixel } from "../../base/theme.js";
 
-/** @typedef {import("./picture.js").SchedulePicture} SchedulePicture */
-/** @typedef {import("../simulated.js").Simulated} Simulated */
+/** @typedef {import("./picture.js").Picture} Picture */
+/** @typedef {import("../model/simulated.js").Simulated} Simulated */
 
 /** From this many pixels on, on average, each action has a box. */
 export const BOXES_FROM = 4;
@@ -30,7 +30,7 @@ export function shade(colour, chunk, chunks) {
 
 /**
  * Fills a row by shares: each pixel mixes the colours of what ran in its time.
- * @param {SchedulePicture} picture
+ * @param {Picture} picture
  * @param {Simulated} data
  * @param {number} rank
  * @param {number} top
@@ -72,7 +72,7 @@ export function paintShares(picture, data, rank, top, bottom) {
 
 /**
  * Names the idle intervals in view, and gives them their textures.
- * @param {SchedulePicture} picture
+ * @param {Picture} picture
  * @param {CanvasRenderingContext2D} context
  * @param {Simulated} data
  * @param {number} rank

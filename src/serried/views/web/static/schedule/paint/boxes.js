@@ -5,8 +5,8 @@ import { mixed } from "../../base/canvas/pixels.js";
 import { BOXES_FROM, DIMMED, shade } from "./bars.js";
 import { pixel } from "../../base/theme.js";
 
-/** @typedef {import("./picture.js").SchedulePicture} SchedulePicture */
-/** @typedef {import("../simulated.js").Simulated} Simulated */
+/** @typedef {import("./picture.js").Picture} Picture */
+/** @typedef {import("../model/simulated.js").Simulated} Simulated */
 /**
  * @typedef {object} Look  pixels, as they are and beside the critical path
  * @property {number} colour
@@ -28,7 +28,7 @@ const STRIPE_FROM = 6;
 
 /**
  * Tells whether the actions in view of a rank are wide enough for a box each.
- * @param {SchedulePicture} picture
+ * @param {Picture} picture
  * @param {Simulated} data
  * @param {number} rank
  */
@@ -42,7 +42,7 @@ export function hasBoxes({ time, surface, gutter }, data, rank) {
 
 /**
  * Draws a box for each action in view of a rank; returns how many.
- * @param {SchedulePicture} picture
+ * @param {Picture} picture
  * @param {Simulated} data
  * @param {number} rank
  * @param {number} top
@@ -91,7 +91,7 @@ export function paintBoxes(picture, data, rank, top, bottom) {
 
 /**
  * Returns the looks of a schedule's actions, by class and chunk.
- * @param {SchedulePicture} picture
+ * @param {Picture} picture
  * @param {Simulated} data
  * @returns {Look[]}
  */
@@ -136,7 +136,7 @@ function hatch({ data, width, height }, { from, left, end, top, bottom }, slope,
 
 /**
  * Writes an action's letter and microbatch in its box, or the microbatch alone, if there is room.
- * @param {SchedulePicture} picture
+ * @param {Picture} picture
  * @param {Simulated} data
  * @param {number} entry
  * @param {number} left
@@ -156,7 +156,7 @@ function label({ pixels, glyphs, theme }, data, entry, left, right, middle, isDi
 
 /**
  * Frames an overlapped pair, whose halves run at the same time.
- * @param {SchedulePicture} picture
+ * @param {Picture} picture
  * @param {Simulated} data
  * @param {number} entry
  * @param {number} top

@@ -1,20 +1,12 @@
 // Painting over the actions: the critical path, what is chosen or pointed at, what it waited for.
 
-/** @typedef {import("./picture.js").SchedulePicture} SchedulePicture */
-/** @typedef {import("../simulated.js").Simulated} Simulated */
-/**
- * @typedef {object} Spot  entry and idle -1 where there is none
- * @property {number} block
- * @property {number} rank
- * @property {number} entry
- * @property {number} idle
- * @property {number} time
- * @property {boolean} isStrip
- */
+/** @typedef {import("./picture.js").Picture} Picture */
+/** @typedef {import("../model/simulated.js").Simulated} Simulated */
+/** @typedef {import("./picture.js").Spot} Spot */
 
 /**
  * Draws a block's critical path as one line from rank to rank, a pixel's worth of it at a time.
- * @param {SchedulePicture} picture
+ * @param {Picture} picture
  * @param {CanvasRenderingContext2D} context
  * @param {Simulated} data
  * @param {number} block
@@ -56,7 +48,7 @@ export function paintPath(picture, context, data, block) {
 
 /**
  * Outlines what is pointed at and what is chosen, with all of its microbatch and its input.
- * @param {SchedulePicture} picture
+ * @param {Picture} picture
  * @param {CanvasRenderingContext2D} context
  */
 export function paintSpots(picture, context) {
@@ -68,7 +60,7 @@ export function paintSpots(picture, context) {
 }
 
 /**
- * @param {SchedulePicture} picture
+ * @param {Picture} picture
  * @param {CanvasRenderingContext2D} context
  * @param {Spot} spot
  * @param {string} colour
@@ -100,7 +92,7 @@ function paintSpot(picture, context, spot, colour, width) {
 
 /**
  * Draws a line from the action that an entry waited for.
- * @param {SchedulePicture} picture
+ * @param {Picture} picture
  * @param {CanvasRenderingContext2D} context
  * @param {Simulated} data
  * @param {Spot} spot
@@ -122,7 +114,7 @@ function paintInput({ stack, scrolled, toPixel }, context, data, spot, colour) {
 }
 
 /**
- * @param {SchedulePicture} picture
+ * @param {Picture} picture
  * @param {CanvasRenderingContext2D} context
  * @param {number} block
  * @param {number} entry
@@ -138,7 +130,7 @@ function outline(picture, context, block, entry, colour, width) {
 }
 
 /**
- * @param {SchedulePicture} picture
+ * @param {Picture} picture
  * @param {CanvasRenderingContext2D} context
  * @param {number} block
  * @param {number} rank

@@ -1,21 +1,24 @@
-// Painting stacked schedules: dense rows and strips pixel by pixel, then boxes, lines and names.
+// What is painted of stacked schedules: what is shown, and where each thing lies in pixels.
 
 import { Glyphs } from "../../base/canvas/glyphs.js";
 import { mixed } from "../../base/canvas/pixels.js";
-import { numberText, unitTicks } from "../../base/quantity.js";
-import { paintIdle, paintShares } from "./bars.js";
-import { hasBoxes, paintBoxes } from "./boxes.js";
-import { paintPath, paintSpots } from "./marks.js";
-import { paintLimit, paintStrip, stripScale } from "./strips.js";
-import { texturesOf } from "./textures.js";
 import { pixel } from "../../base/theme.js";
+import { texturesOf } from "./textures.js";
 
-/** @typedef {import("../simulated.js").Simulated} Simulated */
-/** @typedef {import("./marks.js").Spot} Spot */
+/** @typedef {import("../model/simulated.js").Simulated} Simulated */
+/**
+ * @typedef {object} Spot  entry and idle -1 where there is none
+ * @property {number} block
+ * @property {number} rank
+ * @property {number} entry
+ * @property {number} idle
+ * @property {number} time
+ * @property {boolean} isStrip
+ */
 /**
  * @typedef {object} Shown
  * @property {(Simulated | null)[]} blocks  null for one that was never answered
- * @property {import("../stack.js").Stack} stack
+ * @property {import("../model/stack.js").Stack} stack
  * @property {import("../../base/canvas/window.js").TimeWindow} time
  * @property {import("../../base/canvas/surface.js").Surface} surface
  * @property {import("../../base/theme.js").Theme} theme
@@ -31,95 +34,44 @@ import { pixel } from "../../base/theme.js";
  *   first
  */
 /**
- * @typedef {Shown & {
- *   gutter: number, left: number, scale: number, toPixel: (time: number) => number,
- *   glyphs: Glyphs, colours: import("../../base/canvas/pixels.js").ColumnColours, textures:
- * Map<string, CanvasPattern | null>,
- * }} SchedulePicture  left: the gutter in pixels of the screen
+ * @typedef {object} Measures
+ * @property {number} gutter
+ * @property {number} left   the gutter in pixels of the screen
+ * @property {number} scale  what a full strip stands for
+ * @property {(time: number) => number} toPixel
+ * @property {Glyphs} glyphs
+ * @property {import("../../base/canvas/pixels.js").ColumnColours} colours
+ * @property {Map<string, CanvasPattern | null>} textures
  */
+/** @typedef {Shown & Measures} Picture */
 
-export const SCHEDULE_GUTTER = 104;
-const TICK_EVERY = 80;
+export const GUTTER = 104;
 
-/** Draws all; returns how many actions were drawn one by one. @param {Shown} shown */
-export function paintSchedules(shown) {
-  const { surface, theme, time, stack, pixels, scrolled, blocks } = shown;
-  const wide = surface.width - SCHEDULE_GUTTER;
-  /** @type {SchedulePicture} */
-  const picture = {
+/** Returns the picture of what is shown. @param {Shown} shown @returns {Picture} */
+export function pictureOf(shown) {
+  const { surface, theme, time, stack, blocks } = shown;
+  const wide = surface.width - GUTTER;
+  return {
     ...shown,
-    gutter: SCHEDULE_GUTTER,
-    left: Math.round(SCHEDULE_GUTTER * surface.density),
+    gutter: GUTTER,
+    left: Math.round(GUTTER * surface.density),
     scale: stripScale(blocks),
-    toPixel: (at) => SCHEDULE_GUTTER + ((at - time.start) / time.span) * wide,
+    toPixel: (at) => GUTTER + ((at - time.start) / time.span) * wide,
     glyphs: glyphsFor(theme.font, Math.round(Math.min(11.5, stack.bar - 3) * surface.density)),
     colours: stripColours(theme),
     textures: texturesOf(surface.context, theme),
   };
-  /** @type {{data: Simulated, block: number, rank: number, top: number}[]} */
-  const rows = [];
-  blocks.forEach((data, block) => {
-    if (!data) return;
-    const { first, last } = stack.ranksBetween(block, scrolled, scrolled + surface.height);
-    for (let rank = first; rank < last; rank++)
-      rows.push({ data, block, rank, top: stack.rowTop(block, rank) - scrolled });
-  });
-  pixels.clear(surface.canvas.width, surface.canvas.height, pixel(theme.box));
-  const drawn = rows.map((row) => paintRow(picture, row));
-  const context = surface.begin();
-  pixels.put(context);
-  paintGutter(picture, context, rows);
-  context.save();
-  context.beginPath();
-  context.rect(SCHEDULE_GUTTER, 0, wide, surface.height);
-  context.clip();
-  paintTickLines(picture, context);
-  rows.forEach(
-    ({ data, rank, top }, i) => drawn[i] >= 0 && paintIdle(picture, context, data, rank, top),
-  );
-  if (stack.strip) for (const { data, top } of rows) paintLimit(picture, context, data, top);
-  if (shown.showPath) {
-    for (const block of new Set(rows.map((row) => row.block))) {
-      const data = blocks[block];
-      if (data) paintPath(picture, context, data, block);
-    }
-  }
-  paintSpots(picture, context);
-  context.restore();
-  return drawn.reduce((sum, boxes) => sum + Math.max(0, boxes), 0);
 }
 
 /**
- * Paints a row's bar and strip; returns how many boxes it has, -1 where actions are too thin for
- * boxes.
- * @param {SchedulePicture} picture
- * @param {{data: Simulated, rank: number, top: number}} row
+ * Returns what a full strip stands for, in activations of a whole rank: one scale for all blocks.
+ * @param {(Simulated | null)[]} blocks
  */
-function paintRow(picture, { data, rank, top }) {
-  const { surface, stack, pixels, theme, left } = picture;
-  const scaled = (/** @type {number} */ y) => Math.round(y * surface.density);
-  const [above, below] = [scaled(top), scaled(top + stack.bar)];
-  let boxes = -1;
-  if (hasBoxes(picture, data, rank)) {
-    const from = Math.max(left, scaled(picture.toPixel(0)));
-    pixels.box(
-      from,
-      above,
-      scaled(picture.toPixel(data.header.makespan)),
-      below,
-      pixel(theme.cell),
-    );
-    boxes = paintBoxes(picture, data, rank, above, below);
-  } else paintShares(picture, data, rank, above, below);
-  if (stack.strip)
-    paintStrip(
-      picture,
-      data,
-      rank,
-      scaled(top + stack.bar + 1),
-      scaled(top + stack.bar + 1 + stack.strip),
-    );
-  return boxes;
+function stripScale(blocks) {
+  const highest = blocks.map((data) =>
+    data ? Math.max(data.header.peak.to_weight, data.header.limit ?? 0) / data.header.parts : 0,
+  );
+  return Math.max(1e-9, ...highest) * 1.06;
 }
 
 /** The masks in use; made anew for another size. @type {Glyphs | null} */
@@ -140,92 +92,4 @@ function stripColours(theme) {
     over: pixel(theme.alarm),
     line: Infinity,
   };
-}
-
-/**
- * Names the rows.
- * @param {SchedulePicture} picture
- * @param {CanvasRenderingContext2D} context
- * @param {{data: Simulated, block: number, rank: number, top: number}[]} rows
- */
-function paintGutter(picture, context, rows) {
-  const { theme, stack, hovered, chosen } = picture;
-  const size = Math.min(11.5, stack.bar - 2);
-  context.textBaseline = "middle";
-  context.textAlign = "left";
-  for (const { data, block, rank, top } of rows) {
-    const isLit = [hovered, chosen].some((spot) => spot?.block === block && spot.rank === rank);
-    const [name, stages] = picture.rowName(data, rank);
-    const middle = top + stack.bar / 2 + 0.5;
-    context.font = `${isLit ? 700 : 600} ${size}px ${theme.font}`;
-    context.fillStyle = isLit ? theme.accent : theme.text;
-    context.fillText(name, 8, middle);
-    const from = 14 + context.measureText(name).width;
-    context.font = `${size - 1}px ${theme.font}`;
-    context.fillStyle = theme.faint;
-    context.fillText(stages, from, middle, Math.max(1, SCHEDULE_GUTTER - 4 - from));
-    if (stack.strip < 9) continue;
-    context.textAlign = "right";
-    context.font = `${Math.min(10, stack.strip + 1)}px ${theme.font}`;
-    context.fillText(
-      picture.peakName(data, rank),
-      SCHEDULE_GUTTER - 5,
-      top + stack.bar + 1 + stack.strip / 2 + 0.5,
-    );
-    context.textAlign = "left";
-  }
-}
-
-/** @param {SchedulePicture} picture @param {CanvasRenderingContext2D} context */
-function paintTickLines({ time, surface, toPixel, theme }, context) {
-  context.strokeStyle = theme.faint;
-  context.globalAlpha = 0.22;
-  context.lineWidth = 1;
-  context.beginPath();
-  for (const tick of unitTicks(
-    time.start,
-    time.end,
-    (surface.width - SCHEDULE_GUTTER) / TICK_EVERY,
-  )) {
-    const x = Math.round(toPixel(tick)) + 0.5;
-    context.moveTo(x, 0);
-    context.lineTo(x, surface.height);
-  }
-  context.stroke();
-  context.globalAlpha = 1;
-}
-
-/**
- * Draws the axis above the stack.
- * @param {import("../../base/canvas/surface.js").Surface} surface
- * @param {import("../../base/canvas/window.js").TimeWindow} time
- * @param {import("../../base/theme.js").Theme} theme
- * @param {string} name
- * @param {number} at the moment under the pointer, NaN for none
- */
-export function paintScheduleAxis(surface, time, theme, name, at) {
-  const context = surface.begin();
-  context.fillStyle = theme.box;
-  context.fillRect(0, 0, surface.width, surface.height);
-  context.font = `11px ${theme.font}`;
-  context.textBaseline = "middle";
-  context.fillStyle = theme.faint;
-  context.fillText(name, 8, surface.height / 2, SCHEDULE_GUTTER - 12);
-  const wide = surface.width - SCHEDULE_GUTTER;
-  const toPixel = (/** @type {number} */ moment) =>
-    SCHEDULE_GUTTER + ((moment - time.start) / time.span) * wide;
-  for (const tick of unitTicks(time.start, time.end, wide / TICK_EVERY)) {
-    const x = Math.round(toPixel(tick));
-    if (x < SCHEDULE_GUTTER || x > surface.width - 30) continue;
-    context.fillRect(x, surface.height - 5, 1, 5);
-    context.fillText(numberText(tick), x + 4, surface.height / 2);
-  }
-  if (!(at >= time.start && at <= time.end)) return;
-  const text = numberText(at);
-  const x = Math.min(surface.width - context.measureText(text).width - 8, toPixel(at));
-  context.fillStyle = theme.accent;
-  context.fillRect(toPixel(at), 0, 1, surface.height);
-  context.fillRect(x, 2, context.measureText(text).width + 8, surface.height - 6);
-  context.fillStyle = theme.box;
-  context.fillText(text, x + 4, surface.height / 2 - 0.5);
 }

@@ -1,22 +1,11 @@
 // Painting the strips: how many activations each rank holds, at every moment, under its limit.
 
-/** @typedef {import("./picture.js").SchedulePicture} SchedulePicture */
-/** @typedef {import("../simulated.js").Simulated} Simulated */
-
-/**
- * Returns what a full strip stands for, in activations of a whole rank: one scale for all blocks.
- * @param {(Simulated | null)[]} blocks
- */
-export function stripScale(blocks) {
-  const highest = blocks.map((data) =>
-    data ? Math.max(data.header.peak.to_weight, data.header.limit ?? 0) / data.header.parts : 0,
-  );
-  return Math.max(1e-9, ...highest) * 1.06;
-}
+/** @typedef {import("./picture.js").Picture} Picture */
+/** @typedef {import("../model/simulated.js").Simulated} Simulated */
 
 /**
  * Paints a strip; what is above the limit in another colour.
- * @param {SchedulePicture} picture
+ * @param {Picture} picture
  * @param {Simulated} data
  * @param {number} rank
  * @param {number} top
@@ -35,7 +24,7 @@ export function paintStrip(picture, data, rank, top, bottom) {
 
 /**
  * Draws the limit over a strip.
- * @param {SchedulePicture} picture
+ * @param {Picture} picture
  * @param {CanvasRenderingContext2D} context
  * @param {Simulated} data
  * @param {number} top in pixels of the page

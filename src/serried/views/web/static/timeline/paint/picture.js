@@ -1,22 +1,26 @@
-// Painting the timeline: a line per rank or group, time to the right; then layers, axis and names.
+// What is painted of the timeline: what it shows, and where each thing lies in pixels.
 
-import { ticks } from "../../base/clock.js";
 import { Glyphs } from "../../base/canvas/glyphs.js";
-import { traceMark } from "../../base/marks.js";
-import { inkOf, pixel } from "../../base/theme.js";
-import { paintGroup, paintTrack } from "./tracks.js";
 import { laneBox } from "../trace/tracks.js";
 
 /** @typedef {import("../trace/tracks.js").Tracks} Tracks */
-/** @typedef {import("../trace/rows.js").Line} Line */
+/** @typedef {import("../trace/tracks.js").Row} Row */
+/** @typedef {import("../trace/rows.js").Grouping} Grouping */
 /**
  * @typedef {(picture: Picture, context: CanvasRenderingContext2D) => void} Layer
  *   drawn over the tracks, clipped to them
  */
 /**
+ * @typedef {object} Names
+ * @property {(row: Row) => [string, string]} row  its rank, and where that is
+ * @property {(grouping: Grouping, group: number) => [string, string, string]} group  its name, its
+ *   size, its busy share
+ * @property {(step: number) => string} step
+ */
+/**
  * @typedef {object} Shown
  * @property {Tracks} tracks
- * @property {import("../trace/colours.js").Colouring} colouring
+ * @property {import("../trace/sheet.js").Colouring} colouring
  * @property {import("../../base/canvas/window.js").TimeWindow} time
  * @property {import("../trace/rows.js").Lines} lines
  * @property {import("../../base/canvas/surface.js").Surface} surface
@@ -32,69 +36,34 @@ import { laneBox } from "../trace/tracks.js";
  * @property {import("../trace/links.js").Links | null} links  of the selected span
  * @property {import("../trace/range.js").Range | null} range
  * @property {Layer[]} layers
- * @property {import("../view.js").Names} names
+ * @property {Names} names
  */
 /**
- * @typedef {Shown & {
- *   wide: number, left: number, toPixel: (time: number) => number, glyphs: Glyphs | null,
- *   boxOf: (span: number) => {top: number, high: number} | null,
- * }} Picture  wide: of the plot; left: the gutter in pixels of the screen; boxOf: where a span
- * lies, null where its rank is folded
+ * @typedef {object} Measures
+ * @property {number} wide       of the plot
+ * @property {number} left       the gutter in pixels of the screen
+ * @property {(time: number) => number} toPixel
+ * @property {Glyphs | null} glyphs
+ * @property {(span: number) => {top: number, high: number} | null} boxOf  where a span lies, null
+ *   where its rank is folded
  */
+/** @typedef {Shown & Measures} Picture */
 
 export const GUTTER = 158;
 export const AXIS = 36;
-const TICKS = 19;
-const MARKS = 46;
-
-/** Draws the timeline; returns how many spans were drawn one by one. @param {Shown} shown */
-export function paintTimeline(shown) {
-  const { surface, theme, time, lines, scrolled, pixels } = shown;
+/** Returns the picture of what is shown. @param {Shown} shown @returns {Picture} */
+export function pictureOf(shown) {
+  const { surface, theme, time, lines } = shown;
   const wide = surface.width - GUTTER;
-  /** @type {Picture} */
-  const picture = {
+  const high = Math.min(11.5, (lines.rowHeight - 2) * shown.tracks.firstLane - 1);
+  return {
     ...shown,
     wide,
     left: Math.round(GUTTER * surface.density),
     toPixel: (at) => GUTTER + ((at - time.start) / time.span) * wide,
-    glyphs:
-      lines.rowHeight < 11
-        ? null
-        : glyphsFor(
-            theme.font,
-            Math.round(
-              Math.min(11.5, (lines.rowHeight - 2) * shown.tracks.firstLane - 1) * surface.density,
-            ),
-          ),
+    glyphs: lines.rowHeight < 11 ? null : glyphsFor(theme.font, Math.round(high * surface.density)),
     boxOf: (span) => boxOf(shown, span),
   };
-  const { first, last } = lines.between(scrolled, scrolled + surface.height - AXIS);
-  const inView = lines.lines.slice(first, last);
-  pixels.clear(surface.canvas.width, surface.canvas.height, pixel(theme.box));
-  const drawn = inView.reduce((sum, line) => sum + paintLine(picture, line), 0);
-  const context = surface.begin();
-  pixels.put(context);
-  context.save();
-  context.beginPath();
-  context.rect(0, AXIS, surface.width, surface.height - AXIS);
-  context.clip();
-  for (const line of inView) {
-    if (line.row) paintName(picture, context, line, line.row);
-    else paintHeading(picture, context, line);
-  }
-  context.beginPath();
-  context.rect(GUTTER - 1, AXIS, wide + 1, surface.height - AXIS);
-  context.clip();
-  paintTickLines(picture, context);
-  for (const layer of shown.layers) {
-    context.save();
-    layer(picture, context);
-    context.restore();
-  }
-  context.restore();
-  paintAxis(picture, context);
-  paintScrollbar(picture, context);
-  return drawn;
 }
 
 /**
@@ -118,201 +87,4 @@ let glyphs = null;
 function glyphsFor(family, size) {
   if (glyphs?.key !== `${size}px ${family}`) glyphs = new Glyphs(family, size);
   return glyphs;
-}
-
-/**
- * Paints the tracks of a line; returns how many spans were drawn one by one.
- * @param {Picture} picture
- * @param {Line} line
- */
-function paintLine(picture, { row, group, folded, top: at, high }) {
-  const top = AXIS + at - picture.scrolled;
-  if (!row)
-    return folded
-      ? paintGroup(picture, `${picture.lines.grouping?.by}:${group}`, top + 3, high - 6)
-      : 0;
-  const filled = (high - 2) * (1 - picture.foot);
-  let drawn = 0;
-  for (let lane = 0; lane < row.lanes; lane++) {
-    const box = laneBox(lane, row.lanes);
-    drawn += paintTrack(picture, row.track + lane, top + 1 + box.top * filled, box.height * filled);
-  }
-  return drawn;
-}
-
-/**
- * @param {Picture} picture
- * @param {CanvasRenderingContext2D} context
- * @param {Line} line
- * @param {import("../trace/tracks.js").Row} row
- */
-function paintName(picture, context, line, row) {
-  const { theme, lit, kinds, pinnedRank, lines } = picture;
-  const top = AXIS + line.top - picture.scrolled;
-  const isSelf = lit?.rank === row.rank || pinnedRank === row.rank;
-  context.fillStyle = theme.accent;
-  if (isSelf) context.fillRect(0, top, GUTTER - 4, line.high - 1);
-  const [name, place] = picture.names.row(row);
-  const size = Math.min(11.5, line.high - 3);
-  const middle = top + line.high / 2 + 0.5;
-  const indent = lines.grouping ? 18 : 8;
-  context.font = `600 ${size}px ${theme.font}`;
-  context.textBaseline = "middle";
-  context.textAlign = "left";
-  context.fillStyle = isSelf ? theme.box : theme.text;
-  context.fillText(name, indent, middle);
-  const from = indent + 8 + context.measureText(name).width;
-  context.font = `${size}px ${theme.font}`;
-  if (!isSelf) context.fillStyle = theme.faint;
-  context.fillText(place, from, middle, Math.max(1, GUTTER - MARKS - from));
-  if (!lit) return;
-  let x = GUTTER - 13;
-  kinds.forEach((kind, i) => {
-    if (!lit.byKind[i]?.includes(row.rank)) return;
-    context.fillStyle = isSelf ? theme.box : inkOf(kind, theme);
-    context.beginPath();
-    traceMark(context, kind.mark, x, top + line.high / 2, Math.min(4.5, line.high / 3));
-    context.fill();
-    x -= 11;
-  });
-}
-
-/** @param {Picture} picture @param {CanvasRenderingContext2D} context @param {Line} line */
-function paintHeading(picture, context, line) {
-  const { theme, names, surface, lines, scrolled } = picture;
-  if (!lines.grouping) return;
-  const top = AXIS + line.top - scrolled;
-  const middle = top + line.high / 2 + 0.5;
-  context.fillStyle = theme.edge;
-  context.fillRect(0, top, line.folded ? GUTTER - 4 : surface.width, 1);
-  context.fillStyle = theme.faint;
-  context.beginPath();
-  const [x, y] = [11, middle - 0.5];
-  if (line.folded)
-    (context.moveTo(x - 2.5, y - 4.5),
-      context.lineTo(x + 3.5, y),
-      context.lineTo(x - 2.5, y + 4.5));
-  else
-    (context.moveTo(x - 4.5, y - 2.5),
-      context.lineTo(x + 4.5, y - 2.5),
-      context.lineTo(x, y + 3.5));
-  context.fill();
-  const [name, size, busy] = names.group(lines.grouping, line.group);
-  context.textBaseline = "middle";
-  context.textAlign = "left";
-  context.font = `600 11.5px ${theme.font}`;
-  context.fillStyle = theme.text;
-  context.fillText(name, 20, middle, 76);
-  const from = 28 + Math.min(76, context.measureText(name).width);
-  context.font = `11px ${theme.font}`;
-  context.fillStyle = theme.faint;
-  const text = line.folded ? busy : size;
-  context.fillText(text, from, middle, line.folded ? Math.max(1, GUTTER - 8 - from) : undefined);
-}
-
-/** @param {Picture} picture @param {CanvasRenderingContext2D} context */
-function paintAxis(picture, context) {
-  const { surface, theme, tracks, wide } = picture;
-  context.fillStyle = theme.box;
-  context.fillRect(0, 0, surface.width, AXIS);
-  context.font = `11px ${theme.font}`;
-  context.textBaseline = "middle";
-  context.textAlign = "left";
-  context.lineWidth = 1;
-  context.save();
-  context.beginPath();
-  context.rect(GUTTER, 0, wide, surface.height);
-  context.clip();
-  for (const { time: at, label } of ticksOf(picture)) {
-    const x = Math.round(picture.toPixel(at)) + 0.5;
-    paintDown(context, x, TICKS - 5, TICKS, theme.faint, 0.6);
-    context.fillStyle = theme.faint;
-    if (x + 4 + context.measureText(label).width <= surface.width)
-      context.fillText(label, x + 4, TICKS / 2 + 1);
-  }
-  tracks.steps.start.forEach((start, i) =>
-    paintStep(picture, context, i, start, tracks.steps.end[i]),
-  );
-  context.restore();
-  context.strokeStyle = theme.edge;
-  context.beginPath();
-  context.moveTo(0, AXIS - 0.5);
-  context.lineTo(surface.width, AXIS - 0.5);
-  context.stroke();
-}
-
-/** @param {Picture} picture */
-function ticksOf({ time, wide }) {
-  return ticks(time.start, time.end, Math.max(2, wide / 95));
-}
-
-/**
- * Draws the lines of the ticks.
- * @param {Picture} picture
- * @param {CanvasRenderingContext2D} context
- */
-function paintTickLines(picture, context) {
-  for (const { time } of ticksOf(picture)) {
-    const x = Math.round(picture.toPixel(time)) + 0.5;
-    if (x > GUTTER) paintDown(context, x, AXIS, picture.surface.height, picture.theme.faint, 0.25);
-  }
-}
-
-/**
- * Draws a step: a bracket on the axis with its name, and a line down the rows where it starts.
- * @param {Picture} picture
- * @param {CanvasRenderingContext2D} context
- * @param {number} i
- * @param {number} start
- * @param {number} end
- */
-function paintStep(picture, context, i, start, end) {
-  const { surface, theme, tracks, toPixel } = picture;
-  const left = Math.max(GUTTER, toPixel(start));
-  const right = Math.min(surface.width, toPixel(end));
-  if (right <= left) return;
-  context.fillStyle = theme.cell;
-  context.fillRect(left, TICKS, Math.max(1, right - left - 1), AXIS - TICKS - 2);
-  // Thin steps have no line of their own each: there would be nothing but lines.
-  const isThin = toPixel(end) - toPixel(start) < 6;
-  if (!isThin)
-    paintDown(context, Math.round(toPixel(start)) + 0.5, TICKS, surface.height, theme.text, 0.45);
-  const name = picture.names.step(tracks.steps.number[i]);
-  if (right - left < 7 * name.length + 10) return;
-  context.fillStyle = theme.text;
-  context.fillText(name, left + 5, TICKS + (AXIS - TICKS) / 2 - 0.5);
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {number} x
- * @param {number} top
- * @param {number} bottom
- * @param {string} colour
- * @param {number} strength
- */
-function paintDown(context, x, top, bottom, colour, strength) {
-  context.globalAlpha = strength;
-  context.strokeStyle = colour;
-  context.lineWidth = 1;
-  context.beginPath();
-  context.moveTo(x, top);
-  context.lineTo(x, bottom);
-  context.stroke();
-  context.globalAlpha = 1;
-}
-
-/** @param {Picture} picture @param {CanvasRenderingContext2D} context */
-function paintScrollbar({ surface, theme, lines, scrolled }, context) {
-  const shown = surface.height - AXIS;
-  const all = lines.height;
-  if (all <= shown) return;
-  context.fillStyle = theme.faint;
-  context.globalAlpha = 0.6;
-  const high = Math.max(20, (shown * shown) / all);
-  const top = AXIS + (scrolled / (all - shown)) * (shown - high);
-  context.beginPath();
-  context.roundRect(surface.width - 7, top, 5, high, 2.5);
-  context.fill();
-  context.globalAlpha = 1;
 }

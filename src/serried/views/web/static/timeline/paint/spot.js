@@ -3,7 +3,15 @@
 import { AXIS, boxOf } from "./picture.js";
 import { laneBox } from "../trace/tracks.js";
 
-/** @typedef {import("../view.js").TimelineView} TimelineView */
+/** @typedef {import("./picture.js").Shown} Shown */
+/**
+ * @typedef {object} Placed
+ * @property {import("../trace/tracks.js").Tracks | null} tracks
+ * @property {number} gutter
+ * @property {(x: number) => number} timeAt
+ * @property {(start: number, end: number) => {from: number, to: number}} extent
+ */
+/** @typedef {Placed & Pick<Shown, "lines" | "scrolled" | "foot" | "time" | "surface">} View */
 /**
  * @typedef {object} Spot  what is under a point
  * @property {number | null} span  -1 where there is none, null where it has not been sent
@@ -18,7 +26,7 @@ const SLACK_PIXELS = 3;
 
 /**
  * Returns what is under a point of the canvas.
- * @param {TimelineView} view
+ * @param {View} view
  * @param {number} x
  * @param {number} y
  * @returns {Spot}
@@ -51,7 +59,7 @@ export function spotAt(view, x, y) {
 
 /**
  * Returns the middle of a span's part in view, in pixels of the page; null when it is not.
- * @param {TimelineView} view
+ * @param {View} view
  * @param {number} id
  */
 export function spotOfSpan(view, id) {

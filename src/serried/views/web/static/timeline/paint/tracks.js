@@ -11,7 +11,7 @@ import { pixel } from "../../base/theme.js";
 /** @typedef {import("../trace/sheet.js").Piece} Piece */
 /** @typedef {import("../trace/sheet.js").Exact} Exact */
 /** @typedef {import("../trace/sheet.js").Shares} Shares */
-/** @typedef {import("../trace/colours.js").Colouring} Colouring */
+/** @typedef {import("../trace/sheet.js").Colouring} Colouring */
 /**
  * @typedef {object} ShareSource
  * @property {(start: number, end: number, width: number) => Float32Array | Float64Array} shares

@@ -2,15 +2,7 @@
 
 /** @typedef {import("./sheet.js").SpanColumns} SpanColumns */
 /** @typedef {import("./tracks.js").Tracks} Tracks */
-/**
- * @typedef {object} Colouring
- * @property {string} name                       as the address bar and the server write it; "" is
- *   by action
- * @property {string[]} colours                  of each class
- * @property {(spans: SpanColumns, i: number) => number} classOf
- * @property {"actions" | "turns" | "scale"} legend
- * @property {number[]} [edges]                  of a scale: values from which the next class counts
- */
+/** @typedef {import("./sheet.js").Colouring} Colouring */
 
 /** Turns of eight colours that neighbours in number never share; light enough for dark letters. */
 export const TURNS = [

@@ -8,7 +8,7 @@ import { runsText } from "./runs.js";
 import { readSheet } from "./sheet.js";
 
 /** @typedef {import("./tracks.js").Tracks} Tracks */
-/** @typedef {import("./colours.js").Colouring} Colouring */
+/** @typedef {import("./sheet.js").Colouring} Colouring */
 /**
  * @typedef {object} Need  what is in view
  * @property {number} from

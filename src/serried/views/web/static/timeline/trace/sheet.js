@@ -7,7 +7,15 @@ import { Coverage, countUpTo } from "../../base/coverage.js";
 import { integers } from "../../base/payload.js";
 
 /** @typedef {Map<string, import("../../base/payload.js").Column>} Columns */
-/** @typedef {import("./colours.js").Colouring} Colouring */
+/**
+ * @typedef {object} Colouring
+ * @property {string} name                       as the address bar and the server write it; "" is
+ *   by action
+ * @property {string[]} colours                  of each class
+ * @property {(spans: SpanColumns, i: number) => number} classOf
+ * @property {"actions" | "turns" | "scale"} legend
+ * @property {number[]} [edges]                  of a scale: values from which the next class counts
+ */
 /**
  * @typedef {object} Slice  a span as the page speaks of it
  * @property {number} id     its place in the trace: by track, then by start

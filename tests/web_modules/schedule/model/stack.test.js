@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { HEAD, Stack } from "../../../src/serried/views/web/static/schedule/stack.js";
+import { HEAD, Stack } from "../../../../src/serried/views/web/static/schedule/model/stack.js";
 
 test("blocks stand one under another, a row for every rank", () => {
   const stack = new Stack([4, 2], 800, true);

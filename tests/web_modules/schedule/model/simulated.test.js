@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { SCHEMA } from "../../../src/serried/views/web/static/base/payload.js";
-import { Simulated } from "../../../src/serried/views/web/static/schedule/simulated.js";
-import { packed } from "../packed.js";
+import { SCHEMA } from "../../../../src/serried/views/web/static/base/payload.js";
+import { Simulated } from "../../../../src/serried/views/web/static/schedule/model/simulated.js";
+import { packed } from "../../packed.js";
 
 const KINDS = [
   { number: 1, name: "F", colour: "#5093c2" },

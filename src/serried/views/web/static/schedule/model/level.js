@@ -5,7 +5,7 @@
 // The most in any stretch is found in blocks of blocks, so a pixel never loses a peak, however
 // many actions lie in it.
 
-import { countOn, countUpTo } from "../base/coverage.js";
+import { countOn, countUpTo } from "../../base/coverage.js";
 
 const BLOCK = 16;
 /** What rounding may be off, in pixels: an action that starts as a pixel ends is not in it. */

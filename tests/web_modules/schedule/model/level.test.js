@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Level } from "../../../src/serried/views/web/static/schedule/level.js";
+import { Level } from "../../../../src/serried/views/web/static/schedule/model/level.js";
 
 //   F 0..1   F 1..2   B 4..6   F 6..7   B 7..9   B 9..11
 //   held 1      2        1        2        1        0

@@ -2,8 +2,8 @@
 //
 // An overlapped pair is two entries of one time; it is drawn as halves of that time, side by side.
 
-import { Coverage, countUpTo } from "../base/coverage.js";
-import { readPayload } from "../base/payload.js";
+import { Coverage, countUpTo } from "../../base/coverage.js";
+import { readPayload } from "../../base/payload.js";
 import { Level } from "./level.js";
 
 /** @typedef {Uint8Array | Uint16Array | Int32Array} Whole */
@@ -283,7 +283,7 @@ export class Simulated {
   }
 }
 
-/** @param {import("../base/payload.js").Column | undefined} ticks @param {number} perUnit */
+/** @param {import("../../base/payload.js").Column | undefined} ticks @param {number} perUnit */
 function inUnits(ticks, perUnit) {
   if (ticks instanceof Float64Array) return ticks;
   const units = new Float64Array(ticks?.length ?? 0);

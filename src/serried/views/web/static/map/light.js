@@ -1,0 +1,107 @@
+// Painting what is lit over the map: a veil with holes, marks in their ink, outlines of ranks.
+
+import { traceMark } from "../base/marks.js";
+import { inkOf } from "../base/theme.js";
+import { BLOCKS_BELOW, INSET, MARKS_FROM, slotOf } from "./paint.js";
+
+/** @typedef {import("./paint.js").Picture} Picture */
+/** @typedef {import("../base/lit.js").Lit} Lit */
+/** @typedef {(rank: number) => [number, number, number, number]} CellOf  left, top, width, height */
+
+/**
+ * Draws what is lit over the map: a veil with holes, and each lit mark in its kind's ink; with a
+ * figure in view its colours stay, and the ranks are outlined.
+ * @param {Picture} picture the surface being the one above the map's
+ * @param {Lit | null} lit
+ * @param {number} pinned
+ * @param {number} focused
+ */
+export function paintLit(picture, lit, pinned, focused) {
+  const context = picture.surface.begin();
+  const { grid, camera, theme, heat } = picture;
+  const { scale } = camera;
+  const inset = scale < BLOCKS_BELOW ? 0 : INSET * scale;
+  /** @type {CellOf} */
+  const cell = (rank) => [
+    (grid.cellX(rank) - camera.x) * scale + inset,
+    (grid.cellY(rank) - camera.y) * scale + inset,
+    scale - 2 * inset,
+    scale - 2 * inset,
+  ];
+  if (lit) {
+    if (!heat) paintVeil(picture, context, lit, cell);
+    lit.byKind.forEach((ranks, kind) => paintPeers(picture, context, kind, ranks, cell));
+  }
+  outline(context, lit?.rank ?? -1, theme.text, 2.5, cell);
+  outline(context, pinned, theme.accent, 3, cell);
+  if (focused >= 0) {
+    context.setLineDash([4, 3]);
+    outline(context, focused, theme.text, 2, cell);
+    context.setLineDash([]);
+  }
+}
+
+/**
+ * Dims the map but for what is lit.
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {Lit} lit
+ * @param {CellOf} cell
+ */
+function paintVeil({ scene, surface, theme }, context, lit, cell) {
+  context.fillStyle = theme.veil;
+  context.fillRect(0, 0, surface.width, surface.height);
+  for (const rank of lit.ranks) if (rank < scene.worldSize) context.clearRect(...cell(rank));
+}
+
+/**
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} kind
+ * @param {Int32Array} ranks
+ * @param {CellOf} cell
+ */
+function paintPeers({ scene, grid, camera, theme, heat }, context, kind, ranks, cell) {
+  const { scale } = camera;
+  const ink = inkOf(scene.kinds[kind], theme);
+  context.strokeStyle = ink;
+  context.fillStyle = ink;
+  context.lineWidth = scale < MARKS_FROM ? 1.5 : 2.5;
+  context.lineJoin = "round";
+  const { x, y, radius } = slotOf(kind, scene.kinds.length, scale);
+  context.beginPath();
+  for (const rank of ranks) {
+    if (rank >= scene.worldSize) continue;
+    if (scale < MARKS_FROM || heat) {
+      const [left, top, width, height] = cell(rank);
+      const within = heat && scale >= MARKS_FROM ? 3 * kind : 0;
+      if (within)
+        context.rect(left + within, top + within, width - 2 * within, height - 2 * within);
+      else if (scale < 5) context.rect(left, top, Math.max(width, 2), Math.max(height, 2));
+      else context.rect(left + 0.5, top + 0.5, width - 1.5, height - 1.5);
+    } else {
+      const left = (grid.cellX(rank) - camera.x) * scale;
+      const top = (grid.cellY(rank) - camera.y) * scale;
+      traceMark(context, scene.kinds[kind].mark, left + x * scale, top + y * scale, radius * scale);
+    }
+  }
+  if (scale < 5) context.fill();
+  else context.stroke();
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} rank
+ * @param {string} colour
+ * @param {number} width
+ * @param {CellOf} cell
+ */
+function outline(context, rank, colour, width, cell) {
+  if (rank < 0) return;
+  const [left, top, wide, high] = cell(rank);
+  context.strokeStyle = colour;
+  context.lineWidth = width;
+  context.beginPath();
+  context.roundRect(left, top, Math.max(wide, 4), Math.max(high, 4), Math.min(4, wide / 5));
+  context.stroke();
+}
