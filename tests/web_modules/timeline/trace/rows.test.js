@@ -2,12 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
+  rangeText,
+  readRange,
   readRuns,
   runsText,
-} from "../../../../src/serried/views/web/static/timeline/trace/runs.js";
-import {
-  readRange,
-  rangeText,
 } from "../../../../src/serried/views/web/static/timeline/trace/range.js";
 import { HEADING, Lines } from "../../../../src/serried/views/web/static/timeline/trace/rows.js";
 

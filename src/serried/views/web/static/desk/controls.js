@@ -1,45 +1,47 @@
-// What the buttons, the selects and the keys of the page do to the desk.
+// What the buttons, the selects and the keys of the page do to its parts.
 
 import { announce } from "../base/announcer.js";
 import { byId, copyText } from "../base/dom.js";
-import { listenForFiles } from "./launch/drop.js";
-import { listenToSearch } from "./finder.js";
-import { listenToForm } from "./side/form.js";
 import { language, t } from "../base/i18n.js";
-import { openHelp } from "./keys.js";
+import { hideTip } from "../base/tip.js";
+import { enterSearch, leaveSearch, listenToSearch } from "./finder.js";
+import { listenToKeys, openHelp } from "./keys.js";
+import { listenForFiles } from "./launch/drop.js";
 import { listenToReading } from "./launch/panel.js";
+import { listenToForm } from "./side/form.js";
 import { listenToSplitter } from "./splitter.js";
 
-/** @typedef {import("./desk.js").Desk} Desk */
+/** @typedef {import("./page.js").Page} Page */
+/** @typedef {import("../schedule/desk.js").ScheduleDesk} ScheduleDesk */
 
 /** @type {Record<string, [number, number]>} */
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-/** Listens to every control of the page. @param {Desk} desk */
-export function listenToControls(desk) {
+/** Listens to every control of the page. @param {Page} page */
+export function listenToControls(page) {
+  const { launch, layout, list, map, runs, selection, store, timelines } = page;
   listenToForm(
-    () => desk.state,
-    (change, field) => desk.edit(change, field),
-    () => desk.reset(),
+    () => store.state,
+    (change, field) => layout.edit(change, field),
+    () => page.reset(),
   );
-  byId("job").addEventListener("focusout", () => (desk.address.typedInto = ""));
-  onClick("language", () => desk.edit({ lang: language() === "zh" ? "en" : "zh" }));
+  byId("job").addEventListener("focusout", () => store.leaveField());
+  onClick("language", () => layout.edit({ lang: language() === "zh" ? "en" : "zh" }));
   onClick("help", openHelp);
   onClick("keys-close", () => /** @type {HTMLDialogElement} */ (byId("keys")).close());
-  onClick("map-fit", () => desk.map.fit());
-  onClick("timeline-fit", () => desk.timeline.fit());
-  onClick("own-layout", () => desk.showOwnLayout());
-  onChoice("arrange", (arrange) => desk.edit({ arrange }));
-  onChoice("trace", (trace) => desk.showTrace(trace));
+  onClick("map-fit", () => map.fit());
+  onClick("timeline-fit", () => timelines.view.fit());
+  onClick("own-layout", () => runs.showOwnLayout());
+  onChoice("arrange", (arrange) => layout.edit({ arrange }));
+  onChoice("trace", (trace) => runs.show(trace));
   copies("copy-link", () => location.href);
-  copies("copy-groups", () => desk.list.text());
-  copies("copy-json", () => desk.list.json());
-  copies("copy-command", () => desk.scene?.command ?? "");
+  copies("copy-groups", () => list.text());
+  copies("copy-json", () => list.json());
+  copies("copy-command", () => layout.scene?.command ?? "");
   byId("map").addEventListener("blur", () => {
-    desk.map.blur();
-    desk.hover(null);
+    map.blur();
+    selection.hover(null);
   });
-  const { launch } = desk;
   listenForFiles({
     files: (files) => launch.takeFiles(files),
     text: (file) => launch.takeText(file),
@@ -48,21 +50,46 @@ export function listenToControls(desk) {
     (answers) => launch.answer(answers),
     () => launch.close(),
   );
-  listenToSearch(desk);
+  listenToSearch(layout, selection);
   listenToSplitter();
 }
 
 /**
- * Returns the desk's views that take keys.
- * @param {Desk} desk
- * @returns {import("./keys.js").View[]}
+ * Sends every key to the view that it is for.
+ * @param {Page} page
+ * @param {ScheduleDesk} schedules
  */
-export function keyViews(desk) {
-  const { map, timeline } = desk;
-  return [
-    { canvas: map.above.canvas, moves: map, key: (event) => mapKey(desk, event) },
-    { canvas: timeline.surface.canvas, moves: timeline, key: (event) => desk.timelines.key(event) },
+export function listenToPageKeys(page, schedules) {
+  const { map, timelines } = page;
+  const timeline = timelines.view;
+  const { view: stack } = schedules;
+  /** @type {import("./keys.js").View[]} */
+  const views = [
+    { canvas: map.above.canvas, moves: map, key: (event) => mapKey(page, event) },
+    {
+      canvas: timeline.surface.canvas,
+      moves: timeline,
+      key: (event) => timelines.key(event),
+    },
+    { canvas: stack.surface.canvas, moves: stack, key: (event) => schedules.key(event) },
   ];
+  listenToKeys(views, {
+    search: (view) => {
+      if (schedules.isOpen) schedules.seek.enter();
+      else if (view?.canvas === timeline.surface.canvas) timelines.seek.enter();
+      else enterSearch();
+    },
+    clear: () => (schedules.isOpen ? schedules.clear() : clear(page)),
+  });
+}
+
+/** Clears what is pinned, found and pointed at. @param {Page} page */
+function clear({ map, selection, timelines }) {
+  hideTip();
+  map.blur();
+  leaveSearch();
+  timelines.clear();
+  selection.pin(null);
 }
 
 /** @param {string} id @param {() => void} act */
@@ -83,13 +110,17 @@ function copies(id, text) {
   onClick(id, () => announce(t(copyText(text()) ? "copy.done" : "copy.failed"), button));
 }
 
-/** Moves the keyboard's rank, or keeps it. @param {Desk} desk @param {KeyboardEvent} event */
-function mapKey(desk, event) {
-  if (!desk.isDrawn) return false;
+/**
+ * Moves the keyboard's rank, or keeps it; true when the key was taken.
+ * @param {Page} page
+ * @param {KeyboardEvent} event
+ */
+function mapKey({ layout, map, selection }, event) {
+  if (!layout.isDrawn) return false;
   const [dx, dy] = ARROWS[event.key] ?? [0, 0];
-  if (dx || dy) desk.focusRank(desk.map.focus(dx, dy, desk.pinnedRank));
-  else if ((event.key === "Enter" || event.key === " ") && desk.map.focused >= 0)
-    desk.choose(desk.map.focused);
+  const isChoice = event.key === "Enter" || event.key === " ";
+  if (dx || dy) selection.focusRank(map.focus(dx, dy, selection.pinnedRank));
+  else if (isChoice && map.focused >= 0) selection.choose(map.focused);
   else return false;
   return true;
 }

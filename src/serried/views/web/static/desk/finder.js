@@ -5,16 +5,27 @@ import { byId } from "../base/dom.js";
 import { t } from "../base/i18n.js";
 import { matchingRanks, readSearch } from "../map/search.js";
 
-/** Listens to the search box. @param {import("./desk.js").Desk} desk */
-export function listenToSearch(desk) {
-  byId("search").addEventListener("keydown", (event) => {
-    if (event.key === "Enter") find(desk);
+/**
+ * Listens to the search box.
+ * @param {import("./layout.js").LayoutDesk} layout
+ * @param {import("./selection.js").Selection} selection
+ */
+export function listenToSearch(layout, selection) {
+  box().addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    const text = box().value.trim();
+    const wishes = readSearch(text);
+    const found = wishes && layout.scene && matchingRanks(layout.scene, wishes);
+    box().toggleAttribute("aria-invalid", Boolean(text) && !found?.length);
+    if (!text) selection.pin(null);
+    else if (found?.length === 1) selection.choose(found[0]);
+    else if (found?.length) selection.pinSearch(text, found[0]);
+    else {
+      const axes = Object.keys(layout.scene?.job.axes ?? {}).join(", ");
+      const why = !wishes ? "search.unread" : found ? "search.none" : "search.unknown";
+      announce(t(why, { text, axes }), box());
+    }
   });
-}
-
-/** @returns {HTMLInputElement} */
-function box() {
-  return /** @type {HTMLInputElement} */ (byId("search"));
 }
 
 /** Puts the cursor into the search box. */
@@ -29,22 +40,7 @@ export function leaveSearch() {
   box().blur();
 }
 
-/** @param {import("./desk.js").Desk} desk */
-function find(desk) {
-  const text = box().value.trim();
-  const wishes = readSearch(text);
-  const found = wishes && desk.scene && matchingRanks(desk.scene, wishes);
-  box().toggleAttribute("aria-invalid", Boolean(text) && !found?.length);
-  if (!text) desk.pin(null);
-  else if (found?.length === 1) desk.choose(found[0]);
-  else if (found?.length) {
-    desk.pinSearch(text);
-    desk.map.reveal(found[0]);
-  } else {
-    const axes = Object.keys(desk.scene?.job.axes ?? {}).join(", ");
-    announce(
-      t(!wishes ? "search.unread" : found ? "search.none" : "search.unknown", { text, axes }),
-      box(),
-    );
-  }
+/** @returns {HTMLInputElement} */
+function box() {
+  return /** @type {HTMLInputElement} */ (byId("search"));
 }

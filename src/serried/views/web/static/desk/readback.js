@@ -23,23 +23,17 @@ import { scheduleReadback } from "../schedule/readback.js";
 import { css, theme } from "../base/theme.js";
 import { timelineReadback } from "../timeline/readback.js";
 
+/** @typedef {import("./page.js").Page} Page */
+
 /**
- * Publishes the desks.
- * @param {import("./desk.js").Desk} desk
+ * Publishes what the page shows.
+ * @param {Page} page
  * @param {import("../schedule/desk.js").ScheduleDesk} schedules
  */
-export function publish(desk, schedules) {
-  const { map, timeline } = desk;
-  const busy = () =>
-    schedules.isBusy ||
-    desk.isBusy ||
-    desk.timelines.isBusy ||
-    desk.heats.isBusy ||
-    desk.plans.isBusy ||
-    desk.seeks.isBusy ||
-    desk.stretches.isBusy ||
-    map.redraw.waiting ||
-    map.relight.waiting;
+export function publish(page, schedules) {
+  const { layout, map, runs, selection, store } = page;
+  const timeline = page.timelines.view;
+  const busy = () => schedules.isBusy || page.isBusy;
   const settled = async () => {
     do await new Promise(requestAnimationFrame);
     while (busy());
@@ -49,9 +43,9 @@ export function publish(desk, schedules) {
       ...scheduleReadback(schedules),
       busy,
       settled,
-      state: () => ({ ...desk.state }),
+      state: () => ({ ...store.state }),
       written: async () => {
-        while (desk.address.timer !== null) await new Promise(requestAnimationFrame);
+        while (store.timer !== null) await new Promise(requestAnimationFrame);
       },
       view: () => ({
         map: { x: map.camera.x, y: map.camera.y, scale: map.camera.scale },
@@ -62,14 +56,14 @@ export function publish(desk, schedules) {
         },
       }),
       drawn: () => ({ ...map.drawn, ...timeline.drawings, spans: timeline.drawnSpans }),
-      lit: () => Array.from(desk.lit()?.ranks ?? []),
+      lit: () => Array.from(selection.lit()?.ranks ?? []),
       litBy: (/** @type {string} */ kind) => {
-        const place = desk.scene?.kinds.findIndex((each) => each.kind === kind) ?? -1;
-        return Array.from(desk.lit()?.byKind[place] ?? []);
+        const place = layout.scene?.kinds.findIndex((each) => each.kind === kind) ?? -1;
+        return Array.from(selection.lit()?.byKind[place] ?? []);
       },
-      groups: () => groups(desk),
+      groups: () => groups(page),
       marks: (/** @type {number} */ rank) =>
-        (desk.isDrawn ? (desk.scene?.kinds ?? []) : [])
+        (layout.isDrawn ? (layout.scene?.kinds ?? []) : [])
           .filter(({ group }) => group[rank] >= 0)
           .map(({ label, mark, group, colour }) => ({
             label: `${label}${group[rank]}`,
@@ -77,8 +71,8 @@ export function publish(desk, schedules) {
             colour: css(colour[group[rank]]),
           })),
       where: (/** @type {number} */ rank) => map.where(rank),
-      slices: () => desk.tracks?.length ?? 0,
-      slice: (/** @type {number} */ i) => slice(desk, i),
+      slices: () => runs.tracks?.length ?? 0,
+      slice: (/** @type {number} */ i) => slice(page, i),
       whereSlice: (/** @type {number} */ i) => timeline.where(i),
       heat: (/** @type {number} */ rank) => {
         const colour = map.heat?.colour(rank, theme().dark) ?? -1;
@@ -89,8 +83,8 @@ export function publish(desk, schedules) {
   });
 }
 
-/** @param {import("./desk.js").Desk} desk */
-function groups({ scene, isDrawn }) {
+/** @param {Page} page */
+function groups({ layout: { scene, isDrawn } }) {
   if (!scene || !isDrawn) return {};
   return Object.fromEntries(
     scene.kinds.map(({ kind }, i) => [
@@ -100,8 +94,8 @@ function groups({ scene, isDrawn }) {
   );
 }
 
-/** @param {import("./desk.js").Desk} desk @param {number} i */
-function slice({ tracks }, i) {
+/** @param {Page} page @param {number} i */
+function slice({ runs: { tracks } }, i) {
   const span = tracks?.span(i);
   if (!tracks || !span) return null;
   return {

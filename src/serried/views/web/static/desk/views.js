@@ -1,31 +1,42 @@
-// The desk's views: the map and the list of groups, each told whom to tell.
+// The views of the layout: the map and the list of groups, each told whom to tell.
 
 import { byId } from "../base/dom.js";
-import { GroupList } from "../map/groups.js";
 import { t } from "../base/i18n.js";
+import { hideTip, showTip } from "../base/tip.js";
+import { GroupList } from "../map/groups.js";
+import { tipLines } from "../map/speech.js";
 import { MapView } from "../map/view.js";
 import { summary } from "./side/prose.js";
-import { tipLines } from "../map/speech.js";
-import { hideTip, showTip } from "../base/tip.js";
 
-/** @typedef {import("./desk.js").Desk} Desk */
+/** @typedef {import("./layout.js").LayoutDesk} LayoutDesk */
+/** @typedef {import("./selection.js").Selection} Selection */
+/**
+ * @typedef {object} Told
+ * @property {(rank: number) => string} figure  what to say of a rank's figure, "" for nothing
+ * @property {() => void} moved                 the map has been moved by hand
+ */
 
-/** Makes the map. @param {Desk} desk */
-export function makeMap(desk) {
+/**
+ * Makes the map.
+ * @param {LayoutDesk} layout
+ * @param {Selection} selection
+ * @param {Told} told
+ */
+export function makeMap(layout, selection, { figure, moved }) {
   const view = new MapView(
     byId("map-frame"),
     byId("map-base"),
     byId("map"),
     {
       hover: (rank) => {
-        desk.hover(rank < 0 ? null : { type: "rank", rank });
-        if (rank < 0 || !desk.scene) return hideTip();
+        selection.hover(rank < 0 ? null : { type: "rank", rank });
+        if (rank < 0 || !layout.scene) return hideTip();
         const { x, y } = view.pointerOnPage();
-        const heat = desk.heats.line(rank);
-        showTip([...tipLines(desk.scene, rank), ...(heat ? [heat] : [])], x, y);
+        const line = figure(rank);
+        showTip([...tipLines(layout.scene, rank), ...(line ? [line] : [])], x, y);
       },
-      pin: (rank) => desk.pin(rank < 0 ? null : { type: "rank", rank }),
-      moved: () => desk.moved(),
+      pin: (rank) => selection.pin(rank < 0 ? null : { type: "rank", rank }),
+      moved,
     },
     {
       box: (number, byStage) => t(byStage ? "map.stage" : "map.node", { number }),
@@ -35,12 +46,14 @@ export function makeMap(desk) {
   return view;
 }
 
-/** Makes the list of groups. @param {Desk} desk */
-export function makeList(desk) {
+/** Makes the list of groups. @param {LayoutDesk} layout @param {Selection} selection */
+export function makeList(layout, selection) {
   return new GroupList({
-    hover: (kind, group) => desk.hover(group < 0 ? null : { type: "group", kind, group }),
-    pin: (kind, group) => desk.pin({ type: "group", kind, group }),
-    heading: (kind) =>
-      desk.scene ? `${desk.scene.kinds[kind].label} · ${summary(desk.scene, kind)}` : "",
+    hover: (kind, group) => selection.hover(group < 0 ? null : { type: "group", kind, group }),
+    pin: (kind, group) => selection.pin({ type: "group", kind, group }),
+    heading: (kind) => {
+      const { scene } = layout;
+      return scene ? `${scene.kinds[kind].label} · ${summary(scene, kind)}` : "";
+    },
   });
 }

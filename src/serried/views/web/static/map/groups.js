@@ -74,7 +74,7 @@ export class GroupList {
     if (!scene) return "";
     return scene.kinds
       .flatMap((_, kind) =>
-        Array.from({ length: scene.numGroups(kind) }, (_, group) => scene.groupText(kind, group)),
+        Array.from({ length: scene.numGroups(kind) }, (__, group) => scene.groupText(kind, group)),
       )
       .join("\n");
   }

@@ -6,7 +6,10 @@ import { BLOCKS_BELOW, INSET, MARKS_FROM, slotOf } from "./paint.js";
 
 /** @typedef {import("./paint.js").Picture} Picture */
 /** @typedef {import("../base/lit.js").Lit} Lit */
-/** @typedef {(rank: number) => [number, number, number, number]} CellOf  left, top, width, height */
+/**
+ * @typedef {(rank: number) => [number, number, number, number]} CellOf
+ *   left, top, width and height of a rank's cell
+ */
 
 /**
  * Draws what is lit over the map: a veil with holes, and each lit mark in its kind's ink; with a

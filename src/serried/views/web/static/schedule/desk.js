@@ -1,58 +1,36 @@
-// The desk of the Schedule view: it asks for each schedule, keeps the last that could be, and
-// shows.
+// The desk of the Schedule view: its parts, what is chosen, and what is drawn.
 
 import { announce, say } from "../base/announcer.js";
 import { byId, copyText } from "../base/dom.js";
-import { chosenLanguage, language, t } from "../base/i18n.js";
-import { Refusal, askDocument, askPayload } from "../base/questions.js";
-import { listenToScheduleForm, showFaults, showScheduleForm } from "./form.js";
-import { placeHeads, showHeads } from "./head.js";
-import { showList } from "./list.js";
-import { blockTitle, measuredName, measuredQuestion, readMeasured } from "./measured.js";
-import { ScheduleSeek } from "./seek.js";
-import { showCauses, showKinds, showNotes, showSpot } from "./side.js";
-import {
-  MOST_NAMES,
-  fieldOfWord,
-  isShown,
-  namesOf,
-  scheduleQuestion,
-  toggledShow,
-} from "./state.js";
-import { ScheduleView, spotOf } from "./view.js";
-import { causeNames, peakName, scheduleRow, spotLines } from "./words.js";
-import { Simulated } from "./model/simulated.js";
+import { t } from "../base/i18n.js";
+import { Refusal } from "../base/questions.js";
 import { hideTip, showTip } from "../base/tip.js";
+import { Waiting } from "../base/waiting.js";
+import { Answers } from "./answers.js";
+import { listenToPanels, placeHeads, showAll, showParameters, showSpot } from "./panels.js";
+import { ScheduleSeek } from "./seek.js";
+import { isShown, namesOf, toggledShow } from "./state.js";
+import { ScheduleView, spotOf } from "./view.js";
+import { blockTitle, commandText, namesFor, spotLines } from "./words.js";
 
-/** @typedef {import("../desk/state/fields.js").State} State */
+/** @typedef {import("./state.js").AskedState} AskedState */
+/** @typedef {import("./state.js").ScheduleState} ScheduleState */
 /** @typedef {import("./paint/picture.js").Spot} Spot */
-/**
- * @typedef {object} Offers
- * @property {import("./list.js").Offered[]} schedules
- * @property {import("./model/simulated.js").KindTable[]} kinds
- * @property {string[]} causes
- */
 
 const TYPING_MS = 220;
 
-/** Holds the view together; the state is that of the page's desk. */
+/** Holds the view together; the state is the page's. */
 export class ScheduleDesk {
-  /** @param {import("../desk/desk.js").Desk} desk */
-  constructor(desk) {
-    this.desk = desk;
-    /** @type {Offers | null} */
-    this.offers = null;
-    /**
-     * The last answer for each schedule, with the question that it answers.
-     * @type {Map<string, {question: string, data: Simulated}>}
-     */
-    this.answers = new Map();
-    /** What could not be, by schedule. @type {Map<string, import("./list.js").Fault>} */
-    this.faults = new Map();
-    this.asked = 0;
+  /** @param {import("../base/store.js").Part<AskedState>} store */
+  constructor(store) {
+    this.store = store;
+    this.waiting = new Waiting((error) => {
+      console.error(error);
+      byId("schedule-alert").textContent = t("error.server");
+    });
     /** @type {number | null} */
     this.typing = null;
-    this.asking = new AbortController();
+    this.answers = new Answers();
     this.view = new ScheduleView(
       {
         frame: byId("schedule-frame"),
@@ -63,25 +41,17 @@ export class ScheduleDesk {
       {
         hover: (spot) => this._hover(spot),
         choose: (spot) => this.choose(spot),
-        moved: () => this._moved(),
+        moved: () => store.soon({ window: String(this.view) }),
         laid: placeHeads,
       },
-      {
-        row: scheduleRow,
-        peak: peakName,
-        cause: causeNames,
-        axis: () =>
-          t(this.blocks.some((data) => data?.isMeasured) ? "schedule.axis_ms" : "schedule.axis"),
-      },
+      namesFor(() => this.blocks),
     );
     this.seek = new ScheduleSeek(this.view, (spot) => this.choose(spot));
-    /** The names of the traces, once they are known. @type {string[]} */
-    this.runs = [];
     this._listen();
   }
 
   get state() {
-    return this.desk.state;
+    return this.store.state;
   }
 
   get isOpen() {
@@ -89,28 +59,27 @@ export class ScheduleDesk {
   }
 
   get isBusy() {
-    return this.asked > 0 || this.typing !== null || this.view.redraw.waiting;
+    return this.waiting.isBusy || this.typing !== null || this.view.redraw.waiting;
   }
 
   /** The schedules in view, from the top; null for one that was never answered. */
   get blocks() {
-    return namesOf(this.state).map((name) => this.answers.get(name)?.data ?? null);
+    return namesOf(this.state).map((name) => this.answers.of(name));
   }
 
   /**
    * Changes the state; `field` is the one typed into, so that one word typed is one step back.
-   * @param {Partial<State>} change
+   * @param {Partial<ScheduleState>} change
    * @param {string} [field]
    */
   edit(change, field = "") {
-    this.desk.state = { ...this.state, ...change };
-    this.desk.address.step(field);
-    this._showForm();
+    this.store.step(change, field);
+    this._showParameters();
     if (this.typing !== null) clearTimeout(this.typing);
     this.typing = setTimeout(
       () => {
         this.typing = null;
-        this._while(this._ask());
+        void this._while(this._ask());
       },
       field ? TYPING_MS : 0,
     );
@@ -118,17 +87,16 @@ export class ScheduleDesk {
 
   /** Shows the view that the state asks for, job or schedule. */
   async take() {
-    document.body.dataset.view = this.isOpen ? "schedule" : "job";
-    byId("job-view").hidden = this.isOpen;
-    byId("schedule-view").hidden = !this.isOpen;
-    for (const [id, isOn] of /** @type {[string, boolean][]} */ ([
-      ["view-job", !this.isOpen],
-      ["view-schedule", this.isOpen],
-    ])) {
-      if (isOn) byId(id).setAttribute("aria-current", "page");
-      else byId(id).removeAttribute("aria-current");
+    const { isOpen } = this;
+    document.body.dataset.view = isOpen ? "schedule" : "job";
+    byId("job-view").hidden = isOpen;
+    byId("schedule-view").hidden = !isOpen;
+    for (const view of ["job", "schedule"]) {
+      const button = byId(`view-${view}`);
+      if ((view === "schedule") === isOpen) button.setAttribute("aria-current", "page");
+      else button.removeAttribute("aria-current");
     }
-    if (this.isOpen) await this._while(this._ask());
+    if (isOpen) await this._while(this._ask());
   }
 
   /** Chooses what is at a spot, or nothing. @param {Spot | null} spot */
@@ -136,18 +104,11 @@ export class ScheduleDesk {
     const data = spot && this.view.blocks[spot.block];
     const isThing = spot && data && (spot.entry >= 0 || spot.idle >= 0);
     this.view.choose(isThing ? spot : null);
-    const action = isThing && spot.entry >= 0 ? `${spot.block}:${data.actionName(spot.entry)}` : "";
-    this.desk.state = { ...this.state, action };
-    this.desk.address.writeSoon();
+    const isAction = isThing && spot.entry >= 0;
+    this.store.soon({ action: isAction ? `${spot.block}:${data.actionName(spot.entry)}` : "" });
     showSpot(this.view.chosen, data);
-    say(
-      isThing
-        ? [
-            blockTitle(data.header.name, data),
-            ...spotLines({ ...spot, isStrip: false }, data),
-          ].join("; ")
-        : "",
-    );
+    const lines = isThing ? spotLines({ ...spot, isStrip: false }, data) : [];
+    say(isThing ? [blockTitle(data.header.name, data), ...lines].join("; ") : "");
   }
 
   /** Clears what is chosen and pointed at. */
@@ -176,38 +137,23 @@ export class ScheduleDesk {
     return true;
   }
 
-  /** Writes the commands that print the same; schedules of the same options share one. */
-  command() {
-    /** @type {Map<string, string[]>} */
-    const byOptions = new Map();
-    for (const data of this.blocks) {
-      if (data && !data.isMeasured)
-        byOptions.set(data.header.options, [
-          ...(byOptions.get(data.header.options) ?? []),
-          data.header.name,
-        ]);
-    }
-    return [...byOptions]
-      .map(([options, names]) => `serried schedule ${names.join(",")} ${options}`)
-      .join(" && ");
-  }
-
   _listen() {
-    listenToScheduleForm(
-      () => this.state,
-      (change, field) => this.edit(change, field),
-      (name) => void this._while(this._addRun(name)),
-    );
-    byId("schedule-form").addEventListener("focusout", () => (this.desk.address.typedInto = ""));
+    listenToPanels({
+      state: () => this.state,
+      edit: (change, field) => this.edit(change, field),
+      addRun: (name) => void this._while(this._addRun(name)),
+      left: () => this.store.leaveField(),
+    });
     byId("view-job").addEventListener("click", () => this._switch(""));
     byId("view-schedule").addEventListener("click", () => this._switch("schedule"));
     byId("schedule-fit").addEventListener("click", () => this.view.fit());
-    for (const what of ["strips", "path"])
+    for (const what of ["strips", "path"]) {
       byId(`schedule-${what}`).addEventListener("click", () => this._toggle(what));
+    }
     const copy = byId("copy-schedule-command");
-    copy.addEventListener("click", () =>
-      announce(t(copyText(this.command()) ? "copy.done" : "copy.failed"), copy),
-    );
+    copy.addEventListener("click", () => {
+      announce(t(copyText(commandText(this.blocks)) ? "copy.done" : "copy.failed"), copy);
+    });
     window.addEventListener("popstate", () => this.take());
     document.addEventListener("spoken", () => this.take());
   }
@@ -216,15 +162,13 @@ export class ScheduleDesk {
   _switch(view) {
     if (view === this.state.view) return;
     hideTip();
-    this.desk.state = { ...this.state, view };
-    this.desk.address.step("");
-    this.take();
+    this.store.step({ view });
+    void this.take();
   }
 
   /** @param {string} what */
   _toggle(what) {
-    this.desk.state = { ...this.state, show: toggledShow(this.state, what) };
-    this.desk.address.step("");
+    this.store.step({ show: toggledShow(this.state, what) });
     this._showTools();
   }
 
@@ -237,152 +181,59 @@ export class ScheduleDesk {
     showTip(lines, x, y);
   }
 
-  _moved() {
-    this.desk.state = { ...this.state, window: String(this.view) };
-    this.desk.address.writeSoon();
-  }
-
-  /** Counts a question as asked until it is answered. @param {Promise<void>} answer */
+  /** Shows that an answer is awaited until it is there. @param {Promise<void>} answer */
   async _while(answer) {
-    this.asked++;
     byId("schedule-frame").setAttribute("aria-busy", "true");
-    try {
-      await answer;
-    } catch (error) {
-      console.error(error);
-      byId("schedule-alert").textContent = t("error.server");
-    } finally {
-      this.asked--;
-      if (!this.asked) byId("schedule-frame").removeAttribute("aria-busy");
-    }
+    await this.waiting.until(answer);
+    if (!this.waiting.isBusy) byId("schedule-frame").removeAttribute("aria-busy");
   }
 
   async _ask() {
     // Until the page speaks, nothing can be said; it then asks again.
     if (!document.documentElement.dataset.spoken) return;
-    if (!this.offers)
-      [this.offers, this.runs] = await Promise.all([
-        askDocument("schedules"),
-        askDocument("traces").then(runNames),
-      ]);
-    this.asking.abort();
-    this.asking = new AbortController();
-    const { signal } = this.asking;
-    const names = namesOf(this.state);
-    await Promise.all(names.map((name) => this._askOne(name, signal)));
-    if (signal.aborted) return;
-    for (const name of this.faults.keys()) if (!names.includes(name)) this.faults.delete(name);
+    if (!(await this.answers.ask(this.state))) return;
     byId("schedule-alert").textContent = "";
     this._show();
   }
 
-  /**
-   * Puts a step of a run on top, below the schedule it was to run, whose sizes and times become the
-   * run's.
-   * @param {string} name
-   */
+  /** Puts a step of a run on top. @param {string} name */
   async _addRun(name) {
-    const measured = readMeasured(name);
-    if (!measured || !this.offers) return;
-    const { kinds, causes, schedules } = this.offers;
     try {
-      const { header } = new Simulated(
-        await askPayload(measuredQuestion(measured, language())),
-        kinds,
-        causes,
-      );
-      const own = schedules
-        .filter((each) => each.name === header.schedule)
-        .map((each) => each.name);
-      const names = new Set([
-        ...own,
-        measuredName(measured.trace, header.step ?? 0),
-        ...namesOf(this.state),
-      ]);
-      const times = { ...header.times, of: "rank", latency: "0", memory_limit: "" };
-      this.edit({
-        ...times,
-        window: "",
-        action: "",
-        names: [...names].slice(0, MOST_NAMES).join(","),
-      });
+      const change = await this.answers.withRun(this.state, name);
+      if (change) this.edit(change);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      this._showForm();
+      this._showParameters();
       announce(error.message, byId("schedule-add"));
     }
   }
 
-  /** @param {string} name @param {AbortSignal} signal */
-  async _askOne(name, signal) {
-    const lang = chosenLanguage(this.state.lang, navigator.languages);
-    const measured = readMeasured(name);
-    const question = measured ? name : scheduleQuestion(this.state, name, "");
-    if (this.answers.get(name)?.question === question) {
-      this.faults.delete(name);
-      return;
-    }
-    try {
-      const asked = measured
-        ? measuredQuestion(measured, lang)
-        : `schedule?${scheduleQuestion(this.state, name, lang)}`;
-      const buffer = await askPayload(asked, signal);
-      const { kinds, causes } = /** @type {Offers} */ (this.offers);
-      this.answers.set(name, { question, data: new Simulated(buffer, kinds, causes) });
-      this.faults.delete(name);
-    } catch (error) {
-      if (signal.aborted) return;
-      if (!(error instanceof Refusal)) throw error;
-      this.faults.set(name, { sentence: error.message, field: fieldOfWord(error.field) });
-    }
-  }
-
   _show() {
+    const { answers, blocks } = this;
     const names = namesOf(this.state);
-    for (const name of this.answers.keys()) if (!names.includes(name)) this.answers.delete(name);
-    const { blocks } = this;
-    const shown = blocks.filter((data) => data !== null);
-    this._showForm();
-    showHeads(names, blocks, this.faults, this.runs);
+    this._showParameters();
+    showAll(answers, names, blocks);
     this.view.show(blocks);
     this.view.take(this.state.window);
     this._showTools();
-    showKinds(
-      (this.offers?.kinds ?? []).filter(({ number }) =>
-        shown.some((data) => data.kinds.some((kind) => kind.number === number)),
-      ),
-      shown.some(({ header }) => header.stages_per_rank > 1),
-      shown.some((data) => data.hasPairs),
-    );
     this.seek.show();
-    showCauses(blocks);
-    showNotes();
-    byId("schedule-command").textContent = this.command();
     const titles = names.map((name, place) => blockTitle(name, blocks[place]));
     if (this.isOpen) document.title = `${titles.join(", ")} · serried`;
     const spot = this._spotOfState();
     this.view.choose(spot);
     showSpot(spot, spot && blocks[spot.block]);
-    if (this.faults.size) say([...this.faults.values()].map(({ sentence }) => sentence).join(" "));
+    const faults = [...answers.faults.values()].map(({ sentence }) => sentence);
+    if (faults.length) say(faults.join(" "));
   }
 
-  _showForm() {
-    if (!this.offers) return;
-    showScheduleForm(this.state);
-    const known = (/** @type {string} */ name) => this.answers.get(name)?.data ?? null;
-    showList(
-      this.state,
-      { schedules: this.offers.schedules, runs: this.runs },
-      this.faults,
-      known,
-      (names) => this.edit({ names, action: "" }),
-    );
-    showFaults(this.faults.values());
+  _showParameters() {
+    showParameters(this.answers, this.state, (names) => this.edit({ names, action: "" }));
   }
 
   _showTools() {
-    for (const what of ["strips", "path"])
+    for (const what of ["strips", "path"]) {
       byId(`schedule-${what}`).setAttribute("aria-pressed", String(isShown(this.state, what)));
+    }
     this.view.draw(isShown(this.state, "strips"), isShown(this.state, "path"));
   }
 
@@ -394,9 +245,4 @@ export class ScheduleDesk {
     if (!data || entry < 0) return null;
     return spotOf(Number(place), data.rankOf(entry), entry, data.drawn.start[entry]);
   }
-}
-
-/** @param {{traces: {name: string}[]}} answer */
-function runNames({ traces }) {
-  return traces.map(({ name }) => name);
 }

@@ -3,8 +3,8 @@
 import { byId, make } from "../base/dom.js";
 import { t } from "../base/i18n.js";
 import { aboutText } from "./list.js";
-import { blockTitle, measuredAbout } from "./measured.js";
-import { formTexts, refusalTexts, refusedBy, scheduleFacts } from "./words.js";
+import { measuredAbout } from "./measured.js";
+import { blockTitle, formTexts, refusalTexts, refusedBy, scheduleFacts } from "./words.js";
 
 /** @typedef {import("./model/simulated.js").Simulated} Simulated */
 

@@ -2,9 +2,9 @@
 
 import { byId, make } from "../base/dom.js";
 import { has, t } from "../base/i18n.js";
-import { blockTitle, measuredAbout, readMeasured, stepField } from "./measured.js";
+import { measuredAbout, readMeasured, stepField } from "./measured.js";
 import { MOST_NAMES, PRESETS, movedUp, namesOf, presetOf } from "./state.js";
-import { refusalTexts } from "./words.js";
+import { blockTitle, refusalTexts } from "./words.js";
 
 /** @typedef {import("./state.js").ScheduleState} ScheduleState */
 /** @typedef {import("./model/simulated.js").Simulated} Simulated */
@@ -49,7 +49,7 @@ export function showList(state, offered, faults, known, change) {
       ...(measured ? [stepField(measured, data, replace)] : []),
     );
     const refused =
-      data && !fault ? refusalTexts(data).map((text) => make("p", { class: "refused" }, text)) : [];
+      data && !fault ? refusalTexts(data).map((why) => make("p", { class: "refused" }, why)) : [];
     return make(
       "li",
       fault ? { class: "faulty" } : {},

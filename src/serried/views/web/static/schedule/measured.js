@@ -27,21 +27,6 @@ export function measuredQuestion({ trace, step }, lang) {
 }
 
 /**
- * Names a block as people read it.
- * @param {string} name
- * @param {Simulated | null | undefined} data
- * @param {string[]} [runs] the names of the traces, for one that could not be
- */
-export function blockTitle(name, data, runs = []) {
-  if (data?.isMeasured)
-    return t("measured.title", { run: data.header.name, step: data.header.step ?? "" });
-  const measured = readMeasured(name);
-  return measured
-    ? t("measured.title", { run: runs[Number(measured.trace)] ?? "?", step: measured.step })
-    : name;
-}
-
-/**
  * Says of a measured step what it is: whose it is, and whether its compute was emulated.
  * @param {Simulated} data
  */

@@ -22,7 +22,7 @@ export function scheduleReadback(desk) {
       namesOf(desk.state).map((name, i) => ({
         name,
         ...(view.blocks[i]?.header ?? {}),
-        fault: desk.faults.get(name)?.sentence ?? "",
+        fault: desk.answers.faults.get(name)?.sentence ?? "",
       })),
     action: (/** @type {number} */ block, /** @type {string} */ name) => action(at(block), name),
     idles: (/** @type {number} */ block) =>

@@ -4,8 +4,15 @@
 import { byId, make } from "../base/dom.js";
 import { t } from "../base/i18n.js";
 import { numberText, percentText } from "../base/quantity.js";
-import { blockTitle } from "./measured.js";
-import { causeText, extentText, inputText, kindName, pathText, waitText } from "./words.js";
+import {
+  blockTitle,
+  causeText,
+  extentText,
+  inputText,
+  kindName,
+  pathText,
+  waitText,
+} from "./words.js";
 
 /** @typedef {import("./model/simulated.js").Simulated} Simulated */
 /** @typedef {import("./paint/picture.js").Spot} Spot */

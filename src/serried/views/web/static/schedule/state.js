@@ -18,6 +18,7 @@
  * @property {string} window        the stretch of time in view: first and last unit
  * @property {string} action        what is chosen: place in names, colon, action
  */
+/** @typedef {ScheduleState & {pp: string}} AskedState  pp: the job's own pipeline ranks */
 /** @typedef {keyof ScheduleState} ScheduleField */
 
 /** @type {ScheduleState} */
@@ -38,6 +39,10 @@ export const SCHEDULE_DEFAULTS = Object.freeze({
   window: "",
   action: "",
 });
+
+const PARAMETERS = /** @type {Omit<ScheduleState, "view">} */ (
+  Object.fromEntries(Object.entries(SCHEDULE_DEFAULTS).filter(([field]) => field !== "view"))
+);
 
 /** Fields that are typed or chosen in the form, each with the word that Python knows it by. */
 export const QUESTION_WORDS = /** @type {const} */ ({
@@ -116,8 +121,7 @@ export function movedUp(names, place) {
  * @param {string} preset
  */
 export function presetFields(preset) {
-  const { view, ...rest } = SCHEDULE_DEFAULTS;
-  return { ...rest, ...PRESETS[preset] };
+  return { ...PARAMETERS, ...PRESETS[preset] };
 }
 
 /** Returns the preset that a state is, "" where it is none. @param {ScheduleState} state */
@@ -134,7 +138,7 @@ export function presetOf(state) {
 
 /**
  * Writes the question for one schedule of a state.
- * @param {ScheduleState & {pp: string}} state
+ * @param {AskedState} state
  * @param {string} name
  * @param {string} lang
  */

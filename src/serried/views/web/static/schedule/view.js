@@ -8,7 +8,6 @@ import { Stack } from "./model/stack.js";
 import { Surface } from "../base/canvas/surface.js";
 import { theme } from "../base/theme.js";
 import { TimeView } from "../base/canvas/view.js";
-import { TimeWindow } from "../base/canvas/window.js";
 
 /** @typedef {import("./model/simulated.js").Simulated} Simulated */
 /** @typedef {import("./paint/picture.js").Spot} Spot */
@@ -84,10 +83,7 @@ export class ScheduleView extends TimeView {
     const total = Math.max(0, ...shown.map(({ header }) => header.makespan));
     const least = Math.min(...shown.map((data) => NEAREST * shortest(data)));
     const { start, end } = this.time;
-    this.time = new TimeWindow(
-      total || 1,
-      Number.isFinite(least) ? Math.min(least, total / 4) || total / 4 : 1,
-    );
+    this.last(total || 1, Number.isFinite(least) ? Math.min(least, total / 4) || total / 4 : 1);
     if (this.byHand) this.time.take(`${start},${end}`);
     this.hovered = null;
     this._lay();

@@ -2,6 +2,7 @@
 
 import { language, t } from "../base/i18n.js";
 import { numberText, percentText } from "../base/quantity.js";
+import { readMeasured } from "./measured.js";
 
 /** @typedef {import("./model/simulated.js").Simulated} Simulated */
 /** @typedef {import("./paint/picture.js").Spot} Spot */
@@ -9,12 +10,61 @@ import { numberText, percentText } from "../base/quantity.js";
 const STAGES_WRITTEN = 2;
 
 /**
+ * Names a block as people read it.
+ * @param {string} name
+ * @param {Simulated | null | undefined} data
+ * @param {string[]} [runs] the names of the traces, for one that could not be
+ */
+export function blockTitle(name, data, runs = []) {
+  if (data?.isMeasured)
+    return t("measured.title", { run: data.header.name, step: data.header.step ?? "" });
+  const measured = readMeasured(name);
+  return measured
+    ? t("measured.title", { run: runs[Number(measured.trace)] ?? "?", step: measured.step })
+    : name;
+}
+
+/**
+ * Returns what is written beside the rows and on the axis.
+ * @param {() => (Simulated | null)[]} blocks
+ * @returns {import("./view.js").Names}
+ */
+export function namesFor(blocks) {
+  return {
+    row: scheduleRow,
+    peak: peakName,
+    cause: causeNames,
+    axis: () => {
+      const isMeasured = blocks().some((data) => data?.isMeasured);
+      return t(isMeasured ? "schedule.axis_ms" : "schedule.axis");
+    },
+  };
+}
+
+/**
+ * Writes the commands that print the same; schedules of the same options share one.
+ * @param {(Simulated | null)[]} blocks
+ */
+export function commandText(blocks) {
+  /** @type {Map<string, string[]>} */
+  const byOptions = new Map();
+  for (const data of blocks) {
+    if (!data || data.isMeasured) continue;
+    const { name, options } = data.header;
+    byOptions.set(options, [...(byOptions.get(options) ?? []), name]);
+  }
+  return [...byOptions]
+    .map(([options, names]) => `serried schedule ${names.join(",")} ${options}`)
+    .join(" && ");
+}
+
+/**
  * Names a row: its rank, and the stages it holds.
  * @param {Simulated} data
  * @param {number} rank
  * @returns {[string, string]}
  */
-export function scheduleRow(data, rank) {
+function scheduleRow(data, rank) {
   const stages = data.header.stages_of[rank];
   const some =
     stages.length > STAGES_WRITTEN
@@ -24,7 +74,7 @@ export function scheduleRow(data, rank) {
 }
 
 /** Writes the most activations of a rank. @param {Simulated} data @param {number} rank */
-export function peakName(data, rank) {
+function peakName(data, rank) {
   return t("strip.label", { count: data.level(rank).peak });
 }
 
@@ -137,7 +187,7 @@ export function causeText(data, idle) {
  * @param {Simulated} data
  * @param {number} idle
  */
-export function causeNames(data, idle) {
+function causeNames(data, idle) {
   const cause = data.causes[data.idle.cause[idle]];
   const source = data.idle.source[idle];
   if (cause !== "DEPENDENCY" || source < 0) return [t(`cause.${cause}`)];

@@ -1,37 +1,31 @@
-// The desk of the timeline: what it asks of the server beside its windows, and what it tells the
-// page.
-//
-//   rows under headings   trace/rows       what belongs to a span    trace/links
-//   the span at a point   trace/span       where sheets hold shares only
+// The desk of the timeline: its parts, the span that is selected, colours and range.
 
-import { say } from "../base/announcer.js";
 import { byId } from "../base/dom.js";
-import { t } from "../base/i18n.js";
-import { integers, readPayload } from "../base/payload.js";
-import { askDocument, askPayload } from "../base/questions.js";
-import { readRuns, runsText } from "./trace/runs.js";
-import { groupName, rowName } from "./speech.js";
-import { showBubble, showColours, showGroupings } from "./bar.js";
+import { Waiting } from "../base/waiting.js";
+import { showBubble, showColours, showTimelineBar } from "./bar.js";
+import { Headings } from "./headings.js";
 import { TimelineHover } from "./hover.js";
-import { askLinks, askSpan } from "./trace/links.js";
+import { PlanDesk } from "./plan.js";
+import { SeekDesk } from "./seek.js";
+import { namesFor } from "./speech.js";
+import { StretchPanel } from "./stretch.js";
+import { askBubble, askLinks, askScale, askSpan } from "./trace/answers.js";
 import { rangeText, readRange } from "./trace/range.js";
 import { TimelineView } from "./view.js";
 
-/** @typedef {import("../desk/desk.js").Desk} Desk */
 /** @typedef {import("./paint/spot.js").Spot} Spot */
-/** @typedef {import("./trace/rows.js").Grouping} Grouping */
+/** @typedef {import("./state.js").Host} Host */
 /** @typedef {import("./trace/range.js").Range} Range */
+/** @typedef {import("./trace/tracks.js").Tracks} Tracks */
 
-/** Holds the timeline together; the state is that of the page's desk. */
+/** Holds the timeline together; the state is the page's. */
 export class TimelineDesk {
-  /** @param {Desk} desk */
-  constructor(desk) {
-    this.desk = desk;
-    /** Groupings of the trace in view that were asked for. @type {Map<string, Grouping>} */
-    this.groupings = new Map();
-    /** Called when the range has changed. @type {((range: Range | null) => void)[]} */
-    this.onRange = [];
-    this.asked = 0;
+  /** @param {Host} host */
+  constructor(host) {
+    this.host = host;
+    this.waiting = new Waiting((error) => {
+      if (!(error instanceof DOMException && error.name === "AbortError")) host.fail(error);
+    });
     this.linked = -1;
     /** Whether the trace in view has just been shown. */
     this.isFresh = true;
@@ -43,87 +37,56 @@ export class TimelineDesk {
       /** @type {HTMLCanvasElement} */ (byId("timeline")),
       {
         hover: (spot) => this.hover.take(spot),
-        click: (spot) => void this.while(this._click(spot)),
+        click: (spot) => void this.waiting.until(this._click(spot)),
         fit: () => this.view.centre(),
         range: (range, isDone) => this._range(range, isDone),
-        moved: () => desk.moved(),
-        failed: (error) => desk.fail(error),
+        moved: () => host.moved(),
+        failed: (error) => host.fail(error),
       },
-      {
-        row: (row) => rowName(row, desk.tracks),
-        group: (grouping, group) => groupName(grouping, group),
-        step: (step) => t("timeline.step", { step }),
-      },
+      namesFor(host),
     );
-    this.hover = new TimelineHover(this);
+    this.headings = new Headings(host, this.view, (change) => this._edit(change));
+    this.plan = new PlanDesk(host, this.view);
+    this.seek = new SeekDesk(host, this.view);
+    this.stretch = new StretchPanel(host, () => this._unmark());
+    this.hover = new TimelineHover(host, this.view, this.plan, {
+      at: (spot, signal) => this._askAt(spot, signal),
+      waiting: this.waiting,
+    });
     document.addEventListener("spoken", () => this._retell());
-    byId("timeline-by").addEventListener("change", (event) =>
-      this.edit({ by: chosen(event), folded: "" }),
-    );
     byId("timeline-colour").addEventListener("change", (event) =>
-      this.edit({ colour: chosen(event) }),
+      this._edit({ colour: /** @type {HTMLSelectElement} */ (event.target).value }),
     );
-    byId("timeline-fold").addEventListener("click", () => this._foldAll());
   }
 
   get isBusy() {
-    return this.asked > 0 || this.hover.isBusy || this.view.isBusy;
+    const parts = [this.waiting, this.hover, this.view, this.plan, this.seek, this.stretch];
+    return parts.some(({ isBusy }) => isBusy);
   }
 
-  get trace() {
-    return this.desk.offer ? this.desk.offers.indexOf(this.desk.offer) : 0;
-  }
-
-  /** Shows a trace that has just been sent. @param {import("./trace/tracks.js").Tracks} tracks */
+  /** Shows a trace that has just been sent. @param {Tracks} tracks */
   show(tracks) {
-    this.groupings.clear();
+    this.headings.clear();
     this.linked = -1;
     this.isFresh = true;
-    this.view.show(tracks, this.trace);
-    if (!tracks.statistics) void this.while(this._askBubble(tracks));
-  }
-
-  /** Shows what the state says of the timeline: rows, colours, range. */
-  async take() {
-    const { desk, view } = this;
-    const { tracks, state } = desk;
-    if (!tracks) return;
-    await this._colour(tracks, state.colour);
-    view.mark(readRange(state.range, tracks.job.world_size));
-    for (const each of this.onRange) each(view.range);
-    const by = tracks.groupings.includes(state.by) ? state.by : "";
-    this._showChoices(tracks, by);
-    const grouping = by ? (this.groupings.get(by) ?? (await this._askRows(tracks, by))) : null;
-    if (this.desk.state.by !== state.by || tracks !== this.desk.tracks) return;
-    view.group(grouping, new Set(readRuns(state.folded, grouping?.size.length ?? 0)));
+    this.view.show(tracks, this.host.trace);
+    this.view.take(this.host.store.state.time);
+    if (!tracks.statistics) void this.waiting.until(this._askBubble(tracks));
   }
 
   /**
-   * Shows what rows may stand under and what colours may mean.
-   * @param {import("./trace/tracks.js").Tracks} tracks
-   * @param {string} by
+   * Shows what is known of the trace above it.
+   * @param {string[]} names   of all traces
+   * @param {boolean} isOwn    whether the map shows its layout
    */
-  _showChoices(tracks, by) {
-    showGroupings(tracks, by, this.desk.state.folded);
-    showColours(tracks, this.view.colouring);
+  tell(names, isOwn) {
+    const { trace, tracks } = this.host;
+    if (tracks) showTimelineBar(tracks, names, String(trace), isOwn);
   }
 
-  /** Says everything in another language; what was sent of the trace stays. */
-  _retell() {
-    const { tracks } = this.desk;
-    if (!tracks) return;
-    this._showChoices(tracks, this.view.grouping?.by ?? "");
-    this.view.redraw.request();
-  }
-
-  /**
-   * Changes the state of the timeline.
-   * @param {Partial<import("../desk/state/fields.js").State>} change
-   */
-  edit(change) {
-    this.desk.state = { ...this.desk.state, ...change };
-    this.desk.address.step("");
-    void this.while(this.take());
+  /** Shows what the state says of the timeline, the plan and the search. */
+  take() {
+    return Promise.all([this._take(), this.plan.take(), this.seek.take()]);
   }
 
   /** Selects a span, -1 for none, and asks what belongs to it. @param {number} span */
@@ -134,7 +97,7 @@ export class TimelineDesk {
       return;
     }
     this.linked = span;
-    void this.while(this._askLinks(span));
+    void this.waiting.until(this._askLinks(span));
   }
 
   /**
@@ -142,131 +105,137 @@ export class TimelineDesk {
    * @param {KeyboardEvent} event
    */
   key(event) {
-    const { tracks } = this.desk;
-    if (!tracks) return false;
+    if (!this.host.tracks) return false;
     const along = { ",": -1, ".": 1, ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const across = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-    if (along || across)
-      this.stepped = this.stepped.then(() => this.while(this._step(along ?? 0, across ?? 0)));
-    else if (event.key.toLowerCase() === "f") this.view.centre();
-    else if (event.key.toLowerCase() === "n") this.desk.seeks.step(event.shiftKey ? -1 : 1);
+    const letter = event.key.toLowerCase();
+    if (along || across) {
+      const step = () => this.waiting.until(this._step(along ?? 0, across ?? 0));
+      this.stepped = this.stepped.then(step);
+    } else if (letter === "f") this.view.centre();
+    else if (letter === "n") this.seek.step(event.shiftKey ? -1 : 1);
     else return false;
     return true;
   }
 
-  /** Takes the range away. */
+  /** Takes the range and the search away. */
   clear() {
-    if (this.desk.state.range) this._range(null, true);
+    this._unmark();
+    this.seek.clear();
   }
 
-  /** Counts a question as asked until it is answered. @param {Promise<void>} answer */
-  async while(answer) {
-    this.asked++;
-    try {
-      await answer;
-    } catch (error) {
-      if (!(error instanceof DOMException && error.name === "AbortError")) this.desk.fail(error);
-    } finally {
-      this.asked--;
-    }
+  /** Shows what the state says of rows, colours and range. */
+  async _take() {
+    const { host, view } = this;
+    const { tracks } = host;
+    if (!tracks) return;
+    const { colour, range } = host.store.state;
+    await this._colour(tracks, colour);
+    view.mark(readRange(range, tracks.job.world_size));
+    void this.stretch.take(view.range);
+    showColours(tracks, view.colouring);
+    await this.headings.take(tracks);
   }
 
-  /** @param {import("./trace/tracks.js").Tracks} tracks */
+  /** Says everything in another language; what was sent of the trace stays. */
+  _retell() {
+    const { tracks } = this.host;
+    if (!tracks) return;
+    this.headings.offer(tracks, this.view.grouping?.by ?? "");
+    showColours(tracks, this.view.colouring);
+    this.view.redraw.request();
+  }
+
+  /** @param {Partial<import("./state.js").TimelineState>} change */
+  _edit(change) {
+    this.host.store.step(change);
+    void this.waiting.until(this._take());
+  }
+
+  _unmark() {
+    if (this.host.store.state.range) this._range(null, true);
+  }
+
+  /** @param {Tracks} tracks */
   async _askBubble(tracks) {
-    const answer = await askDocument(`trace/bubble?trace=${this.trace}`);
-    tracks.statistics = answer;
-    if (tracks === this.desk.tracks) showBubble(tracks);
+    tracks.statistics = await askBubble(this.host.trace);
+    if (tracks === this.host.tracks) showBubble(tracks);
   }
 
   /**
    * Turns to a way to colour, once it is known what its classes mean.
-   * @param {import("./trace/tracks.js").Tracks} tracks
+   * @param {Tracks} tracks
    * @param {string} name
    */
   async _colour(tracks, name) {
+    const { host, view } = this;
     if (tracks.measured.includes(name) && !tracks.scales[name]) {
       try {
-        const { edges } = await askDocument(
-          `trace/scale?trace=${this.trace}&of=${encodeURIComponent(name)}`,
-        );
-        tracks.scales[name] = edges;
+        tracks.scales[name] = await askScale(host.trace, name);
       } catch (error) {
-        this.desk.fail(error);
-        this.desk.state = { ...this.desk.state, colour: "" };
-        this.view.colour("");
+        host.fail(error);
+        host.store.set({ colour: "" });
+        view.colour("");
         return;
       }
     }
-    if (tracks === this.desk.tracks && this.desk.state.colour === name) this.view.colour(name);
-  }
-
-  /** @param {import("./trace/tracks.js").Tracks} tracks @param {string} by */
-  async _askRows(tracks, by) {
-    const { header, columns } = readPayload(
-      await askPayload(`trace/rows?trace=${this.trace}&by=${encodeURIComponent(by)}`),
-    );
-    const busy = /** @type {Float64Array} */ (columns.get("busy"));
-    const grouping = {
-      by,
-      label: header.label,
-      of: integers(columns, "of"),
-      size: integers(columns, "size"),
-      busy,
-      hasRest: header.has_rest,
-    };
-    if (tracks === this.desk.tracks) this.groupings.set(by, grouping);
-    return grouping;
+    if (tracks === host.tracks && host.store.state.colour === name) view.colour(name);
   }
 
   /** @param {number} span */
   async _askLinks(span) {
-    const { tracks } = this.desk;
+    const { host, view } = this;
+    const { tracks } = host;
     if (!tracks) return;
     this.linking.abort();
     this.linking = new AbortController();
-    const links = await askLinks(tracks, this.trace, span, this.linking.signal);
-    if (this.view.selected !== span || tracks !== this.desk.tracks) return;
-    this.view.link(links);
-    this.desk.shown();
+    const links = await askLinks(tracks, host.trace, span, this.linking.signal);
+    if (view.selected !== span || tracks !== host.tracks) return;
+    view.link(links);
+    host.shown();
     // An address names a span that may lie far below the first rows.
-    if (this.isFresh) this.view.revealRank(tracks.rankOf(span));
+    if (this.isFresh) view.revealRank(tracks.rankOf(span));
     this.isFresh = false;
   }
 
   /** @param {number} along @param {number} across */
   async _step(along, across) {
-    const { tracks } = this.desk;
-    const { selected, lines } = this.view;
+    const { tracks } = this.host;
+    const { selected } = this.view;
     if (!tracks?.length) return;
     let next = 0;
-    if (selected >= 0 && along)
-      next = await askSpan(tracks, { trace: this.trace, slice: selected, by: along });
-    else if (selected >= 0) {
-      const span = tracks.span(selected);
-      const rank = tracks.rankOf(selected);
-      const other = lines.beside(rank, across);
-      const row = tracks.rows[tracks.rowOf(other)];
-      const time = span ? (span.start + span.end) / 2 : 0;
-      next =
-        other === rank
-          ? selected
-          : await askSpan(tracks, {
-              trace: this.trace,
-              track: row.track,
-              time: Math.round(time),
-              slack: 0,
-            });
+    if (selected >= 0) {
+      next = along
+        ? await this._askSpan(tracks, { slice: selected, by: along })
+        : await this._across(tracks, selected, across);
     }
-    if (next >= 0 && tracks === this.desk.tracks) this.desk.pinSpan(next, tracks.rankOf(next));
+    if (next >= 0 && tracks === this.host.tracks) this.host.pin(next, tracks.rankOf(next));
+  }
+
+  /**
+   * Asks for the span that ran on a neighbouring line in the middle of another.
+   * @param {Tracks} tracks
+   * @param {number} selected
+   * @param {number} by
+   */
+  async _across(tracks, selected, by) {
+    const span = tracks.span(selected);
+    const rank = tracks.rankOf(selected);
+    const other = this.view.lines.beside(rank, by);
+    if (other === rank) return selected;
+    const { track } = tracks.rows[tracks.rowOf(other)];
+    const time = span ? Math.round((span.start + span.end) / 2) : 0;
+    return this._askSpan(tracks, { track, time, slack: 0 });
   }
 
   /** @param {Spot} spot */
   async _click(spot) {
-    const { tracks } = this.desk;
+    const { tracks } = this.host;
     if (!tracks) return;
-    if (spot.group !== null) return this._fold(spot.group);
-    const span = spot.span ?? (await this.askAt(spot));
-    this.desk.pinSpan(span, span < 0 ? (spot.track < 0 ? spot.rank : -1) : tracks.rankOf(span));
+    if (spot.group !== null) return this.headings.fold(spot.group);
+    const span = spot.span ?? (await this._askAt(spot));
+    const rank = spot.track < 0 ? spot.rank : -1;
+    this.host.pin(span, span < 0 ? rank : tracks.rankOf(span));
   }
 
   /**
@@ -274,51 +243,27 @@ export class TimelineDesk {
    * @param {Spot} spot
    * @param {AbortSignal} [signal]
    */
-  askAt(spot, signal) {
-    const { tracks } = this.desk;
-    if (!tracks) return Promise.resolve(-1);
-    return askSpan(
-      tracks,
-      {
-        trace: this.trace,
-        track: spot.track,
-        time: Math.round(spot.time),
-        slack: Math.ceil(spot.slack),
-      },
-      signal,
-    );
+  async _askAt({ track, time, slack }, signal) {
+    const { tracks } = this.host;
+    if (!tracks) return -1;
+    const near = { track, time: Math.round(time), slack: Math.ceil(slack) };
+    return this._askSpan(tracks, near, signal);
   }
 
-  /** @param {number} group */
-  _fold(group) {
-    const { grouping, folded } = this.view;
-    if (!grouping) return;
-    const next = new Set(folded);
-    if (!next.delete(group)) next.add(group);
-    this.edit({ folded: runsText(next) });
-    const [name] = groupName(grouping, group);
-    say(t(next.has(group) ? "timeline.folded" : "timeline.unfolded", { group: name }));
-  }
-
-  /** Folds every group, or unfolds all where every one is folded. */
-  _foldAll() {
-    const { grouping, folded } = this.view;
-    if (!grouping) return;
-    const all = [...new Set(grouping.of)];
-    this.edit({ folded: folded.size === all.length ? "" : runsText(all) });
+  /**
+   * @param {Tracks} tracks
+   * @param {Record<string, number>} words
+   * @param {AbortSignal} [signal]
+   */
+  _askSpan(tracks, words, signal) {
+    return askSpan(tracks, { trace: this.host.trace, ...words }, signal);
   }
 
   /** @param {Range | null} range @param {boolean} isDone */
   _range(range, isDone) {
     this.view.mark(range);
     if (!isDone) return;
-    this.desk.state = { ...this.desk.state, range: rangeText(range) };
-    this.desk.address.writeSoon();
-    for (const each of this.onRange) each(range);
+    this.host.store.soon({ range: rangeText(range) });
+    void this.stretch.take(range);
   }
-}
-
-/** @param {Event} event */
-function chosen(event) {
-  return /** @type {HTMLSelectElement} */ (event.target).value;
 }

@@ -4,6 +4,11 @@ import { spokenSlice } from "./speech.js";
 import { hideTip, showTip } from "../base/tip.js";
 
 /** @typedef {import("./paint/spot.js").Spot} Spot */
+/**
+ * @typedef {object} Asking
+ * @property {(spot: Spot, signal: AbortSignal) => Promise<number>} at  asks what lies at a spot
+ * @property {import("../base/waiting.js").Waiting} waiting
+ */
 
 /** How long the pointer rests before the server is asked what is under it. */
 const REST_MS = 70;
@@ -12,9 +17,18 @@ const REST_MS = 70;
  * Follows the pointer; where only shares of a track are known, the server is asked what lies there.
  */
 export class TimelineHover {
-  /** @param {import("./desk.js").TimelineDesk} timelines */
-  constructor(timelines) {
-    this.timelines = timelines;
+  /**
+   * @param {import("./state.js").Host} host
+   * @param {import("./view.js").TimelineView} view
+   * @param {import("./plan.js").PlanDesk} plan
+   * @param {Asking} asking
+   */
+  constructor(host, view, plan, { at, waiting }) {
+    this.host = host;
+    this.view = view;
+    this.plan = plan;
+    this.askAt = at;
+    this.waiting = waiting;
     /** @type {number | null} */
     this.resting = null;
     this.asking = new AbortController();
@@ -26,20 +40,20 @@ export class TimelineHover {
 
   /** Lights what is at a spot. @param {Spot} spot */
   take(spot) {
-    const { desk, view } = this.timelines;
+    const { host, view } = this;
     this.asking.abort();
     if (this.resting !== null) clearTimeout(this.resting);
     this.resting = null;
     const { span, rank } = spot;
     if (span !== null) return this._light(span, rank);
-    desk.hover(rank < 0 ? null : { type: "rank", rank });
+    host.hover(rank < 0 ? null : { type: "rank", rank });
     hideTip();
     this.resting = setTimeout(() => {
       this.resting = null;
       this.asking = new AbortController();
       const { signal } = this.asking;
-      void this.timelines.while(
-        this.timelines.askAt(spot, signal).then((found) => {
+      void this.waiting.until(
+        this.askAt(spot, signal).then((found) => {
           if (signal.aborted || found < 0) return;
           view.hovered = found;
           view.redraw.request();
@@ -51,19 +65,17 @@ export class TimelineHover {
 
   /** @param {number} span @param {number} rank */
   _light(span, rank) {
-    const { desk, view } = this.timelines;
-    if (span >= 0) desk.hover({ type: "slice", slice: span, rank });
-    else desk.hover(rank < 0 ? null : { type: "rank", rank });
-    if (span < 0 || !desk.tracks) return hideTip();
-    const { tracks } = desk;
+    const { host, plan, view } = this;
+    if (span >= 0) host.hover({ type: "slice", slice: span, rank });
+    else host.hover(rank < 0 ? null : { type: "rank", rank });
+    if (span < 0 || !host.tracks) return hideTip();
+    const { tracks } = host;
     const tip = () => {
       const { x, y } = view.pointerOnPage();
-      showTip([spokenSlice(span, tracks), ...desk.plans.lines(span)], x, y);
+      showTip([spokenSlice(span, tracks), ...plan.lines(span)], x, y);
     };
     tip();
-    if (desk.plans.isAsked)
-      void this.timelines.while(
-        desk.plans.explain(span).then(() => void (view.hovered === span && tip())),
-      );
+    if (!plan.isAsked) return;
+    void this.waiting.until(plan.explain(span).then(() => void (view.hovered === span && tip())));
   }
 }

@@ -6,10 +6,9 @@ import { byId } from "../base/dom.js";
 import { counted, number, t } from "../base/i18n.js";
 import { Refusal, askDocument } from "../base/questions.js";
 import { isRowWanted, readSeek, seekWords, spanTest } from "../base/seek.js";
-import { askSpan } from "./trace/links.js";
+import { askSpan } from "./trace/answers.js";
 import { paintVeil } from "./paint/veil.js";
 
-/** @typedef {import("../desk/desk.js").Desk} Desk */
 /**
  * @typedef {object} Found
  * @property {number} count
@@ -19,11 +18,15 @@ import { paintVeil } from "./paint/veil.js";
  * @property {{rank: number, action: string}} span
  */
 
-/** Holds the search in view; the state is that of the page's desk. */
+/** Holds the search in view; the state is the page's. */
 export class SeekDesk {
-  /** @param {Desk} desk */
-  constructor(desk) {
-    this.desk = desk;
+  /**
+   * @param {import("./state.js").Host} host
+   * @param {import("./view.js").TimelineView} view
+   */
+  constructor(host, view) {
+    this.host = host;
+    this.view = view;
     this.box = /** @type {HTMLInputElement} */ (byId("timeline-search"));
     /** @type {import("../base/seek.js").Wanted | null} */
     this.wanted = null;
@@ -40,7 +43,7 @@ export class SeekDesk {
     this.box.addEventListener("search", () => void (this.box.value || this.clear()));
     byId("timeline-next").addEventListener("click", () => this.step(1));
     byId("timeline-previous").addEventListener("click", () => this.step(-1));
-    desk.timeline.layers.unshift((picture, context) => {
+    view.layers.unshift((picture, context) => {
       const { wanted } = this;
       const { tracks } = picture;
       if (!wanted) return;
@@ -77,21 +80,20 @@ export class SeekDesk {
     this.box.value = "";
     this.box.removeAttribute("aria-invalid");
     if (document.activeElement === this.box)
-      this.desk.timeline.surface.canvas.focus({ preventScroll: true });
-    if (!this.desk.state.seek) return;
-    this.desk.state = { ...this.desk.state, seek: "" };
-    this.desk.address.writeSoon();
+      this.view.surface.canvas.focus({ preventScroll: true });
+    if (!this.host.store.state.seek) return;
+    this.host.store.soon({ seek: "" });
     void this.take();
   }
 
   /** Shows what the state searches for, without moving the view. */
   async take() {
-    const { tracks, state } = this.desk;
+    const { store, tracks } = this.host;
     if (!tracks) return;
-    if (document.activeElement !== this.box) this.box.value = state.seek;
-    this.wanted = state.seek
+    if (document.activeElement !== this.box) this.box.value = store.state.seek;
+    this.wanted = store.state.seek
       ? readSeek(
-          state.seek,
+          store.state.seek,
           [...tracks.actions.values()].map(({ name }) => name),
         )
       : null;
@@ -103,11 +105,10 @@ export class SeekDesk {
 
   /** @param {number} by */
   _enter(by) {
-    const { desk } = this;
+    const { store } = this.host;
     const text = this.box.value.trim();
-    if (text === desk.state.seek && this.wanted) return this.step(by);
-    desk.state = { ...desk.state, seek: text };
-    desk.address.step("timeline-search");
+    if (text === store.state.seek && this.wanted) return this.step(by);
+    store.step({ seek: text }, "timeline-search");
     this.moved = this.moved.then(async () => {
       await this.take();
       if (this.found?.count) await this._go(this.found);
@@ -117,13 +118,13 @@ export class SeekDesk {
 
   /** @param {{place?: number}} words @param {boolean} isMove */
   async _ask(words, isMove) {
-    const { desk, wanted } = this;
+    const { host, view, wanted } = this;
     if (!wanted) return;
-    const { trace } = desk.timelines;
+    const { trace } = host;
     const more =
       "place" in words
         ? `&place=${words.place}`
-        : `&after=${Math.max(0, Math.round(desk.timeline.time.start))}`;
+        : `&after=${Math.max(0, Math.round(view.time.start))}`;
     const asked = `trace/found?trace=${trace}&${seekWords(wanted)}${more}`;
     this.newest = asked;
     this.asked++;
@@ -134,7 +135,7 @@ export class SeekDesk {
       this.found = found;
       if (isMove && found.count) await this._go(found);
     } catch (error) {
-      if (!(error instanceof Refusal)) return desk.fail(error);
+      if (!(error instanceof Refusal)) return host.fail(error);
       this.found = null;
     } finally {
       this.asked--;
@@ -144,21 +145,21 @@ export class SeekDesk {
 
   /** Selects what was found and brings it into view. @param {Found} found */
   async _go({ id }) {
-    const { desk } = this;
-    const { tracks, timelines } = desk;
+    const { host } = this;
+    const { tracks } = host;
     if (!tracks) return;
-    if (!tracks.span(id)) await askSpan(tracks, { trace: timelines.trace, slice: id, by: 0 });
-    if (tracks === desk.tracks) desk.pinSpan(id, tracks.rankOf(id));
+    if (!tracks.span(id)) await askSpan(tracks, { trace: host.trace, slice: id, by: 0 });
+    if (tracks === host.tracks) host.pin(id, tracks.rankOf(id));
   }
 
   _show() {
-    const { desk, found, wanted } = this;
-    const { seek } = desk.state;
+    const { found, view, wanted } = this;
+    const { seek } = this.host.store.state;
     byId("timeline-count").textContent = seek ? this._count() : "";
     this.box.toggleAttribute("aria-invalid", Boolean(seek) && (!wanted || found?.count === 0));
     const isAlone = !found || found.count < 2;
     for (const id of ["timeline-next", "timeline-previous"]) byId(id).hidden = isAlone;
-    desk.timeline.redraw.request();
+    view.redraw.request();
   }
 
   _count() {

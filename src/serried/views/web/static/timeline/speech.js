@@ -4,6 +4,8 @@ import { duration } from "../base/clock.js";
 import { counted, has, t } from "../base/i18n.js";
 
 /** @typedef {import("./trace/tracks.js").Tracks} Tracks */
+/** @typedef {import("./paint/picture.js").Names} Names */
+/** @typedef {Pick<import("./state.js").Host, "tracks">} Host */
 
 /**
  * Writes a span in one line, nothing while it has not been sent.
@@ -44,10 +46,23 @@ export function groupName({ by, label, size, busy, hasRest }, group) {
  * @param {Tracks | null} tracks
  * @returns {[string, string]}
  */
-export function rowName({ rank, stage, node }, tracks) {
+function rowName({ rank, stage, node }, tracks) {
   const name = t("timeline.rank", { rank });
   if (tracks?.severalNodes) {
     return [name, t(tracks.severalStages ? "timeline.place" : "timeline.node", { stage, node })];
   }
   return [name, tracks?.severalStages ? t("timeline.stage", { stage }) : ""];
+}
+
+/**
+ * Returns what the timeline writes beside its rows and on its axis.
+ * @param {Host} host
+ * @returns {Names}
+ */
+export function namesFor(host) {
+  return {
+    row: (row) => rowName(row, host.tracks),
+    group: groupName,
+    step: (step) => t("timeline.step", { step }),
+  };
 }

@@ -7,9 +7,8 @@ import { byId, copyText, make } from "../base/dom.js";
 import { counted, has, language, number, t } from "../base/i18n.js";
 import { percentText } from "../base/quantity.js";
 import { Refusal, askDocument } from "../base/questions.js";
-import { runsText } from "./trace/runs.js";
+import { runsText } from "./trace/range.js";
 
-/** @typedef {import("../desk/desk.js").Desk} Desk */
 /** @typedef {import("./trace/range.js").Range} Range */
 /**
  * @typedef {object} Stretch  what Python measured (serried.stretch/1); times in nanoseconds
@@ -26,18 +25,22 @@ import { runsText } from "./trace/runs.js";
  */
 /** @typedef {{name: string, colour: string, words: string[]}} Line */
 
-/** Shows what is in the range; the range is that of the timeline's desk. */
+/** Shows what is in the range; the range is the timeline's. */
 export class StretchPanel {
-  /** @param {Desk} desk */
-  constructor(desk) {
-    this.desk = desk;
+  /**
+   * @param {import("./state.js").Host} host
+   * @param {() => void} close  takes the range away
+   */
+  constructor(host, close) {
+    this.host = host;
+    /** @type {Range | null} */
+    this.range = null;
     /** @type {Stretch | null} */
     this.stretch = null;
     /** What was asked last. */
     this.newest = "";
     this.asked = 0;
-    desk.timelines.onRange.push((range) => void this.take(range));
-    byId("stretch-close").addEventListener("click", () => desk.timelines.clear());
+    byId("stretch-close").addEventListener("click", close);
     const button = byId("copy-stretch");
     button.addEventListener("click", () =>
       announce(t(copyText(this.text()) ? "copy.done" : "copy.failed"), button),
@@ -51,12 +54,13 @@ export class StretchPanel {
 
   /** Asks what a range holds and shows it; null shows nothing. @param {Range | null} range */
   async take(range) {
+    this.range = range;
     byId("stretch").hidden = !range;
     if (!range) return void Object.assign(this, { newest: "", stretch: null });
-    const { desk } = this;
+    const { host } = this;
     const [from, to] = [Math.round(range.start), Math.round(range.end)];
     const ranks = runsText(range.ranks);
-    const words = `trace=${desk.timelines.trace}&from=${from}&to=${to}&ranks=${ranks}`;
+    const words = `trace=${host.trace}&from=${from}&to=${to}&ranks=${ranks}`;
     if (words === this.newest) return;
     this.newest = words;
     this.asked++;
@@ -66,7 +70,7 @@ export class StretchPanel {
       this.stretch = stretch;
       this._show();
     } catch (error) {
-      if (!(error instanceof Refusal)) return desk.fail(error);
+      if (!(error instanceof Refusal)) return host.fail(error);
       fill(make("p", { class: "note" }, error.message));
     } finally {
       this.asked--;
@@ -75,7 +79,7 @@ export class StretchPanel {
 
   /** Says everything in another language, in which a refusal has to be asked for. */
   _retell() {
-    const { range } = this.desk.timelines.view;
+    const { range } = this;
     if (this.stretch || !range) return this._show();
     this.newest = "";
     void this.take(range);
@@ -110,7 +114,7 @@ export class StretchPanel {
 
   /** @param {Stretch} stretch @returns {Line[]} */
   _kinds({ kinds, total_ns: total }) {
-    const actions = [...(this.desk.tracks?.actions.values() ?? [])];
+    const actions = [...(this.host.tracks?.actions.values() ?? [])];
     return kinds.map(({ name, num_spans: count, time_ns: time }) => ({
       name: kindName(name),
       colour: actions.find((each) => each.name === name)?.colour ?? "",

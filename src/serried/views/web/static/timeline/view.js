@@ -15,7 +15,6 @@ import { AXIS, GUTTER } from "./paint/picture.js";
 import { Lines } from "./trace/rows.js";
 import { spotAt, spotOfSpan } from "./paint/spot.js";
 import { TimeView } from "../base/canvas/view.js";
-import { TimeWindow } from "../base/canvas/window.js";
 
 /** @typedef {import("./trace/tracks.js").Row} Row */
 /** @typedef {import("./trace/rows.js").Grouping} Grouping */
@@ -66,7 +65,7 @@ export class TimelineView extends TimeView {
     this.selected = -1;
     this.hovered = -1;
     this.pinnedRank = -1;
-    /** @type {import("./trace/links.js").Links | null} */
+    /** @type {import("./trace/answers.js").Links | null} */
     this.links = null;
     /** @type {Range | null} */
     this.range = null;
@@ -104,7 +103,7 @@ export class TimelineView extends TimeView {
    */
   show(tracks, trace) {
     this.tracks = tracks;
-    this.time = new TimeWindow(tracks.total);
+    this.last(tracks.total);
     this.colouring = colouringOf(tracks, "");
     this.loader.start(tracks, trace);
     this.byHand = false;
@@ -155,7 +154,7 @@ export class TimelineView extends TimeView {
 
   /**
    * Shows what belongs to the selected span.
-   * @param {import("./trace/links.js").Links | null} links
+   * @param {import("./trace/answers.js").Links | null} links
    */
   link(links) {
     this.links = links;

@@ -41,6 +41,15 @@ export class TimeView {
     onThemeChange(() => this.redraw.request());
   }
 
+  /**
+   * Takes how long all there is lasts, and shows it.
+   * @param {number} total in nanoseconds or any other unit
+   * @param {number} [least] the shortest stretch
+   */
+  last(total, least) {
+    this.time = new TimeWindow(total, least);
+  }
+
   /** Shows all there is. */
   fit() {
     this.time.fit();

@@ -1,6 +1,5 @@
 // Launch files that were read: asked about, shown in the form, and remembered while one steps back.
 
-import { complain } from "../display.js";
 import { byId } from "../../base/dom.js";
 import { language, t } from "../../base/i18n.js";
 import { framed, launchQuestion, readFiles } from "./files.js";
@@ -8,7 +7,15 @@ import { blameAsked, hideReading, markChanged, showReading } from "./panel.js";
 import { Refusal, ask } from "../../base/questions.js";
 import { withJob } from "../state/fields.js";
 
-/** @typedef {import("../desk.js").Desk} Desk */
+/** @typedef {import("../state/fields.js").State} State */
+/**
+ * @typedef {object} Page  the page, as far as launch files need it
+ * @property {import("../../base/store.js").Store<State>} store
+ * @property {import("../../base/waiting.js").Waiting} waiting
+ * @property {import("../../base/scene.js").PageWords | null} words
+ * @property {(change: Partial<State>) => void} edit
+ * @property {(sentence: string) => void} complain
+ */
 /** @typedef {import("./files.js").LaunchFile} LaunchFile */
 /** @typedef {import("./files.js").Answers} Answers */
 /** @typedef {import("./panel.js").Told} Told */
@@ -19,12 +26,12 @@ const REMEMBERED = 12;
 /** Holds the readings of this visit; nothing of them outlives the page. */
 export class Launch {
   /**
-   * @param {Desk} desk
-   * @param {(answer: Promise<void>) => void} wait  counts a question as asked
+   * @param {Page} page
+   * @param {() => Promise<void>} opened  kept once the page has shown what its address holds
    */
-  constructor(desk, wait) {
-    this.desk = desk;
-    this.wait = wait;
+  constructor(page, opened) {
+    this.page = page;
+    this.opened = opened;
     /** @type {Map<string, Reading>} */
     this.readings = new Map();
     /** The reading in view, as the browser's history marks it; "" for none. */
@@ -37,18 +44,19 @@ export class Launch {
    * @param {File[] | Promise<File[]>} files
    */
   takeFiles(files) {
-    this.wait(this._shown().then(() => this._read(files)));
+    void this.page.waiting.until(this._shown().then(() => this._read(files)));
   }
 
   /** Reads a text as a file. @param {LaunchFile} file */
   takeText(file) {
-    this.wait(this._shown().then(() => this._ask([file], {})));
+    void this.page.waiting.until(this._shown().then(() => this._ask([file], {})));
   }
 
   /** Gives what was missing. @param {Answers} answers */
   answer(answers) {
     const reading = this.readings.get(this.mark);
-    if (reading) this.wait(this._ask(reading.files, { ...reading.answers, ...answers }));
+    if (reading)
+      void this.page.waiting.until(this._ask(reading.files, { ...reading.answers, ...answers }));
   }
 
   /** Says the reading in view again, in the page's language. */
@@ -73,29 +81,29 @@ export class Launch {
   /** Takes the reading away, so that going back and forth does not bring it here again. */
   close() {
     this.forget();
-    this.desk.address.write();
+    this.page.store.write();
   }
 
   /** Marks what the form no longer holds as the file says it. */
   compare() {
     const job = this.readings.get(this.mark)?.told.job;
-    if (job) markChanged(this.desk.state, withJob(this.desk.state, job));
+    if (job) markChanged(this.page.store.state, withJob(this.page.store.state, job));
   }
 
   /** Waits until the page shows its address, and turns it to the job, where files are told of. */
   async _shown() {
-    await this.desk.opened;
-    if (this.desk.state.view) byId("view-job").click();
+    await this.opened();
+    if (this.page.store.state.view) byId("view-job").click();
   }
 
   /** @param {File[] | Promise<File[]>} chosen */
   async _read(chosen) {
     let files;
     try {
-      files = await readFiles(await chosen, this.desk.words?.limit_bytes ?? 0);
+      files = await readFiles(await chosen, this.page.words?.limit_bytes ?? 0);
     } catch {
       // A file that has gone, or may not be read: the browser tells no more than that.
-      return complain(this.desk, t("launch.unread"));
+      return this.page.complain(t("launch.unread"));
     }
     if (files.length) await this._ask(files, {});
   }
@@ -109,7 +117,7 @@ export class Launch {
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       if (number !== this.asked) return;
-      complain(this.desk, error.message);
+      this.page.complain(error.message);
       blameAsked(error.field);
     }
   }
@@ -121,17 +129,17 @@ export class Launch {
     this.readings.set(this.mark, reading);
     if (this.readings.size > REMEMBERED)
       this.readings.delete(/** @type {string} */ (this.readings.keys().next().value));
-    complain(this.desk, "");
+    this.page.complain("");
     const { job } = told;
     if (job)
-      this.desk.edit({ ...withJob(this.desk.state, job), dims: String(job.dims), kinds: "" });
+      this.page.edit({ ...withJob(this.page.store.state, job), dims: String(job.dims), kinds: "" });
     this._show();
   }
 
   _show() {
     const reading = this.readings.get(this.mark);
     if (!reading) return hideReading();
-    showReading(reading.told, this.desk.words?.frameworks ?? []);
+    showReading(reading.told, this.page.words?.frameworks ?? []);
     this.compare();
   }
 }

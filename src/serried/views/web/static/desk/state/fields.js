@@ -1,9 +1,10 @@
 // The state of the page, which the address bar holds whole: only what differs from the defaults.
 
 import { SCHEDULE_DEFAULTS } from "../../schedule/state.js";
+import { TIMELINE_DEFAULTS } from "../../timeline/state.js";
 
 /**
- * @typedef {object} JobState
+ * @typedef {object} PageState
  * @property {string} framework  NAME, or NAME@VERSION for any but the newest
  * @property {string} world_size
  * @property {string} tp
@@ -29,16 +30,11 @@ import { SCHEDULE_DEFAULTS } from "../../schedule/state.js";
  * @property {string} slice    the slice that is pinned
  * @property {string} find     the search whose ranks are pinned
  * @property {string} map      the map's view: x, y and pixels per rank
- * @property {string} time     the timeline's view: first and last nanosecond
- * @property {string} by       what the timeline's rows stand under: node, stage or a kind of groups
- * @property {string} folded   groups whose rows are folded, in runs
- * @property {string} colour   what the timeline's colours mean, "" for the action
- * @property {string} range    the timeline's range: first and last nanosecond, ranks in runs
- * @property {string} plan     1 while the plan is drawn below what was recorded
- * @property {string} seek     what is searched for in the timeline
  * @property {string} heat     the figure of the trace that colours the map, "" for its groups
  */
-/** @typedef {JobState & import("../../schedule/state.js").ScheduleState} State */
+/** @typedef {import("../../schedule/state.js").ScheduleState} ScheduleState */
+/** @typedef {import("../../timeline/state.js").TimelineState} TimelineState */
+/** @typedef {PageState & TimelineState & ScheduleState} State */
 /** @typedef {keyof State} Field */
 
 /** @type {State} */
@@ -68,13 +64,7 @@ export const DEFAULTS = Object.freeze({
   slice: "",
   find: "",
   map: "",
-  time: "",
-  by: "",
-  folded: "",
-  colour: "",
-  range: "",
-  plan: "",
-  seek: "",
+  ...TIMELINE_DEFAULTS,
   heat: "",
   ...SCHEDULE_DEFAULTS,
 });

@@ -33,7 +33,7 @@ import { laneBox } from "../trace/tracks.js";
  * @property {number} selected   span, -1 for none
  * @property {number} hovered    span, -1 for none
  * @property {number} pinnedRank
- * @property {import("../trace/links.js").Links | null} links  of the selected span
+ * @property {import("../trace/answers.js").Links | null} links  of the selected span
  * @property {import("../trace/range.js").Range | null} range
  * @property {Layer[]} layers
  * @property {Names} names

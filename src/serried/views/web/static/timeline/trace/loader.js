@@ -4,7 +4,7 @@
 
 import { readPayload } from "../../base/payload.js";
 import { askPayload } from "../../base/questions.js";
-import { runsText } from "./runs.js";
+import { runsText } from "./range.js";
 import { readSheet } from "./sheet.js";
 
 /** @typedef {import("./tracks.js").Tracks} Tracks */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { SCHEMA } from "../../../../src/serried/views/web/static/base/payload.js";
-import { Plan } from "../../../../src/serried/views/web/static/timeline/plan/plan.js";
+import { Plan } from "../../../../src/serried/views/web/static/timeline/trace/plan.js";
 import { merged } from "../../../../src/serried/views/web/static/base/coverage.js";
 import { packed } from "../../packed.js";
 

@@ -1,9 +1,9 @@
 // Reports of checks for the map: links of ranks beside their like, as figures, and what was found
 // slow.
 
-import { make } from "../../base/dom.js";
-import { language, t } from "../../base/i18n.js";
-import { askDocument } from "../../base/questions.js";
+import { make } from "../base/dom.js";
+import { language, t } from "../base/i18n.js";
+import { askDocument } from "../base/questions.js";
 
 /** @typedef {{evidence: string[], cure: string | null}} Told */
 /** @typedef {{kind: string, ranks: number[], in: Record<string, Told>}} Found */

@@ -1,14 +1,14 @@
 // The desk of the plan: whether it is drawn, and what it says of a span: how late it was, and why.
 
-import { announce } from "../../base/announcer.js";
-import { duration } from "../../base/clock.js";
-import { byId, make } from "../../base/dom.js";
-import { counted, language, t } from "../../base/i18n.js";
-import { Refusal, askDocument, askPayload } from "../../base/questions.js";
-import { Plan } from "./plan.js";
-import { FOOT, paintPlan } from "./paint.js";
+import { announce } from "../base/announcer.js";
+import { duration } from "../base/clock.js";
+import { byId, make } from "../base/dom.js";
+import { counted, language, t } from "../base/i18n.js";
+import { Refusal, askDocument, askPayload } from "../base/questions.js";
+import { Plan } from "./trace/plan.js";
+import { FOOT, paintPlan } from "./paint/plan.js";
 
-/** @typedef {import("../../desk/desk.js").Desk} Desk */
+/** @typedef {import("./state.js").Host} Host */
 /**
  * @typedef {object} Cause
  * @property {number} rank
@@ -29,11 +29,15 @@ const KEPT = 500;
 /** What is below this is no difference, in nanoseconds. */
 const LEAST_NS = 1000;
 
-/** Holds the plan of the trace in view; the state is that of the page's desk. */
+/** Holds the plan of the trace in view; the state is the page's. */
 export class PlanDesk {
-  /** @param {Desk} desk */
-  constructor(desk) {
-    this.desk = desk;
+  /**
+   * @param {Host} host
+   * @param {import("./view.js").TimelineView} view
+   */
+  constructor(host, view) {
+    this.host = host;
+    this.view = view;
     /** @type {Plan | null} */
     this.plan = null;
     /** Why there is none. */
@@ -47,11 +51,11 @@ export class PlanDesk {
     this.asked = 0;
     this.button = byId("timeline-plan");
     this.button.addEventListener("click", () => {
-      desk.timelines.edit({ plan: desk.state.plan ? "" : "1" });
+      host.store.step({ plan: host.store.state.plan ? "" : "1" });
       void this.take();
     });
     document.addEventListener("spoken", () => void this._retell());
-    desk.timeline.layers.unshift((picture, context) => {
+    view.layers.unshift((picture, context) => {
       if (this.isShown && this.plan) paintPlan(this.plan, picture, context);
     });
   }
@@ -62,38 +66,35 @@ export class PlanDesk {
 
   /** Whether the plan is drawn. */
   get isShown() {
-    return Boolean(this.desk.state.plan && this.plan);
+    return Boolean(this.host.store.state.plan && this.plan);
   }
 
   /** Whether spans are told how they stand to the plan. */
   get isAsked() {
-    return Boolean(this.desk.state.plan || this.desk.state.colour === "lateness");
+    return Boolean(this.host.store.state.plan || this.host.store.state.colour === "lateness");
   }
 
   /** Shows what the state says of the plan. */
   async take() {
-    const { desk } = this;
-    const { trace } = desk.timelines;
+    const { host } = this;
+    const { store, trace } = host;
     const was = this.isAsked && trace === this.trace;
     if (trace !== this.trace)
       Object.assign(this, { trace, plan: null, refusal: "", said: new Map() });
-    if (desk.state.plan && !this.plan) await this._ask(trace);
-    if (this.refusal && desk.state.plan) {
-      desk.state = { ...desk.state, plan: "" };
-      desk.address.writeSoon();
-    }
+    if (store.state.plan && !this.plan) await this._ask(trace);
+    if (this.refusal && store.state.plan) store.soon({ plan: "" });
     this._show();
-    if (this.isAsked && !was) desk.shown();
+    if (this.isAsked && !was) host.shown();
     if (this.refusal) announce(this.refusal, this.button);
   }
 
   _show() {
-    const { desk, button, isShown } = this;
+    const { button, isShown, view } = this;
     button.setAttribute("aria-pressed", String(isShown));
     button.toggleAttribute("disabled", Boolean(this.refusal));
     button.title = this.refusal || t("timeline.plan_title");
-    desk.timeline.foot = isShown ? FOOT : 0;
-    desk.timeline.redraw.request();
+    view.foot = isShown ? FOOT : 0;
+    view.redraw.request();
   }
 
   /** Says everything in another language, in which a refusal has to be asked for. */
@@ -114,9 +115,9 @@ export class PlanDesk {
 
   /** Asks how a span stands to the plan, once. @param {number} id */
   explain(id) {
-    const { tracks } = this.desk;
+    const { tracks } = this.host;
     const span = tracks?.span(id);
-    const isTaken = this.trace === this.desk.timelines.trace;
+    const isTaken = this.trace === this.host.trace;
     if (!tracks || !span || !isTaken || !this.isAsked || this.said.has(id))
       return Promise.resolve();
     const known = this.asking.get(id) ?? this._explain(id, tracks, span);
@@ -128,7 +129,7 @@ export class PlanDesk {
   async show(id) {
     if (!this.isAsked) return;
     await this.explain(id);
-    const { pinned } = this.desk;
+    const { pinned } = this.host;
     const late = this.said.get(id);
     if (!late || pinned?.type !== "slice" || pinned.slice !== id) return;
     const place = /** @type {HTMLElement} */ (byId("selected").querySelector("div"));
@@ -150,7 +151,7 @@ export class PlanDesk {
       const plan = new Plan(await askPayload(`trace/plan?trace=${trace}&lang=${language()}`));
       if (trace === this.trace) this.plan = plan;
     } catch (error) {
-      if (!(error instanceof Refusal)) return this.desk.fail(error);
+      if (!(error instanceof Refusal)) return this.host.fail(error);
       if (trace === this.trace) this.refusal = error.message;
     } finally {
       this.asked--;
@@ -159,8 +160,8 @@ export class PlanDesk {
 
   /**
    * @param {number} id
-   * @param {import("../trace/tracks.js").Tracks} tracks
-   * @param {import("../trace/sheet.js").Slice} span
+   * @param {import("./trace/tracks.js").Tracks} tracks
+   * @param {import("./trace/sheet.js").Slice} span
    */
   async _explain(id, tracks, span) {
     const { said } = this;

@@ -2,10 +2,10 @@
 // span.
 
 import { pixel } from "../../base/theme.js";
-import { AXIS } from "../paint/picture.js";
+import { AXIS } from "./picture.js";
 
-/** @typedef {import("../paint/picture.js").Picture} Picture */
-/** @typedef {import("./plan.js").Plan} Plan */
+/** @typedef {import("./picture.js").Picture} Picture */
+/** @typedef {import("../trace/plan.js").Plan} Plan */
 
 /** The share of a row that the plan takes. */
 export const FOOT = 0.3;

@@ -2,22 +2,28 @@
 // stands out.
 
 import { findings } from "./checks.js";
-import { byId, make } from "../../base/dom.js";
-import { Heat, rampColour } from "../../map/heat.js";
-import { has, language, number, t } from "../../base/i18n.js";
-import { Refusal, askPayload } from "../../base/questions.js";
-import { asksFor } from "../state/fields.js";
-import { css, onThemeChange, theme } from "../../base/theme.js";
-
-/** @typedef {import("../desk.js").Desk} Desk */
+import { byId, make } from "../base/dom.js";
+import { Heat, rampColour } from "../map/heat.js";
+import { has, language, number, t } from "../base/i18n.js";
+import { Refusal, askPayload } from "../base/questions.js";
+import { css, onThemeChange, theme } from "../base/theme.js";
 
 const STOPS = 24;
 
-/** Holds the figure in view; the state is that of the page's desk. */
+/** Holds the figure in view; the state is the page's. */
 export class HeatDesk {
-  /** @param {Desk} desk */
-  constructor(desk) {
-    this.desk = desk;
+  /**
+   * @param {import("./layout.js").LayoutDesk} layout
+   * @param {import("./runs.js").Runs} runs
+   * @param {import("./selection.js").Selection} selection
+   * @param {import("../map/view.js").MapView} map
+   */
+  constructor(layout, runs, selection, map) {
+    this.layout = layout;
+    this.store = layout.store;
+    this.runs = runs;
+    this.selection = selection;
+    this.map = map;
     /** @type {Heat | null} */
     this.heat = null;
     /** The figures of the trace in view, once they are known. @type {string[]} */
@@ -31,8 +37,7 @@ export class HeatDesk {
     this.asked = 0;
     byId("heat").addEventListener("change", (event) => {
       const figure = /** @type {HTMLSelectElement} */ (event.target).value;
-      desk.state = { ...desk.state, heat: figure };
-      desk.address.step("");
+      this.store.step({ heat: figure });
       void this.take();
     });
     onThemeChange(() => this.show());
@@ -45,13 +50,12 @@ export class HeatDesk {
 
   /** What the figure in view is of: a report of a check, or the trace. */
   get source() {
-    return this.desk.checks.of(this.desk.state.heat)?.check ?? this.desk.offer;
+    return this.runs.checks.of(this.store.state.heat)?.check ?? this.runs.offer;
   }
 
   /** Whether the map shows the layout of what was measured, so that its ranks are those. */
   get isOwn() {
-    const { source } = this;
-    return Boolean(source && asksFor(this.desk.state, source.question));
+    return this.runs.isOwn(this.source);
   }
 
   /**
@@ -59,16 +63,15 @@ export class HeatDesk {
    * has.
    */
   async take() {
-    const { desk } = this;
-    const { heat: figure } = desk.state;
-    const check = desk.checks.of(figure);
-    const trace = desk.offer ? desk.offers.indexOf(desk.offer) : -1;
+    const { heat: figure } = this.store.state;
+    const { checks, trace } = this.runs;
+    const check = checks.of(figure);
     const of = (/** @type {string} */ name) =>
       `trace/heat?trace=${trace}&figure=${encodeURIComponent(name)}`;
-    if (desk.offer && trace !== this.trace) await this._ask(of(""), trace);
+    if (trace >= 0 && trace !== this.trace) await this._ask(of(""), trace);
     const asked = check
       ? `check/heat?check=${check.number}&figure=${check.figure}`
-      : desk.offer && figure
+      : trace >= 0 && figure
         ? of(figure)
         : "";
     if (asked && asked !== this.answered) await this._ask(asked, check ? null : trace);
@@ -93,11 +96,11 @@ export class HeatDesk {
     try {
       const heat = new Heat(await askPayload(`${asked}&lang=${language()}`));
       if (this.newest !== asked) return;
-      if (trace === null) heat.figure = this.desk.state.heat;
+      if (trace === null) heat.figure = this.store.state.heat;
       else Object.assign(this, { trace, figures: heat.figures });
       Object.assign(this, { heat, answered: asked, refusal: "" });
     } catch (error) {
-      if (!(error instanceof Refusal)) return this.desk.fail(error);
+      if (!(error instanceof Refusal)) return this.layout.fail(error);
       if (trace !== null)
         Object.assign(this, { trace, figures: this.trace === trace ? this.figures : [] });
       Object.assign(this, { heat: null, answered: asked, refusal: error.message });
@@ -119,14 +122,14 @@ export class HeatDesk {
 
   /** The figure on the map now. */
   get shown() {
-    return this.heat?.figure === this.desk.state.heat && this.isOwn ? this.heat : null;
+    return this.heat?.figure === this.store.state.heat && this.isOwn ? this.heat : null;
   }
 
   /** Fills the chooser. */
   _offer() {
     const select = /** @type {HTMLSelectElement} */ (byId("heat"));
-    const { heat } = this.desk.state;
-    const { checks } = this.desk;
+    const { heat } = this.store.state;
+    const { checks } = this.runs;
     const isOther = heat && !this.figures.includes(heat) && !checks.of(heat);
     const names = isOther ? [...this.figures, heat] : this.figures;
     const option = (/** @type {string} */ name) =>
@@ -144,16 +147,17 @@ export class HeatDesk {
   /** Shows anew what is known, in the language, the colours and beside the layout in use. */
   show() {
     this._offer();
-    const { desk, shown } = this;
-    desk.map.warm(shown);
-    byId("heat-panel").hidden = !desk.state.heat;
-    if (!desk.state.heat) return panel();
+    const { shown } = this;
+    const { heat: figure } = this.store.state;
+    this.map.warm(shown);
+    byId("heat-panel").hidden = !figure;
+    if (!figure) return panel();
     if (this.refusal) panel(make("p", { class: "note" }, this.refusal));
     else if (!this.isOwn) {
-      const check = desk.checks.of(desk.state.heat)?.check;
+      const check = this.runs.checks.of(figure)?.check;
       const button = make(
         "button",
-        { type: "button", click: () => desk.showOwnLayout(check) },
+        { type: "button", click: () => this.runs.showOwnLayout(check) },
         t(check ? "check.own_layout" : "timeline.own_layout"),
       );
       panel(
@@ -202,7 +206,7 @@ export class HeatDesk {
           make("table", { class: "farthest" }, make("tbody", {}, ...rows)),
         ]
       : [make("p", { class: "note" }, t("heat.equal"))];
-    const check = this.desk.checks.of(heat.figure)?.check;
+    const check = this.runs.checks.of(heat.figure)?.check;
     const found = check ? findings(check, (rank) => this._open(rank)) : [];
     return [
       make("p", {}, make("b", {}, figureName(heat.figure)), ` · ${figureMeaning(heat.figure)}`),
@@ -215,8 +219,8 @@ export class HeatDesk {
 
   /** Chooses a rank, and opens the timeline at it where there is one. @param {number} rank */
   _open(rank) {
-    this.desk.choose(rank);
-    if (this.desk.offer) byId("timeline").focus({ preventScroll: true });
+    this.selection.choose(rank);
+    if (this.runs.offer) byId("timeline").focus({ preventScroll: true });
   }
 }
 

@@ -1,0 +1,144 @@
+// The page: its parts, made and told of one another. One state, which the address bar holds; every
+// view shows it, and every view changes it.
+//
+//   store       the state and its address        launch      launch files that were read
+//   layout      the layout in view               map, list   its pictures
+//   runs        traces and reports of checks     timelines   the trace in view
+//   selection   what is pinned and pointed at    heats       the figure that colours the map
+
+import { Store } from "../base/store.js";
+import { Waiting } from "../base/waiting.js";
+import { TimelineDesk } from "../timeline/desk.js";
+import { HeatDesk } from "./heats.js";
+import { Launch } from "./launch/reading.js";
+import { LayoutDesk } from "./layout.js";
+import { Runs } from "./runs.js";
+import { Selection } from "./selection.js";
+import { DEFAULTS, readState, writeState } from "./state/fields.js";
+import { makeList, makeMap } from "./views.js";
+
+/** @typedef {import("./state/fields.js").State} State */
+
+/** Holds the parts together. */
+export class Page {
+  constructor() {
+    this.store = new Store(
+      readState(location.search),
+      (/** @type {State} */ state) => writeState(state, this.runs.offers.length ? ["world_size"] : []),
+      () => this.launch.mark,
+    );
+    this.waiting = new Waiting((error) => this.layout.fail(error));
+    this.layout = new LayoutDesk(this.store, this.waiting, {
+      edited: () => this.launch.compare(),
+      spoken: () => this.launch.retell(),
+      shown: (scene) => this._shown(scene),
+    });
+    this.runs = new Runs(this.layout, {
+      forget: () => this.launch.forget(),
+      traced: (tracks) => this._traced(tracks),
+    });
+    /** @type {Launch} */
+    this.launch = new Launch(this.layout, () => this.opened);
+    this.selection = new Selection(this.layout, this.runs, () => this);
+    this.map = makeMap(this.layout, this.selection, {
+      figure: (rank) => this.heats.line(rank),
+      moved: () => this._moved(),
+    });
+    this.list = makeList(this.layout, this.selection);
+    this.timelines = new TimelineDesk(this._host());
+    this.heats = new HeatDesk(this.layout, this.runs, this.selection, this.map);
+    /** Kept once the page has shown what its address holds. */
+    this.opened = Promise.resolve();
+    window.addEventListener("popstate", () => this.waiting.until(this._return()));
+  }
+
+  get isBusy() {
+    const parts = [this.waiting, this.layout, this.timelines, this.heats];
+    const { redraw, relight } = this.map;
+    return parts.some(({ isBusy }) => isBusy) || redraw.waiting || relight.waiting;
+  }
+
+  /** Shows the state that the address holds, or the first trace's own layout. */
+  async open() {
+    this.opened = this.waiting.until(this.layout.speak().then(() => this.runs.open()));
+    await this.opened;
+  }
+
+  /** Returns to the state of a page that was just opened. */
+  reset() {
+    const { lang, trace, run } = this.store.state;
+    this.launch.forget();
+    this.layout.edit(this.runs.own({ ...DEFAULTS, lang, trace, run }));
+    this.timelines.view.fit();
+  }
+
+  /** Returns the page as the timeline knows it. @returns {import("../timeline/state.js").Host} */
+  _host() {
+    const { layout, runs, selection, store } = this;
+    return {
+      store,
+      get tracks() {
+        return runs.tracks;
+      },
+      get trace() {
+        return Math.max(0, runs.trace);
+      },
+      get pinned() {
+        return selection.pinned;
+      },
+      hover: (target) => selection.hover(target),
+      pin: (span, rank) => selection.pinSpan(span, rank),
+      shown: () => selection.show(),
+      moved: () => this._moved(),
+      fail: (error) => layout.fail(error),
+    };
+  }
+
+  /** Takes the views as they were moved to into the state. */
+  _moved() {
+    this.store.soon({ map: String(this.map), time: String(this.timelines.view) });
+  }
+
+  /** Shows a layout in every view. @param {import("../base/scene.js").Scene} scene */
+  _shown(scene) {
+    const { state } = this.store;
+    const drawn = this.layout.isDrawn ? scene : null;
+    this.map.show(drawn, state.arrange === "stage");
+    this.map.take(state.map);
+    this.list.show(drawn);
+    this._tellTimeline();
+    this.heats.show();
+    this.selection.show();
+  }
+
+  /**
+   * Shows a trace that was sent, or what there is without one.
+   * @param {import("../timeline/trace/tracks.js").Tracks | null} tracks
+   */
+  async _traced(tracks) {
+    if (!tracks) return this.heats.take();
+    this.timelines.show(tracks);
+    this._tellTimeline();
+    this.selection.show();
+    await Promise.all([this.timelines.take(), this.heats.take()]);
+  }
+
+  _tellTimeline() {
+    const { offer, offers } = this.runs;
+    const names = offers.map(({ name }) => name);
+    if (offer) this.timelines.tell(names, this.runs.isOwn(offer));
+  }
+
+  /** Shows the state that the browser has gone back or forward to. */
+  async _return() {
+    const { trace } = this.store.state;
+    this.store.take(readState(location.search));
+    this.launch.recall(history.state);
+    await this.layout.recall();
+    if (trace !== this.store.state.trace) await this.runs.ask();
+    else if (this.runs.tracks) {
+      this.timelines.view.take(this.store.state.time);
+      await Promise.all([this.timelines.take(), this.heats.take()]);
+    }
+  }
+}

@@ -1,0 +1,196 @@
+// What was measured of jobs: the traces on offer, the one in view, and whose layout the map shows.
+
+import { byId } from "../base/dom.js";
+import { language, t } from "../base/i18n.js";
+import { askDocument, askPayload } from "../base/questions.js";
+import { Tracks } from "../timeline/trace/tracks.js";
+import { Checks } from "./checks.js";
+import { asksFor, namesJob, withJob } from "./state/fields.js";
+
+/** @typedef {import("./state/fields.js").State} State */
+/**
+ * @typedef {object} Measured  what was measured of a job
+ * @property {string} name
+ * @property {Record<string, string | string[]>} question
+ */
+/** @typedef {Measured & {run: string}} Offer  a trace to show */
+/**
+ * @typedef {object} Told  what there is, is read still, and could not be
+ * @property {Offer[]} traces
+ * @property {string[]} reading
+ * @property {Record<string, string>[]} problems
+ */
+/**
+ * @typedef {object} RunEvents
+ * @property {() => void} forget  what launch files said is of another job
+ * @property {(tracks: Tracks | null) => Promise<unknown>} traced  one was sent, or there is none
+ */
+
+/** What an address says of moments and spans of one run. */
+const OF_A_RUN = { slice: "", time: "", range: "" };
+
+/** Holds the traces; the layout that is asked for is the layout desk's. */
+export class Runs {
+  /**
+   * @param {import("./layout.js").LayoutDesk} layout
+   * @param {RunEvents} events
+   */
+  constructor(layout, events) {
+    this.layout = layout;
+    this.store = layout.store;
+    this.checks = new Checks();
+    this.events = events;
+    /** @type {Offer[]} */
+    this.offers = [];
+    /** @type {Tracks | null} */
+    this.tracks = null;
+    /** The run that the page's link is of though it is not open, and the trace that stands here. */
+    this.other = { run: "", shown: "" };
+    document.addEventListener("spoken", () => this._showOther());
+  }
+
+  /** The trace in view, as it was offered. */
+  get offer() {
+    return this.offers[Number(this.store.state.trace)] ?? this.offers[0];
+  }
+
+  /** The number of the trace in view, -1 without one. */
+  get trace() {
+    return this.offer ? this.offers.indexOf(this.offer) : -1;
+  }
+
+  /** Shows the state that the address holds, or the first trace's own layout. */
+  async open() {
+    const [told] = await Promise.all([askDocument("traces"), this.checks.open()]);
+    this.offers = told.traces;
+    if (told.reading.length) void this._await(told);
+    await this._meet(!told.reading.length);
+  }
+
+  /** Returns a state that shows the newest trace with its own layout. @param {State} state */
+  own(state) {
+    return this.offer ? ownLayout(state, this.offer) : state;
+  }
+
+  /**
+   * Tells whether the map shows the layout of what was measured.
+   * @param {Measured | undefined} measured
+   */
+  isOwn(measured) {
+    return Boolean(measured && asksFor(this.store.state, measured.question));
+  }
+
+  /**
+   * Shows another trace, and its layout where the map shows that of the one before.
+   * @param {string} trace
+   */
+  show(trace) {
+    const follows = this.isOwn(this.offer);
+    const offer = this.offers[Number(trace)];
+    const seen = { by: "", folded: "", seek: "" };
+    const next = { ...this.store.state, ...OF_A_RUN, ...seen, trace, run: offer?.run ?? "" };
+    this._tellOther("", "");
+    this.layout.edit(follows && offer ? ownLayout(next, offer) : next);
+    void this.layout.waiting.until(this.ask());
+  }
+
+  /**
+   * Shows the layout of the trace in view, or of what else was measured.
+   * @param {Measured | undefined} [measured]
+   */
+  showOwnLayout(measured = this.offer) {
+    this.events.forget();
+    const { state } = this.store;
+    if (measured) this.layout.edit({ ...ownLayout(state, measured), slice: state.slice });
+  }
+
+  /** Asks for the trace in view, without its spans where they are many. */
+  async ask() {
+    const { trace } = this;
+    if (trace < 0) return this.events.traced(null);
+    this.tracks = new Tracks(await askPayload(`trace?trace=${trace}`));
+    return this.events.traced(this.tracks);
+  }
+
+  /** Says which traces are being read, and shows them once they are. @param {Told} told */
+  async _await(told) {
+    const note = byId("trace-reading");
+    try {
+      for (; told.reading.length; told = await askDocument("traces?wait=1")) {
+        note.textContent = t("trace.reading", { names: told.reading.join(", ") });
+        note.hidden = false;
+      }
+    } catch {
+      this.layout.complain(t("error.server"));
+      return;
+    }
+    note.textContent = told.problems.map((each) => each[language()] ?? each.en).join("; ");
+    note.hidden = !told.problems.length;
+    this.offers = told.traces;
+    await this.layout.waiting.until(this._meet(true));
+  }
+
+  /**
+   * Shows what there is to show: the job that the address names, else that of the first trace.
+   * @param {boolean} isAll  whether no further trace is being read
+   */
+  async _meet(isAll) {
+    const { store } = this;
+    if (isAll) this._findRun();
+    const measured = this.offer ?? this.checks.offers[0];
+    if (measured && !namesJob(location.search)) {
+      const { slice, rank, time, heat } = store.state;
+      store.set({ ...ownLayout(store.state, measured), slice, rank, time });
+      if (!this.offer) store.set({ heat: heat || this.checks.first });
+    }
+    byId("timeline-section").hidden = !this.offers.length;
+    byId("splitter").hidden = !this.offers.length;
+    store.write();
+    await Promise.all([this.layout.ask(), this.ask()]);
+    document.body.classList.add("ready");
+  }
+
+  /** Finds the run that the address means among those that are open, or says that it is another. */
+  _findRun() {
+    const { run, trace } = this.store.state;
+    const own = this.offers[Number(trace)];
+    const found =
+      !run || own?.run === run
+        ? this.offers.indexOf(own ?? this.offers[0])
+        : this.offers.findIndex((each) => each.run === run);
+    if (found >= 0) {
+      this.store.set({ trace: String(found), run: this.offers[found]?.run ?? "" });
+      return this._tellOther("", "");
+    }
+    const shown = this.offer;
+    // Spans and moments of another run are none of this one's; without any, the link stays.
+    if (shown) this.store.set({ ...OF_A_RUN, run: shown.run });
+    return this._tellOther(run, shown?.name ?? "");
+  }
+
+  /**
+   * Says that the page's link is of a run that is not open; "" where that is not so.
+   * @param {string} run
+   * @param {string} shown  the name of the trace that stands here, "" for none
+   */
+  _tellOther(run, shown) {
+    this.other = { run, shown };
+    this._showOther();
+  }
+
+  _showOther() {
+    const { run, shown } = this.other;
+    const note = byId("trace-other");
+    note.hidden = !run;
+    note.textContent = run ? t(shown ? "trace.other" : "trace.none", { run, shown }) : "";
+  }
+}
+
+/**
+ * Returns a state with the own layout of what was measured, and types in view if there were none.
+ * @param {State} state
+ * @param {Measured} measured
+ */
+function ownLayout(state, { question }) {
+  return { ...withJob(state, question), dims: state.dims || String(question.dims) };
+}

@@ -1,0 +1,163 @@
+// What is pinned and what is pointed at, lit in every view and told in the panel.
+
+import { say } from "../base/announcer.js";
+import { language } from "../base/i18n.js";
+import { litBy } from "../base/lit.js";
+import { Refusal, askDocument } from "../base/questions.js";
+import { explainTerms } from "../base/tip.js";
+import { showFound, showGroup, showNothing, showRank, showSlice } from "./side/selected.js";
+import { spokenTarget } from "./speech.js";
+import { question } from "./state/fields.js";
+import { pinWords, pinnedTarget } from "./state/pins.js";
+
+/** @typedef {import("../base/lit.js").Target} Target */
+/** @typedef {import("./side/selected.js").RankAnswer} RankAnswer */
+/**
+ * @typedef {object} Views  where it is shown
+ * @property {import("../map/view.js").MapView} map
+ * @property {import("../map/groups.js").GroupList} list
+ * @property {import("../timeline/desk.js").TimelineDesk} timelines
+ */
+
+/** Holds what is pointed at; what is pinned stands in the state. */
+export class Selection {
+  /**
+   * @param {import("./layout.js").LayoutDesk} layout
+   * @param {import("./runs.js").Runs} runs
+   * @param {() => Views} views
+   */
+  constructor(layout, runs, views) {
+    this.layout = layout;
+    this.runs = runs;
+    this.views = views;
+    /** @type {Target | null} */
+    this.hovered = null;
+  }
+
+  get pinned() {
+    return pinnedTarget(this.layout.store.state, this.layout.scene, this.runs.tracks);
+  }
+
+  get pinnedRank() {
+    const target = this.pinned;
+    return target?.type === "rank" || target?.type === "slice" ? target.rank : -1;
+  }
+
+  /** Returns what is lit now. */
+  lit() {
+    const { scene, isDrawn } = this.layout;
+    return scene && isDrawn ? litBy(scene, this.hovered ?? this.pinned) : null;
+  }
+
+  /** Lights a target while the pointer is on it. @param {Target | null} target */
+  hover(target) {
+    this.hovered = target;
+    this._light();
+  }
+
+  /** Lights and says the rank that the keyboard is on. @param {number} rank */
+  focusRank(rank) {
+    this.hover({ type: "rank", rank });
+    const { scene } = this.layout;
+    if (scene) say(spokenTarget({ type: "rank", rank }, scene, this.runs.tracks));
+  }
+
+  /** Pins a target, or nothing. @param {Target | null} target */
+  pin(target) {
+    this._pin(pinWords(target, this.layout.scene));
+  }
+
+  /**
+   * Pins the ranks that a search finds, and brings the first into view.
+   * @param {string} find
+   * @param {number} first
+   */
+  pinSearch(find, first) {
+    this._pin({ ...pinWords(null, null), find });
+    this.views().map.reveal(first);
+  }
+
+  /** Pins a rank and brings it into view everywhere. @param {number} rank */
+  choose(rank) {
+    const { map, timelines } = this.views();
+    this.pin({ type: "rank", rank });
+    map.reveal(rank);
+    timelines.view.revealRank(rank);
+  }
+
+  /**
+   * Pins a slice, or the rank of its row, or nothing.
+   * @param {number} span
+   * @param {number} rank
+   */
+  pinSpan(span, rank) {
+    const { map, timelines } = this.views();
+    if (span >= 0) this.pin({ type: "slice", slice: span, rank });
+    else this.pin(rank < 0 ? null : { type: "rank", rank });
+    timelines.view.reveal(span);
+    timelines.view.revealRank(rank);
+    map.reveal(rank);
+  }
+
+  /** Shows what is pinned in every view, and says it. */
+  show() {
+    const { scene, words } = this.layout;
+    const { tracks } = this.runs;
+    const { list, timelines } = this.views();
+    const target = this.pinned;
+    timelines.select(target?.type === "slice" ? target.slice : -1);
+    list.mark(target?.type === "group" ? target : null);
+    this._tell(target);
+    if (target?.type === "slice") void timelines.plan.show(target.slice);
+    explainTerms(words?.terms ?? []);
+    this._light();
+    say(target && scene ? spokenTarget(target, scene, tracks) : "");
+  }
+
+  /** @param {Target | null} target */
+  _tell(target) {
+    const { layout } = this;
+    const { tracks } = this.runs;
+    const choose = (/** @type {number} */ rank) => this.choose(rank);
+    if (target?.type === "slice" && tracks) showSlice(tracks, target.slice, choose);
+    else if (target?.type === "group" && layout.scene) {
+      showGroup(layout.scene, target.kind, target.group);
+    } else if (target?.type === "ranks") {
+      showFound(layout.store.state.find, target.ranks, choose);
+    } else if (target?.type === "rank") void layout.waiting.until(this._askRank(target.rank));
+    else showNothing();
+  }
+
+  /** Asks Python what a rank is, and shows the answer. @param {number} rank */
+  async _askRank(rank) {
+    const { layout } = this;
+    const { scene } = layout;
+    try {
+      const asked = question(layout.store.state, language(), { rank: String(rank) });
+      /** @type {RankAnswer} */
+      const answer = await askDocument(`rank?${asked}`);
+      const isPinned = this.pinned?.type === "rank" && this.pinnedRank === answer.rank;
+      if (!scene || scene !== layout.scene || !isPinned) return;
+      showRank(answer, scene, (each) => this.choose(each));
+      explainTerms(layout.words?.terms ?? []);
+    } catch (error) {
+      // The layout was asked for in the same words, so its refusal stands in place already.
+      if (!(error instanceof Refusal)) throw error;
+    }
+  }
+
+  /** Shows in map and timeline what is lit. */
+  _light() {
+    const { map, timelines } = this.views();
+    const lit = this.lit();
+    map.light(lit, this.pinnedRank);
+    timelines.view.light(lit, this.layout.scene?.kinds ?? [], this.pinnedRank);
+  }
+
+  /** @param {Pick<import("./state/fields.js").State, "rank" | "group" | "slice" | "find">} words */
+  _pin(words) {
+    this.hovered = null;
+    this.layout.store.soon(words);
+    this.show();
+  }
+}
