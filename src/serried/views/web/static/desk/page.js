@@ -24,7 +24,8 @@ export class Page {
   constructor() {
     this.store = new Store(
       readState(location.search),
-      (/** @type {State} */ state) => writeState(state, this.runs.offers.length ? ["world_size"] : []),
+      (/** @type {State} */ state) =>
+        writeState(state, this.runs.offers.length ? ["world_size"] : []),
       () => this.launch.mark,
     );
     this.waiting = new Waiting((error) => this.layout.fail(error));
