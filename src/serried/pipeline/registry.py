@@ -21,12 +21,12 @@ from serried.pipeline.schedules.hanayo import hanayo
 from serried.pipeline.schedules.interleaved import interleaved_one_f_one_b
 from serried.pipeline.schedules.looped_bfs import looped_bfs
 from serried.pipeline.schedules.one_f_one_b import one_f_one_b
+from serried.pipeline.schedules.sizes import exactly
 from serried.pipeline.schedules.zero_bubble.auto import Memory, auto
 from serried.pipeline.schedules.zero_bubble.interleaved import interleaved_zero_bubble
 from serried.pipeline.schedules.zero_bubble.zb_h1 import zb_h1
 from serried.pipeline.schedules.zero_bubble.zb_h2 import zb_h2
 from serried.pipeline.schedules.zero_bubble.zbv import zbv
-from serried.pipeline.sizes import exactly
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from serried.action import ActionKind
 from serried.pipeline.packed import Codes, chain, work
 from serried.pipeline.placement import both_ways
 from serried.pipeline.schedule import Schedule
-from serried.pipeline.sizes import multiple_of, some_of_each
+from serried.pipeline.schedules.sizes import multiple_of, some_of_each
 
 
 def chimera(num_ranks: int, num_microbatches: int) -> Schedule:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from serried.pipeline.placement import zigzag
 from serried.pipeline.schedule import Schedule
 from serried.pipeline.schedules.dual import eight_steps
-from serried.pipeline.sizes import at_least, some_of_each
+from serried.pipeline.schedules.sizes import at_least, some_of_each
 
 
 def dualpipev(num_ranks: int, num_microbatches: int) -> Schedule:

@@ -17,7 +17,7 @@ from serried.action import ActionKind
 from serried.pipeline.packed import Codes, chain, work
 from serried.pipeline.placement import loop
 from serried.pipeline.schedule import Schedule
-from serried.pipeline.sizes import some_of_each
+from serried.pipeline.schedules.sizes import some_of_each
 
 
 def gpipe(num_ranks: int, num_microbatches: int) -> Schedule:

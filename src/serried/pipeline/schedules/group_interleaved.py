@@ -21,7 +21,7 @@ from serried.action import ActionKind
 from serried.pipeline.packed import Codes, chain, work
 from serried.pipeline.placement import loop
 from serried.pipeline.schedule import Schedule
-from serried.pipeline.sizes import at_least, groups_within, some_of_each
+from serried.pipeline.schedules.sizes import at_least, groups_within, some_of_each
 
 
 def group_interleaved(

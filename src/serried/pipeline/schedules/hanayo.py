@@ -24,7 +24,7 @@ from serried.action import ActionKind
 from serried.pipeline.packed import Codes, chain, work
 from serried.pipeline.placement import zigzag
 from serried.pipeline.schedule import Schedule
-from serried.pipeline.sizes import at_least, multiple_of, some_of_each
+from serried.pipeline.schedules.sizes import at_least, multiple_of, some_of_each
 
 
 def hanayo(num_ranks: int, num_microbatches: int, chunks: int = 2) -> Schedule:

@@ -25,8 +25,8 @@ from serried.pipeline.dependencies import runs
 from serried.pipeline.packed import Codes, Numbers, work
 from serried.pipeline.placement import loop
 from serried.pipeline.schedule import Schedule
+from serried.pipeline.schedules.sizes import at_least, groups_within, some_of_each
 from serried.pipeline.schedules.turns import one_each
-from serried.pipeline.sizes import at_least, groups_within, some_of_each
 
 
 def interleaved_one_f_one_b(

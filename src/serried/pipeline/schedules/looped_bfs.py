@@ -15,7 +15,7 @@ from serried.action import ActionKind
 from serried.pipeline.packed import Codes, chain, work
 from serried.pipeline.placement import loop
 from serried.pipeline.schedule import Schedule
-from serried.pipeline.sizes import at_least, some_of_each
+from serried.pipeline.schedules.sizes import at_least, some_of_each
 
 
 def looped_bfs(num_ranks: int, num_microbatches: int, chunks: int = 2) -> Schedule:

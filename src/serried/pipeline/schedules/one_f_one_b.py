@@ -21,8 +21,8 @@ from serried.action import ActionKind
 from serried.pipeline.packed import work
 from serried.pipeline.placement import loop
 from serried.pipeline.schedule import Schedule
+from serried.pipeline.schedules.sizes import some_of_each
 from serried.pipeline.schedules.turns import one_each
-from serried.pipeline.sizes import some_of_each
 
 
 def one_f_one_b(num_ranks: int, num_microbatches: int) -> Schedule:

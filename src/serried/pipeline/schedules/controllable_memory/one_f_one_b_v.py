@@ -14,7 +14,7 @@ from __future__ import annotations
 from serried.pipeline.placement import zigzag
 from serried.pipeline.schedule import Schedule
 from serried.pipeline.schedules.controllable_memory.building_block import Block, whole
-from serried.pipeline.sizes import some_of_each
+from serried.pipeline.schedules.sizes import some_of_each
 
 
 def one_f_one_b_v(num_ranks: int, num_microbatches: int) -> Schedule:

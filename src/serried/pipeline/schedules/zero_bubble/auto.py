@@ -27,10 +27,10 @@ from serried.pipeline.costs import Costs, Number, flat
 from serried.pipeline.packed import Codes, chain, kind_of, work
 from serried.pipeline.placement import loop
 from serried.pipeline.schedule import Schedule
+from serried.pipeline.schedules.sizes import some_of_each
 from serried.pipeline.schedules.turns import late_weights
 from serried.pipeline.schedules.zero_bubble.rounds import Policy, Problem, place
 from serried.pipeline.simulate import simulate
-from serried.pipeline.sizes import some_of_each
 from serried.pipeline.timing import timing
 
 _HALVES = (ActionKind.F, ActionKind.I, ActionKind.W)

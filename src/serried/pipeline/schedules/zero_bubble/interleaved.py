@@ -19,8 +19,8 @@ from serried.pipeline.dependencies import runs
 from serried.pipeline.placement import loop
 from serried.pipeline.schedule import Schedule
 from serried.pipeline.schedules.interleaved import backwards, depth_first, forwards
+from serried.pipeline.schedules.sizes import at_least, groups_within, some_of_each
 from serried.pipeline.schedules.turns import late_weights
-from serried.pipeline.sizes import at_least, groups_within, some_of_each
 
 
 def interleaved_zero_bubble(

@@ -19,8 +19,8 @@ from serried.action import ActionKind
 from serried.pipeline.packed import work
 from serried.pipeline.placement import loop
 from serried.pipeline.schedule import Schedule
+from serried.pipeline.schedules.sizes import some_of_each
 from serried.pipeline.schedules.turns import late_weights
-from serried.pipeline.sizes import some_of_each
 
 
 def zb_h1(num_ranks: int, num_microbatches: int) -> Schedule:

@@ -18,8 +18,8 @@ from serried.action import ActionKind
 from serried.pipeline.packed import work
 from serried.pipeline.placement import loop
 from serried.pipeline.schedule import Schedule
+from serried.pipeline.schedules.sizes import at_least, some_of_each
 from serried.pipeline.schedules.turns import late_weights
-from serried.pipeline.sizes import at_least, some_of_each
 
 
 def zb_h2(num_ranks: int, num_microbatches: int) -> Schedule:
