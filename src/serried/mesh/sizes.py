@@ -135,7 +135,7 @@ SIZES = _table(
         {
             "en": "Ranks in the job; several, such as 96,128,160, are laid out one after the "
             "other.",
-            "zh": "作业的 rank 数；可以写几个，如 96,128,160，逐个排布。",
+            "zh": "作业的 rank 总数；可以写几个，如 96,128,160，逐一给出布局。",
         },
         _alike("World size"),
         most=MOST_RANKS,
@@ -174,9 +174,9 @@ SIZES = _table(
         "dp",
         "--dp",
         {
-            "en": "Replicas that read different samples (data parallelism); by default what the "
-            "other sizes leave of the world.",
-            "zh": "读不同样本的副本数（数据并行）；不写就是其他大小除下来剩的。",
+            "en": "Replicas that read different samples (data parallelism); by default the world "
+            "size over all other sizes.",
+            "zh": "读不同样本的副本数（数据并行）；默认由 rank 总数除以其他并行度得到。",
         },
         _alike("DP"),
     ),
@@ -194,8 +194,8 @@ SIZES = _table(
         "etp",
         "--etp",
         {
-            "en": "Ranks that each expert is split over; by default as the framework does.",
-            "zh": "每个专家切给多少个 rank；不写就按框架的默认。",
+            "en": "Ranks that each expert is split over; by default what the framework takes.",
+            "zh": "每个专家切给多少个 rank；默认按框架的规则。",
         },
         _alike("ETP"),
     ),
@@ -203,10 +203,10 @@ SIZES = _table(
         "zero",
         "--zero",
         {
-            "en": "ZeRO stage: 0 shards nothing over data ranks, 1 the optimizer state, 2 "
-            "gradients too, 3 weights too.",
-            "zh": "ZeRO stage：0 不在数据并行 rank 上分片，1 分优化器状态，2 加上梯度，"
-            "3 加上权重。",
+            "en": "ZeRO stage: 0 shards nothing over data-parallel ranks, 1 the optimizer state, "
+            "2 also the gradients, 3 also the weights.",
+            "zh": "ZeRO 阶段：0 不分片，1 在数据并行 rank 间分片优化器状态，2 再加梯度，"
+            "3 再加权重。",
         },
         _alike("ZeRO"),
         least=0,
@@ -217,9 +217,9 @@ SIZES = _table(
         "--zero1-size",
         {
             "en": "Ranks that share one optimizer state (zero1 of InternLM and InternEvo); by "
-            "default all data ranks.",
-            "zh": "合用一份优化器状态的 rank 数（InternLM、InternEvo 的 zero1）；"
-            "不写就是全部数据并行 rank。",
+            "default all data-parallel ranks.",
+            "zh": "共用一份优化器状态的 rank 数（InternLM、InternEvo 的 zero1）；"
+            "默认为全部数据并行 rank。",
         },
         _alike("ZeRO-1"),
         least=None,
@@ -230,7 +230,7 @@ SIZES = _table(
         {
             "en": "Ranks among which InternLM and InternEvo test the network at a time; by "
             "default 32.",
-            "zh": "InternLM、InternEvo 每次在多少个 rank 之间测网络；不写就是 32。",
+            "zh": "InternLM、InternEvo 每次在多少个 rank 之间测网络；默认 32。",
         },
         _alike("Nettest"),
         least=None,
@@ -255,10 +255,10 @@ PLACES = _table(
         "gpus_per_node",
         "--gpus-per-node",
         {
-            "en": "GPUs of a node, or of each where they differ, such as 4,1; by default what FILE "
-            "says, else 8.",
-            "zh": "一个节点的 GPU 数；各节点不同时逐个写出，例如 4,1；"
-            "不写就看文件，文件也没说就是 8。",
+            "en": "GPUs of a node, or of each node where they differ, such as 4,1; by default what "
+            "FILE says, else 8.",
+            "zh": "每个节点的 GPU 数；各节点不同时逐个列出，如 4,1；"
+            "默认取文件里写的，文件没写则为 8。",
         },
         {"en": "GPUs/node", "zh": "GPU/节点"},
         form="numbers",
@@ -270,7 +270,7 @@ PLACES = _table(
         "--gpus-per-rank",
         {
             "en": "GPUs that one rank owns; by default 1.",
-            "zh": "一个 rank 拥有的 GPU 数；不写就是 1。",
+            "zh": "每个 rank 使用的 GPU 数；默认 1。",
         },
         _alike("GPUs/rank"),
         default=1,
@@ -296,7 +296,7 @@ LAYERS = _table(
         "--chunks",
         {
             "en": "Model chunks on each rank (virtual pipeline stages); by default 1.",
-            "zh": "每个 rank 上的模型块数（虚拟流水线 stage）；不写就是 1。",
+            "zh": "每个 rank 上的模型块数（虚拟流水线 stage）；默认 1。",
         },
         {"en": "Model chunks", "zh": "模型块数"},
     ),
@@ -305,7 +305,7 @@ LAYERS = _table(
         "--nvlink-domain",
         {
             "en": "GPUs that reach one another over NVLink; by default those of a node.",
-            "zh": "能用 NVLink 互相直达的 GPU 数；不写就是一个节点的。",
+            "zh": "能用 NVLink 互相直达的 GPU 数；默认为一个节点的 GPU。",
         },
         {"en": "NVLink domain", "zh": "NVLink 域"},
         most=MOST_GPUS,

@@ -108,10 +108,11 @@ PATH = click.Path(path_type=Path)
     help="Write the answer into this file; its ending says the form, such as .json.",
 )
 def check(file: Path | None, **options: Any) -> int:
-    """Makes every group of a layout for real, asks who is in it, and times it.
+    """Makes every process group of a layout on real ranks, checks its members, and times it.
 
-    Names slow nodes, links and groups, and ranks that do not answer; exits with 1 when it does.
-    FILE is a launch script or config, from which sizes are read; options override what it says.
+    Names slow nodes, links and groups, and ranks that do not answer; exits with 1 when it finds
+    any. FILE is a launch script or config, from which sizes are read; options override what it
+    says.
 
     \b
     serried check --nproc 8 --tp 2 --pp 2

@@ -81,8 +81,8 @@ ONE, NOTHING = (1,), (0,)
 @click.option(
     "--group",
     type=COUNT,
-    help="Microbatches that pass a chunk in one go; by default as many as ranks, where "
-    "the schedule has groups.",
+    help="Microbatches that run through one model chunk before the next chunk, where the schedule "
+    "has such groups; by default as many as ranks.",
 )
 @click.option(
     "--moe-overlap",
@@ -93,19 +93,20 @@ ONE, NOTHING = (1,), (0,)
     "--forward",
     type=NUMBERS,
     default=ONE,
-    help="Time of a forward; one number, or one for each stage.",
+    help="Time of a forward in any unit, the same for all times: one number, or one for each "
+    "stage; by default 1.",
 )
 @click.option(
     "--input-grad",
     type=NUMBERS,
     default=ONE,
-    help="Time of the half of a backward that makes the input's gradient.",
+    help="Time of the input-gradient half of a backward; by default 1.",
 )
 @click.option(
     "--weight-grad",
     type=NUMBERS,
     default=ONE,
-    help="Time of the half of a backward that makes the weights' gradient.",
+    help="Time of the weight-gradient half of a backward; by default 1.",
 )
 @click.option(
     "--backward", type=NUMBERS, help="Time of a whole backward; by default that of both halves."
@@ -130,20 +131,21 @@ ONE, NOTHING = (1,), (0,)
     "--embedding",
     type=NUMBERS,
     default=NOTHING,
-    help="Times that the embedding adds on the first stage, as F,I,W: forward, input "
-    "half, weight half.",
+    help="Times that the embedding adds on the first stage, as F,I,W: forward, input gradient, "
+    "weight gradient.",
 )
 @click.option(
     "--loss",
     type=NUMBERS,
     default=NOTHING,
-    help="Times that the loss adds on the last stage, as F,I,W: forward, input half, weight half.",
+    help="Times that the loss adds on the last stage, as F,I,W: forward, input gradient, weight "
+    "gradient.",
 )
 @click.option(
     "--latency",
     type=NUMBERS,
     default=NOTHING,
-    help="Time that any message between two ranks takes.",
+    help="Latency of a message between two ranks, in the unit of all times.",
 )
 @click.option(
     "--message-bytes",
@@ -153,7 +155,7 @@ ONE, NOTHING = (1,), (0,)
 )
 @click.option("--bandwidth", type=NUMBERS, help="Bytes that a link moves in a unit of time.")
 @click.option(
-    "--blocking", is_flag=True, help="Let a message hold its sender until it has arrived."
+    "--blocking", is_flag=True, help="Let each message block its sender until it has arrived."
 )
 @click.option(
     "--all-reduce",
@@ -167,14 +169,14 @@ ONE, NOTHING = (1,), (0,)
 @click.option(
     "--memory-limit",
     type=NUMBERS,
-    help="Microbatches' activations that fit on a rank; auto keeps within it, others "
-    "are measured by it.",
+    help="Microbatches whose activations fit on a rank; auto stays within it, other schedules are "
+    "checked against it.",
 )
 @click.option(
     "--memory",
     type=NUMBERS,
-    help="What a forward, an input half and a weight half add to memory, as F,I,W; by "
-    "default 1,0,-1.",
+    help="What a forward, an input gradient and a weight gradient add to a rank's memory, as "
+    "F,I,W; by default 1,0,-1.",
 )
 @click.option(
     "--fit",

@@ -22,10 +22,17 @@ from serried.views.trace.comparison import comparison_document, comparison_lines
 @click.command("compare", short_help="Compare two runs, or a run with its plan.")
 @click.argument("runs", nargs=-1, required=True, metavar="A [B]", type=click.Path(path_type=Path))
 @click.option(
-    "--plan", is_flag=True, help="Compare A with its schedule, given the times that A took."
+    "--plan",
+    is_flag=True,
+    help="Compare A with its schedule, simulated with the times that A took.",
 )
 @click.option("--name", metavar="SCHEDULE", help="The schedule of --plan, where A does not say it.")
-@click.option("--chunks", type=click.IntRange(min=1), help="With --name: stages on each rank.")
+@click.option(
+    "--chunks",
+    type=click.IntRange(min=1),
+    metavar="NUMBER",
+    help="With --name: stages on each rank.",
+)
 @sizes_options
 @click.option(
     "--format",
@@ -45,7 +52,7 @@ def compare(
     lang: str,
     **sizes: int | None,
 ) -> None:
-    """Says where the time of A went that B did not take, action by action, and what differs.
+    """Says, action by action, where A took more time than B, and what else differs.
 
     \b
     serried trace compare runs/today runs/yesterday

@@ -48,7 +48,7 @@ MEASURED_SPANS = 1_000_000
     type=click.Choice(tuple(ENGINES)),
     default="local",
     show_default=True,
-    help="What does the work of a store: this process, or tasks on Ray.",
+    help="What writes the Parquet store: this process, or tasks on Ray.",
 )
 @sizes_options
 @format_option
@@ -61,7 +61,7 @@ def merge(
     lang: str,
     **sizes: int | None,
 ) -> None:
-    """Writes one timeline of all ranks for Chrome, Perfetto or table engines, and measures it.
+    """Writes one timeline of all ranks, for Chrome, Perfetto, pandas or DuckDB, and measures it.
 
     DIR may be a URL that fsspec reads, such as s3://bucket/run.
 

@@ -9,11 +9,13 @@ import click
 
 def sizes_options(command: Callable[..., None]) -> Callable[..., None]:
     """Adds --pp, --dp and --tp."""
-    for axis in ("tp", "dp", "pp"):
+    for axis, parallel in (("tp", "Tensor"), ("dp", "Data"), ("pp", "Pipeline")):
         option = click.option(
             f"--{axis}",
             type=click.IntRange(min=1),
-            help=f"Size of {axis} in a trace of another tool, whose files do not say it.",
+            metavar="NUMBER",
+            help=f"{parallel}-parallel size, for a trace of another tool whose files do not say "
+            "it.",
         )
         command = option(command)
     return command

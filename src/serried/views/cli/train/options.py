@@ -78,12 +78,13 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = {
         click.option(
             "--sequence-parallel",
             is_flag=True,
-            help="Split the activations around norms along the sequence, over the tensor ranks.",
+            help="Split the activations around norms along the sequence, over the tensor-parallel "
+            "ranks.",
         ),
         click.option(
             "--loss-parallel",
             is_flag=True,
-            help="Compute the loss on scores that stay split over the vocabulary.",
+            help="Compute the loss on logits that stay split over the vocabulary.",
         ),
         click.option(
             *("--make-vocab-size-divisible-by", "vocab_divisible_by"),
@@ -109,7 +110,8 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = {
         click.option(
             "--group",
             type=COUNT,
-            help="Microbatches that pass a chunk in one go, where the schedule has groups.",
+            help="Microbatches that run through one model chunk before the next chunk, where the "
+            "schedule has such groups.",
         ),
     ),
     "Context and expert parallelism": (
@@ -117,11 +119,11 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = {
         _choice(
             "--cp-form",
             ("ring", "ring-two-pass", "ulysses", "all-gather"),
-            "How context ranks get at the others' keys and values.",
+            "How context-parallel ranks get the other ranks' keys and values.",
         ),
         _size("--ep", "Ranks that the experts are spread over; they are taken from tp x cp x dp."),
     ),
-    "Data parallelism (dp is what the other sizes leave)": (
+    "Data parallelism (dp is the world size over all other sizes)": (
         _choice(
             "--dp-style",
             ("replicate", "buffer"),
@@ -130,14 +132,14 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = {
         ),
         _size(
             "--zero",
-            "ZeRO stage: 1 shards the optimizer state over data ranks, 2 gradients too, 3 "
-            "weights too.",
+            "ZeRO stage: 1 shards the optimizer state over data-parallel ranks, 2 also the "
+            "gradients, 3 also the weights.",
             0,
         ),
         click.option(
             "--zero-shard",
             type=COUNT,
-            help="Ranks that hold one copy between them (HSDP); by default all data ranks.",
+            help="Ranks that share one sharded replica (HSDP); by default all data-parallel ranks.",
         ),
     ),
     "Model": (
@@ -186,7 +188,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = {
         _choice(
             "--lr-schedule",
             ("cosine", "constant"),
-            "How the learning rate goes on after warming up.",
+            "How the learning rate changes after the warm-up.",
         ),
         _size("--warmup", "Updates over which the learning rate rises from 0.", 0),
         _rate("--min-lr", "Learning rate at which cosine ends.", 0.0),
