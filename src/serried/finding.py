@@ -48,7 +48,7 @@ class Finding:
     groups: tuple[str, ...] = ()
     cure: Sentence | None = None
     confidence: float = 1.0
-    """From 0 (a guess) to 1 (derived, not guessed)."""
+    """Between 0 (a guess) and 1 (derived, not guessed)."""
 
     def __str__(self) -> str:
         words = [str(sentence) for sentence in self.evidence]

@@ -23,7 +23,7 @@ Given = int | str | tuple[int, ...]
 MOST = 2**63 - 1
 """The largest number that any size takes; most have bounds of their own below it."""
 MOST_RANKS = 1 << 24
-"""Whose groups of every kind fit in the memory of a workstation."""
+"""The largest world that is laid out: its groups of every kind fit a workstation's memory."""
 MOST_GPUS = 1_000_000
 """More than any node or NVLink domain has; numbers below it stay within 32 bits."""
 LONGEST = 40

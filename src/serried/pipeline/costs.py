@@ -71,18 +71,18 @@ class Costs:
     input_grad: Duration = 1
     weight_grad: Duration = 1
     backward: Duration | None = None
-    """Of a whole backward; the sum of its halves where None."""
+    """A whole backward; the sum of its halves where None."""
     overlap: Duration | None = None
-    """Of a pair, by the stage and microbatch of its forward; the sum of the two where None."""
+    """An overlapped pair, by its forward's stage and microbatch; the sum of the two where None."""
     recompute: Duration = 0
-    """Of the forward that is run again before a backward."""
+    """The forward that is run again before a backward."""
     is_recompute_early: bool = False
     """Whether that forward may run while the gradient is still awaited."""
     embedding: Extra = field(default_factory=Extra)
     loss: Extra = field(default_factory=Extra)
     links: Links = field(default_factory=Links)
     all_reduce: Duration = 0
-    """Of one stage's gradients over data parallel ranks, beside the rank's own work."""
+    """The all-reduce of a stage's gradients over data ranks, beside the rank's own work."""
     optimizer: Number = 0
     is_optimizer_synchronous: bool = True
     """Whether the optimizer waits for all ranks, as it must for a global gradient norm."""

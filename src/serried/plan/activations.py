@@ -38,13 +38,13 @@ class LayerBytes:
     """Holds what one layer keeps of a microbatch."""
 
     stream: int
-    """Its input and the stream between its two halves, or wide copies of these."""
+    """The layer's input and the stream between its two halves, or wide copies of these."""
     norms: int
     """What norms keep besides, and what they gave."""
     attention: int
     feed_forward: int
     masks: int
-    """Of dropout."""
+    """The masks of dropout."""
 
     @property
     def total(self) -> int:

@@ -48,7 +48,7 @@ from serried.plan.states import States, end_weights, states_of
 from serried.plan.training import Training
 
 TEXT_BYTES = 8
-"""Of a byte of text, as torch's embedding and loss take it."""
+"""What a byte of text takes as torch's embedding and loss want it: 64 bits."""
 
 
 class Moment(StrEnum):

@@ -56,7 +56,7 @@ class Kernels:
     fuses_norm: bool = True
     """Whether RMSNorm is one kernel, which keeps its input alone."""
     mask_bytes: int = 1
-    """Of dropout's mask, for each number."""
+    """What dropout's mask takes for each number."""
 
 
 def kernels_of(device: str, dtype: str, *, shares_heads: bool = False) -> Kernels:
@@ -89,7 +89,7 @@ class Training:
     """What each rank of the pipeline runs; no stage stands on two ranks."""
     microbatch_size: int
     dtype: str = "float32"
-    """Of computation."""
+    """The type that is computed in."""
     tp: int = 1
     cp: int = 1
     cp_form: str = "ring"

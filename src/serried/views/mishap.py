@@ -17,7 +17,7 @@ from serried.errors import EnvironmentProblem, SerriedError
 from serried.version import __version__
 
 LIMIT_LETTERS = 200
-"""Of what an error says of itself, in one sentence."""
+"""How much of what an error says of itself is told in one sentence."""
 LIMIT_FILES = 50
 """Written by one process; a server may meet the same mistake in every request."""
 SECRET = "--token"

@@ -77,7 +77,7 @@ class SpokenFormatter(click.HelpFormatter):
 
 
 class SpokenOption(click.Option):
-    """Is an option that holds its help in every language itself."""
+    """Holds its help in every language itself, instead of in the catalogue of texts."""
 
     def __init__(self, declarations: Sequence[str], *, spoken: Mapping[str, str], **rest: Any):
         super().__init__(declarations, help=spoken["en"], **rest)
@@ -93,7 +93,7 @@ class SpokenOption(click.Option):
 
 
 class SpokenContext(click.Context):
-    """Is a context whose help is in the language of the answer."""
+    """Gives help in the language of the answer."""
 
     def make_formatter(self) -> click.HelpFormatter:
         """Returns what lays the help out."""

@@ -22,7 +22,7 @@ def read_numbers(option: str, text: str) -> tuple[Number, ...]:
 
 
 _LONG_EXPONENT = re.compile(r"e[+-]?0*\d{3,}$", re.IGNORECASE)
-"""Of these an exact number could fill the memory."""
+"""An exponent so long that the exact number could fill the memory."""
 
 
 def _number(option: str, word: str) -> Number:

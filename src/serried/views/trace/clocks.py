@@ -14,7 +14,7 @@ from serried.views.sentences import phrase, tell
 HOSTS_SHOWN = 8
 """Hosts that are told of one by one, the least sure first; JSON has them all."""
 _LEAST_DRIFT = 5e-8
-"""Of what is printed as 0.1 ppm."""
+"""The least drift that is printed as 0.1 ppm."""
 _INDENT = "  "
 _COLUMNS = 100
 _SOURCES = {

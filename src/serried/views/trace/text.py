@@ -22,7 +22,7 @@ from serried.views.trace.clocks import clock_lines
 
 _WORTH_SAYING = 0.005
 _LEAST_SLOWDOWN = 0.0005
-"""Of what is printed as 1.001x."""
+"""The least that is printed as 1.001x."""
 _LARGE_SHARE = 0.5
 LABEL_COLUMNS = 20
 CAUSES_A_LINE = 4

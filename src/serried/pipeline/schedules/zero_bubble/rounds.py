@@ -26,7 +26,7 @@ class Problem:
     num_microbatches: int
     time: list[list[Number]]
     latency: list[list[Number]]
-    """From each rank to each other."""
+    """How long a message takes from each rank to each other."""
     memory: list[list[Number]]
     """What each kind of work adds to its rank's memory."""
     limit: list[Number]

@@ -10,7 +10,7 @@ from serried.trace.merge.files import Folder, place_of
 
 
 class PlaceType(click.ParamType[Folder]):
-    """Is a folder or a file of this machine, or a URL."""
+    """Takes a folder or a file of this machine, or a URL."""
 
     name = "place"
 
