@@ -167,7 +167,7 @@ REAL_ONLY: dict[str, dict[str, Any]] = {
         ({"world_size": 1, "steps": 0}, "steps=0; it is at least 1"),
         ({"world_size": 1, "global_batch_size": 0}, "global_batch_size=0; it is at least 1"),
         ({"world_size": 1, "microbatches": -1}, "microbatches=-1; it is at least 1"),
-        ({"world_size": 1, "timeout_s": float("nan")}, "timeout_s=nan; it is above zero"),
+        ({"world_size": 1, "timeout_s": float("nan")}, "timeout=nan; it is above zero"),
         (
             {"world_size": 4, "framework": "internlm", "order": "tp-dp-pp"},
             "order 'tp-dp-pp' cannot be set: internlm always uses tensor-pipeline-data",

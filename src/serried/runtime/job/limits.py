@@ -7,7 +7,7 @@ import math
 from serried.errors import InputError
 
 
-def require_positive(name: str, value: int) -> None:
+def require_positive(name: str, value: float) -> None:
     """Raises InputError for a count below one."""
     if value < 1:
         raise InputError("{name}={value}; it is at least 1", name=name, value=value)

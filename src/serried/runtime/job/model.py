@@ -8,6 +8,7 @@ from itertools import pairwise
 from serried.errors import InputError, listed
 from serried.frameworks.framework import divisors
 from serried.runtime.job.limits import require_at_least_zero, require_positive, require_share
+from serried.runtime.job.option import check_bounds, setting
 
 VOCABULARY = 256
 """The model reads and predicts bytes."""
@@ -24,29 +25,68 @@ class ModelSizes:
     embeddings turn pairs), or heads into equal groups that share a KV head.
     """
 
-    layers: int = 4
-    hidden: int = 64
-    heads: int = 8
-    seq_len: int = 64
-    kv_heads: int | None = None
+    layers: int = setting(
+        4,
+        en="Layers of the model; each stage has at least one.",
+        zh="模型的层数；每个 stage 至少一层。",
+        bound=require_positive,
+    )
+    hidden: int = setting(
+        64,
+        en="Width of the model (hidden size).",
+        zh="模型的宽度（隐藏维）。",
+        bound=require_positive,
+    )
+    heads: int = setting(8, en="Attention heads.", zh="注意力头数。", bound=require_positive)
+    kv_heads: int | None = setting(
+        None,
+        en="Heads of keys and values (grouped-query attention); by default all heads.",
+        zh="K 和 V 的头数（分组查询注意力）；默认等于注意力头数。",
+    )
     """Heads of keys and values, shared by groups of heads (GQA); None takes one for each."""
-    experts: int = 0
+    seq_len: int = setting(
+        64,
+        en="Bytes in a sequence; a byte is a token here.",
+        zh="一条序列的字节数；这里一个字节就是一个 token。",
+        bound=require_positive,
+    )
+    experts: int = setting(
+        0,
+        en="Experts in each layer; 0 for a plain feed-forward layer.",
+        zh="每层的专家数；0 表示普通的前馈层。",
+        bound=require_at_least_zero,
+    )
     """Experts in each layer's feed-forward; 0 takes a plain one."""
-    top_k: int = 2
+    top_k: int = setting(
+        2,
+        en="Experts that each token is sent to.",
+        zh="每个 token 送给多少个专家。",
+        bound=require_positive,
+    )
     """Experts that each byte is sent to."""
-    balance: float = 0.0
+    balance: float = setting(
+        0.0,
+        en=("Weight of the loss that balances the experts' load; it is taken over a microbatch."),
+        zh="均衡专家负载的 loss 的权重；按一个 microbatch 计算。",
+        bound=require_at_least_zero,
+    )
     """Weight of the load-balancing loss, over the rows of a microbatch; 0 leaves it out."""
-    tie: bool = False
+    tie: bool = setting(
+        False,
+        en="Let the embedding and the output layer share one weight.",
+        zh="embedding 和输出层共用一个权重。",
+    )
     """Whether the output layer's weight is the embedding's."""
-    dropout: float = 0.0
+    dropout: float = setting(
+        0.0,
+        en="Share of each block's outputs that dropout leaves out.",
+        zh="dropout 丢掉每块输出的比例。",
+        bound=require_share,
+    )
     """Share of each block's outputs that a training step leaves out."""
 
     def __post_init__(self) -> None:
-        for name in ("layers", "hidden", "heads", "seq_len", "top_k"):
-            require_positive(name, getattr(self, name))
-        for name in ("experts", "balance"):
-            require_at_least_zero(name, getattr(self, name))
-        require_share("dropout", self.dropout)
+        check_bounds(self)
         self._check_heads()
         if self.experts and self.top_k > self.experts:
             raise InputError(

@@ -16,6 +16,7 @@ from typing import Literal
 
 from serried.errors import InputError
 from serried.runtime.job.limits import require_above_zero, require_at_least_zero, require_positive
+from serried.runtime.job.option import check_bounds, setting
 
 
 @dataclass(frozen=True)
@@ -25,27 +26,59 @@ class OptimizerSettings:
     Raises InputError for rates and norms that cannot be.
     """
 
-    lr: float = 3e-3
+    lr: float = setting(
+        3e-3,
+        en="Highest learning rate of AdamW.",
+        zh="AdamW 的最高学习率。",
+        bound=require_above_zero,
+    )
     """The highest learning rate."""
-    min_lr: float = 0.0
-    """The learning rate that cosine ends in."""
-    warmup: int = 0
+    lr_schedule: Literal["cosine", "constant"] = setting(
+        "cosine",
+        en="How the learning rate changes after the warm-up.",
+        zh="热身之后学习率怎样变化。",
+    )
+    warmup: int = setting(
+        0,
+        en="Updates over which the learning rate rises from 0.",
+        zh="学习率从 0 升上来用多少次更新。",
+        bound=require_at_least_zero,
+    )
     """Updates over which the rate rises to ``lr``."""
-    lr_schedule: Literal["cosine", "constant"] = "cosine"
-    weight_decay: float = 0.01
-    clip: float = 1.0
+    min_lr: float = setting(
+        0.0,
+        en="Learning rate at which cosine ends.",
+        zh="cosine 结束时的学习率。",
+        bound=require_at_least_zero,
+    )
+    """The learning rate that cosine ends in."""
+    weight_decay: float = setting(
+        0.01, en="Weight decay of AdamW.", zh="AdamW 的权重衰减。", bound=require_at_least_zero
+    )
+    clip: float = setting(
+        1.0,
+        en="Norm that gradients are clipped to; 0 clips nothing.",
+        zh="梯度裁剪到的范数；0 表示不裁剪。",
+        bound=require_at_least_zero,
+    )
     """The gradient's norm that clipping leaves; 0 clips nothing."""
-    loss_scale: float = 65536.0
+    loss_scale: float = setting(
+        65536.0,
+        en="Loss scale that float16 begins with.",
+        zh="float16 一开始的 loss 缩放倍数。",
+        bound=require_above_zero,
+    )
     """Where float16's loss scale begins; it halves when gradients overflow."""
-    loss_scale_window: int = 2000
+    loss_scale_window: int = setting(
+        2000,
+        en="Updates without overflow after which the loss scale doubles.",
+        zh="连续多少次更新没有溢出，loss 缩放倍数就翻倍。",
+        bound=require_positive,
+    )
     """Updates without an overflow after which the loss scale doubles."""
 
     def __post_init__(self) -> None:
-        for name in ("lr", "loss_scale"):
-            require_above_zero(name, getattr(self, name))
-        for name in ("min_lr", "warmup", "weight_decay", "clip"):
-            require_at_least_zero(name, getattr(self, name))
-        require_positive("loss_scale_window", self.loss_scale_window)
+        check_bounds(self)
         if self.min_lr > self.lr:
             raise InputError(
                 "min_lr={min_lr} is above lr={lr}, where the rate comes down from; "

@@ -13,15 +13,53 @@ from serried.runtime.job.shards import ContextSizes
 if TYPE_CHECKING:
     from serried.runtime.job.settings import TrainSettings
 
+AXES = ("pp", "dp", "cp", "tp")
+"""What dense layers split along, slowest first; where ranks sit on these is the Layout's word."""
+
 
 def check_parallel(settings: TrainSettings) -> None:
     """Raises InputError where an axis does not fit the model or another axis."""
+    _check_axes(settings)
+    _check_layers(settings)
     _check_tensor(settings.model, settings.tp)
     _check_context(settings)
     _check_sequence(settings)
     _check_experts(settings)
     _check_zero(settings)
     _check_emulated(settings)
+    _check_batch(settings)
+
+
+def _check_axes(settings: TrainSettings) -> None:
+    """Refuses a framework that places ranks along more than pp, dp, cp and tp."""
+    sizes = settings.layout.mesh.sizes
+    if math.prod(sizes.get(axis, 1) for axis in AXES) != settings.world_size:
+        raise InputError(
+            "{framework} places ranks along {axes} here; training runs along {known} only, "
+            "as megatron and internlm place them",
+            framework=settings.framework,
+            axes=listed(f"{axis}={size}" for axis, size in sizes.items()),
+            known=listed(AXES),
+        )
+
+
+def _check_layers(settings: TrainSettings) -> None:
+    if settings.model.layers < settings.num_stages == settings.pp:
+        raise InputError(
+            "layers={layers} cannot fill pp={pp} stages; take at least {pp} layers, "
+            "or pp up to {layers}",
+            layers=settings.model.layers,
+            pp=settings.pp,
+        )
+    if settings.model.layers < settings.num_stages:
+        raise InputError(
+            "layers={layers} cannot fill the {stages} stages that {schedule} has on pp={pp}; "
+            "take at least {stages} layers",
+            layers=settings.model.layers,
+            stages=settings.num_stages,
+            schedule=settings.pipeline.name,
+            pp=settings.pp,
+        )
 
 
 def _check_tensor(model: ModelSizes, tp: int) -> None:
@@ -158,3 +196,16 @@ def _check_emulated(settings: TrainSettings) -> None:
                 "leave it out or compute for real",
                 name=name,
             )
+
+
+def _check_batch(settings: TrainSettings) -> None:
+    unit = settings.dp * settings.microbatches
+    if settings.global_batch_size % unit:
+        raise InputError(
+            "global batch size {batch} is not a multiple of dp={dp} x {m} microbatches; "
+            "sizes that are: {fits}",
+            batch=settings.global_batch_size,
+            dp=settings.dp,
+            m=settings.microbatches,
+            fits=listed([unit * n for n in range(1, 5)]) + ", …",
+        )

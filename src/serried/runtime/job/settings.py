@@ -8,7 +8,6 @@ parallel     what the axes ask of the model and of each other
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,7 +22,8 @@ from serried.runtime.job.checkpoints import CheckpointSettings, Validation
 from serried.runtime.job.limits import require_above_zero, require_positive
 from serried.runtime.job.model import VOCABULARY, ModelSizes, stage_layers
 from serried.runtime.job.optimizer import OptimizerSettings
-from serried.runtime.job.parallel import check_parallel
+from serried.runtime.job.option import check_bounds, setting, size_setting
+from serried.runtime.job.parallel import AXES, check_parallel
 from serried.runtime.job.pipeline import is_file, schedule_of
 from serried.trace.model.record import TracedJob
 
@@ -39,8 +39,14 @@ __all__ = [
     "stage_layers",
 ]
 
-AXES = ("pp", "dp", "cp", "tp")
-"""What dense layers split along, slowest first; where ranks sit on these is the Layout's word."""
+RANKS = "Ranks"
+TENSOR = "Tensor and sequence parallelism"
+PIPELINE = "Pipeline parallelism"
+CONTEXT = "Context and expert parallelism"
+DATA = "Data parallelism (dp is the world size over all other sizes)"
+TRAINING = "Training"
+OUTPUT = "Output"
+"""Headings that the options of a run stand under."""
 
 PLACING_OPTIONS = ("use_tp_pp_dp_mapping",)
 """Framework settings that a run obeys, as they place ranks; others would do nothing."""
@@ -53,12 +59,24 @@ class Emulated:
     Each half of a backward that runs in two takes half of its time.
     """
 
-    forward_ms: float = 12.0
-    backward_ms: float = 24.0
+    forward_ms: float = setting(
+        12.0,
+        en=(
+            "With --compute emulated: milliseconds of a microbatch's forward on a stage; "
+            "by default 12."
+        ),
+        zh="与 --compute emulated 合用：一个 stage 上一次前向的毫秒数；默认 12。",
+        bound=require_above_zero,
+    )
+    backward_ms: float = setting(
+        24.0,
+        en="With --compute emulated: milliseconds of its backward; by default 24.",
+        zh="与 --compute emulated 合用：一次反向的毫秒数；默认 24。",
+        bound=require_above_zero,
+    )
 
     def __post_init__(self) -> None:
-        for name in ("forward_ms", "backward_ms"):
-            require_above_zero(name, getattr(self, name))
+        check_bounds(self)
 
 
 @dataclass(frozen=True)
@@ -73,70 +91,210 @@ class TrainSettings:
     """
 
     world_size: int
-    tp: int = 1
-    pp: int = 1
-    cp: int = 1
-    ep: int = 1
-    """Ranks that share out the experts, among those of tp, cp and dp; experts are not cut by tp."""
-    cp_form: Literal["ring", "ring-two-pass", "ulysses", "all-gather"] = "ring"
-    sequence_parallel: bool = False
+    framework: str = setting(
+        "megatron",
+        en="Whose rules decide which rank is in which group.",
+        zh="哪个 rank 在哪个组，按哪个框架的规则。",
+        section=RANKS,
+    )
+    order: str | None = size_setting("order", RANKS)
+    options: Mapping[str, str] = setting(
+        dict,
+        en="A setting of that framework under its own name; may be repeated.",
+        zh="那个框架的一项设置，用它自己的名字；可以写多次。",
+        word="set",
+        section=RANKS,
+        metavar="KEY=VALUE",
+    )
+    device: Literal["auto", "cpu", "cuda"] = setting(
+        "auto",
+        en="What ranks compute on; auto takes GPUs where there are some.",
+        zh="rank 在什么上计算；auto 有 GPU 就用 GPU。",
+        section=RANKS,
+    )
+    timeout_s: float = setting(
+        300.0,
+        en="Seconds that any communication may take before the run is ended.",
+        zh="一次通信最多等多少秒，超过就结束运行。",
+        word="timeout",
+        section=RANKS,
+        bound=require_above_zero,
+    )
+    """How long any collective or message may take before the run gives up."""
+    tp: int = size_setting("tp", TENSOR)
+    sequence_parallel: bool = setting(
+        False,
+        en=(
+            "Split the activations around norms along the sequence, over the tensor-parallel ranks."
+        ),
+        zh="把 norm 前后的激活值沿序列切给张量并行的 rank。",
+        section=TENSOR,
+    )
     """Whether tensor parallel ranks split what lies between their matrices along the sequence."""
-    loss_parallel: bool = False
+    loss_parallel: bool = setting(
+        False,
+        en="Compute the loss on logits that stay split over the vocabulary.",
+        zh="loss 直接在沿词表切开的 logits 上计算。",
+        section=TENSOR,
+    )
     """Whether the loss is taken from scores that stay split along the vocabulary."""
-    vocab_divisible_by: int = 128
+    vocab_divisible_by: int = setting(
+        128,
+        en="Pad the vocabulary of 256 to a multiple of this times tp, as Megatron does.",
+        zh="把 256 的词表补到它乘以 tp 的倍数，与 Megatron 相同。",
+        word="make_vocab_size_divisible_by",
+        section=TENSOR,
+        bound=require_positive,
+    )
     """Rows of the vocabulary on each tp rank are a multiple of it, as in Megatron."""
-    dp_style: Literal["replicate", "buffer"] = "replicate"
-    """How zero=0 sums gradients: by torch, or in one buffer per dtype, as Megatron's DDP does."""
-    zero: int = 0
-    """1 shards optimizer state, 2 gradients too, 3 parameters too, over dp x cp."""
-    zero_shard: int | None = None
-    """Ranks that share one copy, the others replicate it (HSDP); None takes all of dp x cp."""
-    framework: str = "megatron"
-    order: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    schedule: str = "1f1b"
+    pp: int = size_setting("pp", PIPELINE)
+    schedule: str = setting(
+        "1f1b",
+        en="Name of the pipeline schedule, or a CSV file of its actions.",
+        zh="流水线调度的名字，或者一个动作的 CSV 文件。",
+        section=PIPELINE,
+        metavar="NAME|FILE.csv",
+    )
     """The pipeline's schedule: a name of the registry, or a CSV file that torch could run too."""
-    chunks: int | None = None
+    chunks: int | None = setting(
+        None,
+        en="Stages on each rank; by default 2 where the schedule can have several, else 1.",
+        zh="每个 rank 上的 stage 数；调度允许多个时默认 2，否则为 1。",
+        section=PIPELINE,
+    )
     """Stages on each rank; None takes the schedule's own number."""
-    group: int | None = None
+    group: int | None = setting(
+        None,
+        en=(
+            "Microbatches that run through one model chunk before the next chunk, where "
+            "the schedule has such groups."
+        ),
+        zh="连续通过同一个模型块、再换下一块的 microbatch 数（仅限带这种分组的调度）。",
+        section=PIPELINE,
+    )
     """Microbatches that run through a chunk before the next does, for schedules with groups."""
+    cp: int = size_setting("cp", CONTEXT)
+    cp_form: Literal["ring", "ring-two-pass", "ulysses", "all-gather"] = setting(
+        "ring",
+        en="How context-parallel ranks get the other ranks' keys and values.",
+        zh="上下文并行的 rank 怎样取得其他 rank 的 K 和 V。",
+        section=CONTEXT,
+    )
+    ep: int = setting(
+        1,
+        en="Ranks that the experts are spread over; they are taken from tp x cp x dp.",
+        zh="专家分给多少个 rank；它们从 tp x cp x dp 里取。",
+        section=CONTEXT,
+    )
+    """Ranks that share out the experts, among those of tp, cp and dp; experts are not cut by tp."""
+    dp_style: Literal["replicate", "buffer"] = setting(
+        "replicate",
+        en=(
+            "How gradients of whole copies are summed: one by one as they come, or in "
+            "one buffer as Megatron does."
+        ),
+        zh="完整副本的梯度怎样求和：算出来就逐个求和，或者像 Megatron 那样放进一块缓冲区。",
+        section=DATA,
+    )
+    """How zero=0 sums gradients: by torch, or in one buffer per dtype, as Megatron's DDP does."""
+    zero: int = setting(
+        0,
+        en=(
+            "ZeRO stage: 1 shards the optimizer state over data-parallel ranks, 2 also "
+            "the gradients, 3 also the weights."
+        ),
+        zh="ZeRO 阶段：1 在数据并行 rank 间分片优化器状态，2 再加梯度，3 再加权重。",
+        section=DATA,
+    )
+    """1 shards optimizer state, 2 gradients too, 3 parameters too, over dp x cp."""
+    zero_shard: int | None = setting(
+        None,
+        en=("Ranks that share one sharded replica (HSDP); by default all data-parallel ranks."),
+        zh="几个 rank 合起来持有一份副本（HSDP）；默认为全部数据并行 rank。",
+        section=DATA,
+    )
+    """Ranks that share one copy, the others replicate it (HSDP); None takes all of dp x cp."""
+    steps: int = setting(
+        20, en="Steps to train.", zh="训练多少个 step。", section=TRAINING, bound=require_positive
+    )
+    global_batch_size: int = setting(
+        32,
+        en="Sequences in a step, over all ranks.",
+        zh="一个 step 的序列数，全部 rank 合计。",
+        section=TRAINING,
+        bound=require_positive,
+    )
+    """Sequences in a step, over all data parallel ranks and microbatches."""
+    microbatches: int = setting(
+        4,
+        en="Microbatches that each rank cuts its part of the batch into.",
+        zh="每个 rank 把自己那份 batch 切成多少个 microbatch。",
+        section=TRAINING,
+        bound=require_positive,
+    )
+    """Parts of a rank's batch that run one by one, their gradients accumulated."""
+    data: Path | None = setting(
+        None,
+        en=("Text file or folder to train on; by default the sources of Python's own library."),
+        zh="训练用的文本文件或文件夹；默认用 Python 标准库的源码。",
+        section=TRAINING,
+    )
+    """A file or folder of text; None takes the Python standard library's own source files."""
+    seed: int = setting(
+        0,
+        en="Seed of weights, order of data, and dropout.",
+        zh="权重、数据顺序和 dropout 的随机种子。",
+        section=TRAINING,
+    )
+    dtype: Literal["float32", "float64", "bfloat16", "float16"] = setting(
+        "float32", en="Number format to compute in.", zh="计算用的数值格式。", section=TRAINING
+    )
+    """Of computation; with 16 bits the optimizer keeps its own weights in float32."""
+    recompute: Literal["none", "selective", "full"] = setting(
+        "none",
+        en="What is computed again in backward to save memory.",
+        zh="为了省显存，反向时重算哪些内容。",
+        section=TRAINING,
+    )
+    """What backward computes again instead of keeping: nothing, attention, or whole layers."""
+    log_file: Path | None = setting(
+        None,
+        en="Write a line of JSON for each step into this file.",
+        zh="每个 step 往这个文件写一行 JSON。",
+        section=OUTPUT,
+    )
+    tensorboard: Path | None = setting(
+        None,
+        en="Write TensorBoard event files into this folder.",
+        zh="把 TensorBoard 事件文件写进这个文件夹。",
+        section=OUTPUT,
+    )
+    """A folder for TensorBoard's event files."""
+    trace_dir: Path | None = setting(
+        None,
+        en=("Record what every rank does when into this folder, for serried trace and serve."),
+        zh="把每个 rank 什么时候做什么录进这个文件夹，供 serried trace 和 serve 使用。",
+        section=OUTPUT,
+    )
+    trace_steps: tuple[int, int] | None = setting(
+        None,
+        en="Record only these steps, END left out; 3:6 is 3, 4 and 5.",
+        zh="只录这些 step，不含止点；3:6 就是 3、4、5。",
+        section=OUTPUT,
+        metavar="FIRST:END",
+    )
+    """First step recorded and the one after the last; None records all."""
     model: ModelSizes = field(default_factory=ModelSizes)
     optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
-    recompute: Literal["none", "selective", "full"] = "none"
-    """What backward computes again instead of keeping: nothing, attention, or whole layers."""
-    steps: int = 20
-    global_batch_size: int = 32
-    """Sequences in a step, over all data parallel ranks and microbatches."""
-    microbatches: int = 4
-    """Parts of a rank's batch that run one by one, their gradients accumulated."""
-    seed: int = 0
-    data: Path | None = None
-    """A file or folder of text; None takes the Python standard library's own source files."""
-    emulated: Emulated | None = None
-    """None computes for real."""
-    trace_dir: Path | None = None
-    trace_steps: tuple[int, int] | None = None
-    """First step recorded and the one after the last; None records all."""
-    log_file: Path | None = None
-    tensorboard: Path | None = None
-    """A folder for TensorBoard's event files."""
     checkpoints: CheckpointSettings = field(default_factory=CheckpointSettings)
     validation: Validation = field(default_factory=Validation)
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    dtype: Literal["float32", "float64", "bfloat16", "float16"] = "float32"
-    """Of computation; with 16 bits the optimizer keeps its own weights in float32."""
-    timeout_s: float = 300.0
-    """How long any collective or message may take before the run gives up."""
+    emulated: Emulated | None = None
+    """None computes for real."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "global_batch_size", "microbatches", "vocab_divisible_by"):
-            require_positive(name, getattr(self, name))
-        require_above_zero("timeout_s", self.timeout_s)
+        check_bounds(self)
         self._refuse_options()
-        self._check_axes()
-        self._check_layers()
         check_parallel(self)
-        self._check_batch()
         self._check_window()
 
     @cached_property
@@ -231,48 +389,6 @@ class TrainSettings:
                     key=key,
                     known=listed(PLACING_OPTIONS),
                 )
-
-    def _check_axes(self) -> None:
-        """Refuses a framework that places ranks along more than pp, dp, cp and tp."""
-        sizes = self.layout.mesh.sizes
-        if math.prod(sizes.get(axis, 1) for axis in AXES) != self.world_size:
-            raise InputError(
-                "{framework} places ranks along {axes} here; training runs along {known} only, "
-                "as megatron and internlm place them",
-                framework=self.framework,
-                axes=listed(f"{axis}={size}" for axis, size in sizes.items()),
-                known=listed(AXES),
-            )
-
-    def _check_layers(self) -> None:
-        if self.model.layers < self.num_stages == self.pp:
-            raise InputError(
-                "layers={layers} cannot fill pp={pp} stages; take at least {pp} layers, "
-                "or pp up to {layers}",
-                layers=self.model.layers,
-                pp=self.pp,
-            )
-        if self.model.layers < self.num_stages:
-            raise InputError(
-                "layers={layers} cannot fill the {stages} stages that {schedule} has on pp={pp}; "
-                "take at least {stages} layers",
-                layers=self.model.layers,
-                stages=self.num_stages,
-                schedule=self.pipeline.name,
-                pp=self.pp,
-            )
-
-    def _check_batch(self) -> None:
-        unit = self.dp * self.microbatches
-        if self.global_batch_size % unit:
-            raise InputError(
-                "global batch size {batch} is not a multiple of dp={dp} x {m} microbatches; "
-                "sizes that are: {fits}",
-                batch=self.global_batch_size,
-                dp=self.dp,
-                m=self.microbatches,
-                fits=listed([unit * n for n in range(1, 5)]) + ", …",
-            )
 
     def _check_window(self) -> None:
         if self.trace_steps is None:
