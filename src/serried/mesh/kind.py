@@ -82,7 +82,7 @@ class GroupKind:
             return [self.rule.around(rank, mesh)[0]]
         row = mesh.row(rank, *self.axes, by=self.by)
         if self.rule is None:
-            return [row]
+            return [row]  # without a rule a row is a group
         shape = self.shape(mesh)
         first, rows = self.rule.first_number(row, shape), self.rule.rows_needed(row, shape)
         if first is None or rows is None:

@@ -91,6 +91,8 @@ def with_ends(
 
     Raises InputError for sizes that leave no even split, with sizes that do.
     """
+    # The ends that are asked for take theirs, whatever is left is split evenly over the middle, and
+    # each position's layers must divide into its chunks.
     _check(num_layers, chunks)
     ends = [size for size in (first, last) if size is not None]
     middle, left = pp - len(ends), num_layers - sum(ends)

@@ -82,6 +82,9 @@ def model_groups(layout: Layout) -> Groups:
 
     The framework's own kind is taken where it makes one, so that its order stays.
     """
+    # Where tp and pp lie on one mesh without rules, the groups over both sets of axes are what is
+    # asked for, in the framework's own order if it makes that kind. Else there is no such table,
+    # and the groups along the last of the two must do.
     parts = [layout.kind(layout.dims[dim]) for dim in ("tp", "pp") if dim in layout.dims]
     if not parts:
         return _each_alone(layout)

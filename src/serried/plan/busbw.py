@@ -124,13 +124,15 @@ class BusbwTable:
                 where=said("across nodes") if nodes > 1 else said("on one node"),
                 measured=listed(sorted({row.operation for row in self.rows})) or "nothing",
             )
+        # Crossing nodes changes the speed most, so only rows that do as the group does are alike;
+        # of those the nearest group is the one of the nearest size by ratio.
         shapes = {(row.ranks, row.nodes) for row in alike}
         shape = min(shapes, key=lambda s: (abs(math.log(s[0] / ranks)), abs(s[1] - nodes), s))
         slowest: dict[int, BusbwRow] = {}
         for row in alike:
             if (row.ranks, row.nodes) == shape:
                 before = slowest.get(row.size_bytes, row)
-                slowest[row.size_bytes] = max(before, row, key=lambda each: each.time_ns)
+                slowest[row.size_bytes] = max(before, row, key=lambda one: one.time_ns)
         return [slowest[size] for size in sorted(slowest)]
 
 

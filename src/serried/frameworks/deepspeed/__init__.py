@@ -79,6 +79,9 @@ def layout(sizes: Sizes, version: str) -> Layout:
             order=sizes.order,
             fixed=ORDER,
         )
+    # Features are independent of one another in DeepSpeed: each brings meshes and kinds of its own.
+    # A kind that two of them make stands once, and the first to say which kind carries a dimension
+    # is heard.
     features = [make(sizes, version) for make in _wanted(sizes)]
     world_size = next((f.world_size for f in features if f.world_size), sizes.world_size)
     meshes: dict[str, Mesh] = {}

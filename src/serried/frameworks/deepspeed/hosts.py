@@ -84,6 +84,8 @@ def filtered(pool: Mapping[str, tuple[int, ...]], include: str, exclude: str) ->
         raise InputError("include and exclude do not go together; give one of them")
     if not include and not exclude:
         return dict(pool)
+    # include keeps only the hosts that it names, exclude all others; a host named without slots
+    # stands for all of its slots, so include takes them all and exclude takes the host away.
     named = _named(include or exclude)
     for host, slots in named.items():
         _check(host, slots, pool)

@@ -178,6 +178,9 @@ def _hierarchy(sizes: Sizes, version: str) -> list[GroupKind]:
     Until 0.12 sizes that do not multiply to cp are taken as far as whole levels fit.
     """
     text = sizes.options.get("hierarchical_context_parallel_sizes", "")
+    # A level reshapes the context group to (outer, its size, the levels below). Where the sizes do
+    # not multiply to cp, older versions cut the group to what whole levels fill, and stop at the
+    # first level that nothing fills; newer ones refuse.
     levels = numbers(text)
     product, kinds = 1, []
     for i, size in enumerate(levels):

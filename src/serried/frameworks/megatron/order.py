@@ -72,6 +72,8 @@ class AxisOrder:
 
 def read_order(sizes: Sizes, *, with_gtp: bool = False) -> AxisOrder:
     """Returns the order asked for; raises InputError for one Megatron cannot use."""
+    # An order may leave axes of size 1 out, but may not name what Megatron does not know. Named
+    # twice, an axis is refused here unless it is asked for, though Megatron takes it (_repeated).
     mapping = switch(sizes, "use_tp_pp_dp_mapping")
     text = sizes.order if sizes.order is not None else TP_PP_DP if mapping else ORDER
     names = text.lower().split("-")

@@ -126,6 +126,8 @@ def _internlm(layout: Layout) -> Practice:
     Read from internlm/core/parallel and internlm/solver/optimizer/hybrid_zero_optim.py.
     """
     sizes, settings = layout.sizes, layout.settings
+    # isp splits weights over the weight group and their optimizer state over weight_data, whatever
+    # the data groups are; FSDP overrides what zero1 says of the weights.
     is_alone = sizes.get("zero1", 0) == 1
     mode = settings.get("tensor.mode", "mtp")
     facts = {"holds": "whole" if is_alone else "owners", "tied": "never"}
@@ -201,6 +203,8 @@ def _torchtitan(layout: Layout) -> Practice:
     Read from torchtitan distributed/parallel_dims.py, models/llama3/parallelize.py, fsdp.py.
     """
     sizes, settings = layout.sizes, layout.settings
+    # FSDP shards over dp_shard and cp together, so cp alone shards as well; by default it keeps the
+    # gathered weights only where a pipeline would gather them again for every microbatch.
     sharded = sizes["dp_shard"] > 1 or sizes["cp"] > 1
     reshard = settings.get("fsdp_reshard_after_forward", "default")
     keeps = reshard == "never" or (reshard == "default" and sizes["pp"] > 1)

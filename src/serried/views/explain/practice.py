@@ -58,6 +58,8 @@ def _derived(facts: Mapping[str, str]) -> dict[str, str]:
 
 def _of_notes(facts: Mapping[str, str], replica: str) -> dict[str, str]:
     """Returns the variants that only notes on single kinds speak in."""
+    # A note on one kind has fewer variants than the fact that it goes by, so each fact is folded
+    # onto what that note can say.
     holds, splits, moe = facts["holds"], facts["splits"], facts["experts"]
     moe = "alltoall" if moe == "program" else moe
     plainly = {"whole": "whole", "sharded": "shards", "open": "open"}[replica]

@@ -32,6 +32,8 @@ def parts(groups: Groups) -> Iterator[str]:
     if not count or not groups.sizes.all():
         yield json.dumps(groups.lists())
         return
+    # Every rank's row ends in ", "; the last of a group is overwritten by "], [" and the very last
+    # by "]]". Rows are of one width, and the zero bytes that fill them up are dropped in the end.
     words = _words(int(groups.members.max()) + 1)
     yield "[["
     start = 0

@@ -286,6 +286,8 @@ def with_weights(slots: Slots) -> Slots:
 
 def split_weights(slots: Slots) -> tuple[list[int], list[int]]:
     """Returns the slots of the weight halves: those of stage 1 first wherever both could go."""
+    # Slot by slot: a backward leaves a weight half to do, a free slot does one. What is left when
+    # the rank's own work ends follows it without a gap.
     kind_at = {at: kind for kind, of_kind in enumerate(slots) for at in of_kind}
     last = max(kind_at)
     to_do = [0, 0]
