@@ -66,3 +66,10 @@ SCRIPT_CHOICE = Limit(20_000, "letters", "all outcomes of an open condition that
 SCRIPT_EDITED = Limit(4096, "letters", "a value cut by ${NAME%pattern}, which is quadratic")
 SCRIPT_COMMAND = Limit(1000, "letters", "a command in $(…) that may be one of the known ones")
 SCRIPT_ARITHMETIC = Limit(10_000, "letters", "((…)); what is longer counts as nested brackets")
+
+# ----------------------------------------------------------------------- traces
+
+EVENT_FILE_BYTES = Limit(64 << 30, "bytes", "an event file, unpacked; it is read piece by piece")
+EVENT_FILE_GROWTH = Limit(200, "times", "what a gzipped event file holds; traces shrink to a fifth")
+EVENT_LETTERS = Limit(32 << 20, "letters", "an event, or a value beside the events")
+EVENTS = Limit(8_000_000, "events", "one file that are of a pipeline, at about 1 kB each")

@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 from serried.errors import InputError
+from serried.limits import Limit
+from serried.trace.formats import event_file
 from serried.trace.formats.event_file import read_event_file, whole
+from serried.trace.formats.kineto import of_kineto
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.replay_spans import replay_of_trace
 from serried.trace.measure.statistics import measure
@@ -195,6 +198,49 @@ def test_a_file_that_grows_without_measure_is_refused_before_it_fills_the_memory
         file.write(b'{"traceEvents": [' + b" " * 40_000_000)
     with pytest.raises(InputError, match="grows more than 200 times when it is unpacked"):
         read_event_file(path)
+
+
+def test_a_file_beyond_the_largest_is_refused_when_so_much_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.json"
+    path.write_text("[" + "0, " * 1_000_000 + "0]")
+    monkeypatch.setattr(event_file, "EVENT_FILE_BYTES", Limit(1 << 20, "bytes", "a small file"))
+    with pytest.raises(InputError, match="is larger than 0 GiB; give files of a rank each"):
+        read_event_file(path)
+
+
+def test_events_of_a_pipeline_have_a_limit_and_others_have_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps([event(name, 1) for name in ("PP:0F0", *["x"] * 9, "PP:0F1")]))
+    monkeypatch.setattr(event_file, "EVENTS", Limit(2, "events", "a small file"))
+    assert len(read_event_file(path, of_kineto).events) == 2
+    with pytest.raises(InputError, match="holds more than 2 events of a pipeline"):
+        read_event_file(path)
+
+
+def test_a_value_without_end_is_refused_and_events_before_it_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_file, "EVENT_LETTERS", Limit(1 << 20, "letters", "a short value"))
+    path = tmp_path / "x.json"
+    path.write_text('{"note": "' + "x" * 4_000_000 + '", "traceEvents": [{}]}')
+    with pytest.raises(InputError, match="a value in it is longer than 1 MB"):
+        read_event_file(path)
+    path.write_text('[{"name": "PP:0F0"}, {"name": "' + "x" * 4_000_000 + '"}]')
+    found = read_event_file(path)
+    assert (found.cut_off, found.events) == (True, [{"name": "PP:0F0"}])
+
+
+def test_the_same_file_twice_counts_once_and_packed_or_not(tmp_path: Path) -> None:
+    text = json.dumps(kineto(0))
+    (tmp_path / "a.json").write_text(text)
+    (tmp_path / "b.json.gz").write_bytes(gzip.compress(text.encode()))
+    trace = read_trace([tmp_path])
+    assert len(trace.spans) == 4
+    assert [each.kind for each in trace.warnings][:1] == ["copied"]
 
 
 @pytest.mark.parametrize(

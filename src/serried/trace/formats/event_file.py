@@ -1,38 +1,46 @@
-"""Event files: the JSON that Chrome, Kineto and other tools write, read with care.
+"""Event files: the JSON that Chrome, Kineto and other tools write, read piece by piece.
 
-Plain or gzipped, one object with ``traceEvents`` or a bare array. A file that ends in the
-middle (its writer was killed) gives the events up to there. Nothing in it is trusted: numbers
-that are none, nesting without end and objects of other shapes are refused or left out.
+    {"distributedInfo": {…},       kept: all that stands beside the events
+     "traceEvents": [{…}, {…}, …]} kept: the events that some reader wants
+
+Plain or gzipped, one object with ``traceEvents`` or a bare array. A profile of several GiB holds a
+few thousand events of a pipeline, and takes the memory of those. A file that ends in the middle
+(its writer was killed) gives the events up to there. Nothing in it is trusted: numbers that are
+none, nesting without end and objects of other shapes are refused or left out.
 """
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
+import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO
 
 from serried.errors import InputError
+from serried.limits import EVENT_FILE_BYTES, EVENT_FILE_GROWTH, EVENT_LETTERS, EVENTS
+from serried.trace.formats.json_stream import JsonStream, LongValueError, NotANumberError
+from serried.user_file import opened
 
 Event = dict[str, Any]
 SUFFIXES = (".json", ".json.gz", ".pt.trace.json", ".pt.trace.json.gz")
 """How the names of event files end."""
 
-_LARGEST_BYTES = 4 * 2**30
-_SURE_BYTES = 16 * 2**20
-_MOST_GROWTH = 200
-"""Traces shrink to a fifth, at best to a thirtieth."""
+_PIECE_BYTES = 1 << 20
+_SURE_BYTES = 16 << 20
+"""So much may a gzipped file hold, however little it takes packed."""
 
 _WHOLE = re.compile(r"\s*-?[0-9]{1,10}\s*")
 
 
 @dataclass(frozen=True, eq=False)
 class TraceEventFile:
-    """Holds the events of one file and what stands beside them."""
+    """Holds the events of one file that were asked for, and what stands beside them."""
 
     path: Path
     events: list[Event]
@@ -40,31 +48,111 @@ class TraceEventFile:
     """The other keys of the object, none for an array."""
     cut_off: bool
     """Whether the file ends in the middle."""
+    num_events: int = 0
+    """How many events it has, with those that were not asked for."""
+    digest: bytes = b""
+    """What files that hold the same have alike."""
 
 
-def read_event_file(path: Path) -> TraceEventFile:
-    """Reads ``path``; raises InputError when it is no JSON, hostile, or holds no events."""
-    text = _text(path)
-    try:
-        document = json.loads(text, parse_constant=_refuse_constant)
-        cut_off = False
-    except json.JSONDecodeError as error:
-        document, cut_off = _rescued(path, text, error), True
-    except (RecursionError, ValueError) as error:
-        raise InputError(
-            "{path} is not usable JSON: {reason}", path=path, reason=_reason(error)
-        ) from error
-    about: Event = {}
-    events = document
-    if isinstance(document, dict):
-        about = {key: value for key, value in document.items() if key != "traceEvents"}
-        events = document.get("traceEvents")
-    if not isinstance(events, list):
-        raise InputError(
-            "{path} holds no events; a trace is an array of them, or an object with traceEvents",
-            path=path,
+def read_event_file(path: Path, wanted: Callable[[Event], bool] | None = None) -> TraceEventFile:
+    """Reads ``path``, of whose events those that are ``wanted`` are kept; all by default.
+
+    Raises InputError when it is no JSON, hostile, or holds no events.
+    """
+    reading = _Reading(path, wanted)
+    digest = hashlib.blake2b(digest_size=16)
+    with opened(path) as file:
+        try:
+            reading.read(JsonStream(_hashed(_pieces(path, file), digest), EVENT_LETTERS.most))
+        except (OSError, zlib.error) as error:
+            raise InputError("{path} cannot be read: {reason}", path=path, reason=error) from error
+    return TraceEventFile(
+        path, reading.events, reading.about, reading.cut_off, reading.num_events, digest.digest()
+    )
+
+
+class _Reading:
+    """Takes what a document holds, event by event."""
+
+    def __init__(self, path: Path, wanted: Callable[[Event], bool] | None) -> None:
+        self.events: list[Event] = []
+        self.about: Event = {}
+        self.cut_off = False
+        self.num_events = 0
+        self._path = path
+        self._wanted = wanted
+        self._has_events = False
+
+    def read(self, document: JsonStream) -> None:
+        """Reads all of ``document``, or up to where it is none any more."""
+        try:
+            self._read(document)
+        except (json.JSONDecodeError, LongValueError) as error:
+            # What was read until then is as good as it was.
+            if not self.num_events:
+                raise self._unusable(error) from error
+            self.cut_off = True
+        except (RecursionError, ValueError) as error:
+            raise self._unusable(error) from error
+        if not self._has_events:
+            raise InputError(
+                "{path} holds no events; a trace is an array of them, or an object with "
+                "traceEvents",
+                path=self._path,
+            )
+
+    def _read(self, document: JsonStream) -> None:
+        first = document.next()
+        if first == "[":
+            self._take_events(document)
+        elif first == "{":
+            for key in document.members():
+                if key == "traceEvents":
+                    self._take_events(document)
+                else:
+                    self.about[key] = document.value()
+        else:
+            document.value()
+        if document.next():
+            raise json.JSONDecodeError("Extra data", "", 0)
+
+    def _take_events(self, document: JsonStream) -> None:
+        if document.next() != "[":
+            document.value()
+            return
+        self._has_events = True
+        for event in document.entries():
+            self.num_events += 1
+            if isinstance(event, dict) and (self._wanted is None or self._wanted(event)):
+                self.events.append(event)
+                if len(self.events) > EVENTS.most:
+                    raise self._too_many()
+
+    def _unusable(self, error: Exception) -> InputError:
+        reason = _reason(error)
+        return InputError("{path} is not usable JSON: {reason}", path=self._path, reason=reason)
+
+    def _too_many(self) -> InputError:
+        return InputError(
+            "{path} holds more than {limit} events of a pipeline, the most that serried reads of "
+            "a file; give files of a rank each, or fewer steps",
+            path=self._path,
+            limit=EVENTS.most,
         )
-    return TraceEventFile(path, [each for each in events if isinstance(each, dict)], about, cut_off)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg
+    if isinstance(error, NotANumberError):
+        return f"{error} is no number"
+    if isinstance(error, LongValueError):
+        return f"a value in it is longer than {EVENT_LETTERS.most >> 20} MB"
+    # Python refuses whole numbers of thousands of digits, whose reading takes quadratic time.
+    return "nested too deeply" if isinstance(error, RecursionError) else "a number is too long"
+
+
+# ----------------------------------------------------------------------- values
 
 
 def whole(value: object) -> int | None:
@@ -100,94 +188,47 @@ def nanoseconds(microseconds: object) -> int | None:
     return round(microseconds * 1000)
 
 
-class _NotANumberError(ValueError):
-    pass
+# ----------------------------------------------------------------------- bytes
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise _NotANumberError(name)
+def _hashed(pieces: Iterator[bytes], digest: Any) -> Iterator[bytes]:
+    for piece in pieces:
+        digest.update(piece)
+        yield piece
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, _NotANumberError):
-        return f"{error} is no number"
-    # Python refuses whole numbers of thousands of digits, whose reading takes quadratic time.
-    return "nested too deeply" if isinstance(error, RecursionError) else "a number is too long"
+def _pieces(path: Path, file: BinaryIO) -> Iterator[bytes]:
+    """Yields what a file holds, unpacked, piece by piece, up to where it was cut off.
 
-
-def _text(path: Path) -> str:
-    try:
-        size = path.stat().st_size
-        if size > _LARGEST_BYTES:
-            raise _too_large(path)
-        if path.suffix != ".gz":
-            return path.read_text(encoding="utf-8", errors="replace")
-        return b"".join(_unpacked(path, size)).decode("utf-8", "replace")
-    except (OSError, zlib.error) as error:
-        raise InputError("{path} cannot be read: {reason}", path=path, reason=error) from error
-
-
-def _unpacked(path: Path, size: int) -> Iterator[bytes]:
-    """Yields what a gzipped file holds, piece by piece, up to where it was cut off.
-
-    Raises InputError for one that grows beyond what any trace does: it would fill the memory.
+    Raises InputError for one that is larger than stated, or that grows, when it is unpacked,
+    beyond what any trace does.
     """
-    whole = 0
-    with gzip.open(path) as file:
-        while piece := _piece(file):
-            whole += len(piece)
-            if whole > _LARGEST_BYTES:
-                raise _too_large(path)
-            if whole > _SURE_BYTES and whole > _MOST_GROWTH * size:
-                raise InputError(
-                    "{path} grows more than {times} times when it is unpacked, which no trace "
-                    "does; it was not read",
-                    path=path,
-                    times=_MOST_GROWTH,
-                )
-            yield piece
+    size = os.fstat(file.fileno()).st_size
+    is_packed = path.suffix == ".gz"
+    source = gzip.GzipFile(fileobj=file) if is_packed else file
+    whole_bytes = 0
+    while piece := _piece(source):
+        whole_bytes += len(piece)
+        if whole_bytes > EVENT_FILE_BYTES.most:
+            raise InputError(
+                "{path} is larger than {limit} GiB; give files of a rank each, or fewer steps",
+                path=path,
+                limit=EVENT_FILE_BYTES.most >> 30,
+            )
+        most_bytes = max(_SURE_BYTES, EVENT_FILE_GROWTH.most * size)
+        if is_packed and whole_bytes > most_bytes:
+            raise InputError(
+                "{path} grows more than {times} times when it is unpacked, which no trace "
+                "does; it was not read",
+                path=path,
+                times=EVENT_FILE_GROWTH.most,
+            )
+        yield piece
 
 
-def _piece(file: gzip.GzipFile) -> bytes:
+def _piece(source: Any) -> bytes:
     try:
-        return file.read1(1 << 20)
+        piece: bytes = source.read1(_PIECE_BYTES)
     except EOFError:
         return b""  # its writer was stopped; the events up to there are kept
-
-
-def _too_large(path: Path) -> InputError:
-    return InputError(
-        "{path} is larger than 4 GiB; give files of a rank each, or fewer steps", path=path
-    )
-
-
-def _rescued(path: Path, text: str, error: json.JSONDecodeError) -> Event:
-    """Returns the events of a file that was cut off, one by one up to the cut, and its head."""
-    start = text.find('"traceEvents"')
-    at = text.find("[", max(start, 0))
-    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
-    events: list[Event] = []
-    while at >= 0:
-        at += 1
-        while at < len(text) and text[at] in " \r\n\t,":
-            at += 1
-        try:
-            event, at = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            break
-        events.append(event)
-        at -= 1
-    if not events:
-        raise InputError(
-            "{path} is not usable JSON: {reason}", path=path, reason=error.msg
-        ) from error
-    return {**_head(text[: max(start, 0)]), "traceEvents": events}
-
-
-def _head(text: str) -> Event:
-    """Returns the keys that stand before the events: Kineto's rank and the base of its times."""
-    try:
-        head = json.loads(text.rstrip().removesuffix(",") + "}", parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        return {}
-    return head if isinstance(head, dict) else {}
+    return piece

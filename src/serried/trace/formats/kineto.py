@@ -28,7 +28,7 @@ from pathlib import Path
 from serried.action import Action, ActionKind
 from serried.errors import InputError, listed
 from serried.finding import Finding, said
-from serried.trace.formats.event_file import TraceEventFile, nanoseconds, natural, whole
+from serried.trace.formats.event_file import Event, TraceEventFile, nanoseconds, natural, whole
 from serried.trace.formats.foreign import (
     TOWARDS,
     ForeignSpan,
@@ -44,12 +44,19 @@ _PREFIX = "PP:"
 _EAGER = re.compile(r"(Forward|Backward) (\d{1,9})")
 _STEP = re.compile(r"ProfilerStep#(\d{1,9})")
 _OPTIMIZER = re.compile(r"Optimizer\.step#.*\.step")
+_BEGINNINGS = (_PREFIX, "Forward ", "Backward ", "ProfilerStep#", "Optimizer.step#")
 
 _NAMED = re.compile(r"rank[_-]?(\d{1,7})", re.IGNORECASE)
 _ON_STREAM = "gpu_user_annotation"
 _LONGEST_HOST = 255
 
 Interval = tuple[int, int, int]
+
+
+def of_kineto(event: Event) -> bool:
+    """Tells whether an event may be an action or a step of torch.profiler's."""
+    name = event.get("name")
+    return isinstance(name, str) and name.startswith(_BEGINNINGS)
 
 
 def is_kineto(file: TraceEventFile) -> bool:

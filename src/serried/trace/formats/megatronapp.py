@@ -39,6 +39,7 @@ _KINDS = {
     "optimizer": ActionKind.OPTIMIZER,
 }
 _ITERATION = "iteration"
+_READ = (*_KINDS, _ITERATION)
 _NAMES = {"pp_rank": "pp_rk", "rank": "g_rk"}
 """What MegaScan calls them."""
 
@@ -56,12 +57,19 @@ class _Found(NamedTuple):
     pp_rank: int
 
 
+def of_megatronapp(event: Event) -> bool:
+    """Tells whether an event is one that is read of MegatronApp's, or shows whose it is."""
+    return event.get("name") in _READ or _is_marked(event)
+
+
 def is_megatronapp(file: TraceEventFile) -> bool:
     """Tells whether ``file`` was written by MegatronApp."""
-    return any(
-        "model_chunk" in numbers or {"pp_rk", "g_rk"} <= numbers.keys()
-        for numbers in map(_numbers, file.events)
-    )
+    return any(map(_is_marked, file.events))
+
+
+def _is_marked(event: Event) -> bool:
+    given = _given(event)
+    return "model_chunk" in given or ("pp_rk" in given and "g_rk" in given)
 
 
 def megatronapp_trace(
@@ -186,7 +194,11 @@ def _moment(event: Event) -> int | None:
 
 def _numbers(event: Event) -> Event:
     """Returns what an event says beside its name and time, in the aggregated file's names."""
-    given = event.get("args") if "args" in event else event if "rel_ts" in event else {}
-    if not isinstance(given, dict):
-        return {}
+    given = _given(event)
     return given | {name: given[other] for name, other in _NAMES.items() if other in given}
+
+
+def _given(event: Event) -> Event:
+    """Returns what an event says beside its name and time, as it stands."""
+    given = event.get("args") if "args" in event else event if "rel_ts" in event else None
+    return given if isinstance(given, dict) else {}

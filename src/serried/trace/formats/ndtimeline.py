@@ -21,7 +21,7 @@ from pathlib import Path
 from serried.action import ActionKind
 from serried.errors import InputError
 from serried.finding import Finding, Sentence, said
-from serried.trace.formats.event_file import TraceEventFile, nanoseconds, whole
+from serried.trace.formats.event_file import Event, TraceEventFile, nanoseconds, whole
 from serried.trace.formats.foreign import (
     ForeignSpan,
     foreign_trace,
@@ -55,9 +55,14 @@ _NAMES = {ActionKind.F: "forward-compute", ActionKind.B: "backward-compute"}
 _OF_A_MICROBATCH = frozenset({*(_KINDS[name] for name in list(_KINDS)[:6])})
 
 
+def of_ndtimeline(event: Event) -> bool:
+    """Tells whether an event is of a metric of ndtimeline's."""
+    return event.get("ph") == "X" and str(event.get("name")) in _OF_NAME
+
+
 def is_ndtimeline(file: TraceEventFile) -> bool:
     """Tells whether ``file`` was written by ndtimeline."""
-    return any(each.get("ph") == "X" and str(each.get("name")) in _OF_NAME for each in file.events)
+    return any(map(of_ndtimeline, file.events))
 
 
 def ndtimeline_trace(

@@ -36,9 +36,14 @@ _RANK = re.compile(r"profile_record_tmp_file_for_rank_(\d{1,7})")
 _NAME = re.compile(r"([FB])(\d{1,9})(?:_VP(\d{1,4}))?")
 
 
+def of_paddle_dynamic(event: Event) -> bool:
+    """Tells whether an event is a record of Paddle's dynamic graph."""
+    return event.get("cat") in _CATEGORIES
+
+
 def is_paddle_dynamic(file: TraceEventFile) -> bool:
     """Tells whether ``file`` holds Paddle's dynamic-graph records."""
-    return any(each.get("cat") in _CATEGORIES for each in file.events)
+    return any(map(of_paddle_dynamic, file.events))
 
 
 def read_records(path: Path) -> TraceEventFile:

@@ -15,20 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from serried.errors import InputError, listed
 from serried.finding import Finding, said
 from serried.trace.clocks.align import aligned
 from serried.trace.clocks.setbacks import clocks_gone_back
-from serried.trace.formats.event_file import TraceEventFile, read_event_file
-from serried.trace.formats.kineto import is_kineto, kineto_trace
+from serried.trace.formats.event_file import Event, TraceEventFile, read_event_file
+from serried.trace.formats.kineto import is_kineto, kineto_trace, of_kineto
 from serried.trace.formats.megatron_timers import require_time_stamps
-from serried.trace.formats.megatronapp import is_megatronapp, megatronapp_trace
-from serried.trace.formats.ndtimeline import is_ndtimeline, ndtimeline_trace
+from serried.trace.formats.megatronapp import is_megatronapp, megatronapp_trace, of_megatronapp
+from serried.trace.formats.ndtimeline import is_ndtimeline, ndtimeline_trace, of_ndtimeline
 from serried.trace.formats.paddle import paddle_trace
 from serried.trace.formats.paddle_dynamic import (
     RECORDS,
     is_paddle_dynamic,
+    of_paddle_dynamic,
     paddle_dynamic_trace,
     read_records,
 )
@@ -44,15 +46,24 @@ from serried.trace.model.trace import Trace
 from serried.trace.store.store import is_store, read_store
 from serried.units import bytes_text
 
-Reader = Callable[[Sequence[TraceEventFile], Mapping[str, int] | None], Trace]
 
-TOOLS: tuple[tuple[str, Callable[[TraceEventFile], bool], Reader], ...] = (
-    ("MegatronApp", is_megatronapp, megatronapp_trace),
-    ("torch.profiler", is_kineto, kineto_trace),
-    ("ndtimeline", is_ndtimeline, ndtimeline_trace),
-    ("Paddle", is_paddle_dynamic, paddle_dynamic_trace),
+class Tool(NamedTuple):
+    """Says how the event files of one tool are told from others', and read."""
+
+    name: str
+    wants: Callable[[Event], bool]
+    """Whether an event is one that its reader looks at; others need not be kept."""
+    wrote: Callable[[TraceEventFile], bool]
+    read: Callable[[Sequence[TraceEventFile], Mapping[str, int] | None], Trace]
+
+
+TOOLS = (
+    Tool("MegatronApp", of_megatronapp, is_megatronapp, megatronapp_trace),
+    Tool("torch.profiler", of_kineto, is_kineto, kineto_trace),
+    Tool("ndtimeline", of_ndtimeline, is_ndtimeline, ndtimeline_trace),
+    Tool("Paddle", of_paddle_dynamic, is_paddle_dynamic, paddle_dynamic_trace),
 )
-"""Who writes event files, how to tell, and who reads them."""
+"""Who writes event files; of those that fit several the first counts."""
 
 _EVENT_FILES = ("*.json", "*.json.gz", "trace_step*")
 _OWN_OUTPUT = frozenset({"trace.json", "pipeline_profile.json", "pipeline_profile_perfetto.json"})
@@ -169,7 +180,8 @@ def _event_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _events(paths: Sequence[Path], sizes: Mapping[str, int] | None, listener: Listener) -> Trace:
-    by_tool: dict[str, list[TraceEventFile]] = {}
+    by_tool: dict[Tool, list[TraceEventFile]] = {}
+    seen: dict[bytes, Path] = {}
     unknown: list[Path] = []
     findings: list[Finding] = []
     is_large = sum(map(size_bytes, paths)) >= LARGE_BYTES
@@ -184,19 +196,20 @@ def _events(paths: Sequence[Path], sizes: Mapping[str, int] | None, listener: Li
                 )
             )
         try:
-            file = read_event_file(path)
+            file = read_event_file(path, _is_wanted)
         except InputError as error:
             if len(paths) == 1:
                 raise
             findings.append(_unusable(error))
             continue
-        tool = next((name for name, is_its, _ in TOOLS if is_its(file)), None)
+        tool = next((each for each in TOOLS if each.wrote(file)), None)
         if tool is None:
             unknown.append(path)
-        elif twin := _twin(file, by_tool.setdefault(tool, [])):
-            findings.append(_copied(path, twin.path))
+        elif (other := seen.get(file.digest)) is not None:
+            findings.append(_copied(path, other))
         else:
-            by_tool[tool].append(file)
+            seen[file.digest] = path
+            by_tool.setdefault(tool, []).append(file)
     if not by_tool and findings and not unknown:
         read_event_file(paths[0])  # raises what the first of them lacks
     if not by_tool:
@@ -204,27 +217,24 @@ def _events(paths: Sequence[Path], sizes: Mapping[str, int] | None, listener: Li
             "{paths} are of no tool that is known; known are {tools}, Paddle's worker logs, "
             "StragglerAnalysis tables and serried's own recordings",
             paths=listed(paths, limit=3),
-            tools=listed(name for name, *_ in TOOLS),
+            tools=listed(tool.name for tool in TOOLS),
         )
     if len(by_tool) > 1:
         raise InputError(
             "files of {tools} are mixed; give those of one run",
-            tools=listed(f"{name} ({files[0].path.name})" for name, files in by_tool.items()),
+            tools=listed(f"{tool.name} ({files[0].path.name})" for tool, files in by_tool.items()),
         )
     ((tool, files),) = by_tool.items()
     if (count := sum(len(file.events) for file in files)) >= LARGE_SPANS:
-        listener(said("sorting {count:,} events of {tool} by rank", count=count, tool=tool))
-    trace = next(reader for name, _, reader in TOOLS if name == tool)(files, sizes)
+        listener(said("sorting {count:,} events of {tool} by rank", count=count, tool=tool.name))
+    trace = tool.read(files, sizes)
     return trace.with_warnings(
         *(_cut_off(file) for file in files if file.cut_off), *map(_foreign, unknown), *findings
     )
 
 
-def _twin(file: TraceEventFile, others: Sequence[TraceEventFile]) -> TraceEventFile | None:
-    """Returns the file among ``others`` that holds the same, None where none does."""
-    return next(
-        (each for each in others if each.events == file.events and each.about == file.about), None
-    )
+def _is_wanted(event: Event) -> bool:
+    return any(tool.wants(event) for tool in TOOLS)
 
 
 def _copied(path: Path, other: Path) -> Finding:
@@ -241,7 +251,7 @@ def _cut_off(file: TraceEventFile) -> Finding:
     evidence = said(
         "{path} ends in the middle; its first {count} events are kept",
         path=file.path,
-        count=len(file.events),
+        count=file.num_events,
     )
     return Finding("torn", (evidence,))
 
