@@ -18,9 +18,10 @@ import numpy as np
 
 from serried.errors import InputError, listed
 from serried.finding import Finding, Sentence, said
+from serried.limits import PINGS_BYTES
 from serried.trace.clocks.align import Crossings
 from serried.trace.model.trace import Trace
-from serried.user_file import opened
+from serried.user_file import read_text
 
 PATTERN = "clock-*.jsonl"
 
@@ -97,8 +98,7 @@ def _crossings(
 def _read(path: Path, run: str) -> tuple[list[Ping], list[Finding]]:
     """Returns the pings of a file, and what is to be said of what else is in it."""
     try:
-        with opened(path) as file:
-            lines = file.read().decode("utf-8", "replace").splitlines()
+        lines = read_text(path, PINGS_BYTES.most, said("a rank's pings")).splitlines()
     except InputError as error:
         return [], [Finding("clock", (Sentence(error.template, error.values),))]
     lines = [line for line in lines if line.strip()]

@@ -150,9 +150,12 @@ def _paired(first: Mapping[int, int], depth: int, world_size: int) -> Layout:
 
     Where stages have ranks of different number, every rank is taken for a stage.
     """
-    of_stage = [sorted(rank for rank in first if first[rank] == each) for each in range(depth)]
-    if len({len(ranks) for ranks in of_stage}) > 1 or not of_stage[0]:
+    by_stage: dict[int, list[int]] = {}
+    for rank, stage in first.items():
+        by_stage.setdefault(stage, []).append(rank)
+    if len(by_stage) < depth or len({len(ranks) for ranks in by_stage.values()}) > 1:
         return laid_out("megatron", world_size, None)
+    of_stage = [sorted(by_stage[stage]) for stage in range(depth)]
     plain = laid_out("megatron", len(first), {"pp": depth, "dp": len(first) // depth})
     return renumbered(plain, [rank for ranks in of_stage for rank in ranks])
 

@@ -28,6 +28,7 @@ from pathlib import Path
 
 from serried.errors import InputError, listed
 from serried.finding import Finding, said
+from serried.limits import TIMER_LINE
 from serried.trace.model.twice import of_two_runs
 
 FORMS = ("max", "minmax", "all", "one rank")
@@ -53,7 +54,9 @@ _OF_ITERATION = {
     "tflops": re.compile(rb"throughput per GPU \(TFLOP/s/GPU\): " + _NUMBER),
     "samples": re.compile(rb"global batch size: *(\d{1,12})\b"),
 }
-_SIZE = re.compile(rb"(world|data-parallel|context-parallel|[a-z]+-model-parallel) size: (\d{1,7})")
+_SIZE = re.compile(
+    rb"(world|data-parallel|context-parallel|[a-z]{1,20}-model-parallel) size: (\d{1,7})"
+)
 _AXES = {
     **{b"data-parallel": "dp", b"context-parallel": "cp"},
     **{b"tensor-model-parallel": "tp", b"pipeline-model-parallel": "pp"},
@@ -66,9 +69,6 @@ _ONCE = frozenset(
     }
 )
 """Timers that are printed by themselves, when they ran, and are of no step."""
-
-_LINE_BYTES = 1 << 16
-"""Longer lines are read in parts; none that matters is a hundredth of that."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def read_timer_log(path: Path) -> TimerLog:
     reading = _Reading()
     try:
         with path.open("rb") as file:
-            for line in iter(lambda: file.readline(_LINE_BYTES), b""):
+            for line in iter(lambda: file.readline(TIMER_LINE.most), b""):
                 reading.take(line)
     except OSError as error:
         raise InputError(
@@ -208,7 +208,9 @@ def _whole(reading: _Reading) -> Iterator[TimerBlock]:
     early = numbers[0] if len(numbers) > 1 and numbers[0] == 1 and numbers[1] != 2 else None
     for block in reading.blocks:
         if not _ONCE.issuperset(block.most) and block.iteration != early:
-            yield TimerBlock(block.iteration, block.least, block.most, block.by_rank)
+            least = {name: min(times.values()) for name, times in block.by_rank.items()}
+            most = {name: max(times.values()) for name, times in block.by_rank.items()}
+            yield TimerBlock(block.iteration, block.least | least, block.most | most, block.by_rank)
 
 
 @dataclass
@@ -298,8 +300,7 @@ class _Reading:
             if self._timer is not None:
                 times = block.by_rank.setdefault(self._timer, {})
                 times[int(match[1])] = float(match[2])
-                block.least[self._timer] = min(times.values())
-                block.most[self._timer] = max(times.values())
+                block.most.setdefault(self._timer, 0.0)  # which is known when all ranks are
         elif match := _TITLE.search(line):
             self._timer = match[1].decode()
 

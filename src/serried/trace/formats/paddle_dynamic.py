@@ -20,13 +20,18 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from serried.action import ActionKind
 from serried.errors import InputError, listed
+from serried.limits import RECORD_LINE, TENSOR_RANKS
 from serried.mesh import Layout
 from serried.trace.formats.event_file import Event, TraceEventFile, whole
 from serried.trace.formats.foreign import ForeignSpan, foreign_trace, laid_out, spans_of, with_peers
+from serried.trace.model.admission import require_within
 from serried.trace.model.recorded_order import pipeline_ranks
 from serried.trace.model.trace import Trace
+from serried.user_file import opened
 
 RECORDS = "profile_record_tmp_file_for_rank_*"
 """The name of a rank's own file, one JSON object a line."""
@@ -48,19 +53,15 @@ def is_paddle_dynamic(file: TraceEventFile) -> bool:
 
 def read_records(path: Path) -> TraceEventFile:
     """Reads a rank's own file; lines that are no record are left out."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise InputError(
-            "{path} cannot be read: {reason}", path=path, reason=error.strerror
-        ) from error
-    events = [event for line in lines if (event := _record(line)) is not None]
+    with opened(path) as file:
+        lines = iter(lambda: file.readline(RECORD_LINE.most), b"")
+        events = [event for line in lines if (event := _record(line)) is not None]
     return TraceEventFile(path, events, {}, cut_off=False)
 
 
-def _record(line: str) -> Event | None:
+def _record(line: bytes) -> Event | None:
     try:
-        event = json.loads(line)
+        event = json.loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
     return event if isinstance(event, dict) else None
@@ -136,9 +137,12 @@ def _layout(stages: Mapping[int, int], sizes: Mapping[str, int] | None) -> Layou
     In Paddle's order tensor parallel ranks are neighbours, then come stages, then replicas.
     """
     world_size = 1 + max(stages)
+    require_within("rank", world_size - 1)
     if not sizes:
         pp = 1 + max(stages.values())
-        tp = next((tp for tp in range(1, world_size + 1) if _stand(stages, tp, pp)), 1)
+        most = min(world_size, TENSOR_RANKS.most)
+        rank, stage = np.array([*stages.items()], dtype=np.int64).T
+        tp = next((tp for tp in range(1, most + 1) if (rank // tp % pp == stage).all()), 1)
         world_size = -(-world_size // (pp * tp)) * pp * tp
         sizes = {"tp": tp, "pp": pp, "dp": world_size // (pp * tp)}
     layout = laid_out("paddle", world_size, sizes)
@@ -154,11 +158,6 @@ def _layout(stages: Mapping[int, int], sizes: Mapping[str, int] | None) -> Layou
             sizes=listed(f"{axis} {size}" for axis, size in sizes.items()),
         )
     return layout
-
-
-def _stand(stages: Mapping[int, int], tp: int, pp: int) -> bool:
-    """Tells whether every rank's stage is the one that Paddle gives it for these sizes."""
-    return all(stage == rank // tp % pp for rank, stage in stages.items())
 
 
 def _pairs(events: Sequence[Event]) -> list[tuple[int, ActionKind, int, int, int, int]]:

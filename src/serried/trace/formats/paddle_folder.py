@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-import filecmp
+import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,26 +66,37 @@ def logs_in(folder: Path) -> dict[int, Path]:
 
 def copied_machines(paths: Mapping[str, Mapping[int, Path]]) -> dict[str, str]:
     """Returns the machines whose logs are, byte for byte, those of one before, and that one."""
-    kept: list[str] = []
-    found: dict[str, str] = {}
+    by_sizes: dict[tuple[tuple[int, int], ...], list[str]] = {}
     for name, logs in paths.items():
-        twin = next((other for other in kept if _are_alike(logs, paths[other])), None)
-        if twin is None:
-            kept.append(name)
-        else:
+        try:
+            sizes = tuple((device, path.stat().st_size) for device, path in logs.items())
+        except OSError:
+            continue  # the reader of the log says why it cannot be read
+        if any(size for _, size in sizes):
+            by_sizes.setdefault(sizes, []).append(name)
+    # Only those of equal sizes are read, each once: machines may be many.
+    kept: dict[bytes, str] = {}
+    found: dict[str, str] = {}
+    for name in (name for names in by_sizes.values() if len(names) > 1 for name in names):
+        if (digest := _digest(paths[name])) is None:
+            continue
+        if (twin := kept.setdefault(digest, name)) != name:
             found[name] = twin
-    return found
+    return {name: found[name] for name in paths if name in found}
 
 
-def _are_alike(logs: Mapping[int, Path], others: Mapping[int, Path]) -> bool:
+def _digest(logs: Mapping[int, Path]) -> bytes | None:
+    """Returns what logs that hold the same have alike; None where one cannot be read."""
+    digest = hashlib.blake2b()
     try:
-        return (
-            logs.keys() == others.keys()
-            and any(path.stat().st_size for path in logs.values())
-            and all(filecmp.cmp(logs[device], others[device], shallow=False) for device in logs)
-        )
+        for device, path in logs.items():
+            digest.update(f"{device} {path.stat().st_size} ".encode())
+            with path.open("rb") as file:
+                while piece := file.read(1 << 20):
+                    digest.update(piece)
     except OSError:
-        return False  # the reader of the log says why it cannot be read
+        return None
+    return digest.digest()
 
 
 def device_numbers(there: set[int]) -> list[int]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 
 from serried.errors import InputError
 
@@ -49,6 +50,7 @@ class Operation:
         return self.type, self.seq, self.stage
 
 
+_NEVER = Operation("", 0, 0, -inf, -inf, 0, 0)
 Key = tuple[str, int, int]
 After = dict[Key, list[Key]]
 
@@ -60,8 +62,10 @@ def rules_of(rows: Sequence[Operation], *, uses_dp: bool) -> tuple[After, list[l
     partners: dict[tuple[Key, Key], list[Key]] = {}
     meetings: list[list[Key]] = []
     overlaps = any(row.type == SEPARATE for row in rows)
-    for stage in stages:
-        mine = [row for row in rows if row.stage == stage]
+    of_stage: dict[int, list[Operation]] = {stage: [] for stage in stages}
+    for row in rows:
+        of_stage[row.stage].append(row)
+    for mine in of_stage.values():
         compute = [row for row in mine if row.type in (FORWARD, BACKWARD)]
         _chain(after, [row.key for row in compute])
         for type_ in P2P:
@@ -159,20 +163,23 @@ def _first_backward(after: After, mine: Sequence[Operation], compute: Sequence[O
 def _gathers(after: After, shared: Sequence[Operation], compute: Sequence[Operation]) -> None:
     """Lets the first forward of each chunk wait for the last gather of its parameters."""
     last = {row.chunk: row for row in sorted(shared, key=lambda r: r.seq) if row.type == GATHER}
+    first = {row.chunk: row for row in reversed(compute) if row.type == FORWARD}
     for chunk, row in last.items():
-        forwards = (each for each in compute if each.type == FORWARD and each.chunk == chunk)
-        if (first := next(forwards, None)) is not None:
-            after[first.key].append(row.key)
+        if chunk in first:
+            after[first[chunk].key].append(row.key)
 
 
 def _scatters(after: After, shared: Sequence[Operation], compute: Sequence[Operation]) -> None:
     """Lets the first reduction of each chunk wait for the chunk's last backward."""
     ordered = sorted(shared, key=lambda row: -row.seq)
     first = {row.chunk: row for row in ordered if row.type == SCATTER}
+    last: dict[int, Operation] = {}
+    for each in compute:
+        if each.type == BACKWARD and each.end > last.get(each.chunk, _NEVER).end:
+            last[each.chunk] = each
     for chunk, row in first.items():
-        backwards = [each for each in compute if each.type == BACKWARD and each.chunk == chunk]
-        if backwards:
-            after[row.key].append(max(backwards, key=lambda each: each.end).key)
+        if chunk in last:
+            after[row.key].append(last[chunk].key)
 
 
 def _tail(

@@ -37,6 +37,7 @@ from serried.trace.formats.straggler_rules import (
 )
 from serried.trace.model.admission import require_within
 from serried.trace.model.replay import Replay, SyncGroup
+from serried.trace.store.table import read_table
 
 COLUMNS = ("dp_rank", "stage", "rank", "step", "optype", "start_ts", "duration", "seq_id", "mc")
 """The columns that are read, besides ``gmc`` and ``mb_id``; times are seconds."""
@@ -76,13 +77,13 @@ def read_straggler_table(path: Path) -> Table:
     Raises EnvironmentProblem without a reader of Parquet, InputError for another file.
     """
     try:
-        from pyarrow import ArrowException, parquet
+        from pyarrow import ArrowException
     except ImportError as error:
         raise EnvironmentProblem(
             "reading Parquet needs pyarrow; pip install 'serried[trace]' brings it"
         ) from error
     try:
-        table = parquet.read_table(path)
+        table = read_table(path)
     except (ArrowException, OSError) as error:
         raise InputError("{path} is not a Parquet file that can be read", path=path) from error
     wanted = (*COLUMNS, "mb_id", "gmc")
@@ -192,9 +193,12 @@ def _require_replayable(table: Table, rows: Sequence[Operation]) -> None:
             number=twice[1],
             stage=twice[2],
         )
+    numbers_of: dict[tuple[int, str], list[int]] = {}
+    for row in rows:
+        numbers_of.setdefault((row.stage, row.type), []).append(row.seq)
     for stage in range(num_stages):
         for type_ in (FORWARD, BACKWARD):
-            numbers = [row.seq for row in rows if row.stage == stage and row.type == type_]
+            numbers = numbers_of.get((stage, type_), [])
             if not numbers or sorted(numbers) != list(range(len(numbers))):
                 raise InputError(
                     "stage {stage} has no {type} numbered from 0 in the first step of replica 0; "
@@ -212,13 +216,17 @@ def _lanes(
     table: Table, place: Mapping[Key, int]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, ...], NDArray[np.int64]]:
     """Returns starts and ends by (operation, step, replica), the steps, and the ranks."""
-    steps, step = np.unique(table["step"], return_inverse=True)
     replica, stage = table["dp_rank"].astype(int), table["stage"].astype(int)
     names = zip(table["optype"].tolist(), table["seq_id"].tolist(), stage.tolist(), strict=True)
     row = np.array([place.get(name, -1) for name in names])
+    # Steps that have too few rows lack some: room for them could be the cube of the table's.
+    every, of = np.unique(table["step"], return_inverse=True)
+    is_full = np.bincount(of[row >= 0], minlength=len(every)) >= len(place) * (replica.max() + 1)
+    steps = every[is_full]
+    step = np.where(is_full, np.cumsum(is_full) - 1, -1)[of]
     starts = np.full((len(place), len(steps), replica.max() + 1), np.nan)
     ends = starts.copy()
-    known = row >= 0
+    known = (row >= 0) & (step >= 0)
     at = (row[known], step[known], replica[known])
     starts[at] = table["start_ts"][known].astype(float)
     ends[at] = starts[at] + table["duration"][known].astype(float)

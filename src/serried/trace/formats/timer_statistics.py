@@ -10,7 +10,7 @@ not compute is no less than its bubble. Ranks of one stage are compared, as in `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -153,6 +153,7 @@ def _ranks(log: TimerLog, layout: Layout | None) -> tuple[TimedRank, ...]:
     rest = np.maximum(whole - compute - messages, 0)
     idle = 1 - np.divide(compute, whole, out=np.zeros_like(whole), where=whole > 0)
     stages = _stages(layout, ranks)
+    slower = _slower(dict(zip(ranks, compute.tolist(), strict=True)), stages)
     return tuple(
         TimedRank(
             rank=rank,
@@ -162,7 +163,7 @@ def _ranks(log: TimerLog, layout: Layout | None) -> tuple[TimedRank, ...]:
             messages_ms=float(messages[at]),
             rest_ms=float(rest[at]),
             not_computing=float(idle[at]),
-            slower=_slower(dict(zip(ranks, compute.tolist(), strict=True)), stages, rank),
+            slower=slower.get(rank),
         )
         for at, rank in enumerate(ranks)
     )
@@ -189,11 +190,30 @@ def _stages(layout: Layout | None, ranks: list[int]) -> dict[int, int]:
     return {rank: place[rank] for rank in ranks}
 
 
-def _slower(compute: dict[int, float], stages: dict[int, int], rank: int) -> float | None:
-    if rank not in stages:
-        return None
-    others = [
-        compute[each] for each, stage in stages.items() if each != rank and stage == stages[rank]
-    ]
-    middle = float(np.median(others)) if others else 0.0
-    return compute[rank] / middle - 1 if middle else None
+def _slower(compute: Mapping[int, float], stages: Mapping[int, int]) -> dict[int, float]:
+    """Returns how much longer each rank computes than the median of the others of its stage."""
+    of_stage: dict[int, list[int]] = {}
+    for rank, stage in stages.items():
+        of_stage.setdefault(stage, []).append(rank)
+    found = {}
+    for ranks in of_stage.values():
+        ranks.sort(key=lambda rank: compute[rank])
+        times = [compute[rank] for rank in ranks]
+        for at, rank in enumerate(ranks):
+            if middle := _median_without(times, at):
+                found[rank] = compute[rank] / middle - 1
+    return found
+
+
+def _median_without(values: Sequence[float], at: int) -> float:
+    """Returns the median of ascending ``values`` but the one at a place; 0 where none is left.
+
+    >>> _median_without([1.0, 2.0, 4.0, 9.0], 0), _median_without([1.0, 2.0, 4.0], 2)
+    (4.0, 1.5)
+    """
+    count = len(values) - 1
+    if not count:
+        return 0.0
+    low, high = ((count - 1) // 2, count // 2)
+    # Places behind the one that is left out move up by one.
+    return (values[low + (low >= at)] + values[high + (high >= at)]) / 2

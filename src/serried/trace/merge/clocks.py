@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from serried.action import ActionKind, Spans
 from serried.finding import Finding, Sentence, said
+from serried.limits import PINGS_BYTES
 from serried.trace.clocks.align import Crossings, clock_findings, host_clocks, on_line
 from serried.trace.clocks.line import ClockLine
 from serried.trace.clocks.pings import PATTERN as PINGS
@@ -143,7 +144,9 @@ def _fetch_pings(url: Url, place: Path) -> None:
     place.mkdir()
     for name in names_in_folder(url):
         if fnmatch.fnmatch(name, PINGS):
-            (place / name).write_text(read_text(url, name), encoding="utf-8")
+            (place / name).write_text(
+                read_text(url, name, PINGS_BYTES.most, said("a rank's pings")), encoding="utf-8"
+            )
 
 
 def _as_named(finding: Finding, fetched: Mapping[Path, Folder]) -> Finding:

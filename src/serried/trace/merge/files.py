@@ -20,6 +20,8 @@ from typing import Any, BinaryIO
 
 from serried import user_file
 from serried.errors import EnvironmentProblem, InputError, SerriedError, listed
+from serried.finding import Sentence, said
+from serried.limits import NAMES_BYTES
 from serried.trace.model.record import NAMES_SUFFIX
 
 PATTERN = "rank-*.spans"
@@ -60,7 +62,9 @@ class RankFile:
         """Returns the text beside it that names the spans of its user, none without one."""
         if not self.has_names:
             return ""
-        return read_text(self.folder, _names_of(self.name))
+        return read_text(
+            self.folder, _names_of(self.name), NAMES_BYTES.most, said("the names of spans")
+        )
 
 
 def place_of(text: str) -> Folder:
@@ -141,10 +145,15 @@ def rank_files(folder: Folder) -> list[RankFile]:
     )
 
 
-def read_text(folder: Folder, name: str) -> str:
-    """Returns a small file of ``folder`` as text, whatever is wrong in it."""
+def read_text(folder: Folder, name: str, limit_bytes: int, what: Sentence) -> str:
+    """Returns a small file of ``folder`` as text, whatever is wrong in it.
+
+    Raises InputError for one of more than ``limit_bytes``; ``what`` says in a word what it is.
+    """
     with _read(_in(folder, name)) as file:
-        return file.read().decode("utf-8", "replace")
+        data = file.read(limit_bytes + 1)
+    user_file.require_size(len(data), limit_bytes, _in(folder, name), what)
+    return data.decode("utf-8", "replace")
 
 
 def _names_of(name: str) -> str:

@@ -11,10 +11,12 @@ import numpy as np
 
 from serried.action import Spans
 from serried.errors import InputError, Listed, SerriedError, listed
-from serried.finding import Finding, Sentence
+from serried.finding import Finding, Sentence, said
+from serried.limits import ABOUT_BYTES
 from serried.trace.model.record import TracedJob
 from serried.trace.model.replay import Replay
 from serried.trace.model.trace import AlignedClock, Host, Trace, layout_of
+from serried.user_file import read_bytes
 
 SCHEMA = "serried.trace/2"
 _READ = (SCHEMA, "serried.trace/1")
@@ -22,6 +24,7 @@ _READ = (SCHEMA, "serried.trace/1")
 
 ABOUT = "_serried.json"
 _LONGEST_SCHEMA = 80
+_WHAT = said("what a store says of its run")
 
 
 def write_about(trace: Trace, folder: Path, *, num_spans: int) -> None:
@@ -35,7 +38,7 @@ def read_about(folder: Path) -> dict[str, Any]:
 
     Raises InputError for one of another schema, and what reading JSON does where it is none.
     """
-    about: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    about: dict[str, Any] = json.loads(read_bytes(folder / ABOUT, ABOUT_BYTES.most, _WHAT))
     if about["schema"] not in _READ:
         raise InputError(
             "{path} is a store of {schema}; this serried reads {known}",

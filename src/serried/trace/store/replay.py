@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from serried.trace.model.replay import Replay, SyncGroup
+from serried.trace.store.table import read_table
 
 REPLAY = "_replay.parquet"
 """Its name in a store; table engines pass over names that begin with an underscore."""
@@ -54,9 +55,7 @@ def read_replay(folder: Path) -> Replay:
 
     Raises what Arrow, JSON and numpy do where the file is damaged, and ValueError.
     """
-    from pyarrow import parquet
-
-    table = parquet.read_table(folder / REPLAY)
+    table = read_table(folder / REPLAY)
     order = json.loads(table.schema.metadata[_KEY])
     ranks = np.array(order["ranks"], dtype=np.int64)
     shape = (table.num_rows, len(order["steps"]), ranks.shape[1])

@@ -15,7 +15,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from serried.action import ActionKind, Spans
-from serried.errors import EnvironmentProblem
+from serried.errors import EnvironmentProblem, InputError
+from serried.limits import PARQUET_VALUES
 from serried.trace.model.tracks import actions_of
 
 ROWS_A_GROUP = 65_536
@@ -25,6 +26,7 @@ _PLAIN = ("rank", "step", "stage", "microbatch", "peer", "start_ns", "end_ns")
 _TIMES = ("start_ns", "end_ns")
 _OFTEN_ABSENT = ("step", "stage", "microbatch", "peer")
 _ABSENT = -1
+_SURE_VALUES = 2_000_000
 
 
 def require_pyarrow() -> None:
@@ -63,11 +65,34 @@ def write_spans(sink: Path | BinaryIO, blocks: Iterable[Spans]) -> None:
             writer.close()
 
 
-def read_spans(path: Path) -> Spans:
-    """Reads a file back; raises what Arrow and numpy do where it is none, and TypeError."""
+def read_table(path: Path) -> Any:
+    """Returns a Parquet file as an Arrow table; raises what Arrow does where it is none.
+
+    Values that repeat take next to no bytes. Raises InputError for a file that says it holds so
+    many to each of its bytes as no recorded run does: they would fill the memory.
+    """
     from pyarrow import parquet
 
-    table = parquet.read_table(path)
+    with parquet.ParquetFile(path) as file:
+        about = file.metadata
+        groups = [about.row_group(at) for at in range(about.num_row_groups)]
+        values = sum(
+            group.column(at).num_values for group in groups for at in range(group.num_columns)
+        )
+        if values > _SURE_VALUES + PARQUET_VALUES.most * path.stat().st_size:
+            raise InputError(
+                "{path} says that it holds {values} values, more than {limit} for each of its "
+                "bytes, which no trace does; it was not read",
+                path=path,
+                values=values,
+                limit=PARQUET_VALUES.most,
+            )
+        return file.read()
+
+
+def read_spans(path: Path) -> Spans:
+    """Reads a file back; raises what Arrow and numpy do where it is none, and TypeError."""
+    table = read_table(path)
     columns = {name: _numbers(table, name) for name in _PLAIN}
     kinds = table["kind"].combine_chunks()
     chunks = kinds.chunks if hasattr(kinds, "chunks") else [kinds]
