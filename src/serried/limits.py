@@ -44,13 +44,16 @@ HOST_SLOTS = Limit(4096, "slots", "one host of a hostfile")
 
 CONFIG_VALUES = Limit(50_000, "values", "a config, each counted as often as an alias repeats it")
 CONFIG_DEPTH = Limit(60, "levels", "values inside values of a config")
+CONFIG_KEY = Limit(1000, "letters", "a key of a config, with the keys around it")
 CONFIG_REFERENCE = Limit(1000, "letters", "a value that may be ${other.key}")
-CLAIMS = Limit(50, "values", "what contradicts one another for one size, of which some are told")
+REMARKS = Limit(200, "sentences", "what is remarked on one file")
+CLAIMS = Limit(12, "values", "what contradicts one another for one size, and is told")
 YAML_NUMBER = Limit(80, "letters", "a whole number in YAML, which may be binary")
 TOML_ROW = Limit(4096, "letters", "a row of TOML in which a key is looked for, to tell its line")
 PYTHON_TEXT = Limit(10_000, "letters", "text that a Python config puts together")
 PYTHON_POWER = Limit(64, "bits", "an exponent or a shift in a Python config")
-PYTHON_IMPORTS = Limit(4, "files", "Python configs that import one another")
+PYTHON_IMPORTS = Limit(4, "levels", "Python configs that import one another, and are followed")
+PYTHON_FILES = Limit(16, "files", "Python configs that one takes in, again or anew")
 
 # ----------------------------------------------------------------------- shell scripts
 

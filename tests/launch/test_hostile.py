@@ -180,13 +180,42 @@ SHAPES: dict[str, tuple[str, Callable[[int], str]]] = {
         lambda n: "distributed_type: FSDP\n" + "".join(f"a{i}: 1\n" for i in range(n)),
     ),
     "Python names": ("x.py", lambda n: PARALLEL + "".join(f"a{i} = 1\n" for i in range(n))),
+    "Python steps not run": (
+        "x.py",
+        lambda n: PARALLEL + "".join(f"for i{i} in x: y = 1\n" for i in range(n)),
+    ),
+    "hosts": ("hostfile", lambda n: "".join(f"node{i} slots=8\n" for i in range(n))),
+    "#SBATCH lines": ("x.sh", lambda n: "#!/bin/bash\n" + "#SBATCH -N 2\n" * n + RUN),
+    "words that are not known": (
+        "x.sh",
+        lambda n: RUN.strip() + "".join(f" $X{i}" for i in range(n)),
+    ),
+    "arrays": ("x.sh", lambda n: f"A=({'--tp 2 ' * n})\n" + RUN.strip() + ' "${A[@]}"'),
+    "heredocs": (
+        "x.sh",
+        lambda n: "".join(f"cat <<E > f{i}\nx\nE\n" for i in range(n)) + RUN,
+    ),
+    "functions": ("x.sh", lambda n: "".join(f"f{i}() {{ a; }}\n" for i in range(n)) + RUN),
 }
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_twice_the_file_is_at_most_twice_the_work(shape: str) -> None:
     name, made = SHAPES[shape]
-    assert calls(made(1200), name) < 2.2 * calls(made(600), name) + 1000
+    small, middle, large = (calls(made(n), name) for n in (300, 600, 1200))
+    assert middle < 2.2 * small + 1000
+    assert large < 2.2 * middle + 1000
+
+
+def test_commands_inside_a_wrapper_of_many_words_are_stopped_by_their_count() -> None:
+    wrapped = "srun " + "a " * 1000 + "bash y.sh\n"
+    told = refusal(wrapped + RUN, y__sh="#!/bin/bash\n" + "echo a\n" * 1000)
+    assert "takes more steps than a launch script does" in told
+
+
+def test_a_python_config_that_copies_on_and_on_is_refused() -> None:
+    copies = "".join(f"x = dict(x, a{i}=1)\n" for i in range(400))
+    assert "unfolds to more than" in refusal(f"{PARALLEL}x = {{}}\n{copies}", "x.py")
 
 
 def test_a_line_of_json_is_found_without_counting_from_the_top() -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from serried.errors import InputError
 from serried.launch import read
+from serried.launch.facts.facts import Facts
 from serried.launch.request import LayoutRequest
 from serried.views.job.sources import sources_of
 
@@ -53,3 +57,23 @@ def test_an_option_is_named_as_the_source_of_what_it_gave() -> None:
     told = {each.name: each.where for each in sources_of(job, "en", job.layout())}
     assert (told["world_size"], told["pp"]) == ("option --world-size", "option --pp")
     assert (told["cp"], told["dp"]) == ("default", "what the other sizes leave")
+
+
+def test_what_cannot_be_asked_is_refused_in_a_sentence() -> None:
+    with pytest.raises(InputError, match="'tq' is not a size; sizes that are: world_size, tp"):
+        LayoutRequest.of({"tq": 2})
+    with pytest.raises(InputError) as missing:
+        LayoutRequest.of({"tp": 2}).layout()
+    assert str(missing.value) == (
+        "the number of ranks is missing; give it, such as --world-size 16"
+    )
+
+
+def test_a_world_that_the_hostfile_does_not_leave_is_refused() -> None:
+    hosts = Facts("hosts")
+    hosts.add("world_size", 8)
+    with pytest.raises(InputError) as refused:
+        LayoutRequest.of({"world_size": 16}, hosts=hosts).layout()
+    assert str(refused.value) == (
+        "--world-size 16 is not what the hostfile leaves, 8 slots; leave one of them out"
+    )

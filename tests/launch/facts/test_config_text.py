@@ -94,7 +94,7 @@ def test_a_python_config_takes_names_of_another_that_is_given() -> None:
     )
     assert keys.entries["b"] == [ConfigValue(8, 2, "a * 2")]
     assert keys.entries["a"][0].file == "base.py"
-    assert notes == []
+    assert list(notes) == []
 
 
 @pytest.mark.parametrize(

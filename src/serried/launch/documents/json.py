@@ -8,7 +8,7 @@ from bisect import bisect_left
 
 from serried.errors import InputError
 from serried.finding import Sentence, said
-from serried.launch.facts.keys import ConfigValue, Keys, Scalar, too_many
+from serried.launch.facts.keys import ConfigValue, Keys, Scalar, too_deep
 from serried.limits import CONFIG_DEPTH
 
 BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.S)
@@ -67,7 +67,7 @@ class _Reader:
     def value(self, key: str, depth: int) -> None:
         """Reads a value into ``key`` and the keys below it."""
         if depth > CONFIG_DEPTH.most:
-            raise too_many(self.keys.file)
+            raise too_deep(self.keys.file)
         letter = self._peek()
         if letter == "{":
             self._object(key, depth)

@@ -18,8 +18,9 @@ from pathlib import PurePosixPath
 from serried.errors import InputError
 from serried.finding import Sentence, said
 from serried.launch.documents.python_value import Leaf, Open, Tree, Values
-from serried.launch.facts.keys import ConfigValue, Keys, too_many
-from serried.limits import CONFIG_DEPTH, CONFIG_VALUES, PYTHON_IMPORTS
+from serried.launch.facts.keys import ConfigValue, Keys, too_deep, too_many
+from serried.launch.facts.remarks import Remarks
+from serried.limits import CONFIG_DEPTH, CONFIG_VALUES, PYTHON_FILES, PYTHON_IMPORTS
 
 
 @dataclass
@@ -27,14 +28,35 @@ class _Module:
     """Holds what the names of a file stand for, and remarks."""
 
     names: dict[str, Tree] = field(default_factory=dict)
-    notes: list[Sentence] = field(default_factory=list)
+    notes: Remarks = field(default_factory=Remarks)
     stars: list[tuple[str, int]] = field(default_factory=list)
     """Modules whose names all come in, ``from x import *``, and which are not followed."""
 
 
-def read(
-    text: str, file: str, beside: Mapping[str, str] | None = None
-) -> tuple[Keys, list[Sentence]]:
+@dataclass
+class _Others:
+    """Holds the configs that may be imported, and counts how often one is."""
+
+    beside: Mapping[str, str]
+    num_taken: int = 0
+
+    def take(self, wanted: str, file: str) -> str | None:
+        """Returns the text of a config; raises InputError when too many are taken in."""
+        for name, text in self.beside.items():
+            if PurePosixPath(name).name == wanted:
+                self.num_taken += 1
+                if self.num_taken > PYTHON_FILES.most:
+                    raise InputError(
+                        "{file} takes in other configs more than {limit} times; write out what "
+                        "it takes from them",
+                        file=file,
+                        limit=PYTHON_FILES.most,
+                    )
+                return text
+        return None
+
+
+def read(text: str, file: str, beside: Mapping[str, str] | None = None) -> tuple[Keys, Remarks]:
     """Returns the keys of a Python config, and remarks on what was not followed.
 
     ``beside`` holds other configs, for ``from base import *``. Raises InputError when the
@@ -44,7 +66,7 @@ def read(
     >>> keys.entries["parallel.tensor.size"]
     [ConfigValue(value=8, line=2, via='TP * 2', why=None, file='')]
     """
-    module = _module(text, file, beside or {}, depth=0)
+    module = _module(text, file, _Others(beside or {}))
     keys = Keys(file)
     visits = count()
     for name, tree in module.names.items():
@@ -79,9 +101,9 @@ def _body(text: str) -> list[ast.stmt]:
         return ast.parse(text).body
 
 
-def _module(text: str, file: str, beside: Mapping[str, str], depth: int) -> _Module:
+def _module(text: str, file: str, others: _Others, depth: int = 0) -> _Module:
     try:
-        reader = _Reader(file, beside, depth)
+        reader = _Reader(file, others, depth)
         reader.block(_body(text))
         return reader.module
     except SyntaxError as error:
@@ -91,20 +113,24 @@ def _module(text: str, file: str, beside: Mapping[str, str], depth: int) -> _Mod
             line=error.lineno or 1,
             problem=error.msg,
         ) from error
-    except (RecursionError, MemoryError, ValueError) as error:
-        raise too_many(file) from error
+    except (RecursionError, MemoryError) as error:
+        raise too_deep(file) from error
+    except ValueError as error:
+        raise InputError(
+            "{file} line {line} is no Python: {problem}", file=file, line=1, problem=error
+        ) from error
 
 
 class _Reader:
     """Walks through statements, working out what they set."""
 
-    def __init__(self, file: str, beside: Mapping[str, str], depth: int) -> None:
-        self.file, self.beside, self.depth = file, beside, depth
+    def __init__(self, file: str, others: _Others, depth: int) -> None:
+        self.file, self.others, self.depth = file, others, depth
         self.module = _Module()
         self.values = Values(file, self.module.names, self.module.stars)
 
     def _note(self, line: int, remark: Sentence) -> None:
-        self.module.notes.append(
+        self.module.notes.add(
             said("{file} line {line}: {remark}", file=self.file, line=line, remark=remark)
         )
 
@@ -189,25 +215,30 @@ class _Reader:
     def _import_all(self, module: str, line: int) -> None:
         """Takes all names of a config that is given beside this one; says so when it is not."""
         wanted = module.split(".")[-1] + ".py"
-        text = next(
-            (each for name, each in self.beside.items() if PurePosixPath(name).name == wanted), None
-        )
-        if text is None or self.depth >= PYTHON_IMPORTS.most:
-            self.module.stars.append((module, line))
-            self._note(
-                line,
-                said(
-                    "all names of {module} come in here, and imports are not followed; "
-                    "give {wanted} beside it",
-                    module=module,
-                    wanted=wanted,
-                ),
+        text = None
+        if self.depth >= PYTHON_IMPORTS.most:
+            why = said(
+                "all names of {module} come in here, and imports are followed through {limit} "
+                "files at most",
+                module=module,
+                limit=PYTHON_IMPORTS.most,
             )
+        else:
+            text = self.others.take(wanted, self.file)
+            why = said(
+                "all names of {module} come in here, and imports are not followed; "
+                "give {wanted} beside it",
+                module=module,
+                wanted=wanted,
+            )
+        if text is None:
+            self.module.stars.append((module, line))
+            self._note(line, why)
             return
-        other = _module(text, wanted, self.beside, self.depth + 1)
+        other = _module(text, wanted, self.others, self.depth + 1)
         made: dict[int, Tree] = {}
         self.module.names |= {name: _from(wanted, tree, made) for name, tree in other.names.items()}
-        self.module.notes += other.notes
+        self.module.notes.add(*other.notes)
 
     def _if(self, node: ast.If) -> None:
         tree = self.values.tree(node.test)
@@ -270,7 +301,9 @@ def _from(file: str, tree: Tree, made: dict[int, Tree]) -> Tree:
 
 def _flatten(keys: Keys, key: str, tree: Tree, depth: int, visits: Iterator[int]) -> None:
     """Adds a tree to ``keys``; one that holds another in several places is visited in each."""
-    if depth > CONFIG_DEPTH.most or next(visits) > CONFIG_VALUES.most:
+    if depth > CONFIG_DEPTH.most:
+        raise too_deep(keys.file)
+    if next(visits) > CONFIG_VALUES.most:
         raise too_many(keys.file)
     if isinstance(tree, Leaf):
         keys.add(key, ConfigValue(tree.value, tree.line, tree.via, tree.why, tree.file))

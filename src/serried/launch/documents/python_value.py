@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from serried.finding import Sentence, said
-from serried.launch.facts.keys import Scalar
-from serried.limits import PYTHON_POWER, PYTHON_TEXT, WORD
+from serried.launch.facts.keys import Scalar, too_many
+from serried.limits import CONFIG_VALUES, PYTHON_POWER, PYTHON_TEXT, WORD
 
 BINARY: Mapping[type[ast.operator], Callable[..., object]] = {
     ast.Add: operator.add,
@@ -62,6 +62,7 @@ class Values:
 
     def __init__(self, file: str, names: dict[str, Tree], stars: list[tuple[str, int]]) -> None:
         self.file, self.names, self.stars = file, names, stars
+        self._num_copied = 0
 
     def tree(self, node: ast.expr) -> Tree:
         """Returns what an expression stands for, or a leaf that says why it is not known."""
@@ -104,6 +105,10 @@ class Values:
     def _mapping(self, node: ast.expr) -> dict[str, Tree]:
         base = self.tree(node)
         if isinstance(base, dict):
+            # Whoever asks copies it, and a chain of copies would take a quadratic time.
+            self._num_copied += len(base)
+            if self._num_copied > CONFIG_VALUES.most:
+                raise too_many(self.file)
             return base
         raise Open(base.why if isinstance(base, Leaf) and base.why else self.not_run(node))
 

@@ -6,7 +6,7 @@ import re
 import tomllib
 
 from serried.errors import InputError
-from serried.launch.facts.keys import Keys, unfold
+from serried.launch.facts.keys import Keys, too_deep, unfold
 from serried.limits import TOML_ROW
 
 SECTION = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
@@ -24,7 +24,7 @@ def read(text: str, file: str) -> Keys:
     places: dict[str, list[tuple[int, str]]] = {}
     section = ""
     if DEEP.search(text):
-        raise _too_deep(file)
+        raise too_deep(file)
     for number, row in enumerate(text.split("\n"), 1):
         if len(row) > TOML_ROW.most:
             continue
@@ -38,17 +38,13 @@ def read(text: str, file: str) -> Keys:
     except tomllib.TOMLDecodeError as error:
         raise _refusal(file, places, error) from error
     except RecursionError as error:
-        raise _too_deep(file) from error
+        raise too_deep(file) from error
     except ValueError as error:
         # Of a whole number of more digits than Python reads.
         raise InputError("{file} is no TOML: {problem}", file=file, problem=error) from error
     keys = Keys(file)
     unfold(keys, tree, lambda key: places[key][0][0] if key in places else None)
     return keys
-
-
-def _too_deep(file: str) -> InputError:
-    return InputError("{file} is nested too deeply to be a launch file", file=file)
 
 
 def _bare(key: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import yaml
 
 from serried.errors import InputError
-from serried.launch.facts.keys import ConfigValue, Keys, Scalar, too_many
+from serried.launch.facts.keys import ConfigValue, Keys, Scalar, too_deep, too_many
 from serried.limits import CONFIG_DEPTH, CONFIG_VALUES, YAML_NUMBER
 
 STANDARD = "tag:yaml.org,2002:"
@@ -47,7 +47,7 @@ def _documents(text: str, file: str) -> list[yaml.Node]:
             problem=getattr(error, "problem", None) or str(error).split("\n")[0],
         ) from error
     except RecursionError as error:
-        raise too_many(file) from error
+        raise too_deep(file) from error
 
 
 def _require_bounded(text: str, file: str) -> None:
@@ -62,7 +62,9 @@ def _require_bounded(text: str, file: str) -> None:
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        if depth > CONFIG_DEPTH.most or number > 4 * CONFIG_VALUES.most:
+        if depth > CONFIG_DEPTH.most:
+            raise too_deep(file)
+        if number > 4 * CONFIG_VALUES.most:
             raise too_many(file)
 
 
@@ -75,7 +77,9 @@ class _Reader:
 
     def node(self, node: yaml.Node, key: str, depth: int) -> None:
         self.count += 1
-        if self.count > CONFIG_VALUES.most or depth > CONFIG_DEPTH.most:
+        if depth > CONFIG_DEPTH.most:
+            raise too_deep(self.keys.file)
+        if self.count > CONFIG_VALUES.most:
             raise too_many(self.keys.file)
         self._check(node)
         line = node.start_mark.line + 1

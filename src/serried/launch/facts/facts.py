@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from serried.finding import Sentence, said
+from serried.launch.facts.remarks import Remarks
 from serried.limits import CLAIMS
 from serried.mesh.sizes import TABLE
 
@@ -113,7 +114,7 @@ class Facts:
     file: str
     claims: dict[str, list[Found]] = field(default_factory=dict)
     lacks: dict[str, list[Sentence]] = field(default_factory=dict)
-    notes: list[Sentence] = field(default_factory=list)
+    notes: Remarks = field(default_factory=Remarks)
     examples: dict[str, str] = field(default_factory=dict)
     """Answers to what the file lacks, where it leaves only a few."""
 
@@ -139,11 +140,7 @@ class Facts:
 
     def note(self, sentence: Sentence) -> None:
         """Adds a sentence that a user should read, once."""
-        self.take_notes([sentence])
-
-    def take_notes(self, sentences: Sequence[Sentence]) -> None:
-        """Adds sentences that are not among the notes yet."""
-        self.notes += _new(sentences, self.notes)
+        self.notes.add(sentence)
 
     def join(self, other: Facts) -> None:
         """Adds all that ``other`` holds, as claims beside those of this one."""
@@ -153,7 +150,7 @@ class Facts:
         for name, reasons in other.lacks.items():
             for because in reasons:
                 self.lack(name, because, example=other.examples.get(name, ""))
-        self.take_notes(other.notes)
+        self.notes.add(*other.notes)
 
     def give_way(self, other: Facts) -> None:
         """Adds what ``other`` says of names that this one leaves alone: it goes before other."""
@@ -162,7 +159,7 @@ class Facts:
                 continue
             self.claims |= {name: other.claims[name]} if name in other.claims else {}
             self.lacks |= {name: other.lacks[name]} if name in other.lacks else {}
-        self.take_notes(other.notes)
+        self.notes.add(*other.notes)
 
     def drop(self, name: str) -> Found | None:
         """Takes ``name`` out and returns its one value, or None; nothing of it stays."""
@@ -207,13 +204,6 @@ class Facts:
             both = chained(_and_as, [each.told for each in claims])
             return said("it is given as {claims}", claims=both)
         return chained(_comma, self.lacks[name][:3])
-
-
-def _new(sentences: Sequence[Sentence], known: Sequence[Sentence]) -> list[Sentence]:
-    """Returns the sentences that say something which the known ones do not, each once."""
-    told = {str(each) for each in known}
-    found = {text: each for each in sentences if (text := str(each)) not in told}
-    return list(found.values())
 
 
 def not_a_number(where: Sentence, value: object) -> Sentence:

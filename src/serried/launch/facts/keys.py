@@ -16,7 +16,7 @@ from serried.finding import Sentence, said
 from serried.launch.facts.facts import TEXT_FIELDS, Facts, Found, not_a_number
 from serried.launch.facts.flags import Meaning, Meanings, plain
 from serried.launch.facts.whole_number import NUMBER, whole
-from serried.limits import CONFIG_DEPTH, CONFIG_REFERENCE, CONFIG_VALUES, DIGITS
+from serried.limits import CONFIG_DEPTH, CONFIG_KEY, CONFIG_REFERENCE, CONFIG_VALUES, DIGITS
 
 LIMIT_NUMBER = 10**DIGITS.most
 """Of a size; the shell's and Python's numbers are as large."""
@@ -47,6 +47,13 @@ class Keys:
 
     def add(self, key: str, entry: ConfigValue) -> None:
         """Adds an entry; raises InputError when a file unfolds to more than any config holds."""
+        if len(key) > CONFIG_KEY.most:
+            # Each value below a long key repeats it, so that the keys would outgrow the file.
+            raise InputError(
+                "{file} has a key of more than {limit} letters, as no launch file does",
+                file=self.file,
+                limit=CONFIG_KEY.most,
+            )
         self.entries.setdefault(key, []).append(entry)
         if len(self.entries) > CONFIG_VALUES.most:
             raise too_many(self.file)
@@ -98,6 +105,11 @@ class Keys:
         number = whole(default)
         value = number if number is not None else default.strip("\"'")
         return ConfigValue(value, entry.line, found[0])
+
+
+def too_deep(file: str) -> InputError:
+    """Returns the error for a file whose values hold values without end."""
+    return InputError("{file} is nested too deeply to be a launch file", file=file)
 
 
 def too_many(file: str) -> InputError:
@@ -174,7 +186,7 @@ def unfold(
 ) -> None:
     """Adds a parsed tree of mappings, lists and scalars to ``keys``."""
     if prefix.count(".") > CONFIG_DEPTH.most:
-        raise too_many(keys.file)
+        raise too_deep(keys.file)
     if isinstance(tree, Mapping):
         for key, value in tree.items():
             unfold(keys, value, line_of, f"{prefix}.{key}" if prefix else str(key))

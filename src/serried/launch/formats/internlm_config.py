@@ -6,15 +6,16 @@ internlm/core/parallel. Every entry may be a bare number or a mapping with ``siz
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from serried.finding import Sentence, said
+from serried.finding import said
 from serried.frameworks.framework import at_least
 from serried.launch.facts.config import Reading
 from serried.launch.facts.emit import LaunchJob
 from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Meaning
 from serried.launch.facts.keys import Keys, take
+from serried.launch.facts.remarks import Remarks
 
 PARALLEL = {
     "tensor": Meaning("tp"),
@@ -73,10 +74,10 @@ def is_one(keys: Keys) -> bool:
     return keys.has("parallel") or keys.has("data", "lr_scheduler")
 
 
-def read(keys: Keys, notes: Sequence[Sentence]) -> Reading:
+def read(keys: Keys, notes: Remarks) -> Reading:
     """Returns what the config says, and which of the two frameworks it is written for."""
     facts = Facts(keys.file)
-    facts.notes += notes
+    facts.notes.add(*notes)
     take(facts, keys, PARALLEL, section="parallel", name_of=str)
     take(facts, keys, MODEL, section="model", name_of=str)
     if not keys.has("parallel"):
@@ -98,8 +99,8 @@ def read(keys: Keys, notes: Sequence[Sentence]) -> Reading:
     return Reading("InternLM or InternEvo config", facts, framework, version)
 
 
-def _lack_parallel(facts: Facts, notes: Sequence[Sentence]) -> None:
-    reason = notes[0] if notes else said("the config sets no parallel mapping")
+def _lack_parallel(facts: Facts, notes: Remarks) -> None:
+    reason = next(iter(notes), said("the config sets no parallel mapping"))
     for name in ("tp", "pp", "zero1"):
         facts.lack(name, said("parallel is not set in {file}: {why}", file=facts.file, why=reason))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from serried.errors import InputError
+from serried.launch.facts.keys import too_deep
 from serried.launch.shell.commands import perform
 from serried.launch.shell.story import Story
 from serried.launch.shell.walk import ScriptWalk
@@ -23,6 +23,6 @@ def follow(text: str, name: str, beside: Mapping[str, str]) -> Story:
     try:
         walk.file(text, name)
     except RecursionError as error:
-        raise InputError("{file} is nested too deeply to be a launch file", file=name) from error
+        raise too_deep(name) from error
     walk.story.variables = walk.scope.variables
     return walk.story

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from serried.finding import Sentence, said
+from serried.launch.facts.remarks import Remarks
 from serried.launch.facts.words import Array, Field, Line, Value
 from serried.launch.shell.slurm import SlurmRequest
 
@@ -36,9 +37,7 @@ class Story:
     runs: list[StartedCommand] = field(default_factory=list)
     files: dict[str, Value] = field(default_factory=dict)
     """Files that the script writes by heredoc or echo, by name."""
-    notes: list[Sentence] = field(default_factory=list)
-    _told: set[str] = field(default_factory=set)
-    """The notes as text."""
+    notes: Remarks = field(default_factory=Remarks)
     not_given: list[str] = field(default_factory=list)
     """Scripts that it starts and that are not given beside it."""
     not_named: list[Sentence] = field(default_factory=list)
@@ -52,8 +51,6 @@ class Story:
 
     def note(self, line: Line, remark: Sentence) -> None:
         """Adds a remark about ``line``, once."""
-        sentence = said("{file} line {line}: {remark}", file=line.file, line=line, remark=remark)
-        text = str(sentence)
-        if text not in self._told:
-            self._told.add(text)
-            self.notes.append(sentence)
+        self.notes.add(
+            said("{file} line {line}: {remark}", file=line.file, line=line, remark=remark)
+        )

@@ -109,7 +109,7 @@ class ScriptWalk:
         return flow
 
     def _submit(self, job: slurm.SlurmRequest) -> None:
-        self.story.notes += job.notes
+        self.story.notes.add(*job.notes)
         if self.submitted is not None:
             job, self.submitted = self.submitted.over(job), None
         if job.is_given:
@@ -130,6 +130,8 @@ class ScriptWalk:
 
     def started(self, fields: Sequence[Field], line: Line, **prefix: Value) -> None:
         """Tells that the script would start a command here."""
+        # Each start is read with the words of the commands around it, once more for each.
+        self.scope.steps.spend(2 * sum(map(len, self.wrappers)))
         own = self.scope.variables
         variables = {name: own[name] for name in TOLD if name in own} | prefix
         self.story.runs.append(

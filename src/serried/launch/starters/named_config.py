@@ -95,7 +95,7 @@ def accelerate(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> Rea
             name = ending(flag.values[0])
             text = shelf.text(name)
             if text is None:
-                facts.notes += _not_given(name, flag.values[0], launch, flag.name).facts.notes
+                facts.notes.add(*_not_given(name, flag.values[0], launch, flag.name).facts.notes)
             elif other := shelf.read(text, PurePosixPath(name).name):
                 facts.give_way(other.facts)
     for flag in flags:

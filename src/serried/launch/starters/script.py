@@ -96,7 +96,7 @@ def _joined(readings: Sequence[Reading], story: Story, file: str) -> Reading:
     """Returns one reading of all commands: what they agree on, and where they do not."""
     first = readings[0]
     facts = Facts(file)
-    facts.notes += story.notes
+    facts.notes.add(*story.notes)
     for each in readings:
         facts.join(each.facts)
     names = sorted({each.framework for each in readings if each.framework})
@@ -172,7 +172,7 @@ def _prefer(facts: Facts, counted: Facts) -> None:
             facts.drop(name)
         facts.join(counted)
     else:
-        facts.notes += counted.notes
+        facts.notes.add(*counted.notes)
 
 
 def _note_unknown_options(facts: Facts, words: Sequence[Field]) -> None:
