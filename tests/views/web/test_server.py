@@ -233,7 +233,7 @@ def test_what_nobody_foresaw_is_a_sentence_of_the_page_and_the_server_goes_on(
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("serried.views.mishap._files", {})
-    monkeypatch.setattr("serried.views.web.server.rank_answer", fail)
+    monkeypatch.setattr("serried.views.web.questions.rank_answer", fail)
     monkeypatch.setattr("serried.views.web.server.launch_answer", fail)
     head = b'{"files": []}'
     body = len(head).to_bytes(4, "little") + head

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from serried.errors import EnvironmentProblem
 from serried.views.cli.options import COUNT
+from serried.views.cli.output import as_json
 
 
 @click.command()
@@ -43,6 +45,11 @@ from serried.views.cli.options import COUNT
 )
 @click.option("--no-open", is_flag=True, help="Open no browser, only print the address.")
 @click.option("--token", help="Ask every visitor for this token.")
+@click.option(
+    "--ask",
+    metavar="QUESTION",
+    help="Print the answer to a question of the page as JSON and end: what follows api/ there.",
+)
 def serve(
     places: tuple[Path, ...],
     port: int,
@@ -51,6 +58,7 @@ def serve(
     checks: tuple[Path, ...],
     no_open: bool,
     token: str | None,
+    ask: str | None,
 ) -> None:
     """Opens the workbench: the cluster map, the groups, and the timelines of recorded runs.
 
@@ -60,7 +68,10 @@ def serve(
     serried serve --check check.json
     ssh -L 8765:localhost:8765 login-node
     serried serve --no-open
+    serried serve runs/demo --ask 'trace/stretch?from=0&to=1000000'
     """
+    if ask is not None:
+        return _print_answer(ask, (*places, *traces), checks)
     try:
         from serried.views.web import server
     except ModuleNotFoundError as error:
@@ -71,7 +82,7 @@ def serve(
             package=error.name,
             extra="serried[web]",
         ) from error
-    server.serve(
+    return server.serve(
         (*places, *traces),
         host=host,
         port=port,
@@ -79,3 +90,13 @@ def serve(
         token=token,
         checks=checks,
     )
+
+
+def _print_answer(question: str, places: Sequence[Path], reports: Sequence[Path]) -> None:
+    """Prints what the page would be answered; it takes no server and none of its packages."""
+    from serried.views.web.check.heat import read_check
+    from serried.views.web.questions import answer_document, questions
+    from serried.views.web.trace.shelf import Shelf
+
+    answers = questions(Shelf.of_places(places, at_once=True), [*map(read_check, reports)])
+    click.echo(as_json(answer_document(question, answers)))

@@ -34,24 +34,21 @@ from starlette.staticfiles import StaticFiles
 from serried.errors import EnvironmentProblem, InputError, SerriedError
 from serried.views.mishap import mishap_of
 from serried.views.sentences import say
-from serried.views.web.check.heat import NamedCheck, check_heat_payload, checks_answer, read_check
+from serried.views.web.check.heat import NamedCheck, read_check
 from serried.views.web.gate import Gate, GateMiddleware, is_loopback, new_token
 from serried.views.web.layout.launch import launch_answer
-from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
-from serried.views.web.schedule.payload import schedule_payload, schedules_answer
-from serried.views.web.schedule.query import field_of, read_schedule_query
+from serried.views.web.questions import Answer, Answering, questions
+from serried.views.web.schedule.query import field_of
 from serried.views.web.squeeze import squeezed
-from serried.views.web.trace.payload import NamedTrace, traces_answer
-from serried.views.web.trace.routes import ANSWERS, Answer
+from serried.views.web.trace.payload import NamedTrace
 from serried.views.web.trace.shelf import Shelf
 from serried.views.web.wire.dropped import read_body, read_files
-from serried.views.web.wire.query import Words, read_language, read_query, read_rank
+from serried.views.web.wire.query import Words
 
 STATIC = Path(__file__).parent / "static"
 PORT = 8765
 _PORTS_TRIED = 100
 _BINARY = "application/octet-stream"
-Answering = Callable[[Words], Response]
 
 
 def application(
@@ -59,11 +56,11 @@ def application(
 ) -> Starlette:
     """Returns the application that serves the page and answers its questions."""
     shelf = traces if isinstance(traces, Shelf) else Shelf(traces)
-    questions = {**_of_jobs(), **_of_traces(shelf), **_of_checks(checks)}
+    answers = questions(shelf, checks)
     return Starlette(
         routes=[
             Route("/", _page),
-            *(Route(f"/api/{name}", _answering(answer)) for name, answer in questions.items()),
+            *(Route(f"/api/{name}", _answering(answer)) for name, answer in answers.items()),
             Route("/api/launch", _launch, methods=["POST"]),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
@@ -74,54 +71,10 @@ def application(
     )
 
 
-def _of_jobs() -> dict[str, Answering]:
-    """Returns what is answered without any trace: layouts, ranks, words and schedules."""
-
-    def layout(words: Words) -> Response:
-        return _payload(layout_payload(read_query(words), read_language(words)))
-
-    def rank(words: Words) -> Response:
-        answer = rank_answer(read_query(words), read_rank(words), read_language(words))
-        return JSONResponse(answer)
-
-    return {
-        "page": lambda words: JSONResponse(page_answer(read_language(words))),
-        "layout": layout,
-        "rank": rank,
-        "schedules": lambda _: JSONResponse(schedules_answer()),
-        "schedule": lambda words: _payload(schedule_payload(read_schedule_query(words))),
-    }
-
-
-def _of_traces(shelf: Shelf) -> dict[str, Answering]:
-    def of_trace(ask: Answer) -> Answering:
-        def answer(words: Words) -> Response:
-            found = ask(_chosen(shelf.traces, words), words)
-            return _payload(found) if isinstance(found, bytes) else JSONResponse(found)
-
-        return answer
-
-    def traces(words: Words) -> Response:
-        if words.get("wait"):
-            shelf.wait()
-        reading = shelf.reading  # before the others: what is read meanwhile is told next time
-        return JSONResponse(traces_answer(shelf.traces, reading, shelf.problems))
-
-    return {
-        "traces": traces,
-        **{name: of_trace(ask) for name, ask in ANSWERS.items()},
-    }
-
-
-def _of_checks(checks: Sequence[NamedCheck]) -> dict[str, Answering]:
-    return {
-        "checks": lambda _: JSONResponse(checks_answer(checks)),
-        "check/heat": lambda words: _payload(check_heat_payload(checks, words)),
-    }
-
-
-def _payload(content: bytes) -> Response:
-    return Response(content, media_type=_BINARY)
+def _response(found: Answer) -> Response:
+    if isinstance(found, bytes):
+        return Response(found, media_type=_BINARY)
+    return JSONResponse(found)
 
 
 def serve(
@@ -219,7 +172,7 @@ def _answering(answer: Answering) -> Callable[[Request], Response]:
     def endpoint(request: Request) -> Response:
         words = _words(request)
         try:
-            return squeezed(answer(words), request)
+            return squeezed(_response(answer(words)), request)
         except SerriedError as error:
             return _refusal(error, words)
         except Exception as error:
@@ -265,17 +218,6 @@ def _mishap(error: Exception, request: Request, words: Words) -> Response:
 
 def _page(_: Request) -> Response:
     return FileResponse(STATIC / "index.html")
-
-
-def _chosen(traces: Sequence[NamedTrace], words: Words) -> NamedTrace:
-    text = next(iter(words.get("trace", ())), "0")
-    if not (text.isascii() and text.isdecimal() and int(text) < len(traces)):
-        raise InputError(
-            "there is no trace {number} here; {count} are open, numbered from 0",
-            number=text[:40],
-            count=len(traces),
-        )
-    return traces[int(text)]
 
 
 def _token_for(host: str) -> str | None:

@@ -44,12 +44,14 @@ class Shelf:
             self._done.set()
 
     @classmethod
-    def of_places(cls, places: Sequence[Path]) -> Shelf:
+    def of_places(cls, places: Sequence[Path], *, at_once: bool = False) -> Shelf:
         """Reads all ``places`` now, or leaves them all to ``start`` where they are large.
+
+        ``at_once`` reads large ones now too.
 
         Raises InputError as ``read_trace`` does, for places that are read now.
         """
-        if sum(map(size_bytes, places)) >= LARGE_BYTES:
+        if not at_once and sum(map(size_bytes, places)) >= LARGE_BYTES:
             return cls((), places)
         return cls([NamedTrace(_name(path), read_trace([path])) for path in places])
 

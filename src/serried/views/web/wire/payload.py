@@ -45,6 +45,24 @@ def pack(header: Mapping[str, Any], columns: Mapping[str, Column]) -> bytes:
     return struct.pack("<I", len(padded)) + padded + b"".join(blocks)
 
 
+def unpack(message: bytes) -> tuple[dict[str, Any], dict[str, Column]]:
+    """Returns the header of a message, without the list of its columns, and the columns.
+
+    >>> header, columns = unpack(pack({"kind": "none"}, {"a": np.array([1, 2], dtype=np.int32)}))
+    >>> header["kind"], columns["a"].tolist()
+    ('none', [1, 2])
+    """
+    (length,) = struct.unpack_from("<I", message)
+    header: dict[str, Any] = json.loads(message[4 : 4 + length])
+    columns = {
+        each["name"]: np.frombuffer(
+            message, _TYPES[each["type"]], each["length"], 4 + length + each["offset"]
+        )
+        for each in header.pop("columns")
+    }
+    return header, columns
+
+
 def _code(column: Column) -> str:
     """Returns the wire type of a column: whole numbers up to 32 bits, else doubles."""
     match column.dtype.kind, column.dtype.itemsize:

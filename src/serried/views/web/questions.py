@@ -1,0 +1,103 @@
+"""Every question that the page asks, by its address below ``api/``, and the answer as a document.
+
+layout?tp=2&pp=4        payload: a header and columns        serve sends it as bytes
+rank?tp=2&rank=3        document                             serve --ask prints either as JSON
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+from urllib.parse import parse_qs, urlsplit
+
+from serried.errors import InputError, listed
+from serried.views.web.check.heat import NamedCheck, check_heat_payload, checks_answer
+from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
+from serried.views.web.schedule.payload import schedule_payload, schedules_answer
+from serried.views.web.schedule.query import read_schedule_query
+from serried.views.web.trace.payload import NamedTrace, traces_answer
+from serried.views.web.trace.routes import ANSWERS
+from serried.views.web.trace.routes import Answer as TraceAnswer
+from serried.views.web.trace.shelf import Shelf
+from serried.views.web.wire.payload import unpack
+from serried.views.web.wire.query import Words, read_language, read_query, read_rank
+
+Answer: TypeAlias = bytes | dict[str, Any]
+"""A payload, or a document that goes out as JSON."""
+Answering = Callable[[Words], Answer]
+
+
+def questions(shelf: Shelf, checks: Sequence[NamedCheck] = ()) -> dict[str, Answering]:
+    """Returns what answers each question about jobs, these traces and these reports."""
+    return {**_of_jobs(), **_of_traces(shelf), **_of_checks(checks)}
+
+
+def answer_document(address: str, answers: Mapping[str, Answering]) -> dict[str, Any]:
+    """Returns the answer to a question as a document; columns are lists, None for what is unknown.
+
+    ``address`` is what stands behind ``api/``, or all of it. Raises InputError for a question that
+    there is not, and as the answer does.
+    """
+    asked = urlsplit(address)
+    name = asked.path.rpartition("api/")[2]
+    if name not in answers:
+        raise InputError(
+            "the page asks no '{name}'; it asks {questions}",
+            name=name[:40],
+            questions=listed(answers, limit=len(answers)),
+        )
+    found = answers[name](parse_qs(asked.query, keep_blank_values=True))
+    if isinstance(found, dict):
+        return found
+    header, columns = unpack(found)
+    return header | {"columns": {name: _known(column.tolist()) for name, column in columns.items()}}
+
+
+def _known(values: list[float]) -> list[float | None]:
+    """Returns values as JSON can hold them."""
+    return [None if isinstance(each, float) and math.isnan(each) else each for each in values]
+
+
+def _of_jobs() -> dict[str, Answering]:
+    """Returns what is answered without any trace: layouts, ranks, words and schedules."""
+    return {
+        "page": lambda words: page_answer(read_language(words)),
+        "layout": lambda words: layout_payload(read_query(words), read_language(words)),
+        "rank": lambda words: rank_answer(
+            read_query(words), read_rank(words), read_language(words)
+        ),
+        "schedules": lambda _: schedules_answer(),
+        "schedule": lambda words: schedule_payload(read_schedule_query(words)),
+    }
+
+
+def _of_traces(shelf: Shelf) -> dict[str, Answering]:
+    def of_trace(ask: TraceAnswer) -> Answering:
+        return lambda words: ask(_chosen(shelf.traces, words), words)
+
+    def traces(words: Words) -> Answer:
+        if words.get("wait"):
+            shelf.wait()
+        reading = shelf.reading  # before the others: what is read meanwhile is told next time
+        return traces_answer(shelf.traces, reading, shelf.problems)
+
+    return {"traces": traces, **{name: of_trace(ask) for name, ask in ANSWERS.items()}}
+
+
+def _of_checks(checks: Sequence[NamedCheck]) -> dict[str, Answering]:
+    return {
+        "checks": lambda _: checks_answer(checks),
+        "check/heat": lambda words: check_heat_payload(checks, words),
+    }
+
+
+def _chosen(traces: Sequence[NamedTrace], words: Words) -> NamedTrace:
+    text = next(iter(words.get("trace", ())), "0")
+    if not (text.isascii() and text.isdecimal() and int(text) < len(traces)):
+        raise InputError(
+            "there is no trace {number} here; {count} are open, numbered from 0",
+            number=text[:40],
+            count=len(traces),
+        )
+    return traces[int(text)]

@@ -1,0 +1,112 @@
+"""What the page is told, the command line prints: each question over HTTP and by --ask."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from serried.trace.merge.merge import merge
+from serried.views.web.check.heat import read_check
+from serried.views.web.questions import questions
+from serried.views.web.trace.payload import NamedTrace
+from serried.views.web.trace.shelf import Shelf
+from tests.conftest import Call
+from tests.trace.recorded_run import Run
+from tests.views.web import slow_node
+from tests.views.web.reader import read
+from tests.views.web.served import served
+
+RUN = Run(pp=2, tp=2, num_microbatches=3)
+ASKED = (
+    "page?lang=zh",
+    "layout?world_size=16&tp=2&pp=4&dims=dp,tp",
+    "rank?world_size=16&tp=2&pp=4&rank=5",
+    "schedules",
+    "schedule?name=zb-h1&stages=4&microbatches=8",
+    "traces",
+    "trace",
+    "trace/window?bucket=1024&first=0&last=40&tracks=0-1",
+    "trace/rows?by=tp",
+    "trace/bubble",
+    "trace/scale?of=lateness",
+    "trace/links?slice=3",
+    "trace/span?slice=3&by=1",
+    "trace/heat?figure=busy",
+    "trace/plan",
+    "trace/measured",
+    "trace/late?rank=0&start=0&kinds=F",
+    "trace/found?kinds=F,B",
+    "trace/stretch?from=0&to=1000000000&ranks=0-1",
+    "checks",
+    "check/heat?figure=worst_receive",
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return RUN.write(tmp_path_factory.mktemp("runs") / "run")
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("checks") / "monday.json"
+    file.write_text(json.dumps(slow_node.document()))
+    return file
+
+
+@pytest.fixture(scope="module")
+def page(run: Path, report: Path) -> Iterator[httpx.Client]:
+    traces, checks = [NamedTrace(run.name, merge([run]))], [read_check(report)]
+    with served(traces, checks=checks) as address, httpx.Client(base_url=address) as visitor:
+        yield visitor
+
+
+def document_of(answer: httpx.Response) -> dict[str, Any]:
+    """Reads an answer as the page does, and writes it as JSON would be."""
+    assert answer.status_code == 200, answer.text
+    if answer.headers["content-type"] == "application/json":
+        return dict(answer.json())
+    found = read(answer.content)
+    columns = {
+        name: [None if math.isnan(value) else value for value in column.tolist()]
+        for name, column in found.columns.items()
+    }
+    return found.header | {"columns": columns}
+
+
+@pytest.mark.parametrize("question", ASKED)
+def test_the_command_line_prints_what_the_page_is_told(
+    question: str, page: httpx.Client, run: Path, report: Path, serried: Call
+) -> None:
+    answer = serried("serve", str(run), "--check", str(report), "--ask", question)
+    assert answer.code == 0, answer.err
+    assert json.loads(answer.out) == document_of(page.get(f"/api/{question}"))
+
+
+def test_every_question_is_among_those() -> None:
+    assert {question.partition("?")[0] for question in ASKED} == set(questions(Shelf([])))
+
+
+def test_an_address_of_the_page_is_a_question_too(serried: Call) -> None:
+    whole = serried(
+        "serve", "--ask", "http://127.0.0.1:8765/api/rank?world_size=16&tp=2&pp=4&rank=5"
+    )
+    assert whole.out == serried("serve", "--ask", "rank?world_size=16&tp=2&pp=4&rank=5").out
+
+
+def test_a_question_that_there_is_not_is_one_sentence(serried: Call) -> None:
+    answer = serried("serve", "--ask", "weather?lang=en")
+    assert answer.code == 2
+    assert answer.err.startswith("serried: the page asks no 'weather'; it asks page, layout, rank,")
+
+
+def test_a_refused_question_is_the_sentence_that_the_page_shows(serried: Call) -> None:
+    answer = serried("serve", "--ask", "trace/bubble?trace=1")
+    assert answer.code == 2
+    assert answer.err == "serried: there is no trace 1 here; 0 are open, numbered from 0\n"
