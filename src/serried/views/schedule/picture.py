@@ -115,8 +115,8 @@ def _legend(simulation: Simulation, margin: int, lang: str) -> Text:
     words = {
         ActionKind.F: tell("F forward", lang),
         ActionKind.B: tell("B backward", lang),
-        ActionKind.I: tell("I input half", lang),
-        ActionKind.W: tell("W weight half", lang),
+        ActionKind.I: tell("I input gradient", lang),
+        ActionKind.W: tell("W weight gradient", lang),
     }
     legend = Text(" " * margin)
     for kind, text in words.items():

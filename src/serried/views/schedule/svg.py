@@ -16,8 +16,8 @@ MOST_BOXES = 20_000
 WORDS = {
     ActionKind.F: "forward",
     ActionKind.B: "backward",
-    ActionKind.I: "input half",
-    ActionKind.W: "weight half",
+    ActionKind.I: "input gradient",
+    ActionKind.W: "weight gradient",
 }
 _INK = "#16191d"
 
