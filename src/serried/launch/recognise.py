@@ -26,15 +26,15 @@ from serried.launch.facts.config import Reading
 from serried.launch.facts.facts import Facts
 from serried.launch.facts.keys import Keys
 from serried.launch.formats import (
-    accelerate_config,
-    deepspeed_config,
+    accelerate,
+    deepspeed,
     hostfile,
-    internlm_config,
-    megatron_yaml,
-    nanotron_yaml,
-    nemo_yaml,
-    paddle_config,
-    torchtitan_toml,
+    internlm,
+    megatron,
+    nanotron,
+    nemo,
+    paddle,
+    torchtitan,
 )
 from serried.launch.starters import script
 
@@ -132,10 +132,10 @@ def _json(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
         if flowing is None:
             raise
         return _any_yaml(flowing)
-    if deepspeed_config.is_json(keys):
-        return deepspeed_config.read(keys, beside)
-    if paddle_config.is_one(keys):
-        return paddle_config.read(keys, "JSON")
+    if deepspeed.is_json(keys):
+        return deepspeed.read(keys, beside)
+    if paddle.is_one(keys):
+        return paddle.read(keys, "JSON")
     return _any_yaml(keys)
 
 
@@ -148,12 +148,12 @@ def _hostfile(text: str, file: str) -> Reading:
 
 def _toml(text: str, file: str) -> Reading | None:
     keys = toml_text.read(text, file)
-    return torchtitan_toml.read(keys) if torchtitan_toml.is_one(keys) else None
+    return torchtitan.read(keys) if torchtitan.is_one(keys) else None
 
 
 def _python(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
     keys, notes = python_text.read(text, file, beside)
-    return internlm_config.read(keys, notes) if internlm_config.is_one(keys) else None
+    return internlm.read(keys, notes) if internlm.is_one(keys) else None
 
 
 def _yaml(text: str, file: str) -> Keys | None:
@@ -169,16 +169,16 @@ def _yaml(text: str, file: str) -> Keys | None:
 
 
 def _any_yaml(keys: Keys) -> Reading | None:
-    if megatron_yaml.is_one(keys):
-        return megatron_yaml.read(keys)
-    if accelerate_config.is_one(keys):
-        return accelerate_config.read(keys)
-    if nanotron_yaml.is_one(keys):
-        return nanotron_yaml.read(keys)
-    if nemo_yaml.is_one(keys):
-        return nemo_yaml.read(keys)
-    if deepspeed_config.is_neox(keys):
-        return deepspeed_config.read_neox(keys)
-    if paddle_config.is_fleetx(keys):
-        return paddle_config.read_fleetx(keys)
-    return paddle_config.read(keys, "YAML") if paddle_config.is_one(keys) else None
+    if megatron.is_yaml(keys):
+        return megatron.read_yaml(keys)
+    if accelerate.is_one(keys):
+        return accelerate.read(keys)
+    if nanotron.is_one(keys):
+        return nanotron.read(keys)
+    if nemo.is_one(keys):
+        return nemo.read(keys)
+    if deepspeed.is_neox(keys):
+        return deepspeed.read_neox(keys)
+    if paddle.is_fleetx(keys):
+        return paddle.read_fleetx(keys)
+    return paddle.read(keys, "YAML") if paddle.is_one(keys) else None

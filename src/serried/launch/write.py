@@ -16,36 +16,36 @@ from serried.frameworks.framework import Framework
 from serried.frameworks.paddle import ORDERS as PADDLE_ORDERS
 from serried.launch.facts.emit import LaunchJob
 from serried.launch.formats import (
-    accelerate_config,
-    colossalai_flags,
-    deepspeed_script,
-    internlm_config,
-    megatron_script,
-    nanotron_yaml,
-    paddle_config,
-    torchtitan_toml,
+    accelerate,
+    colossalai,
+    deepspeed,
+    internlm,
+    megatron,
+    nanotron,
+    paddle,
+    torchtitan,
 )
 from serried.launch.read import read
 from serried.mesh import Layout, Placement
 from serried.mesh.sizes import Sizes
 
 WRITERS: dict[str, Callable[[LaunchJob], str]] = {
-    "megatron": megatron_script.write,
-    "deepspeed": deepspeed_script.write,
-    "accelerate": accelerate_config.write,
-    "internevo": internlm_config.write,
-    "internlm": internlm_config.write,
-    "torchtitan": torchtitan_toml.write,
-    "nanotron": nanotron_yaml.write,
-    "paddle": paddle_config.write,
+    "megatron": megatron.write,
+    "deepspeed": deepspeed.write,
+    "accelerate": accelerate.write,
+    "internevo": internlm.write,
+    "internlm": internlm.write,
+    "torchtitan": torchtitan.write,
+    "nanotron": nanotron.write,
+    "paddle": paddle.write,
 }
 """Frameworks whose launch files serried writes."""
 
 PROGRAMS: dict[str, tuple[str, Callable[[LaunchJob], list[str]]]] = {
-    "megatron": ("pretrain_gpt.py", megatron_script.arguments),
-    "deepspeed": ("pretrain_gpt.py", deepspeed_script.arguments_of_torchrun),
-    "torchtitan": ("-m torchtitan.train", torchtitan_toml.arguments),
-    "colossalai": ("train.py", colossalai_flags.arguments),
+    "megatron": ("pretrain_gpt.py", megatron.arguments),
+    "deepspeed": ("pretrain_gpt.py", deepspeed.arguments_of_torchrun),
+    "torchtitan": ("-m torchtitan.train", torchtitan.arguments),
+    "colossalai": ("train.py", colossalai.arguments),
 }
 """Frameworks that torchrun starts with sizes as options: the program, and its arguments."""
 

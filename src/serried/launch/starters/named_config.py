@@ -13,7 +13,7 @@ from serried.launch.facts.config import Reading
 from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Flag, take
 from serried.launch.facts.words import Field, Piece, Value
-from serried.launch.formats import accelerate_config, torchtitan_toml
+from serried.launch.formats import accelerate, torchtitan
 from serried.launch.shell.files import ending
 from serried.launch.starters.launchers import Launch
 
@@ -83,12 +83,12 @@ def readings(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> list[
     return found
 
 
-def accelerate(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> Reading:
+def accelerate_launch(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> Reading:
     """Returns what ``accelerate launch`` says: its options, then the config it names."""
     facts = Facts(launch.run.line.file)
-    take(facts, flags, accelerate_config.FLAGS)
+    take(facts, flags, accelerate.FLAGS)
     for flag in flags:
-        if kind := accelerate_config.KINDS.get(flag.name):
+        if kind := accelerate.KINDS.get(flag.name):
             facts.add("_type", kind, flag.word.line.number, flag.key)
     for flag in flags:
         if flag.name == "deepspeed-config-file" and flag.values:
@@ -107,8 +107,8 @@ def accelerate(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> Rea
                 missing = _not_given(name, flag.values[0], launch, flag.name)
                 facts.join(missing.facts)
                 return Reading(missing.format, facts)
-            facts.give_way(accelerate_config.facts_of(keys))
-    return accelerate_config.settle(facts, launch.format)
+            facts.give_way(accelerate.facts_of(keys))
+    return accelerate.settle(facts, launch.format)
 
 
 def _not_given(name: str, word: Field, launch: Launch, flag: str) -> Reading:
@@ -130,7 +130,7 @@ def _not_given(name: str, word: Field, launch: Launch, flag: str) -> Reading:
             facts.lack(size, _names(word, name))
         return Reading(launch.format, facts, "paddle")
     if flag == "job.config-file":
-        torchtitan_toml.lack_sizes(facts, _names(word, name))
+        torchtitan.lack_sizes(facts, _names(word, name))
         return Reading(launch.format, facts, "torchtitan")
     if "deepspeed" in flag or (launch.launcher == "deepspeed" and name.endswith(".json")):
         return Reading(launch.format, facts, "deepspeed")

@@ -13,12 +13,12 @@ from serried.launch.facts.keys import take as take_keys
 from serried.launch.facts.whole_number import NUMBER
 from serried.launch.facts.words import Field
 from serried.launch.formats import (
-    colossalai_flags,
-    deepspeed_config,
-    megatron_flags,
-    nemo_yaml,
-    paddle_config,
-    torchtitan_toml,
+    colossalai,
+    deepspeed,
+    megatron,
+    nemo,
+    paddle,
+    torchtitan,
 )
 from serried.launch.starters.launchers import Launch
 
@@ -32,54 +32,45 @@ VERL_ACTOR = "actor_rollout_ref.actor.megatron"
 def reading(launch: Launch, flags: Sequence[Flag], file: str) -> Reading | None:
     """Returns what the options say, under the framework that alone has them, or None."""
     names = {flag.name for flag in flags}
-    if launch.launcher == "paddle" or names & paddle_config.MARKS:
+    if launch.launcher == "paddle" or names & paddle.MARKS:
         return _paddle(flags, names, file)
     program = launch.program.text if launch.program else None
-    if names & set(torchtitan_toml.FLAGS) or torchtitan_toml.PROGRAM.fullmatch(program or ""):
+    if names & set(torchtitan.FLAGS) or torchtitan.PROGRAM.fullmatch(program or ""):
         return _torchtitan(flags, file)
-    if names & megatron_flags.MARKS:
-        if names & deepspeed_config.MARKS or launch.launcher == "deepspeed":
-            return deepspeed_config.read_flags(flags, file)
-        return megatron(flags, file)
+    if names & megatron.MARKS:
+        if names & deepspeed.MARKS or launch.launcher == "deepspeed":
+            return deepspeed.read_flags(flags, file)
+        return megatron.read_flags(flags, file)
     if launch.launcher == "colossalai" or _is_colossalai(flags):
-        return colossalai_flags.read(flags, file)
+        return colossalai.read(flags, file)
     return _hydra(launch, file)
 
 
 def is_megatron(flags: Sequence[Flag]) -> bool:
     """Tells whether an option is there that only Megatron-LM and its kin have."""
-    return any(flag.name in megatron_flags.MARKS for flag in flags)
-
-
-def megatron(flags: Sequence[Flag], file: str) -> Reading:
-    """Returns what Megatron-LM's options say."""
-    facts = Facts(file)
-    take(facts, flags, megatron_flags.MEANINGS)
-    megatron_flags.complete(facts)
-    framework = None if megatron_flags.ask_for_version(facts) else "megatron"
-    return Reading("Megatron script", facts, framework, megatron_flags.version_of(facts))
+    return any(flag.name in megatron.MARKS for flag in flags)
 
 
 def _torchtitan(flags: Sequence[Flag], file: str) -> Reading:
     facts = Facts(file)
-    take(facts, flags, torchtitan_toml.FLAGS)
-    torchtitan_toml.tidy(facts)
-    torchtitan_toml.lack_registry(facts, flags)
+    take(facts, flags, torchtitan.FLAGS)
+    torchtitan.tidy(facts)
+    torchtitan.lack_registry(facts, flags)
     return Reading("torchtitan command line", facts, "torchtitan")
 
 
 def _paddle(flags: Sequence[Flag], names: set[str], file: str) -> Reading | None:
-    if not names & (paddle_config.MARKS | set(paddle_config.NEWER)):
+    if not names & (paddle.MARKS | set(paddle.NEWER)):
         return None
     facts = Facts(file)
-    take(facts, flags, paddle_config.MEANINGS)
-    is_newer = bool(names & set(paddle_config.NEWER))
-    return paddle_config.settle(facts, "Paddle command line", is_newer=is_newer)
+    take(facts, flags, paddle.MEANINGS)
+    is_newer = bool(names & set(paddle.NEWER))
+    return paddle.settle(facts, "Paddle command line", is_newer=is_newer)
 
 
 def _is_colossalai(flags: Sequence[Flag]) -> bool:
     return any(
-        flag.name == "plugin" and flag.values and flag.values[0].text in colossalai_flags.PLUGINS
+        flag.name == "plugin" and flag.values and flag.values[0].text in colossalai.PLUGINS
         for flag in flags
     )
 
@@ -88,12 +79,12 @@ def _hydra(launch: Launch, file: str) -> Reading | None:
     """Returns what settings of NeMo, Megatron-Bridge or verl say, where they are Megatron's."""
     keys = overrides(launch.arguments, file)
     if launch.launcher != "ray":
-        return nemo_yaml.read(keys) if nemo_yaml.is_one(keys) else None
+        return nemo.read(keys) if nemo.is_one(keys) else None
     if not keys.has(VERL_ACTOR) and keys.value("actor_rollout_ref.actor.strategy") != "megatron":
         return None
     facts = Facts(file)
-    take_keys(facts, keys, megatron_flags.MEANINGS, section=VERL_ACTOR)
-    megatron_flags.complete(facts)
+    take_keys(facts, keys, megatron.MEANINGS, section=VERL_ACTOR)
+    megatron.complete(facts)
     return Reading("verl command line", facts, "megatron")
 
 

@@ -16,7 +16,7 @@ from serried.launch.facts.config import Reading
 from serried.launch.facts.facts import Facts, Found
 from serried.launch.facts.flags import Flag, flags_of, loose
 from serried.launch.facts.words import Field
-from serried.launch.formats import megatron_flags, nanotron_yaml, torchtitan_toml
+from serried.launch.formats import megatron, nanotron, torchtitan
 from serried.launch.shell import follow as shell
 from serried.launch.shell.split import split
 from serried.launch.shell.story import Story
@@ -107,7 +107,7 @@ def _joined(readings: Sequence[Reading], story: Story, file: str) -> Reading:
     is_slurm = story.job is not None or any(run.job for run in story.runs)
     name = f"{first.format} under Slurm" if is_slurm else first.format
     reading = Reading(name, facts, framework, version, first.product, first.derive)
-    nanotron_yaml.tell_nodes(reading)
+    nanotron.tell_nodes(reading)
     return reading
 
 
@@ -121,7 +121,7 @@ def _reading(launch: Launch, shelf: ConfigFiles) -> Reading:
     counted = Facts(file)
     world.count(launch, counted, shelf.beside)
     if launch.launcher == "accelerate" and not program_options.is_megatron(flags):
-        return named_config.accelerate(launch, flags, shelf)
+        return named_config.accelerate_launch(launch, flags, shelf)
     reading = program_options.reading(launch, flags, file)
     others = named_config.readings(launch, flags, shelf)
     if reading is None and others:
@@ -151,7 +151,7 @@ def _complete(reading: Reading, launch: Launch, flags: Sequence[Flag]) -> None:
         reading.framework = launch.launcher
     reads_toml = any(flag.name == "job.config-file" for flag in flags)
     if reading.framework == "torchtitan" and reads_toml and reading.version is None:
-        reading.version = torchtitan_toml.NEWEST_TOML
+        reading.version = torchtitan.NEWEST_TOML
     if reading.framework == "megatron" and _is_swift(launch) and not reading.facts.says("etp"):
         reading.facts.claim("etp", Found(1, default_of="ms-swift"))
 
@@ -191,9 +191,9 @@ def _loose(story: Story, file: str) -> list[Reading]:
         for each in value if isinstance(value, list) else [value]:
             words += split(each)
     flags = flags_of(words)
-    if not any(flag.name in megatron_flags.MARKS for flag in flags):
+    if not any(flag.name in megatron.MARKS for flag in flags):
         return []
-    reading = program_options.megatron(flags, file)
+    reading = megatron.read_flags(flags, file)
     reading.facts.note(
         said("{file} sets options but starts nothing itself; it is read all the same", file=file)
     )

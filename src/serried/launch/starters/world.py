@@ -11,9 +11,9 @@ from serried.launch.facts.keys import take as take_keys
 from serried.launch.facts.whole_number import NUMBER, whole
 from serried.launch.facts.words import Field
 from serried.launch.shell import slurm
-from serried.launch.starters import program_options, world_hosts
+from serried.launch.starters import hosts, program_options
 from serried.launch.starters.launchers import Launch
-from serried.launch.starters.world_numbers import number, take_options, visible
+from serried.launch.starters.numbers import number, take_options, visible
 
 TORCHRUN = {
     "nnodes": Meaning("_nodes", "text"),
@@ -225,8 +225,8 @@ Rule = Callable[[Launch, Facts, Mapping[str, str]], None]
 RULES: dict[str, Rule] = {
     "torchrun": _torchrun,
     "srun": _srun,
-    "deepspeed": world_hosts.deepspeed,
-    "colossalai": world_hosts.colossalai,
+    "deepspeed": hosts.deepspeed,
+    "colossalai": hosts.colossalai,
     "mpirun": _mpirun,
     "msrun": _msrun,
     "paddle": _paddle,

@@ -1,4 +1,4 @@
-"""Reads DeepSpeed's JSON, options of Megatron-DeepSpeed, and GPT-NeoX's YAML.
+"""DeepSpeed's JSON, options of Megatron-DeepSpeed, and GPT-NeoX's YAML: read, and a script written.
 
 Keys: DeepSpeed 0.19.8 deepspeed/runtime/config.py. Sizes of pipelines and tensors are not in
 the JSON: they are arguments of the program (Megatron-DeepSpeed megatron/arguments.py), or
@@ -7,11 +7,13 @@ keys of GPT-NeoX's YAML (megatron/neox_arguments).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from serried.finding import said
 from serried.launch.facts.config import Reading
+from serried.launch.facts.emit import LaunchJob, options
 from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Flag, Meaning, sizes
 from serried.launch.facts.flags import take as take_flags
@@ -67,6 +69,14 @@ MARKS = frozenset(
     )
 )
 """Options that tell Megatron-DeepSpeed from Megatron-LM."""
+
+
+WRITTEN = {
+    name: meaning
+    for name, meaning in FLAGS.items()
+    if name not in ("model-parallel-size", "pipe-parallel-size", "num-layers")
+}
+"""Options that a script is written with; the JSON beside it holds the rest."""
 
 
 def is_json(keys: Keys) -> bool:
@@ -138,3 +148,57 @@ def _tidy(facts: Facts) -> None:
         found = facts.settled().get(option)
         if found and not facts.says(name):
             facts.claim(name, found)
+
+
+# ----------------------------------------------------------------------- writing
+
+
+def arguments(job: LaunchJob) -> list[str]:
+    """Returns the options that lay the job out."""
+    return options(job, WRITTEN)
+
+
+def arguments_of_torchrun(job: LaunchJob) -> list[str]:
+    """Returns the same for a launcher that is not DeepSpeed's own."""
+    return [*arguments(job), "--deepspeed"]
+
+
+def _json(job: LaunchJob) -> str:
+    """Returns the JSON with what has its place there."""
+    tree: dict[str, object] = {"train_micro_batch_size_per_gpu": 1}
+    on_the_command_line = {meaning.name for meaning in WRITTEN.values()} - {"zero"}
+    for key, meaning in JSON.items():
+        name = meaning.name
+        value: object = job.size(name) if meaning.kind == "size" else job.is_on(name)
+        if value is None or name in on_the_command_line or key == "tensor-parallel.tp.tp-size":
+            continue
+        *sections, last = key.replace("-", "_").split(".")
+        place = tree
+        for section in sections:
+            inner = place.setdefault(section, {})
+            place = inner if isinstance(inner, dict) else place
+        place[last] = value
+        if name == "autoep_size":
+            place["enabled"] = True
+    return json.dumps(tree, indent=2)
+
+
+def write(job: LaunchJob) -> str:
+    """Returns a script that writes the JSON and starts the job."""
+    hosts = f"--num_nodes {job.num_nodes} --num_gpus {job.ranks_per_node}"
+    return "\n".join(
+        [
+            "#!/bin/bash",
+            job.mark,
+            "# Layout only: add the model, its data and its training options.",
+            "cat <<EOT > ds_config.json",
+            _json(job),
+            "EOT",
+            "",
+            f"deepspeed {hosts} pretrain_gpt.py \\",
+            *(f"    {line} \\" for line in arguments(job)),
+            "    --deepspeed --deepspeed_config ds_config.json \\",
+            '    "$@"',
+            "",
+        ]
+    )

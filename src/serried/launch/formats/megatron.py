@@ -1,15 +1,24 @@
-"""What Megatron-LM's options mean, however a file writes them, and what follows from several.
+"""Megatron-LM's options: read however a file writes them, and written as a script.
 
 Names and defaults: Megatron-LM megatron/training/arguments.py.
+``--yaml-cfg``: megatron/training/yaml_arguments.py, section ``model_parallel``. Recipes:
+tests/functional_tests/test_cases/*/*/model_config.yaml, a mapping of command line options.
+Trainer arguments: those of a trainer on Megatron-core, such as LLaMA-Factory's examples/megatron.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from serried.finding import said
+from serried.frameworks.megatron.order import TP_PP_DP
+from serried.launch.facts.config import Reading
+from serried.launch.facts.emit import LaunchJob, array, options
 from serried.launch.facts.facts import Facts
-from serried.launch.facts.flags import Meaning, sizes
+from serried.launch.facts.flags import Flag, Meaning, sizes, take
+from serried.launch.facts.keys import Keys
+from serried.launch.facts.keys import take as take_keys
 
 SIZES = sizes(
     tensor_model_parallel_size="tp",
@@ -59,6 +68,10 @@ MARKS = frozenset(
 )
 """Options that only Megatron-LM and its kin have."""
 
+PARALLEL = frozenset(SIZES) - {"num-layers"}
+TRAINER = frozenset(("use-distributed-optimizer", "finetuning-type"))
+"""Keys beside sizes of the same names that PaddleFormers has, and it does not have these."""
+
 STAGES = {"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 3}
 """Megatron-FSDP's sharding strategy -> the ZeRO stage that does the same."""
 
@@ -67,6 +80,53 @@ ZERO_IS_NONE = (
     "encoder_pipeline_model_parallel_size",
     "pipeline_model_parallel_split_rank",
 )
+
+WRITTEN = {
+    name: meaning
+    for name, meaning in {**SIZES, **OPTIONS}.items()
+    if name not in ("enable-gloo-process-groups", "virtual-pipeline-model-parallel-size")
+} | {
+    "num-virtual-stages-per-pipeline-rank": Meaning("virtual_pipeline_model_parallel_size"),
+}
+"""Options that a script is written with."""
+
+
+# ----------------------------------------------------------------------- reading
+
+
+def read_flags(flags: Sequence[Flag], file: str) -> Reading:
+    """Returns what options on a command line say."""
+    facts = Facts(file)
+    take(facts, flags, MEANINGS)
+    complete(facts)
+    framework = None if ask_for_version(facts) else "megatron"
+    return Reading("Megatron script", facts, framework, version_of(facts))
+
+
+def is_yaml(keys: Keys) -> bool:
+    """Tells whether a YAML file is one of these."""
+    if keys.has("MODEL_ARGS") or keys.has("model_parallel", "language_model"):
+        return True
+    names = {key.replace("_", "-") for key in keys.entries}
+    return bool(names & PARALLEL and names & TRAINER)
+
+
+def read_yaml(keys: Keys) -> Reading:
+    """Returns what a YAML file says."""
+    facts = Facts(keys.file)
+    if keys.has("MODEL_ARGS"):
+        take_keys(facts, keys, MEANINGS, section="MODEL_ARGS")
+        name = "Megatron functional-test YAML"
+    elif not keys.has("model_parallel"):
+        take_keys(facts, keys, MEANINGS)
+        name = "Megatron trainer YAML"
+    else:
+        take_keys(facts, keys, MEANINGS, section="model_parallel")
+        take_keys(facts, keys, MEANINGS, section="language_model")
+        name = "Megatron --yaml-cfg"
+    complete(facts)
+    framework = None if ask_for_version(facts) else "megatron"
+    return Reading(name, facts, framework, version_of(facts))
 
 
 def complete(facts: Facts) -> None:
@@ -149,3 +209,58 @@ def ask_for_version(facts: Facts) -> bool:
         example="--framework megatron@0.12.0",
     )
     return True
+
+
+# ----------------------------------------------------------------------- writing
+
+
+def arguments(job: LaunchJob) -> list[str]:
+    """Returns the options that lay the job out."""
+    lines = options(job, WRITTEN)
+    order = job.sizes.order
+    if order == TP_PP_DP and "--use-tp-pp-dp-mapping" not in lines:
+        lines.append("--use-tp-pp-dp-mapping")
+    for name, size in (("gtp_remat_size", "tp"), ("expert_gtp_remat_size", "etp")):
+        shards = job.size(name)
+        if shards:
+            of = job.size(size) or job.sizes.tp
+            flag = "tensor-parallel-num-weight-shards"
+            prefix = "expert-" if size == "etp" else ""
+            lines.append(f"--{prefix}{flag} {shards * of}")
+    if job.sizes.zero in (1, 2, 3):
+        lines.append("--use-distributed-optimizer")
+    return lines
+
+
+def write(job: LaunchJob) -> str:
+    """Returns a script that starts the job on each node."""
+    return "\n".join(
+        [
+            "#!/bin/bash",
+            job.mark,
+            "# Layout only: add the model, its data and its training options.",
+            f"GPUS_PER_NODE={job.ranks_per_node}",
+            f"NUM_NODES={job.num_nodes}",
+            "MASTER_ADDR=${MASTER_ADDR:-localhost}",
+            "MASTER_PORT=${MASTER_PORT:-6000}",
+            "NODE_RANK=${NODE_RANK:-0}",
+            "",
+            *array(
+                "DISTRIBUTED_ARGS",
+                [
+                    "--nproc_per_node $GPUS_PER_NODE",
+                    "--nnodes $NUM_NODES",
+                    "--node_rank $NODE_RANK",
+                    "--master_addr $MASTER_ADDR",
+                    "--master_port $MASTER_PORT",
+                ],
+            ),
+            "",
+            *array("MODEL_PARALLEL_ARGS", arguments(job)),
+            "",
+            'torchrun "${DISTRIBUTED_ARGS[@]}" pretrain_gpt.py \\',
+            '    "${MODEL_PARALLEL_ARGS[@]}" \\',
+            '    "$@"',
+            "",
+        ]
+    )

@@ -13,7 +13,7 @@ from serried.launch.facts.facts import Facts, Found
 from serried.launch.facts.flags import Meaning
 from serried.launch.formats import hostfile
 from serried.launch.starters.launchers import Launch
-from serried.launch.starters.world_numbers import number, take_options, visible
+from serried.launch.starters.numbers import number, take_options, visible
 
 DEEPSPEED = {
     "num-gpus": Meaning("_ranks", "text"),

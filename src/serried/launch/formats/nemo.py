@@ -13,7 +13,7 @@ from serried.launch.facts.facts import Facts, Found, all_of_a_node, not_a_number
 from serried.launch.facts.flags import Meaning
 from serried.launch.facts.keys import Keys, take
 from serried.launch.facts.whole_number import count
-from serried.launch.formats.megatron_flags import MEANINGS, SIZES, ask_for_version, complete
+from serried.launch.formats.megatron import MEANINGS, SIZES, ask_for_version, complete
 
 SECTIONS = (
     "model",
