@@ -19,7 +19,7 @@ from serried.launch.facts.whole_number import NUMBER, whole
 from serried.limits import CONFIG_DEPTH, CONFIG_KEY, CONFIG_REFERENCE, CONFIG_VALUES, DIGITS
 
 LIMIT_NUMBER = 10**DIGITS.most
-"""Of a size; the shell's and Python's numbers are as large."""
+"""The largest size that is read; the shell's and Python's numbers are as large."""
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 ENVIRONMENT = re.compile(r"\$\{(?:oc\.)?env:\s*(\w+)\s*(?:,\s*(.*?)\s*)?\}")
 

@@ -63,7 +63,7 @@ class Choice:
     line: Line
     number: int = field(default_factory=lambda: next(_numbers))
     letters: int = field(init=False, repr=False, compare=False)
-    """Of all alternatives; a choice may hold another many times over, so it is counted once."""
+    """The letters of all alternatives; a choice may hold another many times, so it counts once."""
 
     def __post_init__(self) -> None:
         """Counts the letters, from those of the choices inside."""

@@ -42,7 +42,7 @@ class Description:
     loss_scale: tuple[float, int] | None
     """float16's loss scale, and how many updates it has been good for."""
     model: dict[str, Any]
-    """Its sizes, which a run must share to go on from here."""
+    """The model's sizes, which a run must share to go on from here."""
     text: dict[str, int]
     """What says which bytes sample n is: ``bytes``, ``seq_len``, ``held_out`` and ``seed``."""
     layout: dict[str, Any]

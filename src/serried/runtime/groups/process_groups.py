@@ -31,7 +31,7 @@ from serried.mesh.rule import Ends, First
 
 
 class Initialised(NamedTuple):
-    """Is what each of InternLM's initialisers returns, in its order.
+    """Holds what each of InternLM's initialisers returns, in its order.
 
     ``mode`` is the value of ParallelMode, such as ``zero1``. The CPU group is None unless twins
     were asked for; where the group itself is gloo's it is its own twin, as in InternLM.

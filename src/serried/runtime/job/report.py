@@ -57,7 +57,7 @@ class RankReport:
     reads_data: bool
     """Whether it reads the text itself; tensor parallel peers of one that does get it sent."""
     buffers: tuple[BufferReport, ...] = ()
-    """Its gradient buffers, where the run has any."""
+    """The rank's gradient buffers, where the run has any."""
 
 
 @dataclass(frozen=True)

@@ -249,7 +249,7 @@ class TrainSettings:
     dtype: Literal["float32", "float64", "bfloat16", "float16"] = setting(
         "float32", en="Number format to compute in.", zh="计算用的数值格式。", section=TRAINING
     )
-    """Of computation; with 16 bits the optimizer keeps its own weights in float32."""
+    """The type that is computed in; with 16 bits the optimizer keeps its own weights in float32."""
     recompute: Literal["none", "selective", "full"] = setting(
         "none",
         en="What is computed again in backward to save memory.",

@@ -67,13 +67,13 @@ def group_of(mesh_or_group: MeshOrGroup) -> dist.ProcessGroup:
 
 @dataclass(frozen=True, eq=False)
 class Coming:
-    """Is a tensor on its way from the rank before."""
+    """Awaits a tensor that is on its way from the rank before."""
 
     tensor: Tensor
     sent: Tensor
     """Kept until it has left."""
     sender: int
-    """Its global rank."""
+    """The global rank that sends it."""
     works: tuple[dist.Work, ...]
 
     def wait(self) -> Tensor:

@@ -64,7 +64,7 @@ class Routed(NamedTuple):
 
 
 class Experts(nn.Module):
-    """Is a feed-forward layer of many experts, shared out over the ranks of an ep group.
+    """Computes a feed-forward layer of many experts, shared out over the ranks of an ep group.
 
     ``hidden`` is the width inside one expert. ``mesh_or_group`` None keeps all experts on this
     rank. ``balance`` above 0 adds that many times the load-balancing loss to whatever loss the

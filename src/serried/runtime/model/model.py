@@ -67,7 +67,7 @@ class Parts:
 
 
 class Norm(nn.RMSNorm):
-    """Is an RMSNorm whose weight may be wider than the stream; it then computes in its own type."""
+    """Computes RMSNorm; where its weight is wider than the stream, it computes in that type."""
 
     def __init__(self, hidden: int) -> None:
         super().__init__(hidden, eps=1e-5)

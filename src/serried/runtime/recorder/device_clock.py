@@ -25,7 +25,7 @@ FASTEST = 5e-4
 
 @dataclass(frozen=True)
 class _Rate:
-    """Is how much faster the host's clock is, and for how long some more, to make up an error."""
+    """Says how much faster the host's clock is, and for how long some more, to make up an error."""
 
     mean: float = 0.0
     extra: float = 0.0

@@ -59,7 +59,7 @@ class CurrentWork:
 
     def __init__(self) -> None:
         self.when_launched: Callable[[], None] = _nothing
-        """Is called when communication begins that nobody may wait for but a backward's end."""
+        """Called when communication begins that nobody may wait for but a backward's end."""
         self.num_stages = 1
         """Stages of the pipeline that hooks have seen, 1 without one."""
         self.reset()
@@ -84,7 +84,7 @@ class Tracer(Protocol):
     is_on: bool
     """Whether that step is recorded; what times spans keeps none where it is not."""
     step: int
-    """Its number; -1 before the first."""
+    """The step's number; -1 before the first."""
     work: CurrentWork
     mark: Callable[[], Mark]
     """Marks this moment; any thread may call."""

@@ -98,7 +98,7 @@ class StepWindow:
 
 
 class Bell:
-    """Is a signal that its user chose; an earlier handler of it still gets its turn."""
+    """Listens for a signal that its user chose; an earlier handler of it still gets its turn."""
 
     def __init__(self, number: signal.Signals, num_steps: int) -> None:
         self.num_steps = num_steps

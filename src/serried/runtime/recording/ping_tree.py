@@ -44,14 +44,14 @@ class Leader:
 
 
 class Meeting:
-    """Is one rank's way to the others: the job's store, on a connection of its own."""
+    """Leads one rank to the others: through the job's store, on a connection of its own."""
 
     def __init__(self, store: Any, name: str) -> None:
         # A store's connection serves one call at a time, and the program itself may wait on it.
         self._store = store.clone()
         self._name = f"serried/clock/{name}"
         self.number = -1
-        """Of this rank among the leaders, once it is one."""
+        """The rank's number among the leaders, once it is one."""
 
     def leads(self, host: HostTime) -> bool:
         """Tells whether this rank was the first on its host to ask."""

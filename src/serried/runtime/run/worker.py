@@ -39,7 +39,7 @@ Rendezvous = Mapping[str, Any]
 
 
 class Job(Protocol[Told_co]):
-    """Is what ranks are started for, sent to them by pickle; ``Told_co`` is what rank 0 tells."""
+    """Holds what ranks are started for, sent by pickle; ``Told_co`` is what rank 0 tells."""
 
     @property
     def world_size(self) -> int:
@@ -54,7 +54,7 @@ class Job(Protocol[Told_co]):
     def run_rank(
         self, place: Place, rendezvous: Rendezvous, tell: Callable[[Told_co], None]
     ) -> None:
-        """Is one rank's work, from joining the others to its last message."""
+        """Runs one rank's work, from joining the others to its last message."""
         ...
 
 
@@ -155,7 +155,7 @@ def _place(names: tuple[str, str, str, str], what: Sentence, cure: Sentence) -> 
 
 
 def run_local(job: Job[Told], place: Place, store: Path, channel: Connection) -> NoReturn:
-    """Is a local rank's whole life: works, tells the parent over ``channel``, and exits."""
+    """Runs a local rank from start to end: works, tells the parent over ``channel``, and exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     _die_with_parent()
 

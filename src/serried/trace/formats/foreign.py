@@ -37,7 +37,7 @@ _MOST_SHARED = 0.5
 
 
 class ForeignSpan(NamedTuple):
-    """Is one span of another tool's file; times are nanoseconds."""
+    """Holds one span of another tool's file; times are nanoseconds."""
 
     rank: int
     stage: int

@@ -77,16 +77,16 @@ class TimerBlock:
 
     iteration: int
     least: Mapping[str, float]
-    """Of the quickest rank; empty for forms that do not say it."""
+    """The times of the quickest rank; empty for forms that do not say it."""
     most: Mapping[str, float]
-    """Of the slowest rank, or of the printing one."""
+    """The times of the slowest rank, or of the printing one."""
     by_rank: Mapping[str, Mapping[int, float]]
-    """Of every rank that ran the timer; empty for all forms but ``all``."""
+    """The times of every rank that ran the timer; empty for all forms but ``all``."""
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """Is one line of the log: a mean step since the line before."""
+    """Holds one line of the log: a mean step since the line before."""
 
     number: int
     elapsed_ms: float
@@ -215,7 +215,7 @@ def _whole(reading: _Reading) -> Iterator[TimerBlock]:
 
 @dataclass
 class _Open:
-    """Is the block that lines are read into."""
+    """Collects the block that lines are read into."""
 
     iteration: int
     least: dict[str, float] = field(default_factory=dict)

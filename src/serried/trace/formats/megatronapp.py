@@ -45,7 +45,7 @@ _NAMES = {"pp_rank": "pp_rk", "rank": "g_rk"}
 
 
 class _Found(NamedTuple):
-    """Is one computation; a number that the file does not give is -1."""
+    """Holds one computation; a number that the file does not give is -1."""
 
     rank: int
     start_ns: int

@@ -44,7 +44,7 @@ _OUTSIDE_A_STEP = "default"
 
 @dataclass(frozen=True)
 class TimedJob:
-    """Is one timed job: what the executor calls it, and when it ran by its machine's clock."""
+    """Times one job: what the executor calls it, and when it ran by its machine's clock."""
 
     type: str
     number: int

@@ -34,7 +34,7 @@ _MATCH_S = 5e-5
 
 @dataclass(frozen=True)
 class Operation:
-    """Is one operation of the first step's first replica."""
+    """Holds one operation of the first step's first replica."""
 
     type: str
     seq: int

@@ -43,7 +43,7 @@ class Analysis:
     schedule: str | None
     """The schedule that the job names, else the one whose order was recorded."""
     order: RecordedOrder | None
-    """Of the first pipeline in the first complete step; None, as all of the schedule, without."""
+    """The first pipeline's, in the first complete step; None, as all of the schedule, without."""
     recognition: Recognition | None
     planned: PlannedBubble | None
     throughput: Throughput | None

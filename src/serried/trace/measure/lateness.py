@@ -33,7 +33,7 @@ _BACKWARD = (ActionKind.B, ActionKind.I)
 
 @dataclass(frozen=True)
 class LatenessCause:
-    """Is one rank's part in a delay; below 0 it made up for some."""
+    """Says one rank's part in a delay; below 0 it made up for some."""
 
     rank: int
     what: str

@@ -44,7 +44,7 @@ class MeasuredStep:
     ranks: NDArray[np.int64]
     """The global rank at each place of the pipeline."""
     simulation: Simulation
-    """Its times, where the optimizer takes none and messages are not told from other delays."""
+    """The step's times; the optimizer takes none, and messages are not told from other delays."""
 
 
 def measured_step(trace: Trace, step: int, *, pipeline: int | None = None) -> MeasuredStep:

@@ -37,7 +37,7 @@ Mask = NDArray[np.bool_]
 
 
 class State(IntEnum):
-    """Is what a rank does at a moment; of several the lowest number counts."""
+    """Names what a rank does at a moment; of several the lowest number counts."""
 
     EXCHANGE = 0
     FORWARD = 1

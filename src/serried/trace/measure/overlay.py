@@ -39,9 +39,9 @@ class Overlay:
     planned: Spans
     """From 0; a span's rank is its place in the pipeline."""
     place: NDArray[np.int32]
-    """Of every rank of the world, its place in its pipeline."""
+    """The place of every rank of the world in its pipeline."""
     pipeline: NDArray[np.int32]
-    """Of every rank of the world, the number of its pipeline."""
+    """The number of the pipeline of every rank of the world."""
     steps: NDArray[np.int32]
     """The numbers of the recorded steps, ascending."""
     starts_ns: NDArray[np.int64]

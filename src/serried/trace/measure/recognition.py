@@ -51,7 +51,7 @@ class Likeness:
 
     name: str
     share: float
-    """Of the actions; 1 where every rank has the schedule's order."""
+    """The share of the actions; 1 where every rank has the schedule's order."""
     departure: Departure | None
 
 

@@ -63,7 +63,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PathPiece:
-    """Is one piece of the path; its action is None where no action of its rank covers it."""
+    """Holds one piece of the path; its action is None where no action of its rank covers it."""
 
     rank: int
     kind: str
@@ -163,9 +163,9 @@ class _Graph:
     waited_ns: Rows
     """When its rank began to wait for it, -1 where no receive was recorded."""
     latest: Rows
-    """Of a reduction, the row of its group that began last."""
+    """For a reduction, the row of its group that began last."""
     entered: dict[int, tuple[int, int]]
-    """Of a computation that waited for a reduction behind it: the computation, on another rank,
+    """For a computation that waited for a reduction behind it: the computation, on another rank,
     that launched it last, and when."""
     last: dict[int, int]
     """The row that each step ends with."""

@@ -85,7 +85,7 @@ def _replay(spans: Spans, lanes: _Lanes, layout: Layout, ranks: Column) -> Repla
 
 @dataclass(frozen=True, eq=False)
 class _Lanes:
-    """Is a trace's spans as a table of operations by steps and replicas."""
+    """Holds a trace's spans as a table of operations by steps and replicas."""
 
     starts: NDArray[np.float64]
     ends: NDArray[np.float64]
@@ -93,7 +93,7 @@ class _Lanes:
     first: Rows
     """The span of each operation in the first step and replica."""
     place: Column
-    """Of every span, the place of its rank in its pipeline."""
+    """The place of every span's rank in its pipeline."""
 
 
 def _pipelines(layout: Layout) -> Column:

@@ -37,7 +37,7 @@ _SHARED_AXES = ("tp", "cp", "ep", "etp")
 
 _WORTH_A_PART = 0.25
 LEAST_STEPS = 3
-"""Of fewer nobody is named."""
+"""The least number of steps from which a slow rank is named."""
 _SURE_STEPS = 18
 """With this many steps a lag may vary as much as it is; with fewer by as many times less. Drawn at
 random, ranks that are equal are then named in 1 to 4 of 100 runs where steps vary by a third."""

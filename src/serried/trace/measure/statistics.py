@@ -79,7 +79,7 @@ class RankStatistics:
     """By ``WORK``: forward, backward and weight, which add up to the computing; and send, reduce,
     exchange and optimizer, wherever they are."""
     idle_ns: dict[str, float]
-    """Its idle time in the windows by cause, which add up to the window less computation."""
+    """The rank's idle time in the windows by cause, which add up to the window less computation."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def measure(trace: Trace) -> Statistics:
 
 @dataclass(frozen=True, eq=False)
 class _Grid:
-    """Is a table of steps by ranks, both ascending, that spans are counted or summed into."""
+    """Counts or sums spans into a table of steps by ranks, both ascending."""
 
     steps: NDArray[np.int32]
     ranks: NDArray[np.int64]

@@ -29,7 +29,7 @@ class Throughput:
     jitter: float
     """The standard deviation of the periods over their mean."""
     microbatches_per_step: int
-    """Of all replicas together."""
+    """The microbatches of all replicas together."""
     tokens_per_microbatch: int | None
 
     @property

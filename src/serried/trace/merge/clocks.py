@@ -42,7 +42,7 @@ COUNTED_SPANS = 500_000
 
 @dataclass(frozen=True, eq=False)
 class ClockedPart:
-    """Is a recording with what brings its spans onto the first host's clock."""
+    """Holds a recording with what brings its spans onto the first host's clock."""
 
     part: Part
     line: ClockLine | None
@@ -63,7 +63,7 @@ class ClockedPart:
 
 @dataclass(frozen=True, eq=False)
 class ClockedRun:
-    """Is a run whose hosts are aligned, its spans still unread."""
+    """Holds a run whose hosts are aligned, its spans still unread."""
 
     trace: Trace
     parts: tuple[ClockedPart, ...]

@@ -29,7 +29,7 @@ PATTERN = "rank-*.spans"
 
 @dataclass(frozen=True)
 class Url:
-    """Is the address of a folder that fsspec reads."""
+    """Names a folder that fsspec reads by its address."""
 
     text: str
 
@@ -42,7 +42,7 @@ Folder = Path | Url
 
 @dataclass(frozen=True)
 class RankFile:
-    """Is one recording: its address, how long it is, and whether names lie beside it."""
+    """Describes one recording: its address, how long it is, and whether names lie beside it."""
 
     folder: Folder
     name: str

@@ -20,7 +20,7 @@ Steps = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Is one recording that counts, with all that reading its spans needs."""
+    """Holds one recording that counts, with all that reading its spans needs."""
 
     file: RankFile
     rank: int
@@ -31,7 +31,7 @@ class Part:
     num_spans: int
     before_step: int | None
     names: NDArray[np.int32]
-    """Its names' numbers among the run's; the last stands for no name."""
+    """The numbers of the part's names among the run's; the last stands for no name."""
     shelves: Shelves
     backwards: tuple[Backwards, ...] = ()
     """Where its own clock seems to have gone back."""

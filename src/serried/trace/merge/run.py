@@ -38,7 +38,7 @@ Engine = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
 
 @dataclass(frozen=True, eq=False)
 class SurveyedRun:
-    """Is a run whose recordings were surveyed and not yet read."""
+    """Holds a run whose recordings were surveyed and not yet read."""
 
     trace: Trace
     """All but its spans, which it holds none of."""

@@ -96,7 +96,7 @@ class Survey:
     torn: bool
     num_records: int
     num_spans: int
-    """Its complete records, or those before ``before_step``."""
+    """How many complete records it has, or of those before ``before_step``."""
     before_step: int | None
     first_ns: int
     last_ns: int
@@ -124,7 +124,7 @@ class Survey:
 
 @dataclass(frozen=True)
 class Unusable:
-    """Is a file that holds no span: of another program, or cut off within its header."""
+    """Names a file that holds no span: of another program, or cut off within its header."""
 
     file: RankFile
     is_foreign: bool

@@ -46,7 +46,7 @@ class Replay:
     """Holds the operations of a run: what each is, what it comes after, how long it took."""
 
     types: tuple[str, ...]
-    """Of each operation: ``forward-compute``, ``F`` …; ideal durations are taken by type."""
+    """Each operation's type: ``forward-compute``, ``F`` …; ideal durations are taken by type."""
     stages: NDArray[np.int64]
     is_message: NDArray[np.bool_]
     after: tuple[tuple[int, ...], ...]

@@ -19,7 +19,7 @@ from serried.trace.model.replay import Replay
 
 @dataclass(frozen=True)
 class Host:
-    """Is one machine of a run: its name, the ranks it held, and where its clock stands."""
+    """Describes one machine of a run: its name, the ranks it held, and where its clock stands."""
 
     name: str
     ranks: tuple[int, ...]
@@ -76,7 +76,7 @@ class Trace:
     waits_inside: bool = False
     """Whether a computation's span begins with the wait for its input."""
     replay: Replay | None = None
-    """Its operations with what they wait for, where its writer said more than spans hold."""
+    """The operations with what they wait for, where the writer said more than spans hold."""
     names: tuple[str, ...] = ()
     """What its user called spans of kind SPAN, whose peer is a place in it."""
     resolution_ns: int = 1

@@ -18,7 +18,7 @@ from serried.trace.model.replay import Replay, SyncGroup
 from serried.trace.store.table import read_table
 
 REPLAY = "_replay.parquet"
-"""Its name in a store; table engines pass over names that begin with an underscore."""
+"""The file's name in a store; table engines pass over names that begin with an underscore."""
 
 _KEY = b"serried.replay"
 

@@ -177,7 +177,7 @@ def _idle(measured: MeasuredSchedule) -> dict[str, Column]:
 
 @dataclass(frozen=True, eq=False)
 class _Path:
-    """Is the critical path, as columns and as marks on the entries it runs through."""
+    """Holds the critical path, as columns and as marks on the entries it runs through."""
 
     schedule: Schedule
     steps: list[Step]

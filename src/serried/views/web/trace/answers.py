@@ -35,7 +35,7 @@ class TraceAnswers:
 
     @cached_property
     def costs(self) -> Costs:
-        """Its stages' median times, of a large trace those of some steps.
+        """The stages' median times, of a large trace those of some steps.
 
         Making it raises InputError where a stage lacks a forward or a backward.
         """
@@ -62,7 +62,7 @@ class TraceAnswers:
 
     @property
     def overlay(self) -> Overlay:
-        """Its plan; raises InputError where it has none."""
+        """The trace's plan; raises InputError where it has none."""
         if isinstance(self._planned, InputError):
             raise self._planned
         return self._planned

@@ -31,11 +31,11 @@ class Levels:
 
     table: TraceTable
     classes: Classes
-    """Of each id."""
+    """The class of each id."""
     num_classes: int
     base_bits: int
     sums: tuple[Filled, ...]
-    """Of every track, from the base upwards."""
+    """The sums of every track, from the base upwards."""
 
     @classmethod
     def of(cls, table: TraceTable, classes: Classes, num_classes: int) -> Levels:

@@ -36,7 +36,7 @@ OWN_RULE = tuple(name for name in COUNTS if name not in (*SPLITS, "dp", "zero"))
 
 @dataclass(frozen=True, eq=False)
 class NamedTrace:
-    """Is a trace as the page offers it: with a name to choose it by."""
+    """Holds a trace as the page offers it: with a name to choose it by."""
 
     name: str
     trace: Trace

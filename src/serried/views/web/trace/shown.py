@@ -61,7 +61,7 @@ class ShownTrace:
 
     @cached_property
     def table(self) -> TraceTable:
-        """Its spans in the page's order."""
+        """The trace's spans in the page's order."""
         return TraceTable.of(self.trace)
 
     @property

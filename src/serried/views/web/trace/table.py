@@ -34,7 +34,7 @@ class TraceTable:
     bounds: NDArray[np.int32]
     """The first id of each track, and their number."""
     rank: Ranks
-    """Of each track."""
+    """The rank of each track."""
     lane: Ranks
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]

@@ -32,7 +32,7 @@ _WHOLE = re.compile(r"\d{1,15}", re.ASCII)
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """Is what the page asks to see: tracks and groups over a run of buckets."""
+    """Describes what the page asks to see: tracks and groups over a run of buckets."""
 
     colour: str
     bits: int

@@ -23,7 +23,7 @@ _HEAD = struct.Struct("<I")
 
 @dataclass(frozen=True)
 class Dropped:
-    """Is one file: its name, how large it is, and its bytes as far as they were sent."""
+    """Holds one file: its name, how large it is, and its bytes as far as they were sent."""
 
     name: str
     size_bytes: int

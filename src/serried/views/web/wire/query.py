@@ -29,7 +29,7 @@ Words = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class Shown:
-    """Is one kind of groups in view: the dimension it stands for, or "" for any other kind."""
+    """Names one kind of groups in view: the dimension it stands for, or "" for any other kind."""
 
     dim: str
     kind: str
