@@ -9,6 +9,7 @@ export default [
     rules: {
       eqeqeq: "error",
       "func-style": ["error", "declaration", { allowArrowFunctions: true }],
+      "max-len": ["error", { code: 100 }],
       "max-lines": ["error", { max: 400 }],
       "max-lines-per-function": ["error", { max: 60, skipComments: true, skipBlankLines: true }],
       "no-duplicate-imports": "error",

@@ -1,16 +1,19 @@
 // What is pinned and what is pointed at, lit in every view and told in the panel.
 
 import { say } from "../base/announcer.js";
-import { language } from "../base/i18n.js";
+import { counted, language } from "../base/i18n.js";
 import { litBy } from "../base/lit.js";
 import { Refusal, askDocument } from "../base/questions.js";
 import { explainTerms } from "../base/tip.js";
+import { tipLines } from "../map/speech.js";
+import { spokenSlice } from "../timeline/speech.js";
 import { showFound, showGroup, showNothing, showRank, showSlice } from "./side/selected.js";
-import { spokenTarget } from "./speech.js";
 import { question } from "./state/fields.js";
 import { pinWords, pinnedTarget } from "./state/pins.js";
 
 /** @typedef {import("../base/lit.js").Target} Target */
+/** @typedef {import("../base/scene.js").Scene} Scene */
+/** @typedef {import("../timeline/trace/tracks.js").Tracks} Tracks */
 /** @typedef {import("./side/selected.js").RankAnswer} RankAnswer */
 /**
  * @typedef {object} Views  where it is shown
@@ -160,4 +163,18 @@ export class Selection {
     this.layout.store.soon(words);
     this.show();
   }
+}
+
+/**
+ * Writes a target in one line.
+ * @param {Target} target
+ * @param {Scene | null} scene
+ * @param {Tracks | null} tracks
+ */
+function spokenTarget(target, scene, tracks) {
+  if (target.type === "slice" && tracks) return spokenSlice(target.slice, tracks);
+  if (!scene) return "";
+  if (target.type === "group") return scene.groupText(target.kind, target.group);
+  if (target.type === "ranks") return counted("unit.ranks", target.ranks.length);
+  return tipLines(scene, target.rank).join("; ");
 }

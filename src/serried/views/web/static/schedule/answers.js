@@ -8,10 +8,10 @@ import { MOST_NAMES, fieldOfWord, namesOf, scheduleQuestion } from "./state.js";
 
 /** @typedef {import("./state.js").AskedState} AskedState */
 /** @typedef {import("./state.js").ScheduleState} ScheduleState */
-/** @typedef {import("./list.js").Fault} Fault */
+/** @typedef {import("./form.js").Fault} Fault */
 /**
  * @typedef {object} Offers
- * @property {import("./list.js").Offered[]} schedules
+ * @property {import("./form.js").Offered[]} schedules
  * @property {import("./model/simulated.js").KindTable[]} kinds
  * @property {string[]} causes
  */

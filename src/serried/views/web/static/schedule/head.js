@@ -2,7 +2,7 @@
 
 import { byId, make } from "../base/dom.js";
 import { t } from "../base/i18n.js";
-import { aboutText } from "./list.js";
+import { aboutText } from "./form.js";
 import { measuredAbout } from "./measured.js";
 import { blockTitle, formTexts, refusalTexts, refusedBy, scheduleFacts } from "./words.js";
 
@@ -12,7 +12,7 @@ import { blockTitle, formTexts, refusalTexts, refusedBy, scheduleFacts } from ".
  * Shows a head for each schedule.
  * @param {string[]} names
  * @param {(Simulated | null)[]} blocks
- * @param {Map<string, import("./list.js").Fault>} faults
+ * @param {Map<string, import("./form.js").Fault>} faults
  * @param {string[]} runs the names of the traces
  */
 export function showHeads(names, blocks, faults, runs) {

@@ -1,9 +1,8 @@
 // What stands around the stacked schedules: the form, the list, the heads, the panels at the side.
 
 import { byId } from "../base/dom.js";
-import { listenToScheduleForm, showFaults, showScheduleForm } from "./form.js";
+import { listenToScheduleForm, showFaults, showList, showScheduleForm } from "./form.js";
 import { placeHeads, showHeads } from "./head.js";
-import { showList } from "./list.js";
 import { showCauses, showKinds, showNotes, showSpot } from "./side.js";
 import { commandText } from "./words.js";
 

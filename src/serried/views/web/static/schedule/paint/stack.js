@@ -1,8 +1,7 @@
 // Painting stacked schedules: dense rows and strips pixel by pixel, then boxes, lines and names.
 
 import { numberText, unitTicks } from "../../base/quantity.js";
-import { paintIdle, paintShares } from "./bars.js";
-import { hasBoxes, paintBoxes } from "./boxes.js";
+import { hasBoxes, paintBoxes, paintIdle, paintShares } from "./bars.js";
 import { paintPath, paintSpots } from "./marks.js";
 import { GUTTER, pictureOf } from "./picture.js";
 import { paintLimit, paintStrip } from "./strips.js";
