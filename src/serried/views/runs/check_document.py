@@ -11,6 +11,7 @@ from serried.mesh import Layout
 from serried.plan.busbw import bus_factor
 from serried.runtime.check.report import CheckReport, GroupTimes, Link
 from serried.views.finding_document import told, told_in_each
+from serried.views.runs.link_figures import figure_lists, link_figures
 
 SLOW_NODE, SLOW_LINK = "slow-node", "slow-link"
 
@@ -18,11 +19,12 @@ SLOW_NODE, SLOW_LINK = "slow-node", "slow-link"
 def check_document(
     report: CheckReport, layout: Layout, lang: str, *, options: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Returns the document: groups, times, links, findings and the map.
+    """Returns the document: groups, times, links, figures of ranks, findings and the map.
 
     ``options`` are the framework's settings that the layout was made with. Findings are told in
     ``lang`` and, for the workbench, in each of its languages.
     """
+    links = [_link(link, report) for link in report.links]
     return {
         "schema": "serried.check/1",
         "framework": layout.framework,
@@ -39,7 +41,8 @@ def check_document(
             for kind, count in report.num_groups.items()
         },
         "timings": [entry for each in report.timings for entry in _timing(each)],
-        "links": [_link(link, report) for link in report.links],
+        "links": links,
+        "figures": figure_lists(link_figures(links, layout.world_size)),
         "map": cluster_map(report),
         "findings": [
             {

@@ -36,6 +36,12 @@ def test_a_rank_is_as_fast_as_its_links_between_nodes_beside_their_like(read: Na
     }
 
 
+def test_the_figures_are_those_that_the_command_line_prints(
+    read: NamedCheck, document: dict[str, Any]
+) -> None:
+    assert document["figures"] == {name: values.tolist() for name, values in read.figures.items()}
+
+
 def test_a_figure_comes_as_a_heat_payload(read: NamedCheck) -> None:
     found = reader.read(check_heat_payload([read], {"figure": ["best_send"]}))
     header = found.header

@@ -1,38 +1,26 @@
-"""A check's report for the cluster map: how each rank's links compare with their like.
-
-    link 3 -> 7   1.1 GB/s, median of links between nodes 1.2   ->  0.92 of rank 3's sends,
-                                                                    0.92 of rank 7's receives
-
-Links between nodes are compared with each other, links inside nodes likewise, with the largest
-messages. A rank's best link tells of its end, its worst one of the path.
-"""
+"""A check's report for the cluster map: how each rank's links compare with their like."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from serried import user_file
 from serried.errors import InputError, listed
 from serried.finding import said
 from serried.limits import CHECK_BYTES
+from serried.plan.link_speed import Speeds
 from serried.trace.model.record import TracedJob
+from serried.views.runs.link_figures import link_figures
 from serried.views.web.trace.heat import summary_of
 from serried.views.web.trace.payload import question_of
 from serried.views.web.wire.payload import pack
 from serried.views.web.wire.query import MAX_WORLD_SIZE, Words, read_count, read_word
 
 SCHEMA = "serried.check/1"
-FIGURES = ("best_send", "best_receive", "worst_send", "worst_receive")
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +30,7 @@ class NamedCheck:
     name: str
     question: Mapping[str, Any]
     """The words that ask for the layout that was checked."""
-    figures: Mapping[str, Values]
+    figures: Mapping[str, Speeds]
     """One value a rank: 1 for a link as fast as the median of its like; NaN without one."""
     findings: tuple[Mapping[str, Any], ...]
 
@@ -129,7 +117,7 @@ def _named(name: str, document: Mapping[str, Any]) -> NamedCheck:
         options={str(key): str(value) for key, value in document.get("options", {}).items()},
     )
     findings = tuple(_finding(each, world) for each in document["findings"])
-    return NamedCheck(name, question_of(job), _figures(document["links"], world), findings)
+    return NamedCheck(name, question_of(job), link_figures(document["links"], world), findings)
 
 
 def _finding(found: Mapping[str, Any], world: int) -> dict[str, Any]:
@@ -146,46 +134,3 @@ def _told(said: Mapping[str, Any]) -> dict[str, Any]:
         "evidence": [str(line) for line in said["evidence"]],
         "cure": None if cure is None else str(cure),
     }
-
-
-def _figures(links: list[Mapping[str, Any]], world: int) -> dict[str, Values]:
-    if not links:
-        return {}
-    source, target = (_ranks(links, end, world) for end in ("from", "to"))
-    across = np.array([bool(link["is_inter"]) for link in links])
-    speed = 1 / np.array([_largest_us(link["time_us"]) for link in links])
-    for alike in (across, ~across):
-        if alike.any():
-            speed[alike] /= np.median(speed[alike])
-    # Where a rank has links between nodes they tell of it; those inside would hide a slow card.
-    best, worst = np.fmax, np.fmin
-    return {
-        "best_send": _spread(best, source, speed, across, world),
-        "best_receive": _spread(best, target, speed, across, world),
-        "worst_send": _spread(worst, source, speed, across, world),
-        "worst_receive": _spread(worst, target, speed, across, world),
-    }
-
-
-def _ranks(links: list[Mapping[str, Any]], end: str, world: int) -> NDArray[np.int64]:
-    found = np.array([int(link[end]) for link in links])
-    if ((found < 0) | (found >= world)).any():
-        raise ValueError(f"{end}={found.max()}")
-    return found
-
-
-def _largest_us(times: Mapping[str, Any]) -> float:
-    time = float(times[max(times, key=int)])
-    if not (0 < time < math.inf):
-        raise ValueError(f"time_us={time}")
-    return time
-
-
-def _spread(
-    pick: np.ufunc, rank: NDArray[np.int64], speed: Values, across: NDArray[np.bool_], world: int
-) -> Values:
-    figure = np.full(world, np.nan)
-    inside = np.full(world, np.nan)
-    pick.at(inside, rank[~across], speed[~across])
-    pick.at(figure, rank[across], speed[across])
-    return np.where(np.isnan(figure), inside, figure)
