@@ -11,13 +11,14 @@ is ever written to again. This module needs no torch, so that a run is refused b
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from serried.errors import InputError, listed
+from serried.errors import EnvironmentProblem, InputError, listed
 from serried.finding import said
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.training.data import Corpus
@@ -259,3 +260,12 @@ def require_fits(path: Path, found: Description, settings: TrainSettings) -> Non
 
 def _differing(one: dict[str, Any], other: dict[str, Any]) -> Any:
     return listed(f"{key}={value}" for key, value in one.items() if other.get(key) != value)
+
+
+def require_safetensors() -> None:
+    """Raises EnvironmentProblem where safetensors, which an export needs, is not installed."""
+    if importlib.util.find_spec("safetensors") is None:
+        raise EnvironmentProblem(
+            "an export needs the safetensors package, which is not installed; install it with: "
+            "pip install 'serried[export]'"
+        )

@@ -18,12 +18,11 @@ from typing import Any
 from torch import Tensor
 
 from serried.errors import InputError
-from serried.runtime.checkpoint.checkpoint import describe, find
+from serried.runtime.checkpoint.checkpoint import describe, find, require_safetensors
 from serried.runtime.checkpoint.files import whole_tensors
 from serried.runtime.job.settings import VOCABULARY, ModelSizes
 from serried.runtime.model.experts import Experts
 from serried.runtime.model.model import FeedForward, Parts, Stage
-from serried.runtime.run.launch import require_safetensors
 from serried.trace.model.whole_file import whole_file, whole_path
 
 WHOLE = {"embed": "model.embed_tokens", "norm": "model.norm", "output": "lm_head"}

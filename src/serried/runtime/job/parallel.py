@@ -3,21 +3,76 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from serried.errors import InputError, listed
 from serried.frameworks.framework import divisors
+from serried.mesh import Layout
+from serried.pipeline import Schedule
+from serried.runtime.job.checkpoints import CheckpointSettings, Validation
 from serried.runtime.job.model import ModelSizes
 from serried.runtime.job.shards import ContextSizes
-
-if TYPE_CHECKING:
-    from serried.runtime.job.settings import TrainSettings
 
 AXES = ("pp", "dp", "cp", "tp")
 """What dense layers split along, slowest first; where ranks sit on these is the Layout's word."""
 
 
-def check_parallel(settings: TrainSettings) -> None:
+class _Run(Protocol):
+    """Names what the checks read of TrainSettings, whose module is above this one."""
+
+    @property
+    def world_size(self) -> int: ...
+    @property
+    def tp(self) -> int: ...
+    @property
+    def pp(self) -> int: ...
+    @property
+    def cp(self) -> int: ...
+    @property
+    def ep(self) -> int: ...
+    @property
+    def dp(self) -> int: ...
+    @property
+    def edp(self) -> int: ...
+    @property
+    def cp_form(self) -> str: ...
+    @property
+    def sequence_parallel(self) -> bool: ...
+    @property
+    def loss_parallel(self) -> bool: ...
+    @property
+    def zero(self) -> int: ...
+    @property
+    def zero_shard(self) -> int | None: ...
+    @property
+    def dp_style(self) -> str: ...
+    @property
+    def framework(self) -> str: ...
+    @property
+    def layout(self) -> Layout: ...
+    @property
+    def pipeline(self) -> Schedule: ...
+    @property
+    def num_stages(self) -> int: ...
+    @property
+    def model(self) -> ModelSizes: ...
+    @property
+    def recompute(self) -> str: ...
+    @property
+    def emulated(self) -> object | None: ...
+    @property
+    def microbatches(self) -> int: ...
+    @property
+    def global_batch_size(self) -> int: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def validation(self) -> Validation: ...
+    @property
+    def checkpoints(self) -> CheckpointSettings: ...
+
+
+def check_parallel(settings: _Run) -> None:
     """Raises InputError where an axis does not fit the model or another axis."""
     _check_axes(settings)
     _check_layers(settings)
@@ -30,7 +85,7 @@ def check_parallel(settings: TrainSettings) -> None:
     _check_batch(settings)
 
 
-def _check_axes(settings: TrainSettings) -> None:
+def _check_axes(settings: _Run) -> None:
     """Refuses a framework that places ranks along more than pp, dp, cp and tp."""
     sizes = settings.layout.mesh.sizes
     if math.prod(sizes.get(axis, 1) for axis in AXES) != settings.world_size:
@@ -43,7 +98,7 @@ def _check_axes(settings: TrainSettings) -> None:
         )
 
 
-def _check_layers(settings: TrainSettings) -> None:
+def _check_layers(settings: _Run) -> None:
     if settings.model.layers < settings.num_stages == settings.pp:
         raise InputError(
             "layers={layers} cannot fill pp={pp} stages; take at least {pp} layers, "
@@ -85,7 +140,7 @@ def _check_tensor(model: ModelSizes, tp: int) -> None:
         )
 
 
-def _check_context(settings: TrainSettings) -> None:
+def _check_context(settings: _Run) -> None:
     model, tp = settings.model, settings.tp
     ContextSizes(
         settings.cp_form,
@@ -96,7 +151,7 @@ def _check_context(settings: TrainSettings) -> None:
     )
 
 
-def _check_sequence(settings: TrainSettings) -> None:
+def _check_sequence(settings: _Run) -> None:
     for name in ("sequence_parallel", "loss_parallel"):
         if getattr(settings, name) and settings.tp == 1:
             raise InputError(
@@ -116,7 +171,7 @@ def _check_sequence(settings: TrainSettings) -> None:
         )
 
 
-def _check_experts(settings: TrainSettings) -> None:
+def _check_experts(settings: _Run) -> None:
     experts, ep = settings.model.experts, settings.ep
     if not experts:
         if ep > 1:
@@ -147,7 +202,7 @@ def _check_experts(settings: TrainSettings) -> None:
         )
 
 
-def _check_zero(settings: TrainSettings) -> None:
+def _check_zero(settings: _Run) -> None:
     zero, shard, ranks = settings.zero, settings.zero_shard, settings.dp * settings.cp
     if zero not in range(4):
         raise InputError("ZeRO stage {stage} is not known; stages are 0 to 3", stage=zero)
@@ -174,7 +229,7 @@ def _check_zero(settings: TrainSettings) -> None:
         )
 
 
-def _check_emulated(settings: TrainSettings) -> None:
+def _check_emulated(settings: _Run) -> None:
     if settings.emulated is None:
         return
     real_only = {
@@ -198,7 +253,7 @@ def _check_emulated(settings: TrainSettings) -> None:
             )
 
 
-def _check_batch(settings: TrainSettings) -> None:
+def _check_batch(settings: _Run) -> None:
     unit = settings.dp * settings.microbatches
     if settings.global_batch_size % unit:
         raise InputError(

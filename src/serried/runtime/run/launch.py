@@ -8,7 +8,12 @@ from contextlib import closing
 from dataclasses import replace
 
 from serried.errors import EnvironmentProblem, InputError
-from serried.runtime.checkpoint.checkpoint import describe, require_fits, source_of
+from serried.runtime.checkpoint.checkpoint import (
+    describe,
+    require_fits,
+    require_safetensors,
+    source_of,
+)
 from serried.runtime.job.report import Place, Progress, TrainResult
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.run import worker
@@ -77,15 +82,6 @@ def _exported(settings: TrainSettings, result: TrainResult) -> TrainResult:
 
         export(settings.checkpoints.folder, settings.checkpoints.export)
     return result
-
-
-def require_safetensors() -> None:
-    """Raises EnvironmentProblem where safetensors, which an export needs, is not installed."""
-    if importlib.util.find_spec("safetensors") is None:
-        raise EnvironmentProblem(
-            "an export needs the safetensors package, which is not installed; install it with: "
-            "pip install 'serried[export]'"
-        )
 
 
 def require_torch() -> None:

@@ -27,10 +27,11 @@ def export(checkpoint: Path, output: Path) -> None:
     \b
     serried export runs/a -o llama/model.safetensors
     """
-    from serried.runtime.run import launch
+    from serried.runtime.checkpoint.checkpoint import require_safetensors
+    from serried.runtime.run.launch import require_torch
 
-    launch.require_torch()
-    launch.require_safetensors()
+    require_torch()
+    require_safetensors()
     from serried.runtime.checkpoint.export import export as write_model
 
     folder = write_model(checkpoint, output)
