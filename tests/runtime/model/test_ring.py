@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from serried.runtime.job.shards import places
-from serried.runtime.model.ring import meeting
+from serried.runtime.model.ring import unmasked_block
 
 SEQ_LEN = 24
 
@@ -16,7 +16,7 @@ def met(rank: int, source: int, cp: int) -> list[tuple[int, int]]:
         [p for piece in places("ring", seq_len=SEQ_LEN, rank=each, cp=cp) for p in piece]
         for each in (rank, source)
     )
-    found = meeting(rank, source, length=len(queries))
+    found = unmasked_block(rank, source, length=len(queries))
     pairs = [(i, j) for i in range(len(queries)) for j in range(len(keys))]
     return [
         (queries[i], keys[j])

@@ -13,7 +13,7 @@ import pytest
 import torch.distributed as dist
 
 from serried.runtime.recorder.host_time import HostTime
-from serried.runtime.recording.ping_tree import CHILDREN, Leader, Meeting
+from serried.runtime.recording.ping_tree import CHILDREN, Leader, PingTree
 from serried.runtime.recording.pings import Answerer, Asker, Pings, ping_others
 from serried.trace.clocks.pings import ping_file
 from tests.runtime.rank_group import run_ranks
@@ -65,7 +65,7 @@ class Shared:
 def test_a_host_asks_its_parent_and_few_ask_one_host() -> None:
     store, found = Shared(), []
     for number in range(30):
-        meeting = Meeting(store, "run/0")
+        meeting = PingTree(store, "run/0")
         assert meeting.leads(HostTime(name=f"host-{number}", boot="boot"))
         meeting.tell(Leader(number, "10.0.0.1", 1000 + number, PASSWORD))
         found.append(meeting)
@@ -77,11 +77,11 @@ def test_a_host_asks_its_parent_and_few_ask_one_host() -> None:
 def test_only_the_first_rank_of_a_host_leads() -> None:
     store = Shared()
     host = HostTime(name="a", boot="boot")
-    assert Meeting(store, "run/0").leads(host)
-    again = Meeting(store, "run/0")
+    assert PingTree(store, "run/0").leads(host)
+    again = PingTree(store, "run/0")
     assert again.leads(host)  # of the same rank, which this process is
-    assert Meeting(store, "run/0").leads(HostTime(name="a", boot="rebooted"))
-    assert Meeting(store, "run/1").leads(host)
+    assert PingTree(store, "run/0").leads(HostTime(name="a", boot="rebooted"))
+    assert PingTree(store, "run/1").leads(host)
 
 
 def test_a_host_is_counted_before_its_leader_so_that_no_job_seems_of_one_host(
@@ -89,7 +89,7 @@ def test_a_host_is_counted_before_its_leader_so_that_no_job_seems_of_one_host(
 ) -> None:
     monkeypatch.setattr("serried.runtime.recording.ping_tree.world_size_here", lambda: 2)
     store = Shared()
-    first, second = Meeting(store, "run/0"), Meeting(store, "run/0")
+    first, second = PingTree(store, "run/0"), PingTree(store, "run/0")
     assert first.leads(HostTime(name="a")) and second.leads(HostTime(name="b"))
     first.tell(Leader(0, "10.0.0.1", 1000, PASSWORD))
     assert (first.has_all_ranks(), first.num_hosts()) == (False, 1)
@@ -98,7 +98,7 @@ def test_a_host_is_counted_before_its_leader_so_that_no_job_seems_of_one_host(
 
 
 def test_a_parent_that_never_comes_is_waited_for_no_longer_than_the_job() -> None:
-    meeting = Meeting(Shared(), "run/0")
+    meeting = PingTree(Shared(), "run/0")
     meeting.number = 1
     assert meeting.parent(lambda wait_s: True) is None
 

@@ -29,7 +29,7 @@ from serried.runtime.run import local_ranks
 from serried.runtime.run.launch import train
 from serried.runtime.run.local_ranks import LocalRanks, run_locally
 from serried.runtime.run.stopped_ranks import LOOK_S, StoppedRanks, stop_of
-from serried.runtime.run.worker import Job, Rendezvous
+from serried.runtime.run.worker import RankJob, Rendezvous
 from tests.frameworks.asking import asked
 from tests.runtime.rank_processes import PATIENCE_S, all_ended, watch
 
@@ -93,7 +93,7 @@ def disturbed(
     """Disturbs the job that runs inside, which must end with all of its ranks, not by patience."""
     made: list[Disturbed] = []
 
-    def make(job: Job[Any]) -> Disturbed:
+    def make(job: RankJob[Any]) -> Disturbed:
         made.append(Disturbed(job))
         made[0].lost, made[0].delay_s = lost, delay_s
         return made[0]

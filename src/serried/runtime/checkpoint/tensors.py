@@ -20,12 +20,14 @@ from torch.distributed.tensor import DTensor, Replicate
 
 from serried.runtime.job.settings import VOCABULARY
 from serried.runtime.model.model import PADDED, Stage
-from serried.runtime.training.buffers import copy_part, lying_as
+from serried.runtime.training.buffers import copy_part, sharded_as
 from serried.runtime.training.loop_state import random_state, set_random_state
 from serried.runtime.training.optimizer import Optimizer
 
 
-class _Held(NamedTuple):
+class _KeptTensor(NamedTuple):
+    """Names a parameter as the whole model does, and says how its parts are kept."""
+
     name: str
     parameter: nn.Parameter
     weight: nn.Parameter
@@ -40,7 +42,7 @@ class _Held(NamedTuple):
         """
         if not part.dim():
             return part
-        lying = lying_as(self.parameter, part)
+        lying = sharded_as(self.parameter, part)
         if not self.is_padded:
             return lying
         whole = lying.full_tensor() if isinstance(lying, DTensor) else lying
@@ -68,7 +70,7 @@ class RunTensors:
         self._optimizer = optimizer
         self._rank = rank
         self._held = [
-            _Held(
+            _KeptTensor(
                 _whole_name(model, name),
                 parameter,
                 optimizer.weights[parameter],

@@ -8,7 +8,7 @@
 Kinds that a framework makes in one loop are made group by group: a group and its gloo twin, a
 pipeline and its embedding groups (pp 0, embd 0, pp 1, embd 1 …, as Megatron does).
 
-A DeviceMesh wears the groups along its axes instead of making its own: those that it makes
+A DeviceMesh is made of the groups along its axes and makes none of its own: those would
 ignore the time-out (gloo then waits 30 minutes). torch sorts the members of a group, so a
 rank's place within is its place among the sorted, whatever order a framework lists them in.
 """
@@ -109,10 +109,10 @@ class LiveLayout:
     def meshes(self) -> Mapping[str, DeviceMesh]:
         """A DeviceMesh for each of the layout's meshes that holds this rank.
 
-        Its axes are those that the framework makes groups along; it wears these very groups.
+        Its axes are those that the framework makes groups along; it is made of these very groups.
         """
-        worn = {name: self._worn(name) for name in self.layout.meshes}
-        return {name: mesh for name, mesh in worn.items() if mesh is not None}
+        meshes = {name: self._device_mesh(name) for name in self.layout.meshes}
+        return {name: mesh for name, mesh in meshes.items() if mesh is not None}
 
     def close(self) -> None:
         """Destroys these groups and leaves all others; all ranks call it together."""
@@ -121,7 +121,7 @@ class LiveLayout:
         for handle in handles - {None, dist.group.WORLD}:
             dist.destroy_process_group(handle)
 
-    def _worn(self, name: str) -> DeviceMesh | None:
+    def _device_mesh(self, name: str) -> DeviceMesh | None:
         mesh = self.layout.meshes[name]
         along = self._along(name)
         if self.rank not in mesh or not along:

@@ -66,8 +66,8 @@ def group_of(mesh_or_group: MeshOrGroup) -> dist.ProcessGroup:
 
 
 @dataclass(frozen=True, eq=False)
-class Coming:
-    """Awaits a tensor that is on its way from the rank before."""
+class Incoming:
+    """Holds a tensor that is on its way from the rank before."""
 
     tensor: Tensor
     sent: Tensor
@@ -100,7 +100,7 @@ class Ring:
         self.rank = dist.get_rank(group)
         self.size = dist.get_world_size(group)
 
-    def pass_on(self, tensor: Tensor) -> Coming:
+    def pass_on(self, tensor: Tensor) -> Incoming:
         """Begins to send ``tensor`` to the next rank and to receive the previous rank's.
 
         Sending and receiving are posted together: two ranks that each sent first could wait
@@ -109,7 +109,7 @@ class Ring:
         after, before = (self.rank + 1) % self.size, (self.rank - 1) % self.size
         sender = dist.get_global_rank(self.group, before)
         if self.size == 1:
-            return Coming(tensor, tensor, sender, ())
+            return Incoming(tensor, tensor, sender, ())
         sent, received = tensor.contiguous(), torch.empty_like(tensor).contiguous()
         works = dist.batch_isend_irecv(
             [
@@ -117,7 +117,7 @@ class Ring:
                 dist.P2POp(dist.irecv, received, group=self.group, group_peer=before),
             ]
         )
-        return Coming(received, sent, sender, tuple(works))
+        return Incoming(received, sent, sender, tuple(works))
 
     def round(self, tensor: Tensor) -> Iterator[tuple[int, Tensor]]:
         """Gives, one after another, every rank of the group and its ``tensor``, its own first.

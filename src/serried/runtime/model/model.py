@@ -67,7 +67,7 @@ class Parts:
 
 
 class Norm(nn.RMSNorm):
-    """Computes RMSNorm; where its weight is wider than the stream, it computes in that type."""
+    """Computes an RMSNorm; one whose weight is wider than the stream does so in its own type."""
 
     def __init__(self, hidden: int) -> None:
         super().__init__(hidden, eps=1e-5)

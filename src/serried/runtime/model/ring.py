@@ -41,31 +41,33 @@ from serried.runtime.model.block import (
     grouped,
     joined,
 )
-from serried.runtime.model.exchange import Coming, Ring
+from serried.runtime.model.exchange import Incoming, Ring
 
 ALL = slice(None)
 
 
-class Meeting(NamedTuple):
-    """Says which queries and keys of two ranks' shards have products that count."""
+class UnmaskedBlock(NamedTuple):
+    """Holds the queries and keys of two ranks' shards between which no key is masked out."""
 
     queries: slice
     keys: slice
     is_own: bool
+    """Whether both are of one rank, and masked above the diagonal all the same."""
 
 
-def meeting(rank: int, source: int, *, length: int) -> Meeting:
+def unmasked_block(rank: int, source: int, *, length: int) -> UnmaskedBlock:
     """Returns what ``rank``'s queries see of ``source``'s keys in zig-zag shards of ``length``.
 
-    >>> meeting(2, 1, length=8), meeting(1, 2, length=8)  # doctest: +NORMALIZE_WHITESPACE
-    (Meeting(queries=slice(None, None, None), keys=slice(0, 4, None), is_own=False),
-     Meeting(queries=slice(4, 8, None), keys=slice(None, None, None), is_own=False))
+    >>> unmasked_block(2, 1, length=8)
+    UnmaskedBlock(queries=slice(None, None, None), keys=slice(0, 4, None), is_own=False)
+    >>> unmasked_block(1, 2, length=8)
+    UnmaskedBlock(queries=slice(4, 8, None), keys=slice(None, None, None), is_own=False)
     """
     if source == rank:
-        return Meeting(ALL, ALL, is_own=True)
+        return UnmaskedBlock(ALL, ALL, is_own=True)
     if source < rank:
-        return Meeting(ALL, slice(0, length // 2), is_own=False)
-    return Meeting(slice(length // 2, length), ALL, is_own=False)
+        return UnmaskedBlock(ALL, slice(0, length // 2), is_own=False)
+    return UnmaskedBlock(slice(length // 2, length), ALL, is_own=False)
 
 
 def ring_attention(q: Tensor, k: Tensor, v: Tensor, ring: Ring) -> Tensor:
@@ -105,17 +107,20 @@ class _RingAttention(torch.autograd.Function):
 def _forward(q: Tensor, kv: Tensor, ring: Ring) -> Attended:
     final: Attended | None = None
     for source, (k, v) in ring.round(kv):
-        met = meeting(ring.rank, source, length=q.shape[-2])
-        mask = diagonal(q) if met.is_own else None
+        unmasked = unmasked_block(ring.rank, source, length=q.shape[-2])
+        mask = diagonal(q) if unmasked.is_own else None
         block = attend(
-            q[..., met.queries, :], k[..., met.keys, :], v[..., met.keys, :], visible=mask
+            q[..., unmasked.queries, :],
+            k[..., unmasked.keys, :],
+            v[..., unmasked.keys, :],
+            visible=mask,
         )
         if final is None:  # a round begins with the rank's own keys
             final = block
             continue
-        seen = joined(_rows(final, met.queries), block)
-        final.out[..., met.queries, :] = seen.out
-        final.lse[..., met.queries] = seen.lse
+        seen = joined(_rows(final, unmasked.queries), block)
+        final.out[..., unmasked.queries, :] = seen.out
+        final.lse[..., unmasked.queries] = seen.lse
     assert final is not None
     return final
 
@@ -125,21 +130,21 @@ def _backward(
 ) -> tuple[Tensor, Tensor]:
     """Returns the gradients of the queries, and of the rank's own keys and values, stacked."""
     d_q = torch.zeros_like(exact(q))
-    going: Coming | None = None
+    going: Incoming | None = None
     for source, (k, v) in ring.round(kv):
-        met = meeting(ring.rank, source, length=q.shape[-2])
+        unmasked = unmasked_block(ring.rank, source, length=q.shape[-2])
         part = attend_backward(
-            q[..., met.queries, :],
-            k[..., met.keys, :],
-            v[..., met.keys, :],
-            _rows(final, met.queries),
-            d_out[..., met.queries, :],
-            visible=diagonal(q) if met.is_own else None,
+            q[..., unmasked.queries, :],
+            k[..., unmasked.keys, :],
+            v[..., unmasked.keys, :],
+            _rows(final, unmasked.queries),
+            d_out[..., unmasked.queries, :],
+            visible=diagonal(q) if unmasked.is_own else None,
         )
-        d_q[..., met.queries, :] += part.q
+        d_q[..., unmasked.queries, :] += part.q
         # What the ranks before added to the gradients of the very keys that are here now.
         d_kv = going.wait() if going else torch.zeros_like(exact(kv))
-        d_kv[..., met.keys, :] += torch.stack((part.k, part.v))
+        d_kv[..., unmasked.keys, :] += torch.stack((part.k, part.v))
         going = ring.pass_on(d_kv)
     assert going is not None
     return d_q, going.wait()

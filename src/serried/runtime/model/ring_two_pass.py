@@ -28,7 +28,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from serried.runtime.model.block import exact, grouped, scores_of
-from serried.runtime.model.exchange import Coming, Ring
+from serried.runtime.model.exchange import Incoming, Ring
 
 
 def ring_attention_two_pass(q: Tensor, k: Tensor, v: Tensor, ring: Ring) -> Tensor:
@@ -66,7 +66,7 @@ class _RingQK(torch.autograd.Function):
         q, k = ctx.saved_tensors
         d_blocks = (d_scores / math.sqrt(q.shape[-1])).to(q.dtype).chunk(ctx.ring.size, dim=-1)
         d_q = torch.zeros_like(exact(q))
-        going: Coming | None = None
+        going: Incoming | None = None
         for source, block in ctx.ring.round(k):
             d_q += torch.einsum("bhgqk,bhkd->bhgqd", d_blocks[source], block)
             d_k = going.wait() if going else torch.zeros_like(exact(k))
@@ -96,7 +96,7 @@ class _RingAV(torch.autograd.Function):
         weights, v = ctx.saved_tensors
         blocks, d_out = weights.chunk(ctx.ring.size, dim=-1), d_out.to(v.dtype)
         d_weights: dict[int, Tensor] = {}
-        going: Coming | None = None
+        going: Incoming | None = None
         for source, block in ctx.ring.round(v):
             d_weights[source] = torch.einsum("bhgqd,bhkd->bhgqk", d_out, block)
             d_v = going.wait() if going else torch.zeros_like(exact(v))

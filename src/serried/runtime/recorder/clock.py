@@ -6,7 +6,7 @@
 
 Every step begins with an event that later ones are measured from, since a device tells times
 between events as 32-bit floats. Its clock is compared with the host's when it is made and once a
-second, by an event on a stream of its own that has nothing to wait for (``device_tie``).
+second, by an event on a stream of its own that has nothing to wait for (``device_clock``).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Protocol
 
 import torch
 
-from serried.runtime.recorder.device_clock import DeviceTie
+from serried.runtime.recorder.device_clock import DeviceClockModel
 from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recorder.torch_private import current_stream_number
 from serried.runtime.recorder.tracer import Mark
 
-FIRST_GLIMPSES = 8
+FIRST_COMPARISONS = 8
 """Comparisons of two clocks when the second is made, of which the closest counts."""
 EVERY_NS = 1_000_000_000
 """Time between comparisons."""
@@ -91,9 +91,9 @@ class DeviceClock:
     def __init__(self, host: HostTime | None = None) -> None:
         self._now_ns = (host or HostTime()).now_ns
         self._beside = _stream_beside(torch.cuda.current_device())
-        glimpses = [self._glimpse(math.inf) for _ in range(FIRST_GLIMPSES)]
-        self._zero, low_ns, high_ns = min(glimpses, key=lambda each: each[2] - each[1])
-        self._tie = DeviceTie(low_ns, high_ns)
+        comparisons = [self._compared(math.inf) for _ in range(FIRST_COMPARISONS)]
+        self._zero, low_ns, high_ns = min(comparisons, key=lambda each: each[2] - each[1])
+        self._model = DeviceClockModel(low_ns, high_ns)
         self._due_ns = high_ns + EVERY_NS
         self._mark = _marker()
 
@@ -114,21 +114,21 @@ class DeviceClock:
         """Returns when the mark was on the host's clock; one of before CUDA's start is a time."""
         if isinstance(mark, int):
             return mark
-        return self._tie.time_ns(self._since_zero_ms(mark))
+        return self._model.time_ns(self._since_zero_ms(mark))
 
     def move_zero(self, mark: Mark) -> None:
         """Measures from ``mark`` on, so that differences stay short and exact."""
         assert isinstance(mark, torch.cuda.Event)
-        self._tie.move_zero(self._since_zero_ms(mark))
+        self._model.move_zero(self._since_zero_ms(mark))
         self._zero = mark
 
     def compare(self) -> None:
         """Reads both clocks at one moment, if that is due and the device answers at once."""
         if self._now_ns() < self._due_ns:
             return
-        event, low_ns, high_ns = self._glimpse(PATIENCE_NS)
+        event, low_ns, high_ns = self._compared(PATIENCE_NS)
         if high_ns - low_ns <= PATIENCE_NS:
-            self._tie.compare(self._since_zero_ms(event), low_ns, high_ns)
+            self._model.compare(self._since_zero_ms(event), low_ns, high_ns)
             self._due_ns = high_ns + EVERY_NS
 
     def wait(self, mark: Mark) -> None:
@@ -136,7 +136,7 @@ class DeviceClock:
         if isinstance(mark, torch.cuda.Event):
             mark.synchronize()
 
-    def _glimpse(self, patience_ns: float) -> tuple[torch.cuda.Event, int, int]:
+    def _compared(self, patience_ns: float) -> tuple[torch.cuda.Event, int, int]:
         """Returns an event, and between which of the host's times it was if it has passed."""
         event, low_ns = _event(), self._now_ns()
         event.record(self._beside)

@@ -25,7 +25,7 @@ FASTEST = 5e-4
 
 @dataclass(frozen=True)
 class _Rate:
-    """Says how much faster the host's clock is, and for how long some more, to make up an error."""
+    """Says how much faster the host's clock is, and for how long more so, to make up an error."""
 
     mean: float = 0.0
     extra: float = 0.0
@@ -36,13 +36,13 @@ class _Rate:
         return replace(self, until_ns=max(0.0, self.until_ns - passed_ns))
 
 
-class DeviceTie:
+class DeviceClockModel:
     """Turns a device's milliseconds since its zero into the host's nanoseconds.
 
     ``low_ns`` and ``high_ns`` are the host's times between which the first zero was.
 
-    >>> tie = DeviceTie(900, 1100)
-    >>> tie.time_ns(2.0)
+    >>> model = DeviceClockModel(900, 1100)
+    >>> model.time_ns(2.0)
     2001000
     """
 

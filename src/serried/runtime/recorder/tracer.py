@@ -59,7 +59,7 @@ class CurrentWork:
 
     def __init__(self) -> None:
         self.when_launched: Callable[[], None] = _nothing
-        """Called when communication begins that nobody may wait for but a backward's end."""
+        """What is called when communication begins that only a backward's end may wait for."""
         self.num_stages = 1
         """Stages of the pipeline that hooks have seen, 1 without one."""
         self.reset()

@@ -44,7 +44,7 @@ class StepWindow:
         self._place = str(self._path)
         self._seen = (0, 0)
         self._moved: Steps | None = None
-        self._bell = Bell.asked_for()
+        self._signal = WindowSignal.asked_for()
 
     def holds(self, step: int, asked: Steps | None) -> bool:
         """Tells whether ``step`` is recorded: by the file, else ``asked``.
@@ -52,11 +52,11 @@ class StepWindow:
         Where that is None all steps are, or where a signal is listened to none before it comes.
         """
         self._look()
-        if self._bell and self._bell.has_rung():
-            self._open(step + AHEAD, self._bell.num_steps)
+        if self._signal and self._signal.has_come():
+            self._open(step + AHEAD, self._signal.num_steps)
         steps = self._moved or asked
         if steps is None:
-            return self._bell is None
+            return self._signal is None
         return steps[0] <= step < steps[1]
 
     def goes_on(self, step: int, asked: Steps) -> bool:
@@ -66,8 +66,8 @@ class StepWindow:
 
     def close(self) -> None:
         """Gives the signal back."""
-        if self._bell:
-            self._bell.take_down()
+        if self._signal:
+            self._signal.give_back()
 
     def _look(self) -> None:
         """Reads the file where it is new; mostly there is none, and no error is made of that."""
@@ -97,18 +97,18 @@ class StepWindow:
         self._look()
 
 
-class Bell:
-    """Listens for a signal that its user chose; an earlier handler of it still gets its turn."""
+class WindowSignal:
+    """Listens to a signal that its user chose; an earlier handler of it still gets its turn."""
 
     def __init__(self, number: signal.Signals, num_steps: int) -> None:
         self.num_steps = num_steps
         self._number = number
-        self._rung = False
-        self._before: Any = signal.signal(number, self._ring)
+        self._has_come = False
+        self._before: Any = signal.signal(number, self._hear)
 
     @classmethod
-    def asked_for(cls) -> Bell | None:
-        """Returns the bell that the environment asks for; raises InputError for what is none."""
+    def asked_for(cls) -> WindowSignal | None:
+        """Returns the signal that the environment asks for; raises InputError for what is none."""
         text = os.environ.get(SIGNAL, "")
         if not text:
             return None
@@ -127,18 +127,18 @@ class Bell:
             return None
         return cls(number, int(steps or _STEPS))
 
-    def has_rung(self) -> bool:
+    def has_come(self) -> bool:
         """Tells whether the signal came since this was last asked."""
-        rung, self._rung = self._rung, False
-        return rung
+        has_come, self._has_come = self._has_come, False
+        return has_come
 
-    def take_down(self) -> None:
+    def give_back(self) -> None:
         """Gives the signal back to who had it, unless another has taken it since."""
-        if signal.getsignal(self._number) == self._ring:
+        if signal.getsignal(self._number) == self._hear:
             signal.signal(self._number, self._before or signal.SIG_DFL)
 
-    def _ring(self, number: int, frame: FrameType | None) -> None:
-        self._rung = True
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        self._has_come = True
         if callable(self._before):
             self._before(number, frame)
 

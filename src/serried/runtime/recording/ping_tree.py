@@ -43,8 +43,8 @@ class Leader:
     password: str
 
 
-class Meeting:
-    """Leads one rank to the others: through the job's store, on a connection of its own."""
+class PingTree:
+    """Knows a rank's place among the leaders, by the job's store on a connection of its own."""
 
     def __init__(self, store: Any, name: str) -> None:
         # A store's connection serves one call at a time, and the program itself may wait on it.

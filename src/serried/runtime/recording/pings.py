@@ -27,7 +27,7 @@ from typing import Any
 
 from serried.runtime.recorder.header import rank_here
 from serried.runtime.recorder.host_time import HostTime
-from serried.runtime.recording.ping_tree import Leader, Meeting, listening, store_of_several_hosts
+from serried.runtime.recording.ping_tree import Leader, PingTree, listening, store_of_several_hosts
 from serried.trace.clocks.pings import ping_file, ping_heading, ping_line
 
 ROUND = 32
@@ -68,35 +68,35 @@ class Pings:
 
     def _lead(self) -> None:
         try:
-            meeting = Meeting(self._store, f"{self._run}/{self._turn}")
-            if not meeting.leads(self._host):
+            tree = PingTree(self._store, f"{self._run}/{self._turn}")
+            if not tree.leads(self._host):
                 return
             server, address = listening(self._store)
             password = secrets.token_hex(_PASSWORD_BYTES // 2)
             self._answerer = Answerer(server, password, self._host)
             self._answerer.start()
-            meeting.tell(Leader(rank_here(), address, server.getsockname()[1], password))
-            if meeting.number == 0 and self._is_of_one_host(meeting):
+            tree.tell(Leader(rank_here(), address, server.getsockname()[1], password))
+            if tree.number == 0 and self._is_of_one_host(tree):
                 self._answerer.finish()
                 return
-            if meeting.number > 0 and (parent := meeting.parent(self._ending.wait)):
+            if tree.number > 0 and (parent := tree.parent(self._ending.wait)):
                 self._ask_on(parent)
             self._ending.wait()
-            self._answerer.expect(meeting.num_children(LINGER_S))
+            self._answerer.expect(tree.num_children(LINGER_S))
         except (OSError, RuntimeError) as error:
             # A store, a port, a host or a disk that will not do: all end the pings only.
             if not self._ending.is_set():
                 _log.warning(_UNCOMPARED, error)
 
-    def _is_of_one_host(self, meeting: Meeting) -> bool:
+    def _is_of_one_host(self, tree: PingTree) -> bool:
         """Tells, once all ranks have come, whether none is of another host.
 
         Not every launcher says so before.
         """
-        while not meeting.has_all_ranks():
+        while not tree.has_all_ranks():
             if self._ending.wait(1.0):
                 return False
-        return meeting.num_hosts() == 1
+        return tree.num_hosts() == 1
 
     def _ask_on(self, parent: Leader) -> None:
         """Asks, writes down what came, and waits, until the end and once then."""

@@ -30,7 +30,7 @@ GRACE_S = 2.0
 Told = TypeVar("Told")
 
 
-def run_locally(job: worker.Job[Told]) -> Generator[Told, None, None]:
+def run_locally(job: worker.RankJob[Told]) -> Generator[Told, None, None]:
     """Starts the job's ranks, yields what rank 0 tells, and leaves none running.
 
     Raises what ended a rank, with that rank's message first, and EnvironmentProblem before any
@@ -49,7 +49,7 @@ def run_locally(job: worker.Job[Told]) -> Generator[Told, None, None]:
 class LocalRanks(Generic[Told]):
     """Owns the processes of one job on this host."""
 
-    def __init__(self, job: worker.Job[Told]) -> None:
+    def __init__(self, job: worker.RankJob[Told]) -> None:
         self.processes: list[ForkServerProcess] = []
         self._job = job
         self._channels: dict[Connection, int] = {}

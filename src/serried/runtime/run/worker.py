@@ -38,8 +38,8 @@ Rendezvous = Mapping[str, Any]
 """What torch.distributed is told of where ranks meet: ``{"store": …}``."""
 
 
-class Job(Protocol[Told_co]):
-    """Holds what ranks are started for, sent by pickle; ``Told_co`` is what rank 0 tells."""
+class RankJob(Protocol[Told_co]):
+    """Says what ranks are started for, sent to them by pickle; ``Told_co`` is what rank 0 tells."""
 
     @property
     def world_size(self) -> int:
@@ -54,7 +54,7 @@ class Job(Protocol[Told_co]):
     def run_rank(
         self, place: Place, rendezvous: Rendezvous, tell: Callable[[Told_co], None]
     ) -> None:
-        """Runs one rank's work, from joining the others to its last message."""
+        """Does one rank's work, from joining the others to its last message."""
         ...
 
 
@@ -154,8 +154,8 @@ def _place(names: tuple[str, str, str, str], what: Sentence, cure: Sentence) -> 
     return Place(*(int(str(value)) for value in values.values()))
 
 
-def run_local(job: Job[Told], place: Place, store: Path, channel: Connection) -> NoReturn:
-    """Runs a local rank from start to end: works, tells the parent over ``channel``, and exits."""
+def run_local(job: RankJob[Told], place: Place, store: Path, channel: Connection) -> NoReturn:
+    """Runs a local rank: works, tells the parent over ``channel``, and exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     _die_with_parent()
 
@@ -171,7 +171,7 @@ def run_local(job: Job[Told], place: Place, store: Path, channel: Connection) ->
     leave(0)
 
 
-def join(job: Job[Told], place: Place, tell: Callable[[Told], None]) -> None:
+def join(job: RankJob[Told], place: Place, tell: Callable[[Told], None]) -> None:
     """Works as this process's rank of a job that torchrun, Slurm or a user started."""
     prepare_environment(local=False)
     _choose_card(place)
@@ -209,7 +209,9 @@ def failure(rank: int, error: BaseException) -> Failed:
     return Failed(rank, ": ".join(words), 1, text)
 
 
-def _run(job: Job[Told], place: Place, tell: Callable[[Told], None], *, file: Path | None) -> None:
+def _run(
+    job: RankJob[Told], place: Place, tell: Callable[[Told], None], *, file: Path | None
+) -> None:
     """Meets the other ranks, in a file that no program's port can race or at MASTER_ADDR."""
     from serried.runtime.groups.rendezvous import meet
 

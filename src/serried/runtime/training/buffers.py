@@ -43,7 +43,7 @@ class GradientBuffer:
         self._views = torch.split(self.flat, sizes)
         for parameter, view in zip(parameters.values(), self._views, strict=True):
             parameter.grad_dtype = dtype
-            parameter.grad = lying_as(parameter, view.view(local_of(parameter).shape))
+            parameter.grad = sharded_as(parameter, view.view(local_of(parameter).shape))
 
     def reduce(self) -> None:
         """Sums the buffer over its group, in one all-reduce."""
@@ -130,7 +130,7 @@ def copy_part(source: Tensor, target: Tensor) -> None:
         local_of(target).copy_(local_of(source))
 
 
-def lying_as(parameter: Tensor, part: Tensor) -> Tensor:
+def sharded_as(parameter: Tensor, part: Tensor) -> Tensor:
     """Returns this rank's ``part`` of a tensor that is cut over ranks as ``parameter`` is."""
     if not isinstance(parameter, DTensor):
         return part

@@ -1,4 +1,4 @@
-"""The groups that a run reduces and sends over, made from its Layout, worn as a DeviceMesh.
+"""The groups that a run reduces and sends over, made from its Layout, as a DeviceMesh.
 
     dense mesh     pp x dp x cp x tp      tp, pp, cp, dp and dp_cp: dp x cp as one
     what FSDP sees pp x replicate x shard x tp, where replicate x shard = dp x cp
@@ -6,7 +6,7 @@
     stage          all ranks of a stage: dp x cp x tp, or edp x ep
     embd           the ranks of the first and the last stage, where they differ
 
-The mesh wears groups that were made first: groups that a DeviceMesh makes ignore the run's
+The mesh is made of groups that were made first: groups that a DeviceMesh makes ignore the run's
 time-out (gloo then waits 30 minutes). Equal lists of ranks share one group.
 """
 
@@ -24,7 +24,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from serried.mesh import Layout, Ranks
 from serried.runtime.job.settings import AXES, TrainSettings
 
-WORN = ("pp", "replicate", "shard", "tp")
+MESH_AXES = ("pp", "replicate", "shard", "tp")
 """Axes of the mesh that FSDP and DTensor see, slowest first."""
 
 
@@ -36,13 +36,13 @@ class TrainMesh:
     layout: Layout
     device: torch.device
     mesh: DeviceMesh
-    """This rank's mesh over WORN."""
+    """This rank's mesh over MESH_AXES."""
     experts: DeviceMesh
     """This rank's mesh over ``edp``, which holds the same experts."""
     groups: Mapping[str, dist.ProcessGroup]
 
     def group(self, axis: str) -> dist.ProcessGroup:
-        """Returns this rank's group along ``axis``: of AXES, WORN, or named above."""
+        """Returns this rank's group along ``axis``: of AXES, MESH_AXES, or named above."""
         return self.groups[axis]
 
     def members(self, axis: str) -> tuple[int, ...]:
@@ -74,7 +74,7 @@ def make_train_mesh(settings: TrainSettings, device: torch.device, timeout: time
                 own[axis] = made[members]
     cube = torch.from_numpy(_cube(settings))
     mesh = DeviceMesh.from_group(
-        [own[axis] for axis in WORN], device.type, cube, mesh_dim_names=WORN
+        [own[axis] for axis in MESH_AXES], device.type, cube, mesh_dim_names=MESH_AXES
     )
     experts = DeviceMesh.from_group(own["edp"], device.type, mesh_dim_names=("edp",))
     held = TrainMesh(rank, settings.layout, device, mesh, experts, own)
@@ -124,7 +124,7 @@ def _expert_rows(settings: TrainSettings) -> Iterator[tuple[str, list[tuple[int,
 
 
 def _cube(settings: TrainSettings) -> Ranks:
-    """Returns the ranks as an array over WORN; members of each group ascend."""
+    """Returns the ranks as an array over MESH_AXES; members of each group ascend."""
     mesh = settings.layout.mesh
     data = [axis for axis in mesh.axes if axis in ("dp", "cp")]
     # An axis that a framework leaves out has size one, which the shape below puts back.
