@@ -1,11 +1,12 @@
-"""Which device a rank computes on."""
+"""Which device a rank computes on, and the most memory that torch's allocator held there."""
 
 from __future__ import annotations
 
 import torch
+import torch.distributed as dist
 
 from serried.errors import EnvironmentProblem
-from serried.runtime.job.report import Place
+from serried.runtime.job.report import MemoryPeaks, Place
 
 
 def device_of(asked: str, place: Place) -> torch.device:
@@ -27,3 +28,19 @@ def device_of(asked: str, place: Place) -> torch.device:
     device = torch.device("cuda", place.local_rank)
     torch.cuda.set_device(device)
     return device
+
+
+def begin_counting(device: torch.device) -> None:
+    """Forgets what ``device`` held at most until now; of a CPU nothing is counted."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def gathered_peaks(device: torch.device, step: int) -> MemoryPeaks | None:
+    """Returns every rank's peak after ``step`` steps, None on CPUs; all ranks call it together."""
+    if device.type != "cuda":
+        return None
+    peak = torch.tensor([torch.cuda.max_memory_allocated(device)], device=device)
+    peaks = [torch.empty_like(peak) for _ in range(dist.get_world_size())]
+    dist.all_gather(peaks, peak)
+    return MemoryPeaks(step, tuple(int(each) for each in peaks))

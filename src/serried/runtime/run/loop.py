@@ -18,7 +18,7 @@ from torch.distributed.tensor.parallel import loss_parallel
 from serried.action import ActionKind
 from serried.runtime.checkpoint.saving import Checkpoints
 from serried.runtime.checkpoint.tensors import RunTensors
-from serried.runtime.groups.devices import device_of
+from serried.runtime.groups.devices import begin_counting, device_of, gathered_peaks
 from serried.runtime.groups.lost_peers import exchange_lost
 from serried.runtime.job.report import Learned, Place, Progress, RankReport, Started, StepDone
 from serried.runtime.job.settings import AXES, TrainSettings
@@ -30,7 +30,6 @@ from serried.runtime.model.precision import loss_dtype, set_dtypes
 from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recording.training import TrainingRecorder, run_before
 from serried.runtime.training.data_feed import DataFeed
-from serried.runtime.training.gpu_memory import begin_counting, gathered_peaks
 from serried.runtime.training.loop_state import LoopState, seed_dropout
 from serried.runtime.training.mesh import TrainMesh, make_train_mesh
 from serried.runtime.training.optimizer import Optimizer

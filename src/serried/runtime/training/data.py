@@ -1,7 +1,7 @@
-"""Training data: real text as bytes, read from its files when it is wanted.
+"""Training data: real text as bytes, read from its files when it is wanted, and in which order.
 
 text               | training                                   | held out for validation |
-samples            | in the order of data_order, over all epochs | each once               |
+samples            | in the order of SampleOrder, all epochs     | each once               |
 
 global batch       | sample n | n+1 | n+2 | n+3 | n+4 | n+5 | n+6 | n+7 |
 2 microbatches     | 0                          | 1                     |
@@ -10,6 +10,7 @@ dp 2               | rank 0         | rank 1    | rank 0    | rank 1    |
 
 from __future__ import annotations
 
+import hashlib
 import sysconfig
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -22,12 +23,74 @@ from numpy.typing import NDArray
 
 from serried.errors import InputError
 from serried.finding import said
-from serried.runtime.training.data_order import Order
 
 Bytes = NDArray[np.uint8]
 
 LOOKED_AT = 8192
 """Bytes at the start of a file that tell whether it is text: as git, by a byte of zero."""
+
+
+ROUNDS = 4
+"""Four rounds of a Feistel network give a permutation that looks random (Luby and Rackoff 1988)."""
+
+
+@dataclass(frozen=True)
+class SampleOrder:
+    """Says where each sample of a run begins in a text of ``num_bytes``.
+
+    Every sequence comes once an epoch, shuffled by the seed, as numbers count over the whole run:
+
+        text         | sequence 0 | sequence 1 | … | sequence n-1 | a rest shorter than one
+        number       0 1 2 … n-1 | n … 2n-1 | …
+        epoch            0       |     1    | …       each in an order of its own
+
+    The n-th sample is a pure function of the seed and n: no list of n places is kept, no layout
+    or batch size changes it, and a run goes on at any number as if it had read all before.
+
+    A sample is ``seq_len`` bytes and the one after them, which is the next sample's first.
+
+    >>> order = SampleOrder(num_bytes=41, seq_len=8, seed=0)
+    >>> order.num_sequences, sorted(order.place(number) for number in range(5))
+    (5, [0, 8, 16, 24, 32])
+    """
+
+    num_bytes: int
+    seq_len: int
+    seed: int
+
+    @property
+    def num_sequences(self) -> int:
+        """How many samples an epoch has."""
+        return (self.num_bytes - 1) // self.seq_len
+
+    def place(self, number: int) -> int:
+        """Returns the byte at which sample ``number`` of the run begins."""
+        epoch, place = divmod(number, self.num_sequences)
+        rest = (self.num_bytes - 1) % self.seq_len
+        # Epochs are cut at different bytes, so that the rest at the end is read by some.
+        shift = _drawn(f"{self.seed}/{epoch}/shift") % (rest + 1) if epoch else 0
+        return shift + self.seq_len * self._shuffled(epoch, place)
+
+    def _shuffled(self, epoch: int, place: int) -> int:
+        """Returns what stands at ``place`` of an epoch's permutation of all sequences.
+
+        A Feistel network permutes 2^(2 half) numbers; those that fall outside walk on until
+        they are inside, which keeps it a permutation.
+        """
+        half = max(1, ((self.num_sequences - 1).bit_length() + 1) // 2)
+        mask = (1 << half) - 1
+        while True:
+            left, right = place >> half, place & mask
+            for turn in range(ROUNDS):
+                drawn = _drawn(f"{self.seed}/{epoch}/{turn}/{right}")
+                left, right = right, left ^ (drawn & mask)
+            place = left << half | right
+            if place < self.num_sequences:
+                return place
+
+
+def _drawn(key: str) -> int:
+    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")
 
 
 @dataclass(frozen=True)
@@ -75,9 +138,9 @@ class Corpus:
                 fits=(self.num_bytes - 1) // seq_len - 1,
             )
 
-    def order(self, *, seq_len: int, seed: int, held_out: int = 0) -> Order:
+    def order(self, *, seq_len: int, seed: int, held_out: int = 0) -> SampleOrder:
         """Returns the order of samples from all but the last ``held_out`` sequences."""
-        return Order(self.num_bytes - held_out * seq_len, seq_len, seed)
+        return SampleOrder(self.num_bytes - held_out * seq_len, seq_len, seed)
 
     def batch(self, places: Iterable[int], length: int) -> Bytes:
         """Returns ``length`` bytes from each of ``places``: shape (places, length)."""

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from serried.plan.memory import rank_memories
+from serried.runtime.groups.devices import begin_counting, gathered_peaks
 from serried.runtime.job.planned import training_of
 from serried.runtime.job.settings import ModelSizes, TrainSettings
 from serried.runtime.run import launch
-from serried.runtime.training.gpu_memory import begin_counting, gathered_peaks
 from tests.runtime.rank_group import needs_gpu
 
 

@@ -7,12 +7,12 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serried.runtime.training.data_order import Order
+from serried.runtime.training.data import SampleOrder
 
 
 @given(st.integers(1, 400), st.integers(1, 9), st.integers(0, 5), st.integers(0, 3))
 def test_every_sequence_comes_once_an_epoch(count: int, length: int, seed: int, epoch: int) -> None:
-    order = Order(count * length + 1, length, seed)
+    order = SampleOrder(count * length + 1, length, seed)
     first = epoch * count
     places = [order.place(number) for number in range(first, first + count)]
     assert sorted(places) == [length * each for each in range(count)]
@@ -21,17 +21,17 @@ def test_every_sequence_comes_once_an_epoch(count: int, length: int, seed: int, 
 @given(st.integers(2, 500), st.integers(1, 9), st.integers(0, 200))
 def test_no_sample_reaches_past_the_text(num_bytes: int, length: int, number: int) -> None:
     length = min(length, num_bytes - 1)
-    assert 0 <= Order(num_bytes, length, 0).place(number) < num_bytes - length
+    assert 0 <= SampleOrder(num_bytes, length, 0).place(number) < num_bytes - length
 
 
 def test_the_rest_at_the_end_is_read_by_some_epochs() -> None:
-    order = Order(num_bytes=16, seq_len=8, seed=0)
+    order = SampleOrder(num_bytes=16, seq_len=8, seed=0)
     assert {order.place(epoch) for epoch in range(100)} == set(range(8))
 
 
 def test_epochs_and_seeds_each_have_an_order_of_their_own() -> None:
     def epoch(seed: int, number: int) -> list[int]:
-        order = Order(801, 8, seed)
+        order = SampleOrder(801, 8, seed)
         return [order.place(number * 100 + each) for each in range(100)]
 
     orders = [epoch(0, 0), epoch(0, 1), epoch(1, 0), [8 * each for each in range(100)]]
@@ -39,7 +39,7 @@ def test_epochs_and_seeds_each_have_an_order_of_their_own() -> None:
 
 
 def test_an_order_looks_shuffled_to_the_eye() -> None:
-    order = Order(10_001, 1, 0)
+    order = SampleOrder(10_001, 1, 0)
     places = [order.place(number) for number in range(10_000)]
     ahead = sum(a < b for a, b in pairwise(places))
     assert 4_700 < ahead < 5_300  # half, give or take ten deviations of 29
