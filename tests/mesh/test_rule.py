@@ -25,11 +25,11 @@ from serried.mesh import (
     Mesh,
     Pick,
     RangesFromFirst,
+    RankWindows,
     RingPairs,
     Rule,
     Slices,
     Strides,
-    Windows,
 )
 
 TABLE = np.array([[0, 8, 16, 24], [1, 9, 17, 25]], dtype=np.int32)
@@ -62,7 +62,7 @@ TURNED = TABLE[::-1, ::-1]
         (JoinRuns(2), [[0, 8, 16, 24, 1, 9, 17, 25]]),
         (JoinStrided(2, 1), [[0, 8, 16, 24, 1, 9, 17, 25]]),
         (Leading(1), [[0, 8, 16, 24]]),
-        (Windows(3), [[0, 1, 8], [9, 16, 17], [24, 25]]),
+        (RankWindows(3), [[0, 1, 8], [9, 16, 17], [24, 25]]),
         (Chain((Pick((0, 2, 1, 3)), Chunks(2))), [[0, 16], [8, 24], [1, 17], [9, 25]]),
     ],
 )
@@ -114,7 +114,12 @@ RULES = (
     *(Chunks(2), Chunks(3), Level(2, 2), First(), Ends(), RingPairs(), Pick((1, 0))),
     *(RingPairs(1), Strides(3), Strides(2), Chain((RingPairs(), ByFirst()))),
     *(Slices(((0, 2, 1), (2, 4, 1))), JoinRuns(2), Leading(2), Leading(0), ByFirst(), ByLowest()),
-    *(RangesFromFirst(2, 2), LastAssigned(RangesFromFirst(2, 3)), JoinStrided(2, 1), Windows(5)),
+    *(
+        RangesFromFirst(2, 2),
+        LastAssigned(RangesFromFirst(2, 3)),
+        JoinStrided(2, 1),
+        RankWindows(5),
+    ),
     Chain((Pick((0, 2, 1, 3)), Chunks(2))),
     Chain((Leading(3), Level(2, 2))),
     Chain((JoinStrided(2, 1), Chunks(2))),
@@ -134,7 +139,7 @@ def test_one_ranks_groups_are_those_of_all_ranks(rule: Rule, offset: int) -> Non
 
 @given(st.integers(1, 100), st.integers(1, 40))
 def test_windows_cover_the_world_in_order_and_only_the_last_is_short(world: int, size: int) -> None:
-    groups = GroupKind("nettest", ("dp",), rule=Windows(size)).groups(Mesh({"dp": world}))
+    groups = GroupKind("nettest", ("dp",), rule=RankWindows(size)).groups(Mesh({"dp": world}))
     assert groups.members.tolist() == list(range(world))
     assert len(groups) == -(-world // size)
     assert all(length == size for length in groups.sizes[:-1])

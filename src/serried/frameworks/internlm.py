@@ -20,7 +20,7 @@ from serried.frameworks.framework import (
     split_world,
     switch,
 )
-from serried.mesh import Chunks, GroupKind, Habits, Layout, Level, Mesh, Windows
+from serried.mesh import Chunks, GroupKind, Habits, Layout, Level, Mesh, RankWindows
 from serried.mesh.sizes import Sizes
 
 ORDER = "tensor-pipeline-data"
@@ -87,7 +87,7 @@ def _kinds(
         kinds.append(GroupKind("zero3_dp", everyone, rule=rule, about="shards of the parameters"))
     if nettest:
         about = "network test before training"
-        kinds.append(GroupKind("nettest", everyone, rule=Windows(nettest), about=about))
+        kinds.append(GroupKind("nettest", everyone, rule=RankWindows(nettest), about=about))
     if sizes.pp > 1:
         kinds.append(GroupKind("pipe", ("pp",), about="consecutive stages"))
     if num_experts(sizes) > 1:

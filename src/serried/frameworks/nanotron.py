@@ -20,7 +20,7 @@ from serried.frameworks.framework import (
     split_world,
 )
 from serried.frameworks.internlm import refuse_other_orders
-from serried.mesh import GroupKind, Habits, Layout, Mesh, Windows
+from serried.mesh import GroupKind, Habits, Layout, Mesh, RankWindows
 from serried.mesh.sizes import Sizes
 
 ORDER = "ep-pp-dp-cp-tp"
@@ -107,7 +107,7 @@ def _along(name: str, axis: str) -> GroupKind:
 
 def _kinds(sizes: Sizes) -> tuple[GroupKind, ...]:
     everyone = ("ep", "pp", "dp", "cp", "tp")
-    local = Windows(_local_world_size(sizes))
+    local = RankWindows(_local_world_size(sizes))
     both, model = ("dp", "cp"), ("ep", "pp", "tp")
     by_cp = ("cp", "pp", "dp")
     return (

@@ -20,11 +20,11 @@ from serried.mesh.rule import (
     Level,
     Pick,
     RangesFromFirst,
+    RankWindows,
     RingPairs,
     Rule,
     Slices,
     Strides,
-    Windows,
 )
 
 __all__ = [
@@ -51,11 +51,11 @@ __all__ = [
     "Placement",
     "RangesFromFirst",
     "RankPlace",
+    "RankWindows",
     "Ranks",
     "RingPairs",
     "Rule",
     "Slices",
     "Strides",
-    "Windows",
     "place_of",
 ]

@@ -24,7 +24,7 @@ from serried.mesh.kind import FixedKind, GroupKind
 from serried.mesh.layers import LayerSplit, layers_by_depth
 from serried.mesh.layout import Layout
 from serried.mesh.placement import Placement
-from serried.mesh.rule import Chain, Ends, First, RingPairs, Rule, Windows
+from serried.mesh.rule import Chain, Ends, First, RankWindows, RingPairs, Rule
 
 BY_REQUEST = frozenset({"half_node", "alone", "doubled", "odd"})
 """Kinds of findings that cost memory or thought; all others slow, hang or mislead a job."""
@@ -236,7 +236,7 @@ def _sizes(layout: Layout, name: str) -> list[int]:
 def _even_windows(layout: Layout, names: list[str]) -> Sentence:
     rule = layout.kind(names[0]).rule
     world = layout.world_size
-    if isinstance(rule, Windows):
+    if isinstance(rule, RankWindows):
         low, high = max(1, rule.size // 4), rule.size * 4
         fits = [n for n in range(low, min(world, high) + 1) if world % n == 0]
         return said("windows that divide {world} ranks: {fits}", world=world, fits=listed(fits))

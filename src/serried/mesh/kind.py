@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from serried.mesh.groups import Groups
 from serried.mesh.members import Members
 from serried.mesh.mesh import Mesh
-from serried.mesh.rule import Chain, JoinRuns, Leading, Rule, Windows
+from serried.mesh.rule import Chain, JoinRuns, Leading, RankWindows, Rule
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class GroupKind:
         mesh = meshes[self.mesh]
         if rank not in mesh:
             return []
-        if isinstance(self.rule, Windows) and not mesh.explicit:
+        if isinstance(self.rule, RankWindows) and not mesh.explicit:
             return [self.rule.around(rank, mesh)[1]]  # windows cross axes: no row holds one
         row = mesh.row(rank, *self.axes, by=self.by)
         rows: tuple[range, ...] | None = (range(row, row + 1),)
@@ -78,7 +78,7 @@ class GroupKind:
         mesh = meshes[self.mesh]
         if rank not in mesh:
             return []
-        if isinstance(self.rule, Windows) and not mesh.explicit:
+        if isinstance(self.rule, RankWindows) and not mesh.explicit:
             return [self.rule.around(rank, mesh)[0]]
         row = mesh.row(rank, *self.axes, by=self.by)
         if self.rule is None:

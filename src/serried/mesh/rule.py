@@ -13,7 +13,7 @@ JoinRuns(2)             [0 8 16 24 1 9 17 25]                         distribute
 JoinStrided(2, 1)       [0 8 16 24 1 9 17 25]                         every ``step``-th group joined
 Leading(1)              [0 8 16 24]                                   groups never made
 RangesFromFirst(2, 3)   [0 1 2] [3 4 5]  [1 2 3] [4 5 6]              counted on from the first
-Windows(32)             [0 … 31] [32 … 63] [64 … 79]                  nettest, last one ragged
+RankWindows(32)         [0 … 31] [32 … 63] [64 … 79]                  nettest, last one ragged
 
 A rule reads a table of axis groups, a row each. To tell the groups of one rank in a world of a
 million, only the rows that those groups are made of are computed: ``rows_needed`` names them.
@@ -347,7 +347,7 @@ class LastAssigned(TableRule):
 
 
 @dataclass(frozen=True)
-class Windows(TableRule):
+class RankWindows(TableRule):
     """Cuts all ranks, whatever the axes, into windows of ``size``; the last may be ragged."""
 
     size: int

@@ -18,7 +18,7 @@ from serried.mesh import (
     LastAssigned,
     Level,
     RangesFromFirst,
-    Windows,
+    RankWindows,
 )
 from serried.mesh.sizes import Sizes
 
@@ -109,7 +109,7 @@ def _zero1(job: InternEvoJob) -> GroupKind:
 
 def _nettest(job: InternEvoJob) -> GroupKind:
     about = "network test before training"
-    return GroupKind("nettest", EVERYONE, rule=Windows(job.nettest), about=about)
+    return GroupKind("nettest", EVERYONE, rule=RankWindows(job.nettest), about=about)
 
 
 KV_HEADS, RANKS_PER_KV_HEAD = 8, 4

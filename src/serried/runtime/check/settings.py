@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from serried.errors import InputError, listed
-from serried.mesh import GroupKind, Groups, Layout, Mesh, Windows
+from serried.mesh import GroupKind, Groups, Layout, Mesh, RankWindows
 from serried.plan.busbw import OPERATIONS
 
 WINDOWS = "nettest"
@@ -73,7 +73,7 @@ class CheckSettings:
         layout = self.layout
         if any(kind.name == WINDOWS for kind in layout.kinds) or layout.world_size == 1:
             return layout
-        rule = Windows(self.window_size)
+        rule = RankWindows(self.window_size)
         windows = GroupKind(
             WINDOWS, ("rank",), "windows", rule, about="windows of the network test"
         )

@@ -49,7 +49,7 @@ COMPUTE = click.option(
 )
 
 
-class StepWindow(click.ParamType[tuple[int, int]]):
+class StepsType(click.ParamType[tuple[int, int]]):
     """Reads the steps that are recorded: the first, and the one after the last."""
 
     name = "steps"
@@ -74,7 +74,7 @@ TYPES: Mapping[Any, click.ParamType[Any]] = {
     float: click.FLOAT,
     str: click.STRING,
     Path: click.Path(path_type=Path),
-    tuple[int, int]: StepWindow(),
+    tuple[int, int]: StepsType(),
 }
 """How a word of the command line becomes a setting of each type."""
 
