@@ -155,7 +155,7 @@ def test_a_schedule_is_run_by_name_or_from_a_file_that_schedule_wrote(
             ["--data", "/nowhere"],
             "/nowhere does not exist; data is a file or a folder of text",
         ),
-        (["--set", "x"], "--set takes KEY=VALUE, such as num_experts=4; it got 'x'"),
+        (["--set", "x"], "'x' is not a setting; one reads KEY=VALUE, such as num_experts=4"),
     ],
 )
 def test_a_run_that_cannot_be_is_refused_in_one_sentence(

@@ -10,6 +10,7 @@ import { blame, fillForm, showForm, typeName } from "./side/form.js";
 import { headline, showBasics, showExplanation, showLegend, showTerms } from "./side/prose.js";
 import { showNothing } from "./side/selected.js";
 import { question } from "./state/fields.js";
+import { SIZES } from "./state/sizes.js";
 
 /** @typedef {import("./state/fields.js").State} State */
 /**
@@ -21,7 +22,7 @@ import { question } from "./state/fields.js";
 
 const TYPING_MS = 180;
 /** Fields that change where ranks stand on the map, and so end a view of it. */
-const SHAPES = ["world_size", "gpus_per_node", "gpus_per_rank", "arrange"];
+const SHAPES = [...SIZES.filter(({ part }) => part === "ranks").map(({ name }) => name), "arrange"];
 
 /** Holds the newest layout that could be. */
 export class LayoutDesk {

@@ -1,8 +1,9 @@
 // The panel of what was read: where each size stands, what was found, and what is asked for.
 
 import { byId, make } from "../../base/dom.js";
-import { counted, t } from "../../base/i18n.js";
-import { settings } from "../state/fields.js";
+import { counted, language, t } from "../../base/i18n.js";
+import { JOB_FIELDS, settings } from "../state/fields.js";
+import { LABELS } from "../state/sizes.js";
 
 /**
  * @typedef {object} Told  what Python says of launch files (serried.launch/1)
@@ -18,35 +19,14 @@ import { settings } from "../state/fields.js";
  */
 /** @typedef {import("./files.js").Answers} Answers */
 /** @typedef {import("../../base/scene.js").FrameworkTable} FrameworkTable */
+/** @typedef {import("../state/fields.js").Field} Field */
 /** @typedef {import("../state/fields.js").State} State */
 
-/** Sentences for names that are no abbreviation. @type {Record<string, string>} */
+/** Names of what is no size. @type {Record<string, string>} */
 const NAMES = {
   framework: "job.framework",
-  world_size: "job.world",
-  gpus_per_node: "job.gpus_per_node",
-  order: "job.order",
   nodes: "reading.nodes",
-  layers: "reading.layers",
-  chunks: "reading.chunks",
   encoding: "reading.encoding",
-};
-/** @type {Record<string, string>} */
-const SPELLED = { zero: "ZeRO", zero1: "ZeRO-1", nettest: "Nettest" };
-/** Sizes that the form holds, under the names it has there. @type {Record<string, keyof State>} */
-const FIELDS = {
-  framework: "framework",
-  world_size: "world_size",
-  tp: "tp",
-  pp: "pp",
-  cp: "cp",
-  ep: "ep",
-  etp: "etp",
-  zero: "zero",
-  zero1: "zero1",
-  nettest: "nettest",
-  order: "order",
-  gpus_per_node: "gpus_per_node",
 };
 
 /** Listens to the panel. @param {(answers: Answers) => void} answer @param {() => void} close */
@@ -95,7 +75,9 @@ export function showReading(told, frameworks) {
 export function markChanged(state, read) {
   for (const line of byId("sources").querySelectorAll("tr")) {
     const { name = "", value = "", setting } = line.dataset;
-    const field = setting ? "set" : FIELDS[name];
+    const field = /** @type {Field | undefined} */ (
+      setting ? "set" : JOB_FIELDS.find((each) => each === name)
+    );
     const isSame =
       !field ||
       (setting ? settings(state).includes(`${name}=${value}`) : state[field] === read[field]);
@@ -107,9 +89,7 @@ export function markChanged(state, read) {
         ? t("reading.changed")
         : t("reading.now", { value: state[field] || t("reading.unset") });
   }
-  const isJob = [...Object.values(FIELDS), /** @type {const} */ ("set")].every(
-    (field) => state[field] === read[field],
-  );
+  const isJob = JOB_FIELDS.every((field) => state[field] === read[field]);
   byId("reading").classList.toggle("edited", !isJob);
 }
 
@@ -206,6 +186,5 @@ function row({ name, value, from, is_setting }) {
 
 /** @param {string} name */
 function nameOf(name) {
-  if (name in NAMES) return t(NAMES[name]);
-  return SPELLED[name] ?? (name in FIELDS || name === "dp" ? name.toUpperCase() : name);
+  return LABELS[name]?.[language()] ?? (name in NAMES ? t(NAMES[name]) : name);
 }

@@ -1,9 +1,10 @@
 // The form at the left: the type of groups, the sizes, the framework; it writes the state.
 
 import { byId, make } from "../../base/dom.js";
-import { has, t } from "../../base/i18n.js";
+import { has, language, t } from "../../base/i18n.js";
 import { markImage } from "../../base/marks.js";
 import { JOB_FIELDS, TYPES, sortedDims } from "../state/fields.js";
+import { LABELS, SIZES } from "../state/sizes.js";
 
 /** @typedef {import("../state/fields.js").State} State */
 /** @typedef {import("../state/fields.js").Field} Field */
@@ -14,11 +15,17 @@ import { JOB_FIELDS, TYPES, sortedDims } from "../state/fields.js";
  *   field is the one that is typed into
  */
 
+/** Terms that explain the name of a size. @type {Record<string, string>} */
+const TERMS = { world_size: "world_size", gpus_per_node: "node", gpus_per_rank: "rank" };
+/** Values of a size that are offered one by one. */
+const FEW = 8;
+
 /** @type {import("../../base/scene.js").PageWords} */
 let words = { frameworks: [], looks: {}, basics: [], terms: [], limit_bytes: 0 };
 
 /** Listens to the form. @param {() => State} state @param {Edit} edit @param {() => void} reset */
 export function listenToForm(state, edit, reset) {
+  makeSizes();
   const form = byId("job");
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", (event) => {
@@ -41,6 +48,30 @@ export function listenToForm(state, edit, reset) {
   byId("powers").replaceChildren(...powers);
 }
 
+/** Makes an input for each size of the table, in the row where its part stands. */
+function makeSizes() {
+  for (const { name, form, part, least, most } of SIZES) {
+    const term = TERMS[name] ? { "data-term": TERMS[name] } : {};
+    const isNumber = form !== "word";
+    const isFew = least !== null && most - least < FEW;
+    const list = isFew ? `${name}-values` : isNumber ? "powers" : `${name}s`;
+    const input = make("input", {
+      id: name,
+      list,
+      spellcheck: "false",
+      ...(isNumber ? { inputmode: "numeric" } : {}),
+    });
+    const label = make("label", {}, make("span", { "data-size": name, ...term }), input);
+    if (!isNumber) label.classList.add("beside");
+    const row = byId(isNumber ? `sizes-${part}` : "sizes-words");
+    row.insertBefore(label, row.querySelector("label:has(output)"));
+    if (!isFew) continue;
+    const values = Array.from({ length: most - least + 1 }, (_, i) => least + i);
+    const options = values.map((value) => make("option", { value }));
+    byId("job").append(make("datalist", { id: list }, ...options));
+  }
+}
+
 /**
  * Takes the frameworks and looks that the form offers.
  * @param {import("../../base/scene.js").PageWords} page
@@ -60,6 +91,10 @@ export function showForm(state, scene) {
   showTypes(state, framework);
   showDims(state, framework, dims);
   showFrameworks(state);
+  for (const span of /** @type {NodeListOf<HTMLElement>} */ (
+    document.querySelectorAll("[data-size]")
+  ))
+    span.textContent = LABELS[span.dataset.size ?? ""][language()];
   for (const field of JOB_FIELDS.filter((each) => each !== "framework")) {
     const control = /** @type {HTMLInputElement} */ (byId(field));
     if (control !== document.activeElement || control.value.trim() !== state[field])
@@ -185,9 +220,10 @@ function fillSelect(id, choices, chosen) {
  * @param {FrameworkTable} framework
  */
 function showFramework(framework) {
-  for (const field of ["ep", "etp", "zero", "zero1", "nettest"]) {
-    /** @type {HTMLElement} */ (byId(field).closest("label")).hidden =
-      !framework.sizes.includes(field);
+  for (const { name, part, form } of SIZES) {
+    if (part !== "more" || form === "word") continue;
+    /** @type {HTMLElement} */ (byId(name).closest("label")).hidden =
+      !framework.sizes.includes(name);
   }
   const note = byId("no-cp");
   note.hidden = framework.dims.includes("cp");

@@ -2,22 +2,11 @@
 
 import { SCHEDULE_DEFAULTS } from "../../schedule/state.js";
 import { TIMELINE_DEFAULTS } from "../../timeline/state.js";
+import { SIZES } from "./sizes.js";
 
 /**
  * @typedef {object} PageState
  * @property {string} framework  NAME, or NAME@VERSION for any but the newest
- * @property {string} world_size
- * @property {string} tp
- * @property {string} pp
- * @property {string} cp
- * @property {string} ep
- * @property {string} etp
- * @property {string} zero     ZeRO stage
- * @property {string} zero1
- * @property {string} nettest
- * @property {string} order
- * @property {string} gpus_per_node
- * @property {string} gpus_per_rank
  * @property {string} set      settings of the framework, KEY=VALUE, one a line
  * @property {string} dims     dimensions in view, joined by commas
  * @property {string} kinds    other kinds in view, joined by commas
@@ -34,24 +23,15 @@ import { TIMELINE_DEFAULTS } from "../../timeline/state.js";
  */
 /** @typedef {import("../../schedule/state.js").ScheduleState} ScheduleState */
 /** @typedef {import("../../timeline/state.js").TimelineState} TimelineState */
-/** @typedef {PageState & TimelineState & ScheduleState} State */
+/** @typedef {(typeof SIZES)[number]["name"]} SizeName */
+/** @typedef {Record<SizeName, string>} SizesState */
+/** @typedef {PageState & SizesState & TimelineState & ScheduleState} State */
 /** @typedef {keyof State} Field */
 
 /** @type {State} */
 export const DEFAULTS = Object.freeze({
   framework: "megatron",
-  world_size: "16",
-  tp: "2",
-  pp: "4",
-  cp: "1",
-  ep: "1",
-  etp: "",
-  zero: "",
-  zero1: "",
-  nettest: "",
-  order: "",
-  gpus_per_node: "8",
-  gpus_per_rank: "1",
+  .../** @type {SizesState} */ (valuesOf("start")),
   set: "",
   dims: "",
   kinds: "",
@@ -70,22 +50,15 @@ export const DEFAULTS = Object.freeze({
 });
 
 /** Fields that make a job's layout; the rest is what is shown of it. @type {Field[]} */
-export const JOB_FIELDS = [
-  "framework",
-  "world_size",
-  "tp",
-  "pp",
-  "cp",
-  "ep",
-  "etp",
-  "zero",
-  "zero1",
-  "nettest",
-  "order",
-  "gpus_per_node",
-  "gpus_per_rank",
-  "set",
-];
+export const JOB_FIELDS = ["framework", ...SIZES.map(({ name }) => name), "set"];
+
+/** What a job has that says nothing of it. @type {Record<string, string>} */
+const USUAL = { framework: DEFAULTS.framework, ...valuesOf("usual") };
+
+/** Returns a value of each size by its name. @param {"start" | "usual"} which */
+function valuesOf(which) {
+  return Object.fromEntries(SIZES.map((size) => [size.name, size[which]]));
+}
 
 /** Dimensions in the order they stand in `dims`; any other follows. */
 const ORDER = ["dp", "tp", "pp", "cp", "ep"];
@@ -185,7 +158,7 @@ export function withJob(state, words) {
   /** @type {State} */
   const next = { ...state, rank: "", group: "", slice: "", find: "", map: "" };
   for (const field of JOB_FIELDS) {
-    const word = words[field] ?? (["tp", "pp", "cp", "ep"].includes(field) ? "1" : DEFAULTS[field]);
+    const word = words[field] ?? USUAL[field] ?? "";
     next[field] = Array.isArray(word) ? word.join("\n") : word;
   }
   return next;
