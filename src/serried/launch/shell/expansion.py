@@ -49,6 +49,46 @@ EXPR = re.compile(r"\s*expr\s+((?:[\w${}]+\s+(?:[-+/%]|\\\*)\s+)+[\w${}]+)\s*")
 """``expr $GPUS / 8``, which counts as ``$((GPUS / 8))`` does."""
 
 
+class _Fields:
+    """Puts words together from values: one after the other they make one word, until it ends."""
+
+    def __init__(self) -> None:
+        self.done: list[Field] = []
+        self.is_open = False
+        """Tells whether there is a word to be gone on with; it may be empty so far."""
+        self._pieces: list[Piece | Unknown | Choice] = []
+
+    def end(self) -> None:
+        """Ends the word that is open, if one is."""
+        if self.is_open:
+            self.done.append(Field(tuple(self._pieces)))
+        self._pieces, self.is_open = [], False
+
+    def join(self, value: Value) -> None:
+        """Goes on with the word that is open, or begins one."""
+        self._pieces += value
+        self.is_open = True
+
+    def take(self, value: Value, words: Sequence[Field]) -> None:
+        """Takes in a value that is divided into ``words``.
+
+        Its first word goes on with what is open, and its last stays open, unless a blank stands
+        there. A word of an open choice stands for itself: what is known goes on around it.
+        """
+        begins, ends = _blank_ends(value)
+        if begins:
+            self.end()
+        for i, each in enumerate(words):
+            if i:
+                self.end()
+            if each.maybe:
+                self.done.append(each)
+            else:
+                self.join(each.pieces)
+        if ends:
+            self.end()
+
+
 class Expansion:
     """Expands words in one scope."""
 
@@ -59,13 +99,17 @@ class Expansion:
     # ------------------------------------------------------------------- words
 
     def value(self, word: Word) -> Value:
-        """Returns a word as one value, as on the right of ``NAME=``."""
+        """Returns a word as one value, as on the right of ``NAME=``.
+
+        Elements of an array stand with a blank between, and what is not known stands once.
+        """
         pieces: list[Piece | Unknown | Choice] = []
         for part in word:
             elements = self._elements(part)
             for i, element in enumerate(elements):
                 if i:
                     pieces.append(Piece(" ", part_line(part)))
+                # "$A$A" with A not known is no more than not known; text may well stand twice.
                 pieces += (each for each in element if pieces[-1:] != [each] or _is_text(each))
         value = tuple(pieces)
         letters = letters_in(value)
@@ -91,40 +135,29 @@ class Expansion:
         return fields
 
     def _fields(self, word: Word) -> list[Field]:
-        done: list[Field] = []
-        current: list[Piece | Unknown | Choice] = []
-        is_open = False
+        """Returns the words that one word becomes, where A="x y" and ARGS=(1 2).
+
+        --a=$A            --a=x | y      a blank in a value ends the word
+        "$A"b             x yb           quoted text stays as it is
+        -"${ARGS[@]}"-    -1 | 2-        each element but the first begins a word
+        ""                an empty word  quotes make a word even of nothing
+        """
+        made = _Fields()
         for place, part in enumerate(word):
-            is_quoted = isinstance(part, Literal) or part.quoted
+            # Text that stands in the script was divided when it was read, quoted or not.
+            is_whole = isinstance(part, Literal) or part.quoted
             is_last = place == len(word) - 1
-            for i, element in enumerate(elements := self._elements(part)):
+            for i, element in enumerate(self._elements(part)):
                 self.scope.steps.spend(1 + letters_in(element) // 16)
-                pieces = (
-                    [Field(element)]
-                    if is_quoted
-                    else split(element, after=is_open and not i, before=not is_last)
-                )
-                starts, ends = _blank_ends(element) if not is_quoted else (False, False)
-                if (i or starts) and is_open:
-                    done.append(Field(tuple(current)))
-                    current, is_open = [], False
-                for j, each in enumerate(pieces):
-                    if j and is_open:
-                        done.append(Field(tuple(current)))
-                        current, is_open = [], False
-                    if each.maybe:
-                        done.append(each)
-                    else:
-                        current += each.pieces
-                        is_open = True
-                if ends and is_open and not is_quoted:
-                    done.append(Field(tuple(current)))
-                    current, is_open = [], False
-            if is_quoted and elements:
-                is_open = True
-        if is_open:
-            done.append(Field(tuple(current)))
-        return done
+                is_glued = made.is_open and not i
+                if i:
+                    made.end()
+                if is_whole:
+                    made.join(element)
+                else:
+                    made.take(element, split(element, after=is_glued, before=not is_last))
+        made.end()
+        return made.done
 
     def _elements(self, part: Part) -> list[Value]:
         """Returns the words that a part makes: one, but for ``$@`` and ``${ARRAY[@]}``."""

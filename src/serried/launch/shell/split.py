@@ -40,6 +40,9 @@ def split(
             (current and _glues(piece))
             or (_is_short(piece) and ((after and not i) or _goes_on(value[i + 1 :], before)))
         ):
+            # Each alternative may be several words, or none, so the choice stands alone. It
+            # stays inside its word where one goes on from the text before it, or where all are
+            # short and text stands next to it: 'x_$A.json', whose A is 1 or 2.
             flush()
             fields += _alternatives(piece, maybe, splits=True)
         else:
