@@ -92,6 +92,8 @@ def is_known(text: str, file: str, beside: Mapping[str, str]) -> bool:
 
 
 def _reading(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
+    # By the content, not the name: files are called train.txt or config. The order matters, for
+    # YAML takes nearly any text, and scripts hold JSON, YAML and Python in heredocs.
     if SHEBANG.match(text) or re.search(r"(?m)^#SBATCH", text):
         return _script(text, file, beside)
     if text.lstrip().startswith("{"):

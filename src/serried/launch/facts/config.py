@@ -106,6 +106,9 @@ class LaunchConfig:
     def _world(self, given: Mapping[str, Value]) -> Found | None:
         if "world_size" in given:
             return Found(given["world_size"])
+        # In the order of their weight: what was asked for, what the file says, and what follows
+        # from nodes or degrees. A file that means to say it but contradicts itself is not
+        # overruled by what follows.
         open_names = {each.name for each in self.missing} - set(given)
         if self.is_world_contested:
             return None

@@ -145,6 +145,7 @@ def _source(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     name = ending(fields[1])
     text = given(walk, name)
     if text is None:
+        # Files that set up an environment rarely hold sizes; a script of the user's own may.
         if not re.search(r"activate|conda|profile|bashrc|setvars|\.sh$|\.env$", name) or (
             name.endswith((".sh", ".env")) and not re.search(r"conda|profile|setvars", name)
         ):
@@ -189,6 +190,7 @@ BUILTINS: dict[str, Callable[[ScriptWalk, list[Field], Line], Outcome]] = {
 def _call(walk: ScriptWalk, name: str, words: Sequence[Field], line: Line) -> Flow:
     """Follows a function of the script with its arguments; a call to itself is not."""
     if name in walk.calling:
+        # What it would do again depends on conditions that are open.
         return ""
     outer, walk.calling = walk.scope.arguments, (*walk.calling, name)
     walk.scope.arguments = [each.pieces if not each.maybe else _open(each) for each in words]

@@ -131,6 +131,7 @@ class _Reader:
         operator, a, b = middle.text or "", left.text, right.text
         if operator in NUMBERS:
             return self._numbers(operator, left, right)
+        # '[ "$A" = "" ]' asks the same as '[ -z "$A" ]', and is answered the same.
         if operator in ("=", "==", "!=") and (a == "" or b == ""):
             given = _is_given(right if a == "" else left)
             return given if operator == "!=" else given.negated()
@@ -143,6 +144,7 @@ class _Reader:
     def _numbers(self, operator: str, left: Field, right: Field) -> Verdict:
         a, b = (each.text for each in (left, right))
         first, second = whole(a), whole(b)
+        # '[ $# -lt 1 ] && usage': the script is read as it runs without arguments.
         if a is None and _counts_arguments(left) and second is not None:
             return Verdict(NUMBERS[operator](0, second), is_assumed=True)
         if first is None or second is None:
@@ -157,6 +159,7 @@ def _is_given(word: Field) -> Verdict:
     known_letters = word.start
     pieces = word.pieces
     if known_letters:
+        # Whatever the rest is, the word is not empty.
         return Verdict(True)
     if all(isinstance(piece, Unknown) and piece.name for piece in pieces):
         return Verdict(False, is_assumed=True)

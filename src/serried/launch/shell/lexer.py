@@ -93,6 +93,7 @@ class Lexer:
             elif letter == '"':
                 at = self._closing_double(at)
             elif letter == "#" and self.text[at - 1] in " \t\n":
+                # A comment may hold a bracket or an apostrophe that closes nothing.
                 end = self.text.find("\n", at)
                 at = end if end >= 0 else len(self.text)
             elif letter == "(":
@@ -115,13 +116,14 @@ class Lexer:
         at = opening + 1
         while at < len(self.text) and self.text[at] != '"':
             if self.text.startswith("$(", at):
+                # A quote inside "$(…)" opens anew, so what is inside is skipped as a whole.
                 here = self.at
                 self.balanced(at + 1)
                 at, self.at = self.at, here
                 continue
             at += 2 if self.text[at] == "\\" else 1
         if at >= len(self.text):
-            return self._closing('"', opening)
+            raise self.error(_never_closes('"'), self.source.line(opening))
         return at
 
     # ------------------------------------------------------------------- words
@@ -225,6 +227,7 @@ class Lexer:
 
     def _expansion(self, quoted: bool) -> list[Part]:
         start, line = self.at, self.line
+        # '$((' is arithmetic only where '))' closes it; '$((a); b)' is a command in brackets.
         if self.peek("$((") and (inner := self.balanced_arithmetic()) is not None:
             return [Arithmetic(inner, line, quoted, self.text[start : self.at])]
         if self.peek("$("):
@@ -251,6 +254,7 @@ class Lexer:
     def _braced(self, quoted: bool) -> Parameter:
         start, line = self.at, self.line
         self.at += 2
+        # '${#NAME}' is a length, '${#}' the number of arguments; '${!NAME}' is what NAME names.
         is_length = self.peek("#") and not self.peek("#}")
         if is_length or self.peek("!"):
             is_indirect = not is_length

@@ -101,6 +101,7 @@ class Parameters:
                 return unknown(why, part.line)
             return array[place] if place < len(array) else known("", part.line)
         if isinstance(array, tuple) and index == "0":
+            # A plain variable is an array of one element.
             return array
         entry = self.scope.variables.get(f"{part.name}[{index}]")
         if isinstance(entry, tuple):
@@ -155,6 +156,7 @@ class Parameters:
         text = text_of(value)
         why = reason_of(value)
         is_unset = len(value) == 1 and isinstance(why, Unknown) and bool(why.name)
+        # What is not known for another reason than that nothing sets it may well be set.
         is_empty = is_unset or (text == "" and ":" in part.operator)
         if "+" in part.operator:
             return self.value(part.argument) if text and not is_empty else known("", part.line)
@@ -189,6 +191,7 @@ class Parameters:
         return known(str(result), line, source)
 
     def _number(self, name: str, line: Line) -> int | Unknown:
+        # The shell goes on from name to name: with A=B and B=2, $((A)) is 2. A=A has no end.
         for _ in range(8):
             value = self.look_up(name, line)
             why = reason_of(value)

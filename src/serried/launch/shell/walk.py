@@ -196,6 +196,7 @@ class ScriptWalk:
         flow, verdict = "", Verdict(True)
         for command in pipeline.commands:
             flow, verdict = self.command(command)
+        # Each command of a pipe runs in a shell of its own, and 'exit' there ends only that one.
         if len(pipeline.commands) > 1:
             flow, verdict = "", RAN
         return flow, verdict.negated() if pipeline.is_negated else verdict
@@ -306,6 +307,8 @@ class ScriptWalk:
 
     def _loop(self, command: Loop) -> Flow:
         if command.variable:
+            # Each word is followed in turn; no words at all mean "$@" or a variable that only
+            # whoever starts the script gives, so what the loop would set is not given either.
             fields = self.expansion.fields(command.words or ())
             if not fields:
                 self._leave_to_arguments(command)
@@ -320,6 +323,7 @@ class ScriptWalk:
             verdict = verdict.negated()
         if verdict.outcome is None:
             return self._perhaps_once(command, None)
+        # A condition that holds is not asked again: 'while true' ends by 'break' or not at all.
         if verdict.outcome:
             flow = self.run(command.body)
             return flow if flow in ("exit", "return") else ""

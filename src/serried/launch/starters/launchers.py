@@ -117,6 +117,7 @@ def launch_of(run: StartedCommand) -> Launch | None:
     """Returns the start of ranks that a command is, or None when it starts none."""
     step = run.job or slurm.SlurmRequest()
     has_srun = False
+    # An inner srun is a step of the job around it: what it leaves out, the outer one says.
     for words in (*run.wrappers, run.fields):
         at = _place(words, "srun")
         if at is not None:
@@ -127,6 +128,7 @@ def launch_of(run: StartedCommand) -> Launch | None:
     if found is None:
         return None
     launcher, rest, program = found
+    # A plain 'python' is one rank of those that mpirun or srun around it starts.
     if launcher == "python" and outer and outer[0] == "mpirun":
         launcher, rest = "mpirun", outer[1]
     if launcher == "python" and is_driver(program or (rest[0] if rest else None)):
@@ -183,6 +185,7 @@ def _head(words: Sequence[Field]) -> tuple[str, Sequence[Field], Field | None] |
 def _command(text: str, *, is_first: bool) -> str:
     """Returns the command that a word is; a path among other words is one only below ``bin``."""
     path = PurePosixPath(text)
+    # In '--data /data/deepspeed' the last word names a folder, not the launcher.
     is_folder = len(path.parts) > 1 and path.parent.name != "bin"
     return "" if is_folder and not is_first and path.suffix != ".py" else path.name
 
@@ -238,6 +241,7 @@ def _divided(
             numbers = {maybe.number for maybe in value.maybe}
             options.append(value)
             at += 1
+            # All alternatives of one open value belong to the option before them.
             while numbers and at < len(words) and numbers & {m.number for m in words[at].maybe}:
                 options.append(words[at])
                 at += 1

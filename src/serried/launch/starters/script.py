@@ -57,6 +57,8 @@ def read(text: str, file: str, beside: Mapping[str, str], read_other: ReadOther)
             limit=SCRIPT_STARTS.most,
         )
     readings = [(_reading(launch, shelf), launch) for launch in launches]
+    # A script may start helpers too: those that tell a framework go first, then those of a
+    # launcher; a plain 'python' tells nothing by itself.
     told = [each for each, _ in readings if each.framework or each.facts.says("framework")]
     chosen = told or [each for each, launch in readings if launch.launcher != "python"]
     if not chosen:
@@ -167,6 +169,8 @@ def _is_swift(launch: Launch) -> bool:
 
 def _prefer(facts: Facts, counted: Facts) -> None:
     """Lets the launcher's numbers go before a config's."""
+    # The launcher starts the ranks, whatever a config says; where it leaves their number open
+    # (all GPUs of a node), a config that settles it is believed.
     if any(name in counted.claims for name in RANKS) or not any(map(facts.says, RANKS)):
         for name in RANKS:
             facts.drop(name)
