@@ -18,8 +18,9 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
 from serried.action import ActionKind, Spans
-from serried.trace.formats.foreign import foreign_trace, laid_out
+from serried.trace.formats.foreign import foreign_trace
 from serried.trace.formats.perfetto import write_perfetto
+from serried.trace.model.laid_out import laid_out
 from serried.trace.model.trace import Trace
 from serried.trace.model.tracks import SLICES
 

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from serried.errors import SerriedError
-from serried.trace.formats.megatron_timers import timer_log
+from serried.trace.formats.megatron.timers import timer_log
 from serried.trace.formats.reading import read_trace
 from serried.views.cli.main import serried as command_line
 from serried.views.sentences import say

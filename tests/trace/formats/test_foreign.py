@@ -13,12 +13,11 @@ from serried.errors import InputError
 from serried.trace.formats.foreign import (
     ForeignSpan,
     foreign_trace,
-    laid_out,
     pipelines,
     spans_of,
-    told_to_ns,
     with_peers,
 )
+from serried.trace.model.laid_out import laid_out, told_to_ns
 from serried.trace.store.store import read_store, write_store
 
 

@@ -13,12 +13,12 @@ import pytest
 
 from serried.errors import InputError
 from serried.trace.clocks.pings import ping_file, ping_heading, ping_line, read_pings
-from serried.trace.formats.megatron_timers import read_timer_log
-from serried.trace.formats.paddle_folder import copied_machines
-from serried.trace.formats.paddle_log import read_paddle_logs
+from serried.trace.formats.megatron.statistics import measure_timers
+from serried.trace.formats.megatron.timers import read_timer_log
+from serried.trace.formats.paddle.folder import copied_machines
+from serried.trace.formats.paddle.log import read_paddle_logs
 from serried.trace.formats.reading import read_trace
-from serried.trace.formats.straggler_table import COLUMNS, read_straggler_table, replay_of
-from serried.trace.formats.timer_statistics import measure_timers
+from serried.trace.formats.straggler.table import COLUMNS, read_straggler_table, replay_of
 from serried.trace.merge.files import rank_files
 from serried.trace.merge.survey import survey
 from serried.trace.model.record import names_in

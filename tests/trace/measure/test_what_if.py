@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from serried.action import ActionKind, Spans
 from serried.errors import InputError
 from serried.trace.formats.reading import read_trace
-from serried.trace.formats.straggler_table import read_straggler_table, replay_of
+from serried.trace.formats.straggler.table import read_straggler_table, replay_of
 from serried.trace.measure.replay_spans import replay_of_trace
 from serried.trace.measure.statistics import measure
 from serried.trace.measure.what_if import what_if

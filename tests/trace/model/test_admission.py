@@ -10,7 +10,8 @@ from hypothesis import given
 
 from serried.action import ActionKind, Spans
 from serried.errors import InputError
-from serried.trace.formats.foreign import ForeignSpan, foreign_trace, laid_out, pipelines, spans_of
+from serried.trace.formats.foreign import ForeignSpan, foreign_trace, pipelines, spans_of
+from serried.trace.model.laid_out import laid_out
 from serried.trace.model.trace import Trace
 from tests.trace.any_run import any_rows
 

@@ -20,18 +20,15 @@ from numpy.typing import NDArray
 
 from serried import frameworks
 from serried.action import ActionKind, Spans
-from serried.errors import InputError
 from serried.finding import Finding
 from serried.frameworks import Sizes
 from serried.mesh import Layout
+from serried.trace.formats.two_runs import two_runs
 from serried.trace.model.admission import MOST_RANKS, require_within
-from serried.trace.model.record import UNKNOWN_SCHEDULE, TracedJob
+from serried.trace.model.laid_out import axes_text, laid_out, trace_of_layout
 from serried.trace.model.replay import Replay
-from serried.trace.model.trace import Host, Trace
-from serried.trace.model.twice import two_runs
+from serried.trace.model.trace import Trace
 
-_LONGEST_NS = 2**60
-_MICROSECOND = 1_000
 _MOST_SHARED = 0.5
 """How much of the shorter of two steps the other may lie over."""
 
@@ -142,7 +139,7 @@ def _side_by_side(world_size: int, depth: int, inner: int) -> Layout:
     if inner == replicas:
         return laid_out("megatron", world_size, {"pp": depth, "dp": replicas})
     found = {"dp": replicas // inner, "pp": depth} | ({"tp": inner} if inner > 1 else {})
-    return frameworks.layout("custom", Sizes(world_size, options={"axes": _axes(found)}))
+    return frameworks.layout("custom", Sizes(world_size, options={"axes": axes_text(found)}))
 
 
 def _paired(first: Mapping[int, int], depth: int, world_size: int) -> Layout:
@@ -175,11 +172,9 @@ def renumbered(layout: Layout, numbers: Sequence[int]) -> Layout:
     sizes = {axis: size for axis, size in mesh.sizes.items() if size > 1}
     axes = {dims.get(axis, axis): size for axis, size in sizes.items()} or {"dp": 1}
     ranks = " ".join(str(numbers[place]) for place in mesh.ranks.ravel().tolist())
-    return frameworks.layout("custom", Sizes(world, options={"axes": _axes(axes), "ranks": ranks}))
-
-
-def _axes(sizes: Mapping[str, int]) -> str:
-    return " ".join(f"{axis}={size}" for axis, size in sizes.items())
+    return frameworks.layout(
+        "custom", Sizes(world, options={"axes": axes_text(axes), "ranks": ranks})
+    )
 
 
 def with_peers(rows: Sequence[ForeignSpan], layout: Layout) -> list[ForeignSpan]:
@@ -235,105 +230,28 @@ def one_after_another(spans: Spans) -> Spans:
     return replace(spans, start_ns=spans.start_ns + by, end_ns=spans.end_ns + by)
 
 
-def laid_out(framework: str, world_size: int, sizes: Mapping[str, int] | None) -> Layout:
-    """Returns the layout of ``world_size`` ranks: by ``sizes``, else one stage after another.
-
-    >>> laid_out("megatron", 4, None).sizes["pp"]
-    4
-
-    Raises InputError when the sizes do not make that many ranks.
-    """
-    axes: dict[str, Any] = dict(sizes or {"pp": world_size})
-    return frameworks.layout(framework, Sizes(world_size, **axes))
-
-
 def foreign_trace(
     run: str,
     layout: Layout,
     machines: Mapping[str, Sequence[int]],
     spans: Spans,
     *,
-    schedule: str = UNKNOWN_SCHEDULE,
     findings: Sequence[Finding] = (),
     waits_inside: bool = False,
     replay: Replay | None = None,
     resolution_ns: int | None = None,
 ) -> Trace:
-    """Returns the Trace of ``spans``, whose ranks are those of ``layout``, on ``machines``.
+    """Returns the Trace of another tool's spans, as ``trace_of_layout`` does.
 
-    Times of ``spans`` are nanoseconds since 1970, by each machine's own clock, told as finely as
-    ``resolution_ns`` says or, without it, as they show themselves. Raises
-    InputError when there are no spans, and when they are decades apart.
+    It says where they seem to be of two runs.
     """
-    if not len(spans):
-        raise InputError("{run} holds no forward, no backward and no message", run=run)
-    world = layout.world_size
-    present = np.unique(spans.rank).tolist()
-    base_ns = int(spans.start_ns.min())
-    _require_one_time(run, int(spans.end_ns.max()) - base_ns)
-    of_axes = {"axes": _axes(layout.mesh.sizes)} if layout.framework == "custom" else {}
-    of_ranks = {"ranks": " ".join(map(str, layout.mesh.explicit))} if layout.mesh.explicit else {}
-    job = TracedJob(
-        layout.framework,
-        world,
-        layout.sizes,
-        layout.order,
-        schedule,
-        num_microbatches=max(1, 1 + int(spans.microbatch.max())),
-        gpus_per_node=_ranks_per_node([*machines.values()], world),
-        options=of_axes | of_ranks,
-    )
-    return Trace(
-        run=run,
-        job=job,
-        spans=spans.shifted(-base_ns),
-        base_ns=base_ns,
-        hosts=tuple(Host(name, tuple(map(int, ranks)), 0) for name, ranks in machines.items()),
-        ranks=tuple(present),
-        torn=(),
-        missing=tuple(sorted({*layout.mesh.ranks.ravel().tolist()} - {*present})),
-        warnings=(*findings, *filter(None, [two_runs(spans)])),
-        layout=layout,
+    return trace_of_layout(
+        run,
+        layout,
+        machines,
+        spans,
+        findings=(*findings, *filter(None, [two_runs(spans)])),
         waits_inside=waits_inside,
         replay=replay,
-        resolution_ns=resolution_ns or told_to_ns(spans),
+        resolution_ns=resolution_ns,
     )
-
-
-def _ranks_per_node(machines: Sequence[Sequence[int]], world_size: int) -> int:
-    """Returns how many ranks a machine holds, so that rank // it is the number of the machine.
-
-    Some ranks of a machine may have no file. Where machines do not hold ranks in a row, it is
-    what the largest has.
-    """
-    spans = sorted((min(ranks), max(ranks)) for ranks in machines if len(ranks))
-    least = max(-(-(1 + last) // at) for at, (_, last) in enumerate(spans, 1))
-    most = min((first // at for at, (first, _) in enumerate(spans) if at), default=world_size)
-    fits = [each for each in range(least, most + 1) if world_size % each == 0]
-    if least > most:
-        return max(map(len, machines))
-    return fits[-1] if fits else most
-
-
-def told_to_ns(spans: Spans) -> int:
-    """Returns how finely a writer told times: 1000 where all are whole microseconds, else 1.
-
-    A double of milliseconds since 1970 is off by up to 122 ns itself; ranks may begin at
-    nanoseconds of their own.
-    """
-    ranks, of = np.unique(spans.rank, return_inverse=True)
-    first = np.full(len(ranks), np.iinfo(np.int64).max)
-    np.minimum.at(first, of, spans.start_ns)
-    since = np.concatenate([spans.start_ns, spans.end_ns]) - np.tile(first[of], 2)
-    past = (since + _MICROSECOND // 2) % _MICROSECOND - _MICROSECOND // 2
-    return _MICROSECOND if bool((np.abs(past) <= _MICROSECOND // 4).all()) else 1
-
-
-def _require_one_time(run: str, length_ns: int) -> None:
-    if length_ns > _LONGEST_NS:
-        raise InputError(
-            "the spans of {run} are {years:.0f} years apart; one of its clocks is wrong, or a "
-            "number in the files is damaged",
-            run=run,
-            years=length_ns / (365.25 * 86_400e9),
-        )

@@ -29,14 +29,8 @@ from serried.action import Action, ActionKind
 from serried.errors import InputError, listed
 from serried.finding import Finding, said
 from serried.trace.formats.event_file import Event, TraceEventFile, nanoseconds, natural, whole
-from serried.trace.formats.foreign import (
-    TOWARDS,
-    ForeignSpan,
-    foreign_trace,
-    laid_out,
-    pipelines,
-    spans_of,
-)
+from serried.trace.formats.foreign import TOWARDS, ForeignSpan, foreign_trace, pipelines, spans_of
+from serried.trace.model.laid_out import laid_out
 from serried.trace.model.recorded_order import pipeline_ranks
 from serried.trace.model.trace import Trace
 

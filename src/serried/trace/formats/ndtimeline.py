@@ -30,8 +30,8 @@ from serried.trace.formats.foreign import (
     spans_of,
     with_peers,
 )
+from serried.trace.formats.two_runs import of_two_runs
 from serried.trace.model.trace import Trace
-from serried.trace.model.twice import of_two_runs
 
 _KINDS = {
     "forward-compute": ActionKind.F,

@@ -1,12 +1,12 @@
 """Reading: what lies in the folders decides how they become one Trace.
 
 rank-*.spans                                recorded by serried          merge
-workerlog.N, machine*/workerlog.N           Paddle's static executor     paddle
-profile_record_tmp_file_for_rank_N          Paddle's dynamic graph       paddle_dynamic
+workerlog.N, machine*/workerlog.N           Paddle's static executor     paddle.log
+profile_record_tmp_file_for_rank_N          Paddle's dynamic graph       paddle.dynamic
 *.json, *.json.gz  with PP: ranges          torch.profiler (Kineto)      kineto
                    with model_chunk         MegatronApp                  megatronapp
                    with forward-compute     veScale ndtimeline           ndtimeline
-                   with pipeline timeline   Paddle's dynamic graph       paddle_dynamic
+                   with pipeline timeline   Paddle's dynamic graph       paddle.dynamic
 *.parquet          with its columns         StragglerAnalysis            straggler
 _serried.json, node=*/spans.parquet          merged by serried            store
 """
@@ -23,21 +23,21 @@ from serried.trace.clocks.align import aligned
 from serried.trace.clocks.setbacks import clocks_gone_back
 from serried.trace.formats.event_file import Event, TraceEventFile, read_event_file
 from serried.trace.formats.kineto import is_kineto, kineto_trace, of_kineto
-from serried.trace.formats.megatron_timers import require_time_stamps
+from serried.trace.formats.megatron.timers import require_time_stamps
 from serried.trace.formats.megatronapp import is_megatronapp, megatronapp_trace, of_megatronapp
 from serried.trace.formats.ndtimeline import is_ndtimeline, ndtimeline_trace, of_ndtimeline
-from serried.trace.formats.paddle import paddle_trace
-from serried.trace.formats.paddle_dynamic import (
+from serried.trace.formats.paddle.dynamic import (
     RECORDS,
     is_paddle_dynamic,
     of_paddle_dynamic,
     paddle_dynamic_trace,
     read_records,
 )
-from serried.trace.formats.paddle_folder import holds_paddle_logs
-from serried.trace.formats.paddle_log import read_paddle_logs
-from serried.trace.formats.straggler import straggler_trace
-from serried.trace.formats.straggler_table import is_straggler_table
+from serried.trace.formats.paddle.folder import holds_paddle_logs
+from serried.trace.formats.paddle.log import read_paddle_logs
+from serried.trace.formats.paddle.trace import paddle_trace
+from serried.trace.formats.straggler.table import is_straggler_table
+from serried.trace.formats.straggler.trace import straggler_trace
 from serried.trace.merge.clocks import pings_in
 from serried.trace.merge.files import PATTERN, Folder, Url, require_readable
 from serried.trace.merge.merge import merge

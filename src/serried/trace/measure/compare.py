@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from serried.action import COMPUTE, Action, ActionKind, Spans
 from serried.errors import InputError, Listed, listed
 from serried.pipeline import Request, Schedule, fit, generate, planned_spans, simulate
-from serried.trace.formats.foreign import foreign_trace, laid_out
 from serried.trace.measure.moments import without_waits
 from serried.trace.measure.recognition import recognise
 from serried.trace.measure.statistics import Statistics, measure
+from serried.trace.model.laid_out import laid_out, trace_of_layout
 from serried.trace.model.record import UNKNOWN_SCHEDULE
 from serried.trace.model.recorded_order import recorded_order, whole_pipeline
 from serried.trace.model.trace import Trace
@@ -152,7 +152,7 @@ def planned_trace(run: Trace, schedule: Schedule | None = None) -> Trace:
     hosts = {host.name: host.ranks for host in run.hosts}
     spans = Spans.joined(copies)
     spans = spans.where(np.isin(spans.rank, run.ranks))
-    return foreign_trace(f"{run.run} as planned", layout, hosts, spans, schedule=plan.name)
+    return trace_of_layout(f"{run.run} as planned", layout, hosts, spans, schedule=plan.name)
 
 
 def planned_step(run: Trace, schedule: Schedule | None = None) -> tuple[Schedule, Spans]:

@@ -8,8 +8,8 @@ from typing import Any
 from rich.table import Table
 
 from serried.errors import listed
-from serried.trace.formats.megatron_timers import TimerLog
-from serried.trace.formats.timer_statistics import TimerStatistics
+from serried.trace.formats.megatron.statistics import TimerStatistics
+from serried.trace.formats.megatron.timers import TimerLog
 from serried.trace.measure.slowest import WORTH_SAYING
 from serried.units import duration_text
 from serried.views.sentences import phrase, say, tell

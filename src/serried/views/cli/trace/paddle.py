@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from serried.errors import InputError, listed
-from serried.trace.formats.paddle_log import read_paddle_logs
-from serried.trace.formats.paddle_timeline import num_left_out, write_paddle_timelines
+from serried.trace.formats.paddle.log import read_paddle_logs
+from serried.trace.formats.paddle.timeline import num_left_out, write_paddle_timelines
 from serried.views.cli.language import lang_option
 from serried.views.layout.advice import warned
 from serried.views.sentences import tell

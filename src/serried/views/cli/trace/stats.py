@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 from rich.table import Table
 
-from serried.trace.formats.megatron_timers import TimerLog, timer_log
+from serried.trace.formats.megatron.statistics import measure_timers
+from serried.trace.formats.megatron.timers import TimerLog, timer_log
 from serried.trace.formats.reading import read_trace
-from serried.trace.formats.timer_statistics import measure_timers
 from serried.trace.measure.analysis import Analysis, analyse
 from serried.trace.measure.step_table import StepTable
 from serried.trace.merge.files import Folder

@@ -11,13 +11,13 @@ import pytest
 
 from serried.errors import InputError
 from serried.trace.formats.reading import read_trace
-from serried.trace.formats.straggler_table import read_straggler_table
+from serried.trace.formats.straggler.table import read_straggler_table
 from serried.trace.measure.replay_spans import replay_of_trace
 from serried.trace.measure.what_if import what_if
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
-PRODUCTION = Path(__file__).parents[2] / "goldens" / "traces" / "straggler_analysis"
+PRODUCTION = Path(__file__).parents[3] / "goldens" / "traces" / "straggler_analysis"
 
 Columns = dict[str, Any]
 

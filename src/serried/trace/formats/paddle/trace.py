@@ -8,7 +8,7 @@
 ``forward1`` and ``backward1`` are of the second virtual stage of their device, stage p + d on
 device d of p. ``backward(chunk0)`` and ``backward(chunk1)`` are the pieces of one job, of one
 stage and microbatch. ``recv_forward`` and ``send_backward`` are messages; ``lr`` and
-``default`` belong to no action and are left to the timeline files (``paddle_timeline``).
+``default`` belong to no action and are left to the timeline files (``timeline``).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from serried.mesh import Layout
 from serried.trace.formats.foreign import (
     ForeignSpan,
     foreign_trace,
-    laid_out,
     renumbered,
     spans_of,
     with_peers,
 )
-from serried.trace.formats.paddle_log import DeviceLog, PaddleLogs
+from serried.trace.formats.paddle.log import DeviceLog, PaddleLogs
+from serried.trace.model.laid_out import laid_out
 from serried.trace.model.trace import Trace
 
 _TYPE = re.compile(r"(?P<name>[a-z_]+?)(?P<chunk>\d{0,6})(?:\(chunk\d+\))?")

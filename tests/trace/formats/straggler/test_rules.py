@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serried.trace.formats.straggler_rules import Key, Operation, rules_of
+from serried.trace.formats.straggler.rules import Key, Operation, rules_of
 
 #   stage 0   F0(c0) F1(c1) B0(c1) B1(c0)      two chunks, one microbatch: global chunks 0 and 2
 #   stage 1   F0(c0) F1(c1) B0(c1) B1(c0)      global chunks 1 and 3

@@ -3,7 +3,7 @@
     optype            stage  dp_rank  step  seq_id  mc  start_ts  duration
     forward-compute       0        0     7       3   0    0.0455    0.0603     seconds
 
-A row is one operation of one rank; ``straggler_rules`` says what it comes after and meets.
+A row is one operation of one rank; ``rules`` says what it comes after and meets.
 
 Source: ByteDance-Seed/StragglerAnalysis 8efcd7f, readme.md and data/*.parquet (the columns),
 Apache-2.0.
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.errors import EnvironmentProblem, InputError, listed
-from serried.trace.formats.straggler_rules import (
+from serried.trace.formats.straggler.rules import (
     BACKWARD,
     CLIP,
     EMBEDDING,

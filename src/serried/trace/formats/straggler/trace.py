@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.action import ActionKind, Spans
-from serried.trace.formats.foreign import foreign_trace, laid_out, renumbered
-from serried.trace.formats.straggler_rules import BACKWARD, FORWARD, GATHER, OPTIMIZER, P2P, SCATTER
-from serried.trace.formats.straggler_table import read_straggler_table, replay_of
+from serried.trace.formats.foreign import foreign_trace, renumbered
+from serried.trace.formats.straggler.rules import BACKWARD, FORWARD, GATHER, OPTIMIZER, P2P, SCATTER
+from serried.trace.formats.straggler.table import read_straggler_table, replay_of
 from serried.trace.model.admission import require_within
+from serried.trace.model.laid_out import laid_out
 from serried.trace.model.trace import Trace
 
 _KINDS = {

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from serried.errors import InputError
-from serried.trace.formats.megatron_timers import TimerLog, read_timer_log, timer_log
+from serried.trace.formats.megatron.statistics import TimerStatistics, measure_timers
+from serried.trace.formats.megatron.timers import TimerLog, read_timer_log, timer_log
 from serried.trace.formats.reading import read_trace
-from serried.trace.formats.timer_statistics import TimerStatistics, measure_timers
 
-LOGS = Path(__file__).parents[2] / "goldens" / "traces" / "megatron_timers"
+LOGS = Path(__file__).parents[3] / "goldens" / "traces" / "megatron_timers"
 ITERATION = (
     " iteration {:8d}/     100 | consumed samples: 8 | elapsed time per iteration (ms): {:.1f} |"
     " global batch size:     8 |\n"

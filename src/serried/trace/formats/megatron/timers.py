@@ -29,7 +29,7 @@ from pathlib import Path
 from serried.errors import InputError, listed
 from serried.finding import Finding, said
 from serried.limits import TIMER_LINE
-from serried.trace.model.twice import of_two_runs
+from serried.trace.formats.two_runs import of_two_runs
 
 FORMS = ("max", "minmax", "all", "one rank")
 """What --timing-log-option printed; ``one rank`` is the oldest form."""

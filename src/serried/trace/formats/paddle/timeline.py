@@ -23,8 +23,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from serried.trace.formats.paddle import action_of
-from serried.trace.formats.paddle_log import DeviceLog, PaddleLogs, TimedJob
+from serried.trace.formats.paddle.log import DeviceLog, PaddleLogs, TimedJob
+from serried.trace.formats.paddle.trace import action_of
 from serried.trace.model.whole_file import whole_file
 
 CHROME, PERFETTO = "pipeline_profile.json", "pipeline_profile_perfetto.json"

@@ -27,8 +27,9 @@ from serried.errors import InputError, listed
 from serried.limits import RECORD_LINE, TENSOR_RANKS
 from serried.mesh import Layout
 from serried.trace.formats.event_file import Event, TraceEventFile, whole
-from serried.trace.formats.foreign import ForeignSpan, foreign_trace, laid_out, spans_of, with_peers
+from serried.trace.formats.foreign import ForeignSpan, foreign_trace, spans_of, with_peers
 from serried.trace.model.admission import require_within
+from serried.trace.model.laid_out import laid_out
 from serried.trace.model.recorded_order import pipeline_ranks
 from serried.trace.model.trace import Trace
 from serried.user_file import opened

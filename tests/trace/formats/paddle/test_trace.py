@@ -12,19 +12,19 @@ import pytest
 
 from serried.action import ActionKind
 from serried.errors import InputError
-from serried.trace.formats.paddle import action_of, paddle_trace
-from serried.trace.formats.paddle_log import read_paddle_logs
-from serried.trace.formats.paddle_timeline import (
+from serried.trace.formats.paddle.log import read_paddle_logs
+from serried.trace.formats.paddle.timeline import (
     CHROME,
     PERFETTO,
     num_left_out,
     write_paddle_timelines,
 )
+from serried.trace.formats.paddle.trace import action_of, paddle_trace
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.statistics import measure
 from serried.trace.model.tracks import stages_of
 
-SAMPLES = Path(__file__).parents[2] / "goldens" / "traces" / "paddle"
+SAMPLES = Path(__file__).parents[3] / "goldens" / "traces" / "paddle"
 LINE = (
     "I1020 09:15:07.26 22317 standalone_executor.cc:217] Profiler Info: Job ({number}), "
     "type = {type}, micro_batch_id = {microbatch}, job_start_time = {start:.6f}, "

@@ -24,13 +24,13 @@ from pathlib import Path
 
 from serried.errors import InputError
 from serried.finding import Finding, said
-from serried.trace.formats.paddle_folder import (
+from serried.trace.formats.paddle.folder import (
     copied_machines,
     device_numbers,
     log_folders,
     logs_in,
 )
-from serried.trace.model.twice import of_two_runs
+from serried.trace.formats.two_runs import of_two_runs
 
 _JOB = re.compile(
     rb"Profiler Info: Job \((?P<number>\d{1,9})\), type = (?P<type>[^,\n]{1,64}), "

@@ -1,4 +1,4 @@
-"""Twice: signs that one file holds two runs, whose spans would stand on the same ranks.
+"""Signs that one file holds two runs, whose spans would stand on the same ranks.
 
     rank 0, step 3   0F0 0F1 0B0 0B1 · · · 0F0 0F1 0B0 0B1      no rank does a step twice
                      0F0 0F1 …                                  nor two of one action at a time

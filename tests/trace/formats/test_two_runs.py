@@ -9,7 +9,7 @@ import pytest
 
 from serried.action import Spans
 from serried.trace.formats.reading import read_trace
-from serried.trace.model.twice import two_runs
+from serried.trace.formats.two_runs import two_runs
 from tests.trace.mutants import megatronapp
 from tests.trace.recorded_run import table
 from tests.trace.traced_run import compute

@@ -17,8 +17,8 @@ import numpy as np
 
 from serried.errors import InputError
 from serried.mesh import Layout
-from serried.trace.formats.foreign import laid_out
-from serried.trace.formats.megatron_timers import TimerLog
+from serried.trace.formats.megatron.timers import TimerLog
+from serried.trace.model.laid_out import laid_out
 from serried.trace.model.recorded_order import pipeline_ranks
 
 _WHOLE = "forward-backward"

@@ -1,0 +1,1 @@
+"""Megatron-LM's printed timers, and what they tell of a step."""

@@ -1,0 +1,1 @@
+"""ByteDance's StragglerAnalysis: its tables, the rules between operations, and their Trace."""
