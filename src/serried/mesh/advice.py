@@ -144,8 +144,7 @@ def _faster(layout: Layout, kind: GroupKind) -> list[str]:
 
 def wide_context(layout: Layout, domain: Domain) -> Iterator[Finding]:
     """Yields a finding where context and tensor ranks together leave the NVLink domain."""
-    # Context and tensor ranks share every attention layer, so their product has to fit. That is
-    # only a table of groups where both lie on one mesh, without rules.
+    # Both share every attention layer; without rules, on one mesh, they make groups together.
     cp, tp = layout.sizes.get("cp", 1), layout.sizes.get("tp", 1)
     kinds = [layout.kind(layout.dims[dim]) for dim in ("tp", "cp") if dim in layout.dims]
     if cp == 1 or len(kinds) < 2 or len({kind.mesh for kind in kinds}) > 1:
@@ -319,8 +318,7 @@ def doubled(layout: Layout) -> Iterator[Finding]:
     """Yields one finding for all kinds over the same ranks, with the count for each rank."""
     if layout.habits.shares_equal:
         return
-    # Kinds of single ranks are told elsewhere (``alone``), and twins are known to be second
-    # communicators; both would drown what nobody meant to make twice.
+    # Kinds of single ranks are told elsewhere (``alone``); twins are meant to be double.
     same: dict[bytes, list[str]] = defaultdict(list)
     for name in _listed_kinds(layout):
         if _sizes(layout, name)[:1] > [1]:

@@ -281,8 +281,7 @@ class JoinStrided(TableRule):
 
     def rows_needed(self, row: int, shape: Shape, /) -> tuple[range, ...] | None:
         """Returns, for each joined group that holds ``row``, the rows that it joins."""
-        # The row may stand first in a joined group, or second in one that starts a step before it,
-        # and so on; only the first ``count`` rows start one.
+        # The row stands first in one joined group, second in the one that starts a step before, …
         length = (self.width - 1) * self.step + 1
         starts = range(row - length + 1, row + 1, self.step)
         count = shape[0] // self.width
@@ -340,8 +339,7 @@ class LastAssigned(TableRule):
 
     def rows_needed(self, row: int, shape: Shape, /) -> tuple[range, ...] | None:
         """Returns the rows whose ranges reach here, and those that may have overwritten them."""
-        # A range that holds a rank of this row begins within ``reach`` rows before it; its other
-        # ranks stand within as many again.
+        # Such a range begins within ``reach`` rows before this one, and ends within as many after.
         reach = self.ranges.reach(shape) + 1
         return (range(max(0, row - 2 * reach), min(shape[0], row + reach + 1)),)
 

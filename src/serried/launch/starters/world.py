@@ -192,7 +192,7 @@ def _swift(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
 
 
 def _python(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
-    """A program alone takes its place in the world from the environment."""
+    """Takes the world of a program that starts alone from the environment."""
     for name in ("WORLD_SIZE",):
         value = launch.run.variables.get(name)
         each = Field(value) if isinstance(value, tuple) else None

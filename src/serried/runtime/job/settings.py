@@ -54,7 +54,7 @@ PLACING_OPTIONS = ("use_tp_pp_dp_mapping",)
 
 @dataclass(frozen=True)
 class Emulated:
-    """Fixed times, in milliseconds, that stand for a stage's computation of one microbatch.
+    """Sets fixed times, in milliseconds, for a stage's computation of one microbatch.
 
     Each half of a backward that runs in two takes half of its time.
     """

@@ -57,7 +57,7 @@ class FeedForward(nn.Module):
 
 @dataclass(frozen=True)
 class Parts:
-    """What a layout puts into a stage; by default, what one process uses."""
+    """Holds what a layout puts into a stage; by default, what one process uses."""
 
     attend: Attend = attend_causally
     feed_forward: Callable[[ModelSizes], nn.Module] = FeedForward
