@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.table import Table
 
 from serried.errors import InputError, SerriedError
 from serried.launch.request import LayoutRequest
@@ -20,6 +19,7 @@ from serried.views.cli.language import lang_option
 from serried.views.cli.options import COUNT, job_options, size_options
 from serried.views.cli.output import as_json, format_of, show, write
 from serried.views.sentences import say, tell
+from serried.views.table import Table
 
 if TYPE_CHECKING:
     from serried.runtime.check.report import CheckReport, Seated, StepBegun

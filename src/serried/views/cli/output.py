@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from serried.errors import InputError, listed
 from serried.mesh import Groups
 from serried.views.cli.language import current_language
 from serried.views.layout import groups_json
 from serried.views.sentences import tell
+from serried.views.table import Table
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 FORMATS = ("table", "json", "csv")
 
@@ -58,45 +59,34 @@ def width() -> int:
 
 
 def rendered(*parts: str | Text | Table, plain: bool = False) -> str:
-    """Returns lines and tables as text: coloured for a terminal unless ``plain``.
+    """Returns lines and tables as text: with colours and bold for a terminal unless ``plain``.
 
     A table whose numbers do not fit is wider than the terminal, which breaks its lines: to cut
     a number or its unit would make it another.
     """
-    needed = [_whole_numbers(part) for part in parts if isinstance(part, Table)]
-    screen = Console(
-        width=max(width(), *needed, 1),
-        highlight=False,
-        markup=False,
-        color_system=None if plain else "auto",
-    )
-    with screen.capture() as text:
-        for part in parts:
-            screen.print(part, soft_wrap=not isinstance(part, Table))
-    return "\n".join(line.rstrip() for line in text.get().splitlines())
+    is_shown = not plain and is_terminal()
+    return "\n".join(chain.from_iterable(_lines(part, is_shown) for part in parts))
 
 
-def _whole_numbers(table: Table) -> int:
-    """Lets no column be narrower than its numbers with their units; returns the least width."""
-    for column in table.columns:
-        texts = [str(each) for each in (column.header, *column.cells)]
-        is_whole = [column.no_wrap or bool(_QUANTITY.fullmatch(text)) for text in texts]
-        # No cell is cut within a word either, but long ones (lists of ranks, paths) may fold.
-        column.min_width = max(
-            cell_len(text) if whole else min(_longest_word(text), _LONGEST_WORD)
-            for text, whole in zip(texts, is_whole, strict=True)
-        )
-    return sum((column.min_width or 0) + _BETWEEN for column in table.columns)
+def _lines(part: str | Text | Table, is_shown: bool) -> Iterable[str]:
+    if isinstance(part, Table):
+        return part.lines(width(), bold=is_shown)
+    text = part if isinstance(part, str) else _coloured(part) if is_shown else part.plain
+    return (line.rstrip() for line in text.split("\n"))
 
 
-def _longest_word(text: str) -> int:
-    return max(map(cell_len, text.split()), default=0)
+def is_terminal() -> bool:
+    """Tells whether what is printed goes to a terminal that knows bold and colours."""
+    return sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
-_QUANTITY = re.compile(r"[-+~<>]?[\d.,]+( ?[^\s\d]{1,8}){0,2}")
-"""A number, its unit, and one word more at most: 1.60 ms, 33.0%, 12.5 GB/s, 2 个 step."""
-_LONGEST_WORD = 24
-_BETWEEN = 2
+def _coloured(text: Text) -> str:
+    from rich.console import Console
+
+    screen = Console(highlight=False, markup=False)
+    with screen.capture() as shown:
+        screen.print(text, soft_wrap=True)
+    return shown.get().removesuffix("\n")
 
 
 def show(*parts: str | Text | Table, output: Path | None = None) -> None:

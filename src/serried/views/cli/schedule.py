@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from serried.errors import InputError
@@ -39,6 +38,7 @@ from serried.views.schedule.text import (
     registry_table,
 )
 from serried.views.sentences import tell
+from serried.views.table import Table
 
 FORMATS = ("table", "json", "csv", "svg", "png", "chrome")
 PICTURE_RANKS = 64

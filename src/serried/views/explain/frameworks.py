@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from serried.frameworks.framework import at_least
 from serried.mesh import Layout
@@ -51,8 +52,14 @@ def _is_on(layout: Layout, key: str) -> bool:
 
 def fields_of(layout: Layout) -> dict[str, str]:
     """Returns Megatron's kinds by the names of their fields, whatever they are called here."""
-    other_names = table(part("kind_names")["megatron"])
-    return {line(other_names.get(kind.name, kind.name)): kind.name for kind in layout.kinds}
+    fields = _megatron_fields()
+    return {fields.get(kind.name, kind.name): kind.name for kind in layout.kinds}
+
+
+@cache
+def _megatron_fields() -> Mapping[str, str]:
+    """Returns the field of every kind that has another name in some version."""
+    return {name: line(field) for name, field in table(part("kind_names")["megatron"]).items()}
 
 
 def _megatron(layout: Layout) -> Practice:
@@ -80,8 +87,7 @@ def _megatron(layout: Layout) -> Practice:
         "precision": "megatron",
     }
     dp_cp = fields.get("dp_cp", "dp_cp")
-    names = {line(name): line(name) for name in table(part("kind_names")["megatron"]).values()}
-    names |= fields
+    names = {field: field for field in _megatron_fields().values()} | fields
     names |= {
         "grads": dp_cp,
         "shards": fields.get("intra_dp_cp", dp_cp),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.table import Table
-
 from serried.errors import listed
 from serried.mesh.compare import Comparison, Pair
 from serried.views.layout.text import sizes_text, table
 from serried.views.sentences import say, tell
+from serried.views.table import Table
 
 
 def comparison_lines(found: Comparison, left: str, right: str, *, lang: str = "en") -> list[str]:
@@ -28,7 +27,7 @@ def comparison_table(found: Comparison, left: str, right: str, *, lang: str = "e
         )
         counts = _both(f"{len(ours):,}", f"{len(theirs):,}", lang)
         sizes = _both(sizes_text(ours, lang), sizes_text(theirs, lang), lang)
-        rows.add_row(pair.left, pair.right, counts, sizes, _state(pair, lang))
+        rows.add_row(pair.left or "", pair.right or "", counts, sizes, _state(pair, lang))
     return rows
 
 

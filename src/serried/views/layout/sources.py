@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rich.table import Table
-
 from serried.views.layout.text import table
 from serried.views.sentences import tell
+from serried.views.table import Table
 
 
 @dataclass(frozen=True)

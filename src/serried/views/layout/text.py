@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
-from rich.table import Table
 
 from serried.errors import listed
 from serried.mesh import Groups, Layout, Placement, RankPlace
@@ -18,6 +17,7 @@ from serried.mesh.layers import LayerSplit, positions
 from serried.mesh.sweep import Tried, four_lists
 from serried.views.explain import about_in
 from serried.views.sentences import say, tell
+from serried.views.table import Table
 
 MEMBERS_SHOWN = 16
 POSITIONS_SHOWN = 64
@@ -207,9 +207,9 @@ def rank_table(layout: Layout, place: RankPlace, *, lang: str = "en") -> Table:
 
 def table(*headings: str) -> Table:
     """Returns an empty table of serried's look: no lines, bold headings."""
-    rows = Table(box=None, pad_edge=False, header_style="bold")
+    rows = Table()
     for i, heading in enumerate(headings):
-        rows.add_column(heading, no_wrap=i == 0, overflow="fold")
+        rows.add_column(heading, no_wrap=i == 0)
     return rows
 
 

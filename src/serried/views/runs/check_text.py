@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from rich.table import Table
 
 from serried.mesh import Layout
 from serried.plan.busbw import BusbwRow
@@ -13,6 +12,7 @@ from serried.runtime.check.report import CheckReport, Link
 from serried.units import bytes_text, duration_text
 from serried.views.layout.text import table
 from serried.views.sentences import say, tell
+from serried.views.table import Table
 
 
 def headline(report: CheckReport, layout: Layout, lang: str) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rich.table import Table
-
 from serried.finding import said
 from serried.plan.memory import Moment, RankMemory
 from serried.units import memory_text
 from serried.views.layout.text import table
 from serried.views.sentences import say, tell
+from serried.views.table import Table
 
 MOMENTS = {
     Moment.COMPUTING: said("computing"),

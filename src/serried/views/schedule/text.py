@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.cells import cell_len
-from rich.table import Table
 
 from serried.errors import listed
 from serried.finding import said
@@ -14,6 +13,7 @@ from serried.pipeline.closed_form import ClosedForm
 from serried.pipeline.costs import Number
 from serried.pipeline.measured import MeasuredSchedule
 from serried.views.sentences import phrase, say, tell
+from serried.views.table import Table
 
 LABEL_COLUMNS = 13
 RANKS_SHOWN = 16
@@ -142,14 +142,14 @@ def comparison_table(several: Sequence[MeasuredSchedule], *, lang: str = "en") -
 
 def registry_table(*, lang: str = "en") -> Table:
     """Returns a row per schedule that there is."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table()
     for name in (
         tell("schedule", lang),
         tell("what it is", lang),
         tell("needs", lang),
         tell("source", lang),
     ):
-        table.add_column(name, overflow="fold")
+        table.add_column(name)
     for entry in ENTRIES.values():
         words = (phrase(text, lang) for text in (entry.about, entry.needs, entry.source))
         table.add_row(entry.name, *words)
@@ -166,7 +166,7 @@ def number_text(number: Number) -> str:
 
 
 def _table(first: str, *names: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table()
     table.add_column(first)
     for name in names:
         table.add_column(name, justify="right")

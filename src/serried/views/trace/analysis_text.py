@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.cells import cell_len
-from rich.table import Table
 
 from serried.errors import listed
 from serried.trace.measure.analysis import Analysis
@@ -23,6 +22,7 @@ from serried.trace.measure.step_table import StepTable
 from serried.trace.measure.throughput import Throughput
 from serried.units import duration_text
 from serried.views.sentences import phrase, say, tell
+from serried.views.table import Table
 from serried.views.trace.text import LABEL_COLUMNS, ROWS_SHOWN, label_text, labelled
 
 WIDTH = 100
@@ -298,7 +298,7 @@ def _turns(pieces: Sequence[PathPiece]) -> str:
 def by_table(table: StepTable, *, lang: str = "en") -> Table:
     """Returns a grouping of the step table: a row per group, a column per kind that took time."""
     shown = [name for name, column in table.columns.items() if column.any()]
-    answer = Table(box=None, pad_edge=False, header_style="bold")
+    answer = Table()
     for name in (*table.by, *shown):
         answer.add_column(phrase(WORDS[name], lang), justify="right", no_wrap=True)
     for row in range(min(len(table), ROWS_SHOWN)):

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.cells import cell_len
-from rich.table import Table
 
 from serried.errors import listed
 from serried.finding import said
@@ -18,6 +17,7 @@ from serried.trace.model.record import UNKNOWN_SCHEDULE
 from serried.trace.model.trace import Trace
 from serried.units import duration_text
 from serried.views.sentences import phrase, say, tell
+from serried.views.table import Table
 from serried.views.trace.clocks import clock_lines
 
 _WORTH_SAYING = 0.005
@@ -277,7 +277,7 @@ def left_out_lines(stats: Statistics, *, lang: str = "en") -> list[str]:
 
 
 def _table(*headings: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table()
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     return table

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from rich.table import Table
-
 from serried.errors import listed
 from serried.trace.formats.megatron.statistics import TimerStatistics
 from serried.trace.formats.megatron.timers import TimerLog
 from serried.trace.measure.slowest import WORTH_SAYING
 from serried.units import duration_text
 from serried.views.sentences import phrase, say, tell
+from serried.views.table import Table
 from serried.views.trace.document import finding_document
 from serried.views.trace.text import ROWS_SHOWN, count_text, labelled
 
@@ -118,7 +117,7 @@ def timer_lines(log: TimerLog, found: TimerStatistics, *, lang: str = "en") -> l
 
 
 def _table(first: str, headings: list[str]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table()
     table.add_column(first, justify="left" if first == "timer" else "right", no_wrap=True)
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)

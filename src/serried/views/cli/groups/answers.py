@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import chain
 
-from rich.table import Table
-
 from serried import launch
 from serried.errors import InputError
 from serried.finding import Finding
@@ -53,6 +51,7 @@ from serried.views.layout.text import (
     rank_table,
 )
 from serried.views.sentences import tell
+from serried.views.table import Table
 
 Answer = Callable[[LayoutRequest, Options, OutputChoice], int]
 

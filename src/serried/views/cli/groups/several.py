@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.table import Table
-
 from serried.errors import InputError
 from serried.launch.request import LayoutRequest
 from serried.mesh.compare import compare
@@ -17,6 +15,7 @@ from serried.views.layout.comparison import comparison_lines, comparison_table
 from serried.views.layout.document import comparison_document, sweep_document
 from serried.views.layout.text import refusal_lines, sweep_table
 from serried.views.sentences import tell
+from serried.views.table import Table
 
 
 def beside(request: LayoutRequest, options: Options, output: OutputChoice) -> int:

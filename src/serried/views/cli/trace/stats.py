@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-from rich.table import Table
 
 from serried.trace.formats.megatron.statistics import measure_timers
 from serried.trace.formats.megatron.timers import TimerLog, timer_log
@@ -18,6 +17,7 @@ from serried.views.cli.progress import told
 from serried.views.cli.trace.places import places_argument
 from serried.views.cli.trace.sizes import given, sizes_options
 from serried.views.layout.advice import warned
+from serried.views.table import Table
 from serried.views.trace.analysis_text import (
     by_table,
     communication_lines,

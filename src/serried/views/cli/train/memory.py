@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
 from serried.plan.memory import RankMemory, rank_memories
 from serried.views.cli.language import current_language
 from serried.views.runs.memory import memory_table, peak_line
 from serried.views.sentences import tell
+from serried.views.table import Table
 
 if TYPE_CHECKING:
     from serried.runtime.job.report import MemoryPeaks, RankReport

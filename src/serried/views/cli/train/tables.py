@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rich.table import Table
+from serried.views.table import Table
 
 if TYPE_CHECKING:
     from serried.runtime.job.report import RankReport
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def rank_table(ranks: tuple[RankReport, ...]) -> Table:
     """Returns what each rank holds and its groups, as the ranks themselves reported."""
     axes = tuple(ranks[0].groups)
-    table = Table(box=None, header_style="bold")
+    table = Table()
     groups = [f"{axis} group" for axis in axes]
     for title in ("rank", *axes, "parameters", "holds", *groups):
         table.add_column(title, justify="left" if title in ("holds", *groups) else "right")
