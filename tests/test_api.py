@@ -13,7 +13,7 @@ import pytest
 
 import serried
 from serried.errors import InputError
-from serried.launch import read_path
+from serried.launch.read import read_path
 from serried.pipeline import simulate
 from serried.pipeline.schedules.one_f_one_b import one_f_one_b
 from tests.conftest import Call

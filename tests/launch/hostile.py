@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from serried.errors import SerriedError
-from serried.launch import read
 from serried.launch.facts.source import text_of
+from serried.launch.read import read
 from serried.limits import LAUNCH_BYTES
 
 FILES = Path(__file__).parent / "files"

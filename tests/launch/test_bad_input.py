@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from serried.errors import InputError
-from serried.launch import LaunchConfig, read, read_path
+from serried.launch.facts.config import LaunchConfig
+from serried.launch.read import read, read_path
 
 TORCHRUN = "torchrun --nproc_per_node 8 x.py --tensor-model-parallel-size"
 EVO = "parallel = dict(tensor=dict(size={size}, mode='isp'), weight=dict(size=1))\n"

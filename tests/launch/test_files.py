@@ -9,7 +9,9 @@ from typing import NamedTuple
 import pytest
 
 from serried import frameworks
-from serried.launch import Found, LaunchConfig, read
+from serried.launch.facts.config import LaunchConfig
+from serried.launch.facts.facts import Found
+from serried.launch.read import read
 
 FOLDER = Path(__file__).parent / "files"
 TEXTS = {

@@ -11,7 +11,7 @@ from types import FrameType
 import pytest
 
 from serried.errors import InputError, SerriedError
-from serried.launch import read
+from serried.launch.read import read
 from serried.launch.shell.follow import follow
 from serried.limits import SCRIPT_STEPS
 from tests.launch.hostile import BESIDE, TOKENS, answer, bounded, mutant

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from serried.errors import InputError
-from serried.launch import LaunchConfig, read, read_among, read_path
+from serried.launch.facts.config import LaunchConfig
+from serried.launch.read import read, read_among, read_path
 
 CLUSTER = """# Settings of one of our clusters; sourced by every job.
 export GPUS_PER_NODE=8

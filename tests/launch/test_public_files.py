@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from serried.errors import InputError
-from serried.launch import LaunchConfig, read
+from serried.launch.facts.config import LaunchConfig
+from serried.launch.read import read
 
 TP = "--tensor-model-parallel-size"
 PP = "--pipeline-model-parallel-size"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from serried.errors import InputError
-from serried.launch import read
+from serried.launch.read import read
 
 TP = "--tensor-model-parallel-size 2"
 FSDP = "distributed_type: FSDP\nfsdp_config:\n  fsdp_sharding_strategy: FULL_SHARD\n"

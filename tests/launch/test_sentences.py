@@ -12,7 +12,7 @@ import pytest
 from serried import launch
 from serried.errors import InputError, SerriedError
 from serried.finding import Sentence
-from serried.launch import read
+from serried.launch.read import read
 from serried.views.sentences import say
 
 SOURCES = sorted(Path(launch.__file__).parent.rglob("*.py"))

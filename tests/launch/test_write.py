@@ -15,7 +15,8 @@ from serried import frameworks
 from serried.errors import InputError
 from serried.frameworks import Sizes
 from serried.frameworks.paddle import FLEET
-from serried.launch import TARGETS, read, write
+from serried.launch.read import read
+from serried.launch.write import TARGETS, write
 from serried.mesh import Layout, Placement
 
 SIZE = st.sampled_from([1, 2, 4])

@@ -21,8 +21,9 @@ from starlette.testclient import TestClient
 
 from serried.errors import InputError
 from serried.frameworks import FRAMEWORKS
-from serried.launch import TARGETS, read, write
+from serried.launch.read import read
 from serried.launch.request import LayoutRequest
+from serried.launch.write import TARGETS, write
 from serried.mesh import Layout, Placement
 from serried.mesh.sizes import COUNTS, TABLE, read_settings
 from serried.views.cli.main import run

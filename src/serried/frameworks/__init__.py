@@ -1,34 +1,54 @@
-"""One file per framework: its meshes, orders, group kinds and validity rules, as a table."""
+"""One file per framework: its meshes, orders, group kinds and validity rules, as a table.
+
+A table is loaded when its framework is first asked for.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+
 from serried.errors import InputError, listed
-from serried.frameworks.accelerate import ACCELERATE
-from serried.frameworks.colossalai import COLOSSALAI
-from serried.frameworks.custom import CUSTOM
-from serried.frameworks.deepspeed import DEEPSPEED
-from serried.frameworks.devicemesh import DEVICEMESH
 from serried.frameworks.framework import Framework
-from serried.frameworks.fsdp import FSDP
-from serried.frameworks.internevo import INTERNEVO
-from serried.frameworks.internlm import INTERNLM
-from serried.frameworks.megatron import MEGATRON
-from serried.frameworks.nanotron import NANOTRON
-from serried.frameworks.paddle import PADDLE
-from serried.frameworks.torchtitan import TORCHTITAN
 from serried.mesh import Layout
 from serried.mesh.sizes import Sizes
 
-FRAMEWORKS: dict[str, Framework] = {
-    framework.name: framework
-    for framework in (
-        *(MEGATRON, INTERNLM, INTERNEVO, DEEPSPEED, TORCHTITAN, DEVICEMESH, ACCELERATE, FSDP),
-        *(COLOSSALAI, NANOTRON, PADDLE, CUSTOM),
-    )
-}
+NAMES = (
+    *("megatron", "internlm", "internevo", "deepspeed", "torchtitan", "devicemesh", "accelerate"),
+    *("fsdp", "colossalai", "nanotron", "paddle", "custom"),
+)
 """Every framework serried knows, by the name the command line takes."""
 
-__all__ = ["FRAMEWORKS", "Framework", "Sizes", "find", "layout"]
+
+class _Frameworks(Mapping[str, Framework]):
+    """Holds every framework by its name, each loaded from the module that is called so."""
+
+    def __getitem__(self, name: str) -> Framework:
+        if name not in NAMES:
+            raise KeyError(name)
+        return _loaded(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in NAMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+
+@cache
+def _loaded(name: str) -> Framework:
+    module = import_module(f"serried.frameworks.{name}")
+    framework: Framework = getattr(module, name.upper())
+    return framework
+
+
+FRAMEWORKS: Mapping[str, Framework] = _Frameworks()
+
+__all__ = ["FRAMEWORKS", "NAMES", "Framework", "Sizes", "find", "layout"]
 
 
 def find(name: str) -> Framework:

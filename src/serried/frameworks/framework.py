@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 
 from serried.errors import InputError, listed
 from serried.finding import Sentence, said
@@ -196,6 +195,8 @@ def refuse_unknown_options(sizes: Sizes, framework: str, known: Iterable[str]) -
     for key in sizes.options:
         if key in known:
             continue
+        from difflib import get_close_matches
+
         near = get_close_matches(key, known, n=3)
         if near:
             raise InputError(

@@ -12,14 +12,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from serried import frameworks
 from serried.errors import InputError, listed
 from serried.finding import Sentence
-from serried.launch.facts.config import LaunchConfig, nodes_told
-from serried.launch.facts.facts import FIELDS, Facts, Found, Missing, Value
 from serried.mesh import Layout, Placement
 from serried.mesh.sizes import SIZES, TABLE, Given, Sizes
+
+if TYPE_CHECKING:
+    from serried.launch.facts.config import LaunchConfig
+    from serried.launch.facts.facts import Facts, Found, Missing, Value
 
 DEFAULT_FRAMEWORK = "megatron"
 LAYER_SETTINGS = {
@@ -64,9 +67,9 @@ class LayoutRequest:
         Sizes that are None are not given. Raises InputError for one that is not in the table.
         """
         given = {name: _checked(name, size) for name, size in sizes.items() if size is not None}
-        hosts = hosts or Facts("")
-        notes = (*hosts.notes, *(config.notes if config else ()))
-        return cls(framework, given, dict(settings or {}), config, hosts.settled(), notes)
+        notes = (*(hosts.notes if hosts else ()), *(config.notes if config else ()))
+        counted = hosts.settled() if hosts else {}
+        return cls(framework, given, dict(settings or {}), config, counted, notes)
 
     def at(self, world_size: int | None) -> LayoutRequest:
         """Returns the same for a world of ``world_size`` ranks, whatever the files say of it.
@@ -99,7 +102,7 @@ class LayoutRequest:
     def placement(self, world_size: int) -> Placement:
         """Returns where ranks sit: as given, else as the hosts, else as the file says."""
         per_node, per_rank = self.numbers("gpus_per_node"), self.number("gpus_per_rank")
-        asked = nodes_told(self.hosts) if per_node is None else per_node
+        asked = self._nodes_of_hosts() if per_node is None else per_node
         if self.config is not None:
             return self.config.placement(world_size, gpus_per_node=asked, gpus_per_rank=per_rank)
         return Placement.on(
@@ -107,6 +110,13 @@ class LayoutRequest:
             Placement.gpus_per_node if asked is None else asked,
             Placement.gpus_per_rank if per_rank is None else per_rank,
         )
+
+    def _nodes_of_hosts(self) -> int | tuple[int, ...] | None:
+        if not self.hosts:
+            return None
+        from serried.launch.facts.config import nodes_told
+
+        return nodes_told(self.hosts)
 
     # ------------------------------------------------------------------- what was asked
 
@@ -199,6 +209,8 @@ class LayoutRequest:
 
     def _source(self, given: Mapping[str, Value]) -> LaunchConfig:
         """Returns the launch file without what is given puts out of force."""
+        from serried.launch.facts.facts import FIELDS
+
         config = self.config
         assert config is not None
         fields = dict(config.fields)

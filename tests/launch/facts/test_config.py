@@ -7,7 +7,9 @@ import pytest
 from serried import frameworks
 from serried.errors import InputError
 from serried.frameworks import FRAMEWORKS
-from serried.launch import Found, LaunchConfig, Missing, read
+from serried.launch.facts.config import LaunchConfig
+from serried.launch.facts.facts import Found, Missing
+from serried.launch.read import read
 from serried.mesh import Placement
 from tests.launch.test_files import TEXTS
 

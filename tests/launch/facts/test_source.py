@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from serried.errors import InputError
-from serried.launch import read_path
 from serried.launch.facts.source import encoding_of, text_of
+from serried.launch.read import read_path
 from serried.limits import LAUNCH_BYTES
 from tests.conftest import Call
 

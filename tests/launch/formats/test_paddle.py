@@ -6,7 +6,7 @@ import pytest
 
 from serried.errors import InputError
 from serried.frameworks import layout
-from serried.launch import read
+from serried.launch.read import read
 
 SHARDED = """{"tensor_parallel_degree": 4, "pipeline_parallel_degree": 2,
               "sharding": "stage1", "sharding_parallel_degree": 2}"""

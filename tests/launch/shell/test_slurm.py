@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from serried.launch import LaunchConfig, read
+from serried.launch.facts.config import LaunchConfig
 from serried.launch.facts.words import text_of
+from serried.launch.read import read
 from serried.launch.shell.slurm import job_of, variables
 
 HEAD = "#!/bin/bash\n"

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from serried.errors import InputError
-from serried.launch import LaunchConfig, read
+from serried.launch.facts.config import LaunchConfig
+from serried.launch.read import read
 from serried.mesh import Placement
 from tests.frameworks.goldens import FOLDER
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from serried import frameworks
 from serried.errors import InputError
 from serried.frameworks import Sizes
-from serried.views.explain import Explanation, explanation
 from serried.views.explain.content import part, table
+from serried.views.explain.explanation import Explanation, explanation
 from serried.views.sentences import LANGUAGES
 from tests.views.explain.reader import has_chinese, names_communication, stray_english
 

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from serried.frameworks import Sizes, layout
-from serried.views.explain import as_text, explanation
-from serried.views.explain.explanation import DIMS
-from serried.views.explain.plain import NEVER_FIRST, wrap
+from serried.views.explain.explanation import DIMS, explanation
+from serried.views.explain.plain import NEVER_FIRST, as_text, wrap
 from serried.views.sentences import LANGUAGES
 
 MEGATRON = layout("megatron", Sizes(64, tp=2, pp=2, cp=2, ep=2))

@@ -9,11 +9,11 @@ import pytest
 
 from serried.frameworks import FRAMEWORKS, Sizes
 from serried.mesh import Layout
-from serried.views.explain import about_in, basics, explanation, note_in
 from serried.views.explain.content import localized, table
-from serried.views.explain.explanation import DIMS
+from serried.views.explain.explanation import DIMS, explanation
 from serried.views.explain.frameworks import SHARDED, WHOLE
 from serried.views.explain.practice import practice
+from serried.views.explain.words import about_in, basics, note_in
 from serried.views.sentences import LANGUAGES
 from tests.views.explain.kinds_made import TRIED, kinds_made
 from tests.views.explain.reader import has_chinese

@@ -10,8 +10,8 @@ from serried import frameworks
 from serried.errors import InputError
 from serried.frameworks import FRAMEWORKS, Sizes
 from serried.mesh import Layout
-from serried.views.explain import about_in, basics, kind_note, note_in, terms
 from serried.views.explain.content import part, table
+from serried.views.explain.words import about_in, basics, kind_note, note_in, terms
 from serried.views.sentences import LANGUAGES
 from tests.views.explain.kinds_made import TRIED, kinds_made, layouts_tried
 from tests.views.explain.reader import has_chinese, stray_english

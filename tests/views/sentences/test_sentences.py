@@ -16,7 +16,6 @@ import pytest
 import serried
 from serried.errors import EnvironmentProblem, InputError, SerriedError, listed
 from serried.finding import said
-from serried.launch import read_path
 from serried.launch.documents import (
     json as json_text,
 )
@@ -29,6 +28,7 @@ from serried.launch.documents import (
 from serried.launch.documents import (
     yaml as yaml_text,
 )
+from serried.launch.read import read_path
 from serried.mesh import Placement
 from serried.mesh.advice import advise
 from serried.pipeline import ENTRIES

@@ -11,7 +11,7 @@ from serried.action import ActionKind
 from serried.frameworks import FRAMEWORKS, Sizes, layout
 from serried.pipeline import ENTRIES, IdleCause
 from serried.pipeline.closed_form import Quantity
-from serried.views.explain import basics
+from serried.views.explain.words import basics
 from serried.views.web.server import STATIC
 
 DICTIONARIES = {

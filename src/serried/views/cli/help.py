@@ -6,8 +6,8 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from inspect import cleandoc
+from pathlib import Path
 from typing import Any
 
 import click
@@ -143,7 +143,7 @@ def catalogue(lang: str) -> Mapping[str, str]:
     """Returns what help says in ``lang`` by its English; nothing for English itself."""
     if lang == "en":
         return {}
-    text = files("serried.views.cli").joinpath(f"help.{lang}.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name(f"help.{lang}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from serried.errors import InputError
-from serried.launch import read_path
-from serried.launch.facts.facts import Facts
-from serried.launch.facts.source import text_at
-from serried.launch.formats import hostfile
 from serried.launch.request import LayoutRequest
 from serried.mesh.sizes import TABLE, read_settings
+
+if TYPE_CHECKING:
+    from serried.launch.facts.config import LaunchConfig
+    from serried.launch.facts.facts import Facts
 
 
 def request_of(file: Path | None, options: Mapping[str, Any]) -> LayoutRequest:
@@ -26,18 +26,28 @@ def request_of(file: Path | None, options: Mapping[str, Any]) -> LayoutRequest:
         sizes,
         framework=options["framework"],
         settings=read_settings(options["settings"]),
-        config=read_path(file) if file else None,
+        config=_read(file) if file else None,
         hosts=_hosts(options),
     )
 
 
-def _hosts(options: Mapping[str, Any]) -> Facts:
+def _read(file: Path) -> LaunchConfig:
+    from serried.launch.read import read_path
+
+    return read_path(file)
+
+
+def _hosts(options: Mapping[str, Any]) -> Facts | None:
     """Returns the ranks and GPUs per node that a hostfile leaves after its filters."""
     path, include, exclude = (options[name] for name in ("hostfile", "include", "exclude"))
     if path is None:
         if include or exclude:
             raise InputError("--include and --exclude filter a hostfile; give --hostfile too")
-        return Facts("")
+        return None
+    from serried.launch.facts.facts import Facts
+    from serried.launch.facts.source import text_at
+    from serried.launch.formats import hostfile
+
     facts = Facts(path.name)
     hosts = hostfile.read(text_at(path), path.name)
     hostfile.count(facts, hosts, include=include, exclude=exclude)

@@ -13,7 +13,6 @@ from serried.errors import SerriedError
 from serried.version import __version__
 from serried.views.cli.help import Commands, speaking
 from serried.views.cli.language import language_of
-from serried.views.mishap import mishap_of
 from serried.views.sentences import phrase, say
 
 COMMANDS = {
@@ -88,6 +87,8 @@ def run(arguments: list[str] | None = None) -> int:
     except Exception as error:
         if isinstance(error, OSError):
             _close_output()
+        from serried.views.mishap import mishap_of
+
         mishap = mishap_of(error, asked)
         return _tell(say(mishap, lang), mishap.exit_code)
     return result if isinstance(result, int) else 0

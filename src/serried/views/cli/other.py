@@ -10,7 +10,7 @@ from typing import Any
 from serried import frameworks
 from serried.errors import InputError, listed
 from serried.frameworks import FRAMEWORKS, Sizes
-from serried.launch import read_path
+from serried.launch.read import read_path
 from serried.launch.request import LayoutRequest
 from serried.mesh import Layout
 from serried.mesh.sizes import SIZES, read_settings

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -152,6 +151,8 @@ def write_parts(parts: Iterable[str | bytes], path: Path | None) -> None:
         for part in parts:
             click.echo(part, nl=False)
         return
+    import tempfile
+
     try:
         with tempfile.NamedTemporaryFile(
             "wb", dir=path.parent, prefix=f".{path.name}.", delete=False

@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TypeAlias
 
 from serried.views.sentences import is_wide, require_language
@@ -18,7 +18,7 @@ Entry: TypeAlias = "str | list[Entry] | dict[str, Entry]"
 @cache
 def part(name: str) -> Mapping[str, Entry]:
     """Returns the contents of ``name``.toml."""
-    text = files("serried.views.explain").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    text = (Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 

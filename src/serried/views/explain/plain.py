@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from serried.views.explain.explanation import Explanation
+if TYPE_CHECKING:
+    from serried.views.explain.explanation import Explanation
 
 NEVER_FIRST = "，。：；、？！）》」"
 NEVER_LAST = "（《「"
 """Chinese marks that may not begin, or end, a line."""
 
-_PIECE = re.compile(r"\s+|[^\s\u2e80-\u9fff\uff00-\uffef]+|.")
+_PIECE = r"\s+|[^\s\u2e80-\u9fff\uff00-\uffef]+|."
 """What a line may be broken between: spaces, Latin words, single Chinese characters."""
 
 
@@ -56,7 +58,7 @@ def _pieces(text: str) -> list[str]:
     ['一', '份，', '（rank', ' ', '0）']
     """
     pieces: list[str] = []
-    for piece in _PIECE.findall(text):
+    for piece in re.findall(_PIECE, text):
         if pieces and (piece in NEVER_FIRST or pieces[-1][-1] in NEVER_LAST):
             pieces[-1] += piece
         else:

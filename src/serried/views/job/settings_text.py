@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from serried.frameworks import Framework
 
@@ -90,5 +90,5 @@ def said(text: str, lang: str) -> str:
 def _catalogue(lang: str) -> Mapping[str, str]:
     if lang == "en":
         return {}
-    text = files("serried.views.job").joinpath(f"settings.{lang}.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name(f"settings.{lang}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)

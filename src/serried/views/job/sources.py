@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from serried.errors import listed
 from serried.finding import said
 from serried.frameworks import Sizes
-from serried.launch.facts.facts import Found
 from serried.launch.request import LayoutRequest
 from serried.mesh import Layout
 from serried.mesh.sizes import BESIDE_WORLD, TABLE
 from serried.views.layout.sources import Told
 from serried.views.sentences import phrase, say, tell
+
+if TYPE_CHECKING:
+    from serried.launch.facts.facts import Found
 
 WORDS = {
     "en": {"default": "default", "others": "what the other sizes leave", "option": "option {name}"}

@@ -6,15 +6,17 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from serried.finding import Finding
 from serried.mesh import Layout, Placement, RankPlace
 from serried.mesh.advice import is_important
-from serried.mesh.compare import Comparison, Pair
 from serried.mesh.layers import LayerSplit, positions
-from serried.mesh.sweep import Tried, four_lists
 from serried.views.sentences import say
+
+if TYPE_CHECKING:
+    from serried.mesh.compare import Comparison, Pair
+    from serried.mesh.sweep import Tried
 
 
 def groups_document(layout: Layout, kinds: Sequence[str]) -> dict[str, Any]:
@@ -139,6 +141,8 @@ def _world(tried: Tried, place: Callable[[int], Placement]) -> dict[str, Any]:
             "error": str(tried.refusal),
             "worlds_that_do": list(tried.fits),
         }
+    from serried.mesh.sweep import four_lists
+
     lists = four_lists(tried.layout)
     return {
         "world_size": tried.world_size,

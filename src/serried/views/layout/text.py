@@ -6,6 +6,7 @@ Several world sizes tried after one another are a table too: a row each, or why 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 
@@ -14,10 +15,12 @@ from serried.mesh import Groups, Layout, Placement, RankPlace
 from serried.mesh.compare import shown
 from serried.mesh.domain import widths_told
 from serried.mesh.layers import LayerSplit, positions
-from serried.mesh.sweep import Tried, four_lists
-from serried.views.explain import about_in
+from serried.views.explain.words import about_in
 from serried.views.sentences import say, tell
 from serried.views.table import Table
+
+if TYPE_CHECKING:
+    from serried.mesh.sweep import Tried
 
 MEMBERS_SHOWN = 16
 POSITIONS_SHOWN = 64
@@ -263,6 +266,8 @@ def layers_text(split: LayerSplit, position: int, *, lang: str = "en") -> str:
 
 def sweep_table(worlds: Sequence[Tried], place: Place, *, lang: str = "en") -> Table:
     """Returns a row per world size that can be: dp, how many groups of each kind, nodes."""
+    from serried.mesh.sweep import four_lists
+
     kinds = [tell("model", lang) if kind == "model" else kind for kind in SWEPT]
     groups = [tell("{kind} groups", lang, kind=kind) for kind in kinds]
     rows = table(tell("world", lang), "dp", *groups, tell("nodes", lang))

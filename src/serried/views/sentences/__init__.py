@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TypeAlias
 from unicodedata import east_asian_width
 
@@ -97,7 +97,7 @@ def _part(name: str, text: str, lang: str) -> str:
 @cache
 def _phrases(lang: str) -> tuple[dict[str, str], list[tuple[re.Pattern[str], str]]]:
     """Returns the phrases that stand as they are, and those that hold any text."""
-    text = files(__name__).joinpath(f"phrases.{lang}.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name(f"phrases.{lang}.toml").read_text(encoding="utf-8")
     written = tomllib.loads(text)
     whole = {english: each for english, each in written.items() if "{" not in english}
     return whole, [
@@ -141,7 +141,7 @@ def catalogue(lang: str) -> Mapping[str, str]:
     """Returns the templates of ``lang`` by their English originals; none for English itself."""
     if require_language(lang) == "en":
         return {}
-    text = files(__name__).joinpath(f"{lang}.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name(f"{lang}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 

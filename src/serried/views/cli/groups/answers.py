@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import chain
 
-from serried import launch
 from serried.errors import InputError
 from serried.finding import Finding
 from serried.launch.request import LayoutRequest
@@ -18,7 +17,6 @@ from serried.views.cli.groups.parts import (
     kinds_of,
     warn,
 )
-from serried.views.cli.groups.several import beside, refuse_filters, sweep
 from serried.views.cli.output import (
     OutputChoice,
     as_json,
@@ -28,7 +26,6 @@ from serried.views.cli.output import (
     write,
     write_parts,
 )
-from serried.views.explain import as_text, explanation
 from serried.views.job.layers import layers_of
 from serried.views.job.sources import footer, sources_of
 from serried.views.layout.advice import advice_lines, important_lines
@@ -75,6 +72,8 @@ def answer_of(options: Options) -> Answer:
             count=len(options["world_size"]),
         )
     if several:
+        from serried.views.cli.groups.several import refuse_filters, sweep
+
         refuse_filters(options)
         return sweep
     return ANSWERS[asked[0]] if asked else all_groups
@@ -134,6 +133,9 @@ def _show_groups(
 
 def explain(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     """Explains the dimensions that are split."""
+    from serried.views.explain.explanation import explanation
+    from serried.views.explain.plain import as_text
+
     layout = request.layout()
     dims = dims_of(layout, options["dims"])
     write(as_text(explanation(layout, dims, lang=output.lang), width()), output.path)
@@ -195,9 +197,18 @@ def sources(request: LayoutRequest, options: Options, output: OutputChoice) -> i
 def emit(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     """Writes a launch config for the layout."""
     layout, placement = request.laid_out()
-    text = launch.write(options["emit"], layout, placement, sizes=request.sizes())
+    from serried.launch.write import write as launch_text
+
+    text = launch_text(options["emit"], layout, placement, sizes=request.sizes())
     write(text, output.path)
     return 0
+
+
+def compared(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
+    """Compares with another file or framework; returns 1 when groups differ."""
+    from serried.views.cli.groups.several import beside
+
+    return beside(request, options, output)
 
 
 ANSWERS: dict[str, Answer] = {
@@ -206,6 +217,6 @@ ANSWERS: dict[str, Answer] = {
     "advice": advice,
     "sources": sources,
     "emit": emit,
-    "compare": beside,
+    "compare": compared,
 }
 """Options that ask something else than all groups, each with its answer."""

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from serried.views.cli.groups import answers as answers
-from serried.views.cli.groups.settings import tell_settings
 from serried.views.cli.job import request_of
 from serried.views.cli.language import lang_option
 from serried.views.cli.options import COUNT, job_options, size_options
@@ -95,6 +94,8 @@ def groups(file: Path | None, **options: Any) -> int:
     serried groups --world-size 96,128,160 --tp 8 --pp 4
     """
     if options["help_settings"]:
+        from serried.views.cli.groups.settings import tell_settings
+
         tell_settings(options["framework"], options["lang"], options["output"])
         return 0
     request = request_of(file, options)

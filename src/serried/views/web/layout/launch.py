@@ -11,7 +11,9 @@ from typing import Any
 from serried.errors import InputError
 from serried.finding import Finding, said
 from serried.frameworks import Sizes
-from serried.launch import LaunchConfig, Missing, read, read_among
+from serried.launch.facts.config import LaunchConfig
+from serried.launch.facts.facts import Missing
+from serried.launch.read import read, read_among
 from serried.launch.request import LayoutRequest
 from serried.mesh import Layout
 from serried.mesh.advice import advise

@@ -14,7 +14,8 @@ from serried.launch.request import DEFAULT_FRAMEWORK
 from serried.limits import LAUNCH_BYTES
 from serried.mesh import Layout, Placement, Ranks, place_of
 from serried.views.colours import FAMILIES, Family, family, shades
-from serried.views.explain import basics, explanation, note_in, terms
+from serried.views.explain.explanation import explanation
+from serried.views.explain.words import basics, note_in, terms
 from serried.views.job.settings_text import setting_lines
 from serried.views.layout.document import rank_document
 from serried.views.web.wire.payload import Column, pack
