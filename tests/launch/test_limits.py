@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from serried import launch, limits
-from serried.launch import read
+from serried.launch.read import read
 from serried.limits import Limit
 from serried.views.sentences import say
 from tests.conftest import Call

@@ -14,8 +14,6 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import yaml
-
 from serried.errors import InputError, listed
 
 PORT = 29500
@@ -94,6 +92,8 @@ def k8s(job: ClusterJob) -> str:
             "template": {"spec": _pod(job)},
         },
     }
+    import yaml
+
     text: str = yaml.safe_dump_all([service, pods], sort_keys=False, allow_unicode=True)
     return text
 
