@@ -14,7 +14,7 @@ from serried.trace.model.trace import Trace
 from serried.views.cli.language import lang_option
 from serried.views.cli.output import as_json, show
 from serried.views.cli.progress import told
-from serried.views.cli.trace.sizes import given, sizes_options
+from serried.views.cli.trace.arguments import given, sizes_options
 from serried.views.layout.advice import warned
 from serried.views.trace.comparison import comparison_document, comparison_lines
 

@@ -20,8 +20,7 @@ from serried.units import bytes_text
 from serried.views.cli.language import lang_option
 from serried.views.cli.output import as_json, show
 from serried.views.cli.progress import told
-from serried.views.cli.trace.places import places_argument
-from serried.views.cli.trace.sizes import given, sizes_options
+from serried.views.cli.trace.arguments import given, places_argument, sizes_options
 from serried.views.cli.trace.stats import format_option, tell_analysis
 from serried.views.layout.advice import warned
 from serried.views.sentences import tell

@@ -14,8 +14,7 @@ from serried.trace.model.trace import Trace
 from serried.views.cli.language import lang_option
 from serried.views.cli.output import as_json, show
 from serried.views.cli.progress import told
-from serried.views.cli.trace.places import places_argument
-from serried.views.cli.trace.sizes import given, sizes_options
+from serried.views.cli.trace.arguments import given, places_argument, sizes_options
 from serried.views.layout.advice import warned
 from serried.views.table import Table
 from serried.views.trace.analysis_text import (

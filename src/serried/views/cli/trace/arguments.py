@@ -1,10 +1,30 @@
-"""The options that lay out the ranks of another tool's files, whose files do not say it."""
+"""What trace commands share: where recordings lie, and sizes that other tools' files do not say."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import click
+
+from serried.trace.merge.files import Folder, place_of
+
+
+class PlaceType(click.ParamType[Folder]):
+    """Takes a folder or a file of this machine, or a URL."""
+
+    name = "place"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Folder:
+        """Returns the place that a word names."""
+        return place_of(value) if isinstance(value, str) else value
+
+
+places_argument = click.argument(
+    "places", nargs=-1, required=True, metavar="DIR...", type=PlaceType()
+)
 
 
 def sizes_options(command: Callable[..., None]) -> Callable[..., None]:
