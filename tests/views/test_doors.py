@@ -19,6 +19,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+import serried
 from serried.errors import InputError
 from serried.frameworks import FRAMEWORKS
 from serried.launch.read import read
@@ -117,6 +118,16 @@ def by_python(job: Job, text: str | None = None) -> Answer | str:
         return str(error)
 
 
+def by_layout(job: Job) -> dict[str, list[list[int]]] | str:
+    """Returns the groups of ``serried.layout``, which knows no nodes, or its refusal."""
+    try:
+        told = read_settings(job.settings)
+        made = serried.layout(framework=job.framework or None, settings=told, **job.sizes)
+        return {kind.name: made.groups(kind.name).lists() for kind in made.kinds}
+    except InputError as error:
+        return str(error)
+
+
 def by_flags(job: Job, *file: str) -> Answer | str:
     told = printed("groups", *file, *job.flags, "--format", "json")
     if told.startswith("serried: "):
@@ -174,6 +185,9 @@ def test_flags_an_address_and_python_ask_for_the_same(job: Job) -> None:
     kinds = [] if isinstance(asked, str) else list(asked.groups)
     assert ends(by_flags(job)) == ends(asked)
     assert by_address(job, kinds) == asked
+    plain = by_layout(job)
+    if isinstance(asked, Answer) or isinstance(plain, str):
+        assert plain == (asked.groups if isinstance(asked, Answer) else asked)
 
 
 @settings(max_examples=80)
