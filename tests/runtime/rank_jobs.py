@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -34,6 +35,22 @@ class FunctionJob:
         dist.all_gather_object(said, self.work(place.rank))
         tell(said)
         dist.barrier()
+
+
+@dataclass(frozen=True)
+class EndlessJob:
+    """Tells the processes of all ranks, which then exchange messages without an end."""
+
+    world_size: int
+    timeout_s: float = 60.0
+
+    def run_rank(self, place: Place, rendezvous: Rendezvous, tell: Callable[[Any], None]) -> None:
+        dist.init_process_group("gloo", rank=place.rank, world_size=place.world_size, **rendezvous)
+        pids: list[Any] = [None] * place.world_size
+        dist.all_gather_object(pids, os.getpid())
+        tell(pids)
+        while True:
+            dist.barrier()
 
 
 def on_ranks(world_size: int, work: Callable[[int], Any]) -> list[Any]:

@@ -61,7 +61,7 @@ def test_healthy_hosts_name_none_and_a_throttled_one_is_named(tmp_path: Path) ->
 def test_a_host_whose_messages_take_longer_is_named_for_all_sizes(tmp_path: Path) -> None:
     with hosts(4) as made:
         slow = DRAWN.randrange(made.count)
-        with delayed(made, slow, 0.03):
+        with delayed(made, slow, 0.01):
             codes, document = checked(made, tmp_path, "--sizes", "1KiB,64KiB")
     assert codes == [1, 0, 0, 0]
     (finding,) = document["findings"]

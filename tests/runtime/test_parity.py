@@ -14,7 +14,7 @@ from tests.runtime.rank_group import DEVICES
 
 QUICK = [row for row in ROWS if row.is_quick]
 STEPS = 5
-FEW = 100
+FEW = 60
 """Draws of which those that are not refused run here, where they need no more than 4 ranks."""
 MANY = 2000
 """Draws of the soak: about 400 runs."""

@@ -115,7 +115,7 @@ def kill_while_saving(folder: Path, kills: int) -> None:
 
 
 def test_a_run_killed_while_it_saves_goes_on_from_the_last_commit(tmp_path: Path) -> None:
-    kill_while_saving(tmp_path, 3)
+    kill_while_saving(tmp_path, 2)
 
 
 @pytest.mark.soak

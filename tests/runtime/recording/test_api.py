@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import copy
+import logging
+import os
+import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,6 +26,7 @@ from serried.trace.merge.merge import merge
 from serried.trace.model.record import read_rank_record
 from serried.trace.model.trace import Trace
 from serried.views.web.trace.payload import NamedTrace, trace_payload
+from tests.runtime.rank_processes import in_a_process
 
 BATCHES = [torch.randn(2, 4) for _ in range(6)]
 
@@ -381,69 +386,56 @@ def test_a_folder_that_cannot_be_made_is_said_once_and_the_training_goes_on(
     assert caplog.messages[1:] == [f"3 spans were not recorded: {problem}"]
 
 
-FULL = """
-import logging, resource, sys
-import serried
-from serried.runtime.recording import api as recorder_doors
-
-logging.basicConfig(format="%(message)s")
-resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
-for step in serried.record(range(40), sys.argv[1], accumulate=1):
-    for microbatch in range(1000):
-        with serried.span("F", microbatch, 0):
-            pass
-recorder_doors.finish()
-print("trained")
-"""
+def train_beyond_the_disk(folder: Path) -> None:
+    logging.basicConfig(format="%(message)s")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
+    for _ in serried.record(range(40), folder, accumulate=1):
+        for microbatch in range(1000):
+            with serried.span("F", microbatch, 0):
+                pass
+    recorder_doors.finish()
+    sys.stdout.write("trained\n")
 
 
 def test_training_goes_on_when_the_disk_is_full_and_the_loss_is_counted(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    recording = read_rank_record(tmp_path / "rank-00000.spans")
+    folder = tmp_path / "run"
+    assert in_a_process(train_beyond_the_disk, folder) == 0
+    recording = read_rank_record(folder / "rank-00000.spans")
     kept = len(recording.spans)
-    first, last = done.stderr.splitlines()
-    assert done.stdout == "trained\n"
+    first, last = folder.with_suffix(".err").read_text().splitlines()
+    assert folder.with_suffix(".out").read_text() == "trained\n"
     assert first.endswith("choose a folder with space that can be written; the training goes on")
     assert last == (
-        f"{40_000 - kept} spans were not recorded: {tmp_path}/rank-00000.spans cannot be recorded: "
+        f"{40_000 - kept} spans were not recorded: {folder}/rank-00000.spans cannot be recorded: "
         "File too large; choose a folder with space that can be written"
     )
     assert kept > 0
     assert recording.lost == 40_000 - kept
-    (told,) = (each for each in merge([tmp_path]).warnings if each.kind == "lost")
+    (told,) = (each for each in merge([folder]).warnings if each.kind == "lost")
     assert str(told.evidence[0]) == (
         f"the disk of rank 0 was full: {40_000 - kept} of its spans are lost, {kept} are kept"
     )
 
 
-KILLED = """
-import os, signal, sys
-import torch
-import serried
-
-model = torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for number, batch in enumerate(serried.record([torch.randn(2, 4) for _ in range(6)], sys.argv[1])):
-    loss = model(batch).sum()
-    with serried.span("at work"):
-        loss.backward()
-        if number == 4:
-            os.kill(os.getpid(), signal.SIGKILL)
-    optimizer.step()
-"""
+def train_until_killed(folder: Path) -> None:
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = [torch.randn(2, 4) for _ in range(6)]
+    for number, batch in enumerate(serried.record(batches, folder)):
+        loss = model(batch).sum()
+        with serried.span("at work"):
+            loss.backward()
+            if number == 4:
+                os.kill(os.getpid(), signal.SIGKILL)
+        optimizer.step()
 
 
 def test_a_killed_training_leaves_all_complete_spans_with_their_names(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], timeout=120)
-    trace = merge([tmp_path])
+    folder = tmp_path / "run"
+    exit_code = in_a_process(train_until_killed, folder)
+    trace = merge([folder])
     step = ["0F0", "at work", "0B0", "OPTIMIZER"]
-    assert done.returncode == -9
+    assert exit_code == -signal.SIGKILL
     assert actions(trace) == {**dict.fromkeys(range(4), step), 4: ["0F0", "0B0"]}
     assert trace.torn == (0,)
 

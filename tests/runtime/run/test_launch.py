@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,11 +19,13 @@ from serried.action import ActionKind
 from serried.errors import InputError, SerriedError
 from serried.runtime.job.report import Event, RankReport, Started, StepDone
 from serried.runtime.job.settings import ModelSizes, TrainSettings
+from serried.runtime.run import worker
 from serried.runtime.run.launch import train
 from serried.runtime.run.local_ranks import run_locally
 from serried.trace.model.record import read_rank_record
+from serried.views.cli.main import run
 from tests.runtime.rank_jobs import FunctionJob, on_ranks
-from tests.runtime.rank_processes import all_ended, watch
+from tests.runtime.rank_processes import all_ended, in_a_process, watch
 
 ENDLESS = TrainSettings(
     world_size=4,
@@ -155,21 +158,17 @@ def test_a_trace_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
 
 COMMAND = "from serried.views.cli.main import main; main()"
 PARENT = """
-from serried.runtime.run.launch import train
 from serried.runtime.run.local_ranks import run_locally
-from serried.runtime.job.report import Started
-from serried.runtime.job.settings import TrainSettings
+from tests.runtime.rank_jobs import EndlessJob
 
-def tell(event):
-    if isinstance(event, Started):
-        ranks.extend(event.ranks)
-    elif event.step == 1:
-        print(*(report.pid for report in ranks), flush=True)
-
-ranks = []
 if __name__ == "__main__":
-    train(TrainSettings(world_size=2, pp=2, steps=1_000_000, device="cpu"), tell)
+    for told in run_locally(EndlessJob(2)):
+        print(*told, flush=True)
 """
+ENDINGS = [(how, stopped) for how in (signal.SIGKILL, signal.SIGTERM) for stopped in range(3)]
+"""By which signal a parent ends, and how many of its two ranks are stopped then."""
+FEW = [(signal.SIGKILL, 2), (signal.SIGTERM, 1)]
+"""All stopped, and one that is beside one that runs."""
 
 
 def ended(process: subprocess.Popen[str]) -> int:
@@ -180,24 +179,34 @@ def ended(process: subprocess.Popen[str]) -> int:
         process.kill()
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-@pytest.mark.parametrize("stopped", [0, 1, 2])
-def test_no_rank_outlives_its_parent_also_if_it_is_stopped(
-    how: signal.Signals, stopped: int
-) -> None:
-    parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    with parent:
-        assert parent.stdout
-        pids = [int(pid) for pid in parent.stdout.readline().split()]
-        watched = watch(pids)
-        assert len(watched) == 2
-        for pid in pids[:stopped]:
-            os.kill(pid, signal.SIGSTOP)
-        parent.send_signal(how)
-        assert ended(parent) != 0
-    assert all_ended(watched)
+def started(words: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def end_parents(endings: list[tuple[signal.Signals, int]]) -> None:
+    """Ends parents, side by side since each loads torch anew, and asserts that no rank is left."""
+    words = [sys.executable, "-c", PARENT]
+    with ExitStack() as stack:
+        parents = [stack.enter_context(started(words)) for _ in endings]
+        for parent, (how, stopped) in zip(parents, endings, strict=True):
+            assert parent.stdout
+            pids = [int(pid) for pid in parent.stdout.readline().split()]
+            watched = watch(pids)
+            assert len(watched) == 2
+            for pid in pids[:stopped]:
+                os.kill(pid, signal.SIGSTOP)
+            parent.send_signal(how)
+            assert ended(parent) == -how
+            assert all_ended(watched), (how, stopped)
+
+
+def test_no_rank_outlives_its_parent_also_if_it_is_stopped() -> None:
+    end_parents(FEW)
+
+
+@pytest.mark.soak
+def test_no_rank_outlives_its_parent_however_that_ends_and_how_many_are_stopped() -> None:
+    end_parents(ENDINGS)
 
 
 def test_ctrl_c_ends_the_command_in_one_line() -> None:
@@ -251,12 +260,19 @@ def test_under_torchrun_the_command_joins_instead_of_spawning(tmp_path: Path) ->
     assert len({header.run for header in headers}) == 1
 
 
-def test_under_torchrun_a_rank_that_fails_says_which_and_why(tmp_path: Path) -> None:
-    (tmp_path / "rank-00001.spans").touch()
-    done = torchrun("train", "--tp", "2", "--trace-dir", str(tmp_path))
-    assert done.returncode != 0
-    assert f"{tmp_path} already holds a recording; choose another folder" in done.stderr
-    assert "serried: rank " in done.stderr
+def train_as_rank_1(trace: Path) -> None:
+    os.environ.update(zip(worker.TORCHRUN, "1212", strict=True))
+    run(["train", "--tp", "2", "--trace-dir", str(trace)])
+
+
+def test_a_rank_of_torchrun_that_fails_says_which_and_why(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    trace.mkdir()
+    (trace / "rank-00001.spans").touch()
+    assert in_a_process(train_as_rank_1, trace) == 2
+    assert trace.with_suffix(".err").read_text() == (
+        f"serried: rank 1: {trace} already holds a recording; choose another folder or remove it\n"
+    )
 
 
 # ------------------------------------------------------------------------------- many times
@@ -281,7 +297,7 @@ def fail_on_rank_1(rank: int) -> None:
 
 
 def test_ranks_end_with_the_right_exit_code() -> None:
-    exits_well_and_badly(2)
+    exits_well_and_badly(1)
 
 
 @pytest.mark.soak

@@ -304,7 +304,7 @@ def stop_at_drawn_moments(
 def test_a_rank_stopped_at_any_moment_of_a_check_is_named(
     check_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stop_at_drawn_moments(3, check_s, run_check, monkeypatch)
+    stop_at_drawn_moments(2, check_s, run_check, monkeypatch)
 
 
 @pytest.mark.soak
