@@ -10,6 +10,7 @@ import pytest
 
 from serried.errors import InputError
 from serried.trace.measure.statistics import measure
+from serried.trace.merge.attempts import with_restarts
 from serried.trace.merge.merge import merge
 from serried.trace.model.record import HEADER_BYTES, file_name
 from serried.trace.model.record_writer import RecordWriter
@@ -17,6 +18,7 @@ from serried.trace.model.trace import Trace
 from tests.trace.recorded_run import WALL_NS, Clock, Run, record
 
 RUN = Run(pp=2, num_microbatches=3, num_steps=8)
+STARTED = Run(pp=2)
 SECOND = 1_000_000_000
 
 
@@ -154,3 +156,36 @@ def test_a_rank_recorded_twice_at_the_same_time_is_refused(tmp_path: Path) -> No
         f"rank 0 stands twice, in {tmp_path}/a/rank-00000.spans and "
         f"{tmp_path}/b/rank-00000.spans; give only one of them"
     )
+
+
+# ----------------------------------------------------------------------- folders of attempts
+
+
+def test_a_later_attempt_of_the_run_comes_with_its_first(tmp_path: Path) -> None:
+    first = STARTED.write(tmp_path / "run")
+    again = STARTED.write(first / "restart-1")
+    assert with_restarts([first]) == [first, again]
+
+
+def test_one_that_is_given_too_comes_once(tmp_path: Path) -> None:
+    first = STARTED.write(tmp_path / "run")
+    again = STARTED.write(first / "restart-1")
+    assert with_restarts([again, first]) == [again, first]
+    roundabout = first / ".." / "run" / "restart-1"
+    assert with_restarts([first, roundabout]) == [first, roundabout]
+
+
+def test_one_of_another_run_or_without_a_recording_is_not_taken(tmp_path: Path) -> None:
+    first = STARTED.write(tmp_path / "run")
+    dataclasses.replace(STARTED, name="run-b").write(first / "restart-1")
+    (first / "restart-2").mkdir()
+    (first / "restart-3").mkdir()
+    (first / "restart-3" / "rank-00000.spans").write_bytes(b"cut")
+    assert with_restarts([first]) == [first]
+
+
+def test_a_restart_with_other_ranks_is_named_and_left_out(tmp_path: Path) -> None:
+    first = STARTED.write(tmp_path / "run")
+    again = Run(pp=1).write(first / "restart-1")
+    (told,) = (str(each) for each in merge([first]).warnings)
+    assert told.startswith(f"the job of {first} was restarted: {again} hold what came after")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serried.action import Action, ActionKind, Span
-from serried.trace.model.pairs import computed_from, hand_overs, pair_messages
+from serried.trace.formats.reading import read_trace
+from serried.trace.measure.statistics import measure
+from serried.trace.model.pairs import (
+    computed_from,
+    hand_overs,
+    pair_messages,
+    whole_computations,
+    whole_hand_overs,
+)
 from tests.trace.recorded_run import Run, table
+from tests.trace.traced_run import compute, trace_of
+
+PADDLE = Path(__file__).parents[2] / "goldens" / "traces" / "paddle"
 
 SENDS = {ActionKind.SEND_F, ActionKind.SEND_B}
 RECEIVES = {ActionKind.RECV_F, ActionKind.RECV_B}
@@ -172,3 +184,39 @@ def test_without_pipelines_results_go_in_the_order_of_ranks() -> None:
     spans = table([Span(rank, Action.parse(text), 0, 5, 6) for rank, text in places])
     before, after = hand_overs(spans)
     assert (spans.rank[before].tolist(), spans.rank[after].tolist()) == ([2, 3], [0, 1])
+
+
+# ----------------------------------------------------------------------- in pieces
+
+
+def test_the_last_piece_goes_to_the_first_piece() -> None:
+    spans = trace_of(
+        [
+            *(compute(0, "0B0", 20, 25), compute(0, "0B0", 25, 30)),
+            *(compute(1, "1B0", 0, 10), compute(1, "1B0", 10, 20)),
+        ],
+        pp=2,
+    ).spans
+    before, after = whole_hand_overs(spans)
+    assert [
+        (int(spans.end_ns[b]), int(spans.start_ns[a])) for b, a in zip(before, after, strict=True)
+    ] == [(20, 20)]
+
+
+def test_a_job_is_as_long_as_its_pieces_and_stands_where_the_first_of_them_did() -> None:
+    pieces = [
+        *(compute(0, "0F0", 0, 5), compute(0, "0B0", 5, 9), compute(0, "0F1", 9, 12)),
+        *(compute(0, "0B0", 12, 18), compute(0, "0B1", 18, 20)),
+    ]
+    found = whole_computations(trace_of(pieces, pp=1).spans)
+    assert [(str(each.action), each.duration_ns) for each in found] == [
+        *(("0F0", 5), ("0B0", 10), ("0F1", 3), ("0B1", 2)),
+    ]
+
+
+@pytest.mark.parametrize("sample", ["chunk", "sendrecv"])
+def test_pieces_and_one_way_receives_leave_the_causes_of_idle_time_as_they_are(sample: str) -> None:
+    plain, other = (measure(read_trace([PADDLE / name])).bubbles for name in ("dev23", sample))
+    assert plain is not None and other is not None
+    # sendrecv has receives of a quarter of a millisecond in 150, and sends as long.
+    assert other.causes == pytest.approx(plain.causes, abs=0.004)

@@ -25,9 +25,8 @@ from serried.action import Spans
 from serried.finding import Finding, said
 from serried.trace.clocks.fit import Bounds, fit_clock
 from serried.trace.clocks.line import ClockLine
-from serried.trace.model.pairs import pair_messages
+from serried.trace.model.pairs import pair_messages, whole_hand_overs
 from serried.trace.model.trace import AlignedClock, Host, Trace
-from serried.trace.model.whole_jobs import whole_hand_overs
 from serried.units import duration_text
 
 Times = NDArray[np.int64]

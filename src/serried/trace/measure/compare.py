@@ -24,10 +24,10 @@ from serried.trace.measure.moments import without_waits
 from serried.trace.measure.recognition import recognise
 from serried.trace.measure.statistics import Statistics, measure
 from serried.trace.model.laid_out import laid_out, trace_of_layout
+from serried.trace.model.pairs import whole_computations
 from serried.trace.model.record import UNKNOWN_SCHEDULE
 from serried.trace.model.recorded_order import recorded_order, whole_pipeline
 from serried.trace.model.trace import Trace
-from serried.trace.model.whole_jobs import whole_jobs
 
 _KINDS = {"forward": 0, "backward": 1, "weight": 2}
 """The kinds of work that fill a window, beside idle time."""
@@ -176,7 +176,7 @@ def planned_step(run: Trace, schedule: Schedule | None = None) -> tuple[Schedule
             schedule=plan.name,
             planned=planned,
         )
-    alone = whole_jobs(without_waits(run.spans))
+    alone = whole_computations(without_waits(run.spans))
     return plan, planned_spans(simulate(plan, fit(alone)), unit_ns=1)
 
 
@@ -238,7 +238,9 @@ def _account(first: Statistics, second: Statistics) -> dict[str, float]:
 def _medians(trace: Trace, stats: Statistics) -> dict[tuple[int, str], float]:
     """Returns the median duration of every computation of every rank over complete steps."""
     complete = np.isin(trace.spans.step, [step.step for step in stats.steps])
-    spans = whole_jobs(trace.spans.where(complete & np.isin(trace.spans.kind, list(COMPUTE))))
+    spans = whole_computations(
+        trace.spans.where(complete & np.isin(trace.spans.kind, list(COMPUTE)))
+    )
     names = np.stack([spans.rank, spans.kind, spans.stage, spans.microbatch])
     order = np.lexsort(names[::-1])
     names, length = names[:, order], (spans.end_ns - spans.start_ns)[order]
@@ -274,6 +276,6 @@ def _computations(trace: Trace, step: int) -> dict[int, list[str]]:
     """Returns what each rank computed in one step, in order."""
     mine = np.isin(trace.spans.kind, list(COMPUTE)) & (trace.spans.step == step)
     lists: dict[int, list[str]] = {}
-    for span in whole_jobs(trace.spans.where(mine)):
+    for span in whole_computations(trace.spans.where(mine)):
         lists.setdefault(span.rank, []).append(str(span.action))
     return lists

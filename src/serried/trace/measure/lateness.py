@@ -89,6 +89,8 @@ def _step_of(
 
 def _causes(spans: Spans, alone: Spans, overlay: Overlay, row: int) -> tuple[LatenessCause, ...]:
     """Returns the causes; ``alone`` are the same spans without the waits inside them."""
+    # Along the chain each computation is as late as the one it waited for, plus what that took
+    # longer than planned, what it waited inside, and the gap between the two: the parts add up.
     chain = _chain(spans, row)
     late, longer = overlay.late_ns(spans), overlay.longer_ns(alone)
     waited = (spans.end_ns - alone.end_ns).tolist()

@@ -28,8 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.action import COMPUTE, EXCHANGES, ActionKind, Spans
-from serried.trace.model.pairs import RECEIVES, SENDS, computed_from, pair_messages
-from serried.trace.model.whole_jobs import whole_hand_overs
+from serried.trace.model.pairs import (
+    RECEIVES,
+    SENDS,
+    computed_from,
+    pair_messages,
+    whole_hand_overs,
+)
 
 Times = NDArray[np.int64]
 Rows = NDArray[np.int64]
@@ -142,6 +147,8 @@ def _is_compute(spans: Spans) -> Mask:
 
 def _covered(starts: Times, ends: Times, begin: Times, end: Times) -> Times:
     """Returns how much of each time from ``begin`` to ``end`` some of the intervals covers."""
+    # Each interval is cut to what those that began before it leave of it: then none intersect,
+    # and the sum of their lengths up to a moment is how much of the time before it is covered.
     order = np.argsort(starts, kind="stable")
     starts, ends = starts[order], np.maximum.accumulate(ends[order])
     reached = np.concatenate([starts[:1], ends[:-1]])
@@ -199,6 +206,9 @@ class Moments:
         end = np.append(end, np.full(count, high))
         state = np.append(state, np.full(count, State.OTHER)).astype(np.int8)
         is_receive = np.append(is_receive, np.zeros(count, dtype=np.bool_))
+        # A sweep: every begin adds 1 and every end takes 1 off, in order of rank and time, so that
+        # a running sum tells at each cut how many spans of a state go on. The spans of nothing
+        # over all the time make a rank's first and last cut those of all ranks.
         at = np.concatenate([begin, end])
         order = np.lexsort((at, np.tile(column, 2)))
         change = np.repeat(np.array([1, -1], dtype=np.int32), len(begin))[order]
@@ -207,6 +217,7 @@ class Moments:
             return np.cumsum(np.where(np.tile(which, 2)[order], change, 0), dtype=np.int32) > 0
 
         active = {each: goes_on(state == each) for each in State if (state == each).any()}
+        # From the last named to the first, so that what counts first is written last.
         first_state = np.full(len(at), State.OTHER, dtype=np.int8)
         for each in sorted(active, reverse=True):
             first_state[active[each]] = each
@@ -251,6 +262,7 @@ class Moments:
     @cached_property
     def _length(self) -> Times:
         length = np.diff(self.at_ns)
+        # From one rank's last cut to the next one's first is no time.
         length[self.first[1:-1] - 1] = 0
         return length
 
@@ -305,6 +317,8 @@ def _unseen_waits(spans: Spans) -> tuple[NDArray[np.int32], Times, Times]:
     made, begun = spans.end_ns[before], spans.start_ns[after]
     compute = np.flatnonzero(_is_compute(spans))
     order = compute[np.lexsort((spans.start_ns[compute], spans.rank[compute]))]
+    # A rank was free from when its computation before ended; what is made later kept it waiting
+    # from then until it was made, or until the computation began all the same.
     free = np.zeros(len(spans), dtype=np.int64)
     free[order[1:]] = spans.end_ns[order[:-1]]
     free = free[after]

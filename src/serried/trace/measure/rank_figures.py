@@ -14,8 +14,8 @@ from serried.action import COMPUTE, Spans
 from serried.trace.measure.moments import without_waits
 from serried.trace.measure.overlay import Overlay
 from serried.trace.measure.statistics import WORK, Statistics
+from serried.trace.model.pairs import whole_computations
 from serried.trace.model.trace import Trace
-from serried.trace.model.whole_jobs import whole_jobs
 
 Values = NDArray[np.float64]
 """One a rank of the world; NaN for a rank of which it is not known."""
@@ -70,7 +70,7 @@ def rank_figures(trace: Trace, stats: Statistics, overlay: Overlay | None) -> di
         found[cause] = spread([each.idle_ns[cause] for each in stats.ranks])
     steps = np.array([step.step for step in stats.steps])
     spans = without_waits(trace.spans.where(np.isin(trace.spans.step, steps)))
-    spans = whole_jobs(spans.where(np.isin(spans.kind, list(COMPUTE))))
+    spans = whole_computations(spans.where(np.isin(spans.kind, list(COMPUTE))))
     found["jitter"] = _jitter(spans, steps, world)
     if overlay:
         found["slowness"] = _slowness(compute, overlay)

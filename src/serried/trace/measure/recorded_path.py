@@ -27,10 +27,9 @@ from numpy.typing import NDArray
 from serried.action import COMPUTE, Action, ActionKind, Column, Spans
 from serried.mesh import Layout
 from serried.trace.measure.moments import in_computations, wait_rows
-from serried.trace.model.pairs import computed_from, packed, pair_messages
+from serried.trace.model.pairs import computed_from, packed, pair_messages, whole_hand_overs
 from serried.trace.model.recorded_order import pipeline_ranks
 from serried.trace.model.trace import Trace
-from serried.trace.model.whole_jobs import whole_hand_overs
 
 KINDS = (
     "forward",

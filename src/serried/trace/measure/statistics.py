@@ -180,12 +180,15 @@ def _is_complete(
         return grid.total(compute.where(compute.kind == kind))
 
     forwards = count(ActionKind.F)
+    # A backward in halves is done where both its I and its W are.
     backwards = count(ActionKind.B) + np.minimum(count(ActionKind.I), count(ActionKind.W))
     took_time = grid.total(compute, compute.end_ns - compute.start_ns).any(axis=1)
     num_stages = 1 + int(compute.stage.max(initial=0))
+    # Each (rank, stage) that was ever seen, as one number, tells how many chunks a rank has.
     chunks = np.unique(compute.rank.astype(np.int64) * num_stages + compute.stage) // num_stages
     chunks_of = np.searchsorted(chunks, grid.ranks, "right") - np.searchsorted(chunks, grid.ranks)
     chunks_of = np.maximum(chunks_of, 1)
+    # An epoch's last step: fewer microbatches, but as many on every rank, and an optimizer.
     is_short = (forwards > 0) & (forwards == backwards) & (forwards == forwards[:, :1])
     is_short &= (grid.total(optimizers) > 0) & (job.sizes.get("pp", 1) == 1)
     if job.schedule == UNKNOWN_SCHEDULE:
@@ -204,6 +207,7 @@ def _measured(grid: _Grid, spans: Spans, compute: Spans) -> tuple[_Grid, Measure
     took_time = idle.busy_ns.any(axis=1)
     if took_time.all():
         return grid, idle
+    # Steps of waits alone would divide by nothing, so all is measured again without them.
     kept = _Grid(grid.steps[took_time], grid.ranks)
     windows = _windows(kept, kept.inside(compute))
     return kept, measured_idle(spans, kept.steps, kept.ranks, windows)

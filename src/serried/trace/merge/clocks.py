@@ -26,9 +26,9 @@ from serried.trace.clocks.line import ClockLine
 from serried.trace.clocks.pings import PATTERN as PINGS
 from serried.trace.clocks.pings import read_pings
 from serried.trace.clocks.setbacks import Setback, told
+from serried.trace.merge.attempts import with_restarts
 from serried.trace.merge.files import Folder, Url, names_in_folder, read_text
 from serried.trace.merge.part import Part, Steps, no_spans
-from serried.trace.merge.restarts import with_restarts
 from serried.trace.merge.run import Engine, SurveyedRun
 from serried.trace.merge.survey import COMPUTATIONS, MESSAGES
 from serried.trace.model.messages import Alignment, MessageStatistics, measure_messages

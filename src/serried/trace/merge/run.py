@@ -22,11 +22,10 @@ import numpy as np
 from serried.errors import InputError, listed
 from serried.finding import Finding
 from serried.trace.merge import findings as merge_findings
-from serried.trace.merge.attempts import Attempts, attempts_of
+from serried.trace.merge.attempts import RESTARTS, Attempts, attempts_of, with_restarts
 from serried.trace.merge.files import PATTERN, Folder, RankFile, rank_files
 from serried.trace.merge.job import is_one_job, job_of
 from serried.trace.merge.part import Part, no_spans
-from serried.trace.merge.restarts import RESTARTS, with_restarts
 from serried.trace.merge.survey import StepCounts, Survey, Unusable, survey
 from serried.trace.model.trace import Host, Trace, layout_of
 

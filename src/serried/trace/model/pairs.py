@@ -1,4 +1,4 @@
-"""Pairs: which send met which receive, found by what both sides wrote down.
+"""Pairs: which send met which receive, and which computation handed over to which.
 
     rank 0   3SEND_F2  peer 4  ──────>  rank 4   4RECV_F2  peer 0     boundary 3, forwards
     rank 0   3RECV_B2  peer 4  <──────  rank 4   4SEND_B2  peer 0     boundary 3, backwards
@@ -6,12 +6,21 @@
 A boundary lies between two consecutive stages and has the number of the lower one. Sender,
 receiver, step, boundary, direction and microbatch name a message; where a name comes twice,
 the first send meets the first receive.
+
+    rank 1   [1B0 piece 1][1B0 piece 2]
+    rank 0                             [0B0 piece 1][0B0 piece 2]
+                          the last piece ──> the first piece
+
+A computation hands its result over to another, of the next stage or the one before. Some were
+recorded in pieces, spans of one rank, step and action, such as Paddle's ``backward(chunk0)`` and
+``backward(chunk1)``: one takes as long as its pieces together, what it made is there when its last
+piece ended, and its taker's first piece is the one that waits for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,9 +109,51 @@ def hand_overs(spans: Spans, pipeline: Codes | None = None) -> tuple[Rows, Rows]
     return np.concatenate(befores), np.concatenate(afters)
 
 
+def whole_hand_overs(spans: Spans, pipeline: Codes | None = None) -> tuple[Rows, Rows]:
+    """Returns the rows of hand-overs as ``hand_overs`` does, of pieces only the outer ones."""
+    before, after = hand_overs(spans, pipeline)
+    of, count = _computations(spans)
+    if count == len(spans):
+        return before, after
+    # Of several rows written to one place the last stays: so the first piece is found by going
+    # through the starts backwards, and the last one by going through the ends.
+    first, last = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    rows = np.argsort(spans.start_ns, kind="stable")
+    first[of[rows[::-1]]] = rows[::-1]
+    rows = rows[np.argsort(spans.end_ns[rows], kind="stable")]
+    last[of[rows]] = rows
+    is_to_first = first[of[after]] == after
+    return last[of[before[is_to_first]]], after[is_to_first]
+
+
+def whole_computations(spans: Spans) -> Spans:
+    """Returns ``spans`` with those in pieces as one: from the first one's start, as long as all.
+
+    ``spans`` stand by rank and start, and so does what is returned.
+    """
+    of, count = _computations(spans)
+    if count == len(spans):
+        return spans
+    _, first = np.unique(of, return_index=True)
+    length = np.zeros(count, dtype=np.int64)
+    np.add.at(length, of, spans.end_ns - spans.start_ns)
+    first = np.sort(first)
+    whole = spans.where(first)
+    return replace(whole, end_ns=whole.start_ns + length[of[first]])
+
+
+def _computations(spans: Spans) -> tuple[Rows, int]:
+    """Returns for each span the number of what it is a piece of, and how many there are."""
+    columns = (spans.rank, spans.step, spans.kind, spans.stage, spans.microbatch)
+    names = packed([column.astype(np.int64) for column in columns])
+    _, of = np.unique(names, return_inverse=True)
+    return of, int(of.max(initial=-1)) + 1
+
+
 def _matches(names: Sequence[Codes], num_left: int) -> tuple[Rows, Rows]:
     """Matches rows of equal ``names``: the first ``num_left`` rows with the others, in turn."""
     codes = packed(names)
+    # Where a name comes more than once, its turn becomes a part of it: then none does.
     turns = [_turns(codes[:num_left]), _turns(codes[num_left:])]
     codes = packed([codes, np.concatenate(turns)])
     _, left, right = np.intersect1d(
@@ -160,6 +211,8 @@ def packed(columns: Sequence[Codes]) -> Codes:
     size = 1
     for column in columns:
         low, high = int(column.min()), int(column.max())
+        # Before the product is more than 63 bits hold, the numbers so far are counted anew: there
+        # are no more different ones than rows.
         if size * (high - low + 1) > 2**62:
             code = np.unique(code, return_inverse=True)[1]
             size = int(code.max()) + 1

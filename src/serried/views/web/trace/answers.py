@@ -16,9 +16,8 @@ from serried.trace.measure.overlay import Overlay, overlay_of
 from serried.trace.measure.rank_figures import Values, rank_figures
 from serried.trace.measure.statistics import Statistics, measure
 from serried.trace.measure.stretch import StepWindows
-from serried.trace.model.pairs import Rows
+from serried.trace.model.pairs import Rows, whole_computations
 from serried.trace.model.trace import Trace
-from serried.trace.model.whole_jobs import whole_jobs
 from serried.views.web.trace.sample import some_steps
 
 
@@ -39,7 +38,7 @@ class TraceAnswers:
 
         Making it raises InputError where a stage lacks a forward or a backward.
         """
-        return fit(whole_jobs(some_steps(self.trace).spans))
+        return fit(whole_computations(some_steps(self.trace).spans))
 
     @cached_property
     def windows(self) -> StepWindows:
