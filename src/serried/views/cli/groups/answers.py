@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
+from typing import Any
 
-from serried.errors import InputError
+import click
+
+from serried.errors import InputError, listed
 from serried.finding import Finding
 from serried.launch.request import LayoutRequest
 from serried.mesh import Layout, Placement, place_of
+from serried.mesh.advice import advise, is_important
 from serried.mesh.domain import domain_of
-from serried.views.cli.groups.parts import (
-    Options,
-    dims_of,
-    findings_of,
-    kinds_of,
-    warn,
-)
+from serried.mesh.sweep import tried
 from serried.views.cli.output import (
     OutputChoice,
     as_json,
@@ -28,13 +26,14 @@ from serried.views.cli.output import (
 )
 from serried.views.job.layers import layers_of
 from serried.views.job.sources import footer, sources_of
-from serried.views.layout.advice import advice_lines, important_lines
+from serried.views.layout.advice import advice_lines, important_lines, one_line
 from serried.views.layout.document import (
     advice_document,
     groups_csv,
     groups_document,
     layers_document,
     rank_document,
+    sweep_document,
 )
 from serried.views.layout.node_map import node_map
 from serried.views.layout.sources import sources_document, sources_table
@@ -46,10 +45,13 @@ from serried.views.layout.text import (
     layers_text,
     rank_lines,
     rank_table,
+    refusal_lines,
+    sweep_table,
 )
 from serried.views.sentences import tell
 from serried.views.table import Table
 
+Options = Mapping[str, Any]
 Answer = Callable[[LayoutRequest, Options, OutputChoice], int]
 
 
@@ -72,8 +74,6 @@ def answer_of(options: Options) -> Answer:
             count=len(options["world_size"]),
         )
     if several:
-        from serried.views.cli.groups.several import refuse_filters, sweep
-
         refuse_filters(options)
         return sweep
     return ANSWERS[asked[0]] if asked else all_groups
@@ -206,9 +206,85 @@ def emit(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
 
 def compared(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     """Compares with another file or framework; returns 1 when groups differ."""
-    from serried.views.cli.groups.several import beside
+    from serried.views.cli.groups.compare import beside
 
     return beside(request, options, output)
+
+
+def sweep(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
+    """Tries several world sizes; returns 1 when none can be."""
+    first = request.at(options["world_size"][0]).sizes()
+    step = first.tp * first.pp * first.cp
+    worlds = tried(options["world_size"], lambda world: request.at(world).layout(), step=step)
+    if output.form_among(("table", "json")) == "json":
+        write(as_json(sweep_document(worlds, request.placement)), output.path)
+    else:
+        refusals = list(refusal_lines(worlds, lang=output.lang))
+        parts: list[str | Table] = [sweep_table(worlds, request.placement, lang=output.lang)]
+        parts += ["", *refusals] if refusals else []
+        show(*parts, output=output.path)
+    return 0 if any(each.layout for each in worlds) else 1
+
+
+def findings_of(
+    request: LayoutRequest, layout: Layout, placement: Placement, *, only_important: bool = False
+) -> list[Finding]:
+    """Returns the advice on a layout, all of it or what matters most."""
+    return advise(
+        layout,
+        placement,
+        nvlink_domain=request.number("nvlink_domain"),
+        layers=layers_of(request, layout),
+        only_important=only_important,
+    )
+
+
+def warn(request: LayoutRequest, findings: Sequence[Finding], lang: str) -> None:
+    """Tells remarks and important findings on stderr, so that JSON and CSV stay what they are."""
+    for note in request.notes:
+        click.echo(tell("note: {remark}", lang, remark=note), err=True)
+    for finding in findings:
+        if is_important(finding):
+            click.echo(one_line(finding, lang=lang), err=True)
+
+
+def kinds_of(layout: Layout, kinds: tuple[str, ...], dims: str | None) -> list[str]:
+    """Returns the names of the kinds to show, refusing those that the layout lacks."""
+    if kinds:
+        return [layout.kind(name).name for name in kinds]
+    if dims:
+        named_dims = dims_of(layout, dims)
+        return [layout.kind_of(dim, with_cp="cp" in named_dims) for dim in named_dims]
+    return [kind.name for kind in layout.kinds]
+
+
+def dims_of(layout: Layout, dims: str | None) -> list[str]:
+    """Returns the dimensions asked for, or those the layout splits along (dp when none)."""
+    if dims is None:
+        return [dim for dim in layout.dims if layout.sizes.get(dim, 1) > 1] or ["dp"]
+    names = list(dict.fromkeys(dims.replace(",", "+").split("+")))
+    for name in names:
+        if name not in layout.dims:
+            raise InputError(
+                "--dims {dims} names '{name}', which {framework} does not have here; "
+                "it has {known}, joined by '+'",
+                dims=dims,
+                name=name,
+                framework=layout.framework,
+                known=listed(layout.dims),
+            )
+    return names
+
+
+def refuse_filters(options: Options) -> None:
+    """Raises InputError for an option that picks groups of one layout, where several are tried."""
+    for option, given in (("kind", options["kinds"]), ("dims", options["dims"])):
+        if given:
+            raise InputError(
+                "--{option} needs one world size; --world-size has {count}",
+                option=option,
+                count=len(options["world_size"]),
+            )
 
 
 ANSWERS: dict[str, Answer] = {

@@ -1,8 +1,8 @@
-"""The second layout of ``--compare``: another launch file, or the same sizes elsewhere."""
+"""``--compare``: another launch file, or the same sizes elsewhere, beside what is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,11 @@ from serried.frameworks import FRAMEWORKS, Sizes
 from serried.launch.read import read_path
 from serried.launch.request import LayoutRequest
 from serried.mesh import Layout
+from serried.mesh.compare import compare
 from serried.mesh.sizes import SIZES, read_settings
+from serried.views.cli.output import OutputChoice, as_json, show, write
+from serried.views.layout.comparison import comparison_lines, comparison_table
+from serried.views.layout.document import comparison_document
 from serried.views.sentences import tell
 
 NAMES_DP = {"accelerate": "dp_shard_size"}
@@ -22,6 +26,25 @@ NAMES_DP = {"accelerate": "dp_shard_size"}
 
 NAMES = {row.option.removeprefix("--").replace("-", "_"): row for row in SIZES.values()}
 """Sizes as ``--compare-set`` takes them, called as their options are."""
+
+
+def beside(request: LayoutRequest, options: Mapping[str, Any], output: OutputChoice) -> int:
+    """Compares with another file or framework; returns 1 when groups differ."""
+    layout = request.layout()
+    other = other_layout(request, options["compare"], options["compare_set"])
+    found = compare(layout, other)
+    form, lang = output.form_among(("table", "json")), output.lang
+    first = request.config.file if request.config else tell("the options", lang)
+    second = " ".join([Path(options["compare"]).name, *options["compare_set"]])
+    left, right = named(layout, other, first, second, lang)
+    if form == "json":
+        document = comparison_document(found, left, right, lang)
+        write(as_json(document), output.path)
+    else:
+        lines = comparison_lines(found, left, right, lang=lang)
+        rows = comparison_table(found, left, right, lang=lang)
+        show(rows, "", *lines, output=output.path)
+    return 0 if found.is_same else 1
 
 
 def other_layout(request: LayoutRequest, other: str, given: Sequence[str]) -> Layout:
