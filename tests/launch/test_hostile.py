@@ -11,7 +11,7 @@ from types import FrameType
 import pytest
 
 from serried.errors import InputError, SerriedError
-from serried.launch.read import read
+from serried.launch.read import read, read_among
 from serried.launch.shell.follow import follow
 from serried.limits import SCRIPT_STEPS
 from tests.launch.hostile import BESIDE, TOKENS, answer, bounded, mutant
@@ -29,6 +29,11 @@ def refusal(text: str, name: str = "run.sh", **beside: str) -> str:
 
 def calls(text: str, name: str) -> int:
     """Returns how many functions are called while a text is read or refused."""
+    return counted(lambda: read(text, name=name))
+
+
+def counted(work: Callable[[], object]) -> int:
+    """Returns how many functions are called while ``work`` is done or refused."""
     number = 0
 
     def count(_: FrameType, event: str, __: object) -> None:
@@ -37,7 +42,7 @@ def calls(text: str, name: str) -> int:
 
     sys.setprofile(count)
     try:
-        read(text, name=name)
+        work()
     except SerriedError:
         pass
     finally:
@@ -203,6 +208,18 @@ SHAPES: dict[str, tuple[str, Callable[[int], str]]] = {
 def test_twice_the_file_is_at_most_twice_the_work(shape: str) -> None:
     name, made = SHAPES[shape]
     small, middle, large = (calls(made(n), name) for n in (300, 600, 1200))
+    assert middle < 2.2 * small + 1000
+    assert large < 2.2 * middle + 1000
+
+
+def test_twice_the_files_of_a_folder_are_at_most_twice_the_work() -> None:
+    def folder(num_files: int) -> dict[str, str]:
+        return {f"{i}.py": PARALLEL for i in range(num_files)}
+
+    def looked_through(num_files: int) -> int:
+        return counted(lambda: read_among(folder(num_files), called="jobs"))
+
+    small, middle, large = map(looked_through, (50, 100, 200))
     assert middle < 2.2 * small + 1000
     assert large < 2.2 * middle + 1000
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from serried.errors import InputError, listed
 from serried.launch import recognise
@@ -14,6 +15,9 @@ from serried.launch.facts import source
 from serried.launch.facts.config import LaunchConfig
 from serried.launch.formats import hostfile
 from serried.limits import FOLDER_BYTES, FOLDER_FILES, FOLDER_NAMES, LAUNCH_BYTES
+
+FILE_NAME = re.compile(r"[\w.+-]+")
+IMPORTED = re.compile(r"(?m)^[ \t]*(?:from|import)\s+([\w.]+)")
 
 
 def read(text: str, *, name: str, beside: Mapping[str, str] | None = None) -> LaunchConfig:
@@ -57,8 +61,10 @@ def read_among(texts: Mapping[str, str], *, called: object) -> LaunchConfig:
     """
     plain = _plain(texts)
     known = [name for name, text in plain.items() if recognise.is_known(text, name, plain)]
-    named = {name for name in known if _is_named_by_another(name, known, texts)}
-    chosen = [name for name in known if name not in named]
+    # Each text is looked through once: a search for each name would be quadratic in the files.
+    words = {name: _words(texts[name]) for name in known}
+    told = Counter(word for own in words.values() for word in own)
+    chosen = [name for name in known if told[_short(name)] == (_short(name) in words[name])]
     jobs = [name for name in chosen if not hostfile.is_one(texts[name])] or chosen
     if not jobs:
         raise InputError(
@@ -76,15 +82,16 @@ def read_among(texts: Mapping[str, str], *, called: object) -> LaunchConfig:
     return read(texts[jobs[0]], name=jobs[0], beside=texts)
 
 
-def _is_named_by_another(name: str, known: list[str], texts: Mapping[str, str]) -> bool:
-    """Tells whether another file names this one: by its name, or as a module it imports."""
-    words = re.escape(name)
-    if name.endswith(".py"):
-        words += (
-            rf"|^[ \t]*(?:from|import)\s[\w.]{{0,200}}\b{re.escape(name.removesuffix('.py'))}\b"
-        )
-    naming = re.compile(words, re.MULTILINE)
-    return any(other != name and naming.search(texts[other]) for other in known)
+def _short(name: str) -> str:
+    """Returns a file's name as it is found among words: without its folder, after any blank."""
+    return PurePosixPath(name).name.rpartition(" ")[2]
+
+
+def _words(text: str) -> frozenset[str]:
+    """Returns the words of a text that may name a file, and as such the modules it imports."""
+    files = (word.rstrip(".") for word in FILE_NAME.findall(text))
+    modules = (part for path in IMPORTED.findall(text) for part in path.split("."))
+    return frozenset((*files, *(f"{module}.py" for module in modules)))
 
 
 def _texts(folder: Path) -> dict[str, str]:

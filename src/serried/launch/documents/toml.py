@@ -7,7 +7,7 @@ import tomllib
 
 from serried.errors import InputError
 from serried.launch.facts.keys import Keys, too_deep, unfold
-from serried.limits import TOML_ROW
+from serried.limits import CONFIG_KEY, TOML_ROW
 
 SECTION = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
 DEEP = re.compile(r"(?<![\w\"'-])(?:[\w\"'-]{1,80}[ \t]*\.[ \t]*){61}")
@@ -32,7 +32,9 @@ def read(text: str, file: str) -> Keys:
             section = _bare(found[1])
         elif found := PAIR.match(row):
             key = f"{section}.{_bare(found[1])}" if section else _bare(found[1])
-            places.setdefault(key, []).append((number, found[2].strip()))
+            # Rows below a long section would repeat its name; such a key is refused in any case.
+            if len(key) <= CONFIG_KEY.most:
+                places.setdefault(key, []).append((number, found[2].strip()))
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
