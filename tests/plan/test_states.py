@@ -18,7 +18,7 @@ WHOLE = 2 * LAYER + ENDS
 
 
 def numbers(training: Training, stage: int = 0) -> int:
-    return sum(weight.numbers for group in groups_of(training, stage) for weight in group)
+    return sum(weight.num_elements for group in groups_of(training, stage) for weight in group)
 
 
 def test_a_layer_has_four_matrices_of_attention_three_of_feed_forward_and_two_norms() -> None:

@@ -54,7 +54,7 @@ class LayerBytes:
 
 def layer_bytes(training: Training) -> LayerBytes:
     """Returns what a layer keeps with ``recompute`` none or selective."""
-    model, tokens, number = training.model, training.tokens, training.number
+    model, tokens, number = training.model, training.tokens, training.element_bytes
     is_selective = training.recompute == "selective"
     attend = _attention_again if is_selective else _attention
     masks = training.kernels.mask_bytes if model.has_dropout else 0
@@ -78,13 +78,13 @@ def kept_by_end(training: Training) -> int:
     """Returns what the last norm, the output and the loss keep, but for the scores."""
     model = training.model
     norm = stream_bytes(training) + norm_bytes(training)
-    normed = training.tokens * model.hidden * training.number
-    return norm + normed + _scores(training) * training.wide
+    normed = training.tokens * model.hidden * training.element_bytes
+    return norm + normed + _scores(training) * training.wide_bytes
 
 
 def held_output(training: Training, *, is_last: bool) -> int:
     """Returns a stage's output, which the pipeline holds until backward: scores, or the stream."""
-    return _scores(training) * training.number if is_last else stream_itself(training)
+    return _scores(training) * training.element_bytes if is_last else stream_itself(training)
 
 
 def loss_work(training: Training) -> int:
@@ -92,7 +92,7 @@ def loss_work(training: Training) -> int:
 
     Loss parallelism has one more, as torch writes it out (tensor/parallel/loss.py).
     """
-    return (3 if training.loss_parallel else 2) * _scores(training) * training.wide
+    return (3 if training.loss_parallel else 2) * _scores(training) * training.wide_bytes
 
 
 def layer_work(training: Training, *, weight_gradient: int) -> int:
@@ -108,7 +108,7 @@ def layer_work(training: Training, *, weight_gradient: int) -> int:
     if training.model.has_dropout:
         work += stream_itself(training)
     if training.sequence_parallel:  # w2's gradient needs the stream's whole
-        work += training.tokens * training.model.hidden * training.number
+        work += training.tokens * training.model.hidden * training.element_bytes
     if training.recompute == "full":
         again = layer_bytes(training).total
         work += again - stream_itself(training) if keeps_stream(training) else again
@@ -127,15 +127,15 @@ def _scores_work(training: Training) -> int:
         form = training.kernels.attention
     row = _rows(training) * training.model.seq_len
     held = {
-        "math": 2 * row * training.number,
-        "ring": 5 * row // training.cp * training.wide,
-        "ring-two-pass": row * (training.wide + training.number),
+        "math": 2 * row * training.element_bytes,
+        "ring": 5 * row // training.cp * training.wide_bytes,
+        "ring-two-pass": row * (training.wide_bytes + training.element_bytes),
     }
-    gone = 4 * _inner(training) + training.tokens * training.model.hidden * training.number
+    gone = 4 * _inner(training) + training.tokens * training.model.hidden * training.element_bytes
     return held.get(form, 0) - gone
 
 
-def left_by_half(training: Training, layers: int, *, is_last: bool) -> int:
+def kept_between_halves(training: Training, layers: int, *, is_last: bool) -> int:
     """Returns what an input half leaves for its weight half, beside what the forward kept.
 
     These are the gradients of what weights gave: of w2, wo and both norms, w1 and w3, q, k and
@@ -146,19 +146,19 @@ def left_by_half(training: Training, layers: int, *, is_last: bool) -> int:
     of_layer += _queries(training) + 2 * _keys(training)
     if not is_last:
         return layers * of_layer - stream_itself(training)
-    of_loss = _scores(training) * (training.number - training.wide)
+    of_loss = _scores(training) * (training.element_bytes - training.wide_bytes)
     return layers * of_layer + stream_bytes(training) + of_loss
 
 
-def half_work(training: Training, *, is_last: bool) -> int:
+def input_half_work(training: Training, *, is_last: bool) -> int:
     """Returns what an input half holds besides when it ends: queries turned back, and the loss."""
-    of_loss = _scores(training) * training.wide if is_last else 0
+    of_loss = _scores(training) * training.wide_bytes if is_last else 0
     return 2 * (_queries(training) + _keys(training)) + of_loss
 
 
 def stream_itself(training: Training) -> int:
     """Returns the stream between two layers."""
-    return training.stream_tokens * training.model.hidden * training.number
+    return training.stream_tokens * training.model.hidden * training.element_bytes
 
 
 def stream_bytes(training: Training) -> int:
@@ -169,30 +169,30 @@ def stream_bytes(training: Training) -> int:
 def angle_bytes(training: Training) -> int:
     """Returns the cosines and sines of rotary positions, which every stage holds."""
     model = training.model
-    return model.seq_len // training.cp * (model.hidden // model.heads) * training.wide
+    return model.seq_len // training.cp * (model.hidden // model.heads) * training.wide_bytes
 
 
 def keeps_stream(training: Training) -> bool:
     """Tells whether what a norm keeps is the stream itself."""
-    return _norm_number(training) == training.number
+    return _norm_number(training) == training.element_bytes
 
 
 def norm_bytes(training: Training) -> int:
     """Returns what a norm keeps besides its input: the roots, and unfused the quotients."""
-    roots = training.stream_tokens * training.wide
+    roots = training.stream_tokens * training.wide_bytes
     if training.kernels.fuses_norm:
         return roots
-    return roots + training.stream_tokens * training.model.hidden * training.wide
+    return roots + training.stream_tokens * training.model.hidden * training.wide_bytes
 
 
 def _norm_number(training: Training) -> int:
     """Returns the bytes of a number that a norm keeps: buffers keep norms wide."""
     is_wide = training.sharing == "buffer" or not training.kernels.fuses_norm
-    return training.wide if is_wide else training.number
+    return training.wide_bytes if is_wide else training.element_bytes
 
 
 def _inner(training: Training) -> int:
-    return training.tokens * training.model.ffn // training.tp * training.number
+    return training.tokens * training.model.ffn // training.tp * training.element_bytes
 
 
 def _scores(training: Training) -> int:
@@ -202,11 +202,11 @@ def _scores(training: Training) -> int:
 
 
 def _queries(training: Training) -> int:
-    return training.tokens * training.model.hidden // training.tp * training.number
+    return training.tokens * training.model.hidden // training.tp * training.element_bytes
 
 
 def _keys(training: Training) -> int:
-    return training.tokens * training.model.shared // training.tp * training.number
+    return training.tokens * training.model.shared // training.tp * training.element_bytes
 
 
 def _attention_again(training: Training) -> int:
@@ -226,14 +226,14 @@ def _rows(training: Training) -> int:
 
 def _flash(training: Training) -> int:
     """Returns bytes of q, k, v, the output and its copy, and each row's sum."""
-    return 3 * _queries(training) + 2 * _keys(training) + _rows(training) * training.wide
+    return 3 * _queries(training) + 2 * _keys(training) + _rows(training) * training.wide_bytes
 
 
 def _efficient(training: Training) -> int:
     """Returns bytes of q, k, v and the output, and of each row's sum, with rows rounded up."""
     seq = training.model.seq_len
     rows = _rows(training) // seq * -(-seq // MASK_ROWS) * MASK_ROWS
-    return 2 * _queries(training) + 2 * _keys(training) + rows * training.wide
+    return 2 * _queries(training) + 2 * _keys(training) + rows * training.wide_bytes
 
 
 def _math(training: Training) -> int:
@@ -241,23 +241,23 @@ def _math(training: Training) -> int:
     model = training.model
     is_shared = model.shared != model.hidden
     values = _queries(training) if is_shared else _keys(training)
-    weights = _rows(training) * model.seq_len * training.number
+    weights = _rows(training) * model.seq_len * training.element_bytes
     return 3 * _queries(training) + values + weights
 
 
 def _ring(training: Training) -> int:
     """Returns bytes of q, k, v; the output and each row's sum, wide; the output as wo reads it."""
-    wide_output = _queries(training) // training.number * training.wide
-    return _attention_again(training) + wide_output + _rows(training) * training.wide
+    wide_output = _queries(training) // training.element_bytes * training.wide_bytes
+    return _attention_again(training) + wide_output + _rows(training) * training.wide_bytes
 
 
 def _ring_two_pass(training: Training) -> int:
     """Returns bytes of q, k, v; a mask of all places; the weights, wide and as used; wo's input."""
-    model, number = training.model, training.number
+    model, number = training.model, training.element_bytes
     places = model.seq_len
     mask = places // training.cp * places
-    used = 0 if number == training.wide else number
-    weights = _rows(training) * places * (training.wide + used)
+    used = 0 if number == training.wide_bytes else number
+    weights = _rows(training) * places * (training.wide_bytes + used)
     return _attention_again(training) + mask + weights
 
 

@@ -34,13 +34,13 @@ from typing import NamedTuple
 from serried.action import ActionKind
 from serried.plan.activations import (
     angle_bytes,
-    half_work,
     held_output,
+    input_half_work,
     keeps_stream,
+    kept_between_halves,
     kept_by_end,
     kept_by_layer,
     layer_work,
-    left_by_half,
     loss_work,
     stream_itself,
 )
@@ -155,9 +155,9 @@ class StageBytes:
     """What that layer's backward adds where it adds to gradients that are there already."""
     first_layer_work: int
     """What it adds where it makes them: by then those of the output and of w2 are there."""
-    between_halves: int
+    kept_between_halves: int
     """What an input half leaves for its weight half."""
-    half_work: int
+    input_half_work: int
     """What an input half holds besides when it ends."""
     sent_on: int
     """The message to the next stage, 0 where that is on the same rank."""
@@ -173,8 +173,8 @@ def stage_bytes(training: Training, stage: int) -> StageBytes:
     if stage and layers and (keeps_stream(training) or training.recompute == "full"):
         kept -= stream  # the first layer's is the message that came
     end = kept_by_end(training) if is_last else 0
-    w2 = training.number * training.model.hidden * training.model.ffn // training.tp
-    table = training.number * sum(w.numbers for w in end_weights(training, stage)[-1:])
+    w2 = training.element_bytes * training.model.hidden * training.model.ffn // training.tp
+    table = training.element_bytes * sum(w.num_elements for w in end_weights(training, stage)[-1:])
     incoming = stream if is_last else 0  # else it is a message
     first_work = layer_work(training, weight_gradient=0) + w2 + (table if is_last else 0)
     sends_on = not is_last and not _share_rank(training, stage, stage + 1)
@@ -186,8 +186,8 @@ def stage_bytes(training: Training, stage: int) -> StageBytes:
         let_go=end,
         layer_work=incoming + layer_work(training, weight_gradient=w2),
         first_layer_work=incoming + first_work,
-        between_halves=left_by_half(training, layers, is_last=is_last),
-        half_work=half_work(training, is_last=is_last),
+        kept_between_halves=kept_between_halves(training, layers, is_last=is_last),
+        input_half_work=input_half_work(training, is_last=is_last),
         sent_on=stream if sends_on else 0,
         sent_back=stream if sends_back else 0,
     )
@@ -245,7 +245,9 @@ class _ComputingWalk:
                 yield from self._end_of_input_half(stage)
                 self.sent += of_stage.sent_back
             elif kind == ActionKind.W:
-                yield from self._end_of_backward(stage, of_stage.kept + of_stage.between_halves)
+                yield from self._end_of_backward(
+                    stage, of_stage.kept + of_stage.kept_between_halves
+                )
 
     def _forward(self, stage: int) -> Iterator[_Held]:
         of_stage = self._bytes_of[stage]
@@ -272,9 +274,9 @@ class _ComputingWalk:
     def _end_of_input_half(self, stage: int) -> Iterator[_Held]:
         """Counts where gradients of the last weight half may still wait to be added."""
         of_stage = self._bytes_of[stage]
-        self._kept += of_stage.between_halves
+        self._kept += of_stage.kept_between_halves
         waiting = of_stage.states.fresh if stage in self._with_gradients else 0
-        yield self._held(working=of_stage.half_work + waiting)
+        yield self._held(working=of_stage.input_half_work + waiting)
 
     def _end_of_backward(self, stage: int, freed: int) -> Iterator[_Held]:
         of_stage = self._bytes_of[stage]

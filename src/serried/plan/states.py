@@ -37,8 +37,8 @@ class Weight:
         return len(self.shape) == 1
 
     @property
-    def numbers(self) -> int:
-        """How many numbers it has."""
+    def num_elements(self) -> int:
+        """How many elements it has."""
         return prod(self.shape)
 
     def shard(self, ranks: int) -> int:
@@ -99,12 +99,12 @@ def states_of(training: Training, stage: int) -> States:
     weights = [weight for group in groups for weight in group]
     if training.sharing == "buffer":
         return _in_buffers(training, weights)
-    wide, number = training.wide, training.number
-    whole = sum(weight.numbers for weight in weights)
+    wide, number = training.wide_bytes, training.element_bytes
+    whole = sum(weight.num_elements for weight in weights)
     is_wrapped = training.sharing != "plain"
     ranks = training.shard if training.sharing == "zero" else 1
     own = sum(weight.shard(ranks) for weight in weights)
-    largest = max(sum(weight.numbers for weight in group) for group in groups)
+    largest = max(sum(weight.num_elements for weight in group) for group in groups)
     largest_own = max(weight.shard(ranks) for weight in weights)
     # A wrapper's gradients join the step's sum when it is through: all of a stage, or a layer's.
     unit = whole if training.sharing == "replicate" else largest
@@ -125,11 +125,11 @@ def states_of(training: Training, stage: int) -> States:
 
 def _first_gathered(groups: list[tuple[Weight, ...]]) -> int:
     """Returns what is no layer's, the last layer, and the one before it, fetched ahead."""
-    return sum(weight.numbers for group in groups[-3:] for weight in group)
+    return sum(weight.num_elements for group in groups[-3:] for weight in group)
 
 
 def _reducing(training: Training, whole: int, largest: int) -> int:
-    wide = training.wide
+    wide = training.wide_bytes
     if training.sharing == "plain":
         return wide * whole
     if training.sharing == "replicate":  # what is summed, the sum, and that divided by one
@@ -147,14 +147,14 @@ def _learning(wide: int, largest: int) -> int:
 
 
 def _in_buffers(training: Training, weights: list[Weight]) -> States:
-    wide, number = training.wide, training.number
-    norms = sum(weight.numbers for weight in weights if weight.is_norm)
-    rest = sum(weight.numbers for weight in weights if not weight.is_norm)
+    wide, number = training.wide_bytes, training.element_bytes
+    norms = sum(weight.num_elements for weight in weights if weight.is_norm)
+    rest = sum(weight.num_elements for weight in weights if not weight.is_norm)
     of_gradient = 4 if training.dtype == "bfloat16" else number
     gradients = wide * norms + of_gradient * rest
     copies = wide * rest if number < wide else 0
     widened = wide * rest if of_gradient < wide else 0  # float16's, for the optimizer
-    largest = max(weight.numbers for weight in weights)
+    largest = max(weight.num_elements for weight in weights)
     return States(
         parameters=wide * norms + number * rest,
         gathered=0,

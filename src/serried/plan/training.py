@@ -110,14 +110,14 @@ class Training:
         return len(self.layers)
 
     @property
-    def number(self) -> int:
-        """Bytes of a number of the computation."""
+    def element_bytes(self) -> int:
+        """Bytes of an element in the type that is computed in."""
         return BYTES[self.dtype]
 
     @property
-    def wide(self) -> int:
-        """Bytes of a number of the optimizer, the loss and sums: 4 at least."""
-        return max(4, self.number)
+    def wide_bytes(self) -> int:
+        """Bytes of an element of the optimizer, the loss and sums: 4 at least."""
+        return max(4, self.element_bytes)
 
     @property
     def tokens(self) -> int:

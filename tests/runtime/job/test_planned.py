@@ -68,7 +68,7 @@ def kept_by_autograd(settings: TrainSettings, model: Stage, stage: int) -> int:
         output = model(hidden if stage else text)
         loss = model.loss(output, text) if model.is_last else output
     assert loss.requires_grad
-    of_mean = training.wide if model.is_last else 0  # the number that the loss was divided by
+    of_mean = training.wide_bytes if model.is_last else 0  # the number that the loss was divided by
     return kept.num_bytes - of_mean
 
 
