@@ -126,12 +126,12 @@ def _check(axes: dict[str, int], sizes: Sizes) -> None:
         )
 
 
-TOLD = {
+TRAFFIC_SETTINGS = {
     "cp_comm_strategy": ("allgather", "alltoall"),
 }
 """Settings on which what travels depends, but no group, with their values."""
 
-TOLD_ABOUT = {
+TRAFFIC_ABOUT = {
     "cp_comm_strategy": "allgather or alltoall: how K and V travel (default allgather)",
 }
 
@@ -142,11 +142,11 @@ ACCELERATE = Framework(
     version="1.15.0",
     source="accelerate accelerate/parallelism_config.py",
     dims=("dp", "tp", "cp"),
-    options=OPTIONS | TOLD_ABOUT,
+    options=OPTIONS | TRAFFIC_ABOUT,
     default_order=ORDER,
     orders=(ORDER,),
     make=layout,
     shards_by_stage=True,
-    told=TOLD,
+    traffic_settings=TRAFFIC_SETTINGS,
     versions=("1.10.0", "1.15.0"),
 )

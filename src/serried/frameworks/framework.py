@@ -38,15 +38,17 @@ class Framework:
     """What it does beside its groups."""
     shards_by_stage: bool = False
     """Whether a ZeRO stage says what its data ranks share."""
-    told: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    traffic_settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Settings that no group depends on, but what travels does, each with the values it takes."""
 
     def layout(self, sizes: Sizes) -> Layout:
         """Returns the layout of ``sizes``; raises InputError wherever the package refuses."""
-        for key, known in self.told.items():
+        for key, known in self.traffic_settings.items():
             if key in sizes.options:
                 choice(sizes, key, known)
-        bare = {key: text for key, text in sizes.options.items() if key not in self.told}
+        bare = {
+            key: text for key, text in sizes.options.items() if key not in self.traffic_settings
+        }
         made = self.make(replace(sizes, options=bare), self.version)
         stage = {} if sizes.zero is None else {"zero": str(sizes.zero)}
         return replace(made, habits=self.habits, settings={**sizes.options, **stage})

@@ -142,12 +142,12 @@ def _local_world_size(sizes: Sizes) -> int:
     return size
 
 
-TOLD = {
+TRAFFIC_SETTINGS = {
     "tp_mode": ("ALL_REDUCE", "REDUCE_SCATTER"),
 }
 """Settings on which what travels depends, but no group, with their values."""
 
-TOLD_ABOUT = {
+TRAFFIC_ABOUT = {
     "tp_mode": "ALL_REDUCE or REDUCE_SCATTER: how tensor ranks join results",
 }
 
@@ -158,12 +158,12 @@ NANOTRON = Framework(
     version="main-2411b022",
     source="nanotron src/nanotron/parallel/context.py",
     dims=("dp", "tp", "pp", "cp", "ep"),
-    options=OPTIONS | TOLD_ABOUT,
+    options=OPTIONS | TRAFFIC_ABOUT,
     default_order=ORDER,
     orders=(ORDER,),
     make=layout,
     shards_by_stage=True,
-    told=TOLD,
+    traffic_settings=TRAFFIC_SETTINGS,
     versions=("0.4", "main-2411b022"),
     habits=Habits(shares_equal=True),
 )

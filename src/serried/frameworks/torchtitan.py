@@ -243,14 +243,14 @@ def _names(sizes: Sizes, has_etp: bool) -> tuple[str, ...]:
     return ("pp", "batch", "loss", "dp_replicate", "cp", "tp", "ep", "efsdp", *shards[backend])
 
 
-TOLD = {
+TRAFFIC_SETTINGS = {
     "fsdp_reshard_after_forward": ("default", "always", "never"),
     "context_parallel_rotate_method": ("allgather", "alltoall"),
     "enable_sequence_parallel": ("true", "false"),
 }
 """Settings on which what travels depends, but no group, with their values."""
 
-TOLD_ABOUT = {
+TRAFFIC_ABOUT = {
     "fsdp_reshard_after_forward": "default, always or never: gather weights again before backward",
     "context_parallel_rotate_method": "allgather (the default) or alltoall: how K and V travel",
     "enable_sequence_parallel": "false keeps activations whole on tensor ranks, from 0.3 on",
@@ -263,10 +263,10 @@ TORCHTITAN = Framework(
     version="0.3.0",
     source="torchtitan torchtitan/distributed/parallel_dims.py",
     dims=("dp", "tp", "pp", "cp", "ep"),
-    options=OPTIONS | TOLD_ABOUT,
+    options=OPTIONS | TRAFFIC_ABOUT,
     default_order=ORDER,
     orders=(ORDER,),
     make=layout,
-    told=TOLD,
+    traffic_settings=TRAFFIC_SETTINGS,
     versions=("0.1.0", "0.2.0", "0.2.1", "0.2.2", "0.3.0", "main"),
 )

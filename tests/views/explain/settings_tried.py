@@ -19,7 +19,7 @@ def megatron() -> Iterator[Layout]:
         for version in ("0.5.0", "0.8.0", "0.12.0", "0.16.1", "0.19.0"):
             cp = 1 if version == "0.5.0" else 2
             yield made("megatron", Sizes(32, tp=2, pp=2, cp=cp, ep=2, zero=zero), version)
-    for key, values in FRAMEWORKS["megatron"].told.items():
+    for key, values in FRAMEWORKS["megatron"].traffic_settings.items():
         for value in values:
             sizes = Sizes(32, tp=2, cp=2, ep=2, options={key: value, "names": "variables"})
             yield made("megatron", sizes)
@@ -66,7 +66,7 @@ def torchtitan() -> Iterator[Layout]:
             )
         yield made("torchtitan", Sizes(16, cp=4, pp=2), version)
         yield made("torchtitan", Sizes(4, cp=4), version)
-    for key, values in FRAMEWORKS["torchtitan"].told.items():
+    for key, values in FRAMEWORKS["torchtitan"].traffic_settings.items():
         for value in values:
             yield made("torchtitan", Sizes(32, tp=2, cp=2, pp=2, ep=4, options={key: value}))
 
@@ -97,7 +97,7 @@ def colossalai() -> Iterator[Layout]:
 
 def others() -> Iterator[Layout]:
     for zero in (None, 0, 1):
-        for mode in FRAMEWORKS["nanotron"].told["tp_mode"]:
+        for mode in FRAMEWORKS["nanotron"].traffic_settings["tp_mode"]:
             yield made("nanotron", Sizes(16, tp=2, cp=2, zero=zero, options={"tp_mode": mode}))
     for zero in STAGES:
         for shards in ("1", "2", "8"):

@@ -32,7 +32,7 @@ def test_values_that_a_setting_takes_are_listed(framework: str) -> None:
     listed = {each.key: each.values for each in settings_of(FRAMEWORKS[framework])}
     layers = set(LAYER_SETTINGS) if framework == "megatron" else set()
     assert set(listed) == {*FRAMEWORKS[framework].options, *layers}
-    for key, values in FRAMEWORKS[framework].told.items():
+    for key, values in FRAMEWORKS[framework].traffic_settings.items():
         assert listed[key] == values
 
 

@@ -172,14 +172,14 @@ def _meshes(job: MegatronJob, order: AxisOrder, encoder: Encoder) -> dict[str, M
     }
 
 
-TOLD = {
+TRAFFIC_SETTINGS = {
     "sequence_parallel": ("true", "false"),
     "cp_comm_type": ("p2p", "all_gather", "a2a", "a2a+p2p"),
     "moe_token_dispatcher_type": ("allgather", "alltoall", "alltoall_seq", "flex"),
 }
 """Settings on which what travels depends, but no group, with their values."""
 
-TOLD_ABOUT = {
+TRAFFIC_ABOUT = {
     "sequence_parallel": "true splits activations over tp too: all-gather, reduce-scatter",
     "cp_comm_type": "p2p, all_gather, a2a or a2a+p2p: how K and V travel (default p2p)",
     "moe_token_dispatcher_type": "allgather, alltoall or flex (default allgather)",
@@ -192,12 +192,12 @@ MEGATRON = Framework(
     version="0.16.1",
     source="megatron-core megatron/core/parallel_state.py",
     dims=("dp", "tp", "pp", "cp", "ep"),
-    options=OPTIONS | TOLD_ABOUT,
+    options=OPTIONS | TRAFFIC_ABOUT,
     default_order=ORDER,
     orders=(ORDER, TP_PP_DP),
     make=layout,
     shards_by_stage=True,
-    told=TOLD,
+    traffic_settings=TRAFFIC_SETTINGS,
     versions=(
         *("0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "0.9.0", "0.10.0", "0.11.0", "0.12.0"),
         *("0.13.0", "0.14.0", "0.15.0", "0.16.1", "0.17.0", "0.18.0", "0.19.0"),

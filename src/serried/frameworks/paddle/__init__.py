@@ -288,12 +288,12 @@ def _fitting(world: int, others: int) -> str | Sentence:
     return said("no number: the other degrees do not divide the world")
 
 
-TOLD = {
+TRAFFIC_SETTINGS = {
     "sequence_parallel": ("true", "false"),
 }
 """Settings on which what travels depends, but no group, with their values."""
 
-TOLD_ABOUT = {
+TRAFFIC_ABOUT = {
     "sequence_parallel": "true splits activations over mp too (default false)",
 }
 
@@ -304,11 +304,11 @@ PADDLE = Framework(
     version="3.3.1",
     source="paddlepaddle paddle/distributed/fleet/base/topology.py",
     dims=("dp", "tp", "pp", "cp", "ep"),
-    options=OPTIONS | TOLD_ABOUT,
+    options=OPTIONS | TRAFFIC_ABOUT,
     default_order=FLEET,
     orders=(FLEET, *ORDERS.values(), *EXPERT_ORDERS.values(), PIPELINE_PRIORITY),
     make=layout,
     shards_by_stage=True,
-    told=TOLD,
+    traffic_settings=TRAFFIC_SETTINGS,
     versions=("2.6.2", "3.3.1"),
 )

@@ -56,7 +56,7 @@ def _setting(framework: Framework, key: str, text: str) -> Setting:
     bare = _DEFAULT.sub("", text)
     versions = _VERSIONS.search(bare)
     meaning = _VERSIONS.sub("", bare)
-    values = framework.told.get(key, ())
+    values = framework.traffic_settings.get(key, ())
     if not values and re.match(r"(true|false)\b", meaning):
         values = ("true", "false")
     given = next((each for each in default.groups() if each), "") if default else ""

@@ -11,7 +11,7 @@ from serried.frameworks import Sizes
 from serried.launch.request import LayoutRequest
 from serried.mesh import Layout
 from serried.mesh.sizes import BESIDE_WORLD, TABLE
-from serried.views.layout.sources import Told
+from serried.views.layout.sources import SizeSource
 from serried.views.sentences import phrase, say, tell
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ WORDS = {
 }
 
 
-def sources_of(request: LayoutRequest, lang: str, layout: Layout | None) -> list[Told]:
+def sources_of(request: LayoutRequest, lang: str, layout: Layout | None) -> list[SizeSource]:
     """Returns every size and setting with its value and place.
 
     Without a layout, because sizes are missing or refused, those that are known.
@@ -33,11 +33,11 @@ def sources_of(request: LayoutRequest, lang: str, layout: Layout | None) -> list
     return list(_sources(request, lang, layout))
 
 
-def _sources(request: LayoutRequest, lang: str, layout: Layout | None) -> Iterator[Told]:
+def _sources(request: LayoutRequest, lang: str, layout: Layout | None) -> Iterator[SizeSource]:
     sizes = None if request.missing() else request.sizes()
     words = WORDS[lang]
     if request.framework or request.config is None or request.config.framework:
-        yield Told("framework", request.framework_at, _framework(request, lang))
+        yield SizeSource("framework", request.framework_at, _framework(request, lang))
     yield from _world(request, sizes, lang)
     fields = request.config.fields if request.config else {}
     given = request.sizes_given
@@ -50,12 +50,12 @@ def _sources(request: LayoutRequest, lang: str, layout: Layout | None) -> Iterat
         if shown is None:
             continue
         if option is not None:
-            yield Told(name, shown, words["option"].format(name=TABLE[name].option))
+            yield SizeSource(name, shown, words["option"].format(name=TABLE[name].option))
         elif found:
-            yield Told(name, shown, say(found.where, lang))
+            yield SizeSource(name, shown, say(found.where, lang))
         else:
             rule = "others" if name == "dp" else "rule" if value is None else "default"
-            yield Told(name, shown, words[rule])
+            yield SizeSource(name, shown, words[rule])
     yield from _settings(request, sizes, lang)
     yield from _others(request, lang)
     yield from _encodings(request, lang)
@@ -83,7 +83,7 @@ def format_name(name: str, lang: str) -> str:
     return say(listed(phrase(part, lang) for part in name.split(", ")), lang)
 
 
-def _world(request: LayoutRequest, sizes: Sizes | None, lang: str) -> Iterator[Told]:
+def _world(request: LayoutRequest, sizes: Sizes | None, lang: str) -> Iterator[SizeSource]:
     """Yields the world size, where it is known."""
     found: Found | None = request.config.world_size if request.config else None
     if "world_size" in request.hosts:
@@ -97,22 +97,24 @@ def _world(request: LayoutRequest, sizes: Sizes | None, lang: str) -> Iterator[T
     else:
         return
     if "world_size" in request.given and "world_size" not in request.hosts:
-        yield Told("world_size", value, WORDS[lang]["option"].format(name="--world-size"))
+        yield SizeSource("world_size", value, WORDS[lang]["option"].format(name="--world-size"))
     else:
-        yield Told("world_size", value, say(found.where, lang) if found else WORDS[lang]["others"])
+        yield SizeSource(
+            "world_size", value, say(found.where, lang) if found else WORDS[lang]["others"]
+        )
 
 
-def _settings(request: LayoutRequest, sizes: Sizes | None, lang: str) -> Iterator[Told]:
+def _settings(request: LayoutRequest, sizes: Sizes | None, lang: str) -> Iterator[SizeSource]:
     told = request.config.options if request.config and not request.is_translated else {}
     options = {**{key: str(found.value) for key, found in told.items()}, **request.settings}
     for key, value in (sizes.options if sizes else options).items():
         if key in request.settings:
-            yield Told(key, value, WORDS[lang]["option"].format(name="--set"))
+            yield SizeSource(key, value, WORDS[lang]["option"].format(name="--set"))
         elif key in told:
-            yield Told(key, value, say(told[key].where, lang))
+            yield SizeSource(key, value, say(told[key].where, lang))
 
 
-def _others(request: LayoutRequest, lang: str) -> Iterator[Told]:
+def _others(request: LayoutRequest, lang: str) -> Iterator[SizeSource]:
     """Yields what a file says beside the layout: nodes, layers."""
     for name in ("nodes", "gpus_per_node", "layers", "chunks"):
         found = _said(request.hosts, name)
@@ -122,9 +124,9 @@ def _others(request: LayoutRequest, lang: str) -> Iterator[Told]:
         if given is not None:
             row = TABLE[name]
             shown = row.write(given) if isinstance(given, tuple) else given
-            yield Told(name, shown, WORDS[lang]["option"].format(name=row.option))
+            yield SizeSource(name, shown, WORDS[lang]["option"].format(name=row.option))
         elif found:
-            yield Told(name, found.value, say(found.where, lang))
+            yield SizeSource(name, found.value, say(found.where, lang))
 
 
 def _said(fields: Mapping[str, Found], name: str) -> Found | None:
@@ -133,12 +135,12 @@ def _said(fields: Mapping[str, Found], name: str) -> Found | None:
     return each or fields.get(name)
 
 
-def _encodings(request: LayoutRequest, lang: str) -> Iterator[Told]:
+def _encodings(request: LayoutRequest, lang: str) -> Iterator[SizeSource]:
     """Yields how files were read that are not in UTF-8."""
     encodings = request.config.encodings if request.config else {}
     if encodings:
         names = listed(dict.fromkeys(encodings.values()))
-        yield Told("encoding", say(names, lang), say(listed(encodings), lang))
+        yield SizeSource("encoding", say(names, lang), say(listed(encodings), lang))
 
 
 def footer(request: LayoutRequest, lang: str) -> list[str]:

@@ -11,7 +11,7 @@ from serried.views.table import Table
 
 
 @dataclass(frozen=True)
-class Told:
+class SizeSource:
     """Names one size or setting, its value, and in words where it stands."""
 
     name: str
@@ -19,7 +19,7 @@ class Told:
     where: str
 
 
-def sources_table(sources: Sequence[Told], *, lang: str = "en") -> Table:
+def sources_table(sources: Sequence[SizeSource], *, lang: str = "en") -> Table:
     """Returns a row per size or setting."""
     rows = table(tell("what", lang), tell("value", lang), tell("from", lang))
     for each in sources:
@@ -27,7 +27,9 @@ def sources_table(sources: Sequence[Told], *, lang: str = "en") -> Table:
     return rows
 
 
-def sources_document(sources: Sequence[Told], file: str | None, form: str) -> Mapping[str, object]:
+def sources_document(
+    sources: Sequence[SizeSource], file: str | None, form: str
+) -> Mapping[str, object]:
     """Returns the ``serried.sources/1`` document."""
     return {
         "schema": "serried.sources/1",

@@ -21,7 +21,7 @@ from serried.mesh.sizes import SIZES
 from serried.views.job.layers import layers_of
 from serried.views.job.sources import format_name, remarks, sources_of
 from serried.views.layout.document import advice_document
-from serried.views.layout.sources import Told
+from serried.views.layout.sources import SizeSource
 from serried.views.sentences import say
 from serried.views.web.wire.dropped import Dropped
 from serried.views.web.wire.query import Words, read_language, read_query, request_of, words_of
@@ -114,7 +114,7 @@ def _job(request: LayoutRequest, sizes: Sizes, layout: Layout | None) -> dict[st
     return _words(request, sizes) | {"dims": [",".join(split or dims[:1])]}
 
 
-def _source(told: Told, request: LayoutRequest) -> dict[str, Any]:
+def _source(told: SizeSource, request: LayoutRequest) -> dict[str, Any]:
     settings = {*request.settings, *(request.config.options if request.config else ())}
     return {
         "name": told.name,
