@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { litBy } from "../../../src/serried/views/web/static/base/lit.js";
-import { pinWords, pinnedTarget } from "../../../src/serried/views/web/static/desk/state/pins.js";
 import { DEFAULTS } from "../../../src/serried/views/web/static/desk/state/fields.js";
+import { pinWords, pinnedTarget } from "../../../src/serried/views/web/static/desk/state/pins.js";
 
 const kind = (name, lists, world) => {
   const group = new Int32Array(world).fill(-1);

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { Heat, isPale, rampColour } from "../../../src/serried/views/web/static/map/heat.js";
 import { SCHEMA } from "../../../src/serried/views/web/static/base/payload.js";
+import { Heat, isPale, rampColour } from "../../../src/serried/views/web/static/map/heat.js";
 import { packed } from "../packed.js";
 
 const RAMPS = { light: ["#ffffff", "#808080", "#000000"], dark: ["#000000", "#808080", "#ffffff"] };

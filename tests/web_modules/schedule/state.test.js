@@ -2,6 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
+  DEFAULTS,
+  readState,
+  writeState,
+} from "../../../src/serried/views/web/static/desk/state/fields.js";
+import {
   MOST_NAMES,
   PRESETS,
   QUESTION_FIELDS,
@@ -16,11 +21,6 @@ import {
   toggledShow,
   withName,
 } from "../../../src/serried/views/web/static/schedule/state.js";
-import {
-  DEFAULTS,
-  readState,
-  writeState,
-} from "../../../src/serried/views/web/static/desk/state/fields.js";
 
 const state = { ...DEFAULTS, view: "schedule" };
 

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import { merged } from "../../../../src/serried/views/web/static/base/coverage.js";
 import { SCHEMA } from "../../../../src/serried/views/web/static/base/payload.js";
 import { Plan } from "../../../../src/serried/views/web/static/timeline/trace/plan.js";
-import { merged } from "../../../../src/serried/views/web/static/base/coverage.js";
 import { packed } from "../../packed.js";
 
 const [F, B] = [1, 2];

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { readPayload } from "../../../../src/serried/views/web/static/base/payload.js";
-import { readSheet } from "../../../../src/serried/views/web/static/timeline/trace/sheet.js";
 import { colouringOf } from "../../../../src/serried/views/web/static/timeline/trace/colours.js";
+import { readSheet } from "../../../../src/serried/views/web/static/timeline/trace/sheet.js";
 import { packed } from "../../packed.js";
 
 const ints = (...values) => Int32Array.from(values);

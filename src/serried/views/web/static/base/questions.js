@@ -1,7 +1,7 @@
 // Questions to the server: relative addresses only, and a user's mistake comes back as its
 // sentence.
 
-/** An answer that says what was wrong with the question. */
+/** Says what was wrong with a question. */
 export class Refusal extends Error {
   /**
    * @param {string} sentence

@@ -74,7 +74,7 @@ import { integers, readPayload } from "./payload.js";
  * @property {number} largest
  */
 
-/** A layout in view. */
+/** Holds the layout in view. */
 export class Scene {
   /** @param {ArrayBuffer} buffer */
   constructor(buffer) {

@@ -1,12 +1,12 @@
 // The desk of figures on the map: which figure of the trace colours the ranks, its legend, who
 // stands out.
 
-import { findings } from "./checks.js";
 import { byId, make } from "../base/dom.js";
-import { Heat, rampColour } from "../map/heat.js";
 import { has, language, number, t } from "../base/i18n.js";
 import { Refusal, askPayload } from "../base/questions.js";
 import { css, onThemeChange, theme } from "../base/theme.js";
+import { Heat, rampColour } from "../map/heat.js";
+import { findings } from "./checks.js";
 
 const STOPS = 24;
 

@@ -24,7 +24,7 @@ const TYPING_MS = 180;
 /** Fields that change where ranks stand on the map, and so end a view of it. */
 const SHAPES = [...SIZES.filter(({ part }) => part === "ranks").map(({ name }) => name), "arrange"];
 
-/** Holds the newest layout that could be. */
+/** Holds the newest layout that was not refused. */
 export class LayoutDesk {
   /**
    * @param {import("../base/store.js").Store<State>} store

@@ -19,8 +19,8 @@
 //   timeline()      its lines, colours, range and arrows, and how its picture came about
 
 import { duration } from "../base/clock.js";
-import { scheduleReadback } from "../schedule/readback.js";
 import { css, theme } from "../base/theme.js";
+import { scheduleReadback } from "../schedule/readback.js";
 import { timelineReadback } from "../timeline/readback.js";
 
 /** @typedef {import("./page.js").Page} Page */

@@ -18,7 +18,7 @@ const MEMBERS_WRITTEN = 64;
  * @property {(kind: number) => string} heading
  */
 
-/** A list of groups that makes only the lines in view. */
+/** Lists groups, and makes only the lines in view. */
 export class GroupList {
   /** @param {ListEvents} events */
   constructor(events) {

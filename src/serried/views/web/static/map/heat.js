@@ -6,7 +6,7 @@ import { percentText } from "../base/quantity.js";
 
 /** @typedef {{rank: number, value: number}} Outlier */
 
-/** One figure of all ranks, as Python sends it. */
+/** Holds one figure of all ranks, as Python sends it. */
 export class Heat {
   /** @param {ArrayBuffer} buffer */
   constructor(buffer) {

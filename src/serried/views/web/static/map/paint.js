@@ -7,9 +7,9 @@
 //
 // With a figure in view the cell has its colour, and its value is written where it fits.
 
-import { isPale } from "./heat.js";
 import { LETTER_ROOM, USUAL_ROOM, slotTable, traceMark } from "../base/marks.js";
 import { css, pixel } from "../base/theme.js";
+import { isPale } from "./heat.js";
 
 /** @typedef {import("../base/scene.js").Scene} Scene */
 /** @typedef {import("./grid.js").Grid} Grid */

@@ -1,12 +1,12 @@
 // The cluster map: its view of the scene, what the pointer and the keys do to it.
 
-import { Camera } from "./camera.js";
 import { listen, wheelZoom } from "../base/canvas/gestures.js";
+import { Redraw, Surface } from "../base/canvas/surface.js";
+import { onThemeChange, theme } from "../base/theme.js";
+import { Camera } from "./camera.js";
 import { Grid } from "./grid.js";
 import { paintLit } from "./light.js";
 import { paintMap } from "./paint.js";
-import { Redraw, Surface } from "../base/canvas/surface.js";
-import { onThemeChange, theme } from "../base/theme.js";
 
 const MARGIN = 14;
 const STEP = 1.25;

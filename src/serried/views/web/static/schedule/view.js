@@ -2,12 +2,12 @@
 
 import { listen } from "../base/canvas/gestures.js";
 import { Pixels } from "../base/canvas/pixels.js";
+import { Surface } from "../base/canvas/surface.js";
+import { TimeView } from "../base/canvas/view.js";
+import { theme } from "../base/theme.js";
+import { Stack } from "./model/stack.js";
 import { GUTTER } from "./paint/picture.js";
 import { paintScheduleAxis, paintSchedules } from "./paint/stack.js";
-import { Stack } from "./model/stack.js";
-import { Surface } from "../base/canvas/surface.js";
-import { theme } from "../base/theme.js";
-import { TimeView } from "../base/canvas/view.js";
 
 /** @typedef {import("./model/simulated.js").Simulated} Simulated */
 /** @typedef {import("./paint/picture.js").Spot} Spot */

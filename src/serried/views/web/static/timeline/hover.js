@@ -1,7 +1,7 @@
 // The pointer over the timeline: what it lights in every view, and the tip that says what is there.
 
-import { spokenSlice } from "./speech.js";
 import { hideTip, showTip } from "../base/tip.js";
+import { spokenSlice } from "./speech.js";
 
 /** @typedef {import("./paint/spot.js").Spot} Spot */
 /**

@@ -5,8 +5,8 @@ import { duration } from "../base/clock.js";
 import { byId, make } from "../base/dom.js";
 import { counted, language, t } from "../base/i18n.js";
 import { Refusal, askDocument, askPayload } from "../base/questions.js";
-import { Plan } from "./trace/plan.js";
 import { FOOT, paintPlan } from "./paint/plan.js";
+import { Plan } from "./trace/plan.js";
 
 /** @typedef {import("./state.js").Host} Host */
 /**

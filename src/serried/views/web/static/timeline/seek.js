@@ -6,8 +6,8 @@ import { byId } from "../base/dom.js";
 import { counted, number, t } from "../base/i18n.js";
 import { Refusal, askDocument } from "../base/questions.js";
 import { isRowWanted, readSeek, seekWords, spanTest } from "../base/seek.js";
-import { askSpan } from "./trace/answers.js";
 import { paintVeil } from "./paint/veil.js";
+import { askSpan } from "./trace/answers.js";
 
 /**
  * @typedef {object} Found

@@ -6,15 +6,15 @@
 import { listen } from "../base/canvas/gestures.js";
 import { Pixels } from "../base/canvas/pixels.js";
 import { Surface } from "../base/canvas/surface.js";
+import { TimeView } from "../base/canvas/view.js";
 import { theme } from "../base/theme.js";
-import { colouringOf } from "./trace/colours.js";
 import { paintArrows, paintChosen, paintRange } from "./paint/layers.js";
-import { Loader } from "./trace/loader.js";
 import { paintTimeline } from "./paint/lines.js";
 import { AXIS, GUTTER } from "./paint/picture.js";
-import { Lines } from "./trace/rows.js";
 import { spotAt, spotOfSpan } from "./paint/spot.js";
-import { TimeView } from "../base/canvas/view.js";
+import { colouringOf } from "./trace/colours.js";
+import { Loader } from "./trace/loader.js";
+import { Lines } from "./trace/rows.js";
 
 /** @typedef {import("./trace/tracks.js").Row} Row */
 /** @typedef {import("./trace/rows.js").Grouping} Grouping */

@@ -3,7 +3,7 @@
 
 /** @typedef {{wide: number, high: number, alpha: Uint8Array}} Glyph */
 
-/** The masks of one font at one size. */
+/** Holds the masks of one font at one size. */
 export class Glyphs {
   /** @param {string} family @param {number} size in pixels of the screen */
   constructor(family, size) {

@@ -9,7 +9,7 @@
  * @property {number} line
  */
 
-/** A buffer of pixels of the screen, 0xAABBGGRR. */
+/** Holds pixels of the screen, 0xAABBGGRR. */
 export class Pixels {
   constructor() {
     this.width = 0;

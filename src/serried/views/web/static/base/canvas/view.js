@@ -1,9 +1,9 @@
 // A view of a stretch of time, names at its left: zoom and pan by hand, and the view as a link
 // holds it.
 
+import { onThemeChange } from "../theme.js";
 import { wheelZoom } from "./gestures.js";
 import { Redraw } from "./surface.js";
-import { onThemeChange } from "../theme.js";
 import { TimeWindow } from "./window.js";
 
 const STEP = 1.35;
@@ -18,7 +18,7 @@ const FRAMES_KEPT = 300;
  * @property {() => boolean} overflows              whether there are rows out of view
  */
 
-/** What the timeline and the stacked schedules have in common: the time across. */
+/** Shows time across, as the timeline and the stacked schedules do. */
 export class TimeView {
   /**
    * @param {import("./surface.js").Surface} surface

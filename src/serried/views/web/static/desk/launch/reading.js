@@ -2,10 +2,10 @@
 
 import { byId } from "../../base/dom.js";
 import { language, t } from "../../base/i18n.js";
-import { framed, launchQuestion, readFiles } from "./files.js";
-import { blameAsked, hideReading, markChanged, showReading } from "./panel.js";
 import { Refusal, ask } from "../../base/questions.js";
 import { withJob } from "../state/fields.js";
+import { framed, launchQuestion, readFiles } from "./files.js";
+import { blameAsked, hideReading, markChanged, showReading } from "./panel.js";
 
 /** @typedef {import("../state/fields.js").State} State */
 /**

@@ -3,8 +3,8 @@
 import { byId, make } from "../../base/dom.js";
 import { counted, listed, number, t } from "../../base/i18n.js";
 import { markImage } from "../../base/marks.js";
-import { spread } from "./selected.js";
 import { inkOf, theme } from "../../base/theme.js";
+import { spread } from "./selected.js";
 
 /** @typedef {import("../../base/scene.js").Scene} Scene */
 /** @typedef {import("../../base/scene.js").PageWords} PageWords */

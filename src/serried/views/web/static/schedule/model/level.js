@@ -11,7 +11,7 @@ const BLOCK = 16;
 /** What rounding may be off, in pixels: an action that starts as a pixel ends is not in it. */
 const SLACK = 1e-6;
 
-/** The level of one rank. */
+/** Holds the level of one rank. */
 export class Level {
   /**
    * @param {Float64Array} start

@@ -48,7 +48,7 @@ import { Level } from "./level.js";
  * @property {Record<string, string>} [times]  fields of a plan of the run
  */
 
-/** A schedule: columns of entries, rank by rank, each in the order in which it runs. */
+/** Holds a schedule: columns of entries, rank by rank, each in the order in which it runs. */
 export class Simulated {
   /**
    * @param {ArrayBuffer} buffer

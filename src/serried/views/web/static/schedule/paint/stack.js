@@ -1,11 +1,11 @@
 // Painting stacked schedules: dense rows and strips pixel by pixel, then boxes, lines and names.
 
 import { numberText, unitTicks } from "../../base/quantity.js";
+import { pixel } from "../../base/theme.js";
 import { hasBoxes, paintBoxes, paintIdle, paintShares } from "./bars.js";
 import { paintPath, paintSpots } from "./marks.js";
 import { GUTTER, pictureOf } from "./picture.js";
 import { paintLimit, paintStrip } from "./strips.js";
-import { pixel } from "../../base/theme.js";
 
 /** @typedef {import("../model/simulated.js").Simulated} Simulated */
 /** @typedef {import("./picture.js").Picture} Picture */

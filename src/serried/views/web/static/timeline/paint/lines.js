@@ -3,9 +3,9 @@
 import { ticks } from "../../base/clock.js";
 import { traceMark } from "../../base/marks.js";
 import { inkOf, pixel } from "../../base/theme.js";
-import { paintGroup, paintTrack } from "./tracks.js";
 import { laneBox } from "../trace/tracks.js";
 import { AXIS, GUTTER, pictureOf } from "./picture.js";
+import { paintGroup, paintTrack } from "./tracks.js";
 
 /** @typedef {import("../trace/rows.js").Line} Line */
 /** @typedef {import("./picture.js").Picture} Picture */

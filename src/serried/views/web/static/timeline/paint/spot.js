@@ -1,7 +1,7 @@
 // What lies where on the timeline: the row, track and span under a point, and the point of a span.
 
-import { AXIS, boxOf } from "./picture.js";
 import { laneBox } from "../trace/tracks.js";
+import { AXIS, boxOf } from "./picture.js";
 
 /** @typedef {import("./picture.js").Shown} Shown */
 /**

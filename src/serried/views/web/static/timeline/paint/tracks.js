@@ -3,8 +3,8 @@
 //
 // A track is one line of pixels, repeated over its height; hatching and names are set on top.
 
-import { duration } from "../../base/clock.js";
 import { mixed } from "../../base/canvas/pixels.js";
+import { duration } from "../../base/clock.js";
 import { pixel } from "../../base/theme.js";
 
 /** @typedef {import("./picture.js").Picture} Picture */

@@ -1,8 +1,8 @@
 // Dims a timeline but for some of its spans: a veil over the tracks with a hole for each of them.
 
 import { merged } from "../../base/coverage.js";
-import { AXIS, GUTTER } from "./picture.js";
 import { laneBox } from "../trace/tracks.js";
+import { AXIS, GUTTER } from "./picture.js";
 
 /** @typedef {import("./picture.js").Picture} Picture */
 /** @typedef {import("../trace/sheet.js").Exact} Exact */

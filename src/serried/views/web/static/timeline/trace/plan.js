@@ -16,7 +16,7 @@ import { integers, readPayload } from "../../base/payload.js";
  * @property {number} end
  */
 
-/** What was planned, and when. */
+/** Holds what was planned, and when. */
 export class Plan {
   /** @param {ArrayBuffer} buffer */
   constructor(buffer) {

@@ -29,7 +29,7 @@ import { integers } from "../../base/payload.js";
  * @property {number} end
  */
 
-/** Spans as columns; those of one track follow one another. */
+/** Holds spans as columns; those of one track follow one another. */
 export class SpanColumns {
   /** @param {Columns} columns */
   constructor(columns) {
@@ -80,7 +80,7 @@ export class SpanColumns {
   }
 }
 
-/** The spans of one track in a stretch, every one of them. */
+/** Holds the spans of one track in a stretch, every one of them. */
 export class Exact {
   /**
    * @param {SpanColumns} spans
@@ -150,7 +150,7 @@ export class Exact {
   }
 }
 
-/** The shares of one track, or of a group of ranks, in buckets of equal length. */
+/** Holds the shares of one track, or of a group of ranks, in buckets of equal length. */
 export class Shares {
   /**
    * @param {Uint8Array} bytes bucket by bucket, a byte per class, 255 for all of it
@@ -198,7 +198,7 @@ export class Shares {
 
 /** @typedef {Exact | Shares} Piece */
 
-/** What one answer holds: a piece for each of its tracks, and for each of its groups. */
+/** Holds one answer: a piece for each of its tracks, and for each of its groups. */
 export class Sheet {
   /**
    * @param {Map<number, Piece>} tracks

@@ -30,7 +30,7 @@ const FIRST_LANE = 3;
 const SHEETS_KEPT = 10;
 const SLICES_KEPT = 4000;
 
-/** A trace: spans are numbered by track and then by start, whether they have been sent or not. */
+/** Holds a trace; its spans are numbered by track and then by start, sent or not. */
 export class Tracks {
   /** @param {ArrayBuffer} buffer */
   constructor(buffer) {
