@@ -72,6 +72,11 @@ SCRIPT_ARITHMETIC = Limit(10_000, "letters", "((…)); what is longer counts as 
 
 # ----------------------------------------------------------------------- traces
 
+TRACE_RANKS = Limit(1 << 18, "ranks", "a trace, far beyond any job's")
+TRACE_STAGES = Limit(1 << 24, "stages", "a trace, and a step's microbatches")
+TRACE_STEPS = Limit(2**31 - 1, "steps", "a trace, as many as its columns count")
+TRACE_MOMENT = Limit(2**61, "nanoseconds", "since 1970, which reach to 2043")
+TRACE_LENGTH = Limit(2**60, "nanoseconds", "from a trace's first moment to its last, 36 years")
 EVENT_FILE_BYTES = Limit(64 << 30, "bytes", "an event file, unpacked; it is read piece by piece")
 EVENT_FILE_GROWTH = Limit(200, "times", "what a gzipped event file holds; traces shrink to a fifth")
 EVENT_LETTERS = Limit(32 << 20, "letters", "an event, or a value beside the events")

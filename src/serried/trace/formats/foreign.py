@@ -22,9 +22,10 @@ from serried import frameworks
 from serried.action import ActionKind, Spans
 from serried.finding import Finding
 from serried.frameworks import Sizes
+from serried.limits import TRACE_RANKS
 from serried.mesh import Layout
 from serried.trace.formats.two_runs import two_runs
-from serried.trace.model.admission import MOST_RANKS, require_within
+from serried.trace.model.admission import require_within
 from serried.trace.model.laid_out import axes_text, laid_out, trace_of_layout
 from serried.trace.model.replay import Replay
 from serried.trace.model.trace import Trace
@@ -111,7 +112,7 @@ _WORLDS_TRIED = 64
 def _worlds(least: int, depth: int) -> list[int]:
     """Returns the worlds that the files of some ranks may be of, the least first."""
     least = -(-least // depth) * depth
-    return [*range(least, min(least + depth * _WORLDS_TRIED, MOST_RANKS + 1), depth)]
+    return [*range(least, min(least + depth * _WORLDS_TRIED, TRACE_RANKS.most + 1), depth)]
 
 
 def least_world(ranks: NDArray[np.integer[Any]]) -> int:

@@ -14,16 +14,15 @@ from numpy.typing import NDArray
 
 from serried.action import ActionKind, Spans
 from serried.errors import InputError
+from serried.limits import TRACE_MOMENT, TRACE_RANKS, TRACE_STAGES, TRACE_STEPS
 
-MOST_RANKS = 2**18
-"""How many ranks a trace can have, far beyond any job's."""
-
-LIMITS = {
-    "rank": MOST_RANKS - 1,
-    **{"stage": 2**24, "microbatch": 2**24, "step": 2**31 - 1, "peer": MOST_RANKS - 1},
-    **{"start_ns": 2**61, "end_ns": 2**61},
+_MOST = {
+    **dict.fromkeys(("rank", "peer"), TRACE_RANKS.most - 1),
+    **dict.fromkeys(("stage", "microbatch"), TRACE_STAGES.most),
+    "step": TRACE_STEPS.most,
+    **dict.fromkeys(("start_ns", "end_ns"), TRACE_MOMENT.most),
 }
-"""The largest number of each column; nanoseconds since 1970 reach to 2043."""
+"""The largest number of each column."""
 
 _COUNTED = ("stage", "microbatch", "peer")
 """Columns that hold -1 for what a span has none of, and nothing below."""
@@ -59,7 +58,7 @@ def require_sound(spans: Spans, world_size: int) -> None:
         )
     for name in _COUNTED:
         column = getattr(spans, name)
-        if (row := _first((column < -1) | (column > LIMITS[name]))) is not None:
+        if (row := _first((column < -1) | (column > _MOST[name]))) is not None:
             raise InputError(
                 "a span of rank {rank} has {name} {number}; a number in the files is damaged",
                 rank=int(rank[row]),
@@ -71,7 +70,7 @@ def require_sound(spans: Spans, world_size: int) -> None:
 
 def require_within(name: str, number: float) -> None:
     """Raises InputError where ``number`` is beyond the limit of the column ``name``."""
-    most = LIMITS.get(name, np.inf)
+    most = _MOST.get(name, np.inf)
     if not number <= most:
         raise InputError(
             "{name} {number} is beyond {most}, the most that a trace can hold; a number in the "

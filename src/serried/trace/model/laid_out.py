@@ -19,12 +19,12 @@ from serried.action import Spans
 from serried.errors import InputError
 from serried.finding import Finding
 from serried.frameworks import Sizes
+from serried.limits import TRACE_LENGTH
 from serried.mesh import Layout
 from serried.trace.model.record import UNKNOWN_SCHEDULE, TracedJob
 from serried.trace.model.replay import Replay
 from serried.trace.model.trace import Host, Trace
 
-_LONGEST_NS = 2**60
 _MICROSECOND = 1_000
 
 
@@ -123,7 +123,7 @@ def told_to_ns(spans: Spans) -> int:
 
 
 def _require_one_time(run: str, length_ns: int) -> None:
-    if length_ns > _LONGEST_NS:
+    if length_ns > TRACE_LENGTH.most:
         raise InputError(
             "the spans of {run} are {years:.0f} years apart; one of its clocks is wrong, or a "
             "number in the files is damaged",
