@@ -5,7 +5,7 @@
     order          where a log has no messages: F of stage s ends before F of s+1 begins,
                    B of stage s+1 before B of s
 
-Each pair of hosts with bounds from both sides gets a line (``clock_fit``); the hosts are joined
+Each pair of hosts with bounds from both sides gets a line (``fit``); the hosts are joined
 to the first by the pairs that are surest, and every span is moved by its host's line. A host
 that nothing ties to the others keeps its wall clock, and its uncertainty is not known.
 """

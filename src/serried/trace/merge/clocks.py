@@ -1,6 +1,6 @@
 """Merge clocks: the hosts of a run aligned without holding its spans.
 
-    some steps' messages between hosts ──> a line per host     (align, clock_fit)
+    some steps' messages between hosts ──> a line per host     (align, fit)
     all steps' messages, some at a time ──> how many pair, how many arrived before they left
 
 What aligns is a sample of whole steps, spread over the run from the first to the last; what is

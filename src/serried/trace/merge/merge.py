@@ -1,8 +1,7 @@
 """Merging: the files of many ranks become one Trace, on one clock, checked to be one run.
 
-folders, URLs ──> files ──> surveys ──> attempts ──> run ──┬──> Trace          merge
-                  merge_    merge_      merge_       merge_ └──> Parquet store   merge_store
-                  files     survey      attempts     run
+folders, URLs ──> surveys ──> attempts ──> run ──┬──> Trace           merge
+ files             survey      attempts     run  └──> Parquet store   store
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _MOST_THREADS = 8
 def merge(folders: Sequence[Folder]) -> Trace:
     """Reads every rank's file in ``folders`` and returns them as one Trace.
 
-    Raises InputError as ``merge_run.gathered`` does.
+    Raises InputError as ``run.gathered`` does.
     """
     run = gathered(folders, side_by_side)
     spans = [block for part in run.parts for block in part.blocks()]

@@ -29,7 +29,7 @@ _IN_FLIGHT_A_CORE = 2
 
 
 def merge_store_on_ray(folders: Sequence[Folder], path: Path) -> Merged:
-    """Merges as ``merge_store.merge_store`` does, its work done by Ray, to the same bytes.
+    """Merges as ``store.merge_store`` does, its work done by Ray, to the same bytes.
 
     A Ray that runs in this process already is used and left running. Raises EnvironmentProblem
     where Ray is not installed or cannot be reached.

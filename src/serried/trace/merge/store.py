@@ -3,7 +3,7 @@
     survey every file ─> align a sample ─> count all messages ─> write node by node
     headers, counts      lines per host    0 of 12,288 early     row groups, bounded memory
 
-The same pieces of work run on threads here or as tasks on Ray (``merge_ray``), and make the
+The same pieces of work run on threads here or as tasks on Ray (``ray``), and make the
 same bytes, in whatever order the folders are given.
 """
 
@@ -57,7 +57,7 @@ def merge_store(
     """Merges the recordings in ``folders`` into a store at ``path``, whole or not at all.
 
     ``writes_here`` says that the engine's work sees this machine's files. Raises InputError
-    as ``merge_run.gathered`` and ``store.write_store`` do, and where a store to be replaced
+    as ``run.gathered`` and ``store.write_store`` do, and where a store to be replaced
     holds one of the folders.
     """
     _require_apart(folders, path)
