@@ -66,13 +66,15 @@ def slow_ones(items: Mapping[Key, Times]) -> dict[Key, Slow]:
     """
     if len(items) < 2:
         return {}
+    # Logarithms, so that half as fast and twice as slow are equally far; medians, so that a few
+    # slow items move neither the reference nor the spread by which they are judged.
     x = np.log(np.stack(list(items.values())))
     beyond = x - _lower_median(x)
     spread = SIGMA * np.median(_lower_median(np.abs(beyond)), axis=0)
     noise = SIGMA * np.median(np.abs(x - np.median(x, axis=1, keepdims=True)), axis=(0, 1))
     least = math.log(LEAST.get(len(items), LEAST_OF_MANY))
     limit = np.maximum(least, SPREADS * np.maximum(spread, noise))
-    is_slow = (beyond > limit).all(axis=1)
+    is_slow = (beyond > limit).all(axis=1)  # in every round: a hiccup is in one
     ratios = np.exp(np.median(beyond, axis=1))
     found = {}
     for key, flags, ratio in zip(items, is_slow, ratios, strict=True):

@@ -69,7 +69,7 @@ class Buckets:
             return
         waiting = []
         for flight in self._flights:
-            step, start, ends = flight
+            step, start, ends = flight  # the backend's thread appends the end when it comes
             if ends:
                 span = SpanParts(ActionKind.REDUCE_GRAD, start, ends[0], stage=0, step=step)
                 self._tracer.keep_late(span)

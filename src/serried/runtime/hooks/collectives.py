@@ -145,6 +145,8 @@ class Exchanges:
         def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
             @wraps(original)
             def call(*args: Any, **options: Any) -> Any:
+                # An outer exchange is one span: what a coalesced or functional one calls, and
+                # what the trainer times as a whole, would be counted twice.
                 if is_compiling() or work.is_exchange:
                     return original(*args, **options)
                 if needs is not None and not needs(*args, **options):
@@ -156,6 +158,7 @@ class Exchanges:
                     done = original(*args, **options)
                 finally:
                     work.is_exchange = False
+                # A handle means that it has only begun: its span comes when that is waited for.
                 is_over = done is None or not self._takes_off(done, (what, start))
                 if is_over and tracer.is_on:
                     tracer.keep(what, start, tracer.mark(), work.stage, work.microbatch)

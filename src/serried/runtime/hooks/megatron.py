@@ -219,6 +219,8 @@ class _Pipeline:
             ):
                 if tensor is None:
                     continue
+                # Whose it is says the step that takes it; until then its times stand on the tensor.
+                # One that is still on its way is timed anew, by the wait for its request.
                 arrival = _Arrival(start, end, peer)
                 setattr(tensor, _ARRIVAL, arrival)
                 if isinstance(requests, dict) and name in requests:

@@ -76,6 +76,8 @@ class Pings:
             self._answerer = Answerer(server, password, self._host)
             self._answerer.start()
             tree.tell(Leader(rank_here(), address, server.getsockname()[1], password))
+            # The first leader asks nobody, and only it can tell that no other host has come; all
+            # others ask their parent until the end. Each then stays for its own children.
             if tree.number == 0 and self._is_of_one_host(tree):
                 self._answerer.finish()
                 return

@@ -77,6 +77,9 @@ class Heartbeat:
             self._answered.set()
 
     def _blame(self, name: str, error: Exception) -> SerriedError:
+        # Whether the store answers comes first: where it does not, nothing can be read of others,
+        # and its host is the silent one. Then the silent go before the late, for who is behind may
+        # itself be waiting for one that is silent.
         self._answered.clear()
         if not self._answered.wait(INTERVAL_S * PATIENCE):
             return self._without_store(name)

@@ -119,6 +119,8 @@ class LocalRanks(Generic[Told]):
         A rank that was killed or is stopped says nothing, and its peers' words are only echoes
         of that: all but wrong input and a machine that lacks something (exit codes 2 and 3).
         """
+        # In this order: who was refused or lacks something said so itself; who is stopped or was
+        # killed says nothing while its peers complain; else the first that spoke is the cause.
         stopped = self._stopped.ranks()
         if stopped and all(failed.exit_code == 1 for failed in failures):
             return _not_answering(stopped)
