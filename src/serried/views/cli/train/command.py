@@ -13,10 +13,14 @@ from serried.errors import SerriedError, listed
 from serried.views.cli import emit_job
 from serried.views.cli.language import current_language
 from serried.views.cli.output import show
-from serried.views.cli.train.memory import measured_memory, planned_memory
 from serried.views.cli.train.options import SectionedCommand, train_settings, with_options
 from serried.views.cli.train.progress import TrainProgress, ranks_of
-from serried.views.cli.train.tables import buffer_lines, rank_table
+from serried.views.cli.train.ranks import (
+    buffer_lines,
+    measured_memory,
+    planned_memory,
+    rank_table,
+)
 from serried.views.sentences import tell
 
 if TYPE_CHECKING:
