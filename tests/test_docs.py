@@ -87,3 +87,12 @@ def test_a_page_links_only_to_files_that_are_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     targets = re.findall(r"\]\((?!https?://|#|mailto:)([^)#\s]+)", text)
     assert [t for t in targets if not (page.parent / t).exists()] == []
+
+
+@pytest.mark.parametrize("name", ["architecture.md", "architecture.zh.md"])
+def test_every_path_that_the_map_of_the_code_names_is_there(name: str) -> None:
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    paths = re.findall(r"`([\w./]+(?:\.(?:py|js|json|toml)|/))`", text)
+    assert len(paths) > 40
+    roots = (ROOT / "src/serried", ROOT)
+    assert [path for path in paths if not any((root / path).exists() for root in roots)] == []
