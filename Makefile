@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP = $(BIN)/pip install -q --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check unit bench oracle goldens soak screenshots browser hosts modules clean
+.PHONY: help run test quick check unit bench oracle goldens soak screenshots browser hosts modules clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,18 @@ check: $(VENV)/.test modules ## format, lint, imports, types of Python and of th
 	$(BIN)/mypy
 	npm run --silent check
 
+# No browser and no ranks; a subset that reaches into every room, of few examples each.
+QUICK = tests/test_action.py tests/test_api.py tests/test_imports.py tests/test_limits.py \
+	tests/mesh tests/frameworks/test_layouts.py tests/launch/test_files.py \
+	tests/launch/test_request.py tests/pipeline/test_simulate.py tests/pipeline/test_registry.py \
+	tests/trace/merge/test_merge.py tests/trace/measure/test_analysis.py tests/plan \
+	tests/runtime/job/test_settings.py tests/views/test_table.py tests/views/layout \
+	tests/views/cli/test_help.py
+quick: $(VENV)/.test ## lint, imports, types and a subset of tests, in under a minute
+	$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/lint-imports --no-logo
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile quick $(QUICK)
+
 # Tests that start ranks have the machine to themselves; the others share it, a file to a process.
 unit: $(VENV)/.test browser hosts modules
 	node --test $$(find tests/web_modules -name "*.test.js")
@@ -40,8 +52,8 @@ oracle: $(VENV)/.test ## fuzz the layouts against the real packages, each in an 
 goldens: $(VENV)/.test ## make the goldens again whose packages are on PyPI
 	$(BIN)/python -m tests.oracle --write
 
-soak: $(VENV)/.test ## long counts: kills, exits, fuzzing
-	$(BIN)/python -m pytest -q -m soak -o addopts='--import-mode=importlib --strict-markers'
+soak: $(VENV)/.test ## long counts: kills, exits, fuzzing, a thousand examples of each property
+	$(BIN)/python -m pytest -q -m "soak or hypothesis" --hypothesis-profile soak -o addopts='--import-mode=importlib --strict-markers'
 
 screenshots: $(VENV)/.test browser ## draw the pictures of README and docs again
 	$(BIN)/python -m docs.screenshots

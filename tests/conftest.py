@@ -17,9 +17,14 @@ from tests.page import pages as pages
 # Sentences are compared in English, whatever language the developer's terminal speaks.
 os.environ["LC_ALL"] = "C.UTF-8"
 
-settings.register_profile(
-    "serried", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
-)
+for name, examples in {"quick": 5, "serried": 40, "soak": 1000}.items():
+    settings.register_profile(
+        name,
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        print_blob=True,
+    )
 settings.load_profile("serried")
 
 

@@ -6,18 +6,14 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import (
-    Browser,
-    ConsoleMessage,
-    Page,
-    Request,
-    ViewportSize,
-    sync_playwright,
-)
 
 from tests.views.web.workbench import Workbench
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 QUIET = [
@@ -35,6 +31,8 @@ Open = Callable[..., Workbench]
 def browser() -> Iterator[Browser]:
     path = next((found for name in NAMES if (found := shutil.which(name))), None)
     assert path, f"no Chromium on PATH; one of {', '.join(NAMES)} is needed"
+    from playwright.sync_api import sync_playwright  # here, for tests without a page
+
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=QUIET)
         yield chromium
@@ -75,7 +73,7 @@ def pages(browser: Browser) -> Callable[..., Watched]:
         key = (lang, scheme, width, height)
         if key not in made:
             context = browser.new_context(
-                viewport=ViewportSize(width=width, height=height),
+                viewport={"width": width, "height": height},
                 locale=lang,
                 color_scheme="dark" if scheme == "dark" else "light",
                 permissions=["clipboard-read", "clipboard-write"],

@@ -62,3 +62,9 @@ def test_a_command_loads_nothing_that_it_does_not_use(words: str) -> None:
         [sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=True
     )
     assert ABSENT[words] & {*done.stderr.split()} == set()
+
+
+def test_tests_that_need_no_browser_do_not_import_one() -> None:
+    code = "import sys, tests.conftest; print('playwright' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -16,8 +16,9 @@ ROOT = Path(__file__).parent.parent
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Makes a fresh venv with nothing but the core, and returns its ``bin`` folder."""
     folder = tmp_path_factory.mktemp("bare")
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    subprocess.run([folder / "bin" / "pip", "install", "--quiet", ROOT], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
+    subprocess.run([*pip, "install", "--quiet", "--no-compile", str(ROOT)], check=True)
     return folder / "bin"
 
 
