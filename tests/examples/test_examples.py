@@ -246,44 +246,44 @@ def test_rows_and_model_of_your_own_are_taken_from_your_disk(commands: Commands)
     assert (saved["hidden_size"], saved["vocab_size"]) == (8, len(words))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "label,review\r\n1,good\r\n0,bad\r\n",
-        "review,label\ngood,1\nbad,0\n",
-        "text,label\ngood,1\nbad,0\n",
-        '\ufeff"label","review"\r\n"1","good"\r\n"0","bad"\r\n',
-    ],
+PLAIN = (
+    "label,review\r\n1,good\r\n0,bad\r\n",
+    "review,label\ngood,1\nbad,0\n",
+    "text,label\ngood,1\nbad,0\n",
+    '\ufeff"label","review"\r\n"1","good"\r\n"0","bad"\r\n',
 )
-def test_a_csv_file_has_label_and_review_in_either_order(tmp_path: Path, text: str) -> None:
-    assert rows_of(tmp_path, text) == [["good", 1], ["bad", 0]]
+QUOTED = 'label,review\r\n1,"said ""good"", and\r\nmeant it"\r\n0,坏\r\n'
 
 
-def test_a_review_may_hold_what_rfc_4180_quotes(tmp_path: Path) -> None:
-    text = 'label,review\r\n1,"said ""good"", and\r\nmeant it"\r\n0,坏\r\n'
-    assert rows_of(tmp_path, text) == [['said "good", and\r\nmeant it', 1], ["坏", 0]]
+def test_a_csv_file_has_label_and_review_in_any_order_quoted_as_rfc_4180_may(
+    tmp_path: Path,
+) -> None:
+    *plain, quoted = rows_of(tmp_path, *PLAIN, QUOTED)
+    assert plain == [[["good", 1], ["bad", 0]]] * len(PLAIN)
+    assert quoted == [['said "good", and\r\nmeant it', 1], ["坏", 0]]
 
 
 def test_a_csv_file_without_its_columns_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError) as caught:
         rows_of(tmp_path, "stars,review\n5,good\n")
     assert caught.value.stderr.splitlines()[-1].endswith(
-        "own.csv has columns stars, review; it needs label and review"
+        "own0.csv has columns stars, review; it needs label and review"
     )
     assert "Traceback" not in caught.value.stderr
 
 
-def rows_of(folder: Path, text: str) -> Any:
-    """Returns the rows that the examples read of a file."""
+def rows_of(folder: Path, *texts: str) -> Any:
+    """Returns the rows that the examples read of each file, in one process: it loads torch."""
     pytest.importorskip("transformers")
-    path = folder / "own.csv"
-    path.write_bytes(text.encode())
+    paths = [folder / f"own{number}.csv" for number in range(len(texts))]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_bytes(text.encode())
     code = (
         "import json, pathlib, reviews, sys; "
-        "print(json.dumps(reviews.rows_of(pathlib.Path(sys.argv[1]))))"
+        "print(json.dumps([reviews.rows_of(pathlib.Path(each)) for each in sys.argv[1:]]))"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code, str(path)],
+        [sys.executable, "-W", "ignore", "-c", code, *map(str, paths)],
         cwd=EXAMPLES,
         capture_output=True,
         text=True,
