@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -17,7 +16,6 @@ import click
 from serried.errors import InputError, listed
 from serried.mesh import Groups
 from serried.views.cli.language import current_language
-from serried.views.layout import groups_json
 from serried.views.sentences import tell
 from serried.views.table import Table
 
@@ -124,6 +122,10 @@ def as_json(document: Mapping[str, Any], *, depth: int = 2) -> str:
 
 def json_parts(value: object, *, depth: int = 2, indent: str = "") -> Iterator[str]:
     """Yields what ``as_json`` returns in parts; groups of ranks are never text all at once."""
+    import json
+
+    from serried.views.layout import groups_json
+
     if isinstance(value, Groups):
         yield from groups_json.parts(value)
     elif not isinstance(value, Mapping) or not depth or not value:

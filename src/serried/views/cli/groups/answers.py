@@ -14,7 +14,6 @@ from serried.launch.request import LayoutRequest
 from serried.mesh import Layout, Placement, place_of
 from serried.mesh.advice import advise, is_important
 from serried.mesh.domain import domain_of
-from serried.mesh.sweep import tried
 from serried.views.cli.output import (
     OutputChoice,
     as_json,
@@ -215,6 +214,8 @@ def sweep(request: LayoutRequest, options: Options, output: OutputChoice) -> int
     """Tries several world sizes; returns 1 when none can be."""
     first = request.at(options["world_size"][0]).sizes()
     step = first.tp * first.pp * first.cp
+    from serried.mesh.sweep import tried
+
     worlds = tried(options["world_size"], lambda world: request.at(world).layout(), step=step)
     if output.form_among(("table", "json")) == "json":
         write(as_json(sweep_document(worlds, request.placement)), output.path)
