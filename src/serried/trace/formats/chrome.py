@@ -125,6 +125,7 @@ def _slices(trace: Trace, rows: Column, tids: Column) -> Iterator[str]:
         *(column.tolist() for column in (*where, *what)), strict=True
     ):
         name, action, extra = heads[kind]
+        # A user's own span has the place of its name where others have their peer.
         if kind == ActionKind.SPAN and peer >= 0:
             called, peer = json.dumps(trace.names[peer], ensure_ascii=False), -1
             name = f'"name":{called},"cat":"named"'

@@ -35,6 +35,7 @@ _PIECE_BYTES = 1 << 20
 _SURE_BYTES = 16 << 20
 """So much may a gzipped file hold, however little it takes packed."""
 
+# "12", " -3 ": no more digits than 32 bits have, for reading thousands takes long.
 _WHOLE = re.compile(r"\s*-?[0-9]{1,10}\s*")
 
 
@@ -113,10 +114,12 @@ class _Reading:
                     self.about[key] = document.value()
         else:
             document.value()
+        # As json.loads does: nothing may follow the document.
         if document.next():
             raise json.JSONDecodeError("Extra data", "", 0)
 
     def _take_events(self, document: JsonStream) -> None:
+        # "traceEvents": null, or another value that is no array, holds no events.
         if document.next() != "[":
             document.value()
             return
@@ -157,6 +160,7 @@ def _reason(error: Exception) -> str:
 
 def whole(value: object) -> int | None:
     """Returns a count or an index that a file gives as a number or as text, None for neither."""
+    # To Python true is the number 1; to a file it is no count. Columns of counts have 32 bits.
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -183,6 +187,7 @@ def nanoseconds(microseconds: object) -> int | None:
         return None
     if abs(microseconds) > 9e15:
         return None
+    # Exact: as a float, 1.7e15 us (a wall time) has steps of 0.25 us.
     if isinstance(microseconds, int):
         return 1000 * microseconds
     return round(microseconds * 1000)
@@ -215,6 +220,8 @@ def _pieces(path: Path, file: BinaryIO) -> Iterator[bytes]:
                 path=path,
                 limit=EVENT_FILE_BYTES.most >> 30,
             )
+        # Looked at piece by piece, so that a file of zeros, which packs a thousandfold, is refused
+        # long before it has filled the memory.
         most_bytes = max(_SURE_BYTES, EVENT_FILE_GROWTH.most * size)
         if is_packed and whole_bytes > most_bytes:
             raise InputError(

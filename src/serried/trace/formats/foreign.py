@@ -89,11 +89,13 @@ def pipelines(
     if sizes:
         return laid_out("megatron", world_size or _world_of(sizes, least), sizes)
     first: dict[int, int] = {}
+    # A rank of several virtual stages (0 and 4) stands at the lowest of them.
     for row in rows:
         if row.stage >= 0:
             first[row.rank] = min(row.stage, first.get(row.rank, row.stage))
     depth = 1 + max(first.values(), default=least - 1)
     worlds = [least] if world_size is not None else _worlds(least, depth)
+    # The last ranks may have no file, so larger worlds are tried as well, the least first.
     for world in worlds:
         if world % depth == 0 and (inner := _inner(first, depth, world // depth)) is not None:
             return _side_by_side(world, depth, inner)
@@ -130,6 +132,7 @@ def least_world(ranks: NDArray[np.integer[Any]]) -> int:
 def _inner(first: Mapping[int, int], depth: int, replicas: int) -> int | None:
     """Returns how many ranks of a stage are neighbours, None where they stand in no such way."""
     rank, stage = np.array([*first], dtype=np.int64), np.array([*first.values()], dtype=np.int64)
+    # Megatron's order comes first, in which all ranks of a stage are neighbours.
     together = [replicas, *(each for each in range(1, replicas) if replicas % each == 0)]
     return next((each for each in together if (rank // each % depth == stage).all()), None)
 

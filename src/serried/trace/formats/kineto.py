@@ -86,12 +86,15 @@ def kineto_trace(files: Sequence[TraceEventFile], sizes: Mapping[str, int] | Non
             "torch.distributed.pipelining that has several stages a rank or is read from CSV",
             paths=listed((file.path for file in files), limit=3),
         )
+    # The world is the largest that anything says: world_size, a rank, the number of files.
     worlds = [_number(f.about.get("distributedInfo"), "world_size", 0) for f in files]
     world_size = max(*worlds, 1 + max(by_rank), len(files))
     findings: list[Finding] = []
     is_eager = any(_is_eager(row) for row in rows)
     if is_eager:
         rows, findings = _placed(rows, world_size, sizes)
+    # GPipe's stages were already laid over this world. Otherwise a world that no file states
+    # is left to be found from the stages.
     layout = pipelines(rows, world_size if is_eager or max(worlds) else None, sizes)
     machines: dict[str, list[int]] = {}
     for rank, file in sorted(by_rank.items()):
@@ -122,6 +125,8 @@ def _require_one_run(
         raise _mixed(*list(worlds.values())[:2])
     for windows in hosts.values():
         (_, until, path), *others = sorted(windows, key=lambda window: window[0])
+        # Windows come by start, and `until` is the latest end so far: a window that begins after
+        # it shares no moment with any before.
         for start, end, other in others:
             if start > until:
                 raise _mixed(path, other)
@@ -149,6 +154,7 @@ def _ranks_by_name(files: Sequence[TraceEventFile]) -> list[int]:
     names = [file.path.name for file in files]
     found = [_NAMED.search(name) for name in names]
     ranks = [int(match[1]) for match in found if match]
+    # Numbers count only where every file has one of its own: a.json beside rank0.json has none.
     if len(set(ranks)) == len(files):
         return ranks
     order = sorted(range(len(names)), key=lambda at: (natural(names[at]), names[at]))
@@ -196,6 +202,7 @@ def _rows(rank: int, file: TraceEventFile) -> list[ForeignSpan]:
             steps.append((begun, begun + length, int(step[1])))
         elif action := _action(name):
             found.append((action, begun, begun + length))
+    # A step's range may stand behind its actions, so actions look for theirs only now.
     steps.sort()
     rows = (_row(rank, action, start, end, steps) for action, start, end in found)
     return [row for row in rows if row is not None]
@@ -223,6 +230,8 @@ def _row(
     """Returns an action as a row; ``steps`` ascend. None where it is of none of them."""
     step = 0
     if steps:
+        # The last step that began before the action; one before all steps, or after the end of
+        # that one (in the gap between two), is of none.
         _, last, step = steps[max(bisect_right(steps, start, key=lambda each: each[0]) - 1, 0)]
         if not steps[0][0] <= start <= last:
             return None

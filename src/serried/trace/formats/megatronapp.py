@@ -142,6 +142,8 @@ def _computations(file: TraceEventFile) -> list[_Found]:
     iteration = -1
     for event in file.events:
         name, phase = str(event.get("name")), event.get("ph")
+        # Only a rank's own file has these; in the others each event tells its iteration, which
+        # wins below.
         if name == _ITERATION and phase == "B":
             iteration += 1
         kind, at, numbers = _KINDS.get(name), _moment(event), _numbers(event)
@@ -154,6 +156,7 @@ def _computations(file: TraceEventFile) -> list[_Found]:
             continue
         length = nanoseconds(event.get("dur")) if phase == "X" else None
         start, end = (at, at + length) if length is not None else (None, at)
+        # Scopes of one name may nest: an end closes the begin that was opened last.
         if phase == "E" and begins:
             start = begins.pop()
         if start is None or end < start:
@@ -169,6 +172,8 @@ def _computation(
     rank: int, times: tuple[int, int], kind: ActionKind, numbers: Mapping[str, object]
 ) -> _Found | None:
     """Returns a computation; None where a number of its is damaged."""
+    # A lone optimizer may lack its pp_rank, for it has no stage. A forward or backward without
+    # one (None here) is damaged; without a microbatch (-1) it is counted later.
     given = {
         name: whole(numbers.get(name, otherwise))
         for name, otherwise in (

@@ -106,9 +106,12 @@ def _second_run(named: Sequence[tuple[ForeignSpan, Path]]) -> list[Finding]:
     computing = [each for each in named if each[0].kind in _NAMES]
     pairs = [pair for pair in pairwise(computing) if pair[0][0].rank == pair[1][0].rank]
     for (one, _), (other, path) in pairs:
+        # Neighbours may touch, for stamps are rounded; they do not share half of the shorter.
         is_alike = (one.step, one.kind) == (other.step, other.kind)
         if is_alike and 2 * (one.end_ns - other.start_ns) > _shorter(one, other) > 0:
             return [of_two_runs(_said_of_both(other, path), other.rank)]
+    # Steps that lie over one another were each begun at 0: that one comes after a later one
+    # says nothing then.
     if any(
         one.step != other.step and one.end_ns > other.start_ns for (one, _), (other, _) in pairs
     ):
@@ -171,6 +174,8 @@ def _rows(file: TraceEventFile) -> list[ForeignSpan]:
         stage = whole(arguments.get("pp"))
         if rank is None or step is None or rank < 0:
             continue
+        # A batched exchange (forward-send-backward-recv) becomes its send and its receive; a rank
+        # without a pp stands at stage 0.
         at = max(stage or 0, 0)
         rows += [ForeignSpan(rank, at, kind, -1, step, start, start + length) for kind in kinds]
     return rows

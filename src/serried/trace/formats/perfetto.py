@@ -111,6 +111,7 @@ def _tracks(trace: Trace, lanes: Column) -> tuple[Column, list[bytes]]:
     """Returns the uuid of each span's track, and the packets that name and order the tracks."""
     numbers = count(1)
     emulated = " (emulated)" if trace.is_emulated else ""
+    # The order of the outermost tracks is asked for on their root, which has uuid 0.
     packets = [_packet(bytes_field(_DESCRIPTOR, number_field(1, 0) + number_field(11, _EXPLICIT)))]
     stages = stages_of(trace)
     nodes: dict[int, int] = {}
@@ -124,6 +125,7 @@ def _tracks(trace: Trace, lanes: Column) -> tuple[Column, list[bytes]]:
         stage = f" · stage {listed(stages[rank])}" if rank in stages else ""
         packets.append(_descriptor(ranks[rank], nodes[node], f"rank {rank}{stage}", rank))
     spans, threads = trace.spans, threads_of(trace.spans)
+    # One number for each rank, lane and thread, which together are a track.
     place = (spans.rank.astype(np.int64) * (1 + int(lanes.max(initial=0))) + lanes) * len(THREADS)
     places, first, of = np.unique(place + threads, return_index=True, return_inverse=True)
     uuids = np.zeros(len(places), dtype=np.int64)
@@ -166,6 +168,7 @@ def _interned(trace: Trace, texts: list[str]) -> bytes:
     compute = "emulated compute" if trace.is_emulated else "compute"
     categories = [compute if thread == "compute" else thread for thread in THREADS]
     names = [SLICES[kind][0] if kind in SLICES else kind.name.lower() for kind in ActionKind]
+    # Users' names follow those of the kinds: `_Events._names` counts on it.
     names += trace.names
     data = named(1, categories) + named(2, names) + named(3, list(_ARGUMENTS)) + named(29, texts)
     return _packet(bytes_field(_INTERNED, data), flags=_CLEARED)
@@ -187,6 +190,8 @@ def _in_time(trace: Trace) -> Column:
     """Returns events in order of time; span ``n`` begins at event 2n and ends at 2n + 1."""
     start, end = trace.spans.start_ns, trace.spans.end_ns
     keys = np.empty(2 * len(start), dtype=np.int64)
+    # At one moment what ended comes first, then what begins, last the ends of spans without
+    # length: each track stays well nested.
     keys[0::2] = 4 * start + 1
     keys[1::2] = 4 * end + np.where(end > start, 0, 2)
     return np.argsort(keys, kind="stable")
@@ -221,6 +226,7 @@ class _Events:
         """Returns the packets of ``events``, in their order."""
         span, is_end = events >> 1, events % 2 == 1
         spans = self.trace.spans
+        # Which optional fields a begin has, one bit each: rows of one shape are of one length.
         shape = (
             (spans.stage[span] >= 0)
             + 2 * (spans.microbatch[span] >= 0)

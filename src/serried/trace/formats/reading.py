@@ -108,6 +108,8 @@ def are_recordings(places: Sequence[Folder]) -> bool:
 
 
 def _read(paths: Sequence[Path], sizes: Mapping[str, int] | None, listener: Listener) -> Trace:
+    # From the surest sign to the vaguest: what a file or folder is called comes before what has
+    # to be opened to be told, and recordings of our own are what is left.
     if len(paths) == 1 and is_store(paths[0]):
         return read_store(paths[0])
     if len(paths) == 1 and paths[0].suffix == ".parquet" and paths[0].is_file():
@@ -138,6 +140,8 @@ def _tables(paths: Sequence[Path]) -> list[Path]:
     found = [path for path in paths if path.is_file() and path.suffix == ".parquet"]
     for path in paths:
         if path.is_dir():
+            # A file that was named is taken for a table, and refused where it is none; in a folder
+            # other Parquet files may lie beside one.
             found += [each for each in sorted(path.glob("*.parquet")) if is_straggler_table(each)]
     if len(found) > 1:
         raise InputError(
@@ -149,6 +153,7 @@ def _tables(paths: Sequence[Path]) -> list[Path]:
 
 def _stray_table(paths: Sequence[Path]) -> Path | None:
     """Returns a Parquet file where it is all that there is to read, though it seems no table."""
+    # Recordings of our own are the trace; a Parquet file beside them is somebody else's.
     if any(path.is_dir() and any(path.rglob(PATTERN)) for path in paths):
         return None
     found = (each for path in paths if path.is_dir() for each in sorted(path.glob("*.parquet")))
@@ -174,6 +179,7 @@ def _event_files(paths: Sequence[Path]) -> list[Path]:
         elif path.is_dir() and not any(path.rglob(PATTERN)):
             names = {each for pattern in _EVENT_FILES for each in path.glob(pattern)}
             found += sorted(each for each in names if each.is_file())
+    # What serried wrote into the folder is not read again, unless there is nothing else.
     if len(found) > 1:
         found = [path for path in found if path.name not in _OWN_OUTPUT] or found
     return found
@@ -198,6 +204,7 @@ def _events(paths: Sequence[Path], sizes: Mapping[str, int] | None, listener: Li
         try:
             file = read_event_file(path, _is_wanted)
         except InputError as error:
+            # One bad file among many is left out and named; the only one is refused.
             if len(paths) == 1:
                 raise
             findings.append(_unusable(error))
@@ -210,6 +217,7 @@ def _events(paths: Sequence[Path], sizes: Mapping[str, int] | None, listener: Li
         else:
             seen[file.digest] = path
             by_tool.setdefault(tool, []).append(file)
+    # All were bad: the first one's own reason says more than that nothing is left.
     if not by_tool and findings and not unknown:
         read_event_file(paths[0])  # raises what the first of them lacks
     if not by_tool:

@@ -39,6 +39,8 @@ def two_runs(spans: Spans) -> Finding | None:
     is_again = np.diff(action[by_action], prepend=-1) == 0
     before, after = by_action[np.flatnonzero(is_again) - 1], by_action[is_again]
     overlaps = forwards.start_ns[after] < forwards.end_ns[before]
+    # Pieces of one forward follow each other directly and do not overlap, so they count for
+    # none; with other forwards between, or at the same time, it is a second run.
     real = after[(after - before > 1) | overlaps]
     _, place = np.unique(step_of, return_inverse=True)
     again, whole = np.bincount(place[real], minlength=1 + place[-1]), np.bincount(place)

@@ -108,6 +108,7 @@ def _layout(log: TimerLog, sizes: Mapping[str, int] | None) -> Layout | None:
     """Returns how ranks stand: by the sizes given, else by those that the log has."""
     ranks = [rank for block in log.blocks for times in block.by_rank.values() for rank in times]
     seen = max(ranks, default=-1) + 1
+    # A log that does not say its size has at least the ranks that were timed.
     world_size = log.world_size or seen
     if not world_size or not (sizes or log.sizes):
         return None
@@ -147,9 +148,11 @@ def _ranks(log: TimerLog, layout: Layout | None) -> tuple[TimedRank, ...]:
     whole = np.array([times[_WHOLE][rank] for rank in ranks])
     messages = np.zeros(len(ranks))
     for name, by_rank in times.items():
+        # forward-recv, backward-send, and both in one: forward-send-backward-recv.
         if name.endswith(_MESSAGES):
             messages += [by_rank.get(rank, 0.0) for rank in ranks]
     compute = parts["forward"] + parts["backward"]
+    # Timers are rounded, so what is left may come out just below nothing.
     rest = np.maximum(whole - compute - messages, 0)
     idle = 1 - np.divide(compute, whole, out=np.zeros_like(whole), where=whole > 0)
     stages = _stages(layout, ranks)
@@ -200,6 +203,7 @@ def _slower(compute: Mapping[int, float], stages: Mapping[int, int]) -> dict[int
         ranks.sort(key=lambda rank: compute[rank])
         times = [compute[rank] for rank in ranks]
         for at, rank in enumerate(ranks):
+            # 0 where the rank is alone at its stage: there is nobody to compare it with.
             if middle := _median_without(times, at):
                 found[rank] = compute[rank] / middle - 1
     return found

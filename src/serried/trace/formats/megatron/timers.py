@@ -42,10 +42,13 @@ _HEADS = {
 }
 _NUMBER = rb"(\d{1,12}(?:\.\d{1,9})?)"
 _NAME = rb"([A-Za-z][\w./-]{0,80})"
+# "    forward-compute ......: (161.60, 166.45)"
 _MINMAX = re.compile(_NAME + rb" \.*: \(" + _NUMBER + rb", " + _NUMBER + rb"\)\s*$")
 _MAX = re.compile(_NAME + rb" \.*: " + _NUMBER + rb"\s*$")
+# "  forward-compute:", also behind what a launcher puts before it: "[default0]:  forward-compute:".
 _TITLE = re.compile(rb"(?:^|[\]:])\s{2,}" + _NAME + rb":\s*$")
 _RANK = re.compile(rb"\brank +(\d{1,7}): " + _NUMBER + rb"\s*$")
+# "time (ms) | forward-compute: 193.77 | backward-compute: 301.25 | …"
 _OLD = re.compile(rb"time \(ms\) \|(.*)")
 _OLD_TIME = re.compile(_NAME + rb": " + _NUMBER)
 _ITERATION = re.compile(rb"\biteration +(\d{1,12})/ *\d{1,12} \|")
@@ -142,6 +145,7 @@ def require_time_stamps(paths: Sequence[Path]) -> None:
 def _candidates(path: Path) -> list[Path]:
     if path.is_dir():
         return sorted({each for name in _LOGS for each in path.glob(name) if each.is_file()})
+    # Any name will do, but for the endings of files that other readers take.
     return [path] if path.is_file() and path.suffix not in {".json", ".gz", ".parquet"} else []
 
 
@@ -154,6 +158,7 @@ def _holds_timers(path: Path) -> bool:
             while piece := file.read(1 << 20):
                 if any(each in before + piece for each in wanted):
                     return True
+                # A heading may lie across two pieces; none is longer than this.
                 before = piece[-64:]
     except OSError:
         return False  # a reader that wants this file says why it cannot be read
@@ -205,6 +210,7 @@ def _second_run(path: Path, line: int, before: int, number: int) -> Finding:
 def _whole(reading: _Reading) -> Iterator[TimerBlock]:
     """Yields the blocks of whole intervals: not those of a first line that came early."""
     numbers = [each.number for each in reading.iterations]
+    # Iterations 1, 10, 20: the first line came early. Iterations 1, 2, 3: each has its own.
     early = numbers[0] if len(numbers) > 1 and numbers[0] == 1 and numbers[1] != 2 else None
     for block in reading.blocks:
         if not _ONCE.issuperset(block.most) and block.iteration != early:
@@ -241,6 +247,8 @@ class _Reading:
 
     def take(self, line: bytes) -> None:
         """Takes the next line."""
+        # A heading and an iteration line close whatever was open, wherever they come. Other lines
+        # are times only while a block is open; sizes and arguments come before the first.
         if (head := next((each for each in _HEADS if each in line), None)) is not None:
             self._begin(_HEADS[head])
         elif (match := _ITERATION.search(line)) is not None:
@@ -287,6 +295,7 @@ class _Reading:
 
     def _times(self, line: bytes) -> None:
         block = self.blocks[-1]
+        # A line that fits no pattern is a warning, or of another rank that printed in between.
         if self._state == "minmax" and (match := _MINMAX.search(line)):
             name = match[1].decode()
             block.least[name], block.most[name] = float(match[2]), float(match[3])

@@ -86,6 +86,7 @@ def paddle_dynamic_trace(
     for rank, pairs in found.items():
         seen: dict[tuple[ActionKind, int, int], int] = {}
         for stage, kind, microbatch, chunk, start, end in sorted(pairs, key=lambda each: each[4]):
+            # Records name no step: the second F3 of a chunk is of the second step.
             step = seen.get((kind, microbatch, chunk), 0)
             seen[kind, microbatch, chunk] = step + 1
             rows.append(
@@ -104,6 +105,7 @@ def _ranked(files: Sequence[TraceEventFile]) -> dict[int, list[Event]]:
     for file in files:
         match = named[file.path]
         parts = [file.events] if match else _parts(file.events)
+        # The files were joined by name, so the parts are those of ranks 0, 1, 10, 2 …
         numbers = [int(match[1])] if match else sorted(range(len(parts)), key=str)
         for rank, part in zip(numbers, parts, strict=True):
             if rank in ranked:
@@ -125,6 +127,8 @@ def _parts(events: Sequence[Event]) -> list[list[Event]]:
         thread, at = event.get("tid"), event.get("ts")
         if not isinstance(at, int):
             continue
+        # One rank's records have one thread and ascend in time. Two neighbours of one stage are
+        # told apart by this: the second begins earlier than the first ended.
         if before is None or before[0] != thread or at < before[1]:
             parts.append([])
         before = thread, at
@@ -143,7 +147,10 @@ def _layout(stages: Mapping[int, int], sizes: Mapping[str, int] | None) -> Layou
         pp = 1 + max(stages.values())
         most = min(world_size, TENSOR_RANKS.most)
         rank, stage = np.array([*stages.items()], dtype=np.int64).T
+        # The least tp that puts every rank seen at its stage. Where none does it is 1, and the
+        # check below names a rank that stands elsewhere.
         tp = next((tp for tp in range(1, most + 1) if (rank // tp % pp == stage).all()), 1)
+        # The last ranks may lack their files: the world is filled up to whole replicas.
         world_size = -(-world_size // (pp * tp)) * pp * tp
         sizes = {"tp": tp, "pp": pp, "dp": world_size // (pp * tp)}
     layout = laid_out("paddle", world_size, sizes)
@@ -170,12 +177,14 @@ def _pairs(events: Sequence[Event]) -> list[tuple[int, ActionKind, int, int, int
         thread, at = whole(event.get("tid")), event.get("ts")
         if not match or thread is None or thread < 1 or not isinstance(at, int):
             continue
+        # In nanoseconds it would not fit 64 bits, which end at 9.2e12 milliseconds.
         if abs(at) > 9e12:
             continue
         at_ns = at * 1_000_000
         key = (thread, match[0])
         if event.get("ph") == "B":
             begun[key] = at_ns
+        # An end without a begin is of no pair: what stands in for its begin is later than it.
         elif event.get("ph") == "E" and begun.get(key, at_ns + 1) <= at_ns:
             kind = ActionKind.F if match[1] == "F" else ActionKind.B
             numbers = int(match[2]), int(match[3] or 0)

@@ -38,6 +38,7 @@ def log_folders(folder: Path, multi_machine: bool | None) -> dict[str, Path]:
             folder=folder,
         )
     machines = _machines(folder)
+    # Logs that lie in the folder itself win over machine* folders beside them.
     if multi_machine is None:
         multi_machine = not logs_in(folder) and bool(machines)
     if not multi_machine:

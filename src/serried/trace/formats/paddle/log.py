@@ -100,6 +100,7 @@ def read_paddle_logs(
     wanted = devices or device_numbers(there)
     copies = copied_machines(paths)
     findings = [_copied(folders[name], folders[other]) for name, other in copies.items()]
+    # A place whose log is missing stays in the list, for ranks are counted over it.
     places = [(name, each) for name in paths if name not in copies for each in wanted]
     found: list[DeviceLog] = []
     for machine, device in places:
@@ -122,6 +123,7 @@ def read_paddle_logs(
 
 def _numbered(logs: Sequence[DeviceLog]) -> tuple[DeviceLog, ...]:
     """Returns the logs with steps counted from where another's heading says, if theirs does not."""
+    # A log without a heading counted its steps from 0.
     first = next((log.first_step for log in logs if log.first_step is not None), 0)
     return tuple(
         log
@@ -197,6 +199,7 @@ def _read(path: Path, machine: str, device: int) -> tuple[DeviceLog, list[Findin
         microbatch = int(match["microbatch"])
         step = steps.place(kind, microbatch)
         start, end = _nanoseconds(match["start"]), _nanoseconds(match["end"])
+        # A job of communication alone is not timed: it has 0, or times left over from another.
         if start == 0 or end < start:
             left_out += 1
         else:

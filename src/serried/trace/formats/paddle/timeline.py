@@ -59,6 +59,7 @@ def write_paddle_timelines(logs: PaddleLogs, folder: Path) -> tuple[Path, Path]:
             yield from _events(jobs, name)
         yield from _step_events(logs)
 
+    # The script numbers Step 2333 and then the devices, machine by machine.
     threads = {
         name: _STEP_THREAD + 1 + at for at, name in enumerate(_numbered_tracks(logs, tracks))
     }
@@ -178,6 +179,8 @@ def _step_events(logs: PaddleLogs) -> Iterator[Event]:
     windows: dict[int, tuple[int, int]] = {}
     for log in logs.devices:
         for job in _shown(log):
+            # A job outside every step may make a step longer but begins none: a step that has only
+            # such jobs keeps _NEVER, and is dropped below.
             begins = _NEVER if job.type == _OUTSIDE_A_STEP else job.start_ns
             start, end = windows.get(job.step, (begins, job.end_ns))
             windows[job.step] = min(start, begins), max(end, job.end_ns)

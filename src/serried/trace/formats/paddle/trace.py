@@ -29,6 +29,7 @@ from serried.trace.formats.paddle.log import DeviceLog, PaddleLogs
 from serried.trace.model.laid_out import laid_out
 from serried.trace.model.trace import Trace
 
+# forward; forward1: virtual stage 1; backward_b0; backward(chunk1): a piece of one job, no stage.
 _TYPE = re.compile(r"(?P<name>[a-z_]+?)(?P<chunk>\d{0,6})(?:\(chunk\d+\))?")
 _KINDS = {
     "forward": ActionKind.F,
@@ -62,6 +63,8 @@ def paddle_trace(logs: PaddleLogs, sizes: Mapping[str, int] | None = None) -> Tr
     as many ranks as there are devices, and when no job of the logs is an action.
     """
     of_one = len({machine for machine, _ in logs.places}) == 1
+    # On one machine logs 2 and 3 are ranks 2 and 3. Over several machines the devices of each
+    # begin at 0 again, so ranks are counted on from machine to machine.
     numbers = [device if of_one else at for at, (_, device) in enumerate(logs.places)]
     layout = renumbered(laid_out("paddle", len(logs.places), sizes), numbers)
     rank_of = dict(zip(logs.places, numbers, strict=True))
@@ -85,6 +88,7 @@ def _rows(rank: int, log: DeviceLog, layout: Layout) -> Iterator[ForeignSpan]:
         if (action := action_of(job.type)) is None:
             continue
         kind, chunk = action
+        # Virtual stages go round the pipeline: forward1 on device 0 of 4 is stage 4.
         stage = -1 if kind is ActionKind.OPTIMIZER else chunk * stages + at
         microbatch = -1 if kind is ActionKind.OPTIMIZER else job.microbatch
         yield ForeignSpan(rank, stage, kind, microbatch, job.step, job.start_ns, job.end_ns)

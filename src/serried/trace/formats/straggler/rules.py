@@ -61,6 +61,8 @@ def rules_of(rows: Sequence[Operation], *, uses_dp: bool) -> tuple[After, list[l
     stages = range(1 + max(row.stage for row in rows))
     partners: dict[tuple[Key, Key], list[Key]] = {}
     meetings: list[list[Key]] = []
+    # A table with a separate all-reduce reduced its gradients beside the backwards: a chunk then
+    # waits for its own last backward (_scatters). Without one all is reduced in the tail.
     overlaps = any(row.type == SEPARATE for row in rows)
     of_stage: dict[int, list[Operation]] = {stage: [] for stage in stages}
     for row in rows:
@@ -81,6 +83,8 @@ def rules_of(rows: Sequence[Operation], *, uses_dp: bool) -> tuple[After, list[l
                 _scatters(after, shared, compute)
         _tail(after, mine, compute, uses_dp=uses_dp, overlaps=overlaps)
     meetings += partners.values()
+    # Within one replica each of these stands alone: it meets its likes of the other replicas,
+    # which the table adds (_OVER_REPLICAS). Embedding reductions and clips meet over the stages.
     meetings += [[row.key] for row in rows if uses_dp and row.type in (GATHER, SCATTER, SEPARATE)]
     for type_ in (EMBEDDING, CLIP):
         meetings += [keys] if (keys := [row.key for row in rows if row.type == type_]) else []
@@ -106,6 +110,8 @@ def _match(
     """
     way, what = type_.split("-")
     mine = {row.seq: row for row in compute if row.type == f"{way}-compute"}
+    # A receive that starts after the last computation did, or a send that ends before the first
+    # one did, never ran: it keeps its place in the stream, and meets nobody.
     first_end = min(row.end for row in mine.values())
     last_start = max(row.start for row in mine.values())
     if what == "recv":
@@ -114,6 +120,7 @@ def _match(
         ran = [row for row in stream if row.end >= first_end - _MATCH_S]
     _require_matched(type_, len(ran), len(mine), stream)
     ran_keys = {row.key for row in ran}
+    # With one receive too few the first computation had none; with one send too few, the last.
     skipped = len(mine) - len(ran) if what == "recv" else 0
     up = 1 if type_ in ("forward-send", "backward-recv") else -1
     last_chunk = num_stages * (1 + max(row.chunk for row in compute)) - 1
@@ -127,6 +134,7 @@ def _match(
             after[target.key].append(row.key)
             if seq:
                 after[row.key].append(mine[seq - 1].key)
+        # The model ends here: nobody sends to its first chunk, nobody receives of its last.
         if not 0 <= target.global_chunk + up <= last_chunk:
             alone.append([row.key])
             continue
@@ -156,12 +164,15 @@ def _first_backward(after: After, mine: Sequence[Operation], compute: Sequence[O
     if backward < 2:
         return
     for row in mine:
+        # F0 F1 F2 B0: the first backward messages come after F1.
         if row.type in ("backward-recv", "backward-send") and row.seq == 0:
             after[row.key].append(compute[backward - 2].key)
 
 
 def _gathers(after: After, shared: Sequence[Operation], compute: Sequence[Operation]) -> None:
     """Lets the first forward of each chunk wait for the last gather of its parameters."""
+    # Later entries take the place of earlier ones: what stays is the last gather of a chunk
+    # and, since computations are gone through from behind, its first forward.
     last = {row.chunk: row for row in sorted(shared, key=lambda r: r.seq) if row.type == GATHER}
     first = {row.chunk: row for row in reversed(compute) if row.type == FORWARD}
     for chunk, row in last.items():
@@ -171,6 +182,7 @@ def _gathers(after: After, shared: Sequence[Operation], compute: Sequence[Operat
 
 def _scatters(after: After, shared: Sequence[Operation], compute: Sequence[Operation]) -> None:
     """Lets the first reduction of each chunk wait for the chunk's last backward."""
+    # From the highest number down, so that the lowest of each chunk is what stays.
     ordered = sorted(shared, key=lambda row: -row.seq)
     first = {row.chunk: row for row in ordered if row.type == SCATTER}
     last: dict[int, Operation] = {}
@@ -198,6 +210,8 @@ def _tail(
     collect = by_type.get(COLLECT, [])
     if collect:
         after[collect[0]].append(max(compute, key=lambda row: row.end).key)
+    # Where reductions overlap the backwards they are no part of this chain, which then only
+    # waits for the last of them.
     reduce = by_type.get(SEPARATE, []) if overlaps else scatters if uses_dp else []
     chain = [
         *(key for type_ in (LAYERNORM, EMBEDDING) for key in by_type.get(type_, [])),

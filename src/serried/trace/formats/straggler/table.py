@@ -48,6 +48,7 @@ _WRONG_S = -1e-2
 """A transfer that ends this long before its last start is a clock error and counts as none."""
 
 _TIMES = ("start_ts", "duration")
+# The year 2096 in seconds since 1970; in nanoseconds it still fits 64 bits.
 _LATEST_S = 4e9
 _LEAST = {"dp_rank": 0, "stage": 0, "rank": 0, "step": 0, "seq_id": 0}
 _BEYOND = 2**31
@@ -149,6 +150,7 @@ def replay_of(table: Table) -> Replay:
         meetings=tuple(
             SyncGroup(
                 tuple(place[each] for each in keys),
+                # All replicas have the number 0, so they meet; None keeps each to itself.
                 (0,) * starts.shape[2] if keys[0][0] in _OVER_REPLICAS else None,
             )
             for keys in meetings
@@ -174,6 +176,7 @@ def _first_replica(table: Table) -> list[Operation]:
 
 def _require_replayable(table: Table, rows: Sequence[Operation]) -> None:
     """Raises InputError for a first step in which an operation is lacking, twice or of no time."""
+    # Arrays of every stage and replica follow: one damaged number would fill the memory.
     num_stages, num_replicas = (1 + int(table[name].max()) for name in ("stage", "dp_rank"))
     if num_stages * num_replicas > len(table["step"]):
         raise InputError(

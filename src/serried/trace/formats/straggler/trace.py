@@ -89,6 +89,7 @@ def _places(
     table: Mapping[str, NDArray[Any]], columns: Mapping[str, NDArray[Any]], num_stages: int
 ) -> tuple[Column, Column]:
     """Returns the virtual stage and microbatch of each row: a message's are its computation's."""
+    # A message is found by its computation: forward-send 7 of a stage carries forward-compute 7.
     of_compute = {
         (type_, stage, seq): (int(chunk) * num_stages + stage, int(microbatch))
         for type_, stage, seq, chunk, microbatch in zip(
