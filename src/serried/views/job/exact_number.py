@@ -27,6 +27,7 @@ _LONG_EXPONENT = re.compile(r"e[+-]?0*\d{3,}$", re.IGNORECASE)
 
 def _number(option: str, word: str) -> Number:
     try:
+        # Fraction('') raises ValueError, so too long an exponent is refused by the sentence below.
         exact = Fraction("" if _LONG_EXPONENT.search(word) else word)
     except (ValueError, ZeroDivisionError) as error:
         if word.lower().lstrip("+-") in {"nan", "inf", "infinity"}:

@@ -20,12 +20,15 @@ def layers_of(request: LayoutRequest, layout: Layout) -> LayerSplit | None:
     """
     pp, counts = layout.sizes.get("pp", 1), request.numbers("layers")
     told = request.layer_settings
+    # What says most goes first: a count for each position (--layers 4,6,6,4), then a drawn picture
+    # ('Et*3|t*3|t*3L'), then the sizes of the two ends, and at last an even split.
     if counts and len(counts) > 1:
         return _listed(counts, pp=pp, chunks=request.number("chunks"))
     layers = counts[0] if counts else _from_file(request, "layers")
     if "picture" in told:
         return _drawn(told["picture"], pp=pp, layers=layers)
     if layers is None:
+        # Only the option is refused; chunks that a file tells need not come with layers.
         if request.number("chunks"):
             raise InputError("--chunks cuts a rank's layers; say how many there are with --layers")
         return None
@@ -38,6 +41,7 @@ def layers_of(request: LayoutRequest, layout: Layout) -> LayerSplit | None:
 
 
 def _listed(counts: Sequence[int], *, pp: int, chunks: int | None) -> LayerSplit:
+    # With pp=4, --layers may list 4 counts or 8; a list of 8 itself says that there are 2 chunks.
     split = as_listed(counts, pp=pp)
     if chunks not in (None, split.num_chunks):
         raise InputError(

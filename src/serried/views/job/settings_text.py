@@ -11,7 +11,9 @@ from pathlib import Path
 
 from serried.frameworks import Framework
 
+# It matches '(default false)', '(default what all others leave)', and bare '(all)' or '(kinds)'.
 _DEFAULT = re.compile(r" ?\((?:default:? ([^()]*)|(kinds|all|false|true))\)")
+# It matches ', until 0.13', ', 0.9 to 0.13', ', 0.16 and 0.17' and ', develop-2025-01 only'.
 _VERSIONS = re.compile(
     r",? (from [\w.-]+ on|until [\d.]+|before [\d.]+|[\d.]+ (?:to|and) [\d.]+"
     r"|main only|develop(?:-\S+)? only)"

@@ -36,6 +36,7 @@ def sources_of(request: LayoutRequest, lang: str, layout: Layout | None) -> list
 def _sources(request: LayoutRequest, lang: str, layout: Layout | None) -> Iterator[SizeSource]:
     sizes = None if request.missing() else request.sizes()
     words = WORDS[lang]
+    # A launch file may not tell its framework; until somebody names it there is no row for it.
     if request.framework or request.config is None or request.config.framework:
         yield SizeSource("framework", request.framework_at, _framework(request, lang))
     yield from _world(request, sizes, lang)
@@ -46,6 +47,7 @@ def _sources(request: LayoutRequest, lang: str, layout: Layout | None) -> Iterat
         found = fields.get(name) if _counts(request, name) else None
         told = found.value if found else None
         value = getattr(sizes, name) if sizes else option or told
+        # The layout also knows sizes that the framework worked out itself.
         shown = layout.sizes.get(name, value) if layout else value
         if shown is None:
             continue
@@ -54,6 +56,7 @@ def _sources(request: LayoutRequest, lang: str, layout: Layout | None) -> Iterat
         elif found:
             yield SizeSource(name, shown, say(found.where, lang))
         else:
+            # Nobody gave this size. A value that only the layout has is the framework's own rule.
             rule = "others" if name == "dp" else "rule" if value is None else "default"
             yield SizeSource(name, shown, words[rule])
     yield from _settings(request, sizes, lang)
@@ -63,6 +66,8 @@ def _sources(request: LayoutRequest, lang: str, layout: Layout | None) -> Iterat
 
 def _counts(request: LayoutRequest, name: str) -> bool:
     """Tells whether a size of the file is in force, no option having put it out."""
+    # LayoutRequest drops the same fields: a world size or hosts put the file's dp out of force,
+    # and an order of axes means nothing under another framework.
     if name == "dp" and ("world_size" in request.given or request.hosts):
         return False
     return not (name == "order" and request.is_translated)
@@ -96,6 +101,7 @@ def _world(request: LayoutRequest, sizes: Sizes | None, lang: str) -> Iterator[S
         value = found.value
     else:
         return
+    # An option and a hostfile that both tell it are equal; the hostfile is then its source.
     if "world_size" in request.given and "world_size" not in request.hosts:
         yield SizeSource("world_size", value, WORDS[lang]["option"].format(name="--world-size"))
     else:
@@ -105,6 +111,7 @@ def _world(request: LayoutRequest, sizes: Sizes | None, lang: str) -> Iterator[S
 
 
 def _settings(request: LayoutRequest, sizes: Sizes | None, lang: str) -> Iterator[SizeSource]:
+    # Settings of the file belong to its own framework: under another one none of them counts.
     told = request.config.options if request.config and not request.is_translated else {}
     options = {**{key: str(found.value) for key, found in told.items()}, **request.settings}
     for key, value in (sizes.options if sizes else options).items():

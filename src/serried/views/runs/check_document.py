@@ -68,7 +68,10 @@ def cluster_map(report: CheckReport) -> dict[str, Any]:
     for link in report.links:
         ends = node[link.source], node[link.target]
         speed = link.bandwidth(report.sizes_bytes[last], last)
+        # Of several links from node to node the fastest stands for the path, so that one slow rank
+        # does not make the path between two nodes look slow.
         paths[ends] = max(paths.get(ends, 0.0), speed)
+    # A path is set beside its like: links inside a node are of another speed than the network.
     across = [speed for (a, b), speed in paths.items() if a != b]
     inside = [speed for (a, b), speed in paths.items() if a == b]
     return {
@@ -100,6 +103,7 @@ def _is_named(report: CheckReport, kind: str, ranks: set[int]) -> bool:
 def _timing(timed: GroupTimes) -> list[dict[str, Any]]:
     entries = []
     for number, (ranks, nodes) in enumerate(zip(timed.sizes, timed.nodes, strict=True)):
+        # A group of one rank sends nothing and has no bandwidth.
         if ranks < 2:
             continue
         time_ns = float(timed.median_ns[number])

@@ -54,6 +54,8 @@ def times_table(report: CheckReport, lang: str) -> Table:
         for row in timed.rows():
             shape = _shape(row, lang)
             is_new, before = f"{timed.kind} {shape}" != before, f"{timed.kind} {shape}"
+            # Only group 0 was timed while all others waited, so these figures stand in
+            # one row: that of the groups of group 0's shape.
             is_first = (row.ranks, row.nodes) == (timed.sizes[0], timed.nodes[0])
             rows.add_row(
                 *((timed.kind, shape) if is_new else ("", "")),
@@ -79,6 +81,7 @@ def nodes_table(report: CheckReport, lang: str) -> Table:
         ranks = {seat.rank for seat in seats}
         across = [link for link in report.links if link.is_inter]
         inside = [link for link in report.links if not link.is_inter]
+        # The two directions of a node are told apart: it may receive fast and yet send slowly.
         rows.add_row(
             str(node),
             seats[0].host,

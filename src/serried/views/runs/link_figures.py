@@ -44,7 +44,9 @@ def _ranks(links: Sequence[Mapping[str, Any]], end: str, world_size: int) -> NDA
 
 
 def _largest_us(times: Mapping[str, Any]) -> float:
+    # Keys of JSON are text, and as text '8' is more than '65536'.
     time = float(times[max(times, key=int)])
+    # Put this way round, the condition refuses NaN as well.
     if not (0 < time < math.inf):
         raise ValueError(f"time_us={time}")
     return time

@@ -33,6 +33,7 @@ def memory_table(memories: Sequence[RankMemory], pp_ranks: Mapping[int, int], la
     for column in rows.columns[2:-1]:
         column.justify = "right"
     for memory in memories:
+        # All ranks at one place in the pipeline hold the same amount, so they share a row.
         ranks = [rank for rank, place in pp_ranks.items() if place == memory.pp_rank]
         rows.add_row(
             ranks_in_runs(ranks),
@@ -80,5 +81,6 @@ def ranks_in_runs(ranks: Sequence[int]) -> str:
             runs[-1].append(rank)
         else:
             runs.append([rank])
+    # Two neighbours are written as '8 9', for '8-9' is no shorter.
     words = (f"{run[0]}-{run[-1]}" if len(run) > 2 else " ".join(map(str, run)) for run in runs)
     return " ".join(words)
