@@ -74,6 +74,7 @@ def order_lines(analysis: Analysis, *, lang: str = "en") -> list[str]:
     if found is None:
         told = [tell("no known schedule has these sizes", lang)]
     elif found.is_exact:
+        # At some sizes several schedules can give one order; the others that match are named too.
         others = [name for name in found.equals if name != found.best.name]
         told = [
             tell(
@@ -179,6 +180,8 @@ def slowest_lines(
     """Returns the ranks that the others of their stages wait for, or why none is told."""
     if not paces:
         return []
+    # A rank is compared with those that hold its stages. Where every stage is on one rank there are
+    # none, and only how little a rank waits can hint that the others wait for it.
     compared = [each for each in paces if each.waited_for_ns is not None]
     slow = [each for each in compared if each.is_slow][:RANKS_NAMED]
     if slow:
@@ -249,6 +252,8 @@ def _none_slow(compared: Sequence[RankPace], lang: str, *, has_pipeline: bool) -
 def _waits_least(paces: Sequence[RankPace], lang: str) -> list[str]:
     """Returns which rank of a pipeline the others wait for, where one waits far less."""
     least, *others = sorted(paces, key=lambda each: each.waits_ns)
+    # Whom the others wait for waits least itself. Equal ranks differ a little as well, so it must
+    # wait less by a part of a step and, below, by a part of what the next one waits.
     if not others or others[0].waits_ns - least.waits_ns < _FAR_LESS * least.step_ns:
         return []
     if least.waits_ns > _AT_MOST * others[0].waits_ns:
@@ -284,6 +289,7 @@ def path_lines(path: RecordedPath | None, *, lang: str = "en") -> list[str]:
         named.append(
             tell("1 more rank", lang) if one else tell("{count:,} more ranks", lang, count=rest)
         )
+    # Shares are means over steps; the actions can only be of one, the step of median length.
     actions = tell("in step {step}: {actions}", lang, step=path.step, actions=_turns(path.pieces))
     told = [*_rows(kinds, lang), *_rows(named, lang), *_wrapped(actions)]
     return labelled(tell("critical path", lang), told)
@@ -292,6 +298,7 @@ def path_lines(path: RecordedPath | None, *, lang: str = "en") -> list[str]:
 def _turns(pieces: Sequence[PathPiece]) -> str:
     """Returns the actions of a path one after another, a job in pieces once."""
     names = [piece.action for piece in pieces if piece.action is not None]
+    # An exchange inside a backward cuts it into pieces that follow one another: B3 B3 B3 is one B3.
     return " ".join(name for at, name in enumerate(names) if not at or names[at - 1] != name)
 
 
@@ -311,6 +318,7 @@ def by_table(table: StepTable, *, lang: str = "en") -> Table:
 
 def _rows(items: Sequence[str], lang: str) -> list[str]:
     """Returns ``items`` joined by commas, as many to a line as fit."""
+    # The limit keeps `listed` from cutting a row short at its usual 12 items.
     rows: list[list[str]] = [[]]
     for item in items:
         if rows[-1] and cell_len(str(say(listed([*rows[-1], item], limit=64), lang))) > _ROOM:
@@ -332,6 +340,7 @@ def _wrapped(text: str) -> list[str]:
     if len(lines) <= _PATH_LINES:
         return lines
     last = lines[_PATH_LINES - 1]
+    # The ellipsis and its blank take two columns, for which words at the end give way.
     while cell_len(last) + 2 > _ROOM:
         last = last.rpartition(" ")[0]
     return [*lines[: _PATH_LINES - 1], f"{last} …"]

@@ -83,6 +83,7 @@ def _told(clock: AlignedClock, lang: str) -> str:
 
 
 def _certainty(clock: AlignedClock) -> float:
+    # In ascending order a clock whose error is unknown comes first, then the largest error.
     return float("-inf") if clock.uncertainty_ns is None else -clock.uncertainty_ns
 
 

@@ -46,6 +46,7 @@ def comparison_lines(
             second=second,
             theirs=duration_text(windows[1]),
             more=_signed(compared.more_ns),
+            # The second trace is the measure: 110 ms against 100 ms reads +10.0%.
             share=windows[0] / windows[1] - 1,
         ),
         tell(

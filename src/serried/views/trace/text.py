@@ -44,6 +44,7 @@ def headlines(trace: Trace, stats: Statistics, *, lang: str = "en") -> list[str]
         spans=count_text(len(trace.spans), "span", lang),
     )
     layout = said("{framework}, {sizes}", framework=job.framework, sizes=sizes)
+    # A run without a pipeline has no schedule, so that comes before the question of its name.
     schedule = tell(
         "{layout}; no pipeline, {microbatches} a step"
         if not trace.has_pipeline
@@ -125,6 +126,7 @@ def bubble_lines(
     ideal = label_text(tell("bubble ideal", lang))
     if stats.ideal is None:
         named = schedule or trace.job.schedule
+        # An order that nobody named and that was not recognised leaves no schedule to speak of.
         if named == UNKNOWN_SCHEDULE:
             return lines
         unknown = tell("not known in closed form for {schedule}", lang, schedule=named)
@@ -187,6 +189,7 @@ def message_lines(stats: Statistics | Merged, *, lang: str = "en") -> list[str]:
     wanted = found.spans if found.expected_spans is None else found.expected_spans
     lone = [(found.lone_sends, "send"), (found.lone_receives, "receive")]
     alone = listed([count_text(n, what, lang) for n, what in lone if n], last="and")
+    # A pair is two spans, a send and its receive, and what is wanted is counted in spans.
     paired = [
         tell(
             "sends and receives pair: {paired:,} of {wanted:,}; {alone} without a partner"
@@ -207,6 +210,8 @@ def message_lines(stats: Statistics | Merged, *, lang: str = "en") -> list[str]:
 def _clocks_line(aligned: Alignment, lang: str) -> str:
     within = aligned.uncertainty_ns
     is_checked = aligned.checked > 0
+    # Two things may be unknown, each on its own: how near the clocks are to one another, and
+    # whether messages bear that out, for there may be none to check it by.
     return tell(
         "clocks of {hosts}: not tied to one another"
         if within is None and not is_checked
@@ -238,6 +243,7 @@ def what_if_lines(replayed: WhatIf | None, *, lang: str = "en") -> list[str]:
         ideal=ideal,
     )
     lines = [f"{label_text(tell('slowdown', lang))}{replayed.slowdown:5.3f}x   {times}"]
+    # So small a slowdown is told, but no stage or rank is blamed for it.
     if replayed.slowdown - 1 < _WORTH_SAYING:
         return lines
     if (replayed.last_stage_share or 0) >= _LARGE_SHARE:

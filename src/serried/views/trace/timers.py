@@ -97,6 +97,8 @@ def timer_lines(log: TimerLog, found: TimerStatistics, *, lang: str = "en") -> l
             for each in slow
         ],
     )
+    # The time in which a rank does not compute holds its messages as well, so it only bounds the
+    # bubble from above. A log without every rank's times is told which flags print them.
     cannot = [
         tell(
             "timers are totals without time stamps: no timeline, and no bubble"
