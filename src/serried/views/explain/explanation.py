@@ -79,6 +79,7 @@ def _explained(named: tuple[str, ...], done: Practice, lang: str) -> Explanation
     """Reads one text; that of experts follows any other, since they mostly add a second grid."""
     if "ep" not in named or named == ("ep",):
         return _read(FILES.get(len(named), "several"), "+".join(named), done, lang)
+    # DIMS ends in ep, so the names before the last are all that is not about experts.
     base = _explained(named[:-1], done, lang)
     experts = _read("alone", "+ep", done, lang)
     return Explanation(

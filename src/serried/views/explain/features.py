@@ -51,6 +51,8 @@ def _sequences(layout: Layout, done: Practice, lang: str) -> Iterator[Found]:
     for kind in SEQUENCES:
         if _size(layout, kind) < 2:
             continue
+        # Only ColossalAI has this setting; elsewhere such a group means Ulysses. Its other modes,
+        # split_gather and ring, are told with tensor parallelism.
         mode = layout.settings.get("sequence_parallelism_mode", "all_to_all")
         if mode == "all_to_all":
             yield "ulysses", spans | {"sequence": kind}
@@ -74,6 +76,8 @@ def _zero(layout: Layout, lang: str) -> Iterator[Found]:
         ranks = str(_size(layout, "zero_param_intra"))
         kind = {"zero_param_intra": "zero_param_intra"}
         yield "hpz", kind | {"zero_hpz_partition_size": ranks}
+    # With names=keys each group of qgZ is a kind of its own (local_0, local_1 …, global_0 …), of
+    # which the first stands for all.
     local = next((name for name in ("local", "local_0") if _size(layout, name)), "")
     if local:
         across = local.replace("local", "global")
@@ -102,6 +106,7 @@ def _megatron(layout: Layout) -> Iterator[Found]:
     instances = layout.settings.get("num_distributed_optimizer_instances", "1")
     if "intra_dp_cp" in fields and instances != "1":
         yield "instances", {"intra_dp_cp": fields["intra_dp_cp"], "instances": instances}
+    # HYBRID_DP_CP_GROUP_4 is made of groups of 4 ranks: such a name ends in their size.
     hybrid = [name.rsplit("_", 1)[1] for name in fields if name.startswith("HYBRID_DP_CP_GROUP_")]
     if hybrid:
         yield "hybrid_cp", {"hybrid_sizes": ", ".join(hybrid)}
@@ -116,6 +121,8 @@ def _expert_tensor(layout: Layout, done: Practice, lang: str) -> Iterator[Found]
     kind = next((fields[name] for name in known if name in fields), "")
     if not kind or _size(layout, kind) < 2 or layout.sizes.get("ep", 1) < 2:
         return
+    # InternEvo has expert_weight under isp and expert_tensor under its other modes; what Megatron
+    # does with the parts also depends on its token dispatcher.
     how = "apart"
     if kind == "expert_weight":
         how = "weights"

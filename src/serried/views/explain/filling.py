@@ -21,6 +21,7 @@ def filled(text: str, done: Practice, lang: str) -> str:
         word = found[1].lower() if found[1].istitle() else found[1]
         if word in done.facts and word in localized("practice", lang):
             variants = table(localized("practice", lang)[word])
+            # A variant names further facts and kinds, so it is filled in turn.
             text = filled(str(variants[done.facts[word]]).strip("\n"), done, lang)
             return text if word == found[1] else text[:1].upper() + text[1:]
         return done.names.get(word, found[0])

@@ -70,6 +70,8 @@ def _megatron(layout: Layout) -> Practice:
     fields, version, settings = fields_of(layout), layout.version, layout.settings
     grids = at_least(version, "0.10")
     stage = _stage(layout, "open")
+    # FSDP of torch shards weights whatever the stage. Several instances of the distributed
+    # optimizer imply that its state is sharded, even where no stage was told.
     if _is_on(layout, "use_torch_fsdp2"):
         stage = "shards"
     elif "intra_dp_cp" in fields and int(settings.get(INSTANCES, "1")) > 1 and stage == "open":
@@ -107,6 +109,8 @@ INSTANCES = "num_distributed_optimizer_instances"
 
 
 def _megatron_context(layout: Layout, fields: Mapping[str, str]) -> str:
+    # a2a+p2p runs on two levels of groups. Groups of such levels prove it where the setting is
+    # missing; with the setting alone, the text has no such groups to name.
     ways = {"p2p": "ring", "all_gather": "gather", "a2a": "heads", "a2a+p2p": "levels"}
     asked = ways.get(layout.settings.get("cp_comm_type", ""))
     if asked is None and any("HIERARCHICAL_CONTEXT" in name for name in fields):
@@ -165,6 +169,7 @@ def _deepspeed(layout: Layout) -> Practice:
 
     Read from deepspeed runtime/zero, runtime/pipe, utils/groups.py, runtime/zero/mics.py.
     """
+    # hpZ and qgZ are of ZeRO stage 3, so their groups tell the stage where no setting does.
     needs_three = ("zero_param_intra", "local", "local_0")
     holds = _stage(layout, "shards" if _named(layout, *needs_three) else "open")
     data = _named(layout, "sequence_data", "data_parallel", "dense_dp", "data", "expert_data")
@@ -248,6 +253,7 @@ def _accelerate(layout: Layout) -> Practice:
         return Practice(facts)
     sharded = sizes.get("dp_shard", 1) > 1 or sizes.get("cp", 1) > 1
     way = layout.settings.get("cp_comm_strategy", "")
+    # As in torchtitan, FSDP shards over dp_shard and cp together wherever cp splits anything.
     over = "dp_shard_cp" if sizes.get("cp", 1) > 1 else _named(layout, "dp_shard")
     facts = {
         "holds": _shards(sizes.get("dp_replicate", 1), sharded),
@@ -267,6 +273,7 @@ def _fsdp(layout: Layout) -> Practice:
     Read from torch/distributed/fsdp: ShardingStrategy, and fully_shard's mesh.
     """
     strategy = layout.settings.get("sharding_strategy", "")
+    # These two strategies keep gathered weights from forward to backward, as ZeRO stage 2 does.
     kept = strategy in ("SHARD_GRAD_OP", "HYBRID_SHARD_ZERO2")
     sizes = layout.sizes
     holds = _shards(sizes["dp_replicate"], sizes["dp_shard"] > 1, kept=kept)
@@ -290,6 +297,7 @@ def _colossalai(layout: Layout) -> Practice:
     holds = _stage(layout, "open_state")
     copies = layout.sizes.get("extra_dp", 1) > 1
     unsaid = "colossalai"
+    # The data dimension names the plugin: zero is Gemini's, inner_dp is LowLevelZero's.
     if layout.dims["dp"] == "zero":
         holds = "hybrid" if copies else "shards"
     elif layout.dims["dp"] == "inner_dp":
@@ -330,6 +338,7 @@ def _paddle(layout: Layout) -> Practice:
     if holds == "shards" and copied:
         holds = "hybrid"
     grads = _named(layout, "dp_sep", "data")
+    # Batches differ over dp and over sharding; beside shards, ranks of dp are their copies.
     both = "data × sharding" if copied else "sharding"
     names = {"shards": "sharding", "copies": grads, "same_experts": "moe_sharding"}
     names |= {"data": both if sharded else "data", "grads": "sharding" if sharded else grads}

@@ -44,6 +44,7 @@ def wrap(text: str, width: int, *, hanging: int = 0) -> list[str]:
     """
     lines = [""]
     for piece in _pieces(text):
+        # A line that holds nothing yet takes any piece: words and addresses are never cut.
         if cell_len(lines[-1] + piece.rstrip()) > width and lines[-1].strip():
             lines.append(" " * hanging + piece.lstrip())
         else:

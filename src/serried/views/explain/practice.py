@@ -29,6 +29,7 @@ def practice(layout: Layout) -> Practice:
     facts.setdefault("gradients", holds)
     facts.setdefault("repeats", _over_context(facts["holds"], "copies", "shards", "open"))
     facts.setdefault("combines", _over_context(facts["holds"], "dp_cp", "shards", "dp_cp"))
+    # The right side wins: what a framework says itself goes before what follows by rule.
     facts = {"rows": _rows(layout), "splits_short": facts["splits"]} | _derived(facts) | facts
     return Practice(facts, names)
 
@@ -125,5 +126,7 @@ def _rows(layout: Layout) -> str:
     mesh = layout.meshes.get(kind.mesh) if kind else None
     if kind is None or mesh is None or not kind.axes:
         return "none"
+    # Axes stand slowest first, and one of size 1 moves no rank. Under megatron's tp-cp-ep-dp-pp
+    # stages of 16 ranks at pp=2 are 0-7 and 8-15; with dp outside pp a stage lies apart.
     slowest = next((axis for axis, size in mesh.sizes.items() if size > 1), kind.axes[0])
     return "together" if slowest in kind.axes else "apart"

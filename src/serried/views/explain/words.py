@@ -75,6 +75,7 @@ def kind_note(layout: Layout, kind: str, lang: str) -> str:
     family, number = _numbered(kind)
     notes = _notes(layout.framework, require_language(lang))
     other_names = table(part("kind_names").get(layout.framework, {}))
+    # A note on the very name goes before one on its family, HYBRID_DP_CP_GROUP_{n}.
     for name in (kind, family):
         note = notes.get(line(other_names.get(name, name)))
         if note is not None:
