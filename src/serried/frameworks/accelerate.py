@@ -46,8 +46,11 @@ def layout(sizes: Sizes, version: str) -> Layout:
         "tp": sizes.tp,
     }
     _check(axes, sizes)
+    # With sp above 1 (DeepSpeed's ALST) Accelerate makes no mesh and leaves the groups to
+    # DeepSpeed.
     if axes["sp"] > 1:
         return _sequence(axes["sp"], sizes, version)
+    # Sizes that are all 1 ask for nothing: every rank then holds a whole copy of the weights.
     if math.prod(axes.values()) == 1:
         axes["dp_replicate"] = sizes.world_size
     there = {axis: size for axis, size in axes.items() if size > 1} or {"dp_replicate": 1}
@@ -98,6 +101,7 @@ def _check(axes: dict[str, int], sizes: Sizes) -> None:
             cp=axes["cp"],
             sp=axes["sp"],
         )
+    # Accelerate calls it pure data parallelism: copies of the weights, and no shards of them.
     pure = axes["dp_replicate"] > 1 and axes["dp_shard"] == 1
     if pure and (axes["tp"] > 1 or axes["cp"] > 1):
         raise InputError(
@@ -107,6 +111,8 @@ def _check(axes: dict[str, int], sizes: Sizes) -> None:
             cp=axes["cp"],
             replicate=axes["dp_replicate"],
         )
+    # The ranks of sp stand in no mesh, so they need not multiply to the world; _sequence checks
+    # them.
     total = math.prod(axes.values())
     if total not in (1, sizes.world_size) and axes["sp"] == 1:
         raise InputError(

@@ -202,6 +202,7 @@ def _layout(
 ) -> Layout:
     names = {kind.name for kind in kinds}
     carried = {"dp": dp, "tp": "tp", "pp": "pp", "ep": "ep"}
+    # The plugin of experts splits the data ranks in two axes, moe_dp and ep.
     data = mesh.sizes[dp] if dp in mesh.axes else mesh.sizes["moe_dp"] * mesh.sizes["ep"]
     if sizes.dp not in (None, data):
         raise InputError(
@@ -280,6 +281,7 @@ class SequenceSplit:
             raise InputError(
                 "the moe plugin has no ring_attn; it has all_to_all, split_gather, ring"
             )
+        # These two split sequences over the tensor ranks themselves: ColossalAI sets sp_size to 1.
         if mode in ("split_gather", "ring"):
             if sizes.tp == 1:
                 raise InputError("sequence_parallelism_mode={mode} needs tp above 1", mode=mode)

@@ -116,6 +116,8 @@ def _ordered(order: str, names: list[str]) -> list[str]:
 def _merged(sizes: Sizes, axes: dict[str, int]) -> list[GroupKind]:
     kinds: list[GroupKind] = []
     for word in sizes.options.get("groups", "").replace(",", " ").split():
+        # "model=pp+tp" names a kind over two axes; "model=" asks for an axis without a name, and
+        # fails.
         name, _, joined = word.partition("=")
         over = tuple(joined.split("+"))
         unknown = next((axis for axis in over if axis not in axes), None)

@@ -94,6 +94,8 @@ def of_mesh(
     carried = dims if dims is not None else {dim: dim for dim in DIMS}
     carried = {dim: kind for dim, kind in carried.items() if kind in names}
     sizes = dict(mesh.sizes)
+    # A dimension without an axis of its name is as long as what its kind runs along: Accelerate's
+    # dp is dp_replicate x dp_shard.
     for dim, kind in carried.items():
         axes = next(made.axes for made in kinds if made.name == kind)
         sizes.setdefault(dim, math.prod(mesh.sizes[axis] for axis in axes))
@@ -128,6 +130,7 @@ def _shape(sizes: Sizes) -> tuple[tuple[int, ...] | None, tuple[int, ...]]:
     if "mesh_shape" not in sizes.options:
         return None, ()
     text = sizes.options["mesh_shape"]
+    # A shape is read as people write one: "2,8", "(2, 8)", "[2 8]" or "2x8".
     words = text.strip("()[] ").replace("x", ",").replace(" ", ",").split(",")
     words = [word for word in words if word]
     if not words or not all(word.isdecimal() and int(word) for word in words):
@@ -173,6 +176,7 @@ def _check_explicit(ranks: Sequence[int], world_size: int) -> None:
 
 def _names(sizes: Sizes, count: int) -> list[str]:
     text = sizes.options.get("mesh_dim_names")
+    # torch needs no names; dim_0, dim_1 … stand in for them.
     names = [f"dim_{i}" for i in range(count)]
     if text is not None:
         names = [word for word in text.strip("()[] ").replace(" ", ",").split(",") if word]
@@ -194,6 +198,7 @@ def _neutral(sizes: Sizes) -> dict[str, int]:
     factors = {"tp": sizes.tp, "cp": sizes.cp, "pp": sizes.pp}
     dp = split_world(sizes.world_size, factors, sizes.dp)
     axes = {"pp": sizes.pp, "dp": dp, "cp": sizes.cp, "tp": sizes.tp}
+    # An order may be written either way, pp,dp,cp,tp or pp-dp-cp-tp, slowest first.
     names = (sizes.order or "pp,dp,cp,tp").replace("-", ",").split(",")
     if sorted(names) != sorted(axes):
         raise InputError(
@@ -208,6 +213,7 @@ def _neutral(sizes: Sizes) -> dict[str, int]:
 
 
 Axes = Mapping[str, int]
+# One part of a split axis: dp_shard:4 in unflatten=dp=dp_replicate:2+dp_shard:4.
 PART = re.compile(r"^([^:=+]+):(\d+)$")
 
 
@@ -257,6 +263,7 @@ def _within(over: tuple[str, ...], name: str, parts: Axes) -> tuple[str, ...]:
 
 
 def _entries(sizes: Sizes, option: str) -> Iterator[tuple[str, list[str]]]:
+    # "dp_cp=dp+cp;pp+tp" holds two entries, of which only the first names what it makes.
     for text in filter(None, sizes.options.get(option, "").split(";")):
         name, _, joined = text.rpartition("=")
         yield name.strip(), [word.strip() for word in joined.replace(",", "+").split("+")]
@@ -267,6 +274,7 @@ def _parts(name: str, words: list[str], axes: Axes) -> dict[str, int]:
     _check_axis("unflatten", name, axes)
     found = [PART.match(word) for word in words]
     parts = {match[1]: int(match[2]) for match in found if match}
+    # There are fewer parts than words where one does not read NAME:SIZE or two have the same name.
     if len(parts) < len(words):
         raise InputError(
             "unflatten splits {axis} into '{text}'; a split reads NAME:SIZE+NAME:SIZE, each name "
@@ -288,6 +296,7 @@ def _parts(name: str, words: list[str], axes: Axes) -> dict[str, int]:
 def _merged(option: str, words: list[str], axes: Axes) -> tuple[str, ...]:
     for word in words:
         _check_axis(option, word, axes)
+    # An axis of one rank may stand anywhere: the ranks come out in the same order.
     places = [list(axes).index(word) for word in words if axes[word] > 1]
     if len(set(words)) < len(words) or (option == "flatten" and sorted(places) != places):
         raise InputError(

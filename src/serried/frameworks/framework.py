@@ -60,6 +60,7 @@ class Framework:
         """
         known = self.versions or (self.version,)
         version = re.sub(r"^(core_)?v(?=\d)", "", version)
+        # "main" is enough for main-2411b022 while no other version begins so.
         begun = [name for name in known if name.startswith(f"{version}-")]
         version = begun[0] if len(begun) == 1 else version
         if version not in known and not _between(version, known):
@@ -96,6 +97,7 @@ def _between(version: str, known: tuple[str, ...]) -> bool:
     asked = number_of(version)
     if not asked or not numbers:
         return False
+    # A later patch of the newest series counts as known: with 0.16.1 known, 0.16.4 is, 0.17 is not.
     return min(numbers) <= asked and asked[:2] <= max(numbers)[:2]
 
 

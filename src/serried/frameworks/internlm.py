@@ -83,6 +83,8 @@ def _kinds(
     if switch(sizes, "dummy"):
         kinds.insert(1, GroupKind("dummy", (), about="random seeds while the model is built"))
     if switch(sizes, "zero1.fsdp"):
+        # These shards stride over the whole world whatever the pipelines are; FSDP itself needs
+        # pp=1.
         rule = Level(dp // zero1, sizes.world_size // (dp // zero1))
         kinds.append(GroupKind("zero3_dp", everyone, rule=rule, about="shards of the parameters"))
     if nettest:

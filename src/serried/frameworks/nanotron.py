@@ -50,6 +50,8 @@ ABOUT = {
 
 def layout(sizes: Sizes, version: str) -> Layout:
     """Returns nanotron's layout; raises InputError wherever nanotron would refuse."""
+    # PyPI's 0.4 has no cp, and ep is a factor of the world like any other. The newer one asks for
+    # tp x cp x dp x pp = world and then reshapes the ranks to a grid that has ep besides.
     old = version != "main-2411b022"
     refuse_unknown_options(sizes, "nanotron", () if old else OPTIONS)
     takes = ("tp", "pp", "dp", "ep") if old else ("tp", "pp", "cp", "dp", "ep")

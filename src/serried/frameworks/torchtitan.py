@@ -81,6 +81,8 @@ def layout(sizes: Sizes, version: str) -> Layout:
         meshes, kinds = _staggered(sizes, version, degrees)
     else:
         meshes, kinds = _single(version, degrees)
+    # The data ranks are dp and dp_cp up to 0.2.0, batch and loss from 0.2.1 on; 0.3 may make a dp
+    # besides, along the same axes as batch.
     names = {kind.name for kind in kinds}
     dp = "batch" if "batch" in names else "dp"
     carried = {"dp": dp, "tp": "tp", "pp": "pp", "cp": "cp", "ep": "ep"}
@@ -198,6 +200,9 @@ def _staggered(
     etp = degrees.etp if has_etp else 1
     if degrees.ep > 1 and has_etp and etp not in (degrees.tp, 1):
         raise _other_etp(degrees)
+    # Experts take no ranks of their own: ep and etp are cut from dp_shard x cp x tp, and what is
+    # left is efsdp. With 16 ranks, tp=2 and ep=4, 0.3.0 makes ep groups 0 1 2 3 and efsdp groups 0
+    # 4 8 12.
     whole = degrees.shard * degrees.cp * degrees.tp
     if whole % (etp * degrees.ep):
         raise InputError(

@@ -118,6 +118,7 @@ def _wanted(sizes: Sizes) -> list[Callable[[Sizes, str], Feature]]:
     named = choice(sizes, "kind", KINDS)
     if named != "all":
         return [FEATURES[named]]
+    # AutoEP makes AutoTP's groups and the expert groups itself, so it stands for both.
     asked = [
         ("hostfile" in sizes.options, "hostfile"),
         ("autoep_size" in sizes.options, "autoep"),
@@ -129,6 +130,8 @@ def _wanted(sizes: Sizes) -> list[Callable[[Sizes, str], Feature]]:
         (sizes.ep > 1 and "autoep_size" not in sizes.options, "moe"),
     ]
     names = [name for is_asked, name in asked if is_asked]
+    # A hostfile, AutoEP and AutoTP say where all ranks stand; without them a pipeline topology
+    # does, and comes first, so that it is the one to say which kind carries a dimension.
     if not {"hostfile", "autoep", "autotp"} & {*names}:
         names.insert(0, "topology")
     return [FEATURES[name] for name in names]
@@ -176,6 +179,7 @@ def _default_topology(sizes: Sizes) -> Feature:
 
 
 def _free_topology(sizes: Sizes) -> Feature:
+    # DeepSpeed's ProcessTopology takes axes of any name: axes=pipe,data,model with dims=4,2,2.
     names = [word for word in sizes.options.get("axes", "").split(",") if word]
     words = [word for word in sizes.options.get("dims", "").split(",") if word]
     if len(names) != len(words) or not all(word.isdecimal() and int(word) for word in words):
@@ -184,6 +188,7 @@ def _free_topology(sizes: Sizes) -> Feature:
             axes=",".join(names),
             dims=",".join(words),
         )
+    # A name given twice would be lost in the dict below, and its size with it.
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise InputError("axes names '{name}' twice; each axis stands once", name=twice)

@@ -135,6 +135,7 @@ def _check_folding(sizes: Sizes, *, tp: int, ep: int, etp: int) -> None:
             "use_data_before_expert_parallel=true; leave one of them out",
             sp=sp,
         )
+    # All that follows is for folding: with AutoTP, expert groups reach across the tensor ranks.
     if tp == 1:
         return
     refused = {

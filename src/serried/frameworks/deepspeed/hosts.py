@@ -17,6 +17,7 @@ from serried.limits import HOST_SLOTS
 from serried.mesh import FixedKind, Mesh
 from serried.mesh.sizes import Sizes
 
+# DeepSpeed's own pattern: "worker-0 slots=8", and what follows the count is not looked at.
 LINE = re.compile(r"^(\S+)\s+slots=(\d+)")
 Slots = dict[str, tuple[int, ...]]
 
@@ -105,6 +106,8 @@ def _without(slots: tuple[int, ...], taken: tuple[int, ...] | None) -> tuple[int
 def _named(text: str) -> Slots:
     """Returns the slots that a filter names; () stands for all slots of a host."""
     named: dict[str, set[int]] = {}
+    # worker-0@worker-1:0,2 names all slots of one host and two of another; a host that is named
+    # again adds to its slots.
     for word in text.split("@"):
         host, colon, slots = word.partition(":")
         found = slots.split(",") if colon else []

@@ -93,6 +93,8 @@ def all_to_all(sizes: Sizes, version: str) -> Feature:
             world=world,
             node=node,
         )
+    # Fewer ranks than a node holds are one node of that many. Of several nodes only whole ones
+    # count, and the ranks behind them are in no group.
     if num_nodes <= 1:
         num_nodes, node = 1, world
     mesh = Mesh({"node": num_nodes, "place": node})

@@ -57,6 +57,7 @@ OPTIONS = (
 
 def layout(sizes: Sizes, version: str) -> Layout:
     """Returns InternEvo's layout; raises InputError wherever InternEvo would refuse."""
+    # The 0.2 wheels make the groups that InternLM makes, with pipelines inside data parallelism.
     if not at_least(version, "0.3"):
         return internlm.layout(sizes, version, name="internevo")
     refuse_unknown_options(sizes, "internevo", OPTIONS)

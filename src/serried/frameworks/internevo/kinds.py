@@ -43,6 +43,8 @@ def kinds_of(
         kinds.append(GroupKind("isp_data", ("dp", "tp"), about="all ranks of a stage"))
     kinds.append(_zero1(job))
     if switch(sizes, "zero1.fsdp"):
+        # These shards stride over the whole world whatever the pipelines are; FSDP itself needs
+        # pp=1.
         copies = job.dp // job.zero1
         rule = Level(copies, job.world // copies)
         kinds.append(GroupKind("zero3_dp", EVERYONE, rule=rule, about="shards of the parameters"))
@@ -129,6 +131,7 @@ def overlaps(kinds: tuple[GroupKind, ...], job: InternEvoJob) -> list[Finding]:
 
     Shorter tensor groups of whole runs fit: what reaches beyond is made again, and the same.
     """
+    # InternEvo makes gqa groups for 8 key-value heads of 4 ranks each, whatever the model has.
     fits = KV_HEADS * RANKS_PER_KV_HEAD
     is_whole = job.tp <= fits and job.tp % RANKS_PER_KV_HEAD == 0
     if is_whole or "gqa" not in {kind.name for kind in kinds}:

@@ -112,6 +112,8 @@ class JoinedKind(GroupKind):
 
     def _join(self, meshes: Mapping[str, Mesh]) -> Join:
         encoders, decoders = (self.shape(meshes[name]) for name in ("encoder", "dense"))
+        # A joined list is an encoder list, then a decoder list. A rule takes the same places of
+        # each, so it runs once, on the numbers of places, and not on every list of ranks.
         places = np.arange(encoders[1] + decoders[1], dtype=np.int32)
         kept = (self.rule(places[None]).members if self.rule else places).tolist()
         return Join(

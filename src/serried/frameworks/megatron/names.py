@@ -166,6 +166,8 @@ def _variables(there: set[str], version: str) -> dict[str, list[str]]:
     """Returns the variables that hold each kind, the one named after it first."""
     found: dict[str, list[str]] = {}
     for variable, fields, since, until in VARIABLES:
+        # Without its own kind a variable holds the next one's groups: with one optimizer instance
+        # the intra-partial data groups are the whole ones.
         field = next((name for name in fields if name in there), None)
         if field is None or not at_least(version, since) or at_least(version, until):
             continue
@@ -178,6 +180,8 @@ def _by_rank(kind: GroupKind) -> GroupKind:
     """Returns ``kind`` with its groups in the order in which ranks, from 0 on, hold them."""
     if isinstance(kind, ModulesKind):
         return replace(kind, parts=tuple(_by_rank(part) for part in kind.parts))
+    # Groups along axes ascend by their lowest rank as they are, and joined ones are put in the
+    # order of ranks when they are made; only a rule can make another order.
     if kind.rule is None or isinstance(kind, JoinedKind):
         return kind
     return replace(kind, rule=Chain((kind.rule, ByLowest())))

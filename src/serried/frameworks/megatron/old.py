@@ -78,6 +78,7 @@ def _order(sizes: Sizes, version: str) -> AxisOrder:
             )
         return read_order(sizes)
     order = read_order(sizes)
+    # From 0.7 to 0.9 expert groups are cut from data groups, so the order may not part ep and dp.
     if "ep" in order.named and not {"ep-dp", "dp-ep"} & {*_neighbours(order.named)}:
         raise InputError(
             "order '{order}' parts ep from dp; until 0.9 they stand together, such as {example}",

@@ -159,6 +159,8 @@ def check_pipelines(
     if pp == 1:
         return
     dense, expert = meshes["dense"], meshes["expert"]
+    # A dense model meets this rule too: with cp=2, pp=2 and pp before dp, its etp x ep is tp alone,
+    # so expert dp is twice as large as dp.
     if strict and not order.text.endswith("pp") and dp != edp:
         raise InputError(
             "order '{order}' needs dp = expert dp, but dp={dp} and expert dp={edp}; "

@@ -28,6 +28,7 @@ ARGUMENTS = {
 
 def check_arguments(sizes: Sizes) -> None:
     """Raises InputError where Megatron-LM's command line refuses what megatron-core would take."""
+    # A setting that is not given takes a value that passes, so only what was given can be refused.
     experts = number(sizes, "num_experts", sizes.ep)
     if experts % sizes.ep:
         raise InputError(
@@ -36,6 +37,8 @@ def check_arguments(sizes: Sizes) -> None:
             experts=experts,
             fits=listed(divisors(experts), limit=24),
         )
+    # A context rank takes two parts of a sequence, one from its start and one from its end, so that
+    # causal attention costs all of them alike.
     tokens = number(sizes, "seq_length", 2 * sizes.cp)
     if sizes.cp > 1 and tokens % (2 * sizes.cp):
         raise InputError(
@@ -85,6 +88,7 @@ def refuse_options_of_other_versions(sizes: Sizes, version: str) -> None:
     """Raises InputError for a setting that ``version`` does not have."""
     given = {*sizes.options} | ({"expert_tensor_parallel_size"} if sizes.etp is not None else set())
     for key, (first, last) in WINDOWS.items():
+        # The last version stands for its patches too: a window that ends with 0.13 takes in 0.13.1.
         after = at_least(version, last) and not version.startswith(last)
         if key in given and (not at_least(version, first) or after):
             raise InputError(
@@ -139,6 +143,8 @@ def check_instances(job: MegatronJob) -> None:
             "gtp_remat does not go with {count} optimizer instances; set one of them to 1",
             count=job.instances,
         )
+    # Instances cut the dp lists before 0.11 and the dp x cp lists since; from 0.13 on those of
+    # experts as well.
     held = {"dp x cp": job.dp * job.cp} if at_least(job.version, "0.11") else {"dp": job.dp}
     if at_least(job.version, "0.13"):
         held["expert dp"] = job.edp
@@ -182,6 +188,7 @@ def _ragged(kinds: tuple[GroupKind, ...], job: MegatronJob) -> list[Finding]:
     size = job.dp * job.cp
     found = []
     for kind in kinds:
+        # With dp x cp = 10, chunks of 4 leave groups of 4, 4 and 2; with 12 all are whole.
         if (
             kind.name.startswith("HYBRID")
             and isinstance(kind.rule, Chunks)

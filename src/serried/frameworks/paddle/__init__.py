@@ -95,6 +95,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
     refuse_unknown_options(sizes, "paddle", OPTIONS)
     refuse_foreign_sizes(sizes, "paddle", ("tp", "pp", "cp", "dp", "ep"))
     degrees = HybridDegrees(sizes.world_size, _order(sizes), _degrees(sizes))
+    # Paddle makes its expert grid (EPHybridCommunicateGroup) only where ep stands in the order.
     if degrees.sizes["ep"] > 1 and "ep" in degrees.order:
         meshes, kinds, findings = paddle_experts.groups(degrees.named(), degrees.world)
         checked: tuple[str, ...] = ("data", "moe_sharding")
@@ -193,6 +194,7 @@ def _beyond(mesh: Mesh, world: int) -> tuple[Finding, ...]:
 
 def _order(sizes: Sizes) -> tuple[str, ...]:
     text = sizes.order or _named_order(sizes)
+    # An order may be written as a list, [dp, pp, mp], or as dp,pp,mp or dp-pp-mp.
     names = tuple(text.strip("[] ").replace(" ", "").replace("-", ",").split(","))
     unknown = next((name for name in names if name not in AXES), None)
     if unknown is not None:
@@ -225,6 +227,8 @@ def _named_order(sizes: Sizes) -> str:
         return EXPERT_ORDERS[named]
     order = ORDERS[named]
     if switch(sizes, "use_expert_parallel"):
+        # PaddleNLP 2.8 sets dp beside mp for experts: dp,pp,sharding,sep,mp becomes
+        # pp,sharding,sep,dp,mp.
         names = order.split(",")
         return ",".join([*names[1:-1], "dp", "mp"])
     return order
@@ -268,6 +272,8 @@ def _check_dense(degrees: HybridDegrees, axes: dict[str, int]) -> None:
             axis=missing,
             example=FLEET,
         )
+    # Paddle leaves context out of this product, so cp above 1 makes a grid that is larger than the
+    # world; _beyond tells of it.
     product = math.prod(axes[axis] for axis in needed)
     if product != degrees.world:
         raise InputError(

@@ -73,6 +73,7 @@ class ConnectedKind(GroupKind):
         while ahead:
             member = ahead.pop()
             near = [ranks for part in self.parts for ranks in part.of(member, meshes)]
+            # A group of one joins nothing; a rank whose groups are all of one is in no set.
             fresh = {other for ranks in near if len(ranks) > 1 for other in ranks} - found
             found |= fresh
             ahead += fresh - {member}
