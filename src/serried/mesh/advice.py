@@ -123,6 +123,8 @@ def _cure(layout: Layout, kind: GroupKind, dim: str, group: list[int], domain: D
             fits=listed(fits),
         )
     between = _faster(layout, kind)
+    # No size fits, so the order is at fault: with dp faster than tp, two tp ranks are dp ranks
+    # apart.
     if fits == [1] and between:
         return said(
             "let {axes} vary before {others} in the order; they stand {apart} ranks apart",
@@ -175,6 +177,8 @@ def wide_context(layout: Layout, domain: Domain) -> Iterator[Finding]:
 
 
 def _narrower(layout: Layout, kinds: list[GroupKind], width: int, domain: Domain) -> Sentence:
+    # No order helps where both are wider than the domain; else axes between the two spread them
+    # out; else their width does not divide the domain.
     if width > domain.num_ranks:
         return said("cp x tp of at most {ranks} stays inside", ranks=domain.num_ranks)
     between = [axis for axis in _faster(layout, kinds[1]) if axis not in kinds[0].axes]
@@ -247,6 +251,7 @@ def overlapping(layout: Layout) -> Iterator[Finding]:
     for name in _odd_kinds(layout):
         groups = layout.groups(name)
         counts = _memberships(groups, layout.world_size)
+        # Pairs along a ring overlap on purpose: a rank has one with each neighbour.
         if counts.max(initial=0) > 1 and not _has(layout.kind(name).rule, (RingPairs,)):
             rank = int(counts.argmax())
             both = listed(shown(groups[g].tolist(), 8) for g in groups.containing(rank)[:2])
@@ -282,10 +287,12 @@ def uncovered(layout: Layout) -> Iterator[Finding]:
     missing: dict[tuple[int, ...], list[str]] = defaultdict(list)
     for name in _odd_kinds(layout):
         kind = layout.kind(name)
+        # Groups of first and last ranks (embeddings) and listed groups leave ranks out on purpose.
         if not _has(kind.rule, (First, Ends)) and not isinstance(kind, FixedKind):
             left = np.flatnonzero(_memberships(layout.groups(name), layout.world_size) == 0)
             if len(left):
                 missing[tuple(left.tolist())].append(name)
+    # Kinds that leave out the same ranks share a finding, for they have the same cause.
     for ranks, names in list(missing.items())[:3]:
         evidence = said(
             "{count} of {world} ranks are in no group of {kinds}: {ranks}",
@@ -352,6 +359,7 @@ def odd(layout: Layout) -> Iterator[Finding]:
     """Yields a finding for each dimension whose groups have an odd number of ranks above one."""
     for dim, name in layout.dims.items():
         sizes = _sizes(layout, name)
+        # Kinds of several sizes are told by ragged.
         if len(sizes) == 1 and sizes[0] > 1 and sizes[0] % 2:
             size = sizes[0]
             evidence = said(

@@ -90,6 +90,8 @@ class Comparison:
         """Whether every rank has the same groups under both layouts."""
         if self.left.world_size != self.right.world_size:
             return False
+        # Two frameworks name and make kinds of their own, so one alone says nothing; between two
+        # versions of one framework it is a difference, unless the groups go by another name.
         is_one_framework = self.left.framework == self.right.framework
         if is_one_framework and not all(pair.is_known for pair in self.alone):
             return False
@@ -98,6 +100,8 @@ class Comparison:
 
 def compare(left: Layout, right: Layout) -> Comparison:
     """Returns, kind by kind, whether two layouts give the same groups."""
+    # A kind finds its partner by what it is for, then by its name, and by its groups last: those
+    # may be alike by chance, as dp and dp_cp are where cp=1.
     dims = dict(_by_dimension(left, right))
     partner = {ours: theirs for ours, (theirs, _) in dims.items()}
     partner |= dict(_by_name(left, right, partner))
@@ -137,9 +141,12 @@ def _by_groups(
     free = {n: right.groups(n) for n in _free(right, partner.values()) if not _is_twin(right, n)}
     for name in _free(left, partner):
         groups = left.groups(name)
+        # Kinds of single ranks would all pair with one another, and twins with what they double.
         if int(groups.sizes.max(initial=0)) > 1 and not _is_twin(left, name):
             found = next((other for other in free if _are_equal(groups, free[other])), None)
             if found is not None:
+                # A kind has one partner: the next one here with the same groups finds another, or
+                # none.
                 del free[found]
                 yield name, found
 
@@ -216,6 +223,7 @@ def _first_of_lists(left: Groups, right: Groups, world_size: int) -> int | None:
     sides = [{tuple(sorted(ranks)) for ranks in side.lists()} for side in (left, right)]
     strays = [rank for ranks in sides[0] ^ sides[1] for rank in ranks]
     inside = [rank for rank in strays if rank < world_size]
+    # A rank beyond the world is named only where no rank within it differs.
     return min(inside or strays, default=None)
 
 

@@ -50,6 +50,8 @@ class Domain:
         >>> domain_of(Placement(64)).sizes_inside(16, apart=2)
         [1, 2, 4]
         """
+        # A group of n spans n x apart ranks. Spans that divide the domain, and the world, cross no
+        # border.
         steps, rest = divmod(self.num_ranks, apart)
         if rest or not steps:
             return [1]
@@ -77,6 +79,8 @@ def domain_of(placement: Placement, nvlink_domain: int | None = None) -> Domain:
             value=gpus,
             most=MOST_GPUS,
         )
+    # A domain is a part of every node, or several whole ones, as 72 GPUs on nodes of 4 are; then
+    # all nodes must be alike.
     is_whole_nodes = not placement.node_gpus and gpus > 0 and gpus % per_node == 0
     if gpus < 1 or (shared % gpus and not is_whole_nodes) or gpus % placement.gpus_per_rank:
         raise InputError(

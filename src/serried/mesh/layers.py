@@ -24,6 +24,7 @@ from serried.mesh.compare import runs_shown
 from serried.mesh.layout import Layout
 from serried.mesh.mesh import Ranks
 
+# "(t|)*3" and "t*3", as in Megatron's --pipeline-model-parallel-layout "E|(t|)*3,m|m||L".
 REPEATED = re.compile(r"\(([^()]*)\)\*(\d+)|([^()|,*])\*(\d+)")
 MAX_LAYERS = 100_000
 
@@ -235,6 +236,7 @@ def layers_by_depth(layout: Layout, split: LayerSplit | None) -> Iterator[Findin
     if split is None:
         return
     pp, counts = len(split.held), split.counts
+    # Users who listed the layers meant them so: only an even split of ours is questioned.
     empty = [position for position, count in enumerate(counts) if not count]
     if empty and not split.is_asked:
         evidence = said(
@@ -269,6 +271,7 @@ def _uneven(layout: Layout, split: LayerSplit) -> Finding:
                 framework=layout.framework,
             )
         )
+    # The multiples of the number of stages just below and just above; the lower one may be 0.
     near = [split.num_layers // stages * stages, (split.num_layers // stages + 1) * stages]
     cure = said(
         "layers that divide: {layers}; pp that divides {count} layers: {fits}",

@@ -207,6 +207,8 @@ class Mesh:
             )
         number = self.explicit.index(rank) if self.explicit else rank - self.offset
         place: dict[str, int] = {}
+        # Axes are listed slowest first, so the fastest is taken off first: rank 5 of dp=2, tp=4 has
+        # tp=1, then dp=1.
         for axis in reversed(self.axes):
             number, place[axis] = divmod(number, self.sizes[axis])
         return {axis: place[axis] for axis in self.axes}

@@ -52,6 +52,7 @@ class Placement:
             return cls(world_size, gpus, gpus_per_rank)
         if len(gpus) == 1:
             return cls(world_size, gpus[0], gpus_per_rank)
+        # A list of equal numbers is the same placement as that one number, and is kept as such.
         differ = len(set(gpus)) > 1
         place = cls(world_size, max(gpus), gpus_per_rank, tuple(gpus) if differ else ())
         if sum(gpus) < world_size * gpus_per_rank:
@@ -81,6 +82,7 @@ class Placement:
                     value=value,
                     most=MOST_GPUS,
                 )
+        # A rank's GPUs lie on one node, so their number divides the GPUs of every node.
         shared = gcd(self.gpus_per_node, *self.node_gpus)
         if shared % self.gpus_per_rank:
             fits = [n for n in range(1, shared + 1) if shared % n == 0]

@@ -42,6 +42,8 @@ def place_of(layout: Layout, placement: Placement, rank: int) -> RankPlace:
     """Returns the place of ``rank``; raises InputError when it is outside the world."""
     groups = layout.groups_of(rank)
     pipelines = groups[layout.dims["pp"]] if "pp" in layout.dims else []
+    # A rank of a separate encoder (Megatron 0.9 to 0.13) is in several pipelines: its neighbours
+    # are those in the first.
     pipeline = sorted(pipelines[0]) if pipelines else [rank]
     stage = pipeline.index(rank)
     return RankPlace(

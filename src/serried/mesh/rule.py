@@ -176,6 +176,7 @@ class Strides(RowRule):
 
     def __call__(self, table: Ranks, /) -> Groups:
         num_rows, length = table.shape
+        # With 5 members and step 2 the parts are places 0 2 4 and 1 3.
         parts = [range(first, length, self.step) for first in range(min(self.step, length))]
         order = [place for part in parts for place in part]
         sizes = np.tile(np.array([len(part) for part in parts]), num_rows)

@@ -368,6 +368,7 @@ class Sizes:
             )
         for name in COUNTS:
             size, least = getattr(self, name), SIZES[name].least
+            # zero is a stage, not a size: it may be 0, and has a sentence of its own below.
             if name != "zero" and None not in (size, least) and size < least:
                 raise InputError("{axis}={size}; a size is at least 1", axis=name, size=size)
         stages = SIZES["zero"]
