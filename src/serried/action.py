@@ -80,6 +80,7 @@ EXCHANGES = frozenset(
 )
 """Kinds that lie within the span of a computation, whose time they are a part of."""
 
+# 0F1, 3SEND_F2, 2UNSHARD, and 1:0F3, in which microbatch 3 flows in direction 1.
 _PATTERN = re.compile(
     r"(?:(?P<direction>[01]):)?(?P<stage>\d{1,18})?"
     r"(?P<kind>[A-Z][A-Z_]*[A-Z]|[FBIW])(?P<microbatch>\d{1,18})?"
@@ -119,6 +120,7 @@ class Action:
             raise _not_an_action(text)
         kind = ActionKind[match["kind"]]
         numbers = {"stage": match["stage"], "microbatch": match["microbatch"]}
+        # A kind has just its numbers: 0F1 needs both, 2UNSHARD a stage and no microbatch.
         if any((numbers[name] is None) == needed for name, needed in _numbers_of(kind).items()):
             raise _not_an_action(text)
         stage, microbatch, direction = (

@@ -91,6 +91,7 @@ def _require_file(path: Path, mode: int) -> None:
     if stat.S_ISREG(mode):
         return
     if stat.S_ISFIFO(mode):
+        # A shell's <(zcat file) opens such a pipe for this process, and its writer ends it.
         if str(path).startswith(_OPEN_HERE):
             return
         raise InputError(

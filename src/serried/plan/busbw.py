@@ -172,6 +172,7 @@ def read_busbw(path: Path) -> BusbwTable:
 
 def _rows(rows: Iterable[object], name: str) -> Iterable[BusbwRow]:
     for number, row in enumerate(rows):
+        # A row that is no object lacks every field, so the sentence below names the first of them.
         values = row if isinstance(row, Mapping) else {}
         taken: dict[str, Any] = {each.name: values.get(each.name) for each in fields(BusbwRow)}
         for key, value in taken.items():

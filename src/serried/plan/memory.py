@@ -97,6 +97,7 @@ def _rank_memory(training: Training, pp_rank: int) -> RankMemory:
         Moment.REDUCING: always + walk.sent + _most_reducing(states),
         Moment.LEARNING: always + sum(of_stage.kept for of_stage in states) + learning,
     }
+    # Of equal moments the first is named, which comes first in a step as well.
     moment = max(moments, key=lambda name: moments[name])
     return RankMemory(
         pp_rank=pp_rank,

@@ -60,6 +60,7 @@ def end_weights(training: Training, stage: int) -> tuple[Weight, ...]:
     model = training.model
     table = Weight((model.vocabulary // training.tp, model.hidden))
     is_last = stage == training.num_stages - 1
+    # Tied weights are one table only where one stage has both ends; else each end has its own copy.
     is_shared = model.tie and training.num_stages == 1
     first = (table,) if stage == 0 else ()
     last = (Weight((model.hidden,)), *(() if is_shared else (table,))) if is_last else ()
