@@ -17,7 +17,14 @@ from serried.views.cli.emit_job import EMIT, IMAGE, emit
 from serried.views.cli.job import request_of
 from serried.views.cli.language import lang_option
 from serried.views.cli.options import COUNT, job_options, size_options
-from serried.views.cli.output import as_json, format_of, show, write
+from serried.views.cli.output import (
+    PATH,
+    TABLE_OR_JSON,
+    OutputChoice,
+    as_json,
+    output_option,
+    write,
+)
 from serried.views.sentences import say, tell
 from serried.views.table import Table
 
@@ -25,8 +32,6 @@ if TYPE_CHECKING:
     from serried.runtime.check.report import CheckReport, Seated, StepBegun
     from serried.runtime.check.settings import CheckSettings
     from serried.runtime.job.report import Place
-
-PATH = click.Path(path_type=Path)
 
 
 @click.command()
@@ -98,15 +103,10 @@ PATH = click.Path(path_type=Path)
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "json"]),
+    type=click.Choice(TABLE_OR_JSON),
     help="Form of the answer; by default a table, or JSON where --output ends in .json.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=PATH,
-    help="Write the answer into this file; its ending says the form, such as .json.",
-)
+@output_option
 def check(file: Path | None, **options: Any) -> int:
     """Makes every process group of a layout on real ranks, checks its members, and times it.
 
@@ -131,20 +131,23 @@ def check(file: Path | None, **options: Any) -> int:
         return 0
     place = worker.place_of_launcher()
     settings, framework_settings = _settings(file, place, options)
-    format_of(options["form"], options["output"], ("table", "json"))
-    progress = _Progress(options["lang"])
+    output = OutputChoice.of(options, TABLE_OR_JSON)
+    output.form_among(TABLE_OR_JSON)  # one that it has not is refused before ranks start
+    progress = _Progress(output.lang)
     if place is None:
         nproc = options["nproc"] or settings.world_size
         report = checks.check(settings, progress.tell, world_size=nproc)
         progress.end()
-        return _answer(report, settings, framework_settings, options)
+        return _answer(report, settings, framework_settings, output, options["busbw"])
     try:
         checks.join(settings, place, progress.tell)
         progress.end()
         found = progress.report
-        code = _answer(found, settings, framework_settings, options) if found else 0
+        code = 0
+        if found:
+            code = _answer(found, settings, framework_settings, output, options["busbw"])
     except Exception as error:
-        code = _tell_failure(place, error, options["lang"])
+        code = _tell_failure(place, error, output.lang)
     return worker.leave(code)
 
 
@@ -201,9 +204,10 @@ def _answer(
     report: CheckReport,
     settings: CheckSettings,
     framework_settings: Mapping[str, str],
-    options: dict[str, Any],
+    output: OutputChoice,
+    busbw: Path | None,
 ) -> int:
-    """Shows or writes the report; returns 1 where it found something."""
+    """Shows or writes the report, and its bus bandwidths; returns 1 where it found something."""
     from serried.views.runs.check_document import check_document
     from serried.views.runs.check_text import (
         finding_lines,
@@ -213,19 +217,19 @@ def _answer(
         times_table,
     )
 
-    output, lang, layout = options["output"], options["lang"], settings.whole
-    if options["busbw"]:
+    lang, layout = output.lang, settings.whole
+    if busbw:
         date = time.strftime("%Y-%m-%d")
-        write(as_json(to_document(report.busbw_table(date)), depth=1), options["busbw"])
-    if format_of(options["form"], output, ("table", "json")) == "json":
+        write(as_json(to_document(report.busbw_table(date)), depth=1), busbw)
+    if output.form_among(TABLE_OR_JSON) == "json":
         document = check_document(report, layout, lang, options=framework_settings)
-        write(as_json(document, depth=1), output)
+        output.write(as_json(document, depth=1))
     else:
         same = same_line(report.same_as, lang)
         below = [same] if same else []
         tables: list[str | Table] = [nodes_table(report, lang), "", times_table(report, lang)]
         lines = ["", *below, *finding_lines(report, lang)]
-        show(headline(report, layout, lang), "", *tables, *lines, output=output)
+        output.show(headline(report, layout, lang), "", *tables, *lines)
     return 1 if report.findings else 0
 
 

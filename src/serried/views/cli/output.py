@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -22,7 +22,13 @@ from serried.views.table import Table
 if TYPE_CHECKING:
     from rich.text import Text
 
+Command = TypeVar("Command", bound=Callable[..., object])
+
 FORMATS = ("table", "json", "csv")
+"""Forms that the groups of a layout have."""
+TABLE_OR_JSON = ("table", "json")
+"""Forms that most answers have."""
+PATH = click.Path(path_type=Path)
 
 
 @dataclass(frozen=True)
@@ -34,20 +40,66 @@ class OutputChoice:
     """None takes the form that the file's ending says, else a table."""
     path: Path | None = None
     """None prints it."""
+    endings: tuple[str, ...] = FORMATS
+    """Forms of the command that a file's ending can say."""
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> OutputChoice:
-        """Returns what ``--lang``, ``--format`` and ``--output`` say."""
-        return cls(options["lang"], options["form"], options["output"])
+    def of(cls, options: Mapping[str, Any], endings: tuple[str, ...] = FORMATS) -> OutputChoice:
+        """Returns what ``--lang``, ``--format`` and ``--output`` say, of those the command has."""
+        path = options.get("output")
+        return cls(options["lang"], options["form"], path, endings)
 
     def form_among(self, forms: tuple[str, ...] = FORMATS) -> str:
         """Returns the form of the answer; raises InputError where it has no such form."""
-        form = format_of(self.form, self.path)
+        form = self.form or self._form_of_ending()
         if form not in forms:
             raise InputError(
                 "this answer has no {form} form; it has {forms}", form=form, forms=listed(forms)
             )
         return form
+
+    def _form_of_ending(self) -> str:
+        if self.path is None:
+            return "table"
+        suffix = self.path.suffix.lower().lstrip(".")
+        known = {"txt": "table"} | {name: name for name in self.endings if name != "table"}
+        if suffix not in known:
+            raise InputError(
+                "{path} has no suffix that says what to write; those that do: {suffixes}",
+                path=self.path,
+                suffixes=listed(f".{name}" for name in known),
+            )
+        return known[suffix]
+
+    def show(self, *parts: str | Text | Table) -> None:
+        """Prints lines and tables, or writes them as plain text."""
+        self.write(rendered(*parts, plain=self.path is not None))
+
+    def write(self, text: str | bytes) -> None:
+        """Prints ``text``, or writes it whole or not at all."""
+        write(text, self.path)
+
+
+def output_option(command: Command) -> Command:
+    """Adds ``--output``, the file for an answer whose ending says its form."""
+    return click.option(
+        "-o",
+        "--output",
+        type=PATH,
+        help="Write the answer into this file; its ending says the form, such as .json.",
+    )(command)
+
+
+def printed_form_option(command: Command) -> Command:
+    """Adds ``--format`` to a command whose answer is always printed, as the argument ``form``."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(TABLE_OR_JSON),
+        default="table",
+        show_default=True,
+        help="Form of the answer.",
+    )(command)
 
 
 def width() -> int:
@@ -86,24 +138,9 @@ def _coloured(text: Text) -> str:
     return shown.get().removesuffix("\n")
 
 
-def show(*parts: str | Text | Table, output: Path | None = None) -> None:
-    """Prints lines and tables, or writes them to ``output`` as plain text."""
-    write(rendered(*parts, plain=output is not None), output)
-
-
-def format_of(asked: str | None, path: Path | None, formats: tuple[str, ...] = FORMATS) -> str:
-    """Returns the format: the one asked for, else by the file's suffix, else a table."""
-    if asked or not path:
-        return asked or "table"
-    suffix = path.suffix.lower().lstrip(".")
-    known = {"txt": "table"} | {name: name for name in formats if name != "table"}
-    if suffix not in known:
-        raise InputError(
-            "{path} has no suffix that says what to write; those that do: {suffixes}",
-            path=path,
-            suffixes=listed(f".{name}" for name in known),
-        )
-    return known[suffix]
+def show(*parts: str | Text | Table) -> None:
+    """Prints lines and tables."""
+    write(rendered(*parts), None)
 
 
 def as_json(document: Mapping[str, Any], *, depth: int = 2) -> str:

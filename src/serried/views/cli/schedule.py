@@ -23,7 +23,7 @@ from serried.pipeline.in_flight import TO_WEIGHT
 from serried.pipeline.measured import MeasuredSchedule, ScheduleRequest
 from serried.views.cli.language import current_language, lang_option
 from serried.views.cli.options import COUNT
-from serried.views.cli.output import as_json, format_of, show, width, write
+from serried.views.cli.output import OutputChoice, as_json, output_option, width
 from serried.views.job.exact_number import read_numbers
 from serried.views.layout.advice import advice_lines
 from serried.views.schedule.document import chrome_document, schedules_document
@@ -40,7 +40,8 @@ from serried.views.schedule.text import (
 from serried.views.sentences import tell
 from serried.views.table import Table
 
-FORMATS = ("table", "json", "csv", "svg", "png", "chrome")
+ENDINGS = ("table", "json", "csv", "svg", "png")
+FORMATS = (*ENDINGS, "chrome")
 PICTURE_RANKS = 64
 
 
@@ -192,19 +193,11 @@ ONE, NOTHING = (1,), (0,)
     help="Form of the answer; by default by the ending of --output, else a table.",
 )
 @lang_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="Write the answer into this file; its ending says the form, such as .json.",
-)
+@output_option
 def schedule(
     names: str | None,
     names_option: str | None,
-    form: str | None,
-    output: Path | None,
     summary: bool,
-    lang: str,
     **options: Any,
 ) -> None:
     """Draws, times and explains pipeline schedules; without a name, lists them.
@@ -222,15 +215,15 @@ def schedule(
             two=names_option,
         )
     names = names_option or names
+    output = OutputChoice.of(options, ENDINGS)
     if not names:
-        return show(registry_table(lang=lang), output=output)
-    form = format_of(form, output, ("table", "json", "csv", "svg", "png"))
+        return output.show(registry_table(lang=output.lang))
+    form = output.form_among(FORMATS)
     costs = _costs(options)
     several = [_measured(name.strip(), options, costs) for name in names.split(",")]
     if form == "json":
-        return write(
-            as_json(schedules_document(several, summary=summary, lang=lang), depth=1), output
-        )
+        document = schedules_document(several, summary=summary, lang=output.lang)
+        return output.write(as_json(document, depth=1))
     if form != "table" and len(several) > 1:
         raise InputError(
             "{form} holds one schedule and {count} are named; name one, or take table or json",
@@ -238,11 +231,12 @@ def schedule(
             count=len(several),
         )
     if form == "table":
-        return _table(several, output, lang)
-    return write(_file(several[0], form), output)
+        return _table(several, output)
+    return output.write(_file(several[0], form))
 
 
-def _table(several: list[MeasuredSchedule], output: Path | None, lang: str) -> None:
+def _table(several: list[MeasuredSchedule], output: OutputChoice) -> None:
+    lang = output.lang
     parts: list[str | Text | Table] = []
     for measured in several:
         parts += [headline(measured, lang=lang), ""]
@@ -256,7 +250,7 @@ def _table(several: list[MeasuredSchedule], output: Path | None, lang: str) -> N
     for measured in several:
         findings = [refusal.finding for refusal in measured.refusals]
         parts += advice_lines(findings, width=width(), lang=lang)
-    return show(*parts, output=output)
+    return output.show(*parts)
 
 
 def _file(measured: MeasuredSchedule, form: str) -> str | bytes:

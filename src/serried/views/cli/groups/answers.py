@@ -15,12 +15,11 @@ from serried.mesh import Layout, Placement, place_of
 from serried.mesh.advice import advise, is_important
 from serried.mesh.domain import domain_of
 from serried.views.cli.output import (
+    TABLE_OR_JSON,
     OutputChoice,
     as_json,
     json_parts,
-    show,
     width,
-    write,
     write_parts,
 )
 from serried.views.job.layers import layers_of
@@ -86,7 +85,7 @@ def all_groups(request: LayoutRequest, options: Options, output: OutputChoice) -
     findings = findings_of(request, layout, placement, only_important=form != "table")
     split = layers_of(request, layout) if options["layers"] else None
     if form == "json" and split:
-        write(as_json(layers_document(layout, split), depth=1), output.path)
+        output.write(as_json(layers_document(layout, split), depth=1))
     elif form == "json":
         write_parts(chain(json_parts(groups_document(layout, kinds)), ("\n",)), output.path)
     elif form == "csv":
@@ -127,7 +126,7 @@ def _show_groups(
     parts += ["", *advice] if advice else []
     parts += ["", picture]
     parts += ["", *told] if told else []
-    show(*parts, output=output.path)
+    output.show(*parts)
 
 
 def explain(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
@@ -137,7 +136,7 @@ def explain(request: LayoutRequest, options: Options, output: OutputChoice) -> i
 
     layout = request.layout()
     dims = dims_of(layout, options["dims"])
-    write(as_text(explanation(layout, dims, lang=output.lang), width()), output.path)
+    output.write(as_text(explanation(layout, dims, lang=output.lang), width()))
     return 0
 
 
@@ -147,7 +146,7 @@ def rank(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     place = place_of(layout, placement, options["rank"])
     form = output.form_among()
     if form == "json":
-        write(as_json(rank_document(layout, place)), output.path)
+        output.write(as_json(rank_document(layout, place)))
         return 0
     if form == "csv":
         raise InputError("--rank has no csv form; it has table and json")
@@ -161,7 +160,7 @@ def rank(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
         )
         lines.append(f"  {held}")
     top = [headline(layout, placement, lang=lang), "", *lines, ""]
-    show(*top, rank_table(layout, place, lang=lang), output=output.path)
+    output.show(*top, rank_table(layout, place, lang=lang))
     return 0
 
 
@@ -169,13 +168,13 @@ def advice(request: LayoutRequest, options: Options, output: OutputChoice) -> in
     """Shows all advice on a layout and its nodes."""
     layout, placement = request.laid_out()
     findings = findings_of(request, layout, placement)
-    form, lang = output.form_among(("table", "json")), output.lang
+    form, lang = output.form_among(TABLE_OR_JSON), output.lang
     if form == "json":
-        write(as_json(advice_document(layout, findings, lang)), output.path)
+        output.write(as_json(advice_document(layout, findings, lang)))
         return 0
     lines = advice_lines(findings, width=width(), lang=lang)
     lines = lines or [tell("nothing to say of this layout", lang)]
-    show(headline(layout, placement, lang=lang), "", *lines, output=output.path)
+    output.show(headline(layout, placement, lang=lang), "", *lines)
     return 0
 
 
@@ -183,13 +182,13 @@ def sources(request: LayoutRequest, options: Options, output: OutputChoice) -> i
     """Shows where each size came from."""
     told = sources_of(request, output.lang, request.layout())
     config = request.config
-    if output.form_among(("table", "json")) == "json":
+    if output.form_among(TABLE_OR_JSON) == "json":
         file, form = (config.file, config.format) if config else (None, "options")
-        write(as_json(sources_document(told, file, form), depth=3), output.path)
+        output.write(as_json(sources_document(told, file, form), depth=3))
         return 0
     lines = footer(request, output.lang)
     below = ["", *lines] if lines else []
-    show(sources_table(told, lang=output.lang), *below, output=output.path)
+    output.show(sources_table(told, lang=output.lang), *below)
     return 0
 
 
@@ -199,7 +198,7 @@ def emit(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     from serried.launch.write import write as launch_text
 
     text = launch_text(options["emit"], layout, placement, sizes=request.sizes())
-    write(text, output.path)
+    output.write(text)
     return 0
 
 
@@ -217,13 +216,13 @@ def sweep(request: LayoutRequest, options: Options, output: OutputChoice) -> int
     from serried.mesh.sweep import tried
 
     worlds = tried(options["world_size"], lambda world: request.at(world).layout(), step=step)
-    if output.form_among(("table", "json")) == "json":
-        write(as_json(sweep_document(worlds, request.placement)), output.path)
+    if output.form_among(TABLE_OR_JSON) == "json":
+        output.write(as_json(sweep_document(worlds, request.placement)))
     else:
         refusals = list(refusal_lines(worlds, lang=output.lang))
         parts: list[str | Table] = [sweep_table(worlds, request.placement, lang=output.lang)]
         parts += ["", *refusals] if refusals else []
-        show(*parts, output=output.path)
+        output.show(*parts)
     return 0 if any(each.layout for each in worlds) else 1
 
 

@@ -11,9 +11,7 @@ from serried.views.cli.groups import answers as answers
 from serried.views.cli.job import request_of
 from serried.views.cli.language import lang_option
 from serried.views.cli.options import COUNT, job_options, size_options
-from serried.views.cli.output import FORMATS, OutputChoice
-
-PATH = click.Path(path_type=Path)
+from serried.views.cli.output import FORMATS, PATH, OutputChoice, output_option
 
 
 @click.command()
@@ -73,12 +71,7 @@ PATH = click.Path(path_type=Path)
     type=click.Choice(FORMATS),
     help="Form of the answer; by default by the ending of --output, else a table.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=PATH,
-    help="Write the answer into this file; its ending says the form, such as .json.",
-)
+@output_option
 def groups(file: Path | None, **options: Any) -> int:
     """Prints which rank is in which process group, under the framework's own rules.
 
@@ -96,7 +89,7 @@ def groups(file: Path | None, **options: Any) -> int:
     if options["help_settings"]:
         from serried.views.cli.groups.settings import tell_settings
 
-        tell_settings(options["framework"], options["lang"], options["output"])
+        tell_settings(options["framework"], OutputChoice.of(options))
         return 0
     request = request_of(file, options)
     return answers.answer_of(options)(request, options, OutputChoice.of(options))

@@ -15,7 +15,7 @@ from serried.launch.request import LayoutRequest
 from serried.mesh import Layout
 from serried.mesh.compare import compare
 from serried.mesh.sizes import SIZES, read_settings
-from serried.views.cli.output import OutputChoice, as_json, show, write
+from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json
 from serried.views.layout.comparison import comparison_lines, comparison_table
 from serried.views.layout.document import comparison_document
 from serried.views.sentences import tell
@@ -33,17 +33,17 @@ def beside(request: LayoutRequest, options: Mapping[str, Any], output: OutputCho
     layout = request.layout()
     other = other_layout(request, options["compare"], options["compare_set"])
     found = compare(layout, other)
-    form, lang = output.form_among(("table", "json")), output.lang
+    form, lang = output.form_among(TABLE_OR_JSON), output.lang
     first = request.config.file if request.config else tell("the options", lang)
     second = " ".join([Path(options["compare"]).name, *options["compare_set"]])
     left, right = named(layout, other, first, second, lang)
     if form == "json":
         document = comparison_document(found, left, right, lang)
-        write(as_json(document), output.path)
+        output.write(as_json(document))
     else:
         lines = comparison_lines(found, left, right, lang=lang)
         rows = comparison_table(found, left, right, lang=lang)
-        show(rows, "", *lines, output=output.path)
+        output.show(rows, "", *lines)
     return 0 if found.is_same else 1
 
 

@@ -12,7 +12,7 @@ from serried.trace.formats.reading import read_trace
 from serried.trace.measure.compare import compare_traces, planned_trace
 from serried.trace.model.trace import Trace
 from serried.views.cli.language import lang_option
-from serried.views.cli.output import as_json, show
+from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json, printed_form_option
 from serried.views.cli.progress import told
 from serried.views.cli.trace.arguments import given, sizes_options
 from serried.views.layout.advice import warned
@@ -34,14 +34,7 @@ from serried.views.trace.comparison import comparison_document, comparison_lines
     help="With --name: stages on each rank.",
 )
 @sizes_options
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "json")),
-    default="table",
-    show_default=True,
-    help="Form of the answer.",
-)
+@printed_form_option
 @lang_option
 def compare(
     runs: tuple[Path, ...],
@@ -72,9 +65,10 @@ def compare(
         click.echo(warned(warning, lang=lang), err=True)
     compared = compare_traces(first, second)
     names = str(runs[0]), "plan" if plan else str(runs[1])
-    if form == "json":
-        return click.echo(as_json(comparison_document(compared, *names)))
-    return show(*comparison_lines(compared, *names, lang=lang))
+    output = OutputChoice(lang, form)
+    if output.form_among(TABLE_OR_JSON) == "json":
+        return output.write(as_json(comparison_document(compared, *names)))
+    return output.show(*comparison_lines(compared, *names, lang=lang))
 
 
 def _plan(run: Trace, name: str | None, chunks: int | None) -> Trace:

@@ -18,10 +18,10 @@ from serried.trace.merge.store import Merged, merge_store
 from serried.trace.store.store import write_store
 from serried.units import bytes_text
 from serried.views.cli.language import lang_option
-from serried.views.cli.output import as_json, show
+from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json, printed_form_option
 from serried.views.cli.progress import told
 from serried.views.cli.trace.arguments import given, places_argument, sizes_options
-from serried.views.cli.trace.stats import format_option, tell_analysis
+from serried.views.cli.trace.stats import tell_analysis
 from serried.views.layout.advice import warned
 from serried.views.sentences import tell
 from serried.views.trace.document import merge_document
@@ -50,7 +50,7 @@ MEASURED_SPANS = 1_000_000
     help="What writes the Parquet store: this process, or tasks on Ray.",
 )
 @sizes_options
-@format_option
+@printed_form_option
 @lang_option
 def merge(
     places: tuple[Folder, ...],
@@ -69,6 +69,7 @@ def merge(
     serried trace merge node0/run node1/run -o both.pftrace
     serried trace merge node0/run node1/run -o both.store
     """
+    answer = OutputChoice(lang, form)
     output = output or _beside(places[0])
     write = WRITERS.get(output.suffix.lower())
     is_piecewise = write is None and are_recordings(places)
@@ -79,11 +80,11 @@ def merge(
             engine=engine,
         )
     if is_piecewise:
-        _tell_merged(ENGINES[engine](places, output), output, form, lang)
+        _tell_merged(ENGINES[engine](places, output), output, answer)
     else:
         merged = read_trace(places, given(sizes), listener=told(lang))
         (write or write_store)(merged, output)
-        tell_analysis(merged, analyse(merged, listener=told(lang)), form, lang)
+        tell_analysis(merged, analyse(merged, listener=told(lang)), answer)
     _tell_written(output, lang)
 
 
@@ -95,16 +96,17 @@ def _beside(place: Folder) -> Path:
     return place / "trace.json"
 
 
-def _tell_merged(merged: Merged, store: Path, form: str, lang: str) -> None:
+def _tell_merged(merged: Merged, store: Path, answer: OutputChoice) -> None:
     """Prints what a store measures; of one too large for that only what merging counted."""
+    lang = answer.lang
     if merged.num_spans <= MEASURED_SPANS:
         trace = read_trace([store])
-        return tell_analysis(trace, analyse(trace, listener=told(lang)), form, lang)
+        return tell_analysis(trace, analyse(trace, listener=told(lang)), answer)
     for warning in merged.trace.warnings:
         click.echo(warned(warning, lang=lang), err=True)
-    if form == "json":
-        return click.echo(as_json(merge_document(merged)))
-    return show(*merged_lines(merged, store, lang=lang))
+    if answer.form_among(TABLE_OR_JSON) == "json":
+        return answer.write(as_json(merge_document(merged)))
+    return answer.show(*merged_lines(merged, store, lang=lang))
 
 
 def _tell_written(output: Path, lang: str) -> None:

@@ -12,7 +12,7 @@ from serried.trace.measure.step_table import StepTable
 from serried.trace.merge.files import Folder
 from serried.trace.model.trace import Trace
 from serried.views.cli.language import lang_option
-from serried.views.cli.output import as_json, show
+from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json, printed_form_option
 from serried.views.cli.progress import told
 from serried.views.cli.trace.arguments import given, places_argument, sizes_options
 from serried.views.layout.advice import warned
@@ -44,17 +44,6 @@ from serried.views.trace.timers import (
     timers_table,
 )
 
-FORMATS = ("table", "json")
-
-format_option = click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="Form of the answer.",
-)
-
 
 @click.command("stats", short_help="Measure a recorded run, writing nothing.")
 @places_argument
@@ -70,7 +59,7 @@ format_option = click.option(
     help="Tokens of one microbatch, to work out tokens per second.",
 )
 @sizes_options
-@format_option
+@printed_form_option
 @lang_option
 def stats(
     places: tuple[Folder, ...],
@@ -86,39 +75,41 @@ def stats(
     serried trace stats runs/first
     serried trace stats runs/first --by step,rank,stage --format json
     """
+    output = OutputChoice(lang, form)
     if (log := timer_log(places)) is not None:
-        _tell_timers(log, given(sizes), form, lang)
+        _tell_timers(log, given(sizes), output)
         return
     trace = read_trace(places, given(sizes), listener=told(lang))
     analysis = analyse(trace, tokens_per_microbatch=tokens, listener=told(lang))
     axes = [axis.strip() for axis in by.split(",")] if by is not None else None
     table = analysis.table().grouped(axes) if axes is not None else None
-    tell_analysis(trace, analysis, form, lang, by=table)
+    tell_analysis(trace, analysis, output, by=table)
 
 
-def _tell_timers(log: TimerLog, sizes: dict[str, int], form: str, lang: str) -> None:
+def _tell_timers(log: TimerLog, sizes: dict[str, int], output: OutputChoice) -> None:
     """Prints what a log of Megatron's timers says, which is no trace."""
-    found = measure_timers(log, sizes)
+    found, lang = measure_timers(log, sizes), output.lang
     for warning in log.findings:
         click.echo(warned(warning, lang=lang), err=True)
-    if form == "json":
-        return click.echo(as_json(timers_document(log, found)))
+    if output.form_among(TABLE_OR_JSON) == "json":
+        return output.write(as_json(timers_document(log, found)))
     tables: list[str | Table] = ["", timers_table(found, lang=lang)]
     tables += ["", timed_ranks_table(found, lang=lang)] if found.ranks else []
     top, lines = timer_headlines(log, found, lang=lang), timer_lines(log, found, lang=lang)
-    return show(*top, *tables, "", *lines)
+    return output.show(*top, *tables, "", *lines)
 
 
 def tell_analysis(
-    trace: Trace, analysis: Analysis, form: str, lang: str, *, by: StepTable | None = None
+    trace: Trace, analysis: Analysis, output: OutputChoice, *, by: StepTable | None = None
 ) -> None:
     """Prints warnings to stderr and what was measured to stdout."""
+    lang = output.lang
     for warning in trace.warnings:
         click.echo(warned(warning, lang=lang), err=True)
-    if form == "json":
+    if output.form_among(TABLE_OR_JSON) == "json":
         document = stats_document(trace, analysis.statistics, analysis.replayed)
         more = {"by": table_document(by)} if by is not None else {}
-        return click.echo(as_json({**document, **analysis_document(analysis), **more}))
+        return output.write(as_json({**document, **analysis_document(analysis), **more}))
     found = analysis.statistics
     tables: list[str | Table] = ["", steps_table(trace, found, lang=lang)]
     tables += ["", ranks_table(trace, found, lang=lang)]
@@ -126,7 +117,7 @@ def tell_analysis(
         tables = ["", by_table(by, lang=lang)]
     top = headlines(trace, found, lang=lang)
     lines = _lines(trace, analysis, lang)
-    return show(*top, *(tables if found.steps else ()), "", *lines)
+    return output.show(*top, *(tables if found.steps else ()), "", *lines)
 
 
 def _lines(trace: Trace, analysis: Analysis, lang: str) -> list[str]:
