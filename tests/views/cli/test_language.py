@@ -175,7 +175,8 @@ def test_a_file_that_cannot_be_read_is_refused_in_chinese(
         (("trace", "merge"), "缺少参数 DIR..."),
         (("trace", "nope"), "没有 nope 这个命令"),
         (("train", "--lr", "x"), "--lr 的值不对：x 不是数"),
-        (("groups", "--world-size", "x"), "--world-size 要一个整数，例如 16；得到的是“x”"),
+        (("groups", "--world-size", "x"), "world_size=x 不是整数；要写 16 这样的数"),
+        (("check", "--nproc", "x"), "--nproc 要一个整数，例如 16；得到的是“x”"),
         (("groups", "none.sh"), "读不了 none.sh：没有这个文件或文件夹"),
         (("schedule", "none.csv"), "读不了 none.csv：没有这个文件或文件夹"),
         (

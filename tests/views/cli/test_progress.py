@@ -30,7 +30,7 @@ def all_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
             "en",
             [
                 "reading {place}, 69.6 kB …",
-                "sorting 524 events of MegatronApp by rank …",
+                "sorting 512 events of MegatronApp by rank …",
                 "measuring the steps of 256 spans …",
                 "comparing the order with schedules, and finding the critical path …",
                 "replaying 256 spans without each rank's slowness …",
@@ -40,7 +40,7 @@ def all_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
             "zh",
             [
                 "正在读取 {place}，共 69.6 kB …",
-                "正在把 MegatronApp 的 524 个事件按 rank 排好 …",
+                "正在把 MegatronApp 的 512 个事件按 rank 排好 …",
                 "正在度量 256 个 span 的各个 step …",
                 "正在把顺序与各种调度对照，并找关键路径 …",
                 "正在重放 256 个 span，逐个 rank 去掉它的慢 …",
