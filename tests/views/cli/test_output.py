@@ -12,7 +12,14 @@ from rich.cells import cell_len
 
 from serried.errors import InputError
 from serried.frameworks import Sizes, layout
-from serried.views.cli.output import as_json, json_parts, rendered, write_parts
+from serried.views.cli.output import (
+    TABLE_OR_JSON,
+    OutputChoice,
+    as_json,
+    json_parts,
+    rendered,
+    write_parts,
+)
 from serried.views.layout.document import groups_csv, groups_document
 from serried.views.layout.text import table
 
@@ -70,3 +77,31 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be written: No such file or directory"):
         write_parts(["one"], tmp_path / "none" / "all.txt")
     assert [path.name for path in tmp_path.iterdir()] == ["all.txt"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "name", "form"),
+    [
+        (None, None, "table"),
+        ("json", None, "json"),
+        (None, "a.txt", "table"),
+        (None, "a.JSON", "json"),
+        ("csv", "a.json", "csv"),
+    ],
+)
+def test_a_form_is_the_one_asked_for_else_what_the_ending_says(
+    asked: str | None, name: str | None, form: str
+) -> None:
+    assert OutputChoice("en", asked, Path(name) if name else None).form_among() == form
+
+
+def test_a_form_that_the_answer_lacks_and_an_ending_that_says_none_are_refused() -> None:
+    with pytest.raises(InputError, match="has no csv form; it has table, json"):
+        OutputChoice("en", None, Path("a.csv")).form_among(TABLE_OR_JSON)
+    with pytest.raises(InputError, match=r"a\.csv has no suffix .* those that do: \.txt, \.json"):
+        OutputChoice("en", None, Path("a.csv"), TABLE_OR_JSON).form_among(TABLE_OR_JSON)
+
+
+def test_an_answer_in_a_file_is_plain_and_ends_its_last_line(tmp_path: Path) -> None:
+    OutputChoice("en", None, tmp_path / "a.txt").show("one", "two")
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\ntwo\n"
