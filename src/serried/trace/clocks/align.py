@@ -91,6 +91,7 @@ def host_clocks(
     sources = [("pings", pings)] if pings is not None and len(pings) else []
     messages = _messages(trace.spans, host)
     sources += [("messages", messages)] if len(messages) else []
+    # Orders stand in where pings and messages leave a host untied to the first.
     if not sources or not _reaches_all(_joined(*(each for _, each in sources)), len(trace.hosts)):
         orders = _orders(trace, host)
         sources += [("order", orders)] if len(orders) else []
@@ -113,6 +114,7 @@ def clock_findings(
     """Returns what is to be said of the pings' files and of clocks that cannot be one line."""
     found = [*(() if pings is None else pings.findings)]
     for host, line in zip(trace.hosts, lines, strict=True):
+        # An infinite bound is how `fit_clock` says that bounds contradict each other at one moment.
         if line is not None and not np.isfinite(line.bound).all():
             contradiction = said(
                 "messages of {host} contradict any clock: some arrived before they can have left; "
@@ -166,6 +168,7 @@ def _clock(
 ) -> AlignedClock:
     if line is None:
         return AlignedClock(name, "wall", 0.0, 0.0, None)
+    # Nothing is stated more finely than stamps can tell, except of a clock against itself.
     told = (max(each, least_ns) for each in line.worst_between(*window))
     bound, symmetric = (0.0, 0.0) if source == "own" else told
     return AlignedClock(
@@ -247,6 +250,7 @@ def _reaches_all(crossings: Crossings, num_hosts: int) -> bool:
     reached, edge = {0}, [0]
     while edge:
         here = edge.pop()
+        # Crossings one way alone bound an offset from one side only: it could be any beyond that.
         more = {b for a, b in ways if a == here and (b, a) in ways} - reached
         reached |= more
         edge += more
@@ -273,6 +277,7 @@ def _lines(
     lines = {}
     for pair in sorted(pairs):
         asked = None if pings is None else _bounds(pings, pair, resolution_ns)
+        # The line is of the higher host's clock, so it has to hold over that host's window.
         line = fit_clock(*_bounds(whole, pair, resolution_ns), windows[pair[1]], asked)
         if line is not None:
             lines[pair] = line
@@ -301,6 +306,7 @@ def _to_first(lines: dict[Pair, ClockLine], num_hosts: int) -> list[ClockLine | 
     found: list[ClockLine | None] = [None] * num_hosts
     pushed = count()  # of equal costs the first found wins: lines have no order
     waiting = [(0.0, next(pushed), 0, ClockLine.same())]
+    # Dijkstra's shortest paths from host 0, where a line is as long as its mean bound.
     while waiting:
         cost, _, here, line = heapq.heappop(waiting)
         if found[here] is not None:

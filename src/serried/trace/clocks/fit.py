@@ -78,6 +78,7 @@ def fit_clock(
     if not len(lower) or not len(upper):
         return None
     every = np.concatenate([lower.at_ns, upper.at_ns, np.array(window or (), dtype=np.int64)])
+    # Wall times in nanoseconds are more than floats hold exactly: all is relative to a middle.
     base_at = int(np.median(np.concatenate([lower.at_ns, upper.at_ns])))
     base = int(np.median(np.concatenate([lower.value_ns, upper.value_ns])))
     sides = _relative((lower, upper), base_at, base)
@@ -129,6 +130,7 @@ def _pieces(sides: Sides, pings: Sides, halvings: int = _DEEPEST) -> list[_Piece
     region = feasible_region(*sides)
     if region.is_feasible:
         line = _symmetric_line(sides, pings, region.slope)
+        # Bounds that cross by less than stamps can tell leave half of that crossing open.
         half = max(float(tightest(sides, region.slope).half.min()), 0.0, -region.width / 2)
         gap = float(np.diff(both).max(initial=0.0))
         return [_Piece(both[0], both[-1], region, half, line, gap)]

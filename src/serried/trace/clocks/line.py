@@ -68,6 +68,7 @@ class ClockLine:
 
     def reversed(self) -> ClockLine:
         """Returns the line that turns A's times into B's."""
+        # Where a clock was set, its times may go back on the other's; knots have to ascend.
         there = np.maximum.accumulate(self.at + self.offset)
         at = [int(self.moved(np.array([when]))[0]) for when, _ in self.jumps]
         return replace(
@@ -84,6 +85,7 @@ class ClockLine:
         """Returns the line through this one, from B to A, and then through ``further``."""
         back = further.at + further.base_at_ns
         places = [self.at + self.base_at_ns, self.reversed().moved(np.rint(back).astype(np.int64))]
+        # Both lines are straight between all of these, the knots of either, so their sum is too.
         at_ns = np.unique(np.rint(np.concatenate(places)).astype(np.int64))
         there_ns = self.moved(at_ns)
         here, there = at_ns - self.base_at_ns, there_ns - further.base_at_ns

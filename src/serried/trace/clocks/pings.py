@@ -66,6 +66,7 @@ def read_pings(folders: Sequence[Path], trace: Trace) -> Crossings:
         for folder in dict.fromkeys(folders)
         if folder.is_dir()
         for path in sorted(folder.glob(PATTERN))
+        # clock-old.jsonl has the pattern, but is no rank's.
         if path.stem.removeprefix("clock-").isdecimal()
     ]
     pings, findings = [], []
@@ -88,9 +89,11 @@ def _crossings(
         if rank not in host_of or peer not in host_of:
             continue
         here, away = host_of[rank], host_of[peer]
+        # A ping crosses twice: what was sent at t1 was there at t2, the answer of t3 back at t4.
         crossings.append((here, away, sent + offsets[here], there + offsets[away]))
         crossings.append((away, here, answered + offsets[away], back + offsets[here]))
     columns = np.array(crossings, dtype=np.int64).reshape(-1, 4).T
+    # Two ranks of one host share its clock: their pings say nothing of any offset.
     from_host, to_host, left_ns, arrived_ns = columns[:, columns[0] != columns[1]]
     return Crossings(from_host, to_host, left_ns, arrived_ns, findings)
 
@@ -130,8 +133,10 @@ def _ping(line: str) -> tuple[int, tuple[int, int, int, int]] | None:
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     numbers = (peer, sent, there, answered, back)
+    # isinstance would take `true` for an int. Below 2**62 sums of times stay within 64 bits.
     if not all(type(each) is int and 0 <= each < 2**62 for each in numbers):
         return None
+    # A clock that went back between its two readings bounds nothing.
     if back < sent or answered < there:
         return None
     return peer, (sent, there, answered, back)

@@ -88,6 +88,7 @@ def _that_fit(slopes: Reals, width: Reals) -> Reals:
     ends = []
     for inside, outside in ((fit[0], fit[0] - 1), (fit[-1], fit[-1] + 1)):
         if 0 <= outside < len(slopes):
+            # The width is straight between two tried slopes: this is where it crosses 0.
             share = width[inside] / (width[inside] - width[outside])
             ends.append(slopes[inside] + share * (slopes[outside] - slopes[inside]))
     return np.concatenate([slopes[fit], ends])

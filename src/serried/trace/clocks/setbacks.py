@@ -42,6 +42,7 @@ def clocks_gone_back(spans: Spans) -> tuple[Finding, ...]:
         return ()
     code = packed([spans.rank.astype(np.int64), spans.step.astype(np.int64)])
     order = np.lexsort((spans.start_ns, code))
+    # The first span of each rank's step: a step begins when that does.
     first = order[np.diff(code[order], prepend=-1) != 0]
     rank, step, begun = spans.rank[first], spans.step[first], spans.start_ns[first]
     back = np.diff(begun)

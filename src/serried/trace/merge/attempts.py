@@ -65,6 +65,8 @@ def _originals(found: list[Survey]) -> tuple[list[Survey], list[Finding]]:
     """Returns each recording once, the longest of its copies, by the time that it began."""
     originals: list[Survey] = []
     copies = []
+    # Copies have one header. The longest comes first and stays: another may have been taken
+    # while the rank still wrote.
     by_start = sorted(
         found, key=lambda each: (each.header.wall_ns, -each.num_records, str(each.file))
     )
@@ -84,6 +86,8 @@ def _in_turn(found: list[Survey]) -> tuple[list[Survey], list[Finding]]:
     step = last.first_step
     for each in reversed(earlier):
         after, rank = kept[0], last.header.rank
+        # By the wall clock, for a machine that was booted anew has another monotonic one. What
+        # still ran when the next began was no earlier attempt.
         if _wall_ns(each, each.last_ns) > _wall_ns(after, after.first_ns):
             raise InputError(
                 "rank {rank} stands twice, in {first} and {second}; give only one of them",
@@ -101,6 +105,7 @@ def _in_turn(found: list[Survey]) -> tuple[list[Survey], list[Finding]]:
             merge_findings.restarted(rank, each.file, after.file, step if is_cut else None)
         )
         kept.insert(0, _before(each, step) if is_cut and step is not None else each)
+        # Of the next earlier attempt only what precedes every later one counts.
         step = min((each for each in (step, each.first_step) if each is not None), default=None)
     return kept, findings[::-1]
 
@@ -129,6 +134,7 @@ def with_restarts(folders: Sequence[Folder]) -> list[Folder]:
         found[folder] = None
         if isinstance(folder, Path):
             found |= dict.fromkeys(_restarts_of(folder))
+    # restart-1 may have been given as well, in other words (./a/restart-1): it counts once.
     given = {folder.resolve() for folder in folders if isinstance(folder, Path)}
     return [
         each

@@ -73,6 +73,7 @@ def clocked(run: SurveyedRun, folders: Sequence[Folder], engine: Engine) -> Cloc
     """Returns ``run`` with every host on the first one's clock, as ``align.aligned`` does."""
     pings = pings_in(folders, run.trace)
     lines, clocks = host_clocks(_sample(run, engine, MESSAGES), pings, run.windows)
+    # Messages leave some host untied: the order of computations, read only now, may tie it.
     if len(lines) > 1 and any(line is None for line in lines):
         every = _sample(run, engine, (*MESSAGES, *COMPUTATIONS))
         lines, clocks = host_clocks(every, pings, run.windows)
@@ -101,6 +102,7 @@ def counted_messages(
 ) -> tuple[MessageStatistics, Alignment]:
     """Counts the messages of all steps, and those that were received before they were sent."""
     work = [_Window(clocked, steps) for steps in _step_windows(run)]
+    # A run without any message still has clocks to tell of: one window of nothing does it.
     found = list(engine(_count, work)) or [_count(_Window(clocked, None))]
     messages = [each for each, _ in found]
     expected = [each.expected_spans for each in messages]
@@ -128,6 +130,8 @@ def pings_in(folders: Sequence[Folder], trace: Trace) -> Crossings:
     """Returns the pings in all ``folders`` and in those of restarts; a URL's are fetched first."""
     folders = with_restarts(folders)
     with tempfile.TemporaryDirectory() as name:
+        # Pings behind a URL are copied, so that one reader does for all. What it says of a copy
+        # is brought back to the URL below.
         fetched = {
             Path(name) / str(number): folder
             for number, folder in enumerate(sorted(dict.fromkeys(folders), key=str))
@@ -187,6 +191,7 @@ def _sampled_steps(run: SurveyedRun, *, with_computations: bool) -> NDArray[np.i
     spans = counts.messages + counts.computations * with_computations
     every = max(1, -(-int(spans.sum()) // SAMPLED_SPANS))
     wanted = max(2, len(counts.step) // every)
+    # The first and the last step are always among them: over the whole run a drift shows best.
     places = np.linspace(0, len(counts.step) - 1, min(wanted, len(counts.step)))
     return counts.step[np.unique(np.rint(places).astype(np.int64))]
 
@@ -195,6 +200,7 @@ def _sampled_spans(work: _Sampled) -> Spans:
     found = [no_spans()]
     steps = int(work.steps[0]), int(work.steps[-1])
     for spans in work.part.blocks(steps, work.kinds):
+        # Rank 0 stands in where there is no peer, and is masked again below.
         is_known = (spans.peer >= 0) & (spans.peer < len(work.host))
         away = work.host[np.where(is_known, spans.peer, 0)] != work.part.host
         keep = np.isin(spans.step, work.steps)

@@ -130,6 +130,7 @@ def rank_files(folder: Folder) -> list[RankFile]:
     ]
     if found:
         return found
+    # Often the folder above was given: then those that hold recordings can be named.
     below = sorted(
         {path.parent for path in folder.glob(f"*/{PATTERN}")} if isinstance(folder, Path) else ()
     )

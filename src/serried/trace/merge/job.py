@@ -33,6 +33,7 @@ def job_of(surveys: Sequence[Survey]) -> TracedJob:
     those that messages make, if all are of equal length.
     """
     jobs = [each.header.job for each in surveys]
+    # A rank that had seen its pipeline when it began knows more of the job than the others.
     job = next((each for each in jobs if each.sizes.get("pp", 1) > 1), jobs[0])
     if job.schedule != UNKNOWN_SCHEDULE:
         return job
@@ -57,6 +58,8 @@ def _with_pipelines(job: TracedJob, surveys: Sequence[Survey]) -> TracedJob:
     dp = job.world_size // pp
     if pp == 1 or pp * dp != job.world_size:
         return job
+    # Of 4 ranks in pipelines of 2: [0, 2] [1, 3] across, [0, 1] [2, 3] within. Any other sets
+    # are of no order that can be named, so the job stays as it is.
     across = [list(range(first, job.world_size, dp)) for first in range(dp)]
     within = [list(range(first, first + pp)) for first in range(0, job.world_size, pp)]
     for order, expected in zip(_ORDERS, (across, within), strict=True):
@@ -67,6 +70,7 @@ def _with_pipelines(job: TracedJob, surveys: Sequence[Survey]) -> TracedJob:
 
 def _joined(surveys: Sequence[Survey], world_size: int) -> list[list[int]]:
     """Returns the ranks that messages join, each set ascending, by their lowest."""
+    # Union-find: every set is known by its lowest rank, and paths are halved as they are walked.
     lowest = list(range(world_size))
 
     def root(rank: int) -> int:

@@ -47,6 +47,7 @@ class Part:
         count = 0
         for first, last in ranges:
             for records in read_records(self.file, first, min(last, self.num_records)):
+                # A shelf says only that a step may be in it, so every record is asked as well.
                 keep = np.ones(len(records), dtype=np.bool_)
                 if kinds is not None:
                     keep &= np.isin(records["kind"], kinds)
@@ -57,12 +58,14 @@ class Part:
                 spans = spans_of_records(self.rank, records if keep.all() else records[keep])
                 count += len(spans)
                 yield self._named(spans).shifted(self.offset_ns)
+        # Only when all was asked for can it be told that the file is still the one surveyed.
         if steps is None and kinds is None and count != self.num_spans:
             raise InputError("{path} changed while it was read; merge again", path=self.file)
 
     def _named(self, spans: Spans) -> Spans:
         if len(self.names) == 1:
             return spans
+        # -1 takes the last entry, which stands for no name.
         own = np.where(spans.peer < len(self.names) - 1, spans.peer, -1)
         is_named = spans.kind == ActionKind.SPAN
         return replace(spans, peer=np.where(is_named, self.names[own], spans.peer))

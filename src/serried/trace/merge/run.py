@@ -60,6 +60,7 @@ def gathered(folders: Sequence[Folder], engine: Engine) -> SurveyedRun:
     files = [file for folder in dict.fromkeys(folders) for file in rank_files(folder)]
     found, counts = _surveyed(files, engine)
     surveys = [each for each in found if isinstance(each, Survey)]
+    # This comes before attempts: the ranks of another run would look like restarts of this one.
     _require_one_run(surveys)
     attempts = attempts_of(surveys)
     if not any(each.num_spans for each in attempts.kept):
@@ -85,6 +86,8 @@ def _surveyed(
     for each in engine(survey, files):
         if isinstance(each, Survey):
             counts.append(each.counts)
+            # The counts are added up and let go (all surveys share one in their place), or
+            # thousands of ranks would hold as many tables of steps.
             found.append(replace(each, counts=counts[0]))
             counts = [StepCounts.joined(counts)] if len(counts) > _COUNTS_AT_ONCE else counts
         else:
@@ -98,6 +101,7 @@ def _run(attempts: Attempts, counts: StepCounts, left_out: Sequence[Finding]) ->
     hosts = _hosts(attempts.kept)
     host_of = {rank: number for number, host in enumerate(hosts) for rank in host.ranks}
     offset = {rank: hosts[number].offset_ns for rank, number in host_of.items()}
+    # A file that has no span says nothing of when the run began and ended.
     spoken = [each for each in attempts.kept if each.num_spans]
     base_ns = min(each.first_ns + offset[each.header.rank] for each in spoken)
     names = tuple(dict.fromkeys(name for each in attempts.kept for name in each.names))
@@ -141,6 +145,7 @@ def _windows(
         mine = of_host.get(number, [])
         firsts, lasts = [each.first_ns for each in mine], [each.last_ns for each in mine]
         moved = host.offset_ns - base_ns
+        # A host without a span waits for the whole run's window, which is known only below.
         ends.append((min(firsts) + moved, max(lasts) + moved) if mine else None)
     known = [each for each in ends if each]
     whole = min(first for first, _ in known), max(last for _, last in known)
@@ -243,6 +248,7 @@ def _further_attempts(folders: Sequence[Folder]) -> Iterator[Finding]:
     """Yields what folders of later attempts hold that are of another run and were not given."""
     given = {folder.resolve() for folder in folders if isinstance(folder, Path)}
     for folder in sorted({each for each in folders if isinstance(each, Path)}):
+        # Restarts of this run are among `folders` already; what else lies below is of another.
         below = {path.parent for path in folder.glob(f"{RESTARTS}/{PATTERN}")}
         if further := sorted(each for each in below if each.resolve() not in given):
             yield merge_findings.further_attempts(folder, further)

@@ -65,6 +65,7 @@ def merge_store(
         run = gathered(folders, engine)
         aligned = clocked(run, folders, engine)
         messages, alignment = counted_messages(run, aligned, engine)
+        # A file of the store holds one node, so that nodes are written side by side.
         nodes: dict[int, list[ClockedPart]] = {}
         for part in aligned.parts:
             if part.part.num_spans:

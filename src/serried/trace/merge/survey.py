@@ -138,6 +138,8 @@ def survey(file: RankFile, before_step: int | None = None) -> Survey | Unusable:
     counts, begins, low, high = [], [], [], []
     num_spans, first_ns, last_ns, num_microbatches = 0, np.iinfo(np.int64).max, 0, 0
     peers = set[int]()
+    # At most so many shelves a file. Blocks hold whole ones, so that a shelf's place in the
+    # file follows from its number.
     rows = max(BLOCK_RECORDS // 64, -(-file.num_bytes // RECORD_BYTES // _SHELVES))
     with file.open() as opened:
         start = opened.read(HEADER_BYTES)
@@ -149,6 +151,7 @@ def survey(file: RankFile, before_step: int | None = None) -> Survey | Unusable:
         for block in _blocks(file, opened, rows * max(1, BLOCK_RECORDS // rows)):
             num_records += len(block)
             edges = np.arange(0, len(block), rows)
+            # Shelves hold all records, or their places would be wrong; only those kept count below.
             low.append(np.minimum.reduceat(block["step"], edges))
             high.append(np.maximum.reduceat(block["step"], edges))
             kept = block if before_step is None else block[block["step"] < before_step]
@@ -199,6 +202,7 @@ def _blocks(
         if len(records):
             yield records
         first += len(records)
+        # A record without its seal, or the end of the file: nothing behind it counts.
         if len(records) < count:
             return
 

@@ -42,6 +42,7 @@ def require_sound(spans: Spans, world_size: int) -> None:
     if not len(spans):
         return
     rank, kind = spans.rank, spans.kind
+    # The rank comes first, for every other sentence names it.
     if (row := _first((rank < 0) | (rank >= world_size))) is not None:
         raise InputError(
             "a span is of rank {rank}, outside the job's {world} ranks; a number in the files is "

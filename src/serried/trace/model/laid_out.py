@@ -64,6 +64,7 @@ def trace_of_layout(
     present = np.unique(spans.rank).tolist()
     base_ns = int(spans.start_ns.min())
     _require_one_time(run, int(spans.end_ns.max()) - base_ns)
+    # The job carries what `custom` needs to make the layout again: axes, and explicit ranks.
     of_axes = {"axes": axes_text(layout.mesh.sizes)} if layout.framework == "custom" else {}
     of_ranks = {"ranks": " ".join(map(str, layout.mesh.explicit))} if layout.mesh.explicit else {}
     job = TracedJob(
@@ -100,6 +101,8 @@ def _ranks_per_node(machines: Sequence[Sequence[int]], world_size: int) -> int:
     what the largest has.
     """
     spans = sorted((min(ranks), max(ranks)) for ranks in machines if len(ranks))
+    # Machine k holds ranks k n to (k + 1) n - 1: its last rank bounds n from below, its first
+    # one from above.
     least = max(-(-(1 + last) // at) for at, (_, last) in enumerate(spans, 1))
     most = min((first // at for at, (first, _) in enumerate(spans) if at), default=world_size)
     fits = [each for each in range(least, most + 1) if world_size % each == 0]

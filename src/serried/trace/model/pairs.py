@@ -101,6 +101,8 @@ def hand_overs(spans: Spans, pipeline: Codes | None = None) -> tuple[Rows, Rows]
         mine = [column.astype(np.int64) for column in _place(spans, rows)]
         mine += [] if pipeline is None else [pipeline[spans.rank[rows]]]
         stage = spans.stage[rows].astype(np.int64)
+        # Every row is named twice: by the stage that it hands over to, and by its own. A row of
+        # the first half hands over to the one of the second half that has the same name.
         both = [np.concatenate([column, column]) for column in mine]
         names = [*both, np.concatenate([stage + way, stage])]
         left, right = _matches(names, len(rows))

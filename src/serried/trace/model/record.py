@@ -209,6 +209,7 @@ def spans_of_records(rank: int, table: Records) -> Spans:
 def read_header(path: object, raw: bytes) -> RecordHeader:
     """Returns the header that ``raw`` begins with; raises InputError where it is none."""
     start = len(MAGIC) + 4
+    # A file that ends within the magic may still be ours: only what is there is compared.
     if not raw.startswith(MAGIC[: len(raw)]):
         raise InputError("{path} is not a recording of serried", path=path)
     if len(raw) < HEADER_BYTES:

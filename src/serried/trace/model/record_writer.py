@@ -262,6 +262,7 @@ def _pen(
         try:
             pack(page, place, start_ns, end_ns, step, microbatch, peer, stage, kind, name, seal)
         except struct.error as error:
+            # Packing fails at the end of the map, too. Before that, a number does not fit.
             if place < len(page):
                 misfit(error)
                 return

@@ -80,6 +80,7 @@ def recorded_order(spans: Spans, step: int, ranks: Ranks) -> RecordedOrder | Non
     mine = spans.where((spans.step == step) & np.isin(spans.rank, ranks))
     if (mine.kind == ActionKind.OVERLAP_F_B).any():
         return None
+    # A code has room for so many stages and microbatches; what lies beyond has none.
     fits = (mine.stage >= 0) & (mine.stage < MAX_STAGES)
     fits &= (mine.microbatch >= 0) & (mine.microbatch.astype(np.int64) < MAX_MICROBATCHES)
     mine = mine.where(np.isin(mine.kind, _PLAIN) & fits)

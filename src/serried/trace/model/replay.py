@@ -85,6 +85,7 @@ class Replay:
         begun = np.zeros(durations.shape[1:])
         for before in (before for each in node.operations for before in self.after[each]):
             np.maximum(begun, ends[before], out=begun)
+        # In a collective over replicas nobody begins before the last of them is there.
         for replicas in _together(node.across):
             begun[:, replicas] = begun[:, replicas].max(axis=1, keepdims=True)
         for each in node.operations:
@@ -105,6 +106,7 @@ class Replay:
         alone = [SyncGroup((each,)) for each in range(len(self)) if each not in met]
         nodes = [*self.meetings, *alone]
         node_of = {each: place for place, node in enumerate(nodes) for each in node.operations}
+        # What meets is one node, which waits for all that any of its operations comes after.
         waits = [
             {node_of[before] for each in node.operations for before in self.after[each]}
             for node in nodes
@@ -130,6 +132,7 @@ def _sorted(waits: Sequence[set[int]]) -> list[int]:
     for node, before in enumerate(waits):
         for each in before:
             followers[each].append(node)
+    # Kahn's algorithm. What it does not reach waits, by way of others, for itself.
     left = [len(before) for before in waits]
     ready = deque(node for node, count in enumerate(left) if not count)
     order: list[int] = []

@@ -82,6 +82,8 @@ def lanes_of(spans: Spans) -> Column:
     lanes = np.zeros(len(spans), dtype=np.int64)
     track = spans.rank.astype(np.int64) * len(THREADS) + threads_of(spans)
     order = np.lexsort((spans.end_ns, spans.start_ns, track))
+    # If any two spans of a track overlap, so do two that follow one another by start. Most
+    # tracks have none, and are spared the loop in Python below.
     before, after = order[:-1], order[1:]
     overlaps = (track[before] == track[after]) & (spans.end_ns[before] > spans.start_ns[after])
     ordered = track[order]

@@ -54,6 +54,8 @@ def trace_of(about: dict[str, Any], spans: Spans, replay: Replay | None = None) 
     _require_typed(about)
     job = TracedJob(**about["job"])
     found = np.unique(spans.rank).tolist()
+    # Any folder may call itself a store: what its parts say of one another has to agree
+    # before anything else counts on it.
     if len(spans) != about["num_spans"] or not {*found} <= {*about["ranks"]}:
         raise ValueError("spans are missing, or of other ranks")
     if not 0 <= min(about["ranks"]) <= max(about["ranks"]) < job.world_size:
@@ -125,6 +127,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _written(value: object) -> Any:
     """Returns a value of a sentence as JSON: sentences and lists in it keep their parts."""
+    # An error stands in a sentence as its reason: it has a template and values as well.
     if isinstance(value, Sentence | SerriedError):
         values = {name: _written(each) for name, each in value.values.items()}
         return {"template": value.template, "values": values}
@@ -177,6 +180,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 def _require_typed(about: dict[str, Any]) -> None:
     """Raises TypeError for a value of another type than was written."""
+    # A key means the same in all of these, so one table of types serves them.
     for each in (about, about["job"], *about["hosts"], *about["clocks"]):
         for name, value in each.items():
             parts = value.values() if isinstance(value, dict) else value

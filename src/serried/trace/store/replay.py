@@ -83,6 +83,8 @@ def _require_sound(replay: Replay) -> None:
     named += [each for meeting in replay.meetings for each in meeting.operations]
     named += replay.final
     count, (num_stages, num_replicas) = len(replay), replay.ranks.shape
+    # These numbers are places in arrays, where one below 0 would count from the end. type(),
+    # for isinstance takes `true` for an int.
     if len(replay.after) != count or not all(
         type(each) is int and 0 <= each < count for each in named
     ):

@@ -43,6 +43,7 @@ def write_store(trace: Trace, path: Path) -> None:
     with new_store(path) as folder:
         node = np.array([trace.placement.node(rank) for rank in range(trace.job.world_size)])
         for each in np.unique(node[trace.spans.rank]).tolist():
+            # Rank by rank, so that reading one rank's spans takes a row group or a few.
             mine = (rank for rank in trace.ranks if node[rank] == each)
             write_spans(part_of(folder, each), (_of_rank(trace.spans, rank) for rank in mine))
         if trace.replay is not None:

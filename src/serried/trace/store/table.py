@@ -52,6 +52,7 @@ def write_spans(sink: Path | BinaryIO, blocks: Iterable[Spans]) -> None:
     try:
         for spans in _groups(blocks):
             table = _table(spans)
+            # The schema is known with the first table.
             writer = writer or parquet.ParquetWriter(
                 sink,
                 table.schema,
