@@ -129,6 +129,8 @@ def check(file: Path | None, **options: Any) -> int:
         per_node = request.placement(world_size).ranks_per_node
         emit(world_size=world_size, ranks_per_node=per_node)
         return 0
+    # Without a launcher this process starts all ranks; else it is one of them and may have to
+    # tell which rank failed.
     place = worker.place_of_launcher()
     settings, framework_settings = _settings(file, place, options)
     output = OutputChoice.of(options, TABLE_OR_JSON)
@@ -169,6 +171,8 @@ def _settings(
     request = request.at(_world_told(request, world_size))
     layout = request.layout()
     _require_world(layout.world_size, world_size)
+    # Only ranks that this process starts can be told apart into pretended nodes; under a launcher
+    # the real hosts say who shares one.
     is_pretended = place is None and options["gpus_per_node"] is not None
     ranks_per_node = request.placement(layout.world_size).ranks_per_node if is_pretended else None
     settings = CheckSettings(

@@ -33,6 +33,7 @@ def cluster_of(options: dict[str, Any]) -> tuple[int, int] | None:
     """
     target = options.pop("emit")
     places = {name: options.pop(name) for name in ("nodes", "gpus_per_node", "image")}
+    # A place without --emit is refused, not ignored: who types --nodes 2 expects two nodes.
     for name, value in places.items():
         if target is None and value is not None:
             option = f"--{name.replace('_', '-')}"

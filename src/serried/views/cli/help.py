@@ -67,6 +67,7 @@ class SpokenFormatter(click.HelpFormatter):
         indent = " " * self.current_indent
         for term, meaning in told:
             lines = wrap(meaning, max(20, self.width - len(indent) - first)) if meaning else [""]
+            # A term wider than its column has a line of its own, and its meaning begins below it.
             if cell_len(term) > first - col_spacing:
                 self.write(f"{indent}{term}\n")
                 term = ""
@@ -169,6 +170,7 @@ def usage_words(args: str, lang: str) -> list[str]:
     >>> usage_words("[OPTIONS] COMMAND [ARGS]...", "zh")
     ['[选项]', '命令 [参数]...']
     """
+    # click writes a group's words as 'COMMAND [ARGS]...', which is said as one phrase.
     words = re.findall(r"COMMAND \[ARGS\]\.\.\.|A \[B\]|\S+", args)
     return [said(word, lang) for word in words]
 
@@ -193,6 +195,7 @@ def meaning_in(text: str, lang: str) -> str:
     body = said(text[: extras.start()] if extras else text, lang)
     if extras is None:
         return body
+    # click joins its remarks by '; ', as in '[default: 4; x>=1]'.
     parts = [_extra(part, lang) for part in extras[1].split("; ")]
     if lang == "en":
         return f"{body} [{'; '.join(parts)}]".strip()

@@ -31,6 +31,7 @@ class Count(click.ParamType[int]):
         if isinstance(value, int):
             return value
         option = param.opts[0] if param else "the option"
+        # The length comes first: int() refuses more than 4,300 digits as if they were no number.
         digits = str(value).strip().lstrip("+-")
         if digits.isdecimal() and (len(digits) > MOST_DIGITS or int(digits) > MOST):
             raise InputError(

@@ -240,6 +240,7 @@ def _table(several: list[MeasuredSchedule], output: OutputChoice) -> None:
     parts: list[str | Text | Table] = []
     for measured in several:
         parts += [headline(measured, lang=lang), ""]
+        # Beyond so many ranks only figures are printed; --format json still has every action.
         if measured.schedule.num_ranks <= PICTURE_RANKS:
             parts += [*picture(measured.simulation, width(), lang=lang), ""]
         if len(several) == 1:
@@ -277,6 +278,7 @@ def _measured(name: str, options: Mapping[str, Any], costs: Costs) -> MeasuredSc
         weights=_three("memory", options["memory"]) if options["memory"] else TO_WEIGHT,
     )
     measured = request.measured()
+    # Unknown names were refused above: a name without an entry is a file of actions.
     if request.group and entry and not entry.takes_group:
         told = tell(
             "{name} has no groups; --group does nothing to it", current_language(), name=entry.name
@@ -292,6 +294,7 @@ def _costs(options: Mapping[str, Any]) -> Costs:
         from serried.trace.merge.merge import merge
 
         run = fit(merge([options["fit"]]).spans)
+        # A run tells these four times alone; overlap, recompute and all-reduce stay as typed.
         given |= {name: getattr(run, name) for name in _OF_A_RUN}
     latency, size = _one(options, "latency"), _one(options, "message_bytes")
     return Costs(

@@ -65,6 +65,7 @@ def answer_of(options: Options) -> Answer:
         )
     if options["compare_set"] and options["compare"] is None:
         raise InputError("--compare-set gives sizes of what is compared; give --compare too")
+    # The questions of ANSWERS are about one layout, while several world sizes ask which can be.
     if several and asked:
         raise InputError(
             "--{option} needs one world size; --world-size has {count}",
@@ -82,11 +83,13 @@ def all_groups(request: LayoutRequest, options: Options, output: OutputChoice) -
     layout, placement = request.laid_out()
     kinds = kinds_of(layout, options["kinds"], options["dims"])
     form = output.form_among()
+    # JSON and CSV only warn on stderr of what matters; the table also counts the other findings.
     findings = findings_of(request, layout, placement, only_important=form != "table")
     split = layers_of(request, layout) if options["layers"] else None
     if form == "json" and split:
         output.write(as_json(layers_document(layout, split), depth=1))
     elif form == "json":
+        # The groups of a large world are written part by part: their text is never all in memory.
         write_parts(chain(json_parts(groups_document(layout, kinds)), ("\n",)), output.path)
     elif form == "csv":
         write_parts(groups_csv(layout, kinds), output.path)
@@ -113,6 +116,7 @@ def _show_groups(
         tables = [groups_table(layout, placement, kind, lang=lang) for kind in only]
     else:
         domain = domain_of(placement, request.number("nvlink_domain"))
+        # Where a node is the NVLink domain, a column of its own would repeat the one of the node.
         inside = None if domain.is_node else domain.placement
         tables = [kinds_table(layout, placement, kinds, inside, lang=lang)]
     advice = important_lines(findings, width=width(), lang=lang)
@@ -212,6 +216,7 @@ def compared(request: LayoutRequest, options: Options, output: OutputChoice) -> 
 def sweep(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     """Tries several world sizes; returns 1 when none can be."""
     first = request.at(options["world_size"][0]).sizes()
+    # Worlds that can be lie at multiples of tp x pp x cp, so near ones are looked for there.
     step = first.tp * first.pp * first.cp
     from serried.mesh.sweep import tried
 
@@ -254,6 +259,7 @@ def kinds_of(layout: Layout, kinds: tuple[str, ...], dims: str | None) -> list[s
         return [layout.kind(name).name for name in kinds]
     if dims:
         named_dims = dims_of(layout, dims)
+        # With cp named too, dp is taken with cp folded in where the framework has such groups.
         return [layout.kind_of(dim, with_cp="cp" in named_dims) for dim in named_dims]
     return [kind.name for kind in layout.kinds]
 

@@ -72,6 +72,8 @@ def merge(
     answer = OutputChoice(lang, form)
     output = output or _beside(places[0])
     write = WRITERS.get(output.suffix.lower())
+    # Recordings of serried go into a store piece by piece, so they may be larger than the memory;
+    # other formats, and timelines in one file, need the whole trace at once.
     is_piecewise = write is None and are_recordings(places)
     if engine != "local" and not is_piecewise:
         raise InputError(

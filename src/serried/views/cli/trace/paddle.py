@@ -83,6 +83,7 @@ def _numbers(devices: str | None) -> tuple[int, ...] | None:
         raise InputError(
             "--devices {devices} is not a list of device numbers; give such as 0,1", devices=devices
         )
+    # Numbers are compared, not words: 0 and 00 are one device.
     numbers = tuple(map(int, words))
     if len(set(numbers)) < len(numbers):
         raise InputError(

@@ -41,12 +41,15 @@ def train(explain: bool, **options: Any) -> None:
     """
     from serried.runtime.run import launch, worker
 
+    # First of all: who only wants a launch script neither starts ranks nor has to be in a job.
     cluster = emit_job.cluster_of(options)
     if cluster:
         nodes, per_node = cluster
         train_settings(None, {**options, "nproc": nodes * per_node})
         emit_job.emit(world_size=nodes * per_node, ranks_per_node=per_node)
         return
+    # No place: this process starts all ranks itself. With one, a launcher started it as one rank of
+    # many, and only the rank that gets the result may print it.
     place = worker.place_of_launcher()
     settings = train_settings(place, options)
     if place is None:
@@ -104,6 +107,7 @@ def _kept(settings: TrainSettings, result: TrainResult) -> Iterator[str]:
     lang, checkpoints = current_language(), settings.checkpoints
     lost = {each.path: each.reason for each in result.lost}
     for path in (settings.log_file, settings.tensorboard):
+        # A log that broke off is told under either name; of whole ones only the log file is named.
         if path and str(path) in lost:
             reason = lost[str(path)]
             yield tell("not all of the log is in {path}: {reason}", lang, path=path, reason=reason)

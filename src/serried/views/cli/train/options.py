@@ -88,6 +88,7 @@ def _options(settings: type, section: str = "") -> tuple[Option, ...]:
 
 def _option(told: RunOption, hint: Any, settings: type) -> Option:
     """Returns the option of one field, by the field's type."""
+    # `int | None` counts as int: that an option may be missing is told by its default.
     (kind,) = set(get_args(hint)) - {NoneType} if NoneType in get_args(hint) else {hint}
     how: dict[str, Any] = {"cls": SpokenOption, "spoken": told.help, "metavar": told.metavar}
     if kind is bool:
@@ -98,6 +99,8 @@ def _option(told: RunOption, hint: Any, settings: type) -> Option:
         how |= {"type": click.Choice(get_args(kind))}
     else:
         how |= {"type": TYPES[kind]}
+    # Times of emulated compute have no default here: one that was typed must be seen, as without
+    # --compute emulated it is refused.
     if how.keys() & {"type"} and settings is not Emulated:
         how |= {"default": told.default, "show_default": told.default is not None}
     return click.option(told.flag, told.word, **how)
@@ -173,6 +176,7 @@ def _world_size(place: Place | None, options: Mapping[str, Any]) -> int:
     """Returns torchrun's ranks, those asked for, or the fewest that the sizes need."""
     nproc = options["nproc"]
     if place is None:
+        # A stage needs a multiple of tp x cp ranks and, as experts spread over them, of ep ranks.
         needed = math.lcm(options["tp"] * options["cp"], options["ep"]) * options["pp"]
         return max(1, needed) if nproc is None else int(nproc)
     if nproc not in (None, place.world_size):

@@ -71,6 +71,7 @@ class TrainProgress:
         if self._task is None:
             self._task = bar.add_task("training", total=self._settings.steps)
             bar.start()
+        # StepDone numbers steps from 0, so one more is done; Resumed counts steps that are done.
         if isinstance(event, Resumed):
             bar.update(self._task, completed=event.step)
         elif isinstance(event, StepDone):
@@ -89,6 +90,7 @@ class TrainProgress:
             text = f"{event.num_bytes:,} held out bytes"
             yield f"after {event.step} steps  loss {event.loss:.4f} on {text}"
         elif isinstance(event, StepDone):
+            # The last step is always told, whatever the interval; its loss is what people look for.
             if event.step % self._every == 0 or event.step == settings.steps - 1:
                 number = f"{event.step:>{len(str(settings.steps - 1))}}"
                 what = "  ".join(_words(event))

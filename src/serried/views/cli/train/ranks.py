@@ -38,6 +38,7 @@ def buffer_lines(ranks: tuple[RankReport, ...]) -> Iterator[str]:
     """Yields the gradient buffers of one rank of each stage, which its other ranks have alike."""
     shown: set[int] = set()
     for each in ranks:
+        # The buffers of a stage are alike on all its ranks, so the first of them speaks for it.
         if each.coordinates["pp"] in shown:
             continue
         shown.add(each.coordinates["pp"])
