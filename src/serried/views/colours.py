@@ -138,6 +138,7 @@ def _srgb(
     """Returns sRGB channels in 0..1, the chroma lowered point by point until they fit."""
     light, angle = np.broadcast_arrays(np.asarray(lightness, float), np.radians(hue))
     fitted = np.full(light.shape, chroma)
+    # Forty rounds bring the chroma down to an eighth; what is still outside then is clipped.
     for _ in range(40):
         channels = _linear(light, fitted, angle)
         outside = np.any([(c < 0) | (c > 1) for c in channels], axis=0)

@@ -32,6 +32,7 @@ def mishap_of(error: BaseException, asked: Sequence[str]) -> SerriedError:
     Writes the traceback to a file of the system's folder for such files, where that can be had.
     The sentence is an EnvironmentProblem: no other input is known to work.
     """
+    # Too little memory, a full disk or missing rights are no mistakes of serried's own.
     if isinstance(error, MemoryError):
         return EnvironmentProblem("there is not enough memory here for what was asked")
     if isinstance(error, OSError) and error.strerror:
@@ -72,6 +73,7 @@ def _kept(error: BaseException, asked: Sequence[str]) -> Path | None:
 
 def _report(error: BaseException, asked: Sequence[str]) -> str:
     """Returns what a report needs: versions, what was asked for without its token, and where."""
+    # A token is given as `--token WORD` or as `--token=WORD`; both are left out.
     before = ("", *asked)
     words = (
         "…" if was == SECRET or word.startswith(SECRET + "=") else word

@@ -127,6 +127,7 @@ def folds(text: str, width: int) -> Sequence[str]:
     if cell_len(text) <= width:
         return [text]
     lines = [""]
+    # A word keeps the blanks before it, so that several blanks survive inside a line.
     for word in re.findall(r"\s*\S+", text):
         if cell_len(lines[-1] + word) <= width:
             lines[-1] += word
@@ -134,4 +135,5 @@ def folds(text: str, width: int) -> Sequence[str]:
             lines.append(bare)
         else:
             lines += chop_cells(bare, width)
+    # The first line stays empty where the very first word is wider than it.
     return lines[1:] if not lines[0] else lines

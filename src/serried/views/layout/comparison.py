@@ -41,6 +41,7 @@ def _verdict(found: Comparison, left: str, right: str, lang: str) -> Iterator[st
             right=right,
             theirs=found.right.world_size,
         )
+    # Neither sentence holds where the kinds that both make are alike and only others differ.
     different = [pair for pair in found.pairs if not pair.is_same]
     if found.is_same:
         yield tell("{left} and {right} give the same groups", lang, left=left, right=right)
@@ -72,6 +73,8 @@ def _differences(found: Comparison, left: str, right: str, lang: str) -> Iterato
 def _state(pair: Pair, lang: str) -> str:
     if not pair.is_same:
         return tell("differ from rank {rank} on", lang, rank=pair.rank)
+    # Kinds that were paired by their groups alone may serve other ends: then it is the ranks that
+    # are the same.
     is_named_alike = bool(pair.dim) or pair.left == pair.right
     same = tell("same" if is_named_alike else "same ranks", lang)
     return tell("{same}, in another order", lang, same=same) if pair.is_reordered else same

@@ -67,6 +67,7 @@ def _group(layout: Layout, kind: str) -> Cell:
 
 def _box(placement: Placement, node: int, cell: Cell, size: int, width: int) -> list[str]:
     ranks = placement.ranks_on(node)
+    # A cell takes its text, a blank on each side and its right edge; the box adds its left edge.
     per_row = max(1, min(len(ranks), (width - 1) // (size + 3)))
     lines: list[str] = []
     for start in range(0, len(ranks), per_row):
@@ -82,6 +83,7 @@ def _box(placement: Placement, node: int, cell: Cell, size: int, width: int) -> 
 def _side_by_side(boxes: list[list[str]], width: int) -> list[str]:
     """Joins boxes of equal height left to right, as many as ``width`` allows."""
     box_width = max(cell_len(line) for box in boxes for line in box)
+    # Boxes stand two columns apart: n of them take n * (box_width + 2) - 2 columns.
     per_row = max(1, (width + 2) // (box_width + 2))
     lines: list[str] = []
     for start in range(0, len(boxes), per_row):

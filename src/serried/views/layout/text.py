@@ -199,6 +199,7 @@ def rank_table(layout: Layout, place: RankPlace, *, lang: str = "en") -> Table:
         about = about_in(layout, layout.kind(name), lang)
         numbers = layout.numbers_of(name, place.rank)
         for number, ranks, at in zip(numbers, found, within[name], strict=True):
+            # Two more than are shown: one may be the rank itself, one makes the list end in '…'.
             others = [rank for rank in ranks[: MEMBERS_SHOWN + 2] if rank != place.rank]
             position = tell("{at} of {count}", lang, at=at, count=len(ranks))
             talks = _members(others, MEMBERS_SHOWN) if others else alone

@@ -60,6 +60,8 @@ def _scale(simulation: Simulation, room: int) -> tuple[int, float]:
         return 0, 0.0
     label = 1 + len(str(simulation.schedule.microbatches_each_way - 1))
     if simulation.start.dtype != np.float64:
+        # The quantum divides every start and end, so where it has a label's columns all edges fall
+        # on whole columns. As many different times as 100,000 have no room in any terminal.
         times = np.unique(np.concatenate([simulation.start, simulation.end]))
         quantum = math.gcd(*(int(time) for time in times)) if len(times) < 100_000 else 1
         columns = int(makespan) // quantum * label
@@ -79,6 +81,8 @@ def _cells(simulation: Simulation, rank: int, columns: int, per_tick: float) -> 
     for begin, end, kind, stage, direction, microbatch, joined in zip(
         begins, ends, *(column[first:last].tolist() for column in _labels(simulation)), strict=True
     ):
+        # The halves of an overlapped pair run at once: the forward takes the left half of their
+        # columns, and the backward begins where it ends.
         begin = max(begin, at)
         if end <= begin:
             continue

@@ -61,6 +61,8 @@ def _fill(page: Pixels, x: float, y: float, right: float, bottom: float, colour:
 
 def _write(page: Pixels, text: str, x: float, y: float) -> None:
     """Writes ``text`` centred at a point."""
+    # A letter takes 3 dots and a gap of one, and is 6 high: 2 dots for each letter lie left of the
+    # centre, and 3 above it.
     left = round(x * SCALE) - 2 * SCALE * len(text)
     top = round(y * SCALE) - 3 * SCALE
     for letter in text:
@@ -73,7 +75,9 @@ def _write(page: Pixels, text: str, x: float, y: float) -> None:
 def _encoded(page: Pixels) -> bytes:
     """Returns an RGB PNG (ISO/IEC 15948): header, one compressed block, end."""
     height, width, _ = page.shape
+    # Every line of a PNG begins with the number of its filter; 0 is none.
     lines = np.concatenate([np.zeros((height, 1), np.uint8), page.reshape(height, -1)], axis=1)
+    # Eight bits a channel, colour type 2 (RGB); compression, filter and interlace methods are 0.
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     parts = [(b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in parts)

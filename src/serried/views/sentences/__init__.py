@@ -77,6 +77,7 @@ def phrase(text: str, lang: str) -> str:
     if lang == "en" or not text:
         return text
     whole, patterns = _phrases(lang)
+    # A phrase that is written whole goes before patterns, whose holes take any text.
     if text in whole:
         return whole[text]
     for pattern, chinese in patterns:
@@ -115,6 +116,7 @@ def _joined(several: Listed, lang: str) -> str:
     if not words:
         return end
     first = "、".join(words)
+    # An ellipsis says that there are more and takes no link word: 1、2…
     if end == "…":
         return f"{first}…"
     link = {"and": "和", "or": "或", "": "、"}[several.last]
