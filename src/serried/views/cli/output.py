@@ -62,6 +62,7 @@ class OutputChoice:
         if self.path is None:
             return "table"
         suffix = self.path.suffix.lower().lstrip(".")
+        # A table has no suffix of its own; as a file it is plain text.
         known = {"txt": "table"} | {name: name for name in self.endings if name != "table"}
         if suffix not in known:
             raise InputError(
