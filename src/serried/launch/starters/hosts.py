@@ -49,6 +49,9 @@ def deepspeed(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
         facts.lack("world_size", unknown)
         return
     hosts = _hosts(path, beside)
+    # From what tells most to what tells least: the hostfile, slots that the filter spells out,
+    # --num_gpus, visible devices. A hostfile that is named but not given may hold several nodes, so
+    # the figures of this node alone do not count then.
     if hosts is not None:
         line = launch.run.line.number
         hostfile.count(facts, hosts, include=include, exclude=exclude, line=line)
@@ -101,6 +104,8 @@ def _explicit(include: str) -> list[int] | None:
     """
     slots: dict[str, set[str]] = {}
     for part in include.split("@"):
+        # 'node1:0,1@node2:0' spells its slots out; how many slots 'node1@node2' has, only the
+        # hostfile would tell.
         host, _, named = part.partition(":")
         if not named:
             return None
@@ -120,6 +125,8 @@ def colossalai(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
     unknown = _unknown(facts)
     number(facts, "_ranks", "gpus_per_node")
     number(facts, "_nodes", "nodes")
+    # --num_nodes only cuts a list of hosts short, so it is set aside until there is one. Where it
+    # is not known ('$N') it stays, and leaves the number of nodes open.
     wanted = facts.drop("nodes") if not facts.lacks.get("nodes") else None
     if unknown is not None:
         facts.lack("nodes", unknown)
@@ -151,6 +158,8 @@ def _of_hostfile(
     chosen = include or exclude
     listed = str(chosen.value).split(",") if chosen else []
     names = hostfile.names(text) if text is not None else None
+    # The first --num_nodes hosts of the file are taken, so that number may stand in for a file that
+    # is not given. Hosts to include are a list by themselves.
     if names is None and not include:
         why = said(
             "the hostfile {path} (line {line}) is not given beside it",
@@ -163,6 +172,8 @@ def _of_hostfile(
         if names is not None and host not in names:
             raise deepspeed_hosts.unknown_host(host, names)
     left = listed if include else [host for host in names or () if host not in listed]
+    # --num_nodes takes hosts off the end and adds none: as many as there are, or more, change
+    # nothing, nor does a number below one.
     if wanted and isinstance(wanted.value, int) and 0 < wanted.value < len(left):
         facts.claim("nodes", wanted)
     elif chosen:

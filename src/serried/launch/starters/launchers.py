@@ -167,6 +167,8 @@ def _head(words: Sequence[Field]) -> tuple[str, Sequence[Field], Field | None] |
     """Returns the first launcher among words, the words after it, and the program if told."""
     if words and TALKS.fullmatch(words[0].text or ""):
         return None
+    # The launcher need not come first, as in 'nohup env A=1 torchrun x.py', so the first word that
+    # is one counts. A .py file with no launcher before it starts itself.
     for i, each in enumerate(words):
         name = _command(each.text or "", is_first=not i)
         following = words[i + 1].text if i + 1 < len(words) else None
@@ -200,6 +202,8 @@ def _python(words: Sequence[Field]) -> tuple[str, Sequence[Field], Field | None]
     """Returns what ``python`` starts: a launcher's module, a module, or a file."""
     for i, each in enumerate(words):
         text = each.text or each.start
+        # 'python -u -m torch.distributed.run x.py' is torchrun; any other module is a program
+        # itself.
         if text == "-m" and i + 1 < len(words):
             module = words[i + 1].text or ""
             if module in MODULES:
@@ -254,6 +258,8 @@ def _is_program(word: Field) -> bool:
 
 
 def _mpi(words: Sequence[Field]) -> tuple[Sequence[Field], Field | None, Sequence[Field]]:
+    # 'mpirun -np 8 python x.py --tp 2' names its program after python. In 'mpirun -np 8 ./bind.sh
+    # x.py "--tp 2 --pp 4"' bind.sh is not given, and the words behind x.py are taken to reach it.
     for i, each in enumerate(words):
         if PYTHON.fullmatch(PurePosixPath(each.text or "").name):
             _, rest, program = _python(words[i + 1 :])

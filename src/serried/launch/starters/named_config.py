@@ -64,15 +64,18 @@ def readings(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> list[
         for flag in flags
         if flag.values and flag.name in FLAGS and (launch.launcher, flag.name) not in WRITTEN
     ]
+    # A config may stand without an option, first or behind a verb: 'cli.py train llama.yaml'.
     alone = [each for each in launch.arguments[:2] if not each.start.startswith("-")]
     named += [("", each) for each in alone if DATA.search(each.text or "")]
     found: list[Reading] = []
     for flag, word in named:
         name = ending(word)
+        # Hydra's '--config-name llama' leaves the ending out.
         if flag == "config-name" and name:
             name += ".yaml"
         if not name and flag in NEEDED:
             found.append(_not_known(word, launch, flag))
+        # '--config llama3_8b' names a function of torchtitan's registry, which is no file.
         if not FILE.search(name):
             continue
         text = shelf.text(name)
@@ -90,6 +93,8 @@ def accelerate_launch(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles)
     for flag in flags:
         if kind := accelerate.KINDS.get(flag.name):
             facts.add("_type", kind, flag.word.line.number, flag.key)
+    # Options go before the DeepSpeed JSON, and both before the config: 'give_way' adds only names
+    # of which nothing was said so far.
     for flag in flags:
         if flag.name == "deepspeed-config-file" and flag.values:
             name = ending(flag.values[0])
@@ -103,6 +108,8 @@ def accelerate_launch(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles)
             name = ending(flag.values[0])
             text = shelf.text(name)
             keys = yaml_text.read(text, PurePosixPath(name).name) if text is not None else None
+            # The kind of job stands in the config, and the framework hangs on it, so nothing is
+            # settled.
             if keys is None:
                 missing = _not_given(name, flag.values[0], launch, flag.name)
                 facts.join(missing.facts)
@@ -125,6 +132,9 @@ def _not_given(name: str, word: Field, launch: Launch, flag: str) -> Reading:
             config=name,
         )
     )
+    # What to ask for hangs on who would read the config: Paddle's trainers take tp and pp from it,
+    # torchtitan every size. DeepSpeed's JSON need not hold any, so that nothing is asked; a Python
+    # config or Accelerate's would have told the framework as well.
     if launch.launcher == "paddle":
         for size in ("tp", "pp"):
             facts.lack(size, _names(word, name))

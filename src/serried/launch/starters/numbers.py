@@ -27,6 +27,8 @@ def number(facts: Facts, private: str, name: str) -> bool:
     for found in claims:
         text = str(found.value)
         low, _, high = text.partition(":")
+        # torchrun takes '--nnodes 2', a range such as '1:4' ('2:2' is one number all the same), and
+        # '--nproc_per_node gpu' for all that a node has; the last two are settled only at start.
         if NUMBER.fullmatch(text):
             facts.claim(name, _as_int(found, text))
         elif high and low == high and NUMBER.fullmatch(low):
@@ -54,6 +56,7 @@ def visible(launch: Launch) -> Found | None:
     for name in DEVICES:
         value = launch.run.variables.get(name)
         text = text_of(value) if isinstance(value, tuple) else None
+        # '0,1,2,3' are four devices; names such as 'GPU-8932f937' are left alone.
         if text and re.fullmatch(r"\d+(,\d+)*", text) and isinstance(value, tuple):
             line = Field(value).line
             return Found(text.count(",") + 1, line.file, line.number, name)

@@ -32,6 +32,9 @@ VERL_ACTOR = "actor_rollout_ref.actor.megatron"
 def reading(launch: Launch, flags: Sequence[Flag], file: str) -> Reading | None:
     """Returns what the options say, under the framework that alone has them, or None."""
     names = {flag.name for flag in flags}
+    # Paddle goes before Megatron-LM, whose names for sizes its newer trainers share.
+    # Megatron-DeepSpeed has Megatron-LM's options as well, so marks of its own, or the launcher,
+    # tell it.
     if launch.launcher == "paddle" or names & paddle.MARKS:
         return _paddle(flags, names, file)
     program = launch.program.text if launch.program else None
@@ -95,6 +98,7 @@ def overrides(words: Sequence[Field], file: str) -> Keys:
         found = HYDRA.fullmatch(word.start)
         if not found:
             continue
+        # In 'model.pipeline_model_parallel_size=$PP' the key is known although its value is not.
         if word.text is None:
             keys.add(found[1], ConfigValue(None, word.line.number, why=word.because))
         else:

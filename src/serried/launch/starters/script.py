@@ -99,6 +99,7 @@ def _joined(readings: Sequence[Reading], story: Story, file: str) -> Reading:
     first = readings[0]
     facts = Facts(file)
     facts.notes.add(*story.notes)
+    # Values on which the commands differ stand side by side under one name, which leaves it open.
     for each in readings:
         facts.join(each.facts)
     names = sorted({each.framework for each in readings if each.framework})
@@ -122,6 +123,8 @@ def _reading(launch: Launch, shelf: ConfigFiles) -> Reading:
     file = launch.run.line.file
     counted = Facts(file)
     world.count(launch, counted, shelf.beside)
+    # Megatron-LM's options on the line go first where there are any; what the config of Accelerate
+    # says then only fills gaps.
     if launch.launcher == "accelerate" and not program_options.is_megatron(flags):
         return named_config.accelerate_launch(launch, flags, shelf)
     reading = program_options.reading(launch, flags, file)
@@ -151,6 +154,7 @@ def _complete(reading: Reading, launch: Launch, flags: Sequence[Flag]) -> None:
     """Names the framework and version that the launcher, or a way of launching, tells."""
     if reading.framework is None and launch.launcher in ("deepspeed", "paddle"):
         reading.framework = launch.launcher
+    # Only releases up to 0.2.2 of torchtitan take '--job.config_file'.
     reads_toml = any(flag.name == "job.config-file" for flag in flags)
     if reading.framework == "torchtitan" and reads_toml and reading.version is None:
         reading.version = torchtitan.NEWEST_TOML

@@ -67,6 +67,8 @@ def _torchrun(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
     take_options(launch, facts, TORCHRUN)
     has_nodes = number(facts, "_nodes", "nodes")
     has_ranks = number(facts, "_ranks", "gpus_per_node")
+    # 'torchrun $DIST_ARGS x.py' with DIST_ARGS not known may hold either option, so neither default
+    # is taken.
     for each in loose(launch.options):
         for name, is_there in (("nodes", has_nodes), ("gpus_per_node", has_ranks)):
             if not is_there and not facts.says(name):
@@ -100,10 +102,14 @@ def _srun(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
     if "ntasks_per_node" in step.asked:
         _slurm_number(step, facts, "ntasks_per_node", "gpus_per_node")
     else:
+        # Slurm spreads 16 tasks over 2 nodes as 8 each; where they do not divide, nodes differ and
+        # no one number holds for all.
         nodes, tasks = step.number("nodes"), step.number("ntasks")
         if nodes and tasks and tasks % nodes == 0:
             (over, _), (option, word) = step.asked["nodes"], step.asked["ntasks"]
             facts.add("gpus_per_node", tasks // nodes, word.line.number, f"{option} / {over}")
+    # With tasks per node the world is their product with the nodes (LaunchConfig.world_size).
+    # Without, Slurm starts one task on each node.
     if not facts.says("world_size"):
         tasks = slurm.num_tasks(step)
         if tasks is not None and "ntasks_per_node" not in step.asked:
@@ -132,6 +138,7 @@ def _mpirun(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
     take_options(launch, facts, MPI)
     named = facts.drop("_hosts")
     if named and not facts.says("world_size"):
+        # '-H node1:4,node2:4' starts 8 ranks; a host without a number leaves the world open.
         counts = [part.partition(":")[2] for part in str(named.value).split(",")]
         sizes = [size for part in counts if (size := whole(part)) is not None]
         if len(sizes) == len(counts):
@@ -155,6 +162,8 @@ def _paddle(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
     devices, ips = facts.drop("_devices"), facts.drop("_ips")
     number(facts, "_nodes", "nodes")
     number(facts, "_ranks", "gpus_per_node")
+    # Lists count where no number is given: '--devices 0,1,2,3' is four ranks, '--ips a,b' two
+    # nodes.
     if devices and not facts.says("gpus_per_node"):
         width = len(str(devices.value).split(","))
         facts.claim("gpus_per_node", Found(width, devices.file, devices.line, devices.key))
@@ -178,6 +187,8 @@ def _swift(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
     for name, meant in (("NPROC_PER_NODE", "_ranks"), ("NNODES", "_nodes")):
         value = launch.run.variables.get(name)
         if isinstance(value, tuple):
+            # 'NPROC_PER_NODE=gpu' is allowed as well, so the text goes the way of torchrun's
+            # option.
             each = Field(value)
             if each.text is None:
                 facts.lack(meant, said("{name}: {why}", name=name, why=each.because))
@@ -200,6 +211,7 @@ def _python(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
             line = each.line
             facts.claim("world_size", Found(int(each.text), line.file, line.number, name))
             return
+    # No world in the environment: Ray may start the ranks, as '--actor-num-nodes 2' tells.
     take(facts, flags_of(launch.arguments), ACTOR)
     if facts.says("nodes") and facts.says("gpus_per_node"):
         return
