@@ -23,7 +23,7 @@ from serried.runtime.checkpoint.files import whole_tensors
 from serried.runtime.job.settings import VOCABULARY, ModelSizes
 from serried.runtime.model.experts import Experts
 from serried.runtime.model.model import FeedForward, Parts, Stage
-from serried.trace.model.whole_file import whole_file, whole_path
+from serried.whole_file import whole_file, whole_path
 
 WHOLE = {"embed": "model.embed_tokens", "norm": "model.norm", "output": "lm_head"}
 IN_LAYER = {

@@ -26,7 +26,7 @@ from serried.runtime.job.report import (
 )
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.run.tensorboard import EventFile
-from serried.trace.model.whole_file import whole_file
+from serried.whole_file import whole_file
 
 
 class RunLog:

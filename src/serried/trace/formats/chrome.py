@@ -42,7 +42,7 @@ from serried.trace.model.tracks import (
     stages_of,
     threads_of,
 )
-from serried.trace.model.whole_file import whole_file
+from serried.whole_file import whole_file
 
 _CHUNK = 16_384
 

@@ -53,7 +53,7 @@ from serried.trace.model.tracks import (
     stages_of,
     threads_of,
 )
-from serried.trace.model.whole_file import whole_file
+from serried.whole_file import whole_file
 
 _PACKET = 1
 _TIMESTAMP, _SEQUENCE, _EVENT, _FLAGS, _INTERNED, _DESCRIPTOR, _CLOCKS = 8, 10, 11, 13, 12, 60, 6

@@ -26,10 +26,10 @@ import numpy as np
 from serried.action import Spans
 from serried.errors import InputError
 from serried.trace.model.trace import Trace
-from serried.trace.model.whole_file import whole_folder
 from serried.trace.store.about import ABOUT, read_about, trace_of, write_about
 from serried.trace.store.replay import read_replay, write_replay
 from serried.trace.store.table import read_spans, require_pyarrow, write_spans
+from serried.whole_file import whole_folder
 
 PART = "spans.parquet"
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from serried.trace.formats.paddle.log import DeviceLog, PaddleLogs, TimedJob
 from serried.trace.formats.paddle.trace import action_of
-from serried.trace.model.whole_file import whole_file
+from serried.whole_file import whole_file
 
 CHROME, PERFETTO = "pipeline_profile.json", "pipeline_profile_perfetto.json"
 """The names that Paddle's script gives its two files."""

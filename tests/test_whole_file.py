@@ -17,8 +17,8 @@ import pytest
 from serried.errors import InputError
 from serried.trace.formats.reading import read_trace
 from serried.trace.merge.store import merge_store
-from serried.trace.model.whole_file import whole_file, whole_folder, whole_path
 from serried.trace.store.store import read_store, write_store
+from serried.whole_file import whole_file, whole_folder, whole_path
 from tests.trace.recorded_run import Run
 
 LARGE = Run(pp=4, num_microbatches=32, num_steps=20)
