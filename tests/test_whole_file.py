@@ -59,6 +59,14 @@ def test_a_file_has_the_mode_of_any_new_one_whoever_wrote_it(tmp_path: Path, mas
     assert modes == [0o666 & ~mask] * 2
 
 
+def test_a_path_that_can_hold_no_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (Path("/"), tmp_path, tmp_path / "none" / "a", tmp_path / "file" / "a"):
+        with pytest.raises(InputError, match="cannot be written"), whole_file(path) as file:
+            file.write(b"text")
+    assert names(tmp_path) == ["file"]
+
+
 # ----------------------------------------------------------------------- folders
 
 

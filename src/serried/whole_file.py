@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -30,7 +30,8 @@ def whole_path(path: Path) -> Iterator[Path]:
     It has the mode of any new file, also where a library made its own for the owner alone.
     Raises InputError when it cannot be written.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # Not with_name, which raises a ValueError for a path without a name, such as "/".
+    part = path.parent / f".{path.name}.{os.getpid()}.part"
     try:
         part.touch()
         mode = stat.S_IMODE(part.stat().st_mode)  # as the umask says, which only setting it tells
@@ -42,7 +43,8 @@ def whole_path(path: Path) -> Iterator[Path]:
             "{path} cannot be written: {reason}", path=path, reason=error.strerror
         ) from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # its folder may be none, or gone: the error above says so
+            part.unlink()
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from serried.mesh import Groups
 from serried.views.cli.language import current_language
 from serried.views.sentences import tell
 from serried.views.table import Table
+from serried.whole_file import whole_file
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -179,7 +180,7 @@ def json_parts(value: object, *, depth: int = 2, indent: str = "") -> Iterator[s
 
 
 def write(text: str | bytes, path: Path | None) -> None:
-    """Prints ``text``, or writes it to ``path`` by way of a temporary file beside it."""
+    """Prints ``text``, or writes it to ``path``, whole or not at all."""
     if isinstance(text, str):
         text = text.rstrip("\n") + "\n"
     write_parts([text], path)
@@ -191,25 +192,7 @@ def write_parts(parts: Iterable[str | bytes], path: Path | None) -> None:
         for part in parts:
             click.echo(part, nl=False)
         return
-    import tempfile
-
-    try:
-        with tempfile.NamedTemporaryFile(
-            "wb", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            for part in parts:
-                file.write(part.encode() if isinstance(part, str) else part)
-        os.chmod(file.name, 0o666 & ~_umask())  # noqa: PTH101  the name is not a Path yet
-        Path(file.name).replace(path)
-    except OSError as error:
-        raise InputError(
-            "{path} cannot be written: {reason}", path=path, reason=error.strerror
-        ) from error
+    with whole_file(path) as file:
+        for part in parts:
+            file.write(part.encode() if isinstance(part, str) else part)
     click.echo(tell("wrote {path}", current_language(), path=path), err=True)
-
-
-def _umask() -> int:
-    """Returns the process's umask, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
