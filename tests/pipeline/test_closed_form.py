@@ -103,3 +103,16 @@ def test_a_region_ends_where_the_form_stops_being_exact(
     )
     formula = 3 * (f + i - w) if name == "zb-h1" else 3 * (f + i + w + 2 * c)
     assert (measured(idle, Quantity.IDLE) == formula) == exact
+
+
+@pytest.mark.parametrize(("pair", "exact"), [(2, True), (3, True), (4, False)])
+@pytest.mark.parametrize(("name", "ranks"), [("dualpipe", 6), ("dualpipev", 4)])
+def test_forms_of_pairs_end_where_a_pair_is_slower_than_its_halves(
+    name: str, ranks: int, pair: int, exact: bool
+) -> None:
+    schedule, costs = generate(name, Request(ranks, 12)), Costs(1, 1, 1, overlap=pair)
+    spoken = [form for form in closed_forms(schedule, costs) if form.quantity is Quantity.IDLE]
+    assert bool(spoken) == exact
+    ends = ranks - 1 if name == "dualpipev" else ranks // 2 - 1
+    idle = measured(simulate(schedule, costs), Quantity.IDLE)
+    assert (idle == ends * (pair + 2 - 3)) == exact

@@ -112,6 +112,11 @@ def _free(s: _Sizes) -> bool:
     return s.c == 0
 
 
+def _gains(s: _Sizes) -> bool:
+    """Whether a pair takes no longer than its two halves one after the other."""
+    return s.f + s.b >= s.FB
+
+
 def _apart(one: Number, other: Number) -> Number:
     return max(one, other) - min(one, other)
 
@@ -226,8 +231,8 @@ _FORMS: dict[str, tuple[_Form, ...]] = {
             IDLE,
             "(p/2 - 1)(FB + b - 3w)",
             lambda s: (s.p // 2 - 1) * (s.FB + s.b - 3 * s.w),
-            "c = 0, f = i, w <= i",
-            lambda s: s.c == 0 and s.f == s.i and s.w <= s.i and s.b == s.i + s.w,
+            "c = 0, f = i, w <= i, FB <= f + b",
+            lambda s: _free(s) and s.f == s.i and s.w <= s.i and s.b == s.i + s.w and _gains(s),
         ),
         _Form(PEAK, "p + 1", lambda s: s.p + 1),
     ),
@@ -236,8 +241,8 @@ _FORMS: dict[str, tuple[_Form, ...]] = {
             IDLE,
             "(p - 1)(FB + b - 3w)",
             lambda s: (s.p - 1) * (s.FB + s.b - 3 * s.w),
-            "c = 0, f = i, w <= i",
-            lambda s: s.c == 0 and s.f == s.i and s.w <= s.i and s.b == s.i + s.w,
+            "c = 0, f = i, w <= i, FB <= f + b",
+            lambda s: _free(s) and s.f == s.i and s.w <= s.i and s.b == s.i + s.w and _gains(s),
         ),
         _Form(PEAK, "2p + 1", lambda s: 2 * s.p + 1),
     ),
