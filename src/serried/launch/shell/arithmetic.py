@@ -26,11 +26,13 @@ BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
     ">": (7, lambda a, b: int(a > b)),
     "<=": (7, lambda a, b: int(a <= b)),
     ">=": (7, lambda a, b: int(a >= b)),
+    # A shift or power beyond 64 leaves a word in any case; cut off there, it takes no time.
     "<<": (8, lambda a, b: a << min(b, 64)),
     ">>": (8, lambda a, b: a >> min(b, 64)),
     "+": (9, operator.add),
     "-": (9, operator.sub),
     "*": (10, operator.mul),
+    # int(a / b) rounds towards zero; the float on the way is exact enough below 2**50.
     "/": (10, lambda a, b: int(a / b) if abs(a) < 2**50 else a // b),
     "%": (10, lambda a, b: a - b * int(a / b) if abs(a) < 2**50 else a % b),
     "**": (11, lambda a, b: a ** min(b, 64)),
@@ -87,6 +89,7 @@ class _Reader:
             elif token in BINARY and BINARY[token][0] > strength:
                 self.at += 1
                 binds, rule = BINARY[token]
+                # '**' alone groups from the right: the right side of 2**3**2 is 3**2 as a whole.
                 left = rule(left, self.expression(binds - (token == "**")))
                 if abs(left) >= WORD.most:
                     raise OverflowError
@@ -112,6 +115,8 @@ class _Reader:
             value = self.expression(10)
             return {"-": -value, "+": value, "!": int(not value), "~": ~value}[token]
         if token[0].isdigit():
+            # As in C, '010' is eight; '08' is no number, and 'evaluate' takes the ValueError as
+            # that.
             return int(token, 16 if token[:2] in ("0x", "0X") else 8 if token[0] == "0" else 10)
         if token[0].isalpha() or token[0] == "_":
             value_or_why = self.lookup(token)

@@ -13,7 +13,9 @@ from serried.launch.shell.scope import Scope
 from serried.launch.shell.split import as_choice
 from serried.launch.shell.syntax import Assign, Text, Word
 
+# 'N = 8' and 'N += 8', but not the comparison 'N == 8'.
 ASSIGNS = re.compile(r"\s*([A-Za-z_]\w*)\s*([-+*/%]?)=(?!=)(.*)", re.S)
+# 'N++' and '--N'.
 STEPS = re.compile(r"\s*(?:([A-Za-z_]\w*)\s*(\+\+|--)|(\+\+|--)\s*([A-Za-z_]\w*))\s*")
 
 
@@ -32,6 +34,7 @@ def assign(scope: Scope, given: Assign) -> None:
     elif not given.appends or old is None:
         scope.variables[given.name] = value
     elif isinstance(old, list):
+        # As in bash, 'ARGS+=x' without brackets goes to the first element of an array.
         scope.variables[given.name] = [(*(old[0] if old else ()), *value), *old[1:]]
     else:
         scope.variables[given.name] = (*old, *value)
@@ -62,6 +65,8 @@ def _keyed(scope: Scope, word: Word) -> tuple[str, Value] | None:
 
 def _element(scope: Scope, given: Assign, value: Value) -> None:
     index = Expansion(scope).parameters.index(given.index, given.line)
+    # An array takes an index that it has, or the next one. Other indices, and the words of 'declare
+    # -A', are kept apart, each as a variable 'A[key]'.
     array = scope.variables.get(given.name)
     if isinstance(array, list) and (place := count(index)) is not None and place <= len(array):
         scope.variables[given.name] = [*array[:place], value, *array[place + 1 :]]
@@ -71,6 +76,7 @@ def _element(scope: Scope, given: Assign, value: Value) -> None:
 
 def calculate(scope: Scope, text: str, line: Line) -> Verdict:
     """Follows an arithmetic command: sets what it sets, and tells whether it is not zero."""
+    # '((N = 8))' and '((N++))' are written for what they set, '((N > 1))' for its answer.
     if found := ASSIGNS.fullmatch(text):
         name, operator, right = found[1], found[2], found[3]
         made = _worked_out(scope, f"{name} {operator} ({right})" if operator else right, line)

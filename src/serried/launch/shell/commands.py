@@ -26,6 +26,7 @@ def perform(walk: ScriptWalk, simple: Simple) -> Outcome:
     fields = walk.expansion.fields(simple.words)
     name = fields[0].text if fields else ""
     note_written(walk, simple, name)
+    # 'TP=2' and 'export TP=2' set it from here on, 'TP=2 cmd' for that command alone.
     if not fields or name in DECLARES:
         for each in simple.assigns:
             assign(walk.scope, each)
@@ -42,6 +43,7 @@ def _follow(
     walk: ScriptWalk, fields: list[Field], line: Line, prefix: Mapping[str, Value]
 ) -> Outcome:
     name = fields[0].text or ""
+    # In the shell's own order: a function goes before a builtin, and that before a program.
     if name in walk.scope.functions:
         return _call(walk, name, fields[1:], line), RAN
     if name in BUILTINS:

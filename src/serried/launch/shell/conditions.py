@@ -50,6 +50,8 @@ RAN = Verdict(True, is_assumed=True, is_command=True)
 
 def both(left: Verdict, right: Verdict) -> Verdict:
     """Returns the verdict of ``left && right``."""
+    # A 'no' decides even where the other side is open. It is assumed only if every 'no' is; a 'yes'
+    # needs both sides, so it is assumed if either is.
     if left.outcome is False or right.outcome is False:
         decided = [each for each in (left, right) if each.outcome is False]
         is_command = all(each.is_command for each in decided)
@@ -107,6 +109,8 @@ class _Reader:
             verdict = self.any_of()
             self.at += 1
             return verdict
+        # An operator in the middle of three words goes before one in front: in '[ -n = "$A" ]' the
+        # '-n' is text to be compared.
         left = len(self.words) - self.at
         if left >= 3 and self._is_binary(self._text(1)):
             self.at += 3

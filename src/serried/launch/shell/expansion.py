@@ -34,6 +34,7 @@ from serried.launch.shell.syntax import (
 )
 from serried.limits import SCRIPT_COMMAND, SCRIPT_VALUE
 
+# 'scontrol show hostnames "$SLURM_JOB_NODELIST" | wc -l', and the same without a count.
 COUNTS_HOSTS = re.compile(r"scontrol\s+show\s+hostnames?\b.*\|\s*wc\s+-[lw]\s*$", re.S)
 LISTS_HOSTS = re.compile(r"^\s*scontrol\s+show\s+hostnames?\b[^|]*$", re.S)
 NAMES_PATH = re.compile(r"\s*(?:realpath|readlink\s+-[ef])\s+([\w./-]*\w)\s*")
@@ -169,6 +170,8 @@ class Expansion:
             return [self._substitution(part)]
         if isinstance(part, Arithmetic):
             return [self.parameters.arithmetic(part.expression, part.line, part.source)]
+        # Only the bare '$@' and '${ARGS[@]}' make several words: with an operator, or '#' in front,
+        # they come to one value.
         if part.name in ("@", "*") and not part.operator and not part.is_length:
             return _starred(part, list(self.scope.arguments or []))
         if part.index in ("@", "*") and not part.is_length and not part.operator:
@@ -179,6 +182,8 @@ class Expansion:
     def _substitution(self, part: Substitution) -> Value:
         if len(part.command) > SCRIPT_COMMAND.most:
             return (Unknown(_not_run(part), part.line),)
+        # Nothing is run. What a few commands print follows from their text: how many hosts a job
+        # has, a path, the length of a list, a sum. Of a list of hosts at least the length is known.
         if COUNTS_HOSTS.search(part.command):
             return self.parameters.look_up("SLURM_NNODES", part.line)
         if path := NAMES_PATH.fullmatch(part.command):

@@ -18,6 +18,7 @@ def note_written(walk: ScriptWalk, simple: Simple, name: str | None) -> None:
     walk.inputs = [
         walk.expansion.value(each.heredoc.body) for each in simple.redirects if each.heredoc
     ]
+    # Scripts write others by 'cat <<EOF > a.sh', 'tee a.sh <<EOF' or 'echo … >> a.sh'.
     words = walk.expansion.fields(simple.words)
     if name == "tee" and walk.inputs:
         names = [ending(each) for each in words[1:] if not each.start.startswith("-")]

@@ -28,6 +28,7 @@ BREAKS = frozenset(" \t\n;&|<>()")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DIGITS = re.compile(r"\d+")
 SPECIAL = frozenset("@*#?$!-0123456789")
+# In ${TP:-8}, ${FILE##*/} or ${A^^}; longer ones go first, or '##' would be read as '#'.
 OPERATOR = re.compile(r":[-=?+]|##|%%|//|\^\^|,,|[-=?+#%/:^,@]")
 STOPS = (r"\\$`\"'}\])" + re.escape("".join(BREAKS)), r"\\$`\"}\])")
 """Letters that end plain text, outside quotes and within."""
@@ -149,6 +150,8 @@ class Lexer:
     def _part(self, quoted: bool) -> list[Part]:
         self.count()
         letter = self.text[self.at]
+        # Between double quotes an apostrophe is a letter like others, and in a heredoc a double
+        # quote as well; backslash, '$' and '`' keep their meaning.
         if letter == "\\":
             return self._escape(quoted)
         if letter == "'" and not quoted:
@@ -181,6 +184,7 @@ class Lexer:
         self.at += 2
         if following == "\n":
             return []
+        # Within double quotes the backslash of "\n" is a letter itself.
         if quoted and following not in tuple('"\\$`'):
             return [Literal("\\" + following, line, True)]
         return [Literal(following, line, True)]
@@ -325,6 +329,8 @@ class Lexer:
                     break
                 depth -= 1
             at += 1
+        # The scan stops at the ')' that nothing inside opened: in '((a); (b))' a ';' follows it, so
+        # these are brackets around commands.
         if self.text[at : at + 2] != "))":
             return None
         inner = Lexer(self.source.part(opening, at), self._depth, self.parts).all()
@@ -341,6 +347,7 @@ class Lexer:
             elif self.peek("\\\n"):
                 self.at += 2
             elif self.peek("#") and (self.at == 0 or self.text[self.at - 1] in " \t\n;&|()"):
+                # A '#' inside a word, as in 'a#b', begins no comment.
                 newline = self.text.find("\n", self.at)
                 self.at = len(self.text) if newline < 0 else newline
             else:

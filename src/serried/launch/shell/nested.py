@@ -30,6 +30,8 @@ Handed = tuple[int, str]
 def handed(fields: Sequence[Field]) -> Handed | None:
     """Returns where a command holds a script for another shell, or None."""
     for i, each in enumerate(fields):
+        # A shell counts behind other words ('srun -N 2 bash run.sh'), until a program that starts
+        # something itself: 'python x.py bash' hands nothing over. sbatch and ssh must come first.
         name = PurePosixPath(each.text or "").name
         if name in SHELLS:
             return _to_shell(fields, i)
@@ -47,6 +49,7 @@ def handed(fields: Sequence[Field]) -> Handed | None:
 
 def _to_shell(fields: Sequence[Field], at: int) -> Handed | None:
     for i in range(at + 1, len(fields)):
+        # 'bash -lc "…"' hands over text; 'bash -x run.sh' and 'bash -o pipefail run.sh' a file.
         text = fields[i].text or fields[i].start
         if re.fullmatch(r"-[a-z]*c[a-z]*", text):
             return (i + 1, "text") if i + 1 < len(fields) else None
@@ -62,6 +65,7 @@ def _to_sbatch(fields: Sequence[Field]) -> Handed:
             return (i, "wrap") if "=" in each.start else (i + 1, "text")
         if each.text and SCRIPT.search(each.text):
             return i, "file"
+    # 'sbatch <<EOF' reads the script from its input.
     return len(fields), "input"
 
 
@@ -70,6 +74,7 @@ def start(
 ) -> None:
     """Follows the script that a command hands over, on this node or on others."""
     at, kind = what
+    # What another shell sets ends with it, so the variables are put back at the end.
     before = dict(walk.scope.variables)
     walk.scope.variables |= prefix
     name = PurePosixPath(fields[0].text or "").name
@@ -114,6 +119,7 @@ def _start_file(
         walk.made(written, line, fields[:at])
     elif text is not None:
         wrappers = walk.wrappers
+        # 'srun -N 2 run.sh' says on how many nodes it starts; 'bash run.sh' says nothing.
         if at and PurePosixPath(fields[0].text or "").name not in SHELLS:
             walk.wrappers = (*wrappers, tuple(fields[:at]))
         with walk.deeper(line):

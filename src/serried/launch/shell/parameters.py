@@ -48,6 +48,8 @@ class Parameters:
             return found[0] if found else known("", line)
         if found is not None:
             return found
+        # An Unknown with a name counts as not set, and gives way to a default. These are always
+        # set: '${HOME:-/root}' is not /root.
         if OF_THE_MACHINE.fullmatch(name) or not (name[0].isalpha() or name[0] == "_"):
             return unknown(_of_a_run(name, line), line)
         if name.startswith(("SLURM_", "SLURMD_")):
@@ -56,6 +58,8 @@ class Parameters:
                 name=name,
                 line=line,
             )
+            # Under Slurm '${SLURM_NTASKS:-8}' is open, for it is set there; outside of a job the 8
+            # counts.
             return (Unknown(because, line, "" if self.scope.is_slurm else name),)
         because = said("{name} on line {line} is not set in the file", name=name, line=line)
         return (Unknown(because, line, name),)
@@ -66,6 +70,8 @@ class Parameters:
             return unknown(_of_a_run(name, line), line)
         if name in ("@", "*"):
             return tuple(piece for each in arguments or [] for piece in (*each, Piece(" ", line)))
+        # The script's own arguments come from outside, so '${1:-8}' counts as 8. A call's are
+        # known, and one that it leaves out is empty.
         if arguments is None:
             if name == "#":
                 because = said("the number of arguments on line {line} is not known", line=line)
@@ -113,6 +119,8 @@ class Parameters:
         """Returns the index between ``[`` and ``]`` as text, or None when it is not known."""
         self.scope.steps.spend(1 + len(index) // 4)
         text = text_of(self.value(Lexer(Text.of(index, line.file, line.number)).all()))
+        # The index of an array is arithmetic, where I stands for the value of $I; the key of
+        # 'declare -A' is text. A name counts as an index where its variable holds a number.
         if (
             text is not None
             and re.fullmatch(r"[A-Za-z_]\w*", text)
@@ -127,6 +135,8 @@ class Parameters:
             array = self.scope.variables.get(part.name, [])
             elements = array if isinstance(array, list) else [array]
             why = reason_of(elements[0]) if len(elements) == 1 else None
+            # HOSTS=($(scontrol show hostnames …)): nobody knows the hosts, but ${#HOSTS[@]} is the
+            # number of nodes.
             if isinstance(why, Unknown) and why.counted_by:
                 return self.look_up(why.counted_by, part.line)
             if all(reason_of(each) is None for each in elements):
@@ -142,6 +152,7 @@ class Parameters:
         if operator in (":-", "-", ":=", "=", ":?", "?", ":+", "+"):
             return self._defaulted(part, value)
         text = text_of(value)
+        # A part of what is not known is not known for the same reason.
         if text is None:
             return value
         argument = text_of(self.value(part.argument))
@@ -225,6 +236,8 @@ def short(text: str) -> str:
 
 def _edited(text: str, operator: str, argument: str) -> str | None:
     """Returns ``text`` after ``%``, ``#``, ``/``, ``:`` and case operators; None if not known."""
+    # '%' and '#' cut the least that matches, so the shortest cut is tried first; '%%' and '##' the
+    # most. Each try looks through the text again, hence the limit SCRIPT_EDITED.
     if operator in ("%", "%%"):
         ends = range(len(text), -1, -1) if operator == "%" else range(len(text) + 1)
         cut = next((i for i in ends if fnmatchcase(text[i:], argument)), len(text))

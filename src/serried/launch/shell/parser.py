@@ -34,9 +34,12 @@ from serried.launch.shell.syntax import (
 )
 from serried.limits import SCRIPT_BLOCKS
 
+# TP=2, ARGS+=(--x), GPUS[0]=8.
 ASSIGN = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[([^\]\n]*)\])?(\+?)=")
+# '>', '2>&1', '{fd}>', '<<EOF'; longer operators go before those they begin with.
 REDIRECT = re.compile(r"(?:\d+|\{\w+\})?(&>>|&>|<<<|<<-|<<|<>|>>|>\||>&|<&|>|<)")
 DECLARES = frozenset(["export", "declare", "local", "readonly", "typeset"])
+# 'run_job ()' of 'run_job () { …; }'.
 FUNCTION = re.compile(r"([A-Za-z_][\w:.-]*)[ \t]*\([ \t]*\)")
 RESERVED = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "in", "}"])
 
@@ -74,6 +77,7 @@ class _Parser(Lexer):
             if self.text[self.at] in ";&" and not self.peek("&>"):
                 self.at += 1
                 continue
+            # A 'fi' or ')' that was not waited for: whoever opened a block says what it misses.
             if self._reserved() or self.text[self.at] == ")":
                 break
             items.append(self._and_or())
@@ -135,6 +139,8 @@ class _Parser(Lexer):
         ):
             if self._word_is(word):
                 return read()
+        # '((a); (b))' also begins like arithmetic; what is none is read as brackets around
+        # commands.
         if self.peek("((") and (line := self.line):
             inner = self.balanced_arithmetic()
             if inner is not None:
@@ -174,6 +180,7 @@ class _Parser(Lexer):
         self.at += len(kind)
         self.skip_blanks()
         if self.peek("(("):
+            # The turns of 'for ((i = 0; i < N; i++))' are not counted, so its head is passed over.
             self.balanced_arithmetic()
             return Loop(kind, line, self._do(kind, line))
         variable = self._bare_word()
@@ -216,6 +223,7 @@ class _Parser(Lexer):
             arms.append((patterns, self.script((";;", "esac"))))
             self.skip_lines()
             if self.peek(";;"):
+                # ';;&' would try further patterns; it is read as the end of the arm all the same.
                 self.at += 3 if self.peek(";;&") else 2
         self._expect("esac", "case", line)
         return Case(word, tuple(arms), line)
@@ -226,6 +234,7 @@ class _Parser(Lexer):
             self.skip_blanks()
             if self.at >= len(self.text):
                 raise self.error(_is_missing("case", "esac"), line)
+            # '(a|b)' is the same as 'a|b)': the bracket in front may be left out.
             if self.text[self.at] in "(|":
                 self.at += 1
             elif self.peek(")"):
@@ -279,6 +288,7 @@ class _Parser(Lexer):
                 return Condition(tuple(words), line)
             if self.at >= len(self.text):
                 raise self.error(_is_missing("[[", "]]"), line)
+            # In here '(', '<' and '&&' are words of the condition, no operators between commands.
             if self.text[self.at : self.at + 2] in ("&&", "||"):
                 words.append((Literal(self.text[self.at : self.at + 2], self.line),))
                 self.at += 2
@@ -322,6 +332,7 @@ class _Parser(Lexer):
             if found and not self._is_substitution():
                 redirects.append(self._redirect(found))
                 continue
+            # 'A=1 cmd' assigns, 'cmd A=1' hands a word over, 'export A=1' assigns too.
             is_declare = bool(words) and _literal(words[0]) in DECLARES
             assign = ASSIGN.match(self.text, self.at)
             if assign and (not words or is_declare):
@@ -374,6 +385,7 @@ class _Parser(Lexer):
         self.at += 1
         elements: list[Word] = []
         while True:
+            # Between the brackets of ARGS=( … ) a line end or a comment is a blank.
             self.skip_lines()
             if self.peek(")"):
                 self.at += 1

@@ -91,6 +91,7 @@ def _merge(
     What all outcomes begin and end with stays known; the rest becomes a Choice. None
     stands for a variable that an outcome leaves unset.
     """
+    # Most variables are the same object in every outcome, which 'is' tells without a look inside.
     if all(outcome is outcomes[0] or outcome == outcomes[0] for outcome in outcomes[1:]):
         return outcomes[0]
     if sum(_letters(outcome) for outcome in outcomes) > SCRIPT_CHOICE.most:
@@ -98,9 +99,11 @@ def _merge(
     if any(isinstance(outcome, list) for outcome in outcomes):
         return _merge_arrays([_as_array(outcome) for outcome in outcomes], because, line)
     values = [outcome for outcome in outcomes if isinstance(outcome, tuple)]
+    # Where an outcome leaves it unset, one alternative is no word at all.
     if len(values) < len(outcomes):
         whole_values = tuple((value,) for value in _distinct(values))
         return (Choice((*whole_values, ()), because, line),)
+    # The end is looked for behind the common beginning only, so that no piece counts for both.
     head = _common(values)
     tail = _common([value[len(head) :][::-1] for value in values])[::-1]
     middles = [value[len(head) : len(value) - len(tail)] for value in values]

@@ -49,6 +49,7 @@ class SlurmRequest:
         if name not in self.asked:
             return None
         text = self.asked[name][1].text or ""
+        # '4' and '4-4' are numbers of nodes; '2-4' is a range that Slurm settles.
         found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
         if not found or found[2] not in (None, found[1]):
             return None
@@ -58,6 +59,8 @@ class SlurmRequest:
         """Returns this step's figures, those of the job around it where it says nothing."""
         if outer is None:
             return self
+        # A step on nodes of its own has tasks of its own: 'srun -N 1' in a job of 16 tasks does not
+        # start 16.
         kept = {
             name: value
             for name, value in outer.asked.items()
@@ -128,6 +131,8 @@ def _option(words: Sequence[Field], at: int) -> tuple[str, Field | None, int]:
         name, equals, _ = start[2:].partition("=")
         if equals:
             return name, word.tail(len(name) + 3), 1
+        # Whether another option takes a value is not known, so the word behind it is looked at by
+        # itself.
         return (name, following, 2) if name in LONG else (name, None, 1)
     short = SHORT.get(start[1:2]) if start.startswith("-") else None
     if short and len(start) == 2 and word.text == start:
@@ -142,6 +147,8 @@ def _count(option: str, value: Field) -> Field:
     text = value.text
     if text is None or option not in ("gres", "gpus", "gpus-per-node", "gpus-per-task"):
         return value
+    # 'gpu:a100:8' and 'gpu:8(S:0-1)' are eight, 'gpu' and 'gpu:a100' one; of 'nvme:1,gpu:2' the
+    # second part counts. Other options take 'a100:8' or '8'.
     for part in text.split(","):
         name, *rest = re.sub(r"\(.*?\)", "", part).split(":")
         if option != "gres":
@@ -177,6 +184,8 @@ def num_tasks(job: SlurmRequest) -> int | None:
     """Returns how many tasks a step starts: as asked, else nodes x tasks per node (1)."""
     if "ntasks" in job.asked:
         return job.number("ntasks")
+    # Tasks per node that are given but not known leave the number open; where none are given, there
+    # is one.
     nodes = job.number("nodes")
     if nodes is None or ("ntasks_per_node" in job.asked and not job.number("ntasks_per_node")):
         return None

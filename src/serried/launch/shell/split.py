@@ -71,6 +71,8 @@ def distribute(field: Field) -> list[Field]:
         return _alternatives(choice, field.maybe, splits=False)
     if any(isinstance(piece, Piece) and " " in piece.text for piece in field.pieces):
         return [field]
+    # Two choices in one word would have to be crossed, and an alternative of several words would
+    # take the word apart; neither is done, so the word is not known.
     if len(choices) > 1 or any(len(words) > 1 for words in choice.alternatives):
         unknowns = (Unknown(choice.because, choice.line),)
         return [Field(unknowns, field.maybe)]

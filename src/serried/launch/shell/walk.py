@@ -259,6 +259,7 @@ class ScriptWalk:
 
     def _matches(self, word: Value, patterns: Sequence[Word]) -> Verdict:
         texts = [self.expansion.text(pattern) for pattern in patterns]
+        # '*)' takes any word, one that is not known as well.
         if "*" in texts:
             return Verdict(True)
         text = text_of(word)
@@ -357,6 +358,8 @@ class ScriptWalk:
                 self.scope.variables[command.variable] = value
             return self.run(command.body)
 
+        # However often the body runs, what it sets is open after it. Where it would end the script
+        # or function, it is taken not to run.
         flow, after = self.attempt(once)
         self.scope = merged(
             [self.scope] if flow in ("exit", "return") else [after, self.scope], command.line
