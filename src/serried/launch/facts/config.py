@@ -129,6 +129,7 @@ class LaunchConfig:
     def _multiplied(self, parts: Sequence[Found | None]) -> Found | None:
         known = [part for part in parts if part is not None and isinstance(part.value, int)]
         numbers = [part.value for part in known if isinstance(part.value, int)]
+        # A factor below one, such as -1, stands for what the others leave.
         if len(known) < len(parts) or min(numbers) < 1:
             return None
         told = tuple(part for part in known if part.file or part.default_of)
@@ -181,6 +182,7 @@ class LaunchConfig:
             and each.name not in taken
             and each.name not in options
         ]
+        # Where a factor of the world is asked for already, its answer gives the world as well.
         if self._world(taken) is None and not self.product.keys() & {each.name for each in asked}:
             told = (each for each in self.missing if each.name == "world_size")
             asked.append(next(told, Missing("world_size", self._why_no_world())))
@@ -198,6 +200,7 @@ class LaunchConfig:
         Nodes that differ are those of the file's own world, not of another that was asked for.
         """
         told = nodes_told(self.fields)
+        # '4,1' are nodes of a world of 5; under '--world-size 8' they say nothing.
         if not isinstance(told, int | None) and sum(told) != world_size:
             told = None
         asked = told if gpus_per_node is None else gpus_per_node
@@ -212,6 +215,7 @@ class LaunchConfig:
         missing = next((each for each in self.missing if each.name == name), None)
         because = missing.because if missing else self._why_no_world()
         option = missing.example if missing else ""
+        # The few answers that the file itself leaves go before an example that fits any file.
         option = option or EXAMPLES.get(name) or (missing.option if missing else "")
         if name in BESIDE_WORLD and name != "order":
             option = f"{option} 2"

@@ -81,6 +81,8 @@ def options(job: LaunchJob, meanings: Meanings, *, dashes: bool = True) -> list[
     written: set[str] = set()
     for key, meaning in meanings.items():
         name = meaning.name
+        # Where two options mean one name, the first is written. Names with '_' are notes of a
+        # reader, and no job holds them.
         if name.startswith("_") or name in written:
             continue
         words = _words(job, name, meaning.kind)
@@ -95,6 +97,7 @@ def options(job: LaunchJob, meanings: Meanings, *, dashes: bool = True) -> list[
 def _words(job: LaunchJob, name: str, kind: str) -> str | None:
     """Returns the value of an option as it is written, '' for a switch, None to leave it out."""
     if kind in ("yes", "no"):
+        # An option that turns a setting off is written where the setting is off, and else left out.
         is_on = job.is_on(name)
         return "" if is_on is not None and is_on == (kind == "yes") else None
     if kind == "size":

@@ -114,6 +114,8 @@ def take(facts: Facts, flags: Sequence[Flag], meanings: Meanings) -> None:
 
 def _claims(facts: Facts, flag: Flag, meaning: Meaning) -> Iterator[tuple[Maybe | None, Found]]:
     """Yields the values a flag gives, each with the choice it hangs on, if any."""
+    # A switch stands alone ('--use-sharp') or with a word ('--use-sharp false'). One that turns a
+    # setting off, such as '--disable-gloo-process-groups', has that word turned round.
     if meaning.kind == "list":
         values = _as_list(facts, flag, meaning)
     elif meaning.kind in ("yes", "no") and not _is_switch_value(flag):
@@ -139,11 +141,13 @@ def _first(flag: Flag) -> tuple[Field, ...]:
     first = flag.values[0]
     if not first.maybe or flag.word.maybe:
         return (first,)
+    # '--tp $TP', where an open condition sets TP to 2 or 4, has two words, one for each outcome.
     number = first.maybe[0].number
     return tuple(each for each in flag.values if each.maybe and each.maybe[0].number == number)
 
 
 def _as_list(facts: Facts, flag: Flag, meaning: Meaning) -> list[tuple[Field, str | None]]:
+    # Words that hang on a condition of their own are no sure part of the list.
     words = [each for each in flag.values if not each.maybe or flag.word.maybe]
     if not words:
         return []
@@ -212,6 +216,8 @@ def _settle(facts: Facts, name: str, claims: list[tuple[Maybe, Found]], *, stand
     covers_all = len(by_choice[first.number]) == first.num_alternatives
     certain = facts.claims.get(name, [])
     is_settled = covers_all or (stands and name not in facts.lacks)
+    # One value is settled where every outcome sets it, or where the command gives the same one
+    # without condition elsewhere.
     if len(values) == 1 and (is_settled or any(each.value in values for each in certain)):
         facts.claim(name, claims[0][1])
         return

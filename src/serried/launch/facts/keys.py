@@ -89,6 +89,7 @@ class Keys:
                 return entry
             if isinstance(entry.value, str) and (env := ENVIRONMENT.fullmatch(entry.value)):
                 return self._environment(env, entry)
+            # A reference may lead to another one, and two to each other: hence a number of steps.
             found = REFERENCE.fullmatch(entry.value) if isinstance(entry.value, str) else None
             other = self.entries.get(found[1]) if found else None
             if not found or not other:
@@ -163,6 +164,8 @@ def as_value(value: Scalar | Sequence[Scalar], meaning: Meaning) -> int | str | 
     """
     if value is None or value == "":
         return None
+    # To Python a bool is an int, so it is asked for first. 'tp: false' means not set; 'tp: true'
+    # stays a word, which is refused as no number.
     if isinstance(value, bool):
         if meaning.kind == "size":
             return None if not value else "true"
@@ -173,6 +176,7 @@ def as_value(value: Scalar | Sequence[Scalar], meaning: Meaning) -> int | str | 
         return int(value) if value.is_integer() and meaning.kind == "size" else str(value)
     if isinstance(value, int):
         return value if meaning.kind == "size" else str(value)
+    # YAML reads 'None' and quoted numbers as text, and people write both.
     text = str(value).strip()
     if text.lower() in ("none", "null"):
         return None
@@ -191,6 +195,8 @@ def unfold(
         for key, value in tree.items():
             unfold(keys, value, line_of, f"{prefix}.{key}" if prefix else str(key))
     elif isinstance(tree, list | tuple):
+        # 'sizes = [2, 4]' is one value; of a list that holds mappings each has a key,
+        # 'layers.0.size'.
         if all(not isinstance(each, Mapping | list) for each in tree):
             keys.add(prefix, ConfigValue(tuple(tree), line_of(prefix)))
             return

@@ -34,6 +34,8 @@ def fill(reading: Reading, text: str) -> None:
     number = text.count("\n", 0, found.start()) + 1
     pairs = dict(PAIR.findall(found[1]))
     name, _, version = pairs.get("framework", "").partition("@")
+    # InternEvo's config may read as classic InternLM's, and the other way round; the comment knows
+    # which it is.
     is_sibling = {name, reading.framework} == {"internlm", "internevo"}
     if name and (reading.framework is None or is_sibling):
         reading.framework = name
