@@ -11,6 +11,7 @@ from serried.finding import Sentence, said
 from serried.launch.facts.keys import ConfigValue, Keys, Scalar, too_deep
 from serried.limits import CONFIG_DEPTH
 
+# JSON has no comments, but configs do: '// …' and '/* … */' count as blanks.
 BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.S)
 STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 NEWLINE = re.compile("\n")
@@ -128,6 +129,7 @@ class _Reader:
             scalar: Scalar = WORDS[word] if word in WORDS else json.loads(word)
         except ValueError:
             try:
+                # '.5', '1.' and '+8' are numbers to people, though not to JSON.
                 scalar = float(word)
             except ValueError as error:
                 problem = said("'{word}' is no value; put text in double quotes", word=word[:20])

@@ -146,6 +146,7 @@ class _Reader:
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             self._set(node.target, self.values.tree(node.value))
         elif isinstance(node, ast.AugAssign):
+            # 'TP *= 2' is worked out as 'TP * 2'.
             joined = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
             self._set(node.target, self.values.tree(joined))
         elif isinstance(node, ast.Expr):
@@ -155,6 +156,7 @@ class _Reader:
         elif isinstance(node, ast.If):
             self._if(node)
         elif isinstance(node, ast.With):
+            # 'with read_base():' runs its body once, as any such block does.
             self.block(node.body)
         elif not isinstance(node, ast.Pass):
             self._skip(node)
@@ -171,6 +173,8 @@ class _Reader:
             if owner is not None and key is not None:
                 owner[key] = tree
         elif isinstance(target, ast.Tuple | ast.List) and isinstance(tree, list):
+            # In 'TP, PP = 2, 4' each has its own. A target such as 'cfg.tp' is of an object that is
+            # never built, so it sets nothing.
             for each, value in zip(target.elts, tree, strict=False):
                 self._set(each, value)
 
@@ -209,6 +213,7 @@ class _Reader:
             if alias.name == "*":
                 self._import_all(module, node.lineno)
             else:
+                # 'import torch.nn' sets the name torch.
                 name = (alias.asname or alias.name).split(".")[0]
                 self.module.names[name] = Leaf(None, node.lineno, why=why)
 
@@ -279,6 +284,7 @@ def _stored(node: ast.stmt) -> set[str]:
     names: set[str] = set()
     for each in ast.walk(node):
         if isinstance(each, ast.Name | ast.Subscript) and isinstance(each.ctx, ast.Store):
+            # 'a["b"]["c"] = 1' changes a.
             base: ast.expr = each
             while isinstance(base, ast.Subscript):
                 base = base.value
@@ -311,6 +317,8 @@ def _flatten(keys: Keys, key: str, tree: Tree, depth: int, visits: Iterator[int]
         for name, value in tree.items():
             _flatten(keys, f"{key}.{name}", value, depth + 1, visits)
     elif all(isinstance(each, Leaf) and each.why is None for each in tree):
+        # 'sizes = [2, 4]' is one value. Of a list that holds mappings, or what is not known, each
+        # place has a key of its own.
         leaves = [each for each in tree if isinstance(each, Leaf)]
         line = leaves[0].line if leaves else None
         keys.add(key, ConfigValue(tuple(each.value for each in leaves), line))

@@ -128,6 +128,7 @@ class Values:
             return self._subscript(node)
         if isinstance(node, ast.IfExp):
             return self.tree(node.body if self._scalar(node.test) else node.orelse)
+        # '-1' is as good as a number, so no expression is named as where it came from.
         is_sign = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
         return Leaf(self._scalar(node), node.lineno, "" if is_sign else ast.unparse(node))
 
@@ -169,6 +170,7 @@ class Values:
     def _call(self, node: ast.Call) -> Tree:
         if isinstance(node.func, ast.Name) and node.func.id == "dict":
             return self.mapping(node)
+        # Nothing else is called: these make numbers and texts, and reach nothing outside.
         if isinstance(node.func, ast.Name) and node.func.id in CALLS and not node.keywords:
             values = [self._scalar(each) for each in node.args]
             return Leaf(_limited(CALLS[node.func.id](*values)), node.lineno, ast.unparse(node))
@@ -181,6 +183,7 @@ class Values:
 
     def _subscript(self, node: ast.Subscript) -> Tree:
         owner, key = self.tree(node.value), self.key(node.slice)
+        # Keys are text, as they are in 'parallel.tensor.size', so a[1] finds what a["1"] holds.
         if isinstance(owner, dict) and key in owner:
             found = owner[key]
         elif isinstance(owner, list) and key is not None and key.lstrip("-").isdecimal():
@@ -210,6 +213,7 @@ class Values:
             return bool(rule(self._scalar(node.left), self._scalar(node.comparators[0])))
         if isinstance(node, ast.BoolOp):
             return self._first(node.values, is_or=isinstance(node.op, ast.Or))
+        # These may stand for a mapping as well; only what comes to one value counts here.
         if isinstance(node, ast.Constant | ast.Name | ast.Call | ast.Subscript | ast.IfExp):
             tree = self.tree(node)
             if isinstance(tree, Leaf):
@@ -230,6 +234,7 @@ class Values:
     def _binary(self, node: ast.BinOp) -> Scalar:
         left, right = self._scalar(node.left), self._scalar(node.right)
         rule = BINARY.get(type(node.op))
+        # "ab" * 10**12 and 2 ** 10**12 would fill the memory before their size could be looked at.
         grows = isinstance(node.op, ast.Mult | ast.Mod) and (
             isinstance(left, str) or isinstance(right, str)
         )

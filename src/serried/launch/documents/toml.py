@@ -56,6 +56,7 @@ def _bare(key: str) -> str:
 def _refusal(
     file: str, places: dict[str, list[tuple[int, str]]], error: tomllib.TOMLDecodeError
 ) -> InputError:
+    # tomllib says that a key was given twice, but not where it was given first.
     for key, found in places.items():
         if len(found) > 1:
             return InputError(

@@ -39,6 +39,7 @@ def _documents(text: str, file: str) -> list[yaml.Node]:
         nodes = [each for each in yaml.compose_all(text, LOADER) if each is not None]
         return [each for each in nodes if each.tag != STANDARD + "null"]
     except yaml.YAMLError as error:
+        # An error in the grammar has a mark; a letter that YAML forbids has only its position.
         mark, place = getattr(error, "problem_mark", None), getattr(error, "position", 0)
         raise InputError(
             "{file} line {line} is no YAML: {problem}",
@@ -86,6 +87,8 @@ class _Reader:
         if isinstance(node, yaml.MappingNode):
             self._mapping(node, key, depth)
         elif isinstance(node, yaml.SequenceNode):
+            # 'sizes: [2, 4]' is one value; of a list that holds mappings each has a key,
+            # 'stages.0.tp'.
             if all(isinstance(each, yaml.ScalarNode) for each in node.value):
                 values = tuple(self._scalar(each) for each in node.value)
                 self.keys.add(key, ConfigValue(values, line))
@@ -106,6 +109,7 @@ class _Reader:
 
     def _merge(self, node: yaml.Node, key: str, own: set[str], depth: int) -> None:
         """Adds what ``<<: *base`` brings, where the mapping itself does not say otherwise."""
+        # Of '<<: [*small, *large]' the first goes before the second, hence 'own' grows.
         parts = node.value if isinstance(node, yaml.SequenceNode) else [node]
         for part in parts:
             if isinstance(part, yaml.MappingNode):
@@ -135,6 +139,8 @@ class _Reader:
         if tag == "bool":
             return text.lower() in ("true", "yes", "on")
         try:
+            # YAML 1.1 calls '010' (eight) and '1:30' (ninety) whole numbers. Here they are ten, and
+            # text.
             if tag == "int":
                 if len(text) > YAML_NUMBER.most:
                     return text
