@@ -78,6 +78,7 @@ def is_one(keys: Keys) -> bool:
         return True
     if keys.has("parallelism_config") or keys.has("megatron_lm_config"):
         return True
+    # num_processes stands in other configs too, so a section of Accelerate's must be beside it.
     return "num_processes" in keys and any(keys.has(section) for section in SECTIONS)
 
 
@@ -106,6 +107,8 @@ def settle(facts: Facts, name: str) -> Reading:
     strategy = _strategy(facts)
     for private in PRIVATE:
         facts.drop(private)
+    # Megatron-LM and DeepSpeed lay their ranks out themselves. Only with sp_size > 1 a job of
+    # DeepSpeed stays Accelerate's, whose parallelism_config sets that size.
     if kind == "MEGATRON_LM":
         return Reading(name, facts, "megatron")
     is_deepspeed = kind == "DEEPSPEED" or (not kind and facts.says("zero"))
@@ -142,6 +145,7 @@ def _gpus_per_node(facts: Facts) -> None:
     world, nodes = facts.settled().get("world_size"), facts.settled().get("nodes")
     if not world or not nodes:
         return
+    # num_processes counts the ranks of all machines: each starts its share of them.
     if isinstance(world.value, int) and isinstance(nodes.value, int) and nodes.value > 0:
         if world.value % nodes.value == 0:
             per_node = Found(world.value // nodes.value, facts.file, world.line, "num_processes")
@@ -165,6 +169,8 @@ def _strategy(facts: Facts) -> Found | None:
         if found is None:
             return None
     text = str(found.value).upper()
+    # 'fsdp_sharding_strategy: 1' is FULL_SHARD; 'fsdp_reshard_after_forward' is true or false, or a
+    # strategy again.
     if (place := count(text)) and place <= len(STRATEGIES):
         text = STRATEGIES[place - 1]
     text = {"TRUE": "FULL_SHARD", "FALSE": "SHARD_GRAD_OP"}.get(text, text)

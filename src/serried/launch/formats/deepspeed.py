@@ -142,6 +142,7 @@ def _tidy(facts: Facts) -> None:
             facts.drop(name)
     if facts.text("zero_quantized_gradients") == "false":
         facts.drop("zero_quantized_gradients")
+    # A hierarchical gather without shards of MiCS means nothing.
     if not facts.says("mics_shard_size"):
         facts.drop("mics_hierarchical_params_gather")
     for option, name in (("autotp_size", "tp"), ("autoep_size", "ep")):
@@ -170,6 +171,8 @@ def _json(job: LaunchJob) -> str:
     for key, meaning in JSON.items():
         name = meaning.name
         value: object = job.size(name) if meaning.kind == "size" else job.is_on(name)
+        # Each size is written once: options of the script hold some already, and autotp_size has
+        # two places in the JSON.
         if value is None or name in on_the_command_line or key == "tensor-parallel.tp.tp-size":
             continue
         *sections, last = key.replace("-", "_").split(".")
@@ -178,6 +181,7 @@ def _json(job: LaunchJob) -> str:
             inner = place.setdefault(section, {})
             place = inner if isinstance(inner, dict) else place
         place[last] = value
+        # AutoEP is off unless the JSON says so ('read').
         if name == "autoep_size":
             place["enabled"] = True
     return json.dumps(tree, indent=2)

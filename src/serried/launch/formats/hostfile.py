@@ -34,6 +34,8 @@ def read(text: str, file: str) -> Hosts:
         if not row or row.startswith("#"):
             continue
         found = LINE.match(row)
+        # read_hostfile would refuse these lines as well, but names neither the file nor the line's
+        # number.
         if not found:
             raise InputError(
                 "{file} line {line} is '{row}'; a line of a hostfile is NAME slots=COUNT",
@@ -84,6 +86,7 @@ def take(facts: Facts, slots: Sequence[int], line: int | None, key: str) -> None
         facts.drop(name)
     facts.add("world_size", sum(widths), line, key)
     facts.add("nodes", len(widths), line, key)
+    # One number for nodes that differ would seat ranks on the wrong node, hence '4,1'.
     if len(set(widths)) == 1:
         facts.add("gpus_per_node", widths[0], line, key)
     else:

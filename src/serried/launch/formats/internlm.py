@@ -89,6 +89,7 @@ def read(keys: Keys, notes: Remarks) -> Reading:
     version = None
     if framework == "internevo":
         take(facts, keys, INTERNEVO, section="parallel", name_of=str)
+        # Only then do groups hang on the number of key-value heads.
         if facts.text("gqa") == "true":
             heads = {"num_kv_attention_heads": Meaning("num_kv_attention_heads")}
             take(facts, keys, heads, section="model", name_of=str)
@@ -113,6 +114,7 @@ def _framework(facts: Facts, keys: Keys) -> str | None:
         evo.append("tensor.mode")
     if keys.value(CKPT_TYPE) == "internevo":
         evo.append("ckpt_type")
+    # A config moved from classic InternLM may keep old entries, so marks of InternEvo go first.
     if evo:
         return "internevo"
     classic = [_written(key, keys) for key in CLASSIC if key in keys]
@@ -199,6 +201,8 @@ def _parallel(job: LaunchJob) -> dict[str, object]:
         "weight": {"size": job.size("weight.size") or 1},
     }
     for name, meaning in INTERNEVO.items():
+        # 'pipeline.interleaved_overlap' goes into dict(pipeline=dict(…)). Of the two ways to give a
+        # size, 'expert' and 'expert.size', the second is written; 'gqa' has one way only.
         section, _, rest = name.partition(".")
         value = job.sizes.options.get(meaning.name)
         if value is None or section in ("tensor", "weight") or (not rest and section != "gqa"):

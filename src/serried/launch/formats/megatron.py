@@ -168,10 +168,12 @@ def _virtual_stages(facts: Facts) -> None:
     if stages:
         facts.claim(name, stages)
     elif per_stage and isinstance(per_stage.value, int):
+        # 32 layers on 4 stages of a pipeline, 2 layers to a virtual stage: 4 chunks on each rank.
         layers, pp = facts.number("layers"), facts.number("pp") or 1
         if layers and per_stage.value > 0 and layers % (pp * per_stage.value) == 0:
             facts.claim(name, replace(per_stage, value=layers // pp // per_stage.value))
     chunks = facts.settled().get(name)
+    # One chunk is a pipeline without interleaving.
     if chunks and chunks.value == 1:
         facts.drop(name)
     elif chunks:
@@ -182,6 +184,7 @@ def _weight_shards(facts: Facts, product: str, size: str, name: str) -> None:
     """Turns tp x gtp, as the option says, into gtp."""
     shards = facts.drop(product)
     of = facts.number(size) or facts.number("tp") or 1
+    # 8 shards with tp 2 are gtp 4: the option counts the parts that tp makes, too.
     if shards and isinstance(shards.value, int) and shards.value > of and shards.value % of == 0:
         facts.claim(name, replace(shards, value=shards.value // of))
 
@@ -218,6 +221,7 @@ def arguments(job: LaunchJob) -> list[str]:
     """Returns the options that lay the job out."""
     lines = options(job, WRITTEN)
     order = job.sizes.order
+    # The order may be asked for as a setting, which is among the lines, or as '--order'.
     if order == TP_PP_DP and "--use-tp-pp-dp-mapping" not in lines:
         lines.append("--use-tp-pp-dp-mapping")
     for name, size in (("gtp_remat_size", "tp"), ("expert_gtp_remat_size", "etp")):

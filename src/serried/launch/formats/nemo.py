@@ -61,6 +61,8 @@ def _tell_of_recipe(facts: Facts) -> None:
     """Says that Megatron-Bridge merges its YAML into a recipe, which may set more sizes."""
     because = said("{file} overrides a recipe, which is not read", file=facts.file)
     missing = [name for name in RECIPE if not facts.says(name)]
+    # A file without any size leaves all of them to the recipe, so they are asked for. One that sets
+    # some is read as it stands, with a remark on the others.
     if len(missing) == len(RECIPE):
         for name in missing:
             facts.lack(name, because)
@@ -81,6 +83,7 @@ def _devices(facts: Facts, keys: Keys) -> None:
     for entry in keys.entries.get("trainer.devices", []):
         entry = keys.resolved(entry)
         value = len(entry.value) if isinstance(entry.value, tuple) else entry.value
+        # 'devices: "8"' in quotes is a number; a list such as [0, 1] was counted above.
         if isinstance(value, str) and (number := count(value)) is not None:
             value = number
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:

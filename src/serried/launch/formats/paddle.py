@@ -118,6 +118,7 @@ def settle(facts: Facts, name: str, *, is_newer: bool) -> Reading:
     words = str(sharding.value).split() if sharding else []
     if sharding and words and words[0] in STAGES:
         facts.claim("zero", replace(sharding, value=STAGES[words[0]]))
+    # Where 'sharding' is left out, PaddleFormers shards all the same, and PaddleNLP does not.
     shards = bool(words) or (sharding is None and is_newer)
     order = facts.drop("_topo_order")
     trainer = Trainer(
@@ -201,11 +202,13 @@ def _axes(trainer: Trainer, axes: list[str], *, has_experts: bool) -> list[str]:
     """Returns the axes, outermost first, after what expert parallelism changes of them."""
     if trainer.reorders and has_experts:
         return PIPELINE_PRIORITY.split(",")
+    # With ep of one, use_expert_parallel only moves data parallelism inside, next to mp.
     if not has_experts:
         if not trainer.uses_experts:
             return axes
         inside = [*axes[1:-1], "dp", "mp"]
         return ["sharding", "pp", "sep", "dp", "mp"] if trainer.reorders else inside
+    # dp, sharding, pp, sep, mp becomes dp, moe_sharding, cp, sharding, pp, sep, ep, mp.
     axes.insert(-1, "ep")
     place = axes.index("sharding")
     return [*axes[:place], "moe_sharding", "cp", *axes[place:]]
@@ -229,6 +232,7 @@ def write(job: LaunchJob) -> str:
     if job.layout.order == FLEET:
         return _fleetx(job)
     settings = _settings(job.layout.order, has_experts=found["ep"] > 1)
+    # A sharding of one is written as well: left out, it would be all that tp, pp and sep leave.
     tree: dict[str, object] = {
         key: found[name]
         for name, key in KEYS.items()
@@ -269,6 +273,7 @@ def _fleetx(job: LaunchJob) -> str:
 def _settings(order: str, *, has_experts: bool) -> dict[str, object]:
     """Returns what the trainer calls an order; raises InputError for one it has no name for."""
     known: dict[str, dict[str, object]] = {}
+    # Beside use_expert_parallel the name of an order stands for another one ('_axes').
     for name, axes in (EXPERT_ORDERS if has_experts else ORDERS).items():
         known[axes] = {"hybrid_parallel_topo_order": name}
         if not has_experts:

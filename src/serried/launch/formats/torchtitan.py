@@ -102,6 +102,8 @@ def lack_registry(facts: Facts, flags: Sequence[Flag]) -> None:
         config=word.text or "--config",
     )
     missing = [name for name in ASKED if not facts.says(name)]
+    # Without any size on the line the config may set each; with some there, the line is taken at
+    # its word, with a remark.
     if len(missing) == len(ASKED):
         lack_sizes(facts, because)
     elif missing:
@@ -145,6 +147,7 @@ def _degrees(job: LaunchJob) -> dict[str, int]:
         others = found.get("data_parallel_replicate_degree", 1)
         others *= job.sizes.tp * job.sizes.pp * job.sizes.cp
         found["data_parallel_shard_degree"] = max(1, job.sizes.world_size // others)
+    # 0.1 has no expert parallelism.
     if job.version.startswith("0.1"):
         found.pop("expert_parallel_degree", None)
     return found
