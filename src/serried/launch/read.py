@@ -114,6 +114,7 @@ def _files(folder: Path) -> Iterator[Path]:
             size = path.stat().st_size if path.is_file() else None
         except OSError:
             continue
+        # A file that is too large for what is left is passed over; smaller ones after it may fit.
         if size is not None and size <= min(LAUNCH_BYTES.most, left_bytes):
             left_bytes -= size
             yield path

@@ -171,6 +171,7 @@ def _yaml(text: str, file: str) -> Keys | None:
 
 
 def _any_yaml(keys: Keys) -> Reading | None:
+    # Megatron's trainers and Paddle's share names of sizes; keys beside these tell them apart.
     if megatron.is_yaml(keys):
         return megatron.read_yaml(keys)
     if accelerate.is_one(keys):

@@ -190,6 +190,8 @@ class LayoutRequest:
             return sizes | {"world_size": world}
         if dp is None or config is None or config.world_size:
             return sizes
+        # A dp that is asked for makes the world together with tp, pp and cp, which the file may
+        # give.
         known = [sizes.get(name) or _value(config, name) for name in ("tp", "pp", "cp")]
         return sizes | {"world_size": prod(int(each or 1) for each in (dp, *known))}
 
@@ -214,10 +216,13 @@ class LayoutRequest:
         config = self.config
         assert config is not None
         fields = dict(config.fields)
+        # Under a world that is asked for, dp is what the other sizes leave, whatever the file says.
         if "world_size" in given and "dp" not in given:
             fields.pop("dp", None)
         if not self.is_translated:
             return replace(config, fields=fields)
+        # Another framework was asked for: order, options and version are in the words of the
+        # file's.
         fields.pop("order", None)
         if config.world_size is not None:
             fields["world_size"] = config.world_size

@@ -125,6 +125,8 @@ def _gpus(job: LaunchJob) -> int:
 
 def _translated(layout: Layout, framework: Framework, placement: Placement) -> LaunchJob:
     """Returns the job under another framework's rules, in the order that keeps every group."""
+    # Sizes go first, so that an axis the other framework lacks is named as such and not as groups
+    # that differ.
     for dim in DIMS:
         size = layout.sizes.get(dim, 1)
         if size > 1 and dim not in framework.dims:
@@ -158,6 +160,7 @@ def _translated(layout: Layout, framework: Framework, placement: Placement) -> L
         if difference is None:
             return LaunchJob(made, sizes, placement)
         differences.append(difference)
+    # A layout that came out otherwise tells more than the refusal of one of several orders.
     raise (differences or refusals)[0]
 
 
@@ -203,6 +206,8 @@ def _difference(layout: Layout, made: Layout) -> InputError | None:
             continue
         ours, theirs = _groups(layout, dim), _groups(made, dim)
         if ours != theirs:
+            # The least group that only one side has: its first rank is in another one, or in none,
+            # on the other side.
             rank = min(ours ^ theirs)[0]
             return InputError(
                 "{target} cannot lay this out, {axis} stands in the way: rank {rank} has the "
@@ -244,6 +249,7 @@ def _prove(text: str, target: str, job: LaunchJob) -> None:
         ) from error
     if back == job.layout:
         return
+    # What was lost is named from the plainest on: a size, the order, a setting, at last a kind.
     for name in (*DIMS, *job.layout.sizes):
         ours, theirs = job.layout.sizes.get(name, 1), back.sizes.get(name, 1)
         if ours != theirs:
