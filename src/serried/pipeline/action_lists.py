@@ -46,6 +46,7 @@ def _rows(path: Path) -> list[list[str]]:
     """Returns the cells of a file, without empty rows at its end."""
     data = user_file.read_bytes(path, SCHEDULE_BYTES.most, said("a schedule"))
     try:
+        # Spreadsheets put a byte order mark before the text, and empty rows after it.
         rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(
@@ -152,6 +153,8 @@ def _from_codes(name: str, codes: Sequence[Codes]) -> Schedule:
     placement = _placement(name, codes)
     each_way = int(max(microbatch_of(of_rank).max() for of_rank in codes)) + 1
     count = sum(map(len, codes))
+    # A whole schedule has an action or more for each stage and microbatch. A lone 0F999999999 must
+    # not make tables of a thousand million places.
     if placement.rank_of.size * each_way > 16 * count:
         raise InputError(
             "{name} has {count} actions, too few for {stages} stages and the {microbatches} "

@@ -43,6 +43,7 @@ class Ticks:
         """
         exact = []
         for number in numbers:
+            # A float such as 0.1 does not hold what it stands for, so one makes all times floats.
             if isinstance(number, float) and not number.is_integer():
                 return cls(None)
             exact.append(Fraction(number))

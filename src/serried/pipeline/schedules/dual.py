@@ -94,6 +94,10 @@ def eight_steps(
 
 def _drain(ops: _List, d: int, h: int) -> None:
     """Adds steps 6 to 8; the second half of step 6 puts its weight halves off to the end."""
+    # Of the 2(h + 1) backwards of step 6 the second half is split:
+    #
+    #     h = 2    B1 B0  B1 I0  I1 I0
+    #     h = 3    B1 B0  B1 B0  I1 I0  I1 I0
     half, odd = (h + 1) // 2, h % 2
     for turn in range(h + 1):
         ops.backward(1, halved=turn > half or (turn == half and odd == 1))

@@ -50,6 +50,7 @@ def repeated(block: Block, num_microbatches: int) -> Slots:
 
 def halved(blocks: list[Block], num_microbatches: int) -> list[Codes]:
     """Returns each rank's list when the weight halves are work of their own."""
+    # Whenever free slots have changed, the weight halves are taken out ([:W]) and placed anew.
     board = Board([with_weights(repeated(block, num_microbatches)) for block in blocks])
     board.tighten()
     drain = Drain([slots[:W] for slots in squeezed(board.slots)])
@@ -103,6 +104,8 @@ class Board:
         self.peak = max(max(held) for held in self.held)
 
     def _held(self, slots: Slots) -> list[int]:
+        # An activation is held from its forward's slot to the last slot of what lets it go: of the
+        # weight half, or of a backward in one piece.
         change = [0] * (1 + self.width + max(max(of_kind) for of_kind in slots))
         for kind, of_kind in enumerate(slots):
             for at in of_kind:
@@ -153,6 +156,8 @@ class Board:
         old = self.slots[rank][kind][microbatch]
         self.slots[rank][kind][microbatch] = new
         last = self._width(kind) - 1
+        # Work only moves to earlier slots: a forward then holds its activation for longer, a weight
+        # half or whole backward for less, and an input half changes nothing.
         if kind in (F0, F1):
             for at in range(new, old):
                 self.held[rank][at] += 1
@@ -200,6 +205,8 @@ def ready(
     ``backwards`` are the slots of the rank's backwards so far; the k-th weight half waits for
     the k-th of them.
     """
+    # A piece comes after the microbatch before it, after the neighbour's piece that sends to it,
+    # and after what this rank itself has done with the microbatch.
     slots = board[rank]
     after = slots[kind][microbatch - 1] + 1 if microbatch else 0
     if kind == W:

@@ -34,6 +34,7 @@ from serried.pipeline.simulate import simulate
 from serried.pipeline.timing import timing
 
 _HALVES = (ActionKind.F, ActionKind.I, ActionKind.W)
+# How many warm-up forwards more a rank has than the next, 1 to 4 by quarters: ZB-H1 has 1, ZB-H2 2.
 _SLOPES = [Fraction(quarters, 4) for quarters in range(4, 17)]
 _LARGE = 8192
 """From this many microbatches times ranks on, only the first family is tried, for time."""
@@ -84,6 +85,8 @@ def auto(
     for ranks in _candidates(problem):
         schedule = Schedule.of("auto", loop(num_ranks), num_microbatches, ranks)
         result = simulate(schedule, costs)
+        # The heuristic knows mean times only, so candidates are judged by a simulation with the
+        # real ones: by the rank that takes longest from its first action to its last.
         window = (result.rank_end - result.rank_start).max().item()
         if best is None or window < best[0]:
             best = window, schedule
@@ -134,9 +137,11 @@ def _fits(problem: Problem, rank: int, codes: Codes) -> bool:
 def _problem(num_ranks: int, m: int, costs: Costs, memory: Memory) -> Problem:
     """Returns the mean times of each stage as the scheduler reads them, and its memory."""
     ranks = [chain(*(work(kind, rank, range(m)) for kind in _HALVES)) for rank in range(num_ranks)]
+    # Only durations are read off this list, on which its order has no influence.
     one_by_one = Schedule.of("auto", loop(num_ranks), m, ranks)
     times = timing(one_by_one, costs, np.full(len(one_by_one.code), -1))
     total = times.duration.reshape(num_ranks, len(_HALVES), m).sum(axis=2)
+    # Ticks are whole numbers and stay so: rounding down costs less than one tick.
     mean = total / m if times.ticks.per_unit is None else total // m
     travel = times.ticks.array(costs.links.travel(num_ranks))
     latency = np.broadcast_to(travel, (num_ranks, num_ranks))

@@ -52,6 +52,8 @@ def interleaved_zero_bubble(
     ]
     placement = loop(num_ranks, chunks)
     schedule = Schedule.of(name, placement, num_microbatches, ranks, group=group)
+    # Ranks may wait for each other in a circle where a group is shorter than the pipeline; running
+    # the schedule tells whether they do.
     if num_microbatches % group or (
         group < min(num_ranks, num_microbatches) and not runs(schedule)
     ):

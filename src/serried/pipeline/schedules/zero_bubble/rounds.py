@@ -87,6 +87,8 @@ class _Board:
         ranks = range(self.problem.num_ranks)
         for rank in ranks:
             self._run(rank, F)
+        # Microbatch 0 goes down all ranks first: only then is it known when its gradient comes
+        # back.
         for rank, extra in enumerate(self._warm_up_forwards()):
             for _ in range(extra):
                 self._run(rank, F)
@@ -94,6 +96,8 @@ class _Board:
             self._run(rank, I)
 
     def run_round(self) -> None:
+        # Forwards are placed down the ranks and input halves back up, so what an action waits for
+        # is always placed, and timed, before it.
         for rank, runs in enumerate(self._forwards_of_round()):
             if runs:
                 self._make_room(rank, F)
@@ -102,6 +106,8 @@ class _Board:
         for rank in reversed(range(self.problem.num_ranks)):
             self._make_room(rank, I)
             self._fill(rank, I)
+            # No rank waits for an input half of rank 0, so its weight halves may go first once they
+            # delay no forward.
             if rank == 0 and self.count[F][0] == self.problem.num_microbatches:
                 self._run_weights(0)
             self._run(rank, I)
