@@ -97,6 +97,7 @@ def meetings(seats: Sequence[Seat]) -> list[list[tuple[int, int]]]:
     nodes: dict[int, list[int]] = {}
     for seat in sorted(seats, key=lambda each: each.rank):
         nodes.setdefault(seat.node, []).append(seat.rank)
+    # Where nodes differ in size, the last ranks of the larger one have no partner on the other.
     across = [
         [pair for a, b in turn for pair in zip(nodes[a], nodes[b], strict=False)]
         for turn in round_robin(sorted(nodes))
@@ -117,6 +118,8 @@ def round_robin(players: Sequence[int]) -> list[list[tuple[int, int]]]:
     >>> round_robin([5])
     []
     """
+    # The circle method: the first player stays and the others move on by one place a turn; whoever
+    # meets None has a pause.
     circle: list[int | None] = [*players, *([None] if len(players) % 2 else [])]
     turns = []
     for _ in range(min(len(circle) - 1, MAX_PARTNERS)):

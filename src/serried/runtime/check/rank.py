@@ -113,6 +113,8 @@ class _RankCheck:
         with self.heart.step("making groups"):
             live = init(settings.whole, timeout_s=settings.timeout_s, device=self.device.type)
         members = [each for kind in live.kinds for each in self._members(live, kind)]
+        # A round goes through everything before the next begins, so a passing disturbance slows one
+        # round of many things and never all rounds of one.
         for round_ in range(settings.rounds):
             for kind in settings.timed:
                 for name in settings.operations:
@@ -184,6 +186,7 @@ class _RankCheck:
             if mine is None:
                 return
             for size_bytes in self.settings.sizes_bytes:
+                # The first message may have a connection to open, so it is not timed.
                 mine.run(size_bytes, 1, self.device)
                 took = mine.run(size_bytes, self.settings.iterations, self.device)
                 self.times[("link", self.rank, mine.partner, round_, size_bytes)] = took
@@ -266,6 +269,8 @@ def _links(settings: CheckSettings, times: list[Samples], node: dict[int, int]) 
                 _, source, target, round_, size_bytes = key
                 shape = (settings.rounds, len(settings.sizes_bytes))
                 table = found.setdefault((source, target), np.zeros(shape))
+                # The fastest iteration is nearest to what the link can do; others met something
+                # else besides.
                 table[round_, settings.sizes_bytes.index(size_bytes)] = min(took)
     return [Link(a, b, node[a] != node[b], table) for (a, b), table in sorted(found.items())]
 

@@ -94,6 +94,7 @@ class CheckSettings:
     @property
     def timed(self) -> tuple[str, ...]:
         """Kinds that are timed, of those asked for: each set of groups once, no lone ranks."""
+        # Of kinds asked for that have the same groups, the one named last is timed for all.
         named = {self.same_as.get(name, name): name for name in self.kinds}
         names = list(named.values()) or [
             kind.name for kind in self.whole.kinds if kind.name not in self.same_as

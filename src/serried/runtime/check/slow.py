@@ -41,6 +41,7 @@ LEAST = {2: 3.0, 3: 2.0}
 LEAST_OF_MANY = 1.6
 """Ratios below which nothing is called slow, by the number of items alike."""
 
+# Normal noise goes beyond five standard deviations once in three million times.
 SPREADS = 5.0
 SIGMA = 1.4826
 """Median absolute deviations in a standard deviation of normal noise."""
@@ -101,6 +102,7 @@ def slow_groups(
     timings: Iterable[GroupTimes], members: Mapping[str, list[list[int]]]
 ) -> list[Finding]:
     """Returns findings on groups that are slow beside their like in every operation."""
+    # Groups are compared with those of their kind that have as many ranks on as many nodes.
     tables: dict[tuple[str, int, int], dict[str, dict[int, list[Times]]]] = {}
     for each in timings:
         for number, shape in enumerate(zip(each.sizes, each.nodes, strict=True)):
@@ -137,6 +139,8 @@ class _Search:
                 found.setdefault(end, {})[does] = slow
         for end, ways in sorted(found.items()):
             self.findings.append(self._slow_end(end, ways, of_node))
+        # The messages that a slow sender sends are explained by it and left out of narrower
+        # searches; those that it receives stay.
         self._links = [
             link
             for link in self._links
@@ -148,6 +152,8 @@ class _Search:
         """Names single links, between nodes or between ranks; each with links of its sort."""
         items: dict[bool, dict[tuple[int, int], Times]] = {}
         for link in filter(among, self._links):
+            # Several ranks of two nodes may have met: the best of their times is what the nodes'
+            # link can do.
             pair = self._end(link.source, of_node), self._end(link.target, of_node)
             alike = items.setdefault(link.is_inter, {})
             alike[pair] = np.minimum(alike.get(pair, link.times_ns), link.times_ns)
@@ -170,6 +176,7 @@ class _Search:
             end, other = ends if does == SENDS else ends[::-1]
             times = partners.setdefault(end, {})
             times[other] = np.minimum(times.get(other, link.times_ns), link.times_ns)
+        # An end that has met one partner only cannot be told from the link between the two.
         return {
             end: np.minimum.reduce(list(times.values()))
             for end, times in partners.items()

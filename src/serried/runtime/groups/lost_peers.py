@@ -21,8 +21,11 @@ from serried.finding import Sentence, said
 
 OPERATIONS = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "barrier")
 """Words in the names of torch's functions that say what a collective is."""
+# gloo: "Timed out waiting 8000ms for recv operation to complete".
 LATE = re.compile(r"[Tt]imed out|timeout")
+# gloo: "Connection closed by peer [10.0.0.2]:41234", "writev [10.0.0.2]:41234: Broken pipe".
 GONE = re.compile(r"closed by peer|reset by peer|Broken pipe|Read error|writev|refused")
+# Errors of gloo begin with a source file of it, or say "Application timeout caused pair closure".
 GLOO = re.compile(r"/gloo/|gloo|pair closure")
 
 Groups = Mapping[str, dist.ProcessGroup]
@@ -91,6 +94,9 @@ def _reason(words: str) -> str:
 
 def _operation(error: BaseException, groups: Groups) -> Sentence:
     """Returns which collective of which group the error came out of, as far as the calls tell."""
+    # torch's error names no group, but the calls that it came through hold it: the innermost
+    # function named after a collective says which, and the first local that is a group of ours says
+    # where.
     name: str | None = None
     for frame in _frames(error):
         function = frame.f_code.co_name

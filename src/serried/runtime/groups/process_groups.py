@@ -126,6 +126,8 @@ class LiveLayout:
         along = self._along(name)
         if self.rank not in mesh or not along:
             return None
+        # from_group takes the part of the mesh that this rank lies in: whole along axes that have
+        # groups, at the rank's own place along all others.
         place = mesh.coordinates(self.rank)
         cut = tuple(slice(None) if axis in along else place[axis] for axis in mesh.axes)
         axes = tuple(axis for axis in mesh.axes if axis in along)
@@ -183,6 +185,7 @@ def creation_order(layout: Layout) -> Iterator[tuple[GroupKind, int]]:
             loops[-1].append(kind)
         else:
             loops.append([kind])
+    # Of pipelines and their embedding groups: pp 0, embd 0, pos_embd 0, pp 1, embd 1 …
     for loop in loops:
         for number in range(len(layout.groups(loop[0].name))):
             yield from ((kind, number) for kind in loop)

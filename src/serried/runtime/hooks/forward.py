@@ -139,6 +139,8 @@ class Forwards:
 
     def _begins(self, module: nn.Module, args: Any) -> None:
         work = self._work
+        # Only a training forward of the whole model counts: not one of a part of it, of an
+        # evaluation, or in a pipeline, whose own hooks time it.
         if (
             module is self.root
             and module.training

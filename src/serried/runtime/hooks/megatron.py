@@ -67,6 +67,7 @@ class _Request:
 
 def megatron_patches(tracer: Tracer) -> list[Patch]:
     """Returns the patches of schedules and messages that are loaded, none without Megatron."""
+    # Modules are looked up and never imported: a program without Megatron must not load it.
     schedules, messages = sys.modules.get(_SCHEDULES), sys.modules.get(_MESSAGES)
     if schedules is None or messages is None or not _is_known(schedules, messages):
         return []
@@ -103,6 +104,8 @@ def megatron_layout() -> Layout | None:
         "pp": state.get_pipeline_model_parallel_group(),
     }
     rank = dist.get_rank()
+    # Megatron does not tell its order. The default one is tried, and holds where it puts this rank
+    # into the tp and pp groups that it is really in.
     try:
         layout = frameworks.layout("megatron", Sizes(dist.get_world_size(), **sizes))
     except InputError:
@@ -177,6 +180,9 @@ class _Pipeline:
         place = _places(original)
 
         def combined_step(*args: Any, **options: Any) -> Any:
+            # Without b_model the step is a forward alone, without f_model a backward alone. Which
+            # microbatch a backward is of stands on the output of its forward, where it was written
+            # at the end of that.
             given = _given(place, args, options)
             ahead = back = None
             if given("f_model") is not None:

@@ -150,6 +150,8 @@ class ProgramHooks:
         work, tracer = self._work, self._tracer
 
         def backward(*args: Any, **options: Any) -> Any:
+            # A backward inside another, as reentrant checkpointing runs it, lies in that one's
+            # span, and those of a pipeline are timed by its own hooks.
             if work.is_pipeline or work.is_backward:
                 return original(*args, **options)
             start, number = tracer.mark(), self._backwards
