@@ -101,6 +101,8 @@ def source_of(settings: TrainSettings) -> Path | None:
             folder=checkpoints.folder,
             newest=kept[-1].name,
         )
+    # What the folder holds goes before begin_from: a run that was stopped goes on from where it
+    # was.
     if kept:
         return kept[-1]
     return find(checkpoints.begin_from) if checkpoints.begin_from else None

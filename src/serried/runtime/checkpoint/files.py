@@ -105,6 +105,7 @@ def metadata_of(folder: Path) -> Metadata:
 def _are_plain(metadata: Metadata) -> bool:
     """Tells whether all is tensors, in files of the folder itself."""
     names = {each.relative_path for each in metadata.storage_data.values()}
+    # A name such as ../other or /etc/file would lead out of the folder.
     return all(Path(name).name == name for name in names) and all(
         isinstance(each, TensorStorageMetadata) for each in metadata.state_dict_metadata.values()
     )
@@ -166,6 +167,8 @@ def whole_tensors(folder: Path, prefix: str) -> dict[str, Tensor]:
 
 def reason_of(error: BaseException) -> str:
     """Returns in a few words why a rank could not save or load: the system's own, if it spoke."""
+    # torch's CheckpointException holds an error for each rank that failed: the lowest one's is
+    # told.
     if isinstance(error, CheckpointException) and error.failures:
         first: Any = error.failures[min(error.failures)]
         error = first[0] if isinstance(first, tuple) else first

@@ -106,6 +106,8 @@ class RunTensors:
             for key, tensor in loaded.items()
             if key.startswith(prefix)
         }
+        # A checkpoint of fewer ranks, or of another kind of device, may have no random state for
+        # this rank.
         if random:
             set_random_state(random)
 

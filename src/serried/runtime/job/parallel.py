@@ -180,6 +180,7 @@ def _check_experts(settings: _Run) -> None:
             )
         return
     mesh = settings.layout.meshes.get("expert")
+    # Frameworks call the data axis of experts edp or dp; the one that is missing counts as 1.
     if mesh is None or settings.pp * ep * settings.edp != math.prod(
         mesh.sizes.get(axis, 1) for axis in ("pp", "ep", "edp", "dp")
     ):

@@ -89,6 +89,8 @@ def _job(layout: Layout | None, framework: str, stages: int) -> TracedJob:
     if layout:
         framework, sizes, order = layout.framework, dict(layout.sizes), layout.order
     else:
+        # All that is known is how many stages were seen: the rest of the world counts as data
+        # parallel.
         pp = stages if stages > 0 and world_size % stages == 0 else 1
         sizes, order = {"dp": world_size // pp}, ""
         if pp > 1:
@@ -121,6 +123,8 @@ def _run(kept: str) -> str:
         return told.decode()
     if kept or world_size_here() == 1:
         return kept or uuid.uuid4().hex[:8]
+    # Ranks that cannot talk yet cannot agree on a name that one of them draws, so they take what
+    # the launcher told all of them alike.
     names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID")
     return " ".join(os.environ.get(name, "") for name in names).strip()
 

@@ -112,6 +112,7 @@ class WindowSignal:
         text = os.environ.get(SIGNAL, "")
         if not text:
             return None
+        # USR2, SIGUSR2 and USR2:20 are all taken.
         name, _, steps = text.partition(":")
         number = getattr(signal, f"SIG{name.removeprefix('SIG')}", None)
         has_steps = not steps or (steps.isdecimal() and int(steps) > 0)
@@ -122,6 +123,7 @@ class WindowSignal:
                 variable=SIGNAL,
                 text=text,
             )
+        # Python lets only the main thread set a signal's handler.
         if threading.current_thread() is not threading.main_thread():
             _log.warning("%s is not heard: only the main thread can listen to a signal", SIGNAL)
             return None

@@ -147,6 +147,8 @@ class RecordedBatches(Generic[Batch]):
         seen = 0
         try:
             for batch in self._batches:
+                # A step may take several batches: the optimizer's step, or the number given, tells
+                # where it ends.
                 done = session.hooks.has_stepped
                 if self._accumulate:
                     done = seen % self._accumulate == 0
@@ -207,6 +209,7 @@ def _session_for(
     _require_layout(layout)
     if framework:
         frameworks.find(framework)
+    # A program that asks for another folder has ended its recording into the one before.
     if _current is None or _current.folder != folder_here(Path(asked)):
         finish()
         _current = _made_session(Path(asked), layout, framework, clock or HostTime())

@@ -107,11 +107,14 @@ class Pings:
             is_last = False
             while True:
                 lines = [ping_line(parent.rank, asker.ask()) for _ in range(ROUND)]
+                # The first round replaces what an earlier run has left; all others are added to it.
                 with self._path.open("w" if text else "a", encoding="utf-8") as file:
                     file.write(text + "".join(lines))
                 text = ""
                 if is_last:
                     return
+                # Gaps grow with the run: a short one has some pings all the same, a long one not
+                # too many.
                 gap_s = max(FIRST_GAP_S, (time.monotonic() - begun) / 4)
                 is_last = self._ending.wait(min(gap_s, LONGEST_GAP_S))
 

@@ -105,6 +105,7 @@ def check_keeping(settings: TrainSettings) -> None:
         require_fits(source, describe(source), settings)
     if checkpoints.export:
         require_safetensors()
+    # Folders are made before any rank starts: at the first checkpoint it would be too late.
     for folder in (checkpoints.folder, checkpoints.export and checkpoints.export.absolute().parent):
         if folder is None:
             continue

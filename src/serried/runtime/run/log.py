@@ -79,6 +79,8 @@ class RunLog:
         if isinstance(event, Started):
             self._started = event
         elif isinstance(event, StepDone):
+            # With --resume the file is kept, so a run that begins anew for want of a checkpoint
+            # drops its lines, and one that goes on those of the steps that come again.
             if event.step == 0:
                 self._forget(0)
             self._steps.append(event)

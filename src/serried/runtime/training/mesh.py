@@ -68,6 +68,7 @@ def make_train_mesh(settings: TrainSettings, device: torch.device, timeout: time
     own: dict[str, dist.ProcessGroup] = {}
     for axis, rows in _rows(settings):
         for members in rows:
+            # new_group is called by all ranks in one order; axes with the same ranks share a group.
             if members not in made:
                 made[members] = dist.new_group(list(members), timeout=timeout)
             if rank in members:
@@ -119,6 +120,7 @@ def _expert_rows(settings: TrainSettings) -> Iterator[tuple[str, list[tuple[int,
         same = "edp" if "edp" in expert.axes else "dp"
         yield "edp", _tuples(expert.groups(same).tolist())
     else:
+        # Without experts every rank is alone on both axes, so that users of them need not ask.
         alone = _tuples([[rank] for rank in range(settings.world_size)])
         yield from (("ep", alone), ("edp", alone))
 

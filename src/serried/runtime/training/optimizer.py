@@ -111,6 +111,8 @@ class Optimizer:
             _place_as(parameter)
         for router in self._routers:
             dist.all_reduce(_gradient(router), group=self.mesh.group("tp"))
+        # A gradient that several ranks hold counts 1 / ranks on each of them, so the sum over all
+        # ranks has it once; the second copy of a tied weight is left out.
         copy = self._tied()[1] if self._is_tied_apart else None
         squares = torch.zeros((), dtype=torch.float64, device=self.mesh.device)
         for parameter, ranks in self._ranks_with.items():
@@ -163,6 +165,7 @@ class Optimizer:
             ranks //= self.mesh.size("ep")
         if isinstance(parameter, DTensor):
             for axis, placement in enumerate(parameter.placements):
+                # Along an axis that cuts the weight every rank holds another part of it.
                 if not isinstance(placement, Replicate):
                     ranks //= parameter.device_mesh.size(axis)
         return ranks

@@ -119,6 +119,8 @@ def _share_out(stage: Stage, settings: TrainSettings, mesh: TrainMesh) -> None:
             wrap(layer, mesh=dense, **options)
     wrap(stage, mesh=dense, **options)
     for module in stage.modules():
+        # Each rank's loss is its part of the mean over the batch, so gradients are summed over
+        # ranks, where torch would average them.
         if isinstance(module, FSDPModule):
             module.set_gradient_divide_factor(1.0)
             module.set_force_sum_reduction_for_comms(True)
@@ -133,6 +135,7 @@ def parameter_bytes(stage: nn.Module) -> int:
 def _plan(stage: Stage, settings: TrainSettings) -> dict[str, ParallelStyle]:
     """Returns how each module is cut, and how its inputs and outputs lie."""
     whole = Replicate()
+    # Between layers activations are [batch, sequence, hidden]: sequence parallelism cuts dim 1.
     stream = Shard(1) if settings.sequence_parallel else whole
     plan: dict[str, ParallelStyle] = {}
     if hasattr(stage, "embed"):

@@ -68,6 +68,8 @@ class ScheduleRuntime(TorchRuntime):
         own = orders[self.rank]
         stages = dict.fromkeys(action.stage_index for action in own if action.stage_index >= 0)
         forwards = [part for action in own for part in action.sub_actions or (action,)]
+        # Of the training's order forwards and their messages stay. What it gathers and drops in
+        # between is gathered once before them and dropped once after.
         self.pipeline_order_with_comms = {
             self.rank: [
                 *(TorchAction(stage, UNSHARD) for stage in stages),

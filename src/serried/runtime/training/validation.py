@@ -64,6 +64,7 @@ class Validator:
             for stage in self.stages:
                 stage.is_validating = False
                 stage.submod.train()
+        # Only ranks with the last stage have losses: they add them up, then tell their pipelines.
         if any(stage.is_last for stage in self.stages):
             dist.all_reduce(total, group=self.mesh.group("dp_cp"))
         last = self.settings.pipeline.placement.rank_of[0, -1]
