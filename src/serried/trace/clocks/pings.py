@@ -103,6 +103,7 @@ def _read(path: Path, run: str) -> tuple[list[Ping], list[Finding]]:
     try:
         lines = read_text(path, PINGS_BYTES.most, said("a rank's pings")).splitlines()
     except InputError as error:
+        # A trace is worth reading without its pings, so what is wrong with them is only said.
         return [], [Finding("clock", (Sentence(error.template, error.values),))]
     lines = [line for line in lines if line.strip()]
     of = _run_of(lines[0]) if lines else None
@@ -111,6 +112,7 @@ def _read(path: Path, run: str) -> tuple[list[Ping], list[Finding]]:
     rest = lines if of is None else lines[1:]
     rank = int(path.stem.removeprefix("clock-"))
     found = [(rank, *ping) for ping in map(_ping, rest) if ping is not None]
+    # A heading and no ping is told too: the rank ended before it asked.
     if len(found) == len(rest) and found:
         return found, []
     return found, [_no_pings(path, len(rest) - len(found), len(rest))]

@@ -154,6 +154,7 @@ def _paired(first: Mapping[int, int], depth: int, world_size: int) -> Layout:
     by_stage: dict[int, list[int]] = {}
     for rank, stage in first.items():
         by_stage.setdefault(stage, []).append(rank)
+    # A stage that nobody ran, or one with more ranks than another: nothing pairs them.
     if len(by_stage) < depth or len({len(ranks) for ranks in by_stage.values()}) > 1:
         return laid_out("megatron", world_size, None)
     of_stage = [sorted(by_stage[stage]) for stage in range(depth)]
@@ -172,6 +173,7 @@ def renumbered(layout: Layout, numbers: Sequence[int]) -> Layout:
     require_within("rank", world - 1)
     mesh = layout.mesh
     kinds = {dim: layout.kind(name).axes for dim, name in layout.dims.items()}
+    # Axes take the names that sizes are given by (pp, dp), and those of size 1 are left out.
     dims = {axes[0]: dim for dim, axes in kinds.items() if len(axes) == 1}
     sizes = {axis: size for axis, size in mesh.sizes.items() if size > 1}
     axes = {dims.get(axis, axis): size for axis, size in sizes.items()} or {"dp": 1}

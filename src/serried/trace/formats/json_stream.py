@@ -122,6 +122,7 @@ class JsonStream:
         if self._is_whole:
             return False
         found, count = [self._text[self._at :]], 0
+        # Nothing of this was taken yet, so it is one value that is so long.
         if len(found[0]) > self._longest:
             raise LongValueError
         while count < letters and not self._is_whole:

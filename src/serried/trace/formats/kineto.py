@@ -37,6 +37,7 @@ from serried.trace.model.trace import Trace
 _PREFIX = "PP:"
 _EAGER = re.compile(r"(Forward|Backward) (\d{1,9})")
 _STEP = re.compile(r"ProfilerStep#(\d{1,9})")
+# "Optimizer.step#AdamW.step"
 _OPTIMIZER = re.compile(r"Optimizer\.step#.*\.step")
 _BEGINNINGS = (_PREFIX, "Forward ", "Backward ", "ProfilerStep#", "Optimizer.step#")
 
@@ -175,6 +176,7 @@ def _placed(
     table = pipeline_ranks(layout, world_size).tolist()
     place = {rank: at for column in table for at, rank in enumerate(column)}
     placed = [row._replace(stage=place[row.rank]) if _is_eager(row) else row for row in rows]
+    # With sizes, or of one rank alone, nothing was guessed.
     if sizes or world_size == 1:
         return placed, []
     guess = said(

@@ -85,6 +85,7 @@ def megatronapp_trace(
     found = [each for mine in of_file for each in mine]
     if not any(each.kind is not ActionKind.OPTIMIZER for each in found):
         raise InputError("{path} holds no forward and no backward", path=files[0].path)
+    # No file says how many stages there are; the highest pp rank does.
     num_stages = 1 + max(each.pp_rank for each in found)
     rows = [_row(each, num_stages) for each in _numbered(found)]
     layout = pipelines(rows, None, sizes)

@@ -86,6 +86,7 @@ def ndtimeline_trace(
     numbered = []
     for row in rows:
         key = (row.rank, row.step, row.kind)
+        # An optimizer or a reduction is of no microbatch; what is counts in order of its start.
         microbatch = turns[key] if row.kind in _OF_A_MICROBATCH else -1
         turns[key] += 1
         numbered.append(row._replace(microbatch=microbatch))

@@ -253,6 +253,7 @@ class _Events:
             *_argument(1, 17, self.actions[span] + 1, self._widths["action"]),
             *_argument(2, 4, np.maximum(spans.step[span], 0), self._widths["step"]),
         ]
+        # The bits are those of `encoded`, which gathers the rows of one shape.
         for bit, number in enumerate(_NUMBERS[1:]):
             column = getattr(spans, number)[span] if shape & 1 << bit else None
             if column is not None:

@@ -89,6 +89,7 @@ def read_trace(
         told = listed(paths, limit=3)
         listener(said("reading {paths}, {size}", paths=told, size=bytes_text(size)))
     trace = _read(paths, sizes, listener) if len(paths) == len(places) else merge(places)
+    # A store was aligned when it was written.
     if trace.clocks:
         return trace
     trace = aligned(trace, pings_in(places, trace))
@@ -132,6 +133,7 @@ def _records(paths: Sequence[Path]) -> list[Path]:
     """Returns the files of Paddle's dynamic graph given, and those in folders."""
     found = [path for path in paths if path.is_file() and path.match(RECORDS)]
     inside = (file for path in paths if path.is_dir() for file in sorted(path.glob(RECORDS)))
+    # A pipe of that name would wait for its writer, so only files are read.
     return found + [file for file in inside if file.is_file()]
 
 

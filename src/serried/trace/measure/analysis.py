@@ -78,10 +78,12 @@ def analyse(
     if order is not None:
         recognition = recognise(order)
         planned = planned_bubble(trace, spans, order, recognition)
+        # Only an order that fits to the last action says which ideal the run is to be held against.
         if schedule is None and recognition is not None and recognition.is_exact:
             schedule = recognition.best.name
             stats = _with_ideal(stats, schedule, order)
     path = recorded_path(trace, spans) if len(steps) else None
+    # A replay asks about every rank by itself, so a long run is replayed in part.
     sample = _sample(trace, steps)
     hear(said("replaying {count:,} spans without each rank's slowness", count=len(sample.spans)))
     replay = replay_of_trace(sample)

@@ -109,6 +109,7 @@ def compare_traces(first: Trace, second: Trace) -> TraceComparison:
     ours, theirs = (
         _medians(trace, each) for trace, each in zip((first, second), stats, strict=True)
     )
+    # Runs of one size may be laid out in two ways: then no rank does what it does in the other.
     both = sorted(ours.keys() & theirs.keys())
     if not both:
         raise InputError(
@@ -192,6 +193,7 @@ def _recognised(run: Trace) -> Schedule:
         found = None if order is None else recognise(order)
         if found is not None and found.is_exact:
             return found.schedule
+        # Should no step fit, the first that could be compared says what comes nearest.
         nearest = nearest or ("" if found is None else found.best.name)
     if nearest:
         raise InputError(
@@ -229,6 +231,7 @@ def _account(first: Statistics, second: Statistics) -> dict[str, float]:
         total = {
             name: float(np.mean([rank.by_work_ns[name] for rank in stats.ranks])) for name in _KINDS
         }
+        # Every rank has every cause, so the first one's serve for all.
         for cause in stats.ranks[0].idle_ns:
             total[cause] = float(np.mean([rank.idle_ns[cause] for rank in stats.ranks]))
         totals.append(total)
@@ -264,6 +267,7 @@ def _orders(
     for rank in sorted(ours.keys() & theirs.keys()):
         a, b = ours[rank], theirs[rank]
         alike = next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), None)
+        # A list that is the beginning of the other one leaves it where it ends.
         if alike is None and len(a) != len(b):
             alike = min(len(a), len(b))
         if alike is not None:

@@ -116,6 +116,7 @@ def _chain(spans: Spans, row: int) -> list[int]:
     row_of = {name: at for at, name in enumerate(names)}
     chain = [row]
     while True:
+        # Only what began earlier, so that the walk ends even where times contradict the order.
         before = [
             each
             for each in _waited_for(spans, chain[-1], row_of)
@@ -132,6 +133,8 @@ def _waited_for(spans: Spans, row: int, row_of: dict[tuple[int, int, int], int])
         int(column[row]) for column in (spans.kind, spans.stage, spans.microbatch)
     )
     found = [row - 1] if row and spans.rank[row - 1] == spans.rank[row] else []
+    # 2F0 needs 1F0. 2B0 needs 3B0, or 3I0 where backwards are split, and 2F0, whose activations
+    # it uses. A weight half follows what its rank did before.
     if kind == ActionKind.F:
         sources = [(int(ActionKind.F), stage - 1, microbatch)]
     elif kind in _BACKWARD:

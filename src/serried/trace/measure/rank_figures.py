@@ -69,6 +69,8 @@ def rank_figures(trace: Trace, stats: Statistics, overlay: Overlay | None) -> di
     for cause in IDLE:
         found[cause] = spread([each.idle_ns[cause] for each in stats.ranks])
     steps = np.array([step.step for step in stats.steps])
+    # First the waits, then the kinds: once the collectives are filtered out, nothing tells how
+    # long a computation waited inside.
     spans = without_waits(trace.spans.where(np.isin(trace.spans.step, steps)))
     spans = whole_computations(spans.where(np.isin(spans.kind, list(COMPUTE))))
     found["jitter"] = _jitter(spans, steps, world)

@@ -85,6 +85,8 @@ def recognise(order: RecordedOrder) -> Recognition | None:
     if order.num_actions > _MOST_ACTIONS:
         return None
     found = [(_likeness(order, made), made) for made in _candidates(order)]
+    # How alike two orders are takes longer to tell than where they part, and is asked only where
+    # none is the order itself.
     exact = [each for each in found if each[0].departure is None]
     found = exact or [(replace(each, share=_share(order, made)), made) for each, made in found]
     found.sort(key=lambda each: -each[0].share)
@@ -135,6 +137,7 @@ def _likeness(order: RecordedOrder, schedule: Schedule) -> Likeness:
     departures = []
     for place, recorded in enumerate(order.codes):
         planned = _planned(schedule, place)
+        # A list that ends early leaves the other where it ends.
         shorter = min(len(recorded), len(planned))
         differs = np.flatnonzero(recorded[:shorter] != planned[:shorter])
         if len(differs) or len(recorded) != len(planned):
@@ -168,6 +171,8 @@ def _common(one: Codes, other: Codes) -> int:
     >>> _common(np.array([1, 2, 3, 4]), np.array([2, 1, 3, 4]))
     3
     """
+    # Every action that both have becomes its place in the other list. The longest ascending part
+    # of these places is found by patience sorting, in n log n; a table would take n squared.
     place = {code: at for at, code in enumerate(other.tolist())}
     ends: list[int] = []
     for at in (place[code] for code in one.tolist() if code in place):

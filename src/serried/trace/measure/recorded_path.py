@@ -105,6 +105,7 @@ def recorded_path(trace: Trace, spans: Spans) -> RecordedPath | None:
             share = (piece.end_ns - piece.start_ns) / lengths[step] / len(paths)
             by_kind[piece.kind] += share
             by_rank[piece.rank] = by_rank.get(piece.rank, 0.0) + share
+    # The lower median: a step that was walked, whose pieces are there to be shown.
     middle = by_length[(len(by_length) - 1) // 2]
     return RecordedPath(tuple(paths), middle, paths[middle], by_kind, dict(sorted(by_rank.items())))
 
@@ -232,6 +233,8 @@ def _latest(spans: Spans, layout: Layout | None, world_size: int) -> Rows:
         group[ranks] = ranks[0]
     rows = rows[np.lexsort((spans.start_ns[rows], spans.rank[rows]))]
     named = [spans.step[rows], spans.kind[rows], spans.stage[rows]]
+    # Nothing names a reduction but its turn: the k-th of a step, kind and stage on one rank meets
+    # the k-th of the others in its group.
     own = packed([column.astype(np.int64) for column in (*named, spans.rank[rows])])
     order = np.argsort(own, kind="stable")
     is_new = np.diff(own[order], prepend=-1) != 0
@@ -295,10 +298,13 @@ def _walk(graph: _Graph, step: int) -> Iterator[PathPiece]:
     begin = int(spans.start_ns[mine & np.isin(spans.kind, sorted(_NAMES))].min())
     until = int(spans.end_ns[row])
     seen: set[int] = set()
+    # Times that contradict one another could lead back to a row: each is followed once.
     while row >= 0 and row not in seen and until > begin:
         seen.add(row)
         late = int(graph.latest[row])
         late, came_ns = graph.entered.get(row, (late, int(spans.start_ns[late])))
+        # It was held up until the last of its group came: before that moment the path is that
+        # one's.
         if late >= 0 and late not in seen and spans.start_ns[row] < came_ns < until:
             yield _piece(graph, row, came_ns, until)
             row, until = late, came_ns

@@ -44,6 +44,7 @@ def replay_of_trace(trace: Trace) -> Replay | None:
     if trace.layout is None or trace.missing or trace.waits_inside:
         return None
     ranks = _pipelines(trace.layout)
+    # Receives that met no send are left out: `_hand_over` then ties the computations themselves.
     is_within = np.isin(trace.spans.kind, [*_WITHIN, *_unsent(trace.spans)])
     is_within |= hidden_reductions(trace.spans)
     spans = without_waits(trace.spans).where(~is_within)
@@ -117,6 +118,7 @@ def _in_lanes(spans: Spans, ranks: Column) -> _Lanes:
     starts[operation, step, replica] = spans.start_ns / 1e9
     ends[operation, step, replica] = spans.end_ns / 1e9
     is_there = ~np.isnan(starts)
+    # A step that lacks what at most half of the lanes have is not incomplete for it.
     usual = is_there.mean(axis=(1, 2)) > 0.5
     whole = is_there[usual].all(axis=(0, 2))
     row_of = np.full((count, len(steps), num_replicas), -1)
@@ -156,6 +158,8 @@ def _rules(
     for place in np.unique(places):
         mine = np.flatnonzero(places == place)
         chain = mine[is_chained[mine]]
+        # Messages hang beside this chain: each comes after what stood before it on its rank, and
+        # only a receive holds up what stands behind it.
         for before, each in pairwise(chain):
             after[each].append(int(before))
         for each in mine[~is_chained[mine]]:
@@ -181,6 +185,7 @@ def _hand_over(spans: Spans, after: list[list[int]]) -> None:
     at = {key: place for place, key in enumerate(keys)}
     for receives, way in ((forwards, -1), (backwards, 1)):
         for place, (kind, stage, microbatch) in enumerate(keys):
+            # A recorded receive stands between the two already.
             if kind not in receives or (receives[kind], stage, microbatch) in at:
                 continue
             for before in receives:
@@ -193,6 +198,7 @@ def _across(layout: Layout, ranks: Column) -> tuple[int, ...]:
     if "dp" not in layout.dims:
         return tuple(range(ranks.shape[1]))
     kind = layout.kind_of("dp", with_cp=True)
+    # The groups of the first stage stand for those of all stages.
     of_rank = {rank: group[0] for group in layout.groups(kind).lists() for rank in group}
     return tuple(of_rank.get(int(rank), int(rank)) for rank in ranks[0])
 

@@ -90,6 +90,7 @@ def paces(trace: Trace, steps: NDArray[np.int32]) -> tuple[RankPace, ...]:
     ranks = np.unique(compute.rank).astype(np.int64)
     if not len(ranks):
         return ()
+    # All steps are given, for a step's time begins where the one before ended.
     spent = time_spent(trace.spans.where(np.isin(trace.spans.rank, ranks)), steps, ranks)
     stages = _stages(compute, ranks)
     alike: dict[tuple[int, ...], list[int]] = {}
@@ -204,6 +205,7 @@ def _pace(
         name: float(np.median(table[:, 0] - theirs))
         for (name, table), theirs in zip(mine.parts.items(), of_parts, strict=True)
     }
+    # Only what makes up a good part of the lag is told as its reason.
     worth = _WORTH_A_PART * float(np.median(lag))
     is_slow = {
         WAITS: _is_steady(lag, mine.period[:, 0]),
@@ -237,6 +239,7 @@ def _is_steady(lag: Table, of: Table) -> bool:
     count, middle = len(lag), float(np.median(lag))
     if count < LEAST_STEPS or middle <= 0:
         return False
+    # Medians, so that one slow step neither makes a rank slow nor clears it.
     varies = float(np.median(np.abs(lag - middle)))
     told = int((lag >= WORTH_SAYING * float(np.median(of))).sum())
     return 5 * told >= 4 * count and count * middle >= _SURE_STEPS * varies

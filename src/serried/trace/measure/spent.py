@@ -101,6 +101,7 @@ def _periods(
     A step's time begins when the rank was done with the one before, where that was recorded.
     """
     own = spans.where(~np.isin(spans.kind, [ActionKind.IN_FLIGHT, ActionKind.SPAN]))
+    # The step before each one as well, for where it ended this one's time begins.
     every = np.union1d(steps, steps - 1)
     own = own.where(np.isin(own.step, every))
     cell = np.searchsorted(every, own.step), np.searchsorted(ranks, own.rank)
@@ -112,5 +113,6 @@ def _periods(
     end, start = last[mine], first[mine]
     is_new = last[before] == low
     begin = np.where(is_new, start, last[before])
+    # Steps may overlap: the one before may have ended after this one did.
     begin = np.minimum(begin, end)
     return begin, np.clip(start, begin, end), end

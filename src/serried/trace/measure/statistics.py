@@ -275,6 +275,8 @@ def _ranks(
     receiving, waiting = idle.receiving_ns, idle.waiting_ns
     other = window[:, None] - idle.busy_ns - receiving - waiting
     work = {}
+    # Computing counts inside the windows and without waits; everything else by its whole length,
+    # wherever it lies.
     for name, kinds in WORK.items():
         if name in idle.by_work:
             work[name] = idle.by_work[name].mean(axis=0)

@@ -66,6 +66,8 @@ class StepTable:
             )
         axes = tuple(axis for axis in AXES if axis in by)
         keys, group = _grouped(self.keys[:, [self.by.index(axis) for axis in axes]])
+        # A rank's stages add up, so `stage` is never averaged over. By rank a sum is divided by the
+        # steps of that rank, by stage by the pairs of a step and a rank that hold the stage.
         averaged = [axis for axis in AXES if axis not in axes and axis != "stage"]
         places = [self.by.index(axis) for axis in averaged]
         cells, _ = _grouped(np.column_stack([group, self.keys[:, places]]))
@@ -80,6 +82,7 @@ class StepTable:
 def step_table(spans: Spans) -> StepTable:
     """Returns a row per step, rank and stage of ``spans``, those of complete steps."""
     compute = spans.where(np.isin(spans.kind, sorted(COMPUTE)))
+    # What a rank without any computation did has no stage to go to.
     mine = spans.where(
         np.isin(spans.kind, [kind for kinds in _KINDS.values() for kind in kinds])
         & np.isin(spans.rank, compute.rank)

@@ -79,6 +79,7 @@ def _periods(spans: Spans) -> tuple[NDArray[np.int64], bool]:
     last = np.full(len(steps), np.iinfo(np.int64).min)
     np.minimum.at(first, of, spans.start_ns)
     np.maximum.at(last, of, spans.end_ns)
+    # Steps 3 and 4 make a period, 3 and 7 none; nor do two between which a clock went back.
     follows = np.flatnonzero((np.diff(steps) == 1) & (np.diff(first) > 0))
     if len(follows):
         return first[follows + 1] - first[follows], True

@@ -70,6 +70,7 @@ def what_if(replay: Replay) -> WhatIf:
         return float(replay.step_seconds(np.where(lanes, ideal, replay.seconds)).mean())
 
     def share(lanes: NDArray[np.bool_]) -> float | None:
+        # A loss within the rounding of sums is nothing that anybody could explain a share of.
         lost = recorded_s - ideal_s
         return (recorded_s - cured(lanes)) / lost if lost > _NOTHING * ideal_s else None
 

@@ -145,6 +145,7 @@ def with_restarts(folders: Sequence[Folder]) -> list[Folder]:
 
 def _restarts_of(folder: Path) -> list[Path]:
     below = sorted({path.parent for path in folder.glob(f"{RESTARTS}/{PATTERN}")})
+    # Headers are read only where there is something below: most folders hold no restart.
     whose = _whose(folder) if below else None
     return [each for each in below if whose is not None and _whose(each) == whose]
 

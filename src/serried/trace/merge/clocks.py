@@ -91,6 +91,7 @@ def _setbacks(parts: Sequence[ClockedPart]) -> Iterator[Setback]:
     """Yields where a rank's steps go back, once its host's clock is brought onto the first's."""
     for each in parts:
         for step, *moments in each.part.backwards:
+            # A clock that was set may be brought right by its line: what still goes back is said.
             at = np.array(moments, dtype=np.int64) + each.part.offset_ns
             before, begun = (at if each.line is None else on_line(each.line, at)).tolist()
             if begun < before:

@@ -86,6 +86,7 @@ def names_in_folder(folder: Folder) -> dict[str, int]:
             return _listed_remotely(folder)
     try:
         with os.scandir(folder) as entries:
+            # A pipe or a link to nothing is no file, and is not asked for its size.
             found = {each.name: each.stat().st_size for each in entries if each.is_file()}
     except FileNotFoundError as error:
         raise _not_there(folder) from error

@@ -104,6 +104,7 @@ def _spread(starts: list[int], ends: list[int]) -> list[int]:
     fresh = count()
     lanes = []
     for start, end in zip(starts, ends, strict=True):
+        # Every lane that is free again goes back, so that the lowest of all is taken.
         while busy and busy[0][0] <= start:
             heapq.heappush(free, heapq.heappop(busy)[1])
         lane = heapq.heappop(free) if free else next(fresh)

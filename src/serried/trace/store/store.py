@@ -91,6 +91,7 @@ def read_store(path: Path) -> Trace:
         *(OSError, ArrowException, ArithmeticError, AttributeError),
         *(LookupError, RecursionError, TypeError, ValueError),
     ) as error:
+        # What is damaged shows itself in Arrow, JSON or numpy, each by errors of its own.
         raise InputError("{path} is not a store of serried, or is damaged", path=path) from error
 
 

@@ -77,6 +77,7 @@ def read_table(path: Path) -> Any:
     with parquet.ParquetFile(path) as file:
         about = file.metadata
         groups = [about.row_group(at) for at in range(about.num_row_groups)]
+        # The footer tells this before anything is unpacked.
         values = sum(
             group.column(at).num_values for group in groups for at in range(group.num_columns)
         )
@@ -97,6 +98,7 @@ def read_spans(path: Path) -> Spans:
     columns = {name: _numbers(table, name) for name in _PLAIN}
     kinds = table["kind"].combine_chunks()
     chunks = kinds.chunks if hasattr(kinds, "chunks") else [kinds]
+    # Words are looked up once for each dictionary, and not for each row.
     numbers = [
         np.array([ActionKind[name] for name in chunk.dictionary.to_pylist()], dtype=np.int32)[
             chunk.indices.to_numpy()

@@ -128,6 +128,7 @@ def _timers(log: TimerLog) -> tuple[TimerTimes, ...]:
     names = dict.fromkeys(name for block in log.blocks for name in block.most)
     found = []
     for name in names:
+        # The forms `max` and `one rank` print no least time.
         least = [block.least[name] for block in log.blocks if name in block.least]
         most = [block.most[name] for block in log.blocks if name in block.most]
         found.append(

@@ -51,12 +51,14 @@ _RANK = re.compile(rb"\brank +(\d{1,7}): " + _NUMBER + rb"\s*$")
 # "time (ms) | forward-compute: 193.77 | backward-compute: 301.25 | …"
 _OLD = re.compile(rb"time \(ms\) \|(.*)")
 _OLD_TIME = re.compile(_NAME + rb": " + _NUMBER)
+# " iteration       10/     100 | consumed samples: …"
 _ITERATION = re.compile(rb"\biteration +(\d{1,12})/ *\d{1,12} \|")
 _OF_ITERATION = {
     "elapsed_ms": re.compile(rb"elapsed time per iteration \(ms\): " + _NUMBER),
     "tflops": re.compile(rb"throughput per GPU \(TFLOP/s/GPU\): " + _NUMBER),
     "samples": re.compile(rb"global batch size: *(\d{1,12})\b"),
 }
+# "world size: 8, data-parallel size: 2, … pipeline-model-parallel size: 4"
 _SIZE = re.compile(
     rb"(world|data-parallel|context-parallel|[a-z]{1,20}-model-parallel) size: (\d{1,7})"
 )
@@ -64,6 +66,7 @@ _AXES = {
     **{b"data-parallel": "dp", b"context-parallel": "cp"},
     **{b"tensor-model-parallel": "tp", b"pipeline-model-parallel": "pp"},
 }
+# "  seq_length ............ 4096"
 _ARGUMENT = re.compile(rb"\bseq_length \.{2,} (\d{1,9})\s*$")
 _ONCE = frozenset(
     {

@@ -39,6 +39,7 @@ RECORDS = "profile_record_tmp_file_for_rank_*"
 
 _CATEGORIES = ("pipeline timeline", "virtual pipeline timeline")
 _RANK = re.compile(r"profile_record_tmp_file_for_rank_(\d{1,7})")
+# "F3", and "B3_VP1" of the second virtual stage.
 _NAME = re.compile(r"([FB])(\d{1,9})(?:_VP(\d{1,4}))?")
 
 

@@ -164,12 +164,16 @@ class _Steps:
             self.step, self._window = int(window[0]), window
             self.first = self.step if self.first is None else self.first
             self._opener, self._has_begun, self._last_heading = None, False, None
+        # The same heading again, behind jobs, may begin a second run; two in a row are one heading
+        # that was printed twice.
         elif self._has_begun and not self._is_heading:
             self._last_heading = place
         self._is_heading = True
 
     def place(self, kind: str, microbatch: int) -> int:
         """Returns the step that the next job, of ``kind``, belongs to."""
+        # The first job behind a heading, `default` apart, opens every step; its first coming is of
+        # the step that is counted already.
         if self._opener is None and kind != _OUTSIDE_A_STEP:
             self._opener = kind
         self._is_heading = False
