@@ -107,6 +107,7 @@ def divisors(number: int) -> list[int]:
     >>> divisors(12)
     [1, 2, 3, 4, 6, 12]
     """
+    # Divisors come in pairs, of which one is at most the square root; the root itself counts once.
     small = [n for n in range(1, int(number**0.5) + 1) if number % n == 0]
     return small + [number // n for n in reversed(small) if n * n != number]
 
@@ -199,6 +200,7 @@ def refuse_unknown_options(sizes: Sizes, framework: str, known: Iterable[str]) -
     for key in sizes.options:
         if key in known:
             continue
+        # Imported here, for only this error needs it and every start would wait for it.
         from difflib import get_close_matches
 
         near = get_close_matches(key, known, n=3)
@@ -220,6 +222,7 @@ def refuse_unknown_options(sizes: Sizes, framework: str, known: Iterable[str]) -
 def number(sizes: Sizes, key: str, default: int, *, least: int = 1) -> int:
     """Returns option ``key`` as a whole number of at least ``least``; raises InputError."""
     text = sizes.options.get(key, str(default))
+    # A default may lie below the least: 0 often says that nothing was asked for.
     if text != str(default) and (not text.isdecimal() or int(text) < least):
         raise InputError(
             "{key}={value} is not a size; it is a whole number of at least {least}",

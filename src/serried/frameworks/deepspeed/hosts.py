@@ -98,6 +98,8 @@ def filtered(pool: Mapping[str, tuple[int, ...]], include: str, exclude: str) ->
 
 
 def _without(slots: tuple[int, ...], taken: tuple[int, ...] | None) -> tuple[int, ...]:
+    # None takes no slot away, () takes all: a host that is named without slots stands for all of
+    # them.
     if taken is None:
         return slots
     return tuple(slot for slot in slots if taken and slot not in taken)

@@ -48,6 +48,8 @@ def sequence(sizes: Sizes, version: str) -> Feature:
     require_divides("sequence_parallel_size", sp, sizes.world_size)
     dp = sizes.world_size // sp
     mesh = Mesh({"data_parallel": dp, "sequence_parallel": sp})
+    # Given both sizes DeepSpeed makes a device mesh of them. Given one it makes groups of its own,
+    # of which sequence_data is the whole world.
     if "data_parallel_size" not in sizes.options:
         kinds = (
             GroupKind("sequence", ("sequence_parallel",), "sequence", about="parts of sequences"),

@@ -55,6 +55,7 @@ def job_of(sizes: Sizes, version: str) -> InternEvoJob:
     mode = choice(sizes, "tensor.mode", ("mtp", "msp", "fsp", "isp"))
     wp = number(sizes, "weight.size", 1)
     wdp = split_world(sizes.world_size, {"pp": sizes.pp, "weight.size": wp}, None)
+    # In mode isp the optimizer is sharded over weight_data groups, in all others over data groups.
     whole, name = (wdp, "weight_data") if mode == "isp" else (dp, "dp")
     zero1 = whole if sizes.zero1 in (None, -1) else max(1, sizes.zero1 or 0)
     check_zero1(zero1, whole, name)
@@ -86,6 +87,7 @@ def _expert_grid(sizes: Sizes, mode: str, experts: int, dp: int) -> tuple[int, i
     """Returns expert, expert tensor, expert weight and expert data size of the develop branch."""
     etp = 1 if switch(sizes, "expert.no_tp") else sizes.tp
     asked = number(sizes, "expert.size", -1)
+    # -1 asks for as many expert ranks as a stage has room for, and no more than there are experts.
     ep = min(dp * sizes.tp // etp, experts) if asked == -1 else asked
     ewp = number(sizes, "expert_weight.size", 1)
     if experts % ep:

@@ -119,6 +119,7 @@ def _job(sizes: Sizes, version: str, encoder: Encoder) -> MegatronJob:
     etp = sizes.tp if sizes.etp is None else sizes.etp
     instances = number(sizes, "num_distributed_optimizer_instances", 1)
     if encoder.is_used:
+        # Encoder ranks come first: the decoder's window begins behind them and is so much smaller.
         dp = encoder.data_parallel(sizes)
         window -= encoder.num_ranks(dp)
     else:

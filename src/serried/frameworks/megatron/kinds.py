@@ -129,6 +129,8 @@ def _expert_kinds(job: MegatronJob) -> list[GroupKind]:
         both = ("dp", "gtp_remat")
         kinds.append(GroupKind("expt_dp_gtp_remat", both, "expert", about="their gradients"))
     if job.instances > 1 and at_least(job.version, "0.13"):
+        # With edp = 8 and 2 instances, inner groups are runs of 4 and outer ones pairs that stand 4
+        # apart.
         part = job.edp // job.instances
         inner, outer = Level(part, 1), Level(job.instances, part)
         kinds += _twinned("intra_expt_dp", ("dp",), mesh="expert", rule=inner)

@@ -65,6 +65,9 @@ class AxisOrder:
         written = self.text.split("-")
         if not self.with_gtp or GTP in written:
             return self.axes
+        # tp-cp-ep-dp-pp becomes tp-gtp_remat-cp-ep-dp-pp on the dense grid and
+        # tp-cp-ep-gtp_remat-dp-pp on that of experts. Where the order leaves ep out it follows tp,
+        # and without tp it comes first.
         anchor = anchor if anchor in written else "tp"
         place = written.index(anchor) + 1 if anchor in written else 0
         return (*self.axes[:place], GTP, *self.axes[place:])
@@ -198,6 +201,8 @@ def embedding_rules(sizes: Sizes) -> tuple[Rule, Rule]:
         raise InputError(
             "{key}={split} is no stage; stages are 0 to {last}", key=key, split=split, last=last
         )
+    # The split rank is the first stage of a decoder, which has embeddings as well. Where it is the
+    # last stage, that has word embeddings anyway.
     if split in (0, last):
         return Ends(), (First() if split == 0 else Pick((0, split)))
     return Pick((0, split, last)), Pick((0, split))
