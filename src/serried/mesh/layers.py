@@ -153,6 +153,8 @@ def _unfolded(text: str) -> str:
     >>> _unfolded("E|(t|)*3,m|L"), _unfolded("Et*2|t*2L")
     ('E|t|t|t|m|L', 'Ett|ttL')
     """
+    # The pattern has no parentheses inside, so nested repeats unfold from the inside out; the bound
+    # ends ((((t)*999)*999)*999) before it fills the memory.
     while found := REPEATED.search(text):
         body, times = (found[1], found[2]) if found[2] else (found[3], found[4])
         if int(times) * len(body) > MAX_LAYERS:

@@ -152,6 +152,8 @@ class Mesh:
         3
         """
         found = 0
+        # The row's number gives the places on the dropped axes and the member's place those on the
+        # kept ones, the fastest axis first.
         for axes, left in zip(self._split(keep, by, within), (number, place), strict=True):
             for i in reversed(axes):
                 left, at = divmod(left, self.shape[i])

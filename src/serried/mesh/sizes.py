@@ -93,6 +93,7 @@ def whole_number(text: str, name: str, most: int = MOST) -> int:
             name=name,
             value=shortened(text),
         )
+    # The length comes first: Python does not read numbers of thousands of digits.
     if len(found[2]) > len(str(MOST)) or int(found[2]) > MOST:
         raise InputError(
             "{name}={value} is too large; it is at most {most}",
