@@ -76,6 +76,7 @@ def _spans(
 
 def _nanoseconds(simulation: Simulation, ticks: Times, unit_ns: Number) -> Times:
     per_unit = simulation.ticks.per_unit or 1
+    # Whole numbers stay exact where a tick is a whole number of nanoseconds.
     if simulation.ticks.per_unit and isinstance(unit_ns, int) and unit_ns % per_unit == 0:
         return ticks * (unit_ns // per_unit)
     exact: Times = np.round(ticks.astype(np.float64) * (float(unit_ns) / per_unit))

@@ -162,6 +162,8 @@ def _durations(schedule: Schedule, costs: Costs, ticks: Ticks) -> Times:
     for kind, table in tables.items():
         entries = np.flatnonzero(schedule.kind == kind)
         duration[entries] += _at(schedule, table, entries)
+    # Of an overlapped pair the backward's entry takes all the time and the forward's none. Without
+    # a time of its own a pair takes as long as both.
     forward = np.flatnonzero(schedule.joined)
     if costs.overlap is None:
         duration[forward + 1] += duration[forward]

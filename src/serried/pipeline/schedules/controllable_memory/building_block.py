@@ -318,6 +318,7 @@ def squeezed(board: list[Slots]) -> list[Slots]:
     clock = [0] * len(board)
     for _, rank, kind, microbatch in in_order(board):
         at = clock[rank]
+        # A weight half follows its backward by the rank's own order and waits for nobody else.
         if kind != W:
             at = max(at, ready(result, rank, kind, microbatch, 1, []))
         result[rank][kind].append(at)
