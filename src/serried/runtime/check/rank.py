@@ -76,6 +76,7 @@ def node_of(settings: CheckSettings, place: Place) -> int:
     """Returns the node that this rank is on: pretended, as its launcher says, or counted."""
     if settings.ranks_per_node:
         return place.rank // settings.ranks_per_node
+    # GROUP_RANK is the node's number under torchrun, SLURM_NODEID that under Slurm.
     for name in ("GROUP_RANK", "SLURM_NODEID"):
         if os.environ.get(name, "").isdecimal():
             return int(os.environ[name])

@@ -251,6 +251,7 @@ def _lower_median(x: Times) -> Times:
 
 def _go_together(columns: tuple[int, ...], num_sizes: int) -> bool:
     """Tells whether these sizes are all from one on upwards, or all from one on downwards."""
+    # Latency tells at small sizes and bandwidth at large ones; a size in between alone is chance.
     if not columns or columns[-1] - columns[0] != len(columns) - 1:
         return False
     return columns[0] == 0 or columns[-1] == num_sizes - 1

@@ -98,6 +98,7 @@ class Checkpoints:
         """Begins to save where a save is due, and tells of one that has ended."""
         if self.pending and self.pending.future.done():
             self._settle(tell)
+        # One save is under way at a time: the next one waits for it.
         if self._is_due():
             self._settle(tell)
             self._start()
@@ -172,6 +173,8 @@ class Checkpoints:
         assert self.checkpoints.folder is not None
         kept = committed(self.checkpoints.folder)
         old = kept[: -self.checkpoints.last] if self.checkpoints.last else []
+        # Without its metadata a folder is no checkpoint any more, so a removal that is cut short
+        # leaves nothing that looks like one.
         for each in old:
             (each / METADATA).unlink(missing_ok=True)
         for each in (*old, *leftovers(self.checkpoints.folder)):

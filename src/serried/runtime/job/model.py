@@ -96,6 +96,7 @@ class ModelSizes:
             )
 
     def _check_heads(self) -> None:
+        # Rotary angles turn the numbers of a head in pairs, so its size is even.
         if self.hidden % (2 * self.heads):
             raise InputError(
                 "hidden={hidden} cannot be cut into {heads} heads of an even size; "

@@ -49,6 +49,7 @@ def _read(path: str, request: Request) -> Schedule:
             "leave out chunks and group",
             path=path,
         )
+    # A file fixes its own sizes: the run's must agree, for nothing in it can be stretched.
     made = read_csv(Path(path))
     if made.placement.num_directions > 1:
         raise _refused(made.name)

@@ -86,6 +86,7 @@ class StepWindow:
         """Writes the window for all ranks, unless one is open or waits."""
         if self._moved and self._moved[1] > start - AHEAD:
             return
+        # Other ranks look at the file at any time, so it comes into place whole, by a rename.
         part = self._path.with_name(f"{WINDOW_FILE}.{os.getpid()}")
         try:
             part.write_text(f"{start}:{start + num_steps}", encoding="utf-8")

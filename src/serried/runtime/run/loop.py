@@ -251,6 +251,7 @@ def _make_model(settings: TrainSettings, mesh: TrainMesh, parts: Parts, stage: i
         model: Stage = EmulatedStage(settings.model, settings.emulated, **place)
     else:
         model = Stage(settings.model, parts, **place)
+    # Weights are drawn whole and cut after that, so every layout begins from the same ones.
     model.draw_weights(settings.seed)
     set_dtypes(model, settings)
     model.to(mesh.device)

@@ -186,6 +186,8 @@ def _choose_card(place: Place) -> None:
     from serried.runtime.groups.rendezvous import card_towards
 
     card = card_towards(os.environ.get("MASTER_ADDR", ""))
+    # Loopback leads from rank 0's own host to rank 0; the ranks of other hosts cannot be met over
+    # it.
     is_one_host = place.local_world_size == place.world_size
     if card and (is_one_host or card != "lo"):
         os.environ.setdefault("GLOO_SOCKET_IFNAME", card)

@@ -72,6 +72,7 @@ class DataFeed:
         The pipeline takes them in this order, ``microbatch_size`` at a time.
         """
         settings, size = self.settings, self.settings.microbatch_size
+        # With dp=2 and microbatches of 2, rank 0 takes samples 0 1 4 5 … and rank 1 takes 2 3 6 7 …
         batches = range(first, first + settings.global_batch_size, settings.dp * size)
         begins = [begin + self.mesh.coordinate("dp") * size for begin in batches]
         return [begin + row for begin in begins for row in range(size)]

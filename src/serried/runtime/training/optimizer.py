@@ -58,6 +58,8 @@ class Optimizer:
             parameter: self._count_holders(parameter, is_expert=id(parameter) in of_experts)
             for parameter in self.weights
         }
+        # Each tp rank then routes its own part of the sequence, so a router's gradients are parts
+        # of a sum.
         self._routers = list(_routers(models)) if settings.sequence_parallel else []
 
     def step(self) -> Learned:
@@ -66,6 +68,7 @@ class Optimizer:
         Raises SerriedError when they are not finite and no loss scale could help.
         """
         state = self.state
+        # The learning rate follows the updates made: a skipped step takes nothing of the warm-up.
         rate = self.settings.optimizer.rate(state.updates, self.settings.steps)
         scale = state.loss_scale
         norm = self.gather_gradients() / scale
