@@ -26,6 +26,7 @@ Measured = Mapping[str, Callable[[], Values]]
 TURNS = 8
 SCALE_CLASSES = 8
 _EDGES = np.array([-0.5, -0.1, -0.02, 0.02, 0.1, 0.5])
+# The innermost edges, 0.02 of it, are then a microsecond.
 _LEAST_NS = 50_000.0
 _NAMES = ("", "microbatch", "step")
 
@@ -75,6 +76,7 @@ def scale_edges(values: Values) -> list[float]:
     """
     known = np.abs(values[~np.isnan(values)])
     top = float(np.quantile(known, 0.99)) if len(known) else 0.0
+    # Where 99 values in 100 are exactly 0, the largest of all sets the scale.
     if top <= 0:
         top = float(known.max(initial=0.0))
     return [float(each) for each in _EDGES * _round(max(top, _LEAST_NS))]

@@ -31,6 +31,8 @@ def lanes(spans: Spans) -> Lanes:
     lane = np.zeros(len(spans), dtype=np.int32)
     first = _clusters(spans)
     size = np.diff(np.append(first, len(spans)))
+    # The rounds of the clusters that are spread together are as many as the largest has members,
+    # so crowds stay out of them; a span alone stays on lane 0.
     small = (size > 1) & (size <= _CROWD)
     _spread_together(spans, first[small], size[small], lane)
     for begin, count in zip(first[size > _CROWD], size[size > _CROWD], strict=True):
@@ -46,6 +48,8 @@ def _clusters(spans: Spans) -> NDArray[np.int64]:
     latest = np.empty(len(spans), dtype=np.int64)
     bounds = [0, *(np.flatnonzero(np.diff(spans.rank)) + 1).tolist(), len(spans)]
     for first, last in pairwise(bounds):
+        # latest[i] is when all of a rank's spans up to i have ended: span i may end before a longer
+        # one that began earlier.
         np.maximum.accumulate(spans.end_ns[first:last], out=latest[first:last])
     is_first = np.ones(len(spans), dtype=np.bool_)
     is_first[1:] = (spans.rank[1:] != spans.rank[:-1]) | (spans.start_ns[1:] >= latest[:-1])
@@ -58,8 +62,10 @@ def _spread_together(
     """Writes the lanes of clusters, the ``k``-th member of every one of them at a time."""
     order = np.argsort(-size, kind="stable")
     first, size = first[order], size[order]
+    # free_from[c, l] is when lane l of cluster c is free again; one that nobody took always was.
     free_from = np.full((len(first), 1), np.iinfo(np.int64).min)
     for k in range(int(size.max(initial=0))):
+        # The largest clusters stand first, so those with a k-th member are the first `count`.
         count = int(np.searchsorted(-size, -k, "left"))
         rows = first[:count] + k
         is_free = free_from[:count] <= spans.start_ns[rows, None]

@@ -42,6 +42,7 @@ class Levels:
         """Counts the base and adds the levels above it up."""
         buckets = max(1.0, len(table) / max(1, table.num_tracks) / _SPANS_A_BUCKET)
         bits = max(0, int(np.ceil(np.log2(max(1.0, table.total_ns / buckets)))))
+        # Counting reads no sums, so a value that has none yet counts the base.
         bare = cls(table, classes, num_classes, bits, ())
         count = max(1, -(-table.total_ns >> bits))
         parts = [
@@ -58,6 +59,8 @@ class Levels:
         rows = np.arange(len(tracks))
         if bits < self.base_bits:
             return self.counted(tracks, rows, bits=bits, first=first, last=last)
+        # The top level is one bucket that reaches beyond the end, so wider ones hold just the same;
+        # buckets past the end of a level are empty.
         level = self.sums[min(bits - self.base_bits, len(self.sums) - 1)]
         found = np.zeros((len(tracks), last - first, self.num_classes), dtype=np.float32)
         have = level[tracks, first : min(last, level.shape[1])]
@@ -107,6 +110,10 @@ class Levels:
         start, end = np.clip(start, low, high) - low, np.clip(end, low, high) - low
         begin = np.minimum(start >> bits, count - 1)
         stop = np.minimum(end >> bits, count - 1)
+        # A span from bucket 1 to bucket 4:
+        #
+        #     filled   |  ##|####|####|#   |    first part, whole buckets, last part
+        #     steps        0   +1    0   -1     their running sum counts whole buckets: 0 1 1 0
         cell = (rows * count + begin) * num + self.classes[ids]
         inside = begin == stop
         width = 1 << bits

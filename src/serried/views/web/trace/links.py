@@ -58,6 +58,7 @@ def _microbatch(shown: ShownTrace, span: int) -> Ids:
     if microbatch < 0:
         return np.array([span])
     rows = np.flatnonzero((spans.microbatch == microbatch) & (spans.step == step))
+    # Every pipeline numbers its microbatches from 0, so the number alone would find others' too.
     pipelines = shown.table.pipelines
     rows = rows[pipelines[spans.rank[rows]] == pipelines[spans.rank[row]]]
     if len(rows) > MOST_SPANS:
@@ -93,6 +94,7 @@ def _at(shown: ShownTrace, words: Words) -> Ids:
     table = shown.table
     track = _read_number(words, "track", table.num_tracks)
     time, slack = (read_moment(words, name) for name in ("time", "slack"))
+    # The page's slack is 3 pixels (SLACK_PIXELS), so a sixth of it either way is one pixel.
     first, last = table.between(track, time - slack / 6, time + slack / 6 + 1)
     if first == last:
         return _nearest(shown, track, time, slack)
@@ -105,6 +107,7 @@ def _nearest(shown: ShownTrace, track: int, time: float, slack: float) -> Ids:
     table = shown.table
     low, high = int(table.bounds[track]), int(table.bounds[track + 1])
     first, _ = table.between(track, time, time)
+    # Only two can be nearest: the first span that has not ended by then, and the one before it.
     near = [each for each in (first - 1, first) if low <= each < high]
     away = [max(0.0, table.start_ns[i] - time, time - table.end_ns[i]) for i in near]
     best = min(zip(away, near, strict=True))

@@ -41,6 +41,7 @@ def measured_payload(named: NamedTrace, words: Words) -> bytes:
         )
     found = measured_step(named.trace, _middling(named) if asked is None else asked)
     simulation = found.simulation
+    # MOST_CELLS counts microbatches of stages, each of which has a forward and a backward.
     if len(simulation.start) > 2 * MOST_CELLS:
         raise InputError(
             "step {step} holds {count} actions, more than this page draws ({most})",
@@ -49,6 +50,8 @@ def measured_payload(named: NamedTrace, words: Words) -> bytes:
             most=2 * MOST_CELLS,
         )
     header, columns = columns_of(MeasuredSchedule(simulation), [])
+    # What a plan calls latency is in a recorded run any delay, so it goes under DELAY, the cause
+    # behind all those of IdleCause.
     idle = header["idle"]["causes"]
     idle[DELAY] = idle.pop(IdleCause.LATENCY.name)
     cause = columns["idle:cause"]

@@ -51,6 +51,7 @@ def late_answer(answers: TraceAnswers, words: Words) -> dict[str, Any]:
     rank = read_count(words, "rank") or 0
     first, last = np.searchsorted(spans.rank, [rank, rank + 1])
     mine = spans.where(np.arange(first, last))
+    # Only this rank's spans are searched; rows count from its first span in the whole trace.
     rows = find(replace(answers.trace, spans=mine), read_wish(words))
     rows = rows[mine.start_ns[rows] == read_moment(words, "start")]
     late = why_late(spans, overlay, int(first + rows[0])) if len(rows) else None

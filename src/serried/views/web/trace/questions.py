@@ -57,6 +57,7 @@ def read_ranks(words: Words, world_size: int) -> NDArray[np.int64]:
         return np.arange(world_size)
     found = [_RUN.fullmatch(run) for run in text.split(",")]
     runs = [(int(run[1]), int(run[2] or run[1])) for run in found if run]
+    # The bound is checked before a run is spelt out: 0-999999999 must not fill the memory.
     if len(runs) < len(found) or any(max(run) >= world_size for run in runs):
         raise InputError(
             "'{text}' are no ranks of {world}; some read 0-{last} or 0,{last}",

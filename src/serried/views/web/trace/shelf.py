@@ -77,6 +77,8 @@ class Shelf:
             except SerriedError as error:
                 self.problems.append(error)
                 tell(error)
+        # First the traces, then the flag: nobody may see that all is read and find nothing. They
+        # come all at once, for the page asks for a trace by its number, which must not change.
         self.traces += found
         self._done.set()
 

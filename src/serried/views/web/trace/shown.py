@@ -85,6 +85,8 @@ class ShownTrace:
         spans = self.trace.spans
         low = int(spans.step.min(initial=0))
         row: NDArray[np.signedinteger] = spans.step - low
+        # Numbers from the lowest on serve as rows without a sort, those in between that no span has
+        # among them; where numbers lie far apart, these would be too many.
         if int(row.max(initial=0)) > MOST_STEPS:
             _, row = np.unique(spans.step, return_inverse=True)
         count = int(row.max(initial=-1)) + 1
@@ -139,6 +141,7 @@ class ShownTrace:
 
     def levels(self, colour: str) -> Levels:
         """Returns the sums for one way to colour; those of the last two ways are kept."""
+        # values() takes the lock itself, and a Lock cannot be taken twice.
         values = self.values(colour) if colour in self.measured else None
         with self._lock:
             if colour not in self._levels:
@@ -198,6 +201,7 @@ class ShownTrace:
     def _grouped(self, of_rank: NDArray[np.int32]) -> Grouping:
         of = of_rank[self.ranks].astype(np.int32)
         num_groups = int(of_rank.max(initial=-1)) + 1
+        # Ranks in no group, which are numbered -1, make one more group behind the others.
         has_rest = bool((of < 0).any())
         of = np.where(of < 0, num_groups, of).astype(np.int32)
         size = np.bincount(of, minlength=num_groups + has_rest)

@@ -46,6 +46,8 @@ class TraceTable:
         lane = lanes(spans)
         order = None
         if lane.any():
+            # The spans stand by rank and start, and lexsort keeps that order among equals, so those
+            # of a track stand by start.
             order = np.lexsort((lane, spans.rank)).astype(np.int32)
             lane = lane[order]
         rank = spans.rank if order is None else spans.rank[order]
@@ -109,6 +111,8 @@ class TraceTable:
         A span that takes no time counts where it lies.
         """
         first, last = int(self.bounds[track]), int(self.bounds[track + 1])
+        # Spans of a track do not overlap, so their ends ascend like their starts. An end at from_ns
+        # still counts, for a span that takes no time ends where it begins.
         begun = np.searchsorted(self.end_ns[first:last], from_ns, "left")
         over = np.searchsorted(self.start_ns[first:last], to_ns, "left")
         return first + int(begun), first + max(int(begun), int(over))

@@ -99,6 +99,7 @@ def window_payload(shown: ShownTrace, words: Words) -> bytes:
     window = read_window(words, shown)
     ends = np.array([shown.table.between(t, window.from_ns, window.to_ns) for t in window.tracks])
     ends = ends.reshape(-1, 2)
+    # Shares take bytes for every bucket, so the more buckets, the more spans are as cheap as they.
     few = np.diff(ends, axis=1)[:, 0] <= max(FEWEST, (window.last - window.first) // 4)
     header = {
         "kind": "window",
@@ -144,6 +145,7 @@ def _shares(shown: ShownTrace, window: Window, tracks: Rows) -> dict[str, Column
         grouping = shown.grouping(window.by)
         of_track = grouping.of[np.searchsorted(shown.ranks, shown.table.rank)]
         inside = np.flatnonzero(np.isin(of_track, window.groups))
+        # _numbers made window.groups ascend without repeats, so each group's place is found.
         rows = np.searchsorted(window.groups, of_track[inside])
         added = levels.added(inside, rows, len(window.groups), **where)
         size = grouping.size[window.groups].astype(np.float32)
@@ -172,6 +174,7 @@ def _numbers(words: Words, name: str, limit: int) -> Rows:
     text = read_word(words, name)
     found = [_RUN.fullmatch(run) for run in text.split(",") if run]
     runs = [(int(run[1]), int(run[2] or run[1])) for run in found if run]
+    # The bound is checked before a run is spelt out: 0-999999999 must not fill the memory.
     if len(runs) < len(found) or any(last >= limit for _, last in runs):
         raise InputError(
             "{name}={value} are no numbers below {limit}; some read 0-3,7",
