@@ -103,6 +103,8 @@ class GateMiddleware:
     def _refusal(self, request: Request) -> Response | None:
         if not self.gate.knows_host(Headers(scope=request.scope).get("host", "")):
             return PlainTextResponse("This server does not go by that name.\n", 403)
+        # The token comes in one of three ways: once in the address, then in a cookie; programs send
+        # it in a header, such as 'Authorization: token TOKEN'.
         if self.gate.token is None:
             return None
         if self.gate.knows_token(request.query_params.get("token")):

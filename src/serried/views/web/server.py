@@ -93,6 +93,8 @@ def serve(
     EnvironmentProblem where the port or the host cannot be had.
     """
     shelf = Shelf.of_places(traces)
+    # Where reading a trace took pyarrow, Arrow keeps the freed memory for its next file; a server
+    # that may run for days gives it back.
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
     reports = [read_check(path) for path in checks]
@@ -135,6 +137,7 @@ def _refused(error: Exception, family: socket.AddressFamily, host: str, port: in
             port=port,
             free=PORT,
         )
+    # Port 0 is any free port: where that binds, the host is ours and only the port is taken.
     if _can_bind(family, host, 0):
         return _taken(family, host, port)
     return EnvironmentProblem(

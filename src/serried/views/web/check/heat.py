@@ -102,6 +102,8 @@ def check_heat_payload(checks: Sequence[NamedCheck], words: Words) -> bytes:
 
 
 def _named(name: str, document: Mapping[str, Any]) -> NamedCheck:
+    # The file may come from anywhere: numbers are converted and bounded here, so that damage ends
+    # in one of the errors that read_check tells.
     world = int(document["world_size"])
     if not 0 < world <= MAX_WORLD_SIZE:
         raise ValueError(f"world_size={world}")
@@ -122,6 +124,7 @@ def _named(name: str, document: Mapping[str, Any]) -> NamedCheck:
 
 def _finding(found: Mapping[str, Any], world: int) -> dict[str, Any]:
     ranks = [int(rank) for rank in found["ranks"]]
+    # A rank outside the world would be looked for on the map in vain.
     if any(not 0 <= rank < world for rank in ranks):
         raise ValueError(f"ranks={ranks}")
     told = {lang: _told(found["in"][lang]) for lang in ("en", "zh")}

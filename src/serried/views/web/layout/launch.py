@@ -40,6 +40,8 @@ def launch_answer(files: Sequence[Dropped], words: Words) -> dict[str, Any]:
     """
     lang = read_language(words)
     request = dropped_request(files, words)
+    # Sizes exist only where nothing is missing, and a layout only where the page's own question
+    # would not be refused; the document tells as much as there is.
     missing = request.missing()
     sizes = None if missing else request.sizes()
     layout = _layout(request, sizes) if sizes else None
@@ -110,6 +112,7 @@ def _job(request: LayoutRequest, sizes: Sizes, layout: Layout | None) -> dict[st
     """Returns the words of the page's form, its split dimensions in view."""
     dims = list(layout.dims) if layout else [*TYPES]
     known = layout.sizes if layout else {name: getattr(sizes, name) or 1 for name in TYPES}
+    # A job that splits nothing still has its first dimension in view, so the map shows groups.
     split = [dim for dim in TYPES if dim in dims and known.get(dim, 1) > 1]
     return _words(request, sizes) | {"dims": [",".join(split or dims[:1])]}
 

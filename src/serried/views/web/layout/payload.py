@@ -189,6 +189,8 @@ def _coordinates(layout: Layout) -> dict[str, Ranks]:
     is_placed = np.zeros(layout.world_size, dtype=bool)
     for mesh in layout.meshes.values():
         ranks = mesh.ranks.reshape(-1)
+        # A rank takes its place in the first mesh that holds it. The modulo only keeps the index
+        # legal for numbers beyond the world, which the left side rules out.
         fresh = (ranks < layout.world_size) & ~is_placed[ranks % layout.world_size]
         for axis, size in mesh.sizes.items():
             if size > 1 and fresh.any():

@@ -221,6 +221,7 @@ def _per_unit(simulation: Simulation) -> int:
 
 
 def _is_whole(simulation: Simulation) -> bool:
+    # Ticks that end below 2**31 fit whole numbers of 32 bits.
     return simulation.ticks.per_unit is not None and bool(simulation.rank_end.max() < _WHOLE)
 
 

@@ -75,6 +75,7 @@ class ScheduleQuery:
             words += ["--chunks", str(asked.chunks)]
         if asked.group is not None:
             words += ["--group", str(asked.group)]
+        # Only what differs from the command's own defaults is written.
         times = {name: getattr(costs, name) for name in _TIMES if name != "latency"}
         for name, time in (times | {"latency": costs.links.latency}).items():
             if (text := _text(time)) != _TIMES[name]:
@@ -101,6 +102,8 @@ def read_schedule_query(words: Words) -> ScheduleQuery:
             name="memory_limit",
             limit=limit,
         )
+    # What a schedule leaves no choice of, chunks or groups, is not read: the page may still have
+    # the words of the schedule that was shown before.
     entry = ENTRIES.get(name)
     asked = Request(
         _size(words, "stages", 4),
@@ -122,6 +125,8 @@ FIELDS = ("stages", "microbatches", "chunks", "group", *_TIMES, "memory_limit", 
 def field_of(error: SerriedError) -> str:
     """Returns the field that a refused size or time was typed into, "" where it is none."""
     values = error.values
+    # Sentences name sizes as the command line does: --input-grad is the field input_grad, and
+    # 'ranks' is the field stages.
     said = [str(values.get(key, "")) for key in ("name", "option", "what")]
     words = [word.removeprefix("--").replace("-", "_") for word in said]
     words = [{"ranks": "stages"}.get(word, word) for word in words]
@@ -162,6 +167,7 @@ def _hold(query: ScheduleQuery) -> None:
     """Refuses what would take the page, or the server, too long."""
     asked = query.asked
     entry = ENTRIES.get(query.name)
+    # Chunks that nobody tells count as 2, the default of schedules that can have several.
     chunks = (entry.chunks if entry else None) or asked.chunks or 2
     cells = asked.num_ranks * asked.num_microbatches * chunks
     most = SLOW.get(query.name, MOST_CELLS)
@@ -191,6 +197,7 @@ def _shared(costs: Costs, parts: int) -> Costs:
 def _divided(time: Duration, parts: int) -> Any:
     if isinstance(time, Sequence):
         return tuple(_divided(each, parts) for each in time)
+    # A float here is nan or an infinity, which the costs refuse by their own name.
     return time if isinstance(time, float) else Fraction(time) / parts
 
 

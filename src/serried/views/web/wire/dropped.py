@@ -76,6 +76,7 @@ def _files(body: bytes) -> Iterator[Dropped]:
     at = _HEAD.size + length
     for each in json.loads(body[_HEAD.size : at])["files"]:
         size, sent = each["size"], each["sent"]
+        # type() and not isinstance(), for which True is a whole number.
         if not (type(size) is type(sent) is int and 0 <= sent <= min(size, len(body) - at)):
             raise ValueError(f"{sent} of {size} bytes sent, {len(body) - at} here")
         yield Dropped(str(each["name"]), size, body[at : at + sent])

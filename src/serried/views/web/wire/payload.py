@@ -41,6 +41,8 @@ def pack(header: Mapping[str, Any], columns: Mapping[str, Column]) -> bytes:
         offset += len(block)
     document = {"schema": SCHEMA, **header, "columns": described}
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # The 4 bytes of the length and the text are padded together, so that columns begin at a
+    # multiple of 8, as typed arrays in the page need.
     padded = _padded(b"\0\0\0\0" + text.encode(), b" ")[4:]
     return struct.pack("<I", len(padded)) + padded + b"".join(blocks)
 
