@@ -78,6 +78,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
         )
     known = PLUGINS if sizes.ep == 1 else ("moe", *PLUGINS)
     plugin = choice(sizes, "plugin", known)
+    # These two have no pipelines, and lay out their data ranks over axes of their own.
     if plugin == "gemini":
         return _gemini(sizes, version)
     if plugin == "low_level_zero":
@@ -110,6 +111,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
 def _hybrid(sizes: Sizes, version: str, sequence: SequenceSplit, dp: int) -> Layout:
     outside = switch(sizes, "dp_outside", default=True)
     names = ["dp", "pp"] if outside else ["pp", "dp"]
+    # ring_attn swaps the two fastest axes: tp is then the fastest, in all other modes sp.
     names += ["sp", "tp"] if sequence.mode == "ring_attn" else ["tp", "sp"]
     mesh = _mesh(names, {"dp": dp, "pp": sizes.pp, "tp": sizes.tp, "sp": sequence.size})
     kinds = _axis_kinds(mesh, sequence)

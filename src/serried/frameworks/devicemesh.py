@@ -55,6 +55,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
     else:
         refuse_foreign_sizes(sizes, said("devicemesh with mesh_shape"), ("dp",))
     held = math.prod(axes.values())
+    # A mesh may be smaller than the world: the ranks beyond it are in no group.
     if held > sizes.world_size:
         raise InputError(
             "a mesh of {shape} holds {held} ranks, more than the world of {world}",

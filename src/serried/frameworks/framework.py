@@ -46,6 +46,7 @@ class Framework:
         for key, known in self.traffic_settings.items():
             if key in sizes.options:
                 choice(sizes, key, known)
+        # Settings of traffic change no group, so the maker of groups does not see them.
         bare = {
             key: text for key, text in sizes.options.items() if key not in self.traffic_settings
         }

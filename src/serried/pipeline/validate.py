@@ -143,6 +143,8 @@ def _before_input(schedule: Schedule, where: Positions) -> Iterator[InputError]:
 
 def _deadlocked(schedule: Schedule, where: Positions) -> Iterator[InputError]:
     needs = dependencies(schedule, where).producer
+    # As in a simulation, whoever needs the forward of a pair waits for the backward right behind
+    # it. Whether lists deadlock does not depend on times, so all are 0.
     needs = needs + (schedule.joined[needs] & (needs >= 0))
     nothing = np.zeros(len(needs), np.int64)
     ends = longest_path(Lists(schedule.first, needs, nothing, nothing))

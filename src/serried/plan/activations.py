@@ -123,6 +123,7 @@ def _scores_work(training: Training) -> int:
     as they are used, and of scores.
     """
     form = training.cp_form if training.cp > 1 else training.kernels.attention
+    # Ulysses exchanges places for heads and then attends with the device's own kernel.
     if training.cp > 1 and form == "ulysses":
         form = training.kernels.attention
     row = _rows(training) * training.model.seq_len

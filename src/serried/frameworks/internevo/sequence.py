@@ -155,6 +155,8 @@ def early_kinds(plane: Sequence2D, dp: int) -> list[GroupKind]:
 
 
 def _leading(kind: GroupKind, plane: Sequence2D, dp: int) -> Rule:
+    # A tensor group of head x context ranks has ``context`` groups of heads, and ``head`` of
+    # contexts.
     per_tensor_group = plane.context if kind.axes == ("head",) else plane.head
     leading = Leading(dp * per_tensor_group)
     return Chain((leading, kind.rule)) if kind.rule else leading

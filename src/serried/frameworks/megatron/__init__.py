@@ -77,6 +77,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
     refuse_foreign_sizes(sizes, "megatron", ("tp", "cp", "pp", "dp", "ep", "etp"))
     refuse_options_of_other_versions(sizes, version)
     check_arguments(sizes)
+    # Until 0.9 there is one grid, on which experts are cut from data parallelism.
     if not at_least(version, "0.10"):
         return megatron_old.layout(sizes, version)
     encoder = Encoder.of(sizes, version)
