@@ -48,6 +48,7 @@ def exchange_lost(error: BaseException, groups: Groups, timeout_s: float) -> Ser
         if isinstance(each, MessageLost):
             return _told(str(each), each.what, each.peer, timeout_s)
     root = list(_causes(error))[-1]
+    # A RuntimeError may be anything: it is of an exchange where its type or gloo's words say so.
     if not (isinstance(root, RuntimeError) and (_is_of_torch(root) or GLOO.search(str(root)))):
         return None
     return _told(str(root), _operation(root, groups), None, timeout_s)

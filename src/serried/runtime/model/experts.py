@@ -133,6 +133,8 @@ class Experts(nn.Module):
         """Sends rows, sorted by expert, to their experts; returns the answers in that order."""
         if self.group is None:
             return self._answers(rows, leaving)
+        # Counts go first: a rank must know how many rows will come before it can make room for
+        # them.
         arriving = torch.empty_like(leaving)
         dist.all_to_all_single(arriving, leaving, group=self.group)
         sends, receives = leaving.sum(dim=1).tolist(), arriving.sum(dim=1).tolist()
@@ -141,6 +143,8 @@ class Experts(nn.Module):
 
     def _answers(self, rows: Tensor, counts: Tensor) -> Tensor:
         """Runs this rank's experts on rows that stand by rank and then expert, see ``counts``."""
+        # Rows stand as (rank 0: expert 0, 1 …), (rank 1: expert 0, 1 …) and so on. Sorted by expert
+        # they need one call of each.
         numbers = torch.arange(len(self.local), device=rows.device).repeat(len(counts))
         order = numbers.repeat_interleave(counts.flatten()).argsort(stable=True)
         parts = torch.split(rows[order], counts.sum(dim=0).tolist())

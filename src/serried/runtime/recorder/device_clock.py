@@ -61,6 +61,8 @@ class DeviceClockModel:
         passed_ns = since_zero_ms * 1e6
         self._zero_ns = self._at_ns(passed_ns)
         self._until_zero_ns += passed_ns
+        # A new rate begins at a new zero, so that no time told before changes; the one in use goes
+        # on with what is left of its extra.
         is_new = self._next_rate is not self._rate
         self._rate = self._next_rate = self._next_rate if is_new else self._rate.after(passed_ns)
 

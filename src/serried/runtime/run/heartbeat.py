@@ -125,6 +125,7 @@ class Heartbeat:
     def _silent(self) -> list[int]:
         """Returns the ranks whose hearts stand still, but those that left for a reason."""
         others = [rank for rank in range(self._world_size) if rank != self._rank]
+        # Beats are compared with themselves some intervals later, for hosts' clocks need not agree.
         before = {rank: self._beats(rank) for rank in others}
         time.sleep(INTERVAL_S * PATIENCE)
         still = [rank for rank in others if self._beats(rank) == before[rank]]

@@ -103,6 +103,8 @@ class Optimizer:
         for buffer in self.buffers:
             buffer.zero()
         for parameter, weight in self.weights.items():
+            # Gradients in a buffer are views of it and stay: else backward would not add to the
+            # buffer.
             if id(parameter) not in in_buffers:
                 parameter.grad = None
             weight.grad = None

@@ -106,6 +106,7 @@ def _share_out(stage: Stage, settings: TrainSettings, mesh: TrainMesh) -> None:
         wrap: Callable[..., Any] = replicate
         dense = mesh.mesh["replicate"]
     else:
+        # Stages 1 and 2 keep gathered weights from forward to backward, stage 3 gathers them again.
         wrap = partial(fully_shard, reshard_after_forward=settings.zero == 3)
         has_copies = settings.zero_shard is not None and mesh.size("replicate") > 1
         dense = mesh.mesh["replicate", "shard"] if has_copies else mesh.mesh["shard"]

@@ -155,6 +155,7 @@ def time_messages(tracer: Tracer) -> Iterator[None]:
     def posting(original: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
         def post(operations: list[dist.P2POp], desc: str | None = None) -> list[Any]:
             label = getattr(operations, "label", None)
+            # A label of no operations has peer -1, and nothing to time.
             if label is None or label.peer < 0:
                 return original(operations, desc)
             start = tracer.mark() if tracer.is_on else 0
