@@ -11,6 +11,7 @@ from serried.limits import WORD
 
 Lookup = Callable[[str], int | Unknown]
 
+# Longer operators go first, or '**' would be two '*'. Any other letter is a token by itself.
 TOKEN = re.compile(
     r"\s*(0[xX][0-9a-fA-F]+|\d+|[A-Za-z_]\w*|\*\*|<<|>>|<=|>=|==|!=|&&|\|\||.)", re.S
 )
@@ -57,6 +58,7 @@ def evaluate(text: str, lookup: Lookup) -> int | Unknown | None:
     """
     tokens = [found[1] for found in TOKEN.finditer(text.strip())]
     try:
+        # Tokens left over ('2 3'), or too few ('8 *', an IndexError), make no expression.
         reader = _Reader(tokens, lookup)
         value = reader.expression(0)
         return None if reader.at < len(tokens) or abs(value) >= WORD.most else value

@@ -126,6 +126,7 @@ class _Reader:
         return text in ("=", "==", "!=", "=~", "<", ">") or text in NUMBERS
 
     def _unary(self, operator: str, word: Field) -> Verdict:
+        # '[ -f data.bin ]' asks for a file of the machine that the script will run on.
         if operator in FILE_TESTS or operator not in ("-n", "-z", "-v"):
             return OPEN
         given = _is_given(word)

@@ -43,6 +43,7 @@ def given(walk: ScriptWalk, path: str) -> str | None:
     if not path:
         return None
     walk.scope.steps.spend(len(walk.beside))
+    # The folders of a path are those of the machine that runs the script, so only names count.
     for other, text in walk.beside.items():
         if other == path or PurePosixPath(other).name == PurePosixPath(path).name:
             return text

@@ -367,6 +367,7 @@ class Lexer:
             start = self.at
             end, self.at = self._heredoc_end(heredoc)
             part = self.source.part(start, end)
+            # Without its tabs no letter stands where it did, so this text counts its lines anew.
             if heredoc.strips_tabs:
                 first = self.source.line(start)
                 untabbed = re.sub(r"(?m)^\t+", "", part.text)

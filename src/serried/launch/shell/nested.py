@@ -22,6 +22,7 @@ STARTERS = (
 """Commands that start the program among their words as it stands."""
 
 PROGRAMS = re.compile(r"python[\d.]*|torchrun|accelerate|deepspeed|colossalai")
+# A script without such an ending is followed only behind a shell, for './run' may be a program.
 SCRIPT = re.compile(r"\.(sh|slurm|sbatch|sub|bash|job)$")
 Handed = tuple[int, str]
 """Where the script stands among the words, and what it is: text, a file, wrap or input."""

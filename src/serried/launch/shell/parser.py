@@ -109,6 +109,7 @@ class _Parser(Lexer):
 
     def _pipeline(self) -> Pipeline:
         is_negated = False
+        # Both may stand more than once, in any order: '! time cmd', 'time ! cmd'.
         while self._word_is("!") or self._word_is("time"):
             is_negated ^= self.peek("!")
             self.at += 1 if self.peek("!") else 4
@@ -372,6 +373,7 @@ class _Parser(Lexer):
         target = self._argument() if start < len(self.text) and not self.peek("\n") else ()
         if operator not in ("<<", "<<-"):
             return Redirect(operator, target)
+        # Any quote in the delimiter, as in <<'EOF', keeps '$' in the text below as a letter.
         is_plain = any(mark in self.text[start : self.at] for mark in "'\"\\")
         heredoc = Heredoc(_literal(target), is_plain, operator == "<<-", line)
         self.pending.append(heredoc)

@@ -78,6 +78,7 @@ def merged(scopes: Sequence[Scope], line: Line) -> Scope:
             after.variables.pop(name, None)
         else:
             after.variables[name] = outcome
+    # Where outcomes define one function differently, the first outcome's stays.
     for scope in scopes:
         after.functions = {**scope.functions, **after.functions}
     return after

@@ -115,6 +115,7 @@ def figures(words: Sequence[Field]) -> tuple[dict[str, tuple[str, Field]], int]:
     while at < len(words):
         option, value, step = _option(words, at)
         if option and value is not None and (name := LONG.get(option)):
+            # '--gres=gpu:8' counts GPUs, '--gres=nvme:1' does not.
             if option != "gres" or "gpu" in value.start:
                 asked[name] = (f"--{option}", _count(option, value))
             last = at + step

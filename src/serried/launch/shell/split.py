@@ -113,6 +113,7 @@ def joined(fields: Sequence[Field]) -> Value:
 def _glues(choice: Choice) -> bool:
     """Tells whether an alternative continues the word before it."""
     for words in choice.alternatives:
+        # '--tp=$A' goes on where A is '2'; where A is ' --sp' or nothing, it does not.
         first = words[0][0] if words and words[0] else None
         if isinstance(first, Piece) and first.text and not first.text[0].isspace():
             return True

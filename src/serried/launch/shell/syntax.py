@@ -69,6 +69,7 @@ class Text:
 
     def part(self, start: int, end: int) -> Text:
         """Returns the text from ``start`` to ``end`` with its lines."""
+        # The part may begin within a line, so that line comes first, then those that begin inside.
         inner = slice(bisect_right(self.starts, start), bisect_left(self.starts, end))
         starts = (0, *(offset - start for offset in self.starts[inner]))
         lines = (self.line(start), *self.lines[inner])

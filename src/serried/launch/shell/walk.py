@@ -239,6 +239,7 @@ class ScriptWalk:
             return self._case(command)
         if not command.is_subshell:
             return self.run(command.body)
+        # What '( cd run; TP=4 )' sets stays inside, and so does an exit.
         before, self.scope = self.scope, self.scope.copy()
         self.run(command.body)
         self.scope = before

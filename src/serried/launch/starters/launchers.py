@@ -78,6 +78,7 @@ TALKS = re.compile(
 )
 """Commands that may name a launcher without starting it."""
 
+# 'python', 'python3', 'python3.11'.
 PYTHON = re.compile(r"python[\d.]*")
 
 DRIVER = re.compile(r"(?:.*[./])?verl[./](?:trainer|experimental|recipe)[./].*")
@@ -156,6 +157,8 @@ def _place(words: Sequence[Field], name: str) -> int | None:
 
 def _step_options(words: Sequence[Field]) -> Sequence[Field]:
     """Returns the words after srun up to the program it starts, as far as that can be told."""
+    # Behind the program stand options of its own: in 'srun -N 2 python x.py -n 5' the 5 is not
+    # srun's.
     for i, each in enumerate(words):
         name = PurePosixPath(each.text or "").name
         if PYTHON.fullmatch(name) or name in ("torchrun", "bash", "sh", "accelerate", "deepspeed"):

@@ -48,6 +48,7 @@ class ConfigFiles:
     def text(self, path: str) -> str | None:
         """Returns the text of the file a path means; ``null`` stands for what is not known."""
         short = PurePosixPath(path).name
+        # A config that the script writes itself goes before one of that name beside it.
         for name, value in self.written.items():
             if PurePosixPath(name).name == short:
                 pieces = (each.text if isinstance(each, Piece) else "null" for each in value)

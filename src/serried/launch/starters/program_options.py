@@ -81,6 +81,7 @@ def _is_colossalai(flags: Sequence[Flag]) -> bool:
 def _hydra(launch: Launch, file: str) -> Reading | None:
     """Returns what settings of NeMo, Megatron-Bridge or verl say, where they are Megatron's."""
     keys = overrides(launch.arguments, file)
+    # verl has sections of its own, of which the actor's lays out the model that it trains.
     if launch.launcher != "ray":
         return nemo.read(keys) if nemo.is_one(keys) else None
     if not keys.has(VERL_ACTOR) and keys.value("actor_rollout_ref.actor.strategy") != "megatron":

@@ -25,6 +25,8 @@ from serried.launch.starters.launchers import Launch, launch_of
 from serried.launch.starters.named_config import ConfigFiles, ReadOther
 from serried.limits import SCRIPT_STARTS
 
+# A text with none of these is a script only where it begins with '#!'. Bounds such as {0,60} keep
+# a long word from being looked through again at each of its letters.
 MENTIONS_LAUNCH = re.compile(
     r"torchrun|torch\.distributed|deepspeed|accelerate launch|colossalai run|srun|mpirun|"
     r"paddle\.distributed|paddleformers-cli|megatron (?:sft|pt|rlhf)|#SBATCH|\bsbatch\b|"
@@ -194,6 +196,7 @@ def _note_unknown_options(facts: Facts, words: Sequence[Field]) -> None:
 
 def _loose(story: Story, file: str) -> list[Reading]:
     """Reads options that a script only puts into variables, for another that sources it."""
+    # An env file sets MODEL_ARGS="--tensor-model-parallel-size 4", and whoever sources it starts.
     words: list[Field] = []
     for value in story.variables.values():
         for each in value if isinstance(value, list) else [value]:

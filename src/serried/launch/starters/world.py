@@ -120,6 +120,7 @@ def _srun(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
 
 
 def _slurm_number(step: slurm.SlurmRequest, facts: Facts, name: str, meant: str) -> None:
+    # '--nodes=4' settles it; '--nodes=$N' is not known, and '--nodes=2-4' is no one number.
     option, word = step.asked[name]
     number = step.number(name)
     if number is not None:
