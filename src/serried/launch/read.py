@@ -17,6 +17,7 @@ from serried.launch.formats import hostfile
 from serried.limits import FOLDER_BYTES, FOLDER_FILES, FOLDER_NAMES, LAUNCH_BYTES
 
 FILE_NAME = re.compile(r"[\w.+-]+")
+# 'from .base_7B import *' and 'import configs.base' name configs that stand beside.
 IMPORTED = re.compile(r"(?m)^[ \t]*(?:from|import)\s+([\w.]+)")
 
 

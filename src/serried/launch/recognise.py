@@ -38,8 +38,11 @@ from serried.launch.formats import (
 )
 from serried.launch.starters import script
 
+# '#!/bin/bash', '#!/usr/bin/env zsh'.
 SHEBANG = re.compile(r"#!.*\b(?:ba|z|da|k)?sh\b")
+# '[parallelism]  # degrees', a line by itself.
 TOML_SECTION = re.compile(r"(?m)^[ \t]*\[[\w.\-\"']+\][ \t]*(?:#.*)?$")
+# 'parallel = dict(', 'model = {' or 'with read_base():' at the start of a line.
 PYTHON_CONFIG = re.compile(r"(?m)^(?:parallel|model|data)\s*=\s*(?:dict\s*\(|\{)|^with read_base\(")
 
 YAML_WORDS = re.compile(r"parallel|MODEL_ARGS|distributed_type|num_processes|trainer")
@@ -165,6 +168,8 @@ def _yaml(text: str, file: str) -> Keys | None:
     try:
         return yaml_text.read(text, file)
     except InputError:
+        # A command with a ':' in it fails as YAML, as a broken config does: their words tell which
+        # it is.
         if script.is_one(text) or not YAML_WORDS.search(text):
             return None
         raise

@@ -102,6 +102,8 @@ class _Reader:
             if self._peek() != "]":
                 self._expect(",")
         self.at += 1
+        # '[2, 4]' is one value. Objects in a list got keys of their own; scalars between them say
+        # nothing.
         if len(scalars) == count:
             self.keys.add(key, ConfigValue(tuple(scalars), line))
 

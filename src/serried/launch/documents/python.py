@@ -219,6 +219,7 @@ class _Reader:
 
     def _import_all(self, module: str, line: int) -> None:
         """Takes all names of a config that is given beside this one; says so when it is not."""
+        # 'from configs.base_7B import *' means base_7B.py: files given beside have no folders.
         wanted = module.split(".")[-1] + ".py"
         text = None
         if self.depth >= PYTHON_IMPORTS.most:
@@ -295,6 +296,7 @@ def _stored(node: ast.stmt) -> set[str]:
 
 def _from(file: str, tree: Tree, made: dict[int, Tree]) -> Tree:
     """Returns a value with the file it stands in; ``made`` holds those that are done."""
+    # A value in many places is done once: 'b = [a, a]', 'c = [b, b]' would double line by line.
     if id(tree) not in made:
         if isinstance(tree, Leaf):
             made[id(tree)] = replace(tree, file=tree.file or file)

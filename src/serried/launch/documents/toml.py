@@ -9,6 +9,7 @@ from serried.errors import InputError
 from serried.launch.facts.keys import Keys, too_deep, unfold
 from serried.limits import CONFIG_KEY, TOML_ROW
 
+# '[parallelism]', but not '[[runs]]', a list of tables.
 SECTION = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
 DEEP = re.compile(r"(?<![\w\"'-])(?:[\w\"'-]{1,80}[ \t]*\.[ \t]*){61}")
 """A dotted key of many parts, whose reading takes a time that grows with their square."""

@@ -65,6 +65,7 @@ def _require_bounded(text: str, file: str) -> None:
             depth -= 1
         if depth > CONFIG_DEPTH.most:
             raise too_deep(file)
+        # A key with its value makes two events, with a mapping three; four leave room.
         if number > 4 * CONFIG_VALUES.most:
             raise too_many(file)
 
@@ -104,6 +105,7 @@ class _Reader:
             if name.tag == STANDARD + "merge":
                 self._merge(value, key, own, depth)
                 continue
+            # A key that is a list or a mapping ('? [a, b]') has no name here.
             text = name.value if isinstance(name, yaml.ScalarNode) else "?"
             self.node(value, f"{key}.{text}" if key else str(text), depth + 1)
 

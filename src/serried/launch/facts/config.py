@@ -73,6 +73,7 @@ class LaunchConfig:
             version=reading.version,
             fields={name: settled[name] for name in FIELDS if name in settled},
             options={name: each for name, each in settled.items() if name not in FIELDS},
+            # The framework is left out here: '_with_missing' puts it in front of the others.
             missing=tuple(each for each in facts.unsettled() if each.name != "framework"),
             notes=tuple(facts.notes),
             product=reading.product,
@@ -168,6 +169,7 @@ class LaunchConfig:
         values |= {name: value for name, value in taken.items() if name in SIZES}
         settings = {name: str(found.value) for name, found in self.options.items()}
         sizes = Sizes.of({**values, "world_size": world.value}, {**settings, **options})
+        # What a trainer derives comes last, for it divides the world, which is known only now.
         return self.derive(sizes) if self.derive else sizes
 
     def unanswered(

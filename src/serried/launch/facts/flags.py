@@ -11,6 +11,7 @@ from serried.launch.facts.facts import TEXT_FIELDS, Facts, Found, chained, eithe
 from serried.launch.facts.whole_number import NUMBER
 from serried.launch.facts.words import Field, Maybe
 
+# '--tp' and '-n', but not the value '-1'.
 OPTION = re.compile(r"--?[A-Za-z]")
 
 
@@ -107,6 +108,8 @@ def take(facts: Facts, flags: Sequence[Flag], meanings: Meanings) -> None:
                     facts.claim(meaning.name, found)
                 else:
                     perhaps.setdefault(meaning.name, []).append((maybe, found))
+                    # In '--tp $TP' the option stands in any case, though its value hangs on a
+                    # condition. In '$EXTRA', which is '--tp 2' or nothing, the option hangs itself.
                     standing |= set() if flag.word.maybe else {meaning.name}
     for name, claims in perhaps.items():
         _settle(facts, name, claims, stands=name in standing)
@@ -185,6 +188,7 @@ def _value(
         return text
     if NUMBER.fullmatch(text):
         return int(text)
+    # '--expert-tensor-parallel-size None' is as good as not given.
     if text.lower() not in ("none", "null"):
         facts.lack(meaning.name, not_a_number(place(flag.key, word), text))
     return None

@@ -20,6 +20,7 @@ from serried.limits import CONFIG_DEPTH, CONFIG_KEY, CONFIG_REFERENCE, CONFIG_VA
 
 LIMIT_NUMBER = 10**DIGITS.most
 """The largest size that is read; the shell's and Python's numbers are as large."""
+# '${trainer.devices}', and '${oc.env:GPUS,8}' or '${env:GPUS}'.
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 ENVIRONMENT = re.compile(r"\$\{(?:oc\.)?env:\s*(\w+)\s*(?:,\s*(.*?)\s*)?\}")
 
@@ -146,6 +147,7 @@ def _add(facts: Facts, keys: Keys, meaning: Meaning, key: str, entry: ConfigValu
         facts.lack(meaning.name, said("{key}: {why}", key=key, why=entry.why))
         return
     value = as_value(entry.value, meaning)
+    # 'tensor_parallel_size: null' is as good as not written.
     if value is None:
         return
     is_size = meaning.kind == "size" and meaning.name not in TEXT_FIELDS

@@ -175,6 +175,7 @@ def named(value: Value, name: str) -> Value:
     if len(value) != 1 or not isinstance(value[0], Piece):
         return value
     piece = value[0]
+    # Text such as ARGS="--tp 2" is several words, and each has a place of its own.
     is_word = bool(piece.text) and not any(letter.isspace() for letter in piece.text)
     return (replace(piece, via=name),) if is_word and not piece.via else value
 

@@ -182,6 +182,7 @@ def _fsdp(facts: Facts, name: str, strategy: Found | None) -> Reading:
     if strategy is None:
         strategy = Found("FULL_SHARD", default_of="accelerate")
     facts.claim("sharding_strategy", strategy)
+    # These are stages of ZeRO over all ranks; hybrid ones shard over the ranks of a node only.
     if str(strategy.value) in STAGES:
         stage = Found(STAGES[str(strategy.value)], strategy.file, strategy.line, strategy.key)
         facts.claim("zero", stage)

@@ -18,6 +18,7 @@ Hosts = Mapping[str, tuple[int, ...]]
 
 def is_one(text: str) -> bool:
     """Tells whether a text is a hostfile: each line that says something names slots."""
+    # Each line must, for a script or a note may mention slots as well.
     rows = [row.strip() for row in text.split("\n")]
     told = [row for row in rows if row and not row.startswith("#")]
     return bool(told) and all(" slots" in row or "\tslots" in row for row in told)
@@ -70,6 +71,7 @@ def count(
     there is a filter. Raises InputError for an unknown host or slot, or when nothing is left.
     """
     nodes, per_node = facts.number("nodes"), facts.number("gpus_per_node")
+    # '--num_nodes 2' takes the first two hosts, '--num_gpus 4' slots 0 to 3 of each.
     if not include and not exclude:
         kept = list(hosts.items())[: nodes if nodes and nodes > 0 else None]
         hosts = {name: slots_of(name, str(per_node)) if per_node else own for name, own in kept}

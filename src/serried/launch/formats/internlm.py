@@ -163,6 +163,7 @@ def _version(keys: Keys) -> str | None:
 
 def write(job: LaunchJob) -> str:
     """Returns a config with the ``parallel`` mapping of a job, of either framework."""
+    # InternEvo before 0.3.10 lays ranks out as classic InternLM does, from the same entries.
     is_classic = job.framework == "internlm" or not at_least(job.version, "0.3.10")
     parallel = _classic(job) if is_classic else _parallel(job)
     model: dict[str, object] = {

@@ -154,6 +154,7 @@ def _zero(facts: Facts) -> None:
     """Says by its stage what is sharded over data parallel ranks."""
     strategy = facts.drop("_sharding_strategy")
     optimizer = facts.drop("_distributed_optimizer")
+    # A strategy of Megatron-FSDP goes before the switch, which shards the optimizer alone.
     if strategy and str(strategy.value) in STAGES:
         facts.claim("zero", replace(strategy, value=STAGES[str(strategy.value)]))
     elif optimizer and optimizer.value == "true":

@@ -141,6 +141,7 @@ def _is_on(facts: Facts, name: str) -> bool:
 def _ask_for_order(facts: Facts, *, shards: bool) -> None:
     """Asks for the order where it matters: PaddleNLP changed its default between versions."""
     has_sharding = shards or (facts.number("sharding_degree") or 1) > 1
+    # The two orders differ only in which of pipeline and sharding is outside the other.
     if facts.says("pp") and facts.number("pp") != 1 and has_sharding:
         facts.lack(
             "order",
@@ -172,6 +173,8 @@ def derive(trainer: Trainer, given: Sizes) -> Sizes:
     left = given.world_size // taken
     sharding = int(given.options.get("sharding_degree", "0"))
     sharding = sharding or (left if trainer.shards else 1)
+    # A sharding degree that does not divide what is left is not refused here: the product of these
+    # degrees then misses the world, and the layout says so.
     degrees = {
         "dp_degree": max(1, left // sharding),
         "pp_degree": given.pp,
@@ -184,6 +187,7 @@ def derive(trainer: Trainer, given: Sizes) -> Sizes:
         degrees["cp_degree"] = given.cp
     if has_experts:
         degrees["ep_degree"] = given.ep
+        # Pipeline, moe_sharding and experts make a grid of their own over the whole world.
         degrees["moe_sharding_degree"] = max(1, given.world_size // (given.pp * given.ep))
     order = given.order or trainer.order or "pp_first"
     axes = order.split(",")
