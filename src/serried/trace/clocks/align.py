@@ -73,6 +73,7 @@ def aligned(trace: Trace, pings: Crossings | None = None) -> Trace:
             mine = host[spans.rank] == number
             start[mine], end[mine] = on_line(line, start[mine]), on_line(line, end[mine])
     first_ns = int(start.min())
+    # Where a clock was set within a span, its end may come out before its start.
     moved = replace(spans, start_ns=start - first_ns, end_ns=np.maximum(end, start) - first_ns)
     return replace(trace, spans=moved, base_ns=trace.base_ns + first_ns, clocks=clocks)
 

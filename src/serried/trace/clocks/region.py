@@ -115,6 +115,7 @@ def _hull(at: Reals, value: Reals) -> tuple[Reals, Reals]:
     """
     order = np.lexsort((value, at))
     at, value = at[order], value[order]
+    # Of points at one moment only the lowest can be on the hull.
     first = np.diff(at, prepend=at[0] - 1) > 0
     at, value = at[first], value[first]
     while len(at) > 2:

@@ -100,6 +100,7 @@ def _names(trace: Trace, tids: Column, lanes: Column) -> Iterator[str]:
     tid_of_each, first = np.unique(tids, return_index=True)
     threads = threads_of(trace.spans)
     for tid, row in zip(tid_of_each.tolist(), first.tolist(), strict=True):
+        # Any span of a thread says which it is: the first one does.
         thread, lane = THREADS[threads[row]], int(lanes[row])
         name = f"{thread}{emulated if thread == 'compute' else ''}{f' {lane + 1}' if lane else ''}"
         yield _metadata("thread", int(trace.spans.rank[row]), tid, name, tid)

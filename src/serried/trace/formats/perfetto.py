@@ -55,11 +55,16 @@ from serried.trace.model.tracks import (
 )
 from serried.whole_file import whole_file
 
+# Field numbers of Trace and TracePacket.
 _PACKET = 1
 _TIMESTAMP, _SEQUENCE, _EVENT, _FLAGS, _INTERNED, _DESCRIPTOR, _CLOCKS = 8, 10, 11, 13, 12, 60, 6
+# SEQ_INCREMENTAL_STATE_CLEARED and SEQ_NEEDS_INCREMENTAL_STATE.
 _CLEARED, _NEEDS = 1, 2
+# TYPE_SLICE_BEGIN and TYPE_SLICE_END of a TrackEvent.
 _BEGIN, _END = 1, 2
+# BUILTIN_CLOCK_BOOTTIME and BUILTIN_CLOCK_REALTIME.
 _BOOTTIME, _REALTIME = 6, 1
+# Of a TrackDescriptor: ChildTracksOrdering EXPLICIT, and SIBLING_MERGE_BEHAVIOR_NONE.
 _EXPLICIT, _NEVER_MERGED = 3, 2
 _NUMBERS = ("step", "stage", "microbatch", "peer")
 _ARGUMENTS = ("action", *_NUMBERS)
@@ -145,6 +150,8 @@ def _node_name(trace: Trace, node: int, rank: int) -> str:
 
 
 def _descriptor(uuid: int, parent: int, name: str, order: int) -> bytes:
+    # Of a TrackDescriptor: uuid, name, parent_uuid, child_ordering, sibling_order_rank and
+    # sibling_merge_behavior.
     fields = (
         number_field(1, uuid),
         bytes_field(2, name),
@@ -170,6 +177,8 @@ def _interned(trace: Trace, texts: list[str]) -> bytes:
     names = [SLICES[kind][0] if kind in SLICES else kind.name.lower() for kind in ActionKind]
     # Users' names follow those of the kinds: `_Events._names` counts on it.
     names += trace.names
+    # Of InternedData: event_categories, event_names, debug_annotation_names, and
+    # debug_annotation_string_values.
     data = named(1, categories) + named(2, names) + named(3, list(_ARGUMENTS)) + named(29, texts)
     return _packet(bytes_field(_INTERNED, data), flags=_CLEARED)
 
@@ -245,6 +254,9 @@ class _Events:
     def _begins(self, span: Column, shape: int) -> Bytes:
         spans = self.trace.spans
         thread = threads_of(spans.where(span))
+        # Of a TrackEvent: category_iids, name_iid, type and track_uuid; then debug_annotations,
+        # whose value is a string_value_iid (17) or an int_value (4); last flow_ids (47) and
+        # terminating_flow_ids (48).
         event = [
             *_number(3, thread + 1, 1),
             *_number(10, self._names[span] + 1, self._widths["name"]),

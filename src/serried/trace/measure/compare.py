@@ -146,6 +146,7 @@ def planned_trace(run: Trace, schedule: Schedule | None = None) -> Trace:
     plan, one = planned_step(run, schedule)
     num_ranks = run.job.sizes.get("pp", 1)
     layout = run.layout or laid_out("megatron", run.job.world_size, {"pp": num_ranks})
+    # One pipeline is planned, and the others are its copies under their own ranks.
     copies = [
         Spans(**{**one.columns(), "rank": column[one.rank].astype(np.int32)})
         for column in pipelines_of(run)
@@ -177,6 +178,7 @@ def planned_step(run: Trace, schedule: Schedule | None = None) -> tuple[Schedule
             schedule=plan.name,
             planned=planned,
         )
+    # A wait inside a computation is none of its work, so the plan is timed without.
     alone = whole_computations(without_waits(run.spans))
     return plan, planned_spans(simulate(plan, fit(alone)), unit_ns=1)
 

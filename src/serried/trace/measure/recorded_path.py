@@ -135,6 +135,7 @@ class _Held:
     def _parts(self, piece: PathPiece) -> Iterator[PathPiece]:
         rows = self.rows.get(piece.rank, np.empty(0, dtype=np.int64))
         starts, ends = self.spans.start_ns[rows], self.spans.end_ns[rows]
+        # None of these lies within another, so their ends ascend as their starts do.
         inside = slice(
             np.searchsorted(ends, piece.start_ns, "right"), np.searchsorted(starts, piece.end_ns)
         )
@@ -215,6 +216,7 @@ def _follow_the_last(spans: Spans, work: Rows, producer: Rows) -> None:
     is_optimizer = spans.kind[work] == ActionKind.OPTIMIZER
     others, optimizers = work[~is_optimizer], work[is_optimizer]
     by_end = others[np.lexsort((spans.end_ns[others], spans.step[others]))]
+    # Later entries take the place of earlier ones, so the last to end in each step stays.
     last = dict(zip(spans.step[by_end].tolist(), by_end.tolist(), strict=True))
     for row, step in zip(optimizers.tolist(), spans.step[optimizers].tolist(), strict=True):
         before = last.get(step, -1)

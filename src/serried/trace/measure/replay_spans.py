@@ -66,6 +66,7 @@ def _replay(spans: Spans, lanes: _Lanes, layout: Layout, ranks: Column) -> Repla
     after, meetings = _rules(spans, lanes)
     across = _across(layout, ranks)
     kinds = [ActionKind(int(kind)) for kind in spans.kind[lanes.first]]
+    # A send and its receive meet in one pipeline, a reduction over its data parallel group.
     whole = tuple(
         SyncGroup(each, across if kinds[each[0]] in _OVER_REPLICAS else None) for each in meetings
     )
@@ -208,6 +209,7 @@ def _seconds(lanes: _Lanes, meetings: tuple[SyncGroup, ...]) -> NDArray[np.float
     seconds = lanes.ends - lanes.starts
     for meeting in meetings:
         rows = list(meeting.operations)
+        # Nothing moves before the last of them is there: what others waited is not their own.
         last = lanes.starts[rows].max(axis=0)
         for number in set(meeting.across or ()):
             mine = np.array(meeting.across) == number

@@ -128,6 +128,7 @@ def _of_one_kind(
             stages,
             evidence,
             spent.of([at]),
+            # For a rank alone all of these are None: an empty list says that it has no like.
             [column for each in others if (column := each[at]) is not None],
         )
         for at, rank in enumerate(ranks)

@@ -233,6 +233,7 @@ def _times(
     first, last = _windows(grid, compute)
     window = last - first
     total = idle.busy_ns.sum(axis=1)
+    # `_measured` left no step in which nothing was computed, so nothing is divided by 0 here.
     idle_share = 1 - total / (num_ranks * window)
     longest = num_ranks * _longest(grid, compute)
     steps = zip(grid.steps, window, total, idle_share, strict=True)

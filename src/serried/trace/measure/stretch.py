@@ -112,6 +112,7 @@ def measure_stretch(
     longest = np.argsort(inside.start_ns - inside.end_ns, kind="stable")[:1]
     idle = _idle(spans, windows, moments, ranks)
     compute = _computing(inside, moments, ranks)
+    # What is neither computing nor idle within a step lies between steps.
     outside = (end_ns - begin_ns) * len(ranks) - compute - sum(idle.values())
     return Stretch(
         begin_ns=begin_ns,

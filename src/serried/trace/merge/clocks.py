@@ -179,6 +179,7 @@ def _sample(run: SurveyedRun, engine: Engine, kinds: tuple[ActionKind, ...]) -> 
     """Returns the run with spans of ``kinds`` of some steps, of messages those between hosts."""
     if len(run.trace.hosts) < 2:
         return run.trace
+    # A rank without a recording is on host -1, and so on another than any that has one.
     host = np.full(run.trace.job.world_size, -1, dtype=np.int64)
     for number, each in enumerate(run.trace.hosts):
         host[list(each.ranks)] = number

@@ -71,6 +71,7 @@ def _as_tasks(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator
     task = ray.remote(_from_folder)
     most = max(1, int(ray.cluster_resources().get("CPU", 1))) * _IN_FLIGHT_A_CORE
     waiting: deque[Any] = deque()
+    # The oldest is waited for: results come in order, and no more than `most` are held at once.
     for item in items:
         if len(waiting) == most:
             yield _result(ray, waiting.popleft())

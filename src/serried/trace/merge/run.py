@@ -229,6 +229,7 @@ def _findings(
         if each.lost:
             yield merge_findings.lost(each.header.rank, each.lost, each.num_spans)
     for rank in trace.torn:
+        # How a rank's last attempt ended is what counts: every earlier one was cut short.
         last = attempts.last[rank]
         yield merge_findings.torn(rank, last.file, last.num_spans)
     yield from left_out

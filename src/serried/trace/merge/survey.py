@@ -57,6 +57,7 @@ class StepCounts:
             return cls(*(np.zeros(0, dtype=np.int64) for _ in range(3)))
         step, place = np.unique(np.concatenate([each.step for each in parts]), return_inverse=True)
         messages, computations = (np.zeros(len(step), dtype=np.int64) for _ in range(2))
+        # A step may stand in several parts: += by index would add one of them only.
         np.add.at(messages, place, np.concatenate([each.messages for each in parts]))
         np.add.at(computations, place, np.concatenate([each.computations for each in parts]))
         return cls(step, messages, computations)
@@ -245,6 +246,7 @@ def _backwards(begins: list[tuple[Whole, Whole]]) -> tuple[Backwards, ...]:
     steps, begun = (np.concatenate(each) for each in zip(*begins, strict=True))
     order = np.lexsort((begun, steps))
     steps, begun = steps[order], begun[order]
+    # A step that blocks cut comes more than once, its earliest beginning first.
     first = np.diff(steps, prepend=steps[0] - 1) > 0
     steps, begun = steps[first], begun[first]
     at = np.flatnonzero(np.diff(begun) < 0)

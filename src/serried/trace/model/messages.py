@@ -92,6 +92,7 @@ def _apart_ns(trace: Trace, pairs: Pairs) -> NDArray[np.float64]:
     for number, each in enumerate(trace.hosts):
         host[list(each.ranks)] = number
     off_ns = np.array([clock.uncertainty_ns or 0.0 for clock in trace.clocks] or [0.0])
+    # Before alignment nothing is stated of any clock, so nothing is allowed.
     known = len(trace.clocks) == len(trace.hosts)
     ends = host[trace.spans.rank[pairs.sends]], host[trace.spans.rank[pairs.receives]]
     apart = off_ns[ends[0]] + off_ns[ends[1]] if known else np.zeros(len(pairs))

@@ -100,6 +100,7 @@ class RecordWriter:
     def _begun(self, header: bytes) -> mmap.mmap:
         """Creates the file with its header and returns its map; or leaves none."""
         try:
+            # "x", so that no recording that stands there is ever written over.
             self._file = self.path.open("x+b", buffering=0)
         except FileExistsError as error:
             raise InputError(

@@ -70,6 +70,7 @@ def actions_of(spans: Spans) -> tuple[Column, list[str]]:
     """
     names = [column.astype(np.int64) for column in (spans.kind, spans.stage, spans.microbatch)]
     _, first, of = np.unique(packed(names), return_index=True, return_inverse=True)
+    # Rows are many and texts few: each is made once.
     texts = [
         str(Action(ActionKind(kind), stage, microbatch))
         for kind, stage, microbatch in zip(*(name[first].tolist() for name in names), strict=True)

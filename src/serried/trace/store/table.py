@@ -123,6 +123,7 @@ def _groups(blocks: Iterable[Spans]) -> Iterator[Spans]:
     waiting: list[Spans] = []
     count = 0
     for piece in _pieces(blocks):
+        # A rank is cut only where it alone is longer than a group.
         if count + len(piece) > ROWS_A_GROUP:
             yield _one_after_another(waiting)
             waiting, count = [], 0

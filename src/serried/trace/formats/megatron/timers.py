@@ -173,6 +173,7 @@ def read_timer_log(path: Path) -> TimerLog:
     reading = _Reading()
     try:
         with path.open("rb") as file:
+            # A longer line comes in parts, so that one without end does not fill the memory.
             for line in iter(lambda: file.readline(TIMER_LINE.most), b""):
                 reading.take(line)
     except OSError as error:

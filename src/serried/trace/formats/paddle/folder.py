@@ -60,6 +60,7 @@ def _machines(folder: Path) -> dict[str, Path]:
 
 def logs_in(folder: Path) -> dict[int, Path]:
     """Returns the worker logs of one folder, by device."""
+    # workerlog.0.bak and workerlog.01 begin alike, but are no device's.
     names = ((_LOG.fullmatch(path.name), path) for path in sorted(folder.glob("workerlog.*")))
     found = {int(match[1]): path for match, path in names if match and path.is_file()}
     return dict(sorted(found.items()))
@@ -91,6 +92,7 @@ def _digest(logs: Mapping[int, Path]) -> bytes | None:
     digest = hashlib.blake2b()
     try:
         for device, path in logs.items():
+            # Device and size come first, so that no bytes can pass from one log to the next unseen.
             digest.update(f"{device} {path.stat().st_size} ".encode())
             with path.open("rb") as file:
                 while piece := file.read(1 << 20):

@@ -126,6 +126,7 @@ def _lanes(jobs: Sequence[TimedJob]) -> list[list[TimedJob]]:
     lanes: list[list[TimedJob]] = []
     free_at: list[tuple[int, int]] = []
     for job in sorted(jobs, key=lambda job: (job.start_ns, job.end_ns)):
+        # The lane that is free first is asked: where it is still busy, all are.
         if free_at and free_at[0][0] <= job.start_ns:
             lane = heapq.heappop(free_at)[1]
         else:
@@ -138,6 +139,7 @@ def _lanes(jobs: Sequence[TimedJob]) -> list[list[TimedJob]]:
 
 def _labels(logs: PaddleLogs) -> dict[str, str]:
     """Returns the name of each machine without the word machine, where that tells them apart."""
+    # machine0 is shown as 0. Beside machine_0, which would be 0 too, both keep their whole names.
     short = {name: re.sub(r"^machine[_-]?", "", name) or name for name in logs.machines}
     return short if len(set(short.values())) == len(short) else {name: name for name in short}
 

@@ -251,6 +251,7 @@ def _ranks_of(table: Table) -> NDArray[np.int64]:
     stage, replica, rank = (table[name].astype(int) for name in ("stage", "dp_rank", "rank"))
     require_within("rank", float(rank.max()))
     ranks = np.full((stage.max() + 1, replica.max() + 1), -1, dtype=np.int64)
+    # Of several rows of a place the last one's rank stays, and shows those that have another.
     ranks[stage, replica] = rank
     wrong = ranks[stage, replica] != rank
     if wrong.any():
