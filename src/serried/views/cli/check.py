@@ -274,6 +274,7 @@ class _Progress:
             click.echo(line, err=True)
         elif isinstance(event, StepBegun) and self._is_terminal:
             line = f"{event.number}/{event.total} {event.name}"
+            # Every line takes 78 columns, so that it wipes out a longer one before it.
             click.echo(f"\r{line[:78]:<78}", err=True, nl=False)
 
     def end(self) -> None:

@@ -28,6 +28,7 @@ def language_of(words: Sequence[str], environment: Mapping[str, str] = os.enviro
     >>> language_of(["groups", "--lang=en"], {"LANG": "zh_CN.UTF-8"})
     'en'
     """
+    # Read here and not by click: the language is needed even for a line that click refuses.
     for name, following in zip(words, [*words[1:], ""], strict=False):
         option, equals, value = name.partition("=")
         asked = value if equals else following
@@ -39,6 +40,7 @@ def language_of(words: Sequence[str], environment: Mapping[str, str] = os.enviro
 def environment_language(environment: Mapping[str, str] = os.environ) -> str:
     """Returns the language of the environment's locale; English for one that is not spoken."""
     locale = next((environment[name] for name in LOCALE if environment.get(name)), "")
+    # zh_CN.UTF-8 and zh-CN both name zh; C and POSIX name no language that is spoken.
     language = locale.replace("-", "_").partition("_")[0].lower()
     return language if language in LANGUAGES else "en"
 

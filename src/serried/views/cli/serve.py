@@ -75,6 +75,7 @@ def serve(
     try:
         from serried.views.web import server
     except ModuleNotFoundError as error:
+        # A missing module of serried's own is a mistake of serried, and no extra would add it.
         if (error.name or "").startswith("serried"):
             raise
         raise EnvironmentProblem(

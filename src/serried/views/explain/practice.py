@@ -39,6 +39,8 @@ def _derived(facts: Mapping[str, str]) -> dict[str, str]:
     holds, tensor, way = facts["holds"], facts["tensor"], facts["context"]
     is_plain = facts["splits"] in ("plain", "program")
     cut = dict.fromkeys(("part_of_tp", "part_of_tp_pp", "fits"), "plain" if is_plain else "isp")
+    # A replica is 'whole' even where its ranks share out the optimizer state (as in ZeRO 1 and
+    # 2), for each has all the weights; of these the legend says 'state'.
     replica = "whole" if holds in WHOLE else "sharded" if holds in SHARDED else "open"
     once = {"gradients": "gradients", "kept": "kept", "kept_hybrid": "kept"}
     plainly = {"whole": "whole", "sharded": "shards", "open": "open"}[replica]

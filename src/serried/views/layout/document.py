@@ -50,6 +50,8 @@ def groups_csv(layout: Layout, kinds: Sequence[str]) -> Iterator[str]:
     yield "kind,group,position,rank\n"
     for kind in kinds:
         text = io.StringIO()
+        # A kind that a user named may hold a comma or a quote, so csv writes it; the comma behind
+        # it stands in for the end of a line.
         csv.writer(text, lineterminator=",").writerow((kind,))
         name, first = text.getvalue(), 0
         groups = layout.groups(kind)

@@ -82,6 +82,7 @@ def boxes(simulation: Simulation, width: int) -> Boxes:
         *(column.tolist() for column in columns), strict=True
     ):
         x, wide = MARGIN + float(start) * per_tick, float(end - start) * per_tick
+        # Both halves carry the time of the whole pair; the second is drawn right of the first.
         if joined or is_second:
             wide /= 2
             x += wide * is_second

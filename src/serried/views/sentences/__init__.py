@@ -101,6 +101,7 @@ def _phrases(lang: str) -> tuple[dict[str, str], list[tuple[re.Pattern[str], str
     text = Path(__file__).with_name(f"phrases.{lang}.toml").read_text(encoding="utf-8")
     written = tomllib.loads(text)
     whole = {english: each for english, each in written.items() if "{" not in english}
+    # re.escape turns the hole {n} into \{n\}, and that becomes a group called n for any text.
     return whole, [
         (re.compile(re.sub(r"\\{(\w)\\}", r"(?P<\1>.+?)", re.escape(english))), other)
         for english, other in written.items()

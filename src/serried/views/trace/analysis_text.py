@@ -29,6 +29,7 @@ WIDTH = 100
 RANKS_NAMED = 3
 """Slow ranks, and ranks of the critical path, that the terminal names; JSON has them all."""
 
+# The least share that is printed as 0.1%.
 _LEAST_SHARE = 0.0005
 _PATH_LINES = 3
 

@@ -74,6 +74,7 @@ def steps_table(trace: Trace, stats: Statistics, *, lang: str = "en") -> Table:
 def ranks_table(trace: Trace, stats: Statistics, *, lang: str = "en") -> Table:
     """Returns a row per rank: where its time within the windows went, a mean per step."""
     compute = tell("compute (emulated)" if trace.is_emulated else "compute", lang)
+    # A run without such waits gets no column of zeros for them.
     has_exchanges = any(each.exchange_wait_ns for each in stats.ranks)
     exchange = (tell("exchange wait", lang),) if has_exchanges else ()
     headings = compute, tell("receive wait", lang), *exchange, tell("other", lang)
@@ -151,6 +152,7 @@ def _idle_lines(bubbles: BubbleStatistics, lang: str, words: Mapping[str, str]) 
     ]
 
 
+# The least share that is printed as 0.1%.
 _LEAST_SHARE = 0.0005
 _CAUSES = {
     "warm_up": "warm-up",

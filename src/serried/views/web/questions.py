@@ -94,6 +94,7 @@ def _of_checks(checks: Sequence[NamedCheck]) -> dict[str, Answering]:
 
 def _chosen(traces: Sequence[NamedTrace], words: Words) -> NamedTrace:
     text = next(iter(words.get("trace", ())), "0")
+    # isdecimal alone also takes digits of other scripts.
     if not (text.isascii() and text.isdecimal() and int(text) < len(traces)):
         raise InputError(
             "there is no trace {number} here; {count} are open, numbered from 0",

@@ -213,6 +213,7 @@ def _refusal(error: SerriedError, words: Words) -> Response:
 
 def _mishap(error: Exception, request: Request, words: Words) -> Response:
     """Returns what nobody foresaw as its sentence; the page and its other answers go on."""
+    # What was asked goes into a file for a report, where the token must not stand.
     asked = [f"{name}={value}" for name in words if name != "token" for value in words[name]]
     lang = "zh" if "zh" in words.get("lang", ()) else "en"
     told = mishap_of(error, [request.url.path, *asked])

@@ -268,6 +268,7 @@ def dims_of(layout: Layout, dims: str | None) -> list[str]:
     """Returns the dimensions asked for, or those the layout splits along (dp when none)."""
     if dims is None:
         return [dim for dim in layout.dims if layout.sizes.get(dim, 1) > 1] or ["dp"]
+    # 'dp,tp' and 'dp+tp' ask the same.
     names = list(dict.fromkeys(dims.replace(",", "+").split("+")))
     for name in names:
         if name not in layout.dims:

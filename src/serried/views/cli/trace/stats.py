@@ -113,6 +113,7 @@ def tell_analysis(
     found = analysis.statistics
     tables: list[str | Table] = ["", steps_table(trace, found, lang=lang)]
     tables += ["", ranks_table(trace, found, lang=lang)]
+    # A grouping that was asked for stands in place of the usual tables of steps and ranks.
     if by is not None:
         tables = ["", by_table(by, lang=lang)]
     top = headlines(trace, found, lang=lang)

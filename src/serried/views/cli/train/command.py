@@ -85,6 +85,7 @@ def _show(settings: TrainSettings, result: TrainResult, explain: bool) -> None:
             show("\n".join(buffer_lines(result.ranks)), "")
         show(planned_memory(settings, result.ranks), "")
     step_ms = median(step.duration_ms for step in result.steps)
+    # Emulated stages learn nothing, so their fixed times stand where the loss would.
     if settings.emulated:
         times = settings.emulated
         what = (

@@ -58,6 +58,7 @@ class StepsType(click.ParamType[tuple[int, int]]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, int]:
         """Returns both numbers; raises InputError for what is no such pair."""
+        # click converts a default as well, which is a pair already.
         if isinstance(value, tuple):
             return value
         first, colon, end = str(value).partition(":")

@@ -40,6 +40,7 @@ def read_check(path: Path) -> NamedCheck:
     try:
         text = user_file.read_text(path, CHECK_BYTES.most, said("a report of a check"))
         document = json.loads(text)
+    # JSON may be nested deeper than Python recurses.
     except (ValueError, RecursionError) as error:
         raise InputError("{file} is no JSON: {reason}", file=path.name, reason=error) from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:

@@ -197,6 +197,7 @@ class _Path:
     def entries(self) -> NDArray[np.int64]:
         """The entry of each piece; of a message, that of the action which sent it."""
         codes = self.schedule.code & ~np.int64(JOINED)
+        # Actions do not stand in order of their codes, so codes are searched through a sorted view.
         order = np.argsort(codes, kind="stable")
         wanted = np.array([_code(step.action) for step in self.steps], np.int64)
         found: NDArray[np.int64] = order[np.searchsorted(codes, wanted, sorter=order)]

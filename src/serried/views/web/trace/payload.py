@@ -91,6 +91,8 @@ def question_of(job: TracedJob) -> dict[str, Any]:
     # Axes that are named say their sizes themselves.
     sizes = {} if "axes" in job.options else job.sizes
     asked = {name: sizes.get(name, 1) for name in SPLITS}
+    # What the framework's own rule gives anyhow is left out, so that the form does not show it as
+    # something that was asked for.
     usual = _usual(job, asked)
     own = {
         name: job.sizes[name]

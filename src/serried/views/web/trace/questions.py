@@ -12,6 +12,7 @@ from serried.errors import InputError
 from serried.trace.measure.find import Wish
 from serried.views.web.wire.query import Words, read_count, read_word
 
+# It matches '7' and '0-3'; nine digits keep the numbers far below what an array index holds.
 _RUN = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _MOMENT = re.compile(r"-?\d{1,18}", re.ASCII)
 

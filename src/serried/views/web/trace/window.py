@@ -24,6 +24,7 @@ from serried.views.web.wire.query import Words, read_word
 
 FEWEST = 256
 """So many spans of a track are sent as they are, however short the window is in buckets."""
+# More buckets than a screen has columns. So many cells take 16 MiB for each class of colour.
 MOST_BUCKETS = 1 << 14
 MOST_CELLS = 1 << 24
 _RUN = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
@@ -57,6 +58,7 @@ class Window:
 def read_window(words: Words, shown: ShownTrace) -> Window:
     """Reads a window; raises InputError for one that the page would not ask for."""
     bucket, first, last = (_whole(words, name) for name in ("bucket", "first", "last"))
+    # A power of two has a single bit: 4096 & 4095 is 0, and 4097 & 4096 is not.
     if bucket < 1 or bucket & (bucket - 1):
         raise InputError(
             "bucket={bucket} is not a power of two, in nanoseconds; 4096 is one", bucket=bucket
