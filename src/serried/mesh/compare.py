@@ -120,6 +120,7 @@ def compare(left: Layout, right: Layout) -> Comparison:
 def _by_dimension(left: Layout, right: Layout) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yields the kinds that carry a dimension in both layouts; the data group with cp as well."""
     seen: set[str] = set()
+    # A kind that carries two dimensions is paired for the first of them.
     for dim, name in left.dims.items():
         if dim in right.dims and not {name, right.dims[dim]} & seen:
             seen |= {name, right.dims[dim]}
@@ -240,6 +241,8 @@ def signature(groups: Groups) -> bytes:
     >>> signature(Groups.of([[2, 3], [1, 0]])) == signature(Groups.of([[0, 1], [2, 3]]))
     True
     """
+    # With members sorted in each group, and groups by their first member, kinds of the same ranks
+    # come out the same, byte for byte.
     members = groups.members
     if not groups.is_ascending:
         owner = np.repeat(np.arange(len(groups)), groups.sizes)

@@ -86,6 +86,7 @@ class Groups:
     def is_ascending(self) -> bool:
         """Whether the ranks of every group ascend, as nearly all frameworks list them."""
         falls = np.diff(self.members) < 0
+        # From the last rank of a group to the first of the next is no fall within a group.
         falls[self.bounds[1:-1] - 1] = False
         return not falls.any()
 
@@ -123,5 +124,6 @@ class Groups:
         owner = np.full(world_size, -1, dtype=np.int32)
         numbers = np.repeat(np.arange(len(self), dtype=np.int32), self.sizes)
         inside = self.members < world_size
+        # Written from the last group to the first, so that the first of several stays.
         owner[self.members[inside][::-1]] = numbers[inside][::-1]
         return owner

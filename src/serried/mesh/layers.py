@@ -154,7 +154,7 @@ def _unfolded(text: str) -> str:
     ('E|t|t|t|m|L', 'Ett|ttL')
     """
     # The pattern has no parentheses inside, so nested repeats unfold from the inside out; the bound
-    # ends ((((t)*999)*999)*999) before it fills the memory.
+    # ends (((t)*999)*999)*999 before it fills the memory.
     while found := REPEATED.search(text):
         body, times = (found[1], found[2]) if found[2] else (found[3], found[4])
         if int(times) * len(body) > MAX_LAYERS:

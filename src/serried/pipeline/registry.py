@@ -234,6 +234,7 @@ def generate(name: str, asked: Request) -> Schedule:
     entry = ENTRIES[name]
     if entry.chunks and asked.chunks is not None:
         exactly(name, "chunks", asked.chunks, entry.chunks)
+    # Schedules that leave the number of chunks open take two by default.
     _hold(name, asked, asked.chunks or entry.chunks or 2)
     return entry.generate(asked)
 

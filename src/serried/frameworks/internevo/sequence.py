@@ -98,6 +98,7 @@ class Sequence2D:
 
     def _interleaved(self) -> tuple[int, ...]:
         """Returns positions of the context: even ones of two windows, then odd ones."""
+        # Of 16 places in windows of 4: 0 2 4 6, 1 3 5 7, 8 10 12 14, 9 11 13 15.
         return tuple(
             2 * j + (i // 2) * 2 * self.window + i % 2
             for i in range(self.context // self.window)

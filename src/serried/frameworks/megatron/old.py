@@ -95,6 +95,8 @@ def _neighbours(names: list[str]) -> list[str]:
 def _meshes(sizes: Sizes, version: str, order: AxisOrder, dp: int, offset: int) -> dict[str, Mesh]:
     dense = {"tp": sizes.tp, "cp": sizes.cp, "ep": 1, "dp": dp, "pp": sizes.pp}
     if not at_least(version, "0.7"):
+        # Until 0.6 experts are laid over runs of tp x dp ranks as if there were no cp: with cp
+        # above 1 their groups mix context with data ranks (_misfits).
         outer = sizes.pp * sizes.cp
         expert = {"outer": outer, "dp": dp // sizes.ep, "ep": sizes.ep, "tp": sizes.tp}
         return {"dense": order.mesh(dense), "expert": Mesh(expert)}

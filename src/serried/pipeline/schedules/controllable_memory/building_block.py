@@ -255,6 +255,8 @@ class Drain:
                 earliest = ready(self.slots, rank, kind, microbatch, 1, [])
                 strip = self._strip[rank]
                 free = (at for at in range(earliest, old) if not strip[at])
+                # The first free slot may not do: a move changes which slots behind it take weight
+                # halves.
                 new = next((at for at in free if self._moved(rank, old, at)), old)
                 self.slots[rank][kind][microbatch] = new
 
