@@ -77,6 +77,8 @@ class CheckSettings:
         windows = GroupKind(
             WINDOWS, ("rank",), "windows", rule, about="windows of the network test"
         )
+        # Groups that are made are kept in _made: the copy must not put its windows among the
+        # other's.
         meshes = {**layout.meshes, "windows": Mesh({"rank": layout.world_size})}
         return replace(layout, meshes=meshes, kinds=(*layout.kinds, windows), _made={})
 
@@ -111,6 +113,7 @@ def waves(groups: Groups) -> list[list[int]]:
     made: list[tuple[set[int], list[int]]] = []
     for number, members in enumerate(groups.lists()):
         ranks = set(members)
+        # Groups that share no rank make one wave, so this is quadratic for overlapping kinds only.
         for taken, numbers in made:
             if not taken & ranks:
                 taken |= ranks

@@ -91,6 +91,7 @@ def load(file: Path) -> Stage:
     tensors = load_file(file)
     model.to(next(iter(tensors.values())).dtype)
     named = {name: tensors[llama_name(name)] for name, _ in model.named_parameters()}
+    # named_parameters gives a tied weight once, so its second name is missing here.
     model.load_state_dict(named, strict=not model.sizes.tie)
     return model
 

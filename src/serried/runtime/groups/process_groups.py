@@ -208,6 +208,7 @@ def _made(
     is_twinned: bool,
 ) -> LiveGroup | None:
     """Makes one group, as every rank must, and returns it to those that are in it."""
+    # On CPU every group is gloo's: only beside NCCL has a twin a backend of its own.
     is_on_gpu = dist.get_backend() == "nccl"
     backend = "gloo" if is_on_gpu and _is_gloo_twin(kind) else None
     group = cpu_group = _new(members, kind, number, timeout, backend)

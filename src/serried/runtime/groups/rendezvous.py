@@ -87,6 +87,8 @@ def _at_address(place: Place, limit: timedelta) -> Store:
     is_host = place.rank == 0 and not agent_hosts()
     try:
         with limited(port, limit.total_seconds()):
+            # Who waits for all here cannot say who is missing; the ranks are counted afterwards
+            # instead.
             return TCPStore(
                 *(host, port, place.world_size, is_host, limit),
                 wait_for_workers=False,

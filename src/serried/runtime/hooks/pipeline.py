@@ -89,6 +89,7 @@ def _stepping(work: CurrentWork) -> Wrap:
 
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         def step(schedule: Any, *args: Any, **options: Any) -> Any:
+            # torch's schedules of one stage a rank have _stage, those of several _stages.
             stages = getattr(schedule, "_stages", None) or [getattr(schedule, "_stage", None)]
             work.num_stages = getattr(stages[0], "group_size", work.num_stages)
             was, work.is_pipeline = work.is_pipeline, True
@@ -110,6 +111,7 @@ def _computing(tracer: Tracer, kind_of: Callable[[dict[str, Any]], ActionKind]) 
         def call(stage: Any, number: int, *args: Any, **options: Any) -> Any:
             work.num_stages = stage.group_size
             kind = kind_of(options)
+            # perform_reduce_grad is given a factor in the microbatch's place.
             microbatch = -1 if kind == ActionKind.REDUCE_GRAD else number
             start = tracer.mark()
             was, work.is_pipeline = work.is_pipeline, True

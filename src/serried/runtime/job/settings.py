@@ -301,6 +301,7 @@ class TrainSettings:
     def layout(self) -> Layout:
         """Every group of the run, by the framework's own arithmetic."""
         axes = {"tp": self.tp, "pp": self.pp, "cp": self.cp, "ep": self.ep}
+        # A rank holds its experts whole: training does not cut them over tp.
         etp = 1 if self.model.experts else None
         sizes = Sizes(self.world_size, **axes, etp=etp, order=self.order, options=self.options)
         return layout(self.framework, sizes)
@@ -354,6 +355,7 @@ class TrainSettings:
         paths = ("data", "trace_dir", "log_file", "tensorboard")
         named = {name: getattr(self, name) for name in paths}
         schedule = self.schedule
+        # A schedule is a name such as 1f1b or a file, and only a file has a path.
         return replace(
             self,
             schedule=str(Path(schedule).absolute()) if is_file(schedule) else schedule,

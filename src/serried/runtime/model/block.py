@@ -84,6 +84,8 @@ def joined(one: Attended, other: Attended) -> Attended:
     >>> torch.allclose(parts.out, attend(q, k, v).out)
     True
     """
+    # A block's output is a mean over its keys, and exp(lse) the sum of their weights: so the mean
+    # over both blocks is that of the two outputs by these sums.
     lse = torch.logaddexp(one.lse, other.lse)
     out = (one.lse - lse).exp()[..., None] * one.out + (other.lse - lse).exp()[..., None] * (
         other.out
@@ -104,6 +106,8 @@ def attend_backward(
     if visible is not None:
         scores = scores.masked_fill(~visible, -math.inf)
     weights = (scores - final.lse[..., None]).exp()
+    # Softmax's backward takes sum(weight x its gradient) over all keys. That is output x its
+    # gradient, so no block needs the keys of the others.
     along = (final.out * exact(d_out)).sum(dim=-1)
     d_weights = exact(torch.einsum("bhgqd,bhkd->bhgqk", d_out, v))
     d_scores = (weights * (d_weights - along[..., None]) / math.sqrt(q.shape[-1])).to(q.dtype)

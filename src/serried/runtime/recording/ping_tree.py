@@ -92,6 +92,7 @@ class PingTree:
 
     def num_children(self, patience_s: float) -> int:
         """Returns how many leaders ask this one, once all ranks have come or that time is over."""
+        # Leader n asks leader (n - 1) // 8, so it is asked by leaders 8 n + 1 to 8 n + 8.
         first = self.number * CHILDREN + 1
         until = time.monotonic() + patience_s
         while not self.has_all_ranks() and time.monotonic() < until:

@@ -75,6 +75,7 @@ class RecordingSession(Generic[Hooks]):
     def begin_step(self, step: int, *, is_recorded: bool) -> None:
         """Begins ``step``; its spans are kept if ``is_recorded``."""
         if is_recorded and not self.hooks.are_in:
+            # CUDA may have come into use since the program began, so the clock is chosen only now.
             self.tracer.use(clock_here(self._host))
             self.hooks.put_in()
         elif self.hooks.are_in and not is_recorded:

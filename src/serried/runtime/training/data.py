@@ -190,6 +190,7 @@ def _files_under(path: Path) -> list[Path]:
         raise InputError(
             "{path} is neither a file nor a folder; data is a file or a folder of text", path=path
         )
+    # A folder may hold other files beside text; a file that is named itself was meant to be read.
     zero = _zero_in(path)
     if zero is not None:
         raise InputError(
