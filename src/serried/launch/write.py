@@ -97,6 +97,7 @@ def _launched(target: str, job: LaunchJob) -> str:
     if target == "torchrun":
         words = [f"torchrun {ranks} {program}", *(f"    {line}" for line in arguments(job))]
         return "\n".join(["#!/bin/bash", job.mark, " \\\n".join(words), ""])
+    # Slurm starts one torchrun on each node, and torchrun the ranks of that node.
     words = [
         f"srun torchrun {ranks} \\\n    --rdzv_backend c10d --rdzv_endpoint $MASTER_ADDR:29500",
         f"    {program}",

@@ -13,6 +13,7 @@ from serried.limits import CONFIG_KEY, TOML_ROW
 SECTION = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
 DEEP = re.compile(r"(?<![\w\"'-])(?:[\w\"'-]{1,80}[ \t]*\.[ \t]*){61}")
 """A dotted key of many parts, whose reading takes a time that grows with their square."""
+# 'tensor_parallel_degree = 2  # …', up to the comment.
 PAIR = re.compile(r"""\s*([\w.\-"']+)\s*=\s*([^#]*)""")
 
 

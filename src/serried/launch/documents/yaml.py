@@ -24,6 +24,7 @@ def read(text: str, file: str) -> Keys | None:
     {'a.b': [ConfigValue(value=2, line=2, via='', why=None, file='')]}
     """
     nodes = _documents(text, file)
+    # Nearly any text is YAML, if only one scalar; a config is a mapping, in each document.
     if not nodes or any(not isinstance(each, yaml.MappingNode) for each in nodes):
         return None
     reader = _Reader(Keys(file))

@@ -38,6 +38,7 @@ def flags_of(fields: Sequence[Field]) -> list[Flag]:
     """
     flags: list[Flag] = []
     values: list[Field] = []
+    # Backwards, the words gathered so far are the values of the option that is met next.
     for each in reversed(fields):
         start = each.start
         if not OPTION.match(start):

@@ -61,6 +61,7 @@ def read(flags: Sequence[Flag], file: str) -> Reading:
 
 def arguments(job: LaunchJob) -> list[str]:
     """Returns the options that lay the job out."""
+    # Reversed, so that the first of several names of a kind is written: '3d' for hybrid.
     named = {kind: name for name, kind in reversed(PLUGINS.items())}
     default = "moe" if job.sizes.ep > 1 else "hybrid"
     plugin = named[job.sizes.options.get("plugin", default)]

@@ -46,6 +46,7 @@ def tell_nodes(reading: Reading) -> None:
 
 def write(job: LaunchJob) -> str:
     """Returns the section ``parallelism`` of a job; nanotron wants all degrees spelled out."""
+    # Experts are a factor of the world in releases (0.4), and none in main.
     known = job.sizes.tp * job.sizes.pp * job.sizes.cp * (job.sizes.ep if _is_old(job) else 1)
     degrees = {
         "dp": job.sizes.dp or max(1, job.sizes.world_size // known),

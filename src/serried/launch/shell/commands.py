@@ -135,6 +135,7 @@ def _eval(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
 
 
 def _exec(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
+    # 'exec > log' only redirects; 'exec cmd' never comes back.
     if len(fields) == 1:
         return "", RAN
     _follow(walk, fields[1:], line, {})

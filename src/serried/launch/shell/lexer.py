@@ -306,6 +306,7 @@ class Lexer:
     def _backtick(self, quoted: bool) -> Substitution:
         line = self.line
         end = self.at + 1
+        # A backslash before a backtick makes it a letter of the command inside.
         while end < len(self.text) and self.text[end] != "`":
             end += 2 if self.text[end] == "\\" else 1
         if end >= len(self.text):

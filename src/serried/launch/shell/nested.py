@@ -38,6 +38,7 @@ def handed(fields: Sequence[Field]) -> Handed | None:
             return _to_shell(fields, i)
         if i == 0 and name == "sbatch":
             return _to_sbatch(fields)
+        # 'ssh node1 "cd run && torchrun x.py"': a last word with blanks is a script for that node.
         if i == 0 and name in REMOTE and len(fields) > 1 and " " in fields[-1].start:
             return len(fields) - 1, "text"
         if PROGRAMS.fullmatch(name):
