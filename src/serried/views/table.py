@@ -93,6 +93,7 @@ class Table:
         """
         widths = self._widths(width)
         for number, row in enumerate(zip(*(column.texts for column in self.columns), strict=True)):
+            # A row is as many lines tall as its tallest cell; the other cells end in empty lines.
             folded = [folds(text, each) for text, each in zip(row, widths, strict=True)]
             for parts in zip_longest(*folded, fillvalue=""):
                 cells = zip(self.columns, parts, widths, strict=True)

@@ -82,6 +82,7 @@ def _end(request: LayoutRequest, name: str) -> int | None:
     if text is None:
         return None
     if not text.isdecimal() or not int(text):
+        # The sentence names the framework's setting, which the user wrote, not its short name here.
         key = next(key for key, each in LAYER_SETTINGS.items() if each == name)
         raise InputError(
             "{key}={value} is not a size; it is a whole number of at least {least}",

@@ -59,6 +59,7 @@ def _setting(framework: Framework, key: str, text: str) -> Setting:
     versions = _VERSIONS.search(bare)
     meaning = _VERSIONS.sub("", bare)
     values = framework.traffic_settings.get(key, ())
+    # A meaning such as 'true puts data parallelism outside pipelines' tells both values.
     if not values and re.match(r"(true|false)\b", meaning):
         values = ("true", "false")
     given = next((each for each in default.groups() if each), "") if default else ""

@@ -129,6 +129,7 @@ def _others(request: LayoutRequest, lang: str) -> Iterator[SizeSource]:
             found = _said(request.config.fields, name)
         given = request.given.get(name)
         if given is not None:
+            # Layers and GPUs per node may be lists, shown as they are typed: 8, or 4,1.
             row = TABLE[name]
             shown = row.write(given) if isinstance(given, tuple) else given
             yield SizeSource(name, shown, WORDS[lang]["option"].format(name=row.option))

@@ -36,6 +36,7 @@ def important_lines(findings: Sequence[Finding], *, width: int, lang: str = "en"
     important = [finding for finding in findings if is_important(finding)]
     lines = advice_lines(important, width=width, lang=lang)
     others = len(findings) - len(important)
+    # Without an important finding nothing is told, the count of the others included.
     return [*lines, MORE[lang].format(count=others)] if lines and others else lines
 
 

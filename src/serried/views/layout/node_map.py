@@ -32,6 +32,7 @@ def node_map(
     """
     cell = _coordinates(layout) if kind is None else _group(layout, kind)
     shown = range(min(placement.num_nodes, MAX_NODES))
+    # The widest cell of any node sets the width of all, so that boxes line up.
     size = max(len(line) for node in shown for r in placement.ranks_on(node) for line in cell(r))
     boxes = [
         [tell("node {node}", lang, node=node), *_box(placement, node, cell, size, width)]

@@ -43,6 +43,7 @@ def schedule_png(simulation: Simulation, *, width: int = 1200) -> bytes:
         _fill(page, box.x + 0.5, y + 0.5, box.x + box.width, y + drawn.box - 0.5, ACTIONS[box.kind])
         if box.is_first:
             _fill(page, box.x + 0.5, y + 1, box.x + box.width, y + 3, "#ffffff")
+        # A digit is 4 units wide; a number that would not fit between the edges is left out.
         if box.width > 5 * len(str(box.microbatch)):
             _write(page, str(box.microbatch), box.x + box.width / 2, y + drawn.box / 2 + 1)
     for place, kind in enumerate(drawn.kinds):

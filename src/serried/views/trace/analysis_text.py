@@ -203,6 +203,7 @@ def slowest_lines(
 
 
 def _slow(pace: RankPace, lang: str, *, has_pipeline: bool) -> list[str]:
+    # Where only computing times could be compared, the sentence must not claim that others wait.
     if pace.evidence == COMPUTING:
         return [
             tell(
@@ -240,6 +241,7 @@ def _none_slow(compared: Sequence[RankPace], lang: str, *, has_pipeline: bool) -
     evidence = {each.evidence for each in compared}
     if evidence == {NOTHING}:
         return tell("not known: what ranks wait for one another was not recorded", lang)
+    # As in _slow: nobody's waits were compared, so only the computing is spoken of.
     if evidence == {COMPUTING}:
         return tell("no rank computes longer than others of its stage, step after step", lang)
     return tell(

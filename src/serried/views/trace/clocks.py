@@ -76,6 +76,7 @@ def _told(clock: AlignedClock, lang: str) -> str:
         offset=("-" if clock.offset_ns < 0 else "") + duration_text(abs(clock.offset_ns)),
         drift=clock.drift * 1e6,
         within=duration_text(clock.uncertainty_ns),
+        # Without a bound of its own for even ways, the sure bound holds for them too.
         even=duration_text(
             clock.uncertainty_ns if clock.symmetric_ns is None else clock.symmetric_ns
         ),

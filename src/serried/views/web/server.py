@@ -232,6 +232,7 @@ def _address(gate: Gate, query: str) -> str:
     """Returns the address to open: this machine's name where the server binds to all."""
     name = socket.gethostname() if gate.host in ("0.0.0.0", "::") else gate.host
     words = [word for word in (f"token={gate.token}" if gate.token else "", query) if word]
+    # An IPv6 address stands in brackets, or its colons would be taken for that of the port.
     shown = f"[{name}]" if ":" in name else name
     return f"http://{shown}:{gate.port}/{'?' if words else ''}{'&'.join(words)}"
 

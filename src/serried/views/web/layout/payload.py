@@ -157,6 +157,7 @@ def _shown(layout: Layout, each: Shown, look: Family) -> dict[str, Any]:
         "dim": each.dim,
         "kind": each.kind,
         "label": each.label,
+        # A rank in two groups of the kind stands twice among the members.
         "overlaps": len(np.unique(members)) < len(members),
         **_look(look),
     }

@@ -57,6 +57,7 @@ def classes_of(name: str, spans: Spans, colours: list[str], values: Values | Non
     if not name:
         place = np.zeros(max(ActionKind) + 1, dtype=np.uint8)
         for kind in ActionKind:
+            # A kind that the trace lacks may have no colour here; its class is never looked up.
             place[kind] = colours.index(ACTIONS[kind]) if ACTIONS[kind] in colours else 0
         return place[spans.kind]
     column = spans.microbatch if name == "microbatch" else spans.step

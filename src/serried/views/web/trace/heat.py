@@ -57,6 +57,7 @@ def summary_of(values: Values) -> dict[str, Any]:
         "farthest": [
             {"rank": int(rank), "value": float(values[rank])}
             for rank in order[:FARTHEST_SENT]
+            # Where all ranks are alike, nobody stands out.
             if values[rank] != median
         ],
     }

@@ -88,6 +88,8 @@ class Levels:
         waiting = 0
         for track, row in zip(tracks.tolist(), rows.tolist(), strict=True):
             begin, end = self.table.between(track, first << bits, last << bits)
+            # Fewer than a million spans wait before a part of at most a million joins them, which
+            # bounds the memory however tracks differ in length.
             for part in range(begin, end, _SPANS_AT_ONCE):
                 stop = min(end, part + _SPANS_AT_ONCE)
                 ids.append(np.arange(part, stop))

@@ -22,5 +22,7 @@ def some_steps(trace: Trace) -> Trace:
         return trace
     steps = np.unique(spans.step)
     count = max(1, SPANS * len(steps) // len(spans))
+    # Of count + 2 even places both ends are dropped, so that in a run of many steps neither the
+    # first nor the last is among them.
     places = np.linspace(0, len(steps) - 1, count + 2).round().astype(int)[1:-1]
     return replace(trace, spans=spans.where(np.isin(spans.step, steps[places])))

@@ -76,6 +76,7 @@ def _code(column: Column) -> str:
             return "u32"
         case "i", 4:
             return "i32"
+        # Longer whole numbers, such as nanoseconds, go as doubles, exact up to 2**53.
         case _:
             return "f64"
 
