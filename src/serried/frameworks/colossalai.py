@@ -243,6 +243,7 @@ def _check_pipeline(sizes: Sizes, plugin: str) -> None:
     for key in MICROBATCHES:
         number(sizes, key, 1)
     style = choice(sizes, "pp_style", ("1f1b", "interleaved", "zbv"))
+    # zbv lays the model out as a V, so each rank has two chunks of it.
     chunks = number(sizes, "num_model_chunks", 2 if style == "zbv" else 1)
     if sizes.zero == 2 and plugin != "moe":
         raise InputError("ZeRO stage 2 needs pp=1; with pp={pp} the stage is 0 or 1", pp=sizes.pp)

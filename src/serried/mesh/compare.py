@@ -192,6 +192,8 @@ def first_difference(left: Groups, right: Groups, world_size: int) -> int | None
     >>> first_difference(Groups.of([[0, 1], [2, 3]]), Groups.of([[0, 1], [2], [3]]), 4)
     2
     """
+    # Where each rank has one group at most, the lowest rank of a group names it: one array a side
+    # is compared. Else the lists themselves are.
     if not (_is_plain(left, world_size) and _is_plain(right, world_size)):
         return _first_of_lists(left, right, world_size)
     lowest, others = _lowest(left, world_size), _lowest(right, world_size)

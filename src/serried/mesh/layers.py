@@ -169,6 +169,8 @@ def positions(layout: Layout) -> Ranks:
     if "pp" in layout.dims:
         groups = layout.groups(layout.dims["pp"])
         starts = np.repeat(groups.bounds[:-1], groups.sizes)
+        # Groups of some frameworks name ranks beyond the world (out_of_range), which have no
+        # position.
         inside = groups.members < layout.world_size
         position[groups.members[inside]] = (np.arange(len(groups.members)) - starts)[inside]
     return position

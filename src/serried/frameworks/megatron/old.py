@@ -113,6 +113,7 @@ def _kinds(sizes: Sizes, version: str) -> tuple[GroupKind, ...]:
         GroupKind("expt_dp_cp", both, "expert", about="same experts, context folded in"),
         GroupKind("expt_dp_cp_gloo", both, "expert", twin_of="expt_dp_cp", about="gloo twin"),
     ]
+    # These came with 0.8, as did experts beside context parallelism.
     if not at_least(version, "0.8"):
         folded = []
     kinds = [

@@ -227,8 +227,7 @@ def _named_order(sizes: Sizes) -> str:
         return EXPERT_ORDERS[named]
     order = ORDERS[named]
     if switch(sizes, "use_expert_parallel"):
-        # PaddleNLP 2.8 sets dp beside mp for experts: dp,pp,sharding,sep,mp becomes
-        # pp,sharding,sep,dp,mp.
+        # PaddleNLP 2.8 then sets dp beside mp: dp,pp,sharding,sep,mp becomes pp,sharding,sep,dp,mp.
         names = order.split(",")
         return ",".join([*names[1:-1], "dp", "mp"])
     return order
