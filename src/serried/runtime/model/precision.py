@@ -59,6 +59,8 @@ def set_dtypes(model: nn.Module, settings: TrainSettings) -> None:
     Buffers, such as rotary angles, follow float64 and else stay float32.
     """
     wide = loss_dtype(settings)
+    # With buffers the model itself is in 16 bits, all but its norms. Else its parameters stay wide,
+    # and FSDP computes with copies in 16 bits (policy_of).
     narrow = compute_dtype(settings) if settings.dp_style == "buffer" else wide
     for name, parameter in model.named_parameters():
         parameter.data = parameter.data.to(wide if "norm" in name else narrow)

@@ -87,6 +87,7 @@ class LocalRanks(Generic[Told]):
                     failures.append(told)
                 elif told is not None:
                     yield told
+            # A rank that the system kills says nothing: only its exit code tells.
             if failures or self._ended_badly():
                 raise self._cause(failures)
 

@@ -51,6 +51,8 @@ class StoppedRanks:
         while not self._is_over.wait(LOOK_S):
             for rank, process in enumerate(self._processes):
                 stop = stop_of(process.pid)
+                # What tells a stop changes once the process runs again, so another stop is counted
+                # anew.
                 before, looks = seen.get(rank, ("", 0))
                 looks = looks + 1 if stop and stop == before else 0
                 seen[rank] = stop, looks
