@@ -188,8 +188,8 @@ def term_in(term: str, lang: str) -> str:
 def meaning_in(text: str, lang: str) -> str:
     """Returns a help text said, with its default, range and duty behind it.
 
-    >>> meaning_in("Seed of weights, order of data, and dropout.  [default: 0]", "zh")
-    '权重、数据顺序和 dropout 的随机种子。[默认 0]'
+    >>> meaning_in("Ranks to start on this machine.  [default: 8]", "zh")
+    '在本机启动多少个 rank。[默认 8]'
     """
     extras = _EXTRAS.search(text)
     body = said(text[: extras.start()] if extras else text, lang)
