@@ -309,7 +309,7 @@ def test_a_click_counts_though_the_list_scrolls_between_press_and_release(
     workbench.settle()
     mouse.up()
     workbench.settle()
-    assert workbench.read("state()")["group"] == "tp:6"
+    assert workbench.read("state()")["pinned_group"] == "tp:6"
     assert workbench.lit() == [12, 13]
 
 

@@ -57,7 +57,7 @@ def test_the_list_of_groups_is_walked_with_arrows(page_of: Open, plain: str) -> 
     assert workbench.text(f"#{active}") == "TP 1: [2, 3]"
     workbench.press("End", "Enter")
     assert workbench.lit() == [3, 7, 11, 15]
-    assert workbench.read("state()")["group"] == "pp:3"
+    assert workbench.read("state()")["pinned_group"] == "pp:3"
 
 
 def test_slices_are_walked_with_arrows(page_of: Open, traced: str) -> None:

@@ -43,7 +43,7 @@ def test_a_switch_shows_schedules_of_the_job_s_own_pipeline(
 
 
 def test_schedules_stand_one_under_another_with_their_numbers(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "view=schedule&names=1f1b,zb-h1")
+    workbench = page_of(plain, "view=schedule&name=1f1b,zb-h1")
     heads = workbench.page.locator(".head").all_inner_texts()
     assert [head.split("\n")[0] for head in heads] == ["1f1b", "zb-h1"]
     for words in ("33 makespan", "27.3 % of makespan", "37.5 % over ideal", "27.3 % of window",
@@ -57,7 +57,7 @@ def test_schedules_stand_one_under_another_with_their_numbers(page_of: Open, pla
 
 
 def test_schedules_are_added_moved_and_removed(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "view=schedule&names=1f1b")
+    workbench = page_of(plain, "view=schedule&name=1f1b")
     workbench.choose("schedule-add", "gpipe")
     assert list(shown(workbench)) == ["1f1b", "gpipe"]
     workbench.click("#schedule-up-gpipe")
@@ -83,7 +83,7 @@ def test_schedules_are_added_moved_and_removed(page_of: Open, plain: str) -> Non
 def test_what_cannot_be_is_said_where_it_was_typed_and_the_last_picture_stays(
     page_of: Open, plain: str, lang: str, sentence: str, why: str
 ) -> None:
-    workbench = page_of(plain, "view=schedule&names=1f1b,zb-h2", lang=lang)
+    workbench = page_of(plain, "view=schedule&name=1f1b,zb-h2", lang=lang)
     workbench.fill(**{"schedule-microbatches": "5"})
     assert sentence in workbench.text("#schedule-form")
     assert workbench.page.get_attribute("#schedule-microbatches", "aria-invalid") == "true"
@@ -106,7 +106,7 @@ def test_what_cannot_be_is_said_where_it_was_typed_and_the_last_picture_stays(
 def test_sizes_that_packages_refuse_are_drawn_and_the_packages_named(
     page_of: Open, plain: str, lang: str, badge: str, why: str
 ) -> None:
-    sizes = "names=interleaved-1f1b,gpipe&stages=4&microbatches=17&groups_of=8"
+    sizes = "name=interleaved-1f1b,gpipe&stages=4&microbatches=17&group=8"
     workbench = page_of(plain, f"view=schedule&{sizes}", lang=lang)
     heads = workbench.page.locator(".head").all_inner_texts()
     assert badge in heads[0]
@@ -114,9 +114,9 @@ def test_sizes_that_packages_refuse_are_drawn_and_the_packages_named(
     listed = workbench.page.locator("#schedule-names li").all_inner_texts()
     assert why in listed[0]
     assert "Megatron" not in listed[1]
-    workbench.fill(**{"schedule-groups_of": "9", "schedule-microbatches": "20"})
+    workbench.fill(**{"schedule-group": "9", "schedule-microbatches": "20"})
     assert "Megatron" in workbench.text("#schedule-names"), "groups of 9 leave 2"
-    workbench.fill(**{"schedule-groups_of": "10"})
+    workbench.fill(**{"schedule-group": "10"})
     assert "Megatron" not in workbench.text("#schedule-names")
 
 
@@ -166,7 +166,7 @@ def test_hovering_a_bubble_says_its_cause(
     page_of: Open, plain: str, lang: str, causes: dict[str, str]
 ) -> None:
     workbench = page_of(
-        plain, "view=schedule&names=1f1b&latency=1/2&memory_limit=3&stages=4", lang=lang
+        plain, "view=schedule&name=1f1b&latency=1/2&memory_limit=3&stages=4", lang=lang
     )
     first: dict[str, int] = {}
     for number, each in enumerate(workbench.read("idles(0)")):
@@ -178,7 +178,7 @@ def test_hovering_a_bubble_says_its_cause(
 
 
 def test_causes_of_idle_time_add_up_beside_the_picture(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "view=schedule&names=1f1b&latency=1/2&memory_limit=3&stages=4")
+    workbench = page_of(plain, "view=schedule&name=1f1b&latency=1/2&memory_limit=3&stages=4")
     rows = workbench.page.locator("#schedule-causes tr").all_inner_texts()
     times = {row.split("\t")[0].strip(): float(row.split("\t")[1]) for row in rows}
     total = times.pop("all idle time")
@@ -187,7 +187,7 @@ def test_causes_of_idle_time_add_up_beside_the_picture(page_of: Open, plain: str
 
 
 def test_the_critical_path_is_shown_and_said(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "view=schedule&names=gpipe&microbatches=3")
+    workbench = page_of(plain, "view=schedule&name=gpipe&microbatches=3")
     before = workbench.picture("schedule")
     workbench.click("#schedule-path")
     assert workbench.picture("schedule") != before
@@ -201,7 +201,7 @@ def test_the_critical_path_is_shown_and_said(page_of: Open, plain: str) -> None:
 
 
 def test_a_strip_says_how_many_activations_are_held(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "view=schedule&names=zbv&memory_limit=5")
+    workbench = page_of(plain, "view=schedule&name=zbv&memory_limit=5")
     point(workbench, "whereStrip(0, 2)")
     held, most, limit, parts = workbench.text("#tip").split("\n")
     assert held.startswith("rank 2 holds 8 activations at ")
@@ -215,7 +215,7 @@ def test_a_strip_says_how_many_activations_are_held(page_of: Open, plain: str) -
 def test_the_keyboard_goes_from_action_to_action_and_what_is_chosen_is_said(
     page_of: Open, plain: str
 ) -> None:
-    workbench = page_of(plain, "view=schedule&names=1f1b,zb-h1")
+    workbench = page_of(plain, "view=schedule&name=1f1b,zb-h1")
     workbench.page.focus("#schedule")
     workbench.press("ArrowRight", "ArrowRight")
     assert "action=0:0F1" in written(workbench)
@@ -234,7 +234,7 @@ def test_the_keyboard_goes_from_action_to_action_and_what_is_chosen_is_said(
 
 
 def test_slash_goes_from_action_to_action_over_all_schedules(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "view=schedule&names=1f1b,zb-h1")
+    workbench = page_of(plain, "view=schedule&name=1f1b,zb-h1")
     workbench.press("/")
     workbench.page.keyboard.type("mb 3 rank 2 F")
     said = []
@@ -270,7 +270,7 @@ def test_a_link_is_a_bookmark(page_of: Open, plain: str) -> None:
 def test_zoomed_out_no_action_is_drawn_on_its_own_and_zoomed_in_only_those_in_view(
     page_of: Open, plain: str
 ) -> None:
-    query = "view=schedule&names=interleaved-1f1b&stages=16&microbatches=512&chunks=4"
+    query = "view=schedule&name=interleaved-1f1b&stages=16&microbatches=512&chunks=4"
     workbench = page_of(plain, query)
     assert shown(workbench)["interleaved-1f1b"]["num_actions"] == 16 * 512 * 4 * 2
     assert workbench.read("scheduleDrawn().actions") == 0

@@ -14,7 +14,7 @@ def titles(workbench: Workbench) -> list[str]:
 
 
 def test_a_step_of_a_run_stands_below_its_plan_on_one_axis(page_of: Open, traced: str) -> None:
-    workbench = page_of(traced, "view=schedule&names=zb-h1")
+    workbench = page_of(traced, "view=schedule&name=zb-h1")
     workbench.choose("schedule-add", "run:0")
     assert titles(workbench) == ["1f1b", "small · step 1", "zb-h1"]
     head = workbench.text(".head:nth-child(2)")
@@ -37,7 +37,7 @@ def test_a_step_of_a_run_stands_below_its_plan_on_one_axis(page_of: Open, traced
 
 
 def test_the_step_is_chosen_by_number_and_the_address_holds_it(page_of: Open, traced: str) -> None:
-    workbench = page_of(traced, "view=schedule&names=1f1b,run:0:1&stages=2", lang="zh-CN")
+    workbench = page_of(traced, "view=schedule&name=1f1b,run:0:1&stages=2", lang="zh-CN")
     assert titles(workbench)[1] == "small · 第 1 步"
     assert "实测" in workbench.text(".head:nth-child(2)")
     workbench.page.fill("#schedule-step-0", "0")

@@ -11,10 +11,10 @@ from tests.page import Open
 from tests.views.web.workbench import Workbench
 
 LARGE = "dims=dp,tp,pp,cp&tp=8&pp=16&cp=2"
-BOTH_WAYS = "view=schedule&names=dualpipe,chimera,dualpipev&stages=8&microbatches=16"
+BOTH_WAYS = "view=schedule&name=dualpipe,chimera,dualpipev&stages=8&microbatches=16"
 SOUGHT = "plan=1&by=dp&colour=lateness&seek=F&slice=12"
-MEASURED = "view=schedule&names=1f1b,run:0:1,zbv&stages=2&microbatches=4"
-LIMITED = "view=schedule&names=1f1b,zb-h2,zbv&microbatches=6&latency=1/2&memory_limit=3"
+MEASURED = "view=schedule&name=1f1b,run:0:1,zbv&stages=2&microbatches=4"
+LIMITED = "view=schedule&name=1f1b,zb-h2,zbv&microbatches=6&latency=1/2&memory_limit=3"
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ SCREENS = [
     Screen("start-zh", "", lang="zh-CN", width=1280, height=720),
     Screen("16", "dims=dp,tp,pp&rank=5"),
     Screen("16-zh-dark", "dims=dp,tp,pp,cp&cp=2&rank=5", lang="zh-CN", scheme="dark"),
-    Screen("16-stages", "dims=pp&arrange=stage&kinds=embd,mp", width=1280, height=720),
+    Screen("16-stages", "dims=pp&arrange=stage&kind=embd&kind=mp", width=1280, height=720),
     Screen("wrong-zh", "dims=dp&tp=3", lang="zh-CN", width=1280, height=720),
     Screen("1024-dark", "dims=dp,tp,pp&world_size=1024&tp=8&pp=8&rank=100", scheme="dark"),
     Screen("16384", f"{LARGE}&world_size=16384&rank=5000"),

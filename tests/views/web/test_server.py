@@ -94,7 +94,7 @@ def test_a_wrong_size_is_a_sentence_in_the_page_s_language(
         ("layout?world_size=16&order=tp-tp-dp", "order 'tp-tp-dp' names tp twice"),
         ("layout?world_size=16&order=tp-xp", "order 'tp-xp' names an unknown axis 'xp'"),
         ("layout?world_size=0", "world size 0 cannot be"),
-        ("layout?world_size=16&kinds=nettest", "megatron makes no group kind 'nettest' here"),
+        ("layout?world_size=16&kind=nettest", "megatron makes no group kind 'nettest' here"),
         ("layout?world_size=16&lang=fr", "language 'fr' is not known; those that are: en, zh"),
         ("rank?world_size=16&rank=16", "rank 16 is outside the world; ranks run from 0 to 15"),
         ("rank?world_size=16&rank=-1", "rank -1 is outside the world; ranks run from 0 to 15"),

@@ -26,14 +26,14 @@ const state = { ...DEFAULTS, view: "schedule" };
 
 test("the view is part of the address, and only what differs is written", () => {
   assert.equal(writeState(state), "view=schedule");
-  const other = { ...state, names: "zbv,1f1b", latency: "1/2", window: "1,2.5", action: "0:3F2" };
+  const other = { ...state, name: "zbv,1f1b", latency: "1/2", window: "1,2.5", action: "0:3F2" };
   assert.deepEqual(readState(`?${writeState(other)}`), other);
 });
 
 test("names stand once each, and not too many", () => {
-  assert.deepEqual(namesOf({ ...state, names: " 1f1b,zbv,,1f1b " }), ["1f1b", "zbv"]);
+  assert.deepEqual(namesOf({ ...state, name: " 1f1b,zbv,,1f1b " }), ["1f1b", "zbv"]);
   const many = Array.from({ length: 20 }, (_, i) => `s${i}`).join(",");
-  assert.equal(namesOf({ ...state, names: many }).length, MOST_NAMES);
+  assert.equal(namesOf({ ...state, name: many }).length, MOST_NAMES);
 });
 
 test("a name is added at the end, and moved up", () => {
@@ -45,7 +45,7 @@ test("a name is added at the end, and moved up", () => {
 
 test("a question says what was given, and the job's own stages where none were", () => {
   const words = new URLSearchParams(
-    scheduleQuestion({ ...state, pp: "8", groups_of: "4" }, "zbv", "zh"),
+    scheduleQuestion({ ...state, pp: "8", group: "4" }, "zbv", "zh"),
   );
   assert.deepEqual(
     [
@@ -65,9 +65,8 @@ test("a question says what was given, and the job's own stages where none were",
   );
 });
 
-test("a word of Python's leads to the field it was typed into", () => {
-  assert.equal(fieldOfWord("group"), "groups_of");
-  assert.equal(fieldOfWord("microbatches"), "microbatches");
+test("a refusal leads to the field that it is about, if the form has it", () => {
+  assert.equal(fieldOfWord("group"), "group");
   assert.equal(fieldOfWord("1f2b"), "");
 });
 
@@ -77,7 +76,7 @@ test("a preset sets every field of the form, and is known again", () => {
     for (const field of QUESTION_FIELDS) assert.equal(typeof fields[field], "string");
     assert.equal(presetOf({ ...state, latency: "9", ...fields }), preset);
   }
-  assert.equal(presetOf({ ...state, ...SCHEDULE_DEFAULTS, names: "hanayo" }), "");
+  assert.equal(presetOf({ ...state, ...SCHEDULE_DEFAULTS, name: "hanayo" }), "");
 });
 
 test("what is drawn beside the actions is put in and taken out", () => {

@@ -20,7 +20,7 @@ TYPES = [
 
 
 def ask(lang: str = "en", **words: str) -> Message:
-    asked = {name: [word] for name, word in {"world_size": "16", **words}.items()}
+    asked = {name: word.split("\n") for name, word in {"world_size": "16", **words}.items()}
     return read(layout_payload(read_query(asked), lang))
 
 
@@ -107,7 +107,7 @@ def test_each_group_has_a_colour_of_its_own() -> None:
 
 
 def test_dimensions_keep_their_marks_and_other_kinds_take_marks_of_their_own() -> None:
-    message = ask(world_size="16", tp="2", pp="4", dims="dp,tp,pp,cp", kinds="mp,embd")
+    message = ask(world_size="16", tp="2", pp="4", dims="dp,tp,pp,cp", kind="mp\nembd")
     marks = [each["mark"] for each in message.header["shown"]]
     assert marks[:4] == ["triangle", "pentagon", "hexagon", "square"]
     assert len(set(marks)) == 6
@@ -115,7 +115,7 @@ def test_dimensions_keep_their_marks_and_other_kinds_take_marks_of_their_own() -
 
 
 def test_a_rank_in_no_group_of_a_kind_is_marked_so() -> None:
-    message = ask(world_size="16", pp="4", dims="pp", kinds="embd")
+    message = ask(world_size="16", pp="4", dims="pp", kind="embd")
     owner = message.columns["group:1"]
     assert {rank for rank in range(16) if owner[rank] < 0} == set(range(4, 12))
     assert [each["overlaps"] for each in message.header["shown"]] == [False, False]
@@ -132,7 +132,7 @@ def test_every_framework_is_offered_with_what_it_takes(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(FRAMEWORKS))
 def test_every_kind_of_every_framework_can_be_sent(name: str) -> None:
     kinds = [each["name"] for each in ask(framework=name).header["kinds"]]
-    message = ask(framework=name, kinds=",".join(kinds))
+    message = ask(framework=name, kind="\n".join(kinds))
     layout = frameworks.layout(name, Sizes(16))
     for number, kind in enumerate(kinds):
         assert message.lists(number) == layout.groups(kind).lists()

@@ -10,8 +10,10 @@ import pytest
 
 from serried.errors import InputError
 from serried.pipeline import ENTRIES, simulate
+from serried.views.cli.schedule import schedule
 from serried.views.sentences import say
 from serried.views.web.schedule.query import (
+    FIELDS,
     MOST_CELLS,
     SLOW,
     ScheduleQuery,
@@ -40,6 +42,12 @@ def test_nothing_asked_is_1f1b_of_four_ranks() -> None:
     schedule = asked.schedule()
     assert (asked.name, schedule.num_ranks, schedule.num_microbatches) == ("1f1b", 4, 8)
     assert asked.options(schedule) == "--stages 4 --microbatches 8"
+
+
+def test_every_word_is_called_as_the_option_is() -> None:
+    options = {word.removeprefix("--") for param in schedule.params for word in param.opts}
+    words = {"name", *FIELDS} - {"of"}  # the command line's times are of a stage
+    assert {word.replace("_", "-") for word in words} <= options
 
 
 @pytest.mark.parametrize(

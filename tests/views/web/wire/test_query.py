@@ -58,7 +58,7 @@ def test_every_word_reaches_its_size() -> None:
 
 
 def test_dimensions_and_kinds_in_view_stand_once() -> None:
-    query = read_query(words(world_size="16", tp="2", dims="tp,dp,tp", kinds="mp"))
+    query = read_query(words(world_size="16", tp="2", dims="tp,dp,tp", kind="mp"))
     assert (query.dims, query.kinds) == (("tp", "dp"), ("mp",))
 
 
@@ -125,7 +125,7 @@ def test_a_framework_without_a_dimension_says_which_it_has() -> None:
 
 
 def test_a_kind_that_is_not_made_is_named() -> None:
-    query = read_query(words(world_size="16", kinds="nettest"))
+    query = read_query(words(world_size="16", kind="nettest"))
     with pytest.raises(InputError, match="megatron makes no group kind 'nettest' here"):
         query.shown()
 
@@ -135,7 +135,7 @@ def test_a_kind_that_is_not_made_is_named() -> None:
     [
         ({"tp": "2", "pp": "4", "dims": "tp"}, "--world-size 16 --tp 2 --pp 4 --kind tp"),
         (
-            {"cp": "2", "dims": "dp,cp", "kinds": "mp"},
+            {"cp": "2", "dims": "dp,cp", "kind": "mp"},
             "--world-size 16 --cp 2 --kind dp_cp --kind cp --kind mp",
         ),
         (

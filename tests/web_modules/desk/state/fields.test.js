@@ -28,8 +28,14 @@ test("every field survives the way through the address", () => {
 
 test("only what differs from the defaults is written", () => {
   assert.equal(
-    writeState({ ...DEFAULTS, world_size: "64", dims: "dp,tp", group: "tp:3" }),
-    "world_size=64&dims=dp,tp&group=tp:3",
+    writeState({
+      ...DEFAULTS,
+      world_size: "64",
+      dims: "dp,tp",
+      kind: "mp\nembd",
+      pinned_group: "tp:3",
+    }),
+    "world_size=64&dims=dp,tp&kind=mp&kind=embd&pinned_group=tp:3",
   );
 });
 

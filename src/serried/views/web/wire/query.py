@@ -107,7 +107,7 @@ def read_query(words: Words) -> Query:
             limit=MAX_WORLD_SIZE,
         )
     layout, placement = request.laid_out()
-    return Query(request, layout, placement, _names(words, "dims"), _names(words, "kinds"))
+    return Query(request, layout, placement, _names(words, "dims"), read_each(words, "kind"))
 
 
 def words_of(framework: str, sizes: Sizes, placement: Placement) -> dict[str, list[str]]:
@@ -149,6 +149,12 @@ def read_rank(words: Words) -> int:
 def read_word(words: Words, name: str) -> str:
     """Reads a word, "" where it is not given."""
     return next(iter(words.get(name, ())), "").strip()
+
+
+def read_each(words: Words, name: str) -> tuple[str, ...]:
+    """Reads a word that may be repeated: each value once, in order."""
+    told = (each.strip() for each in words.get(name, ()))
+    return tuple(dict.fromkeys(filter(None, told)))
 
 
 def _names(words: Words, name: str) -> tuple[str, ...]:

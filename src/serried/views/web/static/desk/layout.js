@@ -141,7 +141,7 @@ export class LayoutDesk {
     const { state } = this.store;
     if (!words) return;
     fillForm(words);
-    byId("hint").hidden = Boolean(state.dims || state.kinds);
+    byId("hint").hidden = Boolean(state.dims || state.kind);
     byId("hint").replaceChildren(
       make("strong", {}, t("hint.title")),
       make("span", {}, t("hint.text")),

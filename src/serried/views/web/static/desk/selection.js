@@ -157,7 +157,7 @@ export class Selection {
     timelines.view.light(lit, this.layout.scene?.kinds ?? [], this.pinnedRank);
   }
 
-  /** @param {Pick<import("./state/fields.js").State, "rank" | "group" | "slice" | "find">} words */
+  /** @param {ReturnType<typeof pinWords>} words */
   _pin(words) {
     this.hovered = null;
     this.layout.store.soon(words);

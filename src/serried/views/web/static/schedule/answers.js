@@ -75,7 +75,7 @@ export class Answers {
     const step = measuredName(measured.trace, header.step ?? 0);
     const names = new Set([...own.map((each) => each.name), step, ...namesOf(state)]);
     const times = { ...header.times, of: "rank", latency: "0", memory_limit: "" };
-    return { ...times, window: "", action: "", names: [...names].slice(0, MOST_NAMES).join(",") };
+    return { ...times, window: "", action: "", name: [...names].slice(0, MOST_NAMES).join(",") };
   }
 
   /**

@@ -227,7 +227,7 @@ export class ScheduleDesk {
   }
 
   _showParameters() {
-    showParameters(this.answers, this.state, (names) => this.edit({ names, action: "" }));
+    showParameters(this.answers, this.state, (name) => this.edit({ name, action: "" }));
   }
 
   _showTools() {

@@ -41,7 +41,7 @@ export function listenToScheduleForm(state, edit, addRun) {
     const { id, value } = /** @type {HTMLInputElement} */ (event.target);
     if (id === "schedule-preset" && value) edit({ ...presetFields(value), window: "", action: "" });
     else if (id === "schedule-add" && readMeasured(value)) addRun(value);
-    else if (id === "schedule-add" && value) edit({ names: withName(namesOf(state()), value) });
+    else if (id === "schedule-add" && value) edit({ name: withName(namesOf(state()), value) });
     const field = QUESTION_FIELDS.find((each) => `schedule-${each}` === id);
     if (field) edit({ [field]: value.trim() }, field === "of" ? "" : field);
   });
@@ -86,7 +86,7 @@ export function showFaults(faults) {
  * @param {Offers} offered
  * @param {Map<string, Fault>} faults
  * @param {(name: string) => Simulated | null} known
- * @param {(names: string) => void} change
+ * @param {(name: string) => void} change
  */
 export function showList(state, offered, faults, known, change) {
   showPresets(state);

@@ -29,7 +29,7 @@ export function listenToPanels({ state, edit, addRun, left }) {
  * Shows a state in the form, and which schedules of it could not be.
  * @param {Answers} answers
  * @param {AskedState} state
- * @param {(names: string) => void} change
+ * @param {(name: string) => void} change
  */
 export function showParameters(answers, state, change) {
   const { faults, offers, runs } = answers;

@@ -3,11 +3,11 @@
 /**
  * @typedef {object} ScheduleState
  * @property {string} view          "" for the job, "schedule"
- * @property {string} names         the schedules, from the top, joined by commas
+ * @property {string} name          the schedules, from the top, joined by commas
  * @property {string} stages        pipeline ranks; "" for the job's own
  * @property {string} microbatches
  * @property {string} chunks        stages on each rank; "" for each schedule's own
- * @property {string} groups_of     microbatches in a group; "" for each schedule's own
+ * @property {string} group         microbatches in a group; "" for each schedule's own
  * @property {string} forward       a time, or one for each stage
  * @property {string} input_grad
  * @property {string} weight_grad
@@ -16,7 +16,7 @@
  * @property {string} of            rank or stage: what the times and the limit are of
  * @property {string} show          strips, path: what is drawn beside the actions
  * @property {string} window        the stretch of time in view: first and last unit
- * @property {string} action        what is chosen: place in names, colon, action
+ * @property {string} action        what is chosen: place in name, colon, action
  */
 /** @typedef {ScheduleState & {pp: string}} AskedState  pp: the job's own pipeline ranks */
 /** @typedef {keyof ScheduleState} ScheduleField */
@@ -24,11 +24,11 @@
 /** @type {ScheduleState} */
 export const SCHEDULE_DEFAULTS = Object.freeze({
   view: "",
-  names: "1f1b,zb-h1,zbv",
+  name: "1f1b,zb-h1,zbv",
   stages: "",
   microbatches: "8",
   chunks: "",
-  groups_of: "",
+  group: "",
   forward: "1",
   input_grad: "1",
   weight_grad: "1",
@@ -44,22 +44,19 @@ const PARAMETERS = /** @type {Omit<ScheduleState, "view">} */ (
   Object.fromEntries(Object.entries(SCHEDULE_DEFAULTS).filter(([field]) => field !== "view"))
 );
 
-/** Fields that are typed or chosen in the form, each with the word that Python knows it by. */
-export const QUESTION_WORDS = /** @type {const} */ ({
-  stages: "stages",
-  microbatches: "microbatches",
-  chunks: "chunks",
-  groups_of: "group",
-  forward: "forward",
-  input_grad: "input_grad",
-  weight_grad: "weight_grad",
-  latency: "latency",
-  memory_limit: "memory_limit",
-  of: "of",
-});
-export const QUESTION_FIELDS = /** @type {(keyof typeof QUESTION_WORDS)[]} */ (
-  Object.keys(QUESTION_WORDS)
-);
+/** Fields that are typed or chosen in the form, called as the options and the JSON call them. */
+export const QUESTION_FIELDS = /** @type {const} */ ([
+  "stages",
+  "microbatches",
+  "chunks",
+  "group",
+  "forward",
+  "input_grad",
+  "weight_grad",
+  "latency",
+  "memory_limit",
+  "of",
+]);
 
 /** Most schedules one under another. */
 export const MOST_NAMES = 8;
@@ -69,13 +66,13 @@ export const MOST_NAMES = 8;
  * @type {Record<string, Partial<ScheduleState>>}
  */
 export const PRESETS = {
-  bubbles: { names: "1f1b,zb-h1,zb-h2,zbv" },
-  interleaved: { names: "1f1b,interleaved-1f1b,looped-bfs" },
-  memory: { names: "1f1b,v-half,v-min", microbatches: "12" },
-  latency: { names: "1f1b,eager-1f1b,gpipe", latency: "1/2" },
-  both_ways: { names: "chimera,dualpipe,dualpipev", stages: "8", microbatches: "16" },
+  bubbles: { name: "1f1b,zb-h1,zb-h2,zbv" },
+  interleaved: { name: "1f1b,interleaved-1f1b,looped-bfs" },
+  memory: { name: "1f1b,v-half,v-min", microbatches: "12" },
+  latency: { name: "1f1b,eager-1f1b,gpipe", latency: "1/2" },
+  both_ways: { name: "chimera,dualpipe,dualpipev", stages: "8", microbatches: "16" },
   limit: {
-    names: "1f1b,auto",
+    name: "1f1b,auto",
     microbatches: "12",
     forward: "10,12,12,14",
     input_grad: "12",
@@ -84,12 +81,12 @@ export const PRESETS = {
     memory_limit: "6",
     stages: "4",
   },
-  million: { names: "interleaved-1f1b", stages: "64", microbatches: "1024", chunks: "8" },
+  million: { name: "interleaved-1f1b", stages: "64", microbatches: "1024", chunks: "8" },
 };
 
 /** Returns the schedules of a state, from the top. @param {ScheduleState} state */
 export function namesOf(state) {
-  const names = state.names
+  const names = state.name
     .split(",")
     .map((name) => name.trim())
     .filter(Boolean);
@@ -126,7 +123,7 @@ export function presetFields(preset) {
 
 /** Returns the preset that a state is, "" where it is none. @param {ScheduleState} state */
 export function presetOf(state) {
-  const asked = /** @type {ScheduleField[]} */ (["names", ...QUESTION_FIELDS]);
+  const asked = /** @type {ScheduleField[]} */ (["name", ...QUESTION_FIELDS]);
   const found = Object.keys(PRESETS).find((preset) => {
     const fields = presetFields(preset);
     return asked.every(
@@ -146,17 +143,17 @@ export function scheduleQuestion(state, name, lang) {
   const words = new URLSearchParams({ lang, name });
   for (const field of QUESTION_FIELDS) {
     const value = field === "stages" ? state.stages || state.pp : state[field];
-    if (value) words.set(QUESTION_WORDS[field], value);
+    if (value) words.set(field, value);
   }
   return words.toString();
 }
 
 /**
- * Returns the field of the form that a word of Python's is about, "" for none.
+ * Returns the field of the form that a refusal is about, "" where the form has none of that name.
  * @param {string} word
  */
 export function fieldOfWord(word) {
-  return QUESTION_FIELDS.find((field) => QUESTION_WORDS[field] === word) ?? "";
+  return QUESTION_FIELDS.find((field) => field === word) ?? "";
 }
 
 /**

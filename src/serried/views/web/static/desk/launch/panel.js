@@ -2,7 +2,7 @@
 
 import { byId, make } from "../../base/dom.js";
 import { counted, language, t } from "../../base/i18n.js";
-import { JOB_FIELDS, settings } from "../state/fields.js";
+import { JOB_FIELDS, linesOf } from "../state/fields.js";
 import { LABELS } from "../state/sizes.js";
 
 /**
@@ -80,7 +80,7 @@ export function markChanged(state, read) {
     );
     const isSame =
       !field ||
-      (setting ? settings(state).includes(`${name}=${value}`) : state[field] === read[field]);
+      (setting ? linesOf(state.set).includes(`${name}=${value}`) : state[field] === read[field]);
     line.classList.toggle("changed", !isSame);
     const now = /** @type {HTMLElement} */ (line.querySelector("small"));
     now.textContent = isSame

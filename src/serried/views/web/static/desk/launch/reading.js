@@ -132,7 +132,7 @@ export class Launch {
     this.page.complain("");
     const { job } = told;
     if (job)
-      this.page.edit({ ...withJob(this.page.store.state, job), dims: String(job.dims), kinds: "" });
+      this.page.edit({ ...withJob(this.page.store.state, job), dims: String(job.dims), kind: "" });
     this._show();
   }
 

@@ -3,7 +3,7 @@
 import { byId, make } from "../../base/dom.js";
 import { has, language, t } from "../../base/i18n.js";
 import { markImage } from "../../base/marks.js";
-import { JOB_FIELDS, TYPES, sortedDims } from "../state/fields.js";
+import { JOB_FIELDS, TYPES, linesOf, sortedDims } from "../state/fields.js";
 import { LABELS, SIZES } from "../state/sizes.js";
 
 /** @typedef {import("../state/fields.js").State} State */
@@ -41,7 +41,7 @@ export function listenToForm(state, edit, reset) {
   });
   byId("kinds").addEventListener("change", (event) => {
     const { value } = /** @type {HTMLInputElement} */ (event.target);
-    edit({ kinds: toggled(state().kinds, value) });
+    edit({ kind: toggled(state().kind, value, "\n") });
   });
   byId("reset").addEventListener("click", reset);
   const powers = Array.from({ length: 15 }, (_, i) => make("option", { value: 2 ** i }));
@@ -118,12 +118,13 @@ export function blame(field) {
  * Returns a list of names with one put in, or taken out.
  * @param {string} list
  * @param {string} name
+ * @param {string} [between] what parts the names
  */
-function toggled(list, name) {
-  const names = list.split(",").filter(Boolean);
+function toggled(list, name, between = ",") {
+  const names = list.split(between).filter(Boolean);
   return names.includes(name)
-    ? names.filter((each) => each !== name).join(",")
-    : [...names, name].join(",");
+    ? names.filter((each) => each !== name).join(between)
+    : [...names, name].join(between);
 }
 
 /** Writes a type as people say it: CP + DP + TP. @param {string} dims */
@@ -241,7 +242,7 @@ function showFramework(framework) {
 
 /** @param {State} state @param {Scene} scene */
 function showKinds(state, scene) {
-  const chosen = state.kinds.split(",");
+  const chosen = linesOf(state.kind);
   const boxes = scene.allKinds
     .filter((kind) => !kind.dim)
     .map((kind) => {

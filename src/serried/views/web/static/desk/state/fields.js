@@ -9,13 +9,13 @@ import { SIZES } from "./sizes.js";
  * @property {string} framework  NAME, or NAME@VERSION for any but the newest
  * @property {string} set      settings of the framework, KEY=VALUE, one a line
  * @property {string} dims     dimensions in view, joined by commas
- * @property {string} kinds    other kinds in view, joined by commas
+ * @property {string} kind     other kinds in view, one a line
  * @property {string} arrange  node or stage: what the boxes of the map are
  * @property {string} lang
  * @property {string} trace    number of the trace in view
  * @property {string} run      the run that this trace is of, by which a link finds it anywhere
  * @property {string} rank     the rank that is pinned
- * @property {string} group    the group that is pinned, KIND:NUMBER
+ * @property {string} pinned_group  the group that is pinned, KIND:NUMBER
  * @property {string} slice    the slice that is pinned
  * @property {string} find     the search whose ranks are pinned
  * @property {string} map      the map's view: x, y and pixels per rank
@@ -34,13 +34,13 @@ export const DEFAULTS = Object.freeze({
   .../** @type {SizesState} */ (valuesOf("start")),
   set: "",
   dims: "",
-  kinds: "",
+  kind: "",
   arrange: "node",
   lang: "",
   trace: "0",
   run: "",
   rank: "",
-  group: "",
+  pinned_group: "",
   slice: "",
   find: "",
   map: "",
@@ -51,6 +51,9 @@ export const DEFAULTS = Object.freeze({
 
 /** Fields that make a job's layout; the rest is what is shown of it. @type {Field[]} */
 export const JOB_FIELDS = ["framework", ...SIZES.map(({ name }) => name), "set"];
+
+/** Fields of several values, one a line, each a word of its own. @type {Field[]} */
+const LISTS = ["set", "kind"];
 
 /** What a job has that says nothing of it. @type {Record<string, string>} */
 const USUAL = { framework: DEFAULTS.framework, ...valuesOf("usual") };
@@ -111,7 +114,7 @@ export function writeState(state, always = []) {
   const words = new URLSearchParams();
   for (const field of /** @type {Field[]} */ (Object.keys(DEFAULTS))) {
     if (state[field] === DEFAULTS[field] && !always.includes(field)) continue;
-    for (const value of field === "set" ? settings(state) : [state[field]])
+    for (const value of LISTS.includes(field) ? linesOf(state[field]) : [state[field]])
       words.append(field, value);
   }
   return words.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
@@ -128,15 +131,16 @@ export function question(state, lang, more = {}) {
   for (const field of JOB_FIELDS) {
     if (field !== "set" && state[field]) words.set(field, state[field]);
   }
-  for (const line of settings(state)) words.append("set", line);
   if (state.dims) words.set("dims", state.dims);
-  if (state.kinds) words.set("kinds", state.kinds);
+  for (const field of LISTS) {
+    for (const line of linesOf(state[field])) words.append(field, line);
+  }
   return words.toString();
 }
 
-/** Returns the settings of a state, one KEY=VALUE each. @param {State} state */
-export function settings(state) {
-  return state.set
+/** Returns what a field of several values holds. @param {string} text */
+export function linesOf(text) {
+  return text
     .split("\n")
     .map((line) => line.trim())
     .filter(Boolean);
@@ -156,7 +160,7 @@ export function sortedDims(dims) {
  */
 export function withJob(state, words) {
   /** @type {State} */
-  const next = { ...state, rank: "", group: "", slice: "", find: "", map: "" };
+  const next = { ...state, rank: "", pinned_group: "", slice: "", find: "", map: "" };
   for (const field of JOB_FIELDS) {
     const word = words[field] ?? USUAL[field] ?? "";
     next[field] = Array.isArray(word) ? word.join("\n") : word;

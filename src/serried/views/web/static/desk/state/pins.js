@@ -7,7 +7,7 @@ import { matchingRanks, readSearch } from "../../map/search.js";
 /** @typedef {import("../../timeline/trace/tracks.js").Tracks} Tracks */
 /** @typedef {import("../../base/lit.js").Target} Target */
 
-const NOTHING = { rank: "", group: "", slice: "", find: "" };
+const NOTHING = { rank: "", pinned_group: "", slice: "", find: "" };
 
 /**
  * Returns the state's words for a target; null pins nothing.
@@ -18,7 +18,7 @@ export function pinWords(target, scene) {
   if (target?.type === "rank") return { ...NOTHING, rank: String(target.rank) };
   if (target?.type === "slice") return { ...NOTHING, slice: String(target.slice) };
   if (target?.type === "group" && scene)
-    return { ...NOTHING, group: `${scene.kinds[target.kind].kind}:${target.group}` };
+    return { ...NOTHING, pinned_group: `${scene.kinds[target.kind].kind}:${target.group}` };
   return { ...NOTHING };
 }
 
@@ -36,7 +36,7 @@ export function pinnedTarget(state, scene, tracks) {
   if (!scene) return null;
   const rank = whole(state.rank);
   if (rank >= 0 && rank < scene.worldSize) return { type: "rank", rank };
-  const [name, number] = state.group.split(":");
+  const [name, number] = state.pinned_group.split(":");
   const kind = scene.kinds.findIndex((each) => each.kind === name);
   const group = whole(number ?? "");
   if (kind >= 0 && group >= 0 && group < scene.numGroups(kind))
