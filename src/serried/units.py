@@ -40,6 +40,8 @@ def memory_text(size_bytes: int) -> str:
 
 
 def _three_figures(value: float, unit: str) -> str:
+    # Rounding may add a figure, so the next form takes over just below: 9.996 is 10.0 and 99.96 is
+    # 100.
     if unit in ("ns", "B") or abs(value) >= 99.95:
         return f"{value:.0f} {unit}"
     return f"{value:.1f} {unit}" if abs(value) >= 9.995 else f"{value:.2f} {unit}"

@@ -182,6 +182,7 @@ def _placement(name: str, codes: Sequence[Codes]) -> StagePlacement:
         )
     rank_of = np.full((num_directions, num_stages), -1)
     rank_of[held[:, 0], held[:, 1]] = held[:, 2]
+    # The first gap is told: of stages 0 and 2 it is stage 1.
     for _, stage in np.argwhere(rank_of < 0):
         raise InputError(
             "stage {stage} of {name} is on no rank; its stages are 0 to {last}, each on one",

@@ -34,6 +34,7 @@ def hosts(sizes: Sizes, version: str) -> Feature:
             total=total,
             hosts=listed(pool),
         )
+    # The world may be given as all slots there are, or as those in use, which are laid out.
     if sizes.world_size not in (num_ranks, total):
         raise InputError(
             "{world} ranks were asked for, but the hosts have {used} slots in use of {total}",

@@ -80,6 +80,8 @@ class Exchange:
             dist.recv(message, self.partner)
             dist.send(answer, self.partner)
 
+        # One of the two sends while the other receives, then they change places: each times its
+        # own.
         first, second = (send, receive) if self.sends_first else (receive, send)
         before = timed(first, iterations, device)
         after = timed(second, iterations, device)

@@ -88,6 +88,7 @@ class GroupTimes:
                 for size, n, time in zip(self.sizes, self.nodes, self.median_ns, strict=True)
                 if (size, n) == (ranks, nodes)
             ]
+            # A rank by itself moves nothing, so it has no bandwidth.
             if ranks > 1:
                 time_ns = float(np.median(own))
                 made.append(

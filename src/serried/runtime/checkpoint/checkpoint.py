@@ -174,6 +174,7 @@ def _require_kinds(read: dict[str, Any]) -> None:
 
 def _require_whole(path: Path, description: Description) -> None:
     for name, wanted in description.files.items():
+        # The names come from a file: only what lies in the folder itself is looked at.
         file = path / Path(name).name
         found = file.stat().st_size if file.is_file() else 0
         if found != wanted:

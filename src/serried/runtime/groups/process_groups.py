@@ -192,6 +192,7 @@ def creation_order(layout: Layout) -> Iterator[tuple[GroupKind, int]]:
 
 
 def _is_of_one_loop(base: GroupKind, kind: GroupKind, layout: Layout) -> bool:
+    # A loop goes over the numbers of groups, so its kinds have as many of them.
     if len(layout.groups(base.name)) != len(layout.groups(kind.name)):
         return False
     if kind.twin_of is not None:

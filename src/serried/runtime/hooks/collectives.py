@@ -173,6 +173,7 @@ class Exchanges:
     ) -> list[Patch]:
         patches = []
         for name, kind in kinds.items():
+            # Another torch may lack some of them.
             if hasattr(owner, name):
                 reduces = ActionKind.REDUCE_GRAD if name in (of_gradients or ()) else None
                 patches.append(Patch(owner, name, self.timed(kind, in_backward=reduces)))

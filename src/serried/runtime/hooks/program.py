@@ -111,6 +111,8 @@ class ProgramHooks:
 
     def begin_step(self) -> None:
         """Starts to count a step's microbatches, and hooks what was loaded since the last."""
+        # A module loaded since may hold functions to hook, as Megatron's do, and their number tells
+        # of it at next to no cost.
         if self.are_in and len(sys.modules) != self._num_modules:
             self.take_out()
             self.put_in()
