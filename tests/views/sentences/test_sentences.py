@@ -35,7 +35,7 @@ from serried.pipeline import ENTRIES
 from serried.pipeline.closed_form import Quantity
 from serried.pipeline.idle import IdleCause
 from serried.pipeline.registry import ScheduleEntry
-from serried.views.sentences import LANGUAGES, WORDS, catalogue, phrase, say, tell
+from serried.views.sentences import LANGUAGES, WORDS, catalogue, phrase, read_catalogue, say, tell
 from tests.frameworks.test_refusals import refusal
 from tests.frameworks.test_refusals import table as refused
 from tests.views.explain.kinds_made import TRIED, layouts_tried
@@ -174,6 +174,22 @@ def test_a_sentence_without_translation_is_said_in_english() -> None:
     assert say(EnvironmentProblem("the moon is down at {hour}", hour=3), "zh") == (
         "the moon is down at 3"
     )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sentences/zh.toml",
+        "sentences/phrases.zh.toml",
+        "cli/help.zh.toml",
+        "job/settings.zh.toml",
+    ],
+)
+def test_a_catalogue_is_read_as_any_reader_of_toml_does(name: str) -> None:
+    path = ROOT / "views" / name
+    read = read_catalogue(path)
+    assert read == tomllib.loads(path.read_text(encoding="utf-8"))
+    assert len(read) > 100
 
 
 def test_english_needs_no_catalogue() -> None:

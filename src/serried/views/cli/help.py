@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from inspect import cleandoc
@@ -15,7 +14,7 @@ from rich.cells import cell_len
 
 from serried.views.cli.language import HELP, current_language, language_in, remember
 from serried.views.explain.plain import wrap
-from serried.views.sentences import LANGUAGES
+from serried.views.sentences import LANGUAGES, read_catalogue
 
 FIRST_COLUMN = 30
 """Columns of a term at most, beside which its meaning still begins."""
@@ -144,8 +143,7 @@ def catalogue(lang: str) -> Mapping[str, str]:
     """Returns what help says in ``lang`` by its English; nothing for English itself."""
     if lang == "en":
         return {}
-    text = Path(__file__).with_name(f"help.{lang}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return read_catalogue(Path(__file__).with_name(f"help.{lang}.toml"))
 
 
 def said(text: str, lang: str) -> str:

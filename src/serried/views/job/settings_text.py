@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from serried.frameworks import Framework
+from serried.views.sentences import read_catalogue
 
 # It matches '(default false)', '(default what all others leave)', and bare '(all)' or '(kinds)'.
 _DEFAULT = re.compile(r" ?\((?:default:? ([^()]*)|(kinds|all|false|true))\)")
@@ -93,5 +93,4 @@ def said(text: str, lang: str) -> str:
 def _catalogue(lang: str) -> Mapping[str, str]:
     if lang == "en":
         return {}
-    text = Path(__file__).with_name(f"settings.{lang}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return read_catalogue(Path(__file__).with_name(f"settings.{lang}.toml"))

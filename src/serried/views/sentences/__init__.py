@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -28,6 +27,7 @@ __all__ = [
     "catalogue",
     "is_wide",
     "phrase",
+    "read_catalogue",
     "require_language",
     "say",
     "tell",
@@ -98,8 +98,7 @@ def _part(name: str, text: str, lang: str) -> str:
 @cache
 def _phrases(lang: str) -> tuple[dict[str, str], list[tuple[re.Pattern[str], str]]]:
     """Returns the phrases that stand as they are, and those that hold any text."""
-    text = Path(__file__).with_name(f"phrases.{lang}.toml").read_text(encoding="utf-8")
-    written = tomllib.loads(text)
+    written = read_catalogue(Path(__file__).with_name(f"phrases.{lang}.toml"))
     whole = {english: each for english, each in written.items() if "{" not in english}
     # re.escape turns the hole {n} into \{n\}, and that becomes a group called n for any text.
     return whole, [
@@ -144,8 +143,21 @@ def catalogue(lang: str) -> Mapping[str, str]:
     """Returns the templates of ``lang`` by their English originals; none for English itself."""
     if require_language(lang) == "en":
         return {}
-    text = Path(__file__).with_name(f"{lang}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return read_catalogue(Path(__file__).with_name(f"{lang}.toml"))
+
+
+def read_catalogue(path: Path) -> Mapping[str, str]:
+    """Returns the texts of a TOML file whose lines are ``"English" = "another language"``.
+
+    A parser of all TOML takes ten times as long, which every answer in Chinese would wait for.
+    """
+    lines = path.read_text(encoding="utf-8").split("\n")
+    pairs = (line[1:-1].split('" = "') for line in lines if line.startswith('"'))
+    return {_unescaped(english): _unescaped(other) for english, other in pairs}
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text) if "\\" in text else text
 
 
 def require_language(lang: str) -> str:
