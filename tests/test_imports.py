@@ -46,7 +46,7 @@ ABSENT = {
     "groups tests/launch/files/megatron_gpt_175b.sh": EXTRAS | OTHERS | {"rich.table"},
     "schedule 1f1b --stages 4 --microbatches 8 --format json": EXTRAS | {"serried.trace", "yaml"},
     "trace stats tests/goldens/traces/megatronapp": {"torch", "starlette", "yaml"},
-    "--help": EXTRAS | {"yaml", "serried.launch.read", "serried.views.web"},
+    "--help": EXTRAS | READERS | OTHERS | {"numpy"},
     "train --help": EXTRAS | {"yaml", "serried.views.web"},
 }
 """Commands, each with what it has no use for."""

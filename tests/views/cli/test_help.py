@@ -10,6 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from serried.views.cli.help import SpokenOption, about, catalogue, said
+from serried.views.cli.main import COMMANDS
 from serried.views.cli.main import serried as root
 from tests.conftest import Call
 from tests.views.explain.reader import has_chinese
@@ -120,6 +121,14 @@ def test_everything_that_help_says_has_its_chinese() -> None:
 
 def test_no_chinese_is_of_something_that_help_never_says() -> None:
     assert set(catalogue("zh")) - texts() == set()
+
+
+def test_help_says_of_a_command_what_the_command_says_of_itself() -> None:
+    context = click.Context(root)
+    for name, listed in COMMANDS.items():
+        command = root.get_command(context, name)
+        assert command is not None
+        assert listed.about == about(command)
 
 
 @pytest.mark.parametrize("english", [each for each in catalogue("zh") if " " in each])

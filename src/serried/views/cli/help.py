@@ -107,9 +107,13 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the commands in their order."""
-        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, about(each)) for name, each in found if each])
+            formatter.write_dl([(name, self.about(ctx, name)) for name in self.list_commands(ctx)])
+
+    def about(self, ctx: click.Context, cmd_name: str) -> str:
+        """Returns what the command of a name does, in a sentence."""
+        command = self.get_command(ctx, cmd_name)
+        return about(command) if command else ""
 
 
 def about(command: click.Command) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from dataclasses import dataclass
 from typing import NoReturn
 
 import click
@@ -15,17 +16,48 @@ from serried.views.cli.help import Commands, speaking
 from serried.views.cli.language import language_of
 from serried.views.sentences import phrase, say
 
+
+@dataclass(frozen=True)
+class LazyCommand:
+    """Names a command's module, and says what it does, so that help need not import it."""
+
+    module: str
+    """The click command in it has the command's name."""
+    about: str
+    """The first sentence of its own help."""
+
+
 COMMANDS = {
-    "groups": "groups.command",
-    "schedule": "schedule",
-    "check": "check",
-    "train": "train.command",
-    "export": "export",
-    "trace": "trace.command",
-    "serve": "serve",
-    "demo": "demo",
+    "groups": LazyCommand(
+        "groups.command",
+        "Prints which rank is in which process group, under the framework's own rules.",
+    ),
+    "schedule": LazyCommand(
+        "schedule",
+        "Draws, times and explains pipeline schedules; without a name, lists them.",
+    ),
+    "check": LazyCommand(
+        "check",
+        "Makes every process group of a layout on real ranks, checks its members, and times it.",
+    ),
+    "train": LazyCommand(
+        "train.command", "Trains a small GPT on real text, cut along any axes of a layout."
+    ),
+    "export": LazyCommand(
+        "export", "Writes a checkpoint's model as one safetensors file that transformers loads."
+    ),
+    "trace": LazyCommand(
+        "trace.command", "Merges and measures the timeline that a run recorded with --trace-dir."
+    ),
+    "serve": LazyCommand(
+        "serve",
+        "Opens the workbench: the cluster map, the groups, and the timelines of recorded runs.",
+    ),
+    "demo": LazyCommand(
+        "demo",
+        "Trains for real on local ranks, records it, and opens the workbench on what happened.",
+    ),
 }
-"""Each command's module; the click command in it has the command's name."""
 
 
 class LazyCommands(Commands):
@@ -39,9 +71,13 @@ class LazyCommands(Commands):
         """Returns a command, or None when there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"serried.views.cli.{COMMANDS[cmd_name]}")
+        module = importlib.import_module(f"serried.views.cli.{COMMANDS[cmd_name].module}")
         command: click.Command = getattr(module, cmd_name)
         return speaking(command)
+
+    def about(self, ctx: click.Context, cmd_name: str) -> str:
+        """Returns what a command does, which is not imported to tell it."""
+        return COMMANDS[cmd_name].about
 
 
 @click.command(
