@@ -113,7 +113,7 @@ def _free(s: _Sizes) -> bool:
 
 
 def _gains(s: _Sizes) -> bool:
-    """Whether a pair takes no longer than its two halves one after the other."""
+    """Tells whether a pair takes no longer than its two halves one after the other."""
     return s.f + s.b >= s.FB
 
 
