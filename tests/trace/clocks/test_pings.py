@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from serried.limits import PINGS_BYTES
 from serried.trace.clocks.pings import ping_file, ping_heading, ping_line, read_pings
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.statistics import measure
@@ -95,3 +96,9 @@ def test_a_folder_in_place_of_a_file_is_said(folder: Path) -> None:
 def test_a_pipe_in_place_of_a_file_is_said_and_not_waited_for(folder: Path) -> None:
     os.mkfifo(folder / ping_file(0))
     assert "is a named pipe" in said(folder)[0]
+
+
+def test_pings_without_end_are_said_and_not_read(folder: Path) -> None:
+    (folder / ping_file(0)).touch()
+    os.truncate(folder / ping_file(0), PINGS_BYTES.most + 1)
+    assert "holds more than 256 MB" in said(folder)[0]

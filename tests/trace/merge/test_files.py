@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from serried.errors import EnvironmentProblem, InputError, SerriedError
+from serried.limits import NAMES_BYTES
 from serried.trace.clocks.pings import ping_file, ping_line
 from serried.trace.formats.reading import read_trace
 from serried.trace.merge.files import Url, place_of
@@ -172,3 +173,13 @@ def test_a_folder_named_as_a_recording_is_no_recording(tmp_path: Path) -> None:
     folder = RUN.write(tmp_path / "run")
     (folder / "rank-00007.spans").mkdir()
     assert merge([folder]).warnings == ()
+
+
+def test_names_of_spans_without_end_are_refused(tmp_path: Path) -> None:
+    folder = RUN.write(tmp_path / "run")
+    names = folder / "rank-00000.names"
+    names.touch()
+    os.truncate(names, NAMES_BYTES.most + 1)
+    assert refused(InputError, [folder]) == (
+        f"{names} holds more than 64 MB, the most that serried reads of the names of spans"
+    )

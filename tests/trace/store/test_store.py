@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from serried.action import ActionKind
 from serried.errors import InputError
 from serried.finding import Finding, said
+from serried.limits import ABOUT_BYTES
 from serried.trace.formats.foreign import ForeignSpan, foreign_trace, pipelines, spans_of
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.analysis import analyse
@@ -25,6 +27,7 @@ from tests.trace.alike import differences
 from tests.trace.any_run import any_rows
 from tests.trace.recorded_run import Clock, Run
 
+pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 GOLDENS = Path(__file__).parents[2] / "goldens" / "traces"
 RUN = Run(pp=4, dp=4, num_microbatches=8, num_steps=2)
@@ -165,4 +168,26 @@ def test_a_damaged_store_is_refused(trace: Trace, tmp_path: Path, damage: str) -
         about = json.loads((path / "_serried.json").read_text())
         (path / "_serried.json").write_text(json.dumps({**about, "schema": "serried.trace/9"}))
     with pytest.raises(InputError, match=r"store of serried, or is damaged|serried.trace/9"):
+        read_store(path)
+
+
+def test_a_store_that_says_more_of_itself_than_any_run_is_refused(
+    trace: Trace, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.store"
+    write_store(trace, path)
+    os.truncate(path / "_serried.json", ABOUT_BYTES.most + 1)
+    with pytest.raises(InputError, match=r"_serried\.json holds more than 256 MB"):
+        read_store(path)
+
+
+@pytest.mark.parametrize("part", ["node=0/spans.parquet", "_replay.parquet"])
+def test_a_part_that_claims_more_values_than_its_bytes_hold_is_refused(
+    tmp_path: Path, part: str
+) -> None:
+    path = tmp_path / "run.store"
+    write_store(read_trace([GOLDENS / "straggler_analysis"]), path)
+    endless = pyarrow.table({"start": np.zeros(5_000_000, dtype=np.int8)})
+    parquet.write_table(endless, path / part, compression="zstd")
+    with pytest.raises(InputError, match="5000000 values, more than 100 for each of its bytes"):
         read_store(path)

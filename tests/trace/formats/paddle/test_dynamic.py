@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from serried.errors import InputError
+from serried.limits import RECORD_LINE
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.statistics import measure
 from serried.trace.model.trace import Trace
@@ -88,3 +89,12 @@ def test_the_joined_file_beside_those_it_was_made_of_stands_for_nothing_new(tmp_
     written(tmp_path, tp=1, dp=1, joined=True)
     trace = read_trace([written(tmp_path, tp=1, dp=1)])
     assert len(trace.spans) == 2 * 2 * M
+
+
+def test_a_line_without_end_is_no_record_and_hides_none(tmp_path: Path) -> None:
+    folder = written(tmp_path, tp=1, dp=1)
+    spans = len(read_trace([folder]).spans)
+    path = folder / "profile_record_tmp_file_for_rank_0"
+    endless = '{"name": "' + "F" * 20 * RECORD_LINE.most
+    path.write_text(f"{endless}\n{path.read_text()}")
+    assert len(read_trace([folder]).spans) == spans
