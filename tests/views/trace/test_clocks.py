@@ -59,6 +59,15 @@ def test_of_many_hosts_the_least_sure_are_told_one_by_one() -> None:
     assert lines[-1] == "  4 more hosts, each within 4.00 us"
 
 
+def test_hosts_that_nothing_ties_are_not_counted_among_the_sure_ones() -> None:
+    loose = [AlignedClock(f"w{n}", "wall", 0.0, 0.0, None) for n in range(10)]
+    sure = [AlignedClock(f"h{n}", "pings", 0.0, 0.0, 4_000.0, 10.0) for n in range(3)]
+    assert clock_lines([OWN, *loose, *sure])[-2:] == [
+        "  2 more hosts; how far they are off is not known",
+        "  3 more hosts, each within 4.00 us",
+    ]
+
+
 def test_a_host_whose_log_shows_no_drift_says_so() -> None:
     (first, *rest) = clock_lines([OWN, AlignedClock("b", "pings", 5_000.0, 0.0, 4_000.0, 300.0)])
     assert "moved 5.00 us, no drift seen; within 4.00 us" in " ".join([first, *rest])

@@ -29,18 +29,25 @@ def clock_lines(clocks: Sequence[AlignedClock], *, lang: str = "en") -> list[str
     """Returns what is to be said of each host that was brought onto the first one's clock."""
     moved = sorted((each for each in clocks if each.source != "own"), key=_certainty)
     told = [_told(each, lang) for each in moved[:HOSTS_SHOWN]]
-    rest = moved[HOSTS_SHOWN:]
-    if rest:
-        told.append(
-            tell(
-                "{count} more hosts, each within {within}",
-                lang,
-                count=len(rest),
-                within=duration_text(max(each.uncertainty_ns or 0.0 for each in rest)),
-            )
-        )
+    told += _rest(moved[HOSTS_SHOWN:], lang)
     width = _COLUMNS - len(_INDENT)
     return [_INDENT + line for each in told for line in wrap(each, width, hanging=len(_INDENT))]
+
+
+def _rest(clocks: Sequence[AlignedClock], lang: str) -> list[str]:
+    """Returns what is said of hosts that are not told one by one: a line for each sort."""
+    bounds = [each.uncertainty_ns for each in clocks if each.uncertainty_ns is not None]
+    unknown, told = len(clocks) - len(bounds), []
+    if unknown:
+        told.append(
+            tell("{count} more hosts; how far they are off is not known", lang, count=unknown)
+        )
+    if bounds:
+        within = duration_text(max(bounds))
+        told.append(
+            tell("{count} more hosts, each within {within}", lang, count=len(bounds), within=within)
+        )
+    return told
 
 
 def clock_document(clock: AlignedClock) -> dict[str, Any]:
