@@ -151,7 +151,7 @@ def printed(*words: str) -> str:
 
 
 def by_address(job: Job, kinds: Sequence[str]) -> Answer | str:
-    answer = PAGE.get("/api/layout", params={**job.words, "kinds": ",".join(kinds)})
+    answer = PAGE.get("/api/layout", params={**job.words, "kind": list(kinds)})
     if answer.status_code == 400:
         return str(answer.json()["error"])
     message = unpacked(answer.content)
