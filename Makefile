@@ -37,10 +37,10 @@ quick: $(VENV)/.test ## lint, imports, types and a subset of tests, in under a m
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile quick $(QUICK)
 
-# Tests that start ranks have the machine to themselves; the others share it, a file to a process.
+# Tests that start ranks have the machine to themselves; the others share it, in two halves of which the quicker takes from the slower
 unit: $(VENV)/.test browser hosts modules
 	node --test $$(find tests/web_modules -name "*.test.js")
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --ignore tests/runtime
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore tests/runtime
 	$(BIN)/python -m pytest -q tests/runtime
 
 bench: $(VENV)/.test ## print every benchmark beside its peer
