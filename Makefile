@@ -37,7 +37,8 @@ quick: $(VENV)/.test ## lint, imports, types and a subset of tests, in under a m
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile quick $(QUICK)
 
-# Tests that start ranks have the machine to themselves; the others share it, in two halves of which the quicker takes from the slower
+# Tests that start ranks have the machine to themselves. The others run in two halves, of which the
+# one that is done first takes from what is left of the other.
 unit: $(VENV)/.test browser hosts modules
 	node --test $$(find tests/web_modules -name "*.test.js")
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore tests/runtime
