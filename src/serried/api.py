@@ -39,6 +39,9 @@ def layout(
     ``sizes`` are those of ``serried groups`` (``world_size tp pp cp dp ep …``); they go before
     what the ``launch`` file says. ``framework`` reads NAME or NAME@VERSION, and ``settings`` are
     under that framework's own names. Raises InputError for a job that cannot be.
+
+    >>> layout(world_size=16, tp=2, pp=4).groups("dp").lists()[:2]
+    [[0, 2], [1, 3]]
     """
     config = read_launch(launch) if isinstance(launch, str | Path) else launch
     texts = {key: str(value) for key, value in (settings or {}).items()}
@@ -61,6 +64,9 @@ def schedule(
     ``name`` is one of those that ``serried schedule`` lists, or a CSV file of actions. Without
     ``costs`` a forward, and each half of a backward, takes 1. Raises InputError for sizes that
     the schedule cannot have.
+
+    >>> schedule("zb-h1", stages=4, microbatches=6).bubble.of_makespan
+    Fraction(1, 7)
     """
     request = ScheduleRequest(
         name,
