@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from serried.views import mishap
 from serried.views.cli.main import COMMANDS
 from serried.views.cli.main import serried as root
 from tests.conftest import Call
@@ -105,7 +106,7 @@ def test_what_nobody_foresaw_is_one_sentence_and_a_file_to_report(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, serried: Call, lang: str
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("serried.views.mishap._files", {})
+    monkeypatch.setattr(mishap, "_files", {})
     monkeypatch.delenv("SERRIED_TRACEBACK", raising=False)
     broken(monkeypatch, KeyError("stage"))
     answer = serried("serve", "--token", "secret", "--lang", lang)
@@ -149,7 +150,7 @@ def test_a_mistake_is_told_where_no_file_can_be_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, serried: Call
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
-    monkeypatch.setattr("serried.views.mishap._files", {})
+    monkeypatch.setattr(mishap, "_files", {})
     broken(monkeypatch, ZeroDivisionError("division by zero"))
     answer = serried("groups", "--lang", "en")
     assert answer.code == 3

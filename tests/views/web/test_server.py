@@ -16,6 +16,8 @@ import uvicorn
 
 from serried.errors import EnvironmentProblem, InputError
 from serried.trace.merge.merge import merge
+from serried.views import mishap
+from serried.views.web import questions, server
 from serried.views.web.server import STATIC, listen, serve
 from serried.views.web.trace.payload import NamedTrace
 from tests.trace.recorded_run import Run
@@ -232,9 +234,9 @@ def test_what_nobody_foresaw_is_a_sentence_of_the_page_and_the_server_goes_on(
         raise KeyError("stage")
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("serried.views.mishap._files", {})
-    monkeypatch.setattr("serried.views.web.questions.rank_answer", fail)
-    monkeypatch.setattr("serried.views.web.server.launch_answer", fail)
+    monkeypatch.setattr(mishap, "_files", {})
+    monkeypatch.setattr(questions, "rank_answer", fail)
+    monkeypatch.setattr(server, "launch_answer", fail)
     head = b'{"files": []}'
     body = len(head).to_bytes(4, "little") + head
     kind = {"content-type": "application/octet-stream"}
