@@ -1,0 +1,1 @@
+"""One file for each way to run a collective: its picture, its formula, its source."""

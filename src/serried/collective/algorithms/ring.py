@@ -1,0 +1,72 @@
+"""Rings: every rank sends to the next one, all at once, n - 1 steps to gather or to reduce.
+
+    all-gather, 4 ranks: in step i position p sends on block p - i, which it got a step before
+
+    step 0    0 ─0─> 1 ─1─> 2 ─2─> 3 ─3─> 0
+    step 1    0 ─3─> 1 ─0─> 2 ─1─> 3 ─2─> 0
+    step 2    0 ─2─> 1 ─3─> 2 ─0─> 3 ─1─> 0
+
+Reduce-scatter is the same backwards, and all-reduce is a reduce-scatter and an all-gather: each
+rank sends (n - 1) / n S, or 2 (n - 1) / n S for an all-reduce, which no algorithm without a switch
+goes below. The price is n - 1 latencies, or 2 (n - 1).
+
+Over nodes there are as many rings as the smallest node has ranks of the group, each with a share
+of the buffer: ring c enters and leaves every node by another of its ranks, as NCCL does, so that
+every rank's NIC carries traffic. With one ring a single NIC of a node would carry all.
+
+    2 nodes of 2 ranks    ring 0   0 > 1 > 2 > 3 > 0     ring 1   1 > 0 > 3 > 2 > 1
+
+Sources: Patarasuk and Yuan, JPDC 69(2), 2009 (bandwidth optimal); NCCL 2.x, graph/rings.cc.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serried.collective.placed_group import PlacedGroup
+from serried.collective.step import CollectiveStep, CollectiveSteps, Integers
+
+
+def ring_all_gather(group: PlacedGroup, channels: int) -> CollectiveSteps:
+    """Returns n - 1 steps over n x ``channels`` blocks; rank p begins with blocks p channels + c.
+
+    >>> steps = ring_all_gather(PlacedGroup.first(4), 1)
+    >>> [step.first.tolist() for step in steps]
+    [[0, 1, 2, 3], [3, 0, 1, 2], [2, 3, 0, 1]]
+    """
+    orders = [_ring_order(group, channel) for channel in range(channels)]
+    source = np.concatenate(orders)
+    target = np.concatenate([np.roll(order, -1) for order in orders])
+
+    def step(index: int) -> CollectiveStep:
+        # What a rank sends in step i began i ranks before it along the ring.
+        first = [np.roll(order, index) * channels + c for c, order in enumerate(orders)]
+        return CollectiveStep.of(source, target, np.concatenate(first), pattern="ring")
+
+    return CollectiveSteps(group.size - 1, step)
+
+
+def ring_reduce_scatter(group: PlacedGroup, channels: int) -> CollectiveSteps:
+    """Returns n - 1 steps that leave the sum of blocks p channels + c on rank p."""
+    return ring_all_gather(group, channels).backwards()
+
+
+def ring_all_reduce(group: PlacedGroup, channels: int) -> CollectiveSteps:
+    """Returns 2 (n - 1) steps: a reduce-scatter and then an all-gather."""
+    gather = ring_all_gather(group, channels)
+    return gather.backwards().then(gather)
+
+
+def ring_channels(group: PlacedGroup) -> int:
+    """Returns how many rings a group has: one on a node, else one for each rail.
+
+    >>> ring_channels(PlacedGroup.first(8)), ring_channels(PlacedGroup.first(12))
+    (1, 4)
+    """
+    return 1 if group.num_nodes == 1 else group.rails
+
+
+def _ring_order(group: PlacedGroup, channel: int) -> Integers:
+    """Returns the positions along one ring, node by node; ring c begins each node at place c."""
+    turned = [np.roll(np.array(node), -channel) for node in group.by_node]
+    return np.concatenate(turned).astype(np.int64)
