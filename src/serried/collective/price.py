@@ -53,11 +53,13 @@ def step_times(collective: Collective, network: Network, size_bytes: int) -> NDA
     ends = _Ends(collective, network)
     known: dict[Hashable, float] = {}
     times = np.zeros(len(collective.steps))
-    for number, step in enumerate(collective.steps):
+    steps = collective.steps
+    for number in range(len(steps)):
         # Steps of one pattern use their links alike, so that a long ring is priced once.
-        if step.pattern is None or step.pattern not in known:
-            known[step.pattern] = ends.time(step, block_bytes)
-        times[number] = known[step.pattern]
+        pattern = steps.pattern(number)
+        if pattern is None or pattern not in known:
+            known[pattern] = ends.time(steps[number], block_bytes)
+        times[number] = known[pattern]
     return times
 
 

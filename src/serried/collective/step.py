@@ -90,7 +90,7 @@ class CollectiveStep:
             source=self.target,
             target=self.source,
             reduces=~self.reduces,
-            pattern=None if self.pattern is None else ("backwards", self.pattern),
+            pattern=_backwards(self.pattern),
         )
 
     def rows(self, num_blocks: int) -> tuple[Integers, Integers]:
@@ -112,6 +112,8 @@ class CollectiveSteps(Sequence[CollectiveStep]):
 
     number: int
     make: Callable[[int], CollectiveStep]
+    alike: Callable[[int], Hashable] | None = None
+    """The pattern of a step without making it, where an algorithm knows it beforehand."""
 
     @classmethod
     def listed(cls, steps: Sequence[CollectiveStep]) -> CollectiveSteps:
@@ -136,10 +138,21 @@ class CollectiveSteps(Sequence[CollectiveStep]):
     def __iter__(self) -> Iterator[CollectiveStep]:
         return map(self.make, range(self.number))
 
+    def pattern(self, index: int) -> Hashable:
+        """Returns the pattern of one step, which is not made for it where that can be helped.
+
+        >>> steps = CollectiveSteps(3, lambda k: CollectiveStep.of([0], [1], [k]), lambda k: "on")
+        >>> steps.pattern(2), steps.backwards().pattern(2)
+        ('on', ('backwards', 'on'))
+        """
+        return self.alike(index) if self.alike else self.make(index).pattern
+
     def backwards(self) -> CollectiveSteps:
         """Returns the steps from the last to the first, each backwards."""
         return CollectiveSteps(
-            self.number, lambda index: self.make(self.number - 1 - index).backwards()
+            self.number,
+            lambda index: self.make(self.number - 1 - index).backwards(),
+            lambda index: _backwards(self.pattern(self.number - 1 - index)),
         )
 
     def then(self, after: CollectiveSteps) -> CollectiveSteps:
@@ -147,4 +160,10 @@ class CollectiveSteps(Sequence[CollectiveStep]):
         return CollectiveSteps(
             self.number + after.number,
             lambda k: self.make(k) if k < self.number else after.make(k - self.number),
+            lambda k: self.pattern(k) if k < self.number else after.pattern(k - self.number),
         )
+
+
+def _backwards(pattern: Hashable) -> Hashable:
+    """Returns the pattern of a step that is run backwards; one like no other stays so."""
+    return None if pattern is None else ("backwards", pattern)

@@ -43,7 +43,7 @@ def ring_all_gather(group: PlacedGroup, channels: int) -> CollectiveSteps:
         first = [np.roll(order, index) * channels + c for c, order in enumerate(orders)]
         return CollectiveStep.of(source, target, np.concatenate(first), pattern="ring")
 
-    return CollectiveSteps(group.size - 1, step)
+    return CollectiveSteps(group.size - 1, step, lambda _: "ring")
 
 
 def ring_reduce_scatter(group: PlacedGroup, channels: int) -> CollectiveSteps:
