@@ -14,6 +14,7 @@ from serried.finding import Finding, Sentence
 from serried.mesh import Layout
 from tests.frameworks.asking import asked
 from tests.frameworks.test_refusals import refusal, table
+from tests.frameworks.test_sharding import SHARDED, sentences
 
 SOURCES = sorted(Path(frameworks.__file__).parent.rglob("*.py"))
 WINDOWS = "sequence_2D.head_size=2 sequence_2D.context_size=4 sequence_2D.window_size=2"
@@ -175,6 +176,7 @@ def spoken(finding: Finding) -> list[str]:
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
 def test_every_finding_of_a_module_is_tried(source: Path) -> None:
     tried = {text for line in LINES for each in asked(line).findings for text in spoken(each)}
+    tried |= {text for line in SHARDED for text in sentences(line)}
     values = [value for line, _ in table() for value in refusal(line).values.values()]
     tried |= {value.template for value in values if isinstance(value, Sentence)}
     assert [text for text in templates(source) if text not in tried] == []

@@ -6,10 +6,12 @@ A table is loaded when its framework is first asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 
 from serried.errors import InputError, listed
+from serried.frameworks import sharding
 from serried.frameworks.framework import Framework
 from serried.mesh import Layout
 from serried.mesh.sizes import Sizes
@@ -72,4 +74,6 @@ def layout(name: str, sizes: Sizes) -> Layout:
     >>> layout("internlm", Sizes(16, tp=2, pp=4)).groups("data").lists()[:2]
     [[0, 8], [1, 9]]
     """
-    return find(name).layout(sizes)
+    framework = find(name)
+    made = framework.layout(sharding.settled(framework.name, framework.version, sizes))
+    return replace(made, sharding_of=sharding.sharding)

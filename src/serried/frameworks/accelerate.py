@@ -152,7 +152,6 @@ ACCELERATE = Framework(
     default_order=ORDER,
     orders=(ORDER,),
     make=layout,
-    shards_by_stage=True,
     traffic_settings=TRAFFIC_SETTINGS,
     versions=("1.10.0", "1.15.0"),
 )

@@ -233,7 +233,9 @@ def _check_pipeline(sizes: Sizes, plugin: str) -> None:
     The plugin of experts takes ZeRO stage 2 for 1 before it looks (MoeHybridParallelPlugin).
     """
     if sizes.zero == 3:
-        raise InputError("hybrid plugins have ZeRO stages 0 to 2; here it is 3")
+        raise InputError(
+            "hybrid plugins have ZeRO stages 0 to 2; here it is 3, which plugin=gemini has"
+        )
     if sizes.pp == 1:
         return
     if switch(sizes, "check_microbatches") and not {*MICROBATCHES} & {*sizes.options}:
@@ -377,7 +379,6 @@ COLOSSALAI = Framework(
     default_order="dp,pp,tp,sp",
     orders=("dp,pp,tp,sp", "pp,dp,tp,sp"),
     make=layout,
-    shards_by_stage=True,
     versions=("0.4.5", "0.5.0"),
     habits=Habits(shares_equal=True, left_over="middle"),
 )

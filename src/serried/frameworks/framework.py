@@ -36,8 +36,6 @@ class Framework:
     """Versions read, oldest first; numbered ones between two of them are known as well."""
     habits: Habits = PLAIN
     """What it does beside its groups."""
-    shards_by_stage: bool = False
-    """Whether a ZeRO stage says what its data ranks share."""
     traffic_settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Settings that no group depends on, but what travels does, each with the values it takes."""
 

@@ -164,7 +164,6 @@ NANOTRON = Framework(
     default_order=ORDER,
     orders=(ORDER,),
     make=layout,
-    shards_by_stage=True,
     traffic_settings=TRAFFIC_SETTINGS,
     versions=("0.4", "main-2411b022"),
     habits=Habits(shares_equal=True),

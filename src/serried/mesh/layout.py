@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from serried.errors import InputError, listed
 from serried.finding import Finding
 from serried.mesh.groups import Groups
 from serried.mesh.kind import GroupKind
 from serried.mesh.mesh import Mesh
+
+if TYPE_CHECKING:
+    from serried.mesh.sharding import Sharding
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,19 @@ class Layout:
     findings: tuple[Finding, ...] = ()
     habits: Habits = PLAIN
     settings: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    sharding_of: Callable[[Layout], Sharding | None] | None = field(
+        default=None, repr=False, compare=False
+    )
+    """The framework's rule of what ranks share, which ``sharding`` asks."""
     _made: dict[str, Groups] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def sharding(self) -> Sharding | None:
+        """What ranks share of parameters, gradients and optimizer state, by the ZeRO stage.
+
+        None where the framework leaves that to a program of the user's.
+        """
+        return self.sharding_of(self) if self.sharding_of else None
 
     @property
     def mesh(self) -> Mesh:

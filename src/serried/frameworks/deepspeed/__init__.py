@@ -228,6 +228,5 @@ DEEPSPEED = Framework(
     default_order=ORDER,
     orders=(ORDER,),
     make=layout,
-    shards_by_stage=True,
     versions=("0.15.0", "0.18.9", "0.19.6", "0.19.8"),
 )

@@ -198,7 +198,6 @@ MEGATRON = Framework(
     default_order=ORDER,
     orders=(ORDER, TP_PP_DP),
     make=layout,
-    shards_by_stage=True,
     traffic_settings=TRAFFIC_SETTINGS,
     versions=(
         *("0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "0.9.0", "0.10.0", "0.11.0", "0.12.0"),

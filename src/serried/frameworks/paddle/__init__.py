@@ -313,7 +313,6 @@ PADDLE = Framework(
     default_order=FLEET,
     orders=(FLEET, *ORDERS.values(), *EXPERT_ORDERS.values(), PIPELINE_PRIORITY),
     make=layout,
-    shards_by_stage=True,
     traffic_settings=TRAFFIC_SETTINGS,
     versions=("2.6.2", "3.3.1"),
 )

@@ -87,7 +87,8 @@ def _sizes_for(request: LayoutRequest, other: str) -> Sizes:
     if other.partition("@")[0] in NAMES_DP:
         options = {NAMES_DP[other.partition("@")[0]]: str(request.layout().sizes.get("dp", 1))}
     # The order and these sizes are the first framework's own; another has none or others.
-    return replace(sizes, order=None, zero1=None, nettest=None, options=options)
+    # So is a stage, which it may not know, and on which no group depends.
+    return replace(sizes, order=None, zero=None, zero1=None, nettest=None, options=options)
 
 
 def named(

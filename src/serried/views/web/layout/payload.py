@@ -10,6 +10,7 @@ import numpy as np
 
 from serried import frameworks
 from serried.frameworks import Framework, Sizes
+from serried.frameworks.sharding import MODULES as STAGED
 from serried.launch.request import DEFAULT_FRAMEWORK
 from serried.limits import LAUNCH_BYTES
 from serried.mesh import Layout, Placement, Ranks, place_of
@@ -125,7 +126,7 @@ def _frameworks(lang: str) -> list[dict[str, Any]]:
 
 def _sizes(framework: Framework) -> set[str]:
     """Returns the sizes that a framework takes; ``zero`` where the stage says what is shared."""
-    stage = {"zero"} if framework.shards_by_stage else set()
+    stage = {"zero"} if framework.name in STAGED else set()
     return {*framework.dims, *framework.layout(Sizes(1)).sizes} | stage
 
 
