@@ -21,8 +21,7 @@ million, only the rows that those groups are made of are computed: ``rows_needed
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
 import numpy as np
 
@@ -58,7 +57,25 @@ class Rule(Protocol):
 
 
 class TableRule:
-    """Looks across axis groups; by default it needs all of them for any group."""
+    """Looks across axis groups; by default it needs all of them for any group.
+
+    A rule equals another of its class with the same settings.
+
+    >>> Chunks(2) == Chunks(2), Chunks(2) == Strides(2), Level(2, stride=4)
+    (True, False, Level(size=2, stride=4))
+    """
+
+    # Said once here: a frozen dataclass writes and compiles this code for each class anew, which
+    # for the rules below took a twentieth of the time of a short command.
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *vars(self).values()))
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({settings})"
 
     @property
     def on_rows_needed(self) -> Self:
@@ -93,7 +110,6 @@ class SortedRowRule(RowRule):
         return None
 
 
-@dataclass(frozen=True)
 class First(RowRule):
     """Keeps the first member of each group."""
 
@@ -101,7 +117,6 @@ class First(RowRule):
         return Groups.even(table[:, :1])
 
 
-@dataclass(frozen=True)
 class Ends(RowRule):
     """Keeps the first and the last member of each group; one where they are the same."""
 
@@ -110,11 +125,11 @@ class Ends(RowRule):
         return Groups.even(table[:, :1] if size == 1 else table[:, [0, size - 1]])
 
 
-@dataclass(frozen=True)
 class Chunks(RowRule):
     """Cuts each group into runs of ``size`` members; the last run may be shorter."""
 
-    size: int
+    def __init__(self, size: int) -> None:
+        self.size: Final = size
 
     def __call__(self, table: Ranks, /) -> Groups:
         num_rows, length = table.shape
@@ -129,7 +144,6 @@ class Chunks(RowRule):
         return row * -(-shape[1] // self.size)
 
 
-@dataclass(frozen=True)
 class Level(RowRule):
     """Reshapes each group to (outer, ``size``, ``stride``) and groups along ``size``.
 
@@ -137,8 +151,9 @@ class Level(RowRule):
     and Level(4, 4). ``size * stride`` must divide the group.
     """
 
-    size: int
-    stride: int
+    def __init__(self, size: int, stride: int) -> None:
+        self.size: Final = size
+        self.stride: Final = stride
 
     def __call__(self, table: Ranks, /) -> Groups:
         cube = table.reshape(len(table), -1, self.size, self.stride)
@@ -148,31 +163,31 @@ class Level(RowRule):
         return row * (shape[1] // self.size)
 
 
-@dataclass(frozen=True)
 class Pick(RowRule):
     """Puts the members of each group in the order of ``places``; places left out are dropped."""
 
-    places: tuple[int, ...]
+    def __init__(self, places: tuple[int, ...]) -> None:
+        self.places: Final = places
 
     def __call__(self, table: Ranks, /) -> Groups:
         return Groups.even(table[:, list(self.places)])
 
 
-@dataclass(frozen=True)
 class Slices(SortedRowRule):
     """Takes (start, stop, step) slices of every group, all groups' first slices first."""
 
-    slices: tuple[tuple[int, int, int], ...]
+    def __init__(self, slices: tuple[tuple[int, int, int], ...]) -> None:
+        self.slices: Final = slices
 
     def __call__(self, table: Ranks, /) -> Groups:
         return Groups.joined([Groups.even(table[:, slice(*bounds)]) for bounds in self.slices])
 
 
-@dataclass(frozen=True)
 class Strides(RowRule):
     """Takes every ``step``-th member of each group; where they do not divide, groups differ."""
 
-    step: int
+    def __init__(self, step: int) -> None:
+        self.step: Final = step
 
     def __call__(self, table: Ranks, /) -> Groups:
         num_rows, length = table.shape
@@ -187,14 +202,14 @@ class Strides(RowRule):
         return row * min(self.step, shape[1])
 
 
-@dataclass(frozen=True)
 class RingPairs(RowRule):
     """Pairs each member with the next of its group, the last with the first.
 
     ``back`` turns the ring: with 1 each member's pair is the one with the member before it.
     """
 
-    back: int = 0
+    def __init__(self, back: int = 0) -> None:
+        self.back: Final = back
 
     def __call__(self, table: Ranks, /) -> Groups:
         ones, others = np.roll(table, self.back, axis=1), np.roll(table, self.back - 1, axis=1)
@@ -204,7 +219,6 @@ class RingPairs(RowRule):
         return row * shape[1]
 
 
-@dataclass(frozen=True)
 class ByFirst(SortedRowRule):
     """Orders the groups by their first members."""
 
@@ -212,7 +226,6 @@ class ByFirst(SortedRowRule):
         return Groups.even(table[np.argsort(table[:, 0], kind="stable")])
 
 
-@dataclass(frozen=True)
 class ByLowest(SortedRowRule):
     """Orders the groups by their lowest members, as ranks counted from 0 come upon them."""
 
@@ -220,11 +233,11 @@ class ByLowest(SortedRowRule):
         return Groups.even(table[np.argsort(table.min(axis=1), kind="stable")])
 
 
-@dataclass(frozen=True)
 class Leading(RowRule):
     """Keeps the first ``count`` groups; the rest are never made."""
 
-    count: int
+    def __init__(self, count: int) -> None:
+        self.count: Final = count
 
     def __call__(self, table: Ranks, /) -> Groups:
         return Groups.even(table[: self.count])
@@ -234,7 +247,6 @@ class Leading(RowRule):
         return (range(row, row + 1),) if row < self.count else ()
 
 
-@dataclass(frozen=True)
 class JoinRuns(TableRule):
     """Joins each run of ``length`` groups, end to end, in the order they stand.
 
@@ -242,7 +254,8 @@ class JoinRuns(TableRule):
     [[0, 1, 2, 3], [4, 5, 6, 7]]
     """
 
-    length: int
+    def __init__(self, length: int) -> None:
+        self.length: Final = length
 
     def __call__(self, table: Ranks, /) -> Groups:
         return Groups.even(table.reshape(-1, table.shape[1] * self.length))
@@ -256,7 +269,6 @@ class JoinRuns(TableRule):
         return row // self.length
 
 
-@dataclass(frozen=True)
 class JoinStrided(TableRule):
     """Joins group g with those ``step``, 2 ``step`` … after it, ``width`` in all.
 
@@ -267,13 +279,14 @@ class JoinStrided(TableRule):
         width 2, step 2      a+c  b+d  c+e  d+f       c and d twice, g and h in none
     """
 
-    width: int
-    step: int
+    def __init__(self, width: int, step: int) -> None:
+        self.width: Final = width
+        self.step: Final = step
 
     @property
     def on_rows_needed(self) -> JoinStrided:
         """The same with step 1: rows cut out for one joined group stand side by side."""
-        return replace(self, step=1)
+        return JoinStrided(self.width, step=1)
 
     def __call__(self, table: Ranks, /) -> Groups:
         starts = np.arange(len(table) // self.width)
@@ -289,7 +302,6 @@ class JoinStrided(TableRule):
         return tuple(range(g, g + length, self.step) for g in starts if 0 <= g < count)
 
 
-@dataclass(frozen=True)
 class RangesFromFirst(TableRule):
     """Makes ``count`` ranges of ``size`` consecutive ranks, from each group's first rank on.
 
@@ -299,8 +311,9 @@ class RangesFromFirst(TableRule):
     [[0, 1], [2, 3], [2, 3], [4, 5]]
     """
 
-    count: int
-    size: int
+    def __init__(self, count: int, size: int) -> None:
+        self.count: Final = count
+        self.size: Final = size
 
     def __call__(self, table: Ranks, /) -> Groups:
         steps = np.arange(self.count * self.size, dtype=np.int32)
@@ -311,7 +324,6 @@ class RangesFromFirst(TableRule):
         return (self.count * self.size - 1) // shape[1]
 
 
-@dataclass(frozen=True)
 class LastAssigned(TableRule):
     """Makes ranges of ranks and keeps those that some rank still has once all are made.
 
@@ -324,7 +336,8 @@ class LastAssigned(TableRule):
     The axis groups are runs of ranks that stand side by side, as tensor groups are.
     """
 
-    ranges: RangesFromFirst
+    def __init__(self, ranges: RangesFromFirst) -> None:
+        self.ranges: Final = ranges
 
     def __call__(self, table: Ranks, /) -> Groups:
         made = self.ranges(table).table
@@ -345,11 +358,11 @@ class LastAssigned(TableRule):
         return (range(max(0, row - 2 * reach), min(shape[0], row + reach + 1)),)
 
 
-@dataclass(frozen=True)
 class RankWindows(TableRule):
     """Cuts all ranks, whatever the axes, into windows of ``size``; the last may be ragged."""
 
-    size: int
+    def __init__(self, size: int) -> None:
+        self.size: Final = size
 
     def __call__(self, table: Ranks, /) -> Groups:
         ranks = np.sort(table.reshape(-1))
@@ -363,11 +376,11 @@ class RankWindows(TableRule):
         return number, list(range(first, min(first + self.size, mesh.offset + mesh.num_ranks)))
 
 
-@dataclass(frozen=True)
 class Chain(TableRule):
     """Applies one rule after another; all but the last make groups of one size."""
 
-    rules: tuple[Rule, ...]
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self.rules: Final = rules
 
     @property
     def on_rows_needed(self) -> Chain:
