@@ -31,6 +31,14 @@ class GroupKind:
     by: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
 
+    @property
+    def is_in_rank_order(self) -> bool:
+        """Whether ranks, from 0 on, come upon the groups in their order, by the kind's very form.
+
+        Groups along axes ascend by their lowest rank; a rule, or ``by``, may order them otherwise.
+        """
+        return self.rule is None and not self.by
+
     def groups(self, mesh: Mesh) -> Groups:
         """Returns the groups of this kind over ``mesh``."""
         # Where most groups are never made (Megatron with an axis named twice), only the rows that

@@ -2,7 +2,7 @@
 
 Read from generator_wrapper in megatron-core 0.9.0 to 0.13.0, megatron/core/parallel_state.py.
 Kinds are made for the encoder and for the decoder and stand one after the other; only
-pipelines (and tp-pp) join an encoder list to a decoder list.
+pipelines (and tp-pp) join an encoder list to a decoder list, as ``join`` does.
 
     20 ranks, encoder tp 2, decoder tp 4 pp 2, dp 2       encoder ranks 0-3, decoder 4-19
     0.9   encoder lists in turn        [0 4 12] [1 5 13] [2 6 14] [3 7 15] [0 8 16] …
@@ -14,19 +14,15 @@ the last group made with it (pipelines: a list of them), and that is what is sho
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from serried.errors import InputError, listed
 from serried.finding import Finding, said
 from serried.frameworks.framework import at_least, number
-from serried.frameworks.megatron.join import JoinedKind, RunsKind
 from serried.frameworks.megatron.kinds import MegatronJob
 from serried.frameworks.megatron.order import AxisOrder
-from serried.mesh import GroupKind, JoinRuns, Mesh, ModulesKind
+from serried.mesh import GroupKind, Mesh
 from serried.mesh.sizes import Sizes
-
-PIPELINES = ("pp", "embd", "pos_embd")
 
 
 @dataclass(frozen=True)
@@ -124,57 +120,4 @@ class Encoder:
 
 def _is_pipeline(kind: GroupKind) -> bool:
     """Tells whether ``kind`` joins pipelines, or keeps some members of them."""
-    return isinstance(kind, JoinedKind) and kind.axes == ("pp",)
-
-
-def with_encoder(
-    kinds: tuple[GroupKind, ...],
-    meshes: dict[str, Mesh],
-    encoder: Encoder,
-    order: AxisOrder,
-    version: str,
-) -> tuple[dict[str, Mesh], tuple[GroupKind, ...]]:
-    """Returns meshes and kinds with the encoder's window before the decoder's."""
-    dp = meshes["dense"].sizes["dp"]
-    meshes = meshes | {"encoder": encoder.mesh(order, dp)}
-    in_turn = not at_least(version, "0.12")
-    joined = [made for kind in kinds for made in _joined(kind, meshes, in_turn)]
-    return meshes, tuple(joined)
-
-
-def _joined(kind: GroupKind, meshes: Mapping[str, Mesh], in_turn: bool) -> list[GroupKind]:
-    # Pipelines run through both modules: they are joined. A rank keeps every pipeline it is in, in
-    # a list, but only the last of the groups made from them. All other kinds stay within a module.
-    if kind.twin_of:
-        return [kind]
-    if kind.name == "mp" or kind.name in PIPELINES[1:]:
-        return [_join(kind, kind.name, in_turn, keeps_last=True)]
-    if kind.name == "pp":
-        counts = [kind.shape(meshes[name])[0] for name in ("encoder", "dense")]
-        several = -(-counts[1] // counts[0]) if counts[1] > counts[0] else 0
-        lists = [_join(kind, f"pp[{i}]", in_turn, place=i) for i in range(several)]
-        return [*lists, _join(kind, "pp", in_turn)]
-    encoders = replace(kind, mesh="encoder")
-    if isinstance(kind.rule, JoinRuns):
-        parts = (replace(encoders, rule=None), replace(kind, rule=None))
-        return [RunsKind(kind.name, kind.axes, parts=parts, length=kind.rule.length)]
-    return [
-        ModulesKind(
-            kind.name, kind.axes, kind.mesh, kind.rule, about=kind.about, parts=(encoders, kind)
-        )
-    ]
-
-
-def _join(
-    kind: GroupKind, name: str, in_turn: bool, *, place: int | None = None, keeps_last: bool = False
-) -> JoinedKind:
-    return JoinedKind(
-        name,
-        kind.axes,
-        kind.mesh,
-        kind.rule,
-        about=kind.about,
-        in_turn=in_turn,
-        place=place,
-        keeps_last=keeps_last,
-    )
+    return kind.axes == ("pp",) and not kind.twin_of

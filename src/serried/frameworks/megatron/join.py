@@ -9,14 +9,20 @@ Read from generator_wrapper in megatron-core 0.9.0 to 0.13.0, megatron/core/para
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.mesh import GroupKind, Groups, Mesh, ModulesKind, Ranks
+from serried.frameworks.framework import at_least
+from serried.frameworks.megatron.encoder import Encoder
+from serried.frameworks.megatron.order import AxisOrder
+from serried.mesh import GroupKind, Groups, JoinRuns, Mesh, ModulesKind, Ranks
 
 Numbers = NDArray[np.int64]
+
+EMBEDDINGS = ("embd", "pos_embd")
+"""Kinds that keep some members of each pipeline."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +111,11 @@ class JoinedKind(GroupKind):
         rows = np.concatenate([rows[held], rows[~held]]) if by_decoders else rows[held]
         found = [self._group(join, int(row), meshes) for row in rows]
         return [ranks for ranks in found if rank in ranks]
+
+    @property
+    def is_in_rank_order(self) -> bool:
+        """Whether ranks, from 0 on, come upon the groups in their order: they are made so."""
+        return True
 
     def numbers(self, rank: int, meshes: Mapping[str, Mesh]) -> list[int]:
         """Returns the numbers of the groups that ``rank`` is in, out of all of them."""
@@ -204,3 +215,56 @@ class RunsKind(ModulesKind):
                 return before + meshes[part.mesh].row(rank, *part.axes)
             before += count
         raise AssertionError(f"rank {rank} is in no module")
+
+
+def with_encoder(
+    kinds: tuple[GroupKind, ...],
+    meshes: dict[str, Mesh],
+    encoder: Encoder,
+    order: AxisOrder,
+    version: str,
+) -> tuple[dict[str, Mesh], tuple[GroupKind, ...]]:
+    """Returns meshes and kinds with the encoder's window before the decoder's."""
+    dp = meshes["dense"].sizes["dp"]
+    meshes = meshes | {"encoder": encoder.mesh(order, dp)}
+    in_turn = not at_least(version, "0.12")
+    joined = [made for kind in kinds for made in _joined(kind, meshes, in_turn)]
+    return meshes, tuple(joined)
+
+
+def _joined(kind: GroupKind, meshes: Mapping[str, Mesh], in_turn: bool) -> list[GroupKind]:
+    # Pipelines run through both modules: they are joined. A rank keeps every pipeline it is in, in
+    # a list, but only the last of the groups made from them. All other kinds stay within a module.
+    if kind.twin_of:
+        return [kind]
+    if kind.name == "mp" or kind.name in EMBEDDINGS:
+        return [_join(kind, kind.name, in_turn, keeps_last=True)]
+    if kind.name == "pp":
+        counts = [kind.shape(meshes[name])[0] for name in ("encoder", "dense")]
+        several = -(-counts[1] // counts[0]) if counts[1] > counts[0] else 0
+        lists = [_join(kind, f"pp[{i}]", in_turn, place=i) for i in range(several)]
+        return [*lists, _join(kind, "pp", in_turn)]
+    encoders = replace(kind, mesh="encoder")
+    if isinstance(kind.rule, JoinRuns):
+        parts = (replace(encoders, rule=None), replace(kind, rule=None))
+        return [RunsKind(kind.name, kind.axes, parts=parts, length=kind.rule.length)]
+    return [
+        ModulesKind(
+            kind.name, kind.axes, kind.mesh, kind.rule, about=kind.about, parts=(encoders, kind)
+        )
+    ]
+
+
+def _join(
+    kind: GroupKind, name: str, in_turn: bool, *, place: int | None = None, keeps_last: bool = False
+) -> JoinedKind:
+    return JoinedKind(
+        name,
+        kind.axes,
+        kind.mesh,
+        kind.rule,
+        about=kind.about,
+        in_turn=in_turn,
+        place=place,
+        keeps_last=keeps_last,
+    )

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from serried.frameworks.framework import at_least, choice
-from serried.frameworks.megatron.join import JoinedKind
 from serried.mesh import ByLowest, Chain, GroupKind, ModulesKind
 from serried.mesh.sizes import Sizes
 
@@ -180,11 +179,9 @@ def _by_rank(kind: GroupKind) -> GroupKind:
     """Returns ``kind`` with its groups in the order in which ranks, from 0 on, hold them."""
     if isinstance(kind, ModulesKind):
         return replace(kind, parts=tuple(_by_rank(part) for part in kind.parts))
-    # Groups along axes ascend by their lowest rank as they are, and joined ones are put in the
-    # order of ranks when they are made; only a rule can make another order.
-    if kind.rule is None or isinstance(kind, JoinedKind):
+    if kind.is_in_rank_order:
         return kind
-    return replace(kind, rule=Chain((kind.rule, ByLowest())))
+    return replace(kind, rule=Chain((kind.rule, ByLowest())) if kind.rule else ByLowest())
 
 
 def dims_of(kinds: tuple[GroupKind, ...]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from serried.frameworks.framework import (
     refuse_foreign_sizes,
     split_world,
 )
-from serried.frameworks.megatron.encoder import Encoder, with_encoder
+from serried.frameworks.megatron.encoder import Encoder
 from serried.frameworks.megatron.names import DP_CP, dims_of, name_of, named
 from serried.frameworks.megatron.order import (
     ORDER,
@@ -51,6 +51,8 @@ def layout(sizes: Sizes, version: str) -> Layout:
     meshes = _meshes(sizes, version, order, dp, encoder.num_ranks(dp))
     kinds = _kinds(sizes, version)
     if encoder.is_used:
+        from serried.frameworks.megatron.join import with_encoder  # few jobs have an encoder
+
         meshes, kinds = with_encoder(kinds, meshes, encoder, order, version)
     kinds = named(kinds, sizes, version)
     return Layout(
