@@ -10,7 +10,7 @@ from serried import frameworks
 from serried.errors import InputError
 from serried.frameworks import FRAMEWORKS, Sizes
 from serried.mesh import Layout
-from serried.views.explain.content import part, table
+from serried.views.explain.content import pairs, part
 from serried.views.explain.words import about_in, basics, kind_note, note_in, terms
 from serried.views.sentences import LANGUAGES
 from tests.views.explain.kinds_made import TRIED, kinds_made, layouts_tried
@@ -109,7 +109,7 @@ def test_no_note_is_on_a_kind_that_is_never_made(framework: str) -> None:
 
 def test_every_other_name_leads_to_a_note() -> None:
     notes = part("kinds/megatron.en")
-    names = table(part("kind_names")["megatron"])
+    names = pairs("megatron_names")
     assert [name for name, field in names.items() if field not in notes] == []
 
 
@@ -175,7 +175,7 @@ def test_no_chinese_is_on_an_about_that_no_framework_says() -> None:
         for about in (kind.about, about_in(layout, kind, "en"))
     }
     families = {re.sub(r"\b\d+\b", "{n}", about) for about in said}
-    assert set(part("abouts.zh")) - families == set()
+    assert set(pairs("abouts.zh")) - families == set()
 
 
 def test_chinese_words_are_chinese() -> None:

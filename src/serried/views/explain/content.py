@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
-from serried.views.sentences import is_wide, require_language
+from serried.views.sentences import is_wide, read_catalogue, require_language
 
 Entry: TypeAlias = "str | list[Entry] | dict[str, Entry]"
 """What a file holds: text, and lists and tables of it."""
@@ -18,8 +17,16 @@ Entry: TypeAlias = "str | list[Entry] | dict[str, Entry]"
 @cache
 def part(name: str) -> Mapping[str, Entry]:
     """Returns the contents of ``name``.toml."""
+    import tomllib  # no short answer needs it: what a table of groups says is in ``pairs``
+
     text = (Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
+
+
+@cache
+def pairs(name: str) -> Mapping[str, str]:
+    """Returns the contents of ``name``.toml, whose lines are all ``"text" = "another"``."""
+    return read_catalogue(Path(__file__).with_name(f"{name}.toml"))
 
 
 def localized(name: str, lang: str) -> Mapping[str, Entry]:

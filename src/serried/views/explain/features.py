@@ -6,7 +6,6 @@ A feature is there where the layout has its groups, with more than one rank in e
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from serried.mesh import Layout
 from serried.views.explain.content import line, localized, paragraphs, table
@@ -21,7 +20,7 @@ def features(layout: Layout, done: Practice, lang: str) -> Iterator[tuple[str, t
     """Yields a heading and its paragraphs for each feature that ``layout`` has."""
     for name, more in _found(layout, done, lang):
         written = table(localized("features", lang)[name])
-        known = replace(done, names={**done.names, **more})
+        known = done._replace(names={**done.names, **more})
         text = filled(str(written["text"]), known, lang)
         yield line(written["heading"]), paragraphs(text)
 

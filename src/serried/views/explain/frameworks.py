@@ -9,12 +9,12 @@ adds what follows from these facts for any framework.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from types import MappingProxyType
+from typing import NamedTuple
 
 from serried.frameworks.framework import at_least
 from serried.mesh import Layout
-from serried.views.explain.content import line, part, table
+from serried.views.explain.content import pairs
 
 STAGES = {"0": "whole", "1": "state", "2": "gradients", "3": "shards"}
 """What data ranks hold at each ZeRO stage."""
@@ -26,12 +26,11 @@ SHARDED = ("shards", "hybrid", "kept", "kept_hybrid", "weight")
 """Variants of ``holds`` in which it has a part of them."""
 
 
-@dataclass(frozen=True)
-class Practice:
+class Practice(NamedTuple):
     """Holds the variant of each fact, and what the kinds that sentences speak of are called."""
 
     facts: Mapping[str, str]
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = MappingProxyType({})
 
 
 def _named(layout: Layout, *wanted: str) -> str:
@@ -49,17 +48,14 @@ def _is_on(layout: Layout, key: str) -> bool:
 
 # ----------------------------------------------------------------------- Megatron
 
+MEGATRON_NAMES = "megatron_names"
+"""The file that tells the field of every kind that has another name in some version."""
+
 
 def fields_of(layout: Layout) -> dict[str, str]:
     """Returns Megatron's kinds by the names of their fields, whatever they are called here."""
-    fields = _megatron_fields()
+    fields = pairs(MEGATRON_NAMES)
     return {fields.get(kind.name, kind.name): kind.name for kind in layout.kinds}
-
-
-@cache
-def _megatron_fields() -> Mapping[str, str]:
-    """Returns the field of every kind that has another name in some version."""
-    return {name: line(field) for name, field in table(part("kind_names")["megatron"]).items()}
 
 
 def _megatron(layout: Layout) -> Practice:
@@ -89,7 +85,7 @@ def _megatron(layout: Layout) -> Practice:
         "precision": "megatron",
     }
     dp_cp = fields.get("dp_cp", "dp_cp")
-    names = {field: field for field in _megatron_fields().values()} | fields
+    names = {field: field for field in pairs(MEGATRON_NAMES).values()} | fields
     names |= {
         "grads": dp_cp,
         "shards": fields.get("intra_dp_cp", dp_cp),

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from serried.errors import listed
 from serried.frameworks import FRAMEWORKS
 from serried.mesh import GroupKind, Layout
-from serried.views.explain.content import Entry, line, localized, part, table
+from serried.views.explain.content import Entry, line, localized, pairs, table
 from serried.views.explain.filling import filled
+from serried.views.explain.frameworks import MEGATRON_NAMES
 from serried.views.explain.practice import practice
 from serried.views.sentences import require_language, say
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(NamedTuple):
     """Explains one word; ``key`` names it in every language (``world_size``)."""
 
     key: str
@@ -24,8 +24,7 @@ class Term:
     text: str
 
 
-@dataclass(frozen=True)
-class Basic:
+class Basic(NamedTuple):
     """Says what one colour means for a dimension, or, as ``stage``, how to read stages."""
 
     dim: str
@@ -74,10 +73,10 @@ def kind_note(layout: Layout, kind: str, lang: str) -> str:
     """
     family, number = _numbered(kind)
     notes = _notes(layout.framework, require_language(lang))
-    other_names = table(part("kind_names").get(layout.framework, {}))
+    other_names = pairs(MEGATRON_NAMES) if layout.framework == "megatron" else {}
     # A note on the very name goes before one on its family, HYBRID_DP_CP_GROUP_{n}.
     for name in (kind, family):
-        note = notes.get(line(other_names.get(name, name)))
+        note = notes.get(other_names.get(name, name))
         if note is not None:
             text = filled(str(note), practice(layout), lang)
             return line(text).replace("{n}", number)
@@ -129,7 +128,7 @@ def about_in(layout: Layout, kind: GroupKind, lang: str) -> str:
     if require_language(lang) == "en" or not about:
         return about
     family, number = _numbered(about, anywhere=True)
-    return line(localized("abouts", lang).get(family, about)).replace("{n}", number)
+    return pairs(f"abouts.{lang}").get(family, about).replace("{n}", number)
 
 
 def _about(layout: Layout, kind: GroupKind) -> str:

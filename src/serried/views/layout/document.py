@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from serried.finding import Finding
-from serried.mesh import Layout, Placement, RankPlace
+from serried.mesh import Layout, Placement
 from serried.mesh.advice import is_important
 from serried.mesh.layers import LayerSplit, positions
 from serried.views.sentences import say
 
 if TYPE_CHECKING:
     from serried.mesh.compare import Comparison, Pair
+    from serried.mesh.rank import RankPlace
     from serried.mesh.sweep import Tried
 
 
@@ -47,6 +46,9 @@ def rank_document(layout: Layout, place: RankPlace) -> dict[str, Any]:
 
 def groups_csv(layout: Layout, kinds: Sequence[str]) -> Iterator[str]:
     """Yields one CSV row per member, many at a time: kind, group, rank within it, rank."""
+    import csv
+    import io
+
     yield "kind,group,position,rank\n"
     for kind in kinds:
         text = io.StringIO()

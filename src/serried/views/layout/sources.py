@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from serried.views.layout.text import table
 from serried.views.sentences import tell
 from serried.views.table import Table
 
 
-@dataclass(frozen=True)
-class SizeSource:
+class SizeSource(NamedTuple):
     """Names one size or setting, its value, and in words where it stands."""
 
     name: str

@@ -13,7 +13,8 @@ from serried.frameworks import Framework, Sizes
 from serried.frameworks.sharding import MODULES as STAGED
 from serried.launch.request import DEFAULT_FRAMEWORK
 from serried.limits import LAUNCH_BYTES
-from serried.mesh import Layout, Placement, Ranks, place_of
+from serried.mesh import Layout, Placement, Ranks
+from serried.mesh.rank import place_of
 from serried.views.colours import FAMILIES, Family, family, shades
 from serried.views.explain.explanation import explanation
 from serried.views.explain.words import basics, note_in, terms
@@ -34,7 +35,7 @@ def layout_payload(query: Query, lang: str) -> bytes:
         "job": _job(query, layout),
         "kinds": [_kind(layout, kind.name, lang) for kind in layout.kinds],
         "shown": [_shown(layout, each, look) for each, look in _looks(shown)],
-        "basics": [asdict(each) for each in basics(layout, lang)],
+        "basics": [each._asdict() for each in basics(layout, lang)],
         "explanation": _explanation(query, layout, lang),
         "command": query.command(shown),
     }
@@ -50,8 +51,8 @@ def page_answer(lang: str) -> dict[str, Any]:
         "schema": "serried.page/1",
         "frameworks": _frameworks(lang),
         "looks": {dim: _look(look) for dim, look in FAMILIES.items()},
-        "basics": [asdict(each) for each in basics(DEFAULT.layout(Sizes(1)), lang)],
-        "terms": [asdict(each) for each in terms(lang)],
+        "basics": [each._asdict() for each in basics(DEFAULT.layout(Sizes(1)), lang)],
+        "terms": [each._asdict() for each in terms(lang)],
         "limit_bytes": LAUNCH_BYTES.most,
     }
 
