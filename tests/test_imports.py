@@ -39,10 +39,17 @@ def test_a_module_opens_with_a_sentence_saying_what_it_holds(path: Path) -> None
 EXTRAS = {"torch", "starlette", "uvicorn", "playwright", "pyarrow"}
 READERS = {"yaml", "rich.console", "rich.table", "serried.launch.read", "serried.launch.write"}
 OTHERS = {"serried.pipeline", "serried.trace", "serried.runtime", "serried.views.web"}
-LAID_OUT = READERS | OTHERS | {"serried.frameworks.deepspeed", "serried.views.explain.explanation"}
+UNUSED = {"csv", "numpy.typing", "shutil", "tomllib"}
+"""What an answer to options in a table has no use for, though Python has it."""
+RARE = {"serried.frameworks.megatron.join", "serried.frameworks.megatron.old"} | {
+    *("serried.mesh.compare", "serried.mesh.rank", "serried.mesh.sweep"),
+    *("serried.frameworks.deepspeed", "serried.views.explain.explanation"),
+}
+LAID_OUT = READERS | OTHERS | UNUSED | RARE
 ABSENT = {
     "groups --world-size 16 --tp 2 --pp 4": EXTRAS | LAID_OUT,
     "groups --world-size 16 --tp 2 --format json": EXTRAS | LAID_OUT,
+    "groups --world-size 16 --tp 2 --lang zh": EXTRAS | LAID_OUT,
     "groups tests/launch/files/megatron_gpt_175b.sh": EXTRAS | OTHERS | {"rich.table"},
     "schedule 1f1b --stages 4 --microbatches 8 --format json": EXTRAS | {"serried.trace", "yaml"},
     "trace stats tests/goldens/traces/megatronapp": {"torch", "starlette", "yaml"},
@@ -62,6 +69,26 @@ def test_a_command_loads_nothing_that_it_does_not_use(words: str) -> None:
         [sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=True
     )
     assert ABSENT[words] & {*done.stderr.split()} == set()
+
+
+MADE = (
+    "import sys; from serried.views.cli.main import run; run(sys.argv[1:]); "
+    "ours = [each for name, each in sys.modules.items() if name.startswith('serried')]; "
+    "made = {id(each) for module in ours for each in vars(module).values() "
+    "if '__dataclass_fields__' in getattr(each, '__dict__', ())}; "
+    "print(len(ours), len(made), file=sys.stderr)"
+)
+
+
+def test_a_short_command_loads_few_modules_and_makes_few_dataclasses() -> None:
+    # Every module costs a search and a read, every dataclass a compilation: half a millisecond.
+    words = ["groups", "--world-size", "16", "--tp", "2", "--pp", "4"]
+    done = subprocess.run(
+        [sys.executable, "-c", MADE, *words], capture_output=True, text=True, check=True
+    )
+    modules, dataclasses = map(int, done.stderr.split())
+    assert modules <= 58, modules
+    assert dataclasses <= 20, dataclasses
 
 
 def test_tests_that_need_no_browser_do_not_import_one() -> None:

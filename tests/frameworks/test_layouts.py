@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from serried import frameworks
 from serried.errors import InputError
 from serried.frameworks import FRAMEWORKS, Framework, Sizes
-from serried.mesh import Layout, Mesh, Placement, place_of
+from serried.mesh import Layout, Mesh, Placement
+from serried.mesh.rank import place_of
 from serried.views.layout.document import groups_csv
 from serried.views.web.layout.payload import stages
 from tests.frameworks.asking import asked

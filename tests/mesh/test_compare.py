@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from serried.frameworks import Sizes, layout
 from serried.mesh import Groups
-from serried.mesh.compare import Comparison, Pair, compare, first_difference, signature
+from serried.mesh.compare import Comparison, Pair, compare, first_difference
+from serried.mesh.groups import signature
 
 
 def comparison(left: str, right: str, **sizes: Any) -> Comparison:

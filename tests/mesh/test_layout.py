@@ -6,7 +6,8 @@ import pytest
 
 from serried.errors import InputError
 from serried.frameworks import Sizes, layout
-from serried.mesh import Placement, place_of
+from serried.mesh import Placement
+from serried.mesh.rank import place_of
 
 
 def test_a_kind_that_is_not_there_is_refused_with_those_that_are() -> None:

@@ -34,7 +34,7 @@ from serried.frameworks.framework import (
     split_world,
     switch,
 )
-from serried.mesh import GroupKind, Habits, Layout, Mesh, Slices
+from serried.mesh import Conventions, GroupKind, Layout, Mesh, Slices
 from serried.mesh.sizes import Sizes
 
 PLUGINS = ("hybrid", "moe", "gemini", "low_level_zero")
@@ -380,5 +380,5 @@ COLOSSALAI = Framework(
     orders=("dp,pp,tp,sp", "pp,dp,tp,sp"),
     make=layout,
     versions=("0.4.5", "0.5.0"),
-    habits=Habits(shares_equal=True, left_over="middle"),
+    conventions=Conventions(shares_equal=True, left_over="middle"),
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from serried.errors import InputError, listed
 from serried.finding import Sentence, said
-from serried.mesh import PLAIN, Habits, Layout
+from serried.mesh import PLAIN, Conventions, Layout
 from serried.mesh.sizes import COUNTS, Sizes
 
 
@@ -34,7 +34,7 @@ class Framework:
     """Returns the layout of some sizes under the rules of a version."""
     versions: tuple[str, ...] = ()
     """Versions read, oldest first; numbered ones between two of them are known as well."""
-    habits: Habits = PLAIN
+    conventions: Conventions = PLAIN
     """What it does beside its groups."""
     traffic_settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Settings that no group depends on, but what travels does, each with the values it takes."""
@@ -50,7 +50,7 @@ class Framework:
         }
         made = self.make(replace(sizes, options=bare), self.version)
         stage = {} if sizes.zero is None else {"zero": str(sizes.zero)}
-        return replace(made, habits=self.habits, settings={**sizes.options, **stage})
+        return replace(made, conventions=self.conventions, settings={**sizes.options, **stage})
 
     def at(self, version: str) -> Framework:
         """Returns this framework at ``version``; raises InputError for one it does not know.

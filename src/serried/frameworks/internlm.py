@@ -20,7 +20,7 @@ from serried.frameworks.framework import (
     split_world,
     switch,
 )
-from serried.mesh import Chunks, GroupKind, Habits, Layout, Level, Mesh, RankWindows
+from serried.mesh import Chunks, Conventions, GroupKind, Layout, Level, Mesh, RankWindows
 from serried.mesh.sizes import Sizes
 
 ORDER = "tensor-pipeline-data"
@@ -207,5 +207,5 @@ INTERNLM = Framework(
     orders=(ORDER,),
     make=layout,
     versions=("0.1.0", "0.2.1dev20240102"),
-    habits=Habits(left_over="last"),
+    conventions=Conventions(left_over="last"),
 )

@@ -20,7 +20,7 @@ from serried.frameworks.framework import (
     split_world,
 )
 from serried.frameworks.internlm import refuse_other_orders
-from serried.mesh import GroupKind, Habits, Layout, Mesh, RankWindows
+from serried.mesh import Conventions, GroupKind, Layout, Mesh, RankWindows
 from serried.mesh.sizes import Sizes
 
 ORDER = "ep-pp-dp-cp-tp"
@@ -166,5 +166,5 @@ NANOTRON = Framework(
     make=layout,
     traffic_settings=TRAFFIC_SETTINGS,
     versions=("0.4", "main-2411b022"),
-    habits=Habits(shares_equal=True),
+    conventions=Conventions(shares_equal=True),
 )

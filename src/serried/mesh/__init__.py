@@ -2,10 +2,9 @@
 
 from serried.mesh.groups import Groups
 from serried.mesh.kind import FixedKind, GroupKind, ModulesKind
-from serried.mesh.layout import PLAIN, Habits, Layout
+from serried.mesh.layout import PLAIN, Conventions, Layout
 from serried.mesh.mesh import Mesh, Ranks
 from serried.mesh.placement import Placement
-from serried.mesh.rank import RankPlace, place_of
 from serried.mesh.rule import (
     ByFirst,
     ByLowest,
@@ -33,12 +32,12 @@ __all__ = [
     "ByLowest",
     "Chain",
     "Chunks",
+    "Conventions",
     "Ends",
     "First",
     "FixedKind",
     "GroupKind",
     "Groups",
-    "Habits",
     "JoinRuns",
     "JoinStrided",
     "LastAssigned",
@@ -50,12 +49,10 @@ __all__ = [
     "Pick",
     "Placement",
     "RangesFromFirst",
-    "RankPlace",
     "RankWindows",
     "Ranks",
     "RingPairs",
     "Rule",
     "Slices",
     "Strides",
-    "place_of",
 ]

@@ -17,9 +17,8 @@ import numpy as np
 
 from serried.errors import listed
 from serried.finding import Finding, Sentence, said
-from serried.mesh.compare import runs_shown, shown, signature
 from serried.mesh.domain import Domain, domain_of
-from serried.mesh.groups import Groups
+from serried.mesh.groups import Groups, runs_shown, shown, signature
 from serried.mesh.kind import FixedKind, GroupKind
 from serried.mesh.layers import LayerSplit, layers_by_depth
 from serried.mesh.layout import Layout
@@ -323,7 +322,7 @@ def alone(layout: Layout) -> Iterator[Finding]:
 
 def doubled(layout: Layout) -> Iterator[Finding]:
     """Yields one finding for all kinds over the same ranks, with the count for each rank."""
-    if layout.habits.shares_equal:
+    if layout.conventions.shares_equal:
         return
     # Kinds of single ranks are told elsewhere (``alone``); twins are meant to be double.
     same: dict[bytes, list[str]] = defaultdict(list)

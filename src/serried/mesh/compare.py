@@ -9,15 +9,14 @@ order in which groups are made does not count, for it changes no member.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
 
 import numpy as np
 
 from serried.errors import listed
 from serried.finding import Sentence, said
-from serried.mesh.groups import Groups
+from serried.mesh.groups import Groups, shown, signature
 from serried.mesh.layout import Layout
 from serried.mesh.mesh import Ranks
 
@@ -29,8 +28,6 @@ WORDS = {
     "ep": said("expert"),
 }
 """What the group of a dimension is called in a sentence."""
-
-MEMBERS_SHOWN = 16
 
 
 @dataclass(frozen=True)
@@ -237,48 +234,6 @@ def _order(groups: Groups) -> bytes:
     return groups.members[by_first].tobytes()
 
 
-def signature(groups: Groups) -> bytes:
-    """Returns bytes that are equal for kinds whose groups hold the same ranks.
-
-    >>> signature(Groups.of([[2, 3], [1, 0]])) == signature(Groups.of([[0, 1], [2, 3]]))
-    True
-    """
-    # With members sorted in each group, and groups by their first member, kinds of the same ranks
-    # come out the same, byte for byte.
-    members = groups.members
-    if not groups.is_ascending:
-        owner = np.repeat(np.arange(len(groups)), groups.sizes)
-        members = members[np.lexsort((members, owner))]
-    firsts, sizes = members[groups.bounds[:-1]], groups.sizes
-    if (np.diff(firsts) < 0).any():
-        members = members[np.argsort(np.repeat(firsts, sizes), kind="stable")]
-        sizes = sizes[np.argsort(firsts, kind="stable")]
-    return members.tobytes() + b"|" + sizes.tobytes()
-
-
 def _shown(groups: list[list[int]]) -> str:
     """Returns a rank's groups as text: ``[0 2]``, or ``[]`` without any."""
     return listed((shown(ranks) for ranks in groups), limit=len(groups)) or "[]"
-
-
-def shown(ranks: list[int], limit: int = MEMBERS_SHOWN) -> str:
-    """Returns the ranks of a group as text.
-
-    >>> shown([0, 2]), shown([0, 1, 2], limit=2)
-    ('[0 2]', '[0 1 …]')
-    """
-    words = " ".join(map(str, ranks[:limit]))
-    return f"[{words} …]" if len(ranks) > limit else f"[{words}]"
-
-
-def runs_shown(ranks: Sequence[int], limit: int = 6) -> str:
-    """Returns ranks as text, runs drawn together.
-
-    >>> runs_shown([0, 1, 2, 5, 8, 9])
-    '0-2, 5, 8-9'
-    """
-    # Within a run the rank and its place ascend together, so their difference stays the same.
-    numbered = groupby(enumerate(ranks), lambda at: at[1] - at[0])
-    runs = [[rank for _, rank in run] for _, run in numbered]
-    words = (f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
-    return listed(words, limit=limit)

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import gcd
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from serried.errors import InputError, Listed, listed
 from serried.finding import Sentence, said
 from serried.mesh.groups import Groups
 from serried.mesh.placement import Placement
 from serried.mesh.sizes import MOST_GPUS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from serried.errors import listed
 from serried.mesh.mesh import Ranks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 PART_RANKS = 1 << 16
 """About how many ranks ``in_parts`` makes Python numbers of at once; groups stay whole."""
+
+MEMBERS_SHOWN = 16
+"""Ranks of a group that ``shown`` writes out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,3 +134,45 @@ class Groups:
         # Written from the last group to the first, so that the first of several stays.
         owner[self.members[inside][::-1]] = numbers[inside][::-1]
         return owner
+
+
+def signature(groups: Groups) -> bytes:
+    """Returns bytes that are equal for kinds whose groups hold the same ranks.
+
+    >>> signature(Groups.of([[2, 3], [1, 0]])) == signature(Groups.of([[0, 1], [2, 3]]))
+    True
+    """
+    # With members sorted in each group, and groups by their first member, kinds of the same ranks
+    # come out the same, byte for byte.
+    members = groups.members
+    if not groups.is_ascending:
+        owner = np.repeat(np.arange(len(groups)), groups.sizes)
+        members = members[np.lexsort((members, owner))]
+    firsts, sizes = members[groups.bounds[:-1]], groups.sizes
+    if (np.diff(firsts) < 0).any():
+        members = members[np.argsort(np.repeat(firsts, sizes), kind="stable")]
+        sizes = sizes[np.argsort(firsts, kind="stable")]
+    return members.tobytes() + b"|" + sizes.tobytes()
+
+
+def shown(ranks: list[int], limit: int = MEMBERS_SHOWN) -> str:
+    """Returns the ranks of a group as text.
+
+    >>> shown([0, 2]), shown([0, 1, 2], limit=2)
+    ('[0 2]', '[0 1 …]')
+    """
+    words = " ".join(map(str, ranks[:limit]))
+    return f"[{words} …]" if len(ranks) > limit else f"[{words}]"
+
+
+def runs_shown(ranks: Sequence[int], limit: int = 6) -> str:
+    """Returns ranks as text, runs drawn together.
+
+    >>> runs_shown([0, 1, 2, 5, 8, 9])
+    '0-2, 5, 8-9'
+    """
+    # Within a run the rank and its place ascend together, so their difference stays the same.
+    numbered = groupby(enumerate(ranks), lambda at: at[1] - at[0])
+    runs = [[rank for _, rank in run] for _, run in numbered]
+    words = (f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    return listed(words, limit=limit)

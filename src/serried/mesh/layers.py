@@ -14,23 +14,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from serried.errors import InputError, listed
 from serried.finding import Finding, said
-from serried.mesh.compare import runs_shown
+from serried.mesh.groups import runs_shown
 from serried.mesh.layout import Layout
 from serried.mesh.mesh import Ranks
 
 # "(t|)*3" and "t*3", as in Megatron's --pipeline-model-parallel-layout "E|(t|)*3,m|m||L".
-REPEATED = re.compile(r"\(([^()]*)\)\*(\d+)|([^()|,*])\*(\d+)")
+REPEATED = r"\(([^()]*)\)\*(\d+)|([^()|,*])\*(\d+)"
 MAX_LAYERS = 100_000
 
 
-@dataclass(frozen=True)
-class LayerSplit:
+class LayerSplit(NamedTuple):
     """Holds the layers of each pipeline position: ``held[position][chunk]`` is a range."""
 
     num_layers: int
@@ -155,7 +154,7 @@ def _unfolded(text: str) -> str:
     """
     # The pattern has no parentheses inside, so nested repeats unfold from the inside out; the bound
     # ends (((t)*999)*999)*999 before it fills the memory.
-    while found := REPEATED.search(text):
+    while found := re.search(REPEATED, text):
         body, times = (found[1], found[2]) if found[2] else (found[3], found[4])
         if int(times) * len(body) > MAX_LAYERS:
             raise _too_many(int(times))
@@ -268,7 +267,7 @@ def _uneven(layout: Layout, split: LayerSplit) -> Finding:
             most=max(widths),
         )
     ]
-    if layout.habits.divides_layers:
+    if layout.conventions.divides_layers:
         evidence.append(
             said(
                 "{framework} refuses that unless the first and last stage are given their own size",

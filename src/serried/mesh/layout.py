@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from serried.errors import InputError, listed
 from serried.finding import Finding
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from serried.mesh.sharding import Sharding
 
 
-@dataclass(frozen=True)
-class Habits:
+class Conventions(NamedTuple):
     """Says what a framework does beside making groups: with equal ones, and with layers."""
 
     shares_equal: bool = False
@@ -29,7 +28,7 @@ class Habits:
     """Refuses layers that the stages do not divide."""
 
 
-PLAIN = Habits()
+PLAIN = Conventions()
 """Those of most frameworks."""
 
 
@@ -42,8 +41,9 @@ class Layout:
     group of a dimension (``{"tp": "tensor"}`` for InternLM) and ``dp_with_cp`` which kind
     is the data group with context parallelism folded in, where there is one. ``findings``
     say where the framework itself makes groups that overlap, miss ranks or leave the world;
-    ``habits`` what else it does. ``settings`` are those it was asked for, under the framework's
-    own names, with the ZeRO stage as ``zero``: no group depends on some, but what travels does.
+    ``conventions`` what else it does. ``settings`` are those it was asked for, under the
+    framework's own names, with the ZeRO stage as ``zero``: no group depends on some, but what
+    travels does.
     """
 
     framework: str
@@ -56,7 +56,7 @@ class Layout:
     dims: Mapping[str, str]
     dp_with_cp: str | None = None
     findings: tuple[Finding, ...] = ()
-    habits: Habits = PLAIN
+    conventions: Conventions = PLAIN
     settings: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     sharding_of: Callable[[Layout], Sharding | None] | None = field(
         default=None, repr=False, compare=False

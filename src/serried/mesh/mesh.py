@@ -18,13 +18,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from serried.errors import InputError, listed
 
-Ranks = NDArray[np.int32]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Ranks: TypeAlias = "NDArray[np.int32]"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from serried.errors import InputError
 
@@ -30,8 +30,7 @@ LONGEST = 40
 """Letters of a wrong value that its sentence repeats."""
 
 
-@dataclass(frozen=True)
-class SizeField:
+class SizeField(NamedTuple):
     """Describes one size of a job: what it is called and means, and what it takes.
 
     >>> SIZES["tp"].read("8"), PLACES["gpus_per_node"].read("4,1")

@@ -113,5 +113,5 @@ INTERNEVO = Framework(
     orders=(ORDER,),
     make=layout,
     versions=("0.1.0", "0.2.2", "0.3.10", "0.5.2", DEVELOP_2024, DEVELOP_2025),
-    habits=internlm.INTERNLM.habits,
+    conventions=internlm.INTERNLM.conventions,
 )

@@ -2,7 +2,7 @@
 
 Read from megatron-core 0.10.0 to 0.16.1 (PyPI) and core_v0.19.0, megatron/core/parallel_state.py
 (RankGenerator and initialize_model_parallel). From 0.14 on kinds are named as the fields of
-ProcessGroupCollection, before that as the module's variables (``megatron_names``).
+ProcessGroupCollection, before that as the module's variables (``names``).
 
     order  tp-cp-ep-dp-pp       fastest first; this file turns it around, nobody else knows
     dense  grid   tp · cp · dp · pp         dp  = world / (tp cp pp),   ep = 1
@@ -11,7 +11,7 @@ ProcessGroupCollection, before that as the module's variables (``megatron_names`
     16 ranks, tp 2, pp 4      tp [0 1] [2 3] …    dp [0 2] [1 3] [4 6] …    pp [0 4 8 12] …
 
 From 0.19 on an axis gtp_remat stands after tp (dense) and after ep (expert). Versions before
-0.10 are in ``megatron_old``, the encoder windows of 0.9 to 0.13 in ``megatron_encoder``.
+0.10 are in ``old``, the encoder windows of 0.9 to 0.13 in ``encoder``.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from serried.frameworks.framework import (
     refuse_unknown_options,
     split_world,
 )
-from serried.frameworks.megatron import old as megatron_old
-from serried.frameworks.megatron.encoder import Encoder, with_encoder
+from serried.frameworks.megatron.encoder import Encoder
 from serried.frameworks.megatron.kinds import MegatronJob, kinds_of, limited
 from serried.frameworks.megatron.names import DP_CP, dims_of, named
 from serried.frameworks.megatron.order import (
@@ -45,7 +44,7 @@ from serried.frameworks.megatron.rules import (
     findings_of,
     refuse_options_of_other_versions,
 )
-from serried.mesh import Habits, Layout, Mesh
+from serried.mesh import Conventions, Layout, Mesh
 from serried.mesh.sizes import Sizes
 
 OPTIONS = {
@@ -79,7 +78,9 @@ def layout(sizes: Sizes, version: str) -> Layout:
     check_arguments(sizes)
     # Until 0.9 there is one grid, on which experts are cut from data parallelism.
     if not at_least(version, "0.10"):
-        return megatron_old.layout(sizes, version)
+        from serried.frameworks.megatron import old
+
+        return old.layout(sizes, version)
     encoder = Encoder.of(sizes, version)
     order = read_order(sizes, with_gtp=at_least(version, "0.19"))
     job = _job(sizes, version, encoder)
@@ -91,6 +92,8 @@ def layout(sizes: Sizes, version: str) -> Layout:
     if order.is_repeated:
         kinds = limited(kinds, meshes, job)
     if encoder.is_used:
+        from serried.frameworks.megatron.join import with_encoder  # few jobs have an encoder
+
         meshes, kinds = with_encoder(kinds, meshes, encoder, order, version)
     kinds = named(kinds, sizes, version)
     return Layout(
@@ -203,5 +206,5 @@ MEGATRON = Framework(
         *("0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "0.9.0", "0.10.0", "0.11.0", "0.12.0"),
         *("0.13.0", "0.14.0", "0.15.0", "0.16.1", "0.17.0", "0.18.0", "0.19.0"),
     ),
-    habits=Habits(divides_layers=True),
+    conventions=Conventions(divides_layers=True),
 )

@@ -7,7 +7,8 @@ are those of ProcessGroupCollection (0.14 on), which ``megatron_names`` turns in
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from serried.errors import InputError
 from serried.frameworks.framework import at_least, divisors, numbers, switch
@@ -16,8 +17,7 @@ from serried.mesh import Chain, Chunks, GroupKind, JoinRuns, Leading, Level, Mes
 from serried.mesh.sizes import Sizes
 
 
-@dataclass(frozen=True)
-class MegatronJob:
+class MegatronJob(NamedTuple):
     """Holds every size of one Megatron job, derived ones included."""
 
     version: str

@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import click
 
@@ -17,8 +16,7 @@ from serried.views.cli.language import language_of
 from serried.views.sentences import phrase, say
 
 
-@dataclass(frozen=True)
-class LazyCommand:
+class LazyCommand(NamedTuple):
     """Names a command's module, and says what it does, so that help need not import it."""
 
     module: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -71,7 +70,7 @@ def size_options(command: Command) -> Command:
     """Adds the options that say a layout: sizes, framework, order, settings, placement."""
     world, *others = SIZES.values()
     options = [
-        _size(replace(world, form="numbers")),
+        _size(world._replace(form="numbers")),
         *map(_size, others),
         click.option(
             "--framework",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from serried.mesh import Groups
 from serried.views.cli.language import current_language
 from serried.views.sentences import tell
 from serried.views.table import Table
-from serried.whole_file import whole_file
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -30,6 +28,8 @@ FORMATS = ("table", "json", "csv")
 TABLE_OR_JSON = ("table", "json")
 """Forms that most answers have."""
 PATH = click.Path(path_type=Path)
+NO_TERMINAL = 100
+"""Columns of an answer that no terminal shows."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,15 @@ def printed_form_option(command: Command) -> Command:
 
 
 def width() -> int:
-    """Returns the terminal's width in columns; 100 where there is no terminal."""
-    return shutil.get_terminal_size((100, 40)).columns
+    """Returns the terminal's width in columns, or what COLUMNS says; 100 where there is neither."""
+    # shutil.get_terminal_size does the same, but its module loads all that packs archives.
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told):
+        return int(told)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or NO_TERMINAL
+    except (OSError, ValueError):
+        return NO_TERMINAL
 
 
 def rendered(*parts: str | Text | Table, plain: bool = False) -> str:
@@ -192,6 +199,8 @@ def write_parts(parts: Iterable[str | bytes], path: Path | None) -> None:
         for part in parts:
             click.echo(part, nl=False)
         return
+    from serried.whole_file import whole_file
+
     with whole_file(path) as file:
         for part in parts:
             file.write(part.encode() if isinstance(part, str) else part)

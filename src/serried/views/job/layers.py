@@ -37,7 +37,7 @@ def layers_of(request: LayoutRequest, layout: Layout) -> LayerSplit | None:
     first, last = _end(request, "first"), _end(request, "last")
     if first is not None or last is not None:
         return with_ends(layers, pp=pp, chunks=chunks, first=first, last=last)
-    return evenly(layers, pp=pp, chunks=chunks, left_over=layout.habits.left_over)
+    return evenly(layers, pp=pp, chunks=chunks, left_over=layout.conventions.left_over)
 
 
 def _listed(counts: Sequence[int], *, pp: int, chunks: int | None) -> LayerSplit:

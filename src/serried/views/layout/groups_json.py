@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from serried.mesh import Groups
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 PART_RANKS = 1 << 16
 """About how many ranks are written at once; groups stay whole."""
-Bytes = NDArray[np.uint8]
+Bytes: TypeAlias = "NDArray[np.uint8]"
 NEXT, CLOSE, END = (np.frombuffer(text, np.uint8) for text in (b", \0\0", b"], [", b"]]\0\0"))
 """What stands after a member, after the last of a group, and after the last of all."""
 

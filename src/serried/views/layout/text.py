@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len, set_cell_size
 
 from serried.errors import listed
-from serried.mesh import Groups, Layout, Placement, RankPlace
-from serried.mesh.compare import shown
+from serried.mesh import Groups, Layout, Placement
 from serried.mesh.domain import widths_told
+from serried.mesh.groups import shown
 from serried.mesh.layers import LayerSplit, positions
 from serried.views.explain.words import about_in
 from serried.views.sentences import say, tell
 from serried.views.table import Table
 
 if TYPE_CHECKING:
+    from serried.mesh.rank import RankPlace
     from serried.mesh.sweep import Tried
 
 MEMBERS_SHOWN = 16
@@ -99,7 +100,7 @@ def kinds_table(
 
 
 def _first_groups(groups: Groups) -> str:
-    first = " ".join(_members(groups[g].tolist(), 4) for g in range(min(2, len(groups))))
+    first = " ".join(shown(groups[g].tolist(), 4) for g in range(min(2, len(groups))))
     return first + (" …" if len(groups) > 2 else "")
 
 
@@ -125,7 +126,7 @@ def groups_table(
     nodes = placement.nodes_of(groups).tolist()
     lists = (ranks for part in groups.in_parts() for ranks in part)
     found = (
-        (str(number), str(len(ranks)), str(nodes[number]), _members(ranks, 64))
+        (str(number), str(len(ranks)), str(nodes[number]), shown(ranks, 64))
         for number, ranks in enumerate(lists)
     )
     if len(groups) > MANY_GROUPS:
@@ -202,7 +203,7 @@ def rank_table(layout: Layout, place: RankPlace, *, lang: str = "en") -> Table:
             # Two more than are shown: one may be the rank itself, one makes the list end in '…'.
             others = [rank for rank in ranks[: MEMBERS_SHOWN + 2] if rank != place.rank]
             position = tell("{at} of {count}", lang, at=at, count=len(ranks))
-            talks = _members(others, MEMBERS_SHOWN) if others else alone
+            talks = shown(others, MEMBERS_SHOWN) if others else alone
             rows.add_row(name, str(number), position, talks, about)
         if not found:
             rows.add_row(name, "-", "-", absent, about)
@@ -229,11 +230,6 @@ def range_text(low: int, high: int, lang: str) -> str:
     ('16 to 32', '16 到 32', '8')
     """
     return f"{low:,}" if low == high else tell("{low:,} to {high:,}", lang, low=low, high=high)
-
-
-def _members(ranks: list[int], limit: int) -> str:
-    shown = " ".join(map(str, ranks[:limit]))
-    return f"[{shown} …]" if len(ranks) > limit else f"[{shown}]"
 
 
 def layers_table(layout: Layout, split: LayerSplit, *, lang: str = "en") -> Table:

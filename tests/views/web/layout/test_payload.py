@@ -7,7 +7,8 @@ import pytest
 
 from serried import frameworks
 from serried.frameworks import FRAMEWORKS, Sizes
-from serried.mesh import Placement, place_of
+from serried.mesh import Placement
+from serried.mesh.rank import place_of
 from serried.views.colours import FAMILIES
 from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
 from serried.views.web.wire.query import read_query

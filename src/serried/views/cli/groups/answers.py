@@ -11,7 +11,7 @@ import click
 from serried.errors import InputError, listed
 from serried.finding import Finding
 from serried.launch.request import LayoutRequest
-from serried.mesh import Layout, Placement, place_of
+from serried.mesh import Layout, Placement
 from serried.mesh.advice import advise, is_important
 from serried.mesh.domain import domain_of
 from serried.views.cli.output import (
@@ -146,6 +146,8 @@ def explain(request: LayoutRequest, options: Options, output: OutputChoice) -> i
 
 def rank(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     """Shows one rank: its place, its layers, its groups."""
+    from serried.mesh.rank import place_of
+
     layout, placement = request.laid_out()
     place = place_of(layout, placement, options["rank"])
     form = output.form_among()
