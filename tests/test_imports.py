@@ -29,11 +29,13 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     TopologicalSorter(imports).prepare()  # raises CycleError, naming the circle
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_module_opens_with_a_sentence_saying_what_it_holds(path: Path) -> None:
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    assert docstring
-    assert docstring.split("\n\n")[0].rstrip().endswith((".", ":"))
+def test_a_module_opens_with_a_sentence_saying_what_it_holds() -> None:
+    opened = {
+        path: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        for path in MODULES
+    }
+    first = {path: text.split("\n\n")[0].rstrip() for path, text in opened.items()}
+    assert [path for path, sentence in first.items() if not sentence.endswith((".", ":"))] == []
 
 
 EXTRAS = {"torch", "starlette", "uvicorn", "playwright", "pyarrow"}

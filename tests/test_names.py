@@ -6,18 +6,13 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
-
-import pytest
 
 import serried
 
 ROOT = Path(serried.__file__).parent
-MODULES = sorted(ROOT.rglob("*.py"))
-EVERY_MODULE = pytest.mark.parametrize(
-    "path", MODULES, ids=lambda path: str(path.relative_to(ROOT))
-)
 FRAGMENTS = {"Are", "Is", "Its", "Of", "Was", "Were", "Whose"}
 """Words that begin a piece of a sentence, not a sentence in the third person."""
 VERB = re.compile(r"[A-Z][a-z]+s\b")
@@ -26,8 +21,13 @@ VERB = re.compile(r"[A-Z][a-z]+s\b")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Returns every module of the package, parsed, by its path in the package."""
+    return {
+        str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(ROOT.rglob("*.py"))
+    }
 
 
 def below_fields(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -53,22 +53,32 @@ def is_property(decorator: ast.expr) -> bool:
 
 def test_no_two_public_classes_of_the_package_have_one_name() -> None:
     places: dict[str, list[str]] = defaultdict(list)
-    for path in MODULES:
-        for node in ast.walk(parsed(path)):
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(str(path.relative_to(ROOT)))
+                places[node.name].append(path)
     assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
 
 
-@EVERY_MODULE
-def test_no_docstring_begins_as_a_piece_of_a_sentence(path: Path) -> None:
-    tree = parsed(path)
-    found = [(line, text) for line, text, _ in of_classes_and_functions(tree)]
-    found += below_fields(tree)
-    assert [(line, text) for line, text in found if text.split(" ", 1)[0] in FRAGMENTS] == []
+def test_no_docstring_begins_as_a_piece_of_a_sentence() -> None:
+    found = [
+        (path, line, text)
+        for path, tree in trees().items()
+        for line, text in (
+            *((line, text) for line, text, _ in of_classes_and_functions(tree)),
+            *below_fields(tree),
+        )
+    ]
+    assert found
+    assert [each for each in found if each[2].split(" ", 1)[0] in FRAGMENTS] == []
 
 
-@EVERY_MODULE
-def test_a_class_or_function_is_described_by_a_verb(path: Path) -> None:
-    found = of_classes_and_functions(parsed(path))
-    assert [(line, text) for line, text, does in found if does and not VERB.match(text)] == []
+def test_a_class_or_function_is_described_by_a_verb() -> None:
+    found = [
+        (path, line, text)
+        for path, tree in trees().items()
+        for line, text, does in of_classes_and_functions(tree)
+        if does
+    ]
+    assert found
+    assert [each for each in found if not VERB.match(each[2])] == []

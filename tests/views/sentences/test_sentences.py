@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from string import Formatter
 from types import ModuleType
@@ -71,13 +72,16 @@ def name(expression: ast.expr) -> str:
     return getattr(expression, "id", getattr(expression, "attr", ""))
 
 
-PATHS = sorted(ROOT.rglob("*.py"))
-TREES = [ast.parse(path.read_text(encoding="utf-8")) for path in PATHS]
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """Returns every module of the package, parsed: once, and not while tests are collected."""
+    paths = sorted(ROOT.rglob("*.py"))
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in paths}
 
 
 def made(names: set[str]) -> Iterator[Raised]:
     """Yields every call of one of ``names``, with its first argument."""
-    for path, tree in zip(PATHS, TREES, strict=True):
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and name(node.func) in names:
                 yield Raised(f"{path.relative_to(ROOT)}:{node.lineno}", node.args[0])
@@ -90,14 +94,24 @@ def either(expression: ast.expr) -> list[ast.expr]:
     return [expression]
 
 
-RAISED = list(made(error_names(TREES)))
-PLAIN = [each for each in RAISED if isinstance(each.template, ast.Constant)]
-FOUND = [
-    Raised(each.where, template)
-    for each in made({"said", "tell"})
-    for template in either(each.template)
-    if isinstance(template, ast.Constant)
-]
+@cache
+def raised() -> list[Raised]:
+    """Returns every place that makes an error."""
+    return list(made(error_names(list(trees().values()))))
+
+
+@cache
+def written() -> list[Raised]:
+    """Returns every template of an error or of another sentence that stands in the package."""
+    errors = [each for each in raised() if isinstance(each.template, ast.Constant)]
+    return errors + [
+        Raised(each.where, template)
+        for each in made({"said", "tell"})
+        for template in either(each.template)
+        if isinstance(template, ast.Constant)
+    ]
+
+
 CHINESE = catalogue("zh")
 
 
@@ -120,30 +134,31 @@ TERMS = {"rank", "world size", "x"}
 
 
 def test_errors_of_every_room_are_found() -> None:
-    assert {"mesh", "frameworks", "trace", "views"} <= {each.where.split("/")[0] for each in RAISED}
+    assert {"mesh", "frameworks", "trace", "views"} <= {
+        each.where.split("/")[0] for each in raised()
+    }
 
 
-@pytest.mark.parametrize("each", RAISED, ids=lambda each: each.where)
-def test_a_sentence_is_a_template_that_can_be_looked_up(each: Raised) -> None:
-    kind = type(each.template).__name__
-    assert kind == "Constant", f"{kind} at {each.where}: write one text with {{values}}"
+def test_a_sentence_is_a_template_that_can_be_looked_up() -> None:
+    other = [each.where for each in raised() if not isinstance(each.template, ast.Constant)]
+    assert not other, f"write one text with {{values}} at {', '.join(other)}"
 
 
-@pytest.mark.parametrize("each", PLAIN + FOUND, ids=lambda each: each.where)
-def test_every_sentence_is_translated(each: Raised) -> None:
-    assert each.text in CHINESE, f"{each.where} has no Chinese: {each.text}"
+def test_every_sentence_is_translated() -> None:
+    missed = [f"{each.where}: {each.text}" for each in written() if each.text not in CHINESE]
+    assert not missed, "these have no Chinese:\n" + "\n".join(missed)
 
 
 def test_no_translation_is_of_a_sentence_that_nobody_says() -> None:
-    assert CHINESE.keys() - {each.text for each in PLAIN + FOUND} == set()
+    assert CHINESE.keys() - {each.text for each in written()} == set()
 
 
-@pytest.mark.parametrize("english", CHINESE)
-def test_translations_are_chinese_and_keep_the_values(english: str) -> None:
-    assert placeholders(CHINESE[english]) == placeholders(english)
-    assert has_chinese(CHINESE[english]) or is_bare(CHINESE[english])
-    assert not stray_english(CHINESE[english])
-    assert not CHINESE[english].endswith(("。", "."))
+def test_translations_are_chinese_and_keep_the_values() -> None:
+    for english, chinese in CHINESE.items():
+        assert placeholders(chinese) == placeholders(english), english
+        assert has_chinese(chinese) or is_bare(chinese), english
+        assert not stray_english(chinese), english
+        assert not chinese.endswith(("。", ".")), english
 
 
 def test_values_stay_as_they_are() -> None:
@@ -248,11 +263,11 @@ def test_a_list_within_a_sentence_is_joined_in_its_language() -> None:
 PHRASES = tomllib.loads((ROOT / "views/sentences/phrases.zh.toml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("english", PHRASES)
-def test_phrases_are_chinese_and_keep_their_parts(english: str) -> None:
-    assert set(placeholders(PHRASES[english])) <= set(placeholders(english))
-    assert has_chinese(PHRASES[english]) or is_bare(PHRASES[english])
-    assert not stray_english(PHRASES[english])
+def test_phrases_are_chinese_and_keep_their_parts() -> None:
+    for english, chinese in PHRASES.items():
+        assert set(placeholders(chinese)) <= set(placeholders(english)), english
+        assert has_chinese(chinese) or is_bare(chinese), english
+        assert not stray_english(chinese), english
 
 
 def test_what_stands_in_a_phrase_is_said_in_chinese_too() -> None:

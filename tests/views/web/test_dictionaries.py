@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
-
 from serried.action import ActionKind
 from serried.frameworks import FRAMEWORKS, Sizes, layout
 from serried.pipeline import ENTRIES, IdleCause
@@ -43,9 +41,8 @@ def test_both_languages_say_the_same_keys_in_the_same_order() -> None:
     assert list(ENGLISH) == list(CHINESE)
 
 
-@pytest.mark.parametrize("key", ENGLISH)
-def test_both_languages_fill_the_same_places(key: str) -> None:
-    assert places(ENGLISH[key]) == places(CHINESE[key])
+def test_both_languages_fill_the_same_places() -> None:
+    assert [key for key in ENGLISH if places(ENGLISH[key]) != places(CHINESE[key])] == []
 
 
 def test_every_sentence_that_the_page_asks_for_is_there() -> None:
@@ -78,13 +75,12 @@ def test_every_schedule_cause_and_closed_form_has_its_words() -> None:
     assert {f"quantity.{quantity.name}" for quantity in Quantity} <= set(ENGLISH)
 
 
-@pytest.mark.parametrize("key", CHINESE)
-def test_chinese_sentences_are_chinese(key: str) -> None:
-    latin = {"bar.language", "job.world", "basics.stage", "map.stage", "map.by_stage"}
+def test_chinese_sentences_are_chinese() -> None:
+    latin = {"bar.language", "basics.stage", "map.stage", "map.by_stage"}
     latin |= {"timeline.rank", "timeline.stage", "timeline.place", "groups.copy_json"}
-    latin |= {"selected.rank", "selected.slice", "job.gpus_per_rank", "tip.slice"}
+    latin |= {"selected.rank", "selected.slice", "tip.slice"}
     latin |= {"fact.local_rank", "fact.gpu", "fact.stage", "fact.rank"}
     latin |= {"reading.stop", "heading.stage", "names.join"}
     latin |= {"spot.action", "spot.extent", "form.line", "form.region"}
-    has_chinese = any("\u4e00" <= letter <= "\u9fff" for letter in CHINESE[key])
-    assert has_chinese != (key in latin)
+    without = {key for key, said in CHINESE.items() if not re.search("[\u4e00-\u9fff]", said)}
+    assert without == latin
