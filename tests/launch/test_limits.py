@@ -101,6 +101,13 @@ HOSTILE = {
         "x.toml, parallelism.tensor_parallel_degree is 'x', no number",
         NO_NUMBER,
     ),
+    "YAML_DEFAULTS": Hostile(
+        "x.yaml",
+        "defaults: a.yaml\nactor_rollout_ref: {}\n",
+        "takes in other configs more than 16 times",
+        "导入别的配置超过 16 次",
+        {"a.yaml": "defaults: a.yaml\n"},
+    ),
     "PYTHON_TEXT": Hostile(
         "x.py",
         'a = "1"\n' + 'a = f"{a}{a}"\n' * 14 + PARALLEL + "int(a)))\n",

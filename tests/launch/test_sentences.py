@@ -174,6 +174,11 @@ SAID = [
         "x.toml is read for torchtitan 0.2.2, the last that reads TOML; for another give it, such "
         "as --framework torchtitan@0.2.0",
     ),
+    (
+        "x.yaml",
+        "defaults: [ppo_trainer, mine]\ntrainer:\n  n_gpus_per_node: 8\n",
+        "x.yaml takes in mine.yaml, which is not given beside it; what it says is not known",
+    ),
     # What cannot be read at all.
     (
         "x.sh",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import PurePosixPath
 
 from serried.errors import InputError, listed
 from serried.finding import said
 from serried.launch import neighbours
+from serried.launch.documents import (
+    defaults,
+)
 from serried.launch.documents import (
     json as json_text,
 )
@@ -35,11 +39,10 @@ from serried.launch.formats import (
     nemo,
     paddle,
     torchtitan,
+    verl,
 )
 from serried.launch.starters import script
 
-# '#!/bin/bash', '#!/usr/bin/env zsh'.
-SHEBANG = re.compile(r"#!.*\b(?:ba|z|da|k)?sh\b")
 # '[parallelism]  # degrees', a line by itself.
 TOML_SECTION = re.compile(r"(?m)^[ \t]*\[[\w.\-\"']+\][ \t]*(?:#.*)?$")
 # 'parallel = dict(', 'model = {' or 'with read_base():' at the start of a line.
@@ -91,13 +94,13 @@ def is_known(text: str, file: str, beside: Mapping[str, str]) -> bool:
         return _reading(text, file, beside) is not None
     except InputError:
         # A script that only reads or starts what is not here may be anything.
-        return not SHEBANG.match(text) or script.is_one(text)
+        return not script.SHEBANG.match(text) or script.is_one(text)
 
 
 def _reading(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
     # By the content, not the name: files are called train.txt or config. The order matters, for
     # YAML takes nearly any text, and scripts hold JSON, YAML and Python in heredocs.
-    if SHEBANG.match(text) or re.search(r"(?m)^#SBATCH", text):
+    if script.SHEBANG.match(text) or re.search(r"(?m)^#SBATCH", text):
         return _script(text, file, beside)
     if text.lstrip().startswith("{"):
         return _json(text, file, beside)
@@ -111,18 +114,19 @@ def _reading(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
         return _toml(text, file)
     keys = _yaml(text, file)
     if keys is not None:
-        return _any_yaml(keys)
-    return _script(text, file, beside) if script.is_one(text) else None
+        return _composed(keys, beside)
+    is_script = script.is_one(text) or script.is_shell(text, file)
+    return _script(text, file, beside) if is_script else None
 
 
 def _script(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
     others = {name: other for name, other in beside.items() if name != file}
-    return script.read(text, file, others, partial(_other, beside=others))
+    return script.read(text, file, others, partial(_other, beside=others), _any_yaml)
 
 
 def _other(text: str, name: str, beside: Mapping[str, str]) -> Reading | None:
     """Reads a config file that a script names; hosts are the launcher's business then."""
-    if SHEBANG.match(text):
+    if script.SHEBANG.match(text):
         return None
     configs = {other: each for other, each in beside.items() if other.endswith(".py")}
     return _reading(text, name, configs)
@@ -170,23 +174,44 @@ def _yaml(text: str, file: str) -> Keys | None:
     except InputError:
         # A command with a ':' in it fails as YAML, as a broken config does: their words tell which
         # it is.
-        if script.is_one(text) or not YAML_WORDS.search(text):
+        is_script = script.is_one(text) or script.is_shell(text, file)
+        if is_script or not YAML_WORDS.search(text):
             return None
         raise
 
 
+YAML_FORMATS: tuple[tuple[Callable[[Keys], bool], Callable[[Keys], Reading | None]], ...] = (
+    (verl.is_one, verl.read),
+    (megatron.is_yaml, megatron.read_yaml),
+    (accelerate.is_one, accelerate.read),
+    (nanotron.is_one, nanotron.read),
+    (nemo.is_one, nemo.read),
+    (deepspeed.is_neox, deepspeed.read_neox),
+    (paddle.is_fleetx, paddle.read_fleetx),
+    (paddle.is_one, partial(paddle.read, name="YAML")),
+)
+"""What tells a YAML format by its keys, and what reads it, the most particular first.
+
+Megatron's trainers and Paddle's share names of sizes; keys beside these tell them apart.
+"""
+
+
 def _any_yaml(keys: Keys) -> Reading | None:
-    # Megatron's trainers and Paddle's share names of sizes; keys beside these tell them apart.
-    if megatron.is_yaml(keys):
-        return megatron.read_yaml(keys)
-    if accelerate.is_one(keys):
-        return accelerate.read(keys)
-    if nanotron.is_one(keys):
-        return nanotron.read(keys)
-    if nemo.is_one(keys):
-        return nemo.read(keys)
-    if deepspeed.is_neox(keys):
-        return deepspeed.read_neox(keys)
-    if paddle.is_fleetx(keys):
-        return paddle.read_fleetx(keys)
-    return paddle.read(keys, "YAML") if paddle.is_one(keys) else None
+    return next((read(keys) for is_one, read in YAML_FORMATS if is_one(keys)), None)
+
+
+def _composed(keys: Keys, beside: Mapping[str, str]) -> Reading | None:
+    """Reads YAML that may take in others, and says which of them are not given."""
+    whole = defaults.composed(keys, beside)
+    reading = _any_yaml(whole)
+    for name in whole.missing if reading else ():
+        if reading and PurePosixPath(name).stem not in verl.OWN:
+            reading.facts.note(
+                said(
+                    "{file} takes in {name}, which is not given beside it; what it says is not "
+                    "known",
+                    file=keys.file,
+                    name=name,
+                )
+            )
+    return reading

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from serried.errors import InputError
 from serried.finding import Sentence, said
@@ -20,9 +20,10 @@ from serried.limits import CONFIG_DEPTH, CONFIG_KEY, CONFIG_REFERENCE, CONFIG_VA
 
 LIMIT_NUMBER = 10**DIGITS.most
 """The largest size that is read; the shell's and Python's numbers are as large."""
-# '${trainer.devices}', and '${oc.env:GPUS,8}' or '${env:GPUS}'.
+# '${trainer.devices}', and '${oc.env:GPUS,8}' or '${env:GPUS}'; Primus writes '${GPUS:8}'.
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 ENVIRONMENT = re.compile(r"\$\{(?:oc\.)?env:\s*(\w+)\s*(?:,\s*(.*?)\s*)?\}")
+PRIMUS_ENVIRONMENT = re.compile(r"\$\{([A-Z][A-Z0-9_]*)(?::(.*))?\}")
 
 Scalar = int | float | bool | str | None
 
@@ -45,6 +46,8 @@ class Keys:
 
     file: str
     entries: dict[str, list[ConfigValue]] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    """Configs that it takes in and that are not given beside it."""
 
     def add(self, key: str, entry: ConfigValue) -> None:
         """Adds an entry; raises InputError when a file unfolds to more than any config holds."""
@@ -74,6 +77,27 @@ class Keys:
         entries = self.entries.get(key)
         return entries[0].value if entries else None
 
+    def give_way(self, other: Keys) -> None:
+        """Adds the keys of ``other`` that are not here, each with the file it stands in.
+
+        >>> keys, base = Keys("run.yaml"), Keys("base.yaml")
+        >>> keys.add("tp", ConfigValue(2, 1))
+        >>> base.add("tp", ConfigValue(4, 8))
+        >>> base.add("pp", ConfigValue(4, 9))
+        >>> keys.give_way(base)
+        >>> keys.value("tp"), keys.value("pp"), keys.entries["pp"][0].file
+        (2, 4, 'base.yaml')
+        """
+        own = frozenset(self.entries)
+        for key, entries in other.entries.items():
+            if key not in own:
+                for each in entries:
+                    self.add(key, replace(each, file=each.file or other.file))
+
+    def below(self, section: str) -> Keys:
+        """Returns the keys below ``section`` as a config of their own."""
+        return Keys(self.file, dict(self.under(section)), self.missing)
+
     def under(self, section: str) -> Iterator[tuple[str, list[ConfigValue]]]:
         """Yields the keys below ``section``, without it, and their entries."""
         for key, entries in self.entries.items():
@@ -88,25 +112,25 @@ class Keys:
         for _ in range(8):
             if isinstance(entry.value, str) and len(entry.value) > CONFIG_REFERENCE.most:
                 return entry
-            if isinstance(entry.value, str) and (env := ENVIRONMENT.fullmatch(entry.value)):
+            text = entry.value if isinstance(entry.value, str) else ""
+            if env := ENVIRONMENT.fullmatch(text) or PRIMUS_ENVIRONMENT.fullmatch(text):
                 return self._environment(env, entry)
             # A reference may lead to another one, and two to each other: hence a number of steps.
             found = REFERENCE.fullmatch(entry.value) if isinstance(entry.value, str) else None
             other = self.entries.get(found[1]) if found else None
             if not found or not other:
                 return entry
-            entry = ConfigValue(other[0].value, other[0].line, found[0], other[0].why)
+            entry = replace(other[0], via=found[0])
         return entry
 
     def _environment(self, found: re.Match[str], entry: ConfigValue) -> ConfigValue:
         name, default = found[1], found[2]
         if default is None:
-            return ConfigValue(
-                None, entry.line, why=said("{name} comes from the environment", name=name)
-            )
+            why = said("{name} comes from the environment", name=name)
+            return replace(entry, value=None, why=why)
         number = whole(default)
         value = number if number is not None else default.strip("\"'")
-        return ConfigValue(value, entry.line, found[0])
+        return replace(entry, value=value, via=found[0])
 
 
 def too_deep(file: str) -> InputError:

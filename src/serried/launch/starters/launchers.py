@@ -81,16 +81,20 @@ TALKS = re.compile(
 # 'python', 'python3', 'python3.11'.
 PYTHON = re.compile(r"python[\d.]*")
 
-DRIVER = re.compile(r"(?:.*[./])?verl[./](?:trainer|experimental|recipe)[./].*")
+DRIVER = re.compile(r"(?:.*[./])?(?:verl|recipe)[./](?:\w+[./])*main(?:_\w+)?(?:\.py)?")
 """Programs of verl, of which one process tells Ray where its ranks run.
 
 Source: verl examples/slurm/ray_on_slurm.slurm, which starts one with ``srun --ntasks=1``.
 """
+# 'actor_rollout_ref.actor.strategy=fsdp' and 'worker.actor.fsdp.fsdp_size=8' are settings of it.
+DRIVER_SETTING = re.compile(r"\+{0,2}(?:actor_rollout_ref|worker\.actor)\.")
 
 
-def is_driver(program: Field | None) -> bool:
+def is_driver(program: Field | None, arguments: Sequence[Field]) -> bool:
     """Tells whether a program is one process that has Ray start the ranks."""
-    return program is not None and bool(DRIVER.fullmatch(program.text or ""))
+    if program is not None and DRIVER.fullmatch(program.text or ""):
+        return True
+    return any(DRIVER_SETTING.match(each.start) for each in arguments)
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ def launch_of(run: StartedCommand) -> Launch | None:
     # A plain 'python' is one rank of those that mpirun or srun around it starts.
     if launcher == "python" and outer and outer[0] == "mpirun":
         launcher, rest = "mpirun", outer[1]
-    if launcher == "python" and is_driver(program or (rest[0] if rest else None)):
+    if launcher == "python" and is_driver(program or (rest[0] if rest else None), rest):
         launcher = "ray"
     elif launcher == "python" and has_srun:
         launcher = "srun"

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from serried.finding import Sentence, said
+from serried.launch.documents import defaults
 from serried.launch.documents import yaml as yaml_text
 from serried.launch.facts.config import Reading
 from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Flag, take
+from serried.launch.facts.keys import Keys
 from serried.launch.facts.words import Field, Piece, Value
-from serried.launch.formats import accelerate, torchtitan
+from serried.launch.formats import accelerate, torchtitan, verl
 from serried.launch.shell.files import ending
+from serried.launch.starters import program_options
 from serried.launch.starters.launchers import Launch
 
 FLAGS = (
@@ -30,11 +33,18 @@ WRITTEN = (("colossalai", "config-file"),)
 """Launchers with an option of a program that names a file it writes."""
 
 FILE = re.compile(r"\.(py|ya?ml|json|toml)$")
+YAML = re.compile(r"^[^=]+\.ya?ml$")
 DATA = re.compile(r"\.(ya?ml|json|toml)$")
 """A config that stands alone among the arguments; a Python file there is a program."""
 
+PATH = re.compile(r"\+{0,2}(?:config|config_file|config_path)=(.+\.ya?ml)", re.S)
+"""A setting that names the YAML which the other settings change, such as EasyR1's."""
+
 ReadOther = Callable[[str, str], "Reading | None"]
 """Reads a config file that a script names: text and name in, what it says out."""
+
+ReadKeys = Callable[[Keys], "Reading | None"]
+"""Reads settings that stand on the command line, over those of the YAML that it names."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,7 @@ class ConfigFiles:
     written: Mapping[str, Value]
     beside: Mapping[str, str]
     read: ReadOther
+    read_keys: ReadKeys
 
     def text(self, path: str) -> str | None:
         """Returns the text of the file a path means; ``null`` stands for what is not known."""
@@ -77,7 +88,9 @@ def readings(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> list[
         if not name and flag in NEEDED:
             found.append(_not_known(word, launch, flag))
         # '--config llama3_8b' names a function of torchtitan's registry, which is no file.
-        if not FILE.search(name):
+        if not FILE.search(name) or (
+            flag == "config-name" and PurePosixPath(name).stem in verl.OWN
+        ):
             continue
         text = shelf.text(name)
         if text is None:
@@ -85,6 +98,46 @@ def readings(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> list[
         elif other := shelf.read(text, PurePosixPath(name).name):
             found.append(other)
     return found
+
+
+def overridden(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> Reading | None:
+    """Returns what settings such as ``trainer.nnodes=2`` say, over the YAML that is named.
+
+    None where the command has no such settings, or they and the YAML are of no known format.
+    """
+    keys = program_options.overrides(launch.arguments, launch.run.line.file)
+    if not keys.entries and launch.launcher != "ray":
+        return None
+    missing: list[str] = []
+    for name in _base_names(launch, flags):
+        text = shelf.text(name)
+        base = yaml_text.read(text, PurePosixPath(name).name) if text is not None else None
+        if base is None:
+            missing.append(name)
+        else:
+            whole = defaults.composed(base, shelf.beside)
+            keys.give_way(whole)
+            missing += whole.missing
+    keys.missing = tuple(missing)
+    # Ray's driver has settings of verl's, though they may be of other things than its ranks.
+    reading = shelf.read_keys(keys) or (verl.read(keys) if launch.launcher == "ray" else None)
+    if reading:
+        reading.format = reading.format.replace("YAML", "command line")
+    return reading
+
+
+def _base_names(launch: Launch, flags: Sequence[Flag]) -> Iterator[str]:
+    """Yields the YAML files that settings on the command line stand over."""
+    for flag in flags:
+        if flag.values and flag.name in ("config", "config-file", "config-name"):
+            name = ending(flag.values[0])
+            is_bare = flag.name == "config-name" and not FILE.search(name)
+            yield f"{name}.yaml" if is_bare and name else name
+    for word in launch.arguments:
+        path = PATH.fullmatch(word.text or "")
+        if path:
+            yield path[1]
+    yield from (each.text or "" for each in launch.arguments[:2] if YAML.search(each.text or ""))
 
 
 def accelerate_launch(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> Reading:

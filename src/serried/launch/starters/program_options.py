@@ -9,24 +9,19 @@ from serried.launch.facts.config import Reading
 from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Flag, take
 from serried.launch.facts.keys import ConfigValue, Keys
-from serried.launch.facts.keys import take as take_keys
 from serried.launch.facts.whole_number import NUMBER
 from serried.launch.facts.words import Field
 from serried.launch.formats import (
     colossalai,
     deepspeed,
     megatron,
-    nemo,
     paddle,
     torchtitan,
 )
 from serried.launch.starters.launchers import Launch
 
 HYDRA = re.compile(r"\+{0,2}([a-zA-Z_][\w.]*)=(.*)", re.S)
-"""``model.tensor_model_parallel_size=4``, as NeMo and Megatron-Bridge take settings."""
-
-VERL_ACTOR = "actor_rollout_ref.actor.megatron"
-"""Where verl holds the sizes of the model that it trains (its ppo_megatron_trainer.yaml)."""
+"""``model.tensor_model_parallel_size=4``, as NeMo, verl and MaxText take settings."""
 
 
 def reading(launch: Launch, flags: Sequence[Flag], file: str) -> Reading | None:
@@ -46,7 +41,7 @@ def reading(launch: Launch, flags: Sequence[Flag], file: str) -> Reading | None:
         return megatron.read_flags(flags, file)
     if launch.launcher == "colossalai" or _is_colossalai(flags):
         return colossalai.read(flags, file)
-    return _hydra(launch, file)
+    return None
 
 
 def is_megatron(flags: Sequence[Flag]) -> bool:
@@ -76,20 +71,6 @@ def _is_colossalai(flags: Sequence[Flag]) -> bool:
         flag.name == "plugin" and flag.values and flag.values[0].text in colossalai.PLUGINS
         for flag in flags
     )
-
-
-def _hydra(launch: Launch, file: str) -> Reading | None:
-    """Returns what settings of NeMo, Megatron-Bridge or verl say, where they are Megatron's."""
-    keys = overrides(launch.arguments, file)
-    # verl has sections of its own, of which the actor's lays out the model that it trains.
-    if launch.launcher != "ray":
-        return nemo.read(keys) if nemo.is_one(keys) else None
-    if not keys.has(VERL_ACTOR) and keys.value("actor_rollout_ref.actor.strategy") != "megatron":
-        return None
-    facts = Facts(file)
-    take_keys(facts, keys, megatron.MEANINGS, section=VERL_ACTOR)
-    megatron.complete(facts)
-    return Reading("verl command line", facts, "megatron")
 
 
 def overrides(words: Sequence[Field], file: str) -> Keys:

@@ -22,15 +22,24 @@ from serried.launch.shell.split import split
 from serried.launch.shell.story import Story
 from serried.launch.starters import named_config, program_options, world
 from serried.launch.starters.launchers import Launch, launch_of
-from serried.launch.starters.named_config import ConfigFiles, ReadOther
+from serried.launch.starters.named_config import ConfigFiles, ReadKeys, ReadOther
 from serried.limits import SCRIPT_STARTS
 
-# A text with none of these is a script only where it begins with '#!'. Bounds such as {0,60} keep
-# a long word from being looked through again at each of its letters.
+# A text with none of these is a script only where it reads as one. Bounds such as {0,60} keep a
+# long word from being looked through again at each of its letters.
 MENTIONS_LAUNCH = re.compile(
     r"torchrun|torch\.distributed|deepspeed|accelerate launch|colossalai run|srun|mpirun|"
-    r"paddle\.distributed|paddleformers-cli|megatron (?:sft|pt|rlhf)|#SBATCH|\bsbatch\b|"
+    r"paddle\.distributed|paddleformers-cli|(?:megatron|swift) (?:sft|pt|rlhf)|#SBATCH|"
+    r"\bsbatch\b|\bverl\.\w|"
     r"--[\w.-]{0,60}parallel[-_](?:size|degree)|pretrain_\w{1,60}\.py|nproc[-_]per[-_]node"
+)
+# '#!/bin/bash', '#!/usr/bin/env zsh'.
+SHEBANG = re.compile(r"#!.*\b(?:ba|z|da|k)?sh\b")
+NAME = re.compile(r".*\.(?:sh|bash|zsh|slurm|sbatch)")
+# 'export TP=2', 'set -x', 'if [ …', 'python3 -m …' at the start of a line, as no YAML has them.
+SHELL = re.compile(
+    r"(?m)^[ \t]*(?:export [A-Za-z_]\w*=|set [-+][a-z]|(?:el)?if \[|source \S|cd \S|"
+    r"(?:CUDA_VISIBLE_DEVICES=\S{0,60} )?(?:bash|sh|python[\d.]{0,5}|uv run|ray) [\w./$-])"
 )
 SWIFT = re.compile(r"(?:.*[./])?swift[./]cli[./]_megatron[./]\w+(?:\.py)?")
 """The programs that ``megatron sft`` and its like start."""
@@ -42,13 +51,24 @@ def is_one(text: str) -> bool:
     return bool(MENTIONS_LAUNCH.search(text))
 
 
-def read(text: str, file: str, beside: Mapping[str, str], read_other: ReadOther) -> Reading | None:
+def is_shell(text: str, file: str) -> bool:
+    """Tells whether a text reads as a shell script, whatever its commands do.
+
+    >>> is_shell("set -x\\necho done", "run"), is_shell("a: 1", "a.yaml")
+    (True, False)
+    """
+    return bool(SHEBANG.match(text) or NAME.fullmatch(file) or SHELL.search(text))
+
+
+def read(
+    text: str, file: str, beside: Mapping[str, str], read_other: ReadOther, read_keys: ReadKeys
+) -> Reading | None:
     """Returns what the script says, or None when it starts no ranks and sets no options.
 
     Raises InputError where it cannot be followed, or starts ranks by a script not given.
     """
     story = shell.follow(text, file, beside)
-    shelf = ConfigFiles(story.files, beside, read_other)
+    shelf = ConfigFiles(story.files, beside, read_other, read_keys)
     launches = [launch for run in story.runs if (launch := launch_of(run))]
     if len(launches) > SCRIPT_STARTS.most:
         raise InputError(
@@ -130,6 +150,8 @@ def _reading(launch: Launch, shelf: ConfigFiles) -> Reading:
     if launch.launcher == "accelerate" and not program_options.is_megatron(flags):
         return named_config.accelerate_launch(launch, flags, shelf)
     reading = program_options.reading(launch, flags, file)
+    if reading is None:
+        reading = named_config.overridden(launch, flags, shelf)
     others = named_config.readings(launch, flags, shelf)
     if reading is None and others:
         reading, *others = others

@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping
 from serried.finding import said
 from serried.launch.facts.facts import Facts, Found, not_a_number
 from serried.launch.facts.flags import Meaning, flags_of, loose, place, take
-from serried.launch.facts.keys import take as take_keys
 from serried.launch.facts.whole_number import NUMBER, whole
 from serried.launch.facts.words import Field
 from serried.launch.shell import slurm
-from serried.launch.starters import hosts, program_options
+from serried.launch.starters import hosts
 from serried.launch.starters.launchers import Launch
 from serried.launch.starters.numbers import number, take_options, visible
 
@@ -39,8 +38,6 @@ ACTOR = {
     "actor-num-gpus-per-node": Meaning("gpus_per_node"),
 }
 """Options by which a program that Ray starts is told where its trainer runs."""
-
-VERL = {"nnodes": Meaning("nodes"), "n_gpus_per_node": Meaning("gpus_per_node")}
 
 MPI = {
     "np": Meaning("world_size"),
@@ -222,18 +219,6 @@ def _python(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
     )
 
 
-def _ray(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
-    """Counts the ranks that verl's driver has Ray start, whatever started the driver.
-
-    Names and defaults: verl, verl/trainer/config/ppo_trainer.yaml.
-    """
-    keys = program_options.overrides(launch.arguments, facts.file)
-    take_keys(facts, keys, VERL, section="trainer", name_of=str)
-    for name, default in (("nodes", 1), ("gpus_per_node", 8)):
-        if not facts.says(name):
-            facts.claim(name, Found(default, default_of="verl"))
-
-
 Rule = Callable[[Launch, Facts, Mapping[str, str]], None]
 RULES: dict[str, Rule] = {
     "torchrun": _torchrun,
@@ -245,5 +230,4 @@ RULES: dict[str, Rule] = {
     "paddle": _paddle,
     "swift": _swift,
     "python": _python,
-    "ray": _ray,
 }

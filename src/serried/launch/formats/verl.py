@@ -1,0 +1,148 @@
+"""Reads verl's settings: YAML that Hydra composes, and the same keys on the command line.
+
+Names and defaults: verl 0.7 verl/trainer/config (ppo_trainer, ppo_megatron_trainer, sft_trainer,
+sft_trainer_engine), and EasyR1's examples/config.yaml (``worker.actor``). What lays out the model
+that is trained is the actor's; the engine that writes answers has sizes of its own beside it.
+
+    strategy    what divides the ranks                        source
+    fsdp        ddp x fsdp, and dp x sp over the same ranks   verl/workers/fsdp_workers.py
+    megatron    Megatron-core                                 verl/workers/megatron_workers.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from serried.launch.facts.config import Reading
+from serried.launch.facts.facts import Facts, Found
+from serried.launch.facts.flags import Meaning
+from serried.launch.facts.keys import Keys, take
+from serried.launch.formats import megatron
+from serried.launch.formats.device_mesh import laid_over
+from serried.mesh.sizes import Sizes
+
+ACTOR = "actor_rollout_ref.actor"
+EASY = "worker.actor"
+ENGINE = "engine"
+"""Where sft_trainer_engine holds what the actor of the other trainers does."""
+
+OWN = frozenset(
+    (
+        *("ppo_trainer", "ppo_megatron_trainer", "sft_trainer", "sft_trainer_engine"),
+        *("dp_actor", "megatron_actor", "legacy_data", "reward_manager", "dp_ref", "rollout"),
+        *("hf_model", "dp_critic", "dp_reward_loop", "dp_reward_model", "rollout_correction"),
+        *("megatron_ref", "megatron_critic", "megatron_reward_loop", "megatron_reward_model"),
+        *("fsdp", "profiler", "megatron", "algorithm"),
+    )
+)
+"""Configs of the package itself, whose defaults this module knows."""
+
+MEGATRON_CONFIG = "ppo_megatron_trainer"
+"""The one of its configs that trains with Megatron-core unless told otherwise."""
+
+NODES = {"nnodes": Meaning("nodes"), "n_gpus_per_node": Meaning("gpus_per_node")}
+DEFAULTS = {"nodes": 1, "gpus_per_node": 8}
+SHARDS = {
+    "fsdp_config.fsdp_size": Meaning("fsdp_size"),
+    "fsdp.fsdp_size": Meaning("fsdp_size"),
+    "fsdp_size": Meaning("fsdp_size"),
+    "fsdp_config.ulysses_sequence_parallel_size": Meaning("ulysses_size"),
+    "ulysses_sequence_parallel_size": Meaning("ulysses_size"),
+    "ulysses_size": Meaning("ulysses_size"),
+}
+RESHARD = {
+    "fsdp_config.reshard_after_forward": Meaning("_whole_weights", "no"),
+    "fsdp.enable_full_shard": Meaning("_whole_weights", "no"),
+    "reshard_after_forward": Meaning("_whole_weights", "no"),
+}
+STRATEGY = {"strategy": Meaning("_strategy", "text")}
+
+
+def is_one(keys: Keys) -> bool:
+    """Tells whether keys are verl's: an actor to be trained, or its trainer for SFT."""
+    if keys.has("actor_rollout_ref") or keys.has(EASY, "trainer"):
+        return True
+    if keys.has("algorithm.adv_estimator") or "trainer.n_gpus_per_node" in keys:
+        return True
+    return _is_sft(keys)
+
+
+def _is_sft(keys: Keys) -> bool:
+    if keys.has("actor_rollout_ref") or keys.has(EASY):
+        return False
+    if keys.has("model.partial_pretrain") or keys.has("ulysses_sequence_parallel_size", "data"):
+        return True
+    return keys.has(ENGINE, "data") and any(
+        f"{ENGINE}.{name}" in keys
+        for name in ("strategy", "fsdp_size", "tensor_model_parallel_size", *SHARDS)
+    )
+
+
+def read(keys: Keys) -> Reading:
+    """Returns what the keys say of the model that is trained."""
+    facts = Facts(keys.file)
+    section = next((each for each in (ACTOR, EASY) if keys.has(each)), "")
+    if section or not _is_sft(keys):
+        section = section or ACTOR
+        take(facts, keys, NODES, section="trainer", name_of=str)
+        for name, default in DEFAULTS.items():
+            if not facts.says(name):
+                facts.claim(name, Found(default, default_of="verl"))
+    else:
+        section = ENGINE if keys.has(ENGINE) else ""
+    take(facts, keys, STRATEGY, section=section, name_of=str)
+    strategy = _strategy(facts, keys)
+    if strategy == "megatron":
+        return _megatron(facts, keys, section)
+    return _fsdp(facts, keys, section)
+
+
+def _strategy(facts: Facts, keys: Keys) -> str:
+    """Returns what trains: as it is told, else as the config taken in, or the keys, have it."""
+    told = facts.drop("_strategy")
+    if told:
+        return str(told.value)
+    if MEGATRON_CONFIG in {name.removesuffix(".yaml") for name in keys.missing}:
+        return "megatron"
+    sized = (f"{ACTOR}.megatron", f"{ENGINE}.tensor_model_parallel_size")
+    return (
+        "megatron" if keys.value("model_engine") == "megatron" or keys.has(*sized[:1]) else "fsdp"
+    )
+
+
+def _megatron(facts: Facts, keys: Keys, section: str) -> Reading:
+    inner = f"{section}.megatron" if section != ENGINE else ENGINE
+    take(facts, keys, megatron.MEANINGS, section=inner)
+    if not facts.says("_distributed_optimizer"):
+        facts.claim("_distributed_optimizer", Found("true", default_of="verl"))
+    megatron.complete(facts)
+    return Reading("verl YAML", facts, "megatron")
+
+
+def _fsdp(facts: Facts, keys: Keys, section: str) -> Reading:
+    take(facts, keys, {**SHARDS, **RESHARD}, section=section, name_of=str)
+    for name in ("fsdp_size", "ulysses_size"):
+        number = facts.number(name)
+        if number is not None and number <= (1 if name == "ulysses_size" else 0):
+            facts.drop(name)
+    whole = facts.drop("_whole_weights")
+    found = whole if whole and whole.value == "true" else Found("", default_of="verl")
+    stage = 2 if whole and whole.value == "true" else 3
+    facts.claim("zero", replace(found, value=stage))
+    framework = "devicemesh" if facts.says("ulysses_size") else "fsdp"
+    return Reading("verl YAML", facts, framework, derive=_meshes)
+
+
+def _meshes(sizes: Sizes) -> Sizes:
+    """Returns the sizes with the meshes that verl makes once it knows the number of ranks."""
+    options = dict(sizes.options)
+    shard = int(options.pop("fsdp_size", 0) or 0)
+    sequence = int(options.pop("ulysses_size", 1) or 1)
+    bare = replace(sizes, options=options)
+    world = sizes.world_size
+    # A shard as wide as the world, or wider, is all ranks: there are no copies then.
+    shard = shard if 0 < shard < world else world
+    if sequence == 1:
+        return replace(bare, options={**options, "dp_shard": str(shard)})
+    weights = {"ddp": world // shard, "fsdp": shard}
+    return laid_over(bare, [weights, {"dp": world // sequence, "sp": sequence}])
