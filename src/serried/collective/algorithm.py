@@ -36,6 +36,11 @@ class Collective:
     owners: Integers | None = field(default=None, compare=False)
     """The position of each block's owner where ranks do not own blocks in order."""
 
+    @classmethod
+    def idle(cls, name: str, algorithm: str, group: PlacedGroup) -> Collective:
+        """Returns a collective without steps, which is all that a group of one rank has to do."""
+        return cls(name, algorithm, group, 1, CollectiveSteps.listed([]))
+
     @property
     def owner(self) -> Integers:
         """The position that each block belongs to, shape (num_blocks,): even shares in order."""
@@ -46,7 +51,8 @@ class Collective:
     def block_bytes(self, size_bytes: int) -> Fraction:
         """Returns the bytes of a block on average, exactly.
 
-        >>> Collective("all-reduce", "none", PlacedGroup.first(2), 4, NO_STEPS).block_bytes(10)
+        >>> none = CollectiveSteps.listed([])
+        >>> Collective("all-reduce", "none", PlacedGroup.first(2), 4, none).block_bytes(10)
         Fraction(5, 2)
         """
         return Fraction(size_bytes * self.num_buffers, self.num_blocks)
@@ -54,14 +60,11 @@ class Collective:
     def bytes_of(self, block: int, size_bytes: int) -> int:
         """Returns the bytes of one block where a buffer has ``size_bytes``; together they are that.
 
-        >>> both = Collective("all-reduce", "none", PlacedGroup.first(2), 4, NO_STEPS)
+        >>> none = CollectiveSteps.listed([])
+        >>> both = Collective("all-reduce", "none", PlacedGroup.first(2), 4, none)
         >>> [both.bytes_of(block, 10) for block in range(4)]
         [2, 3, 2, 3]
         """
         parts = self.num_blocks // self.num_buffers
         part = block % parts
         return size_bytes * (part + 1) // parts - size_bytes * part // parts
-
-
-NO_STEPS = CollectiveSteps.listed([])
-"""What a group of one rank has to do."""

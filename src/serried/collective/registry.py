@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from serried.collective.algorithm import NO_STEPS, Collective
-from serried.collective.algorithms.ring import (
-    ring_all_gather,
-    ring_all_reduce,
-    ring_channels,
-    ring_reduce_scatter,
+from serried.collective.algorithm import Collective
+from serried.collective.algorithms import (
+    double_tree,
+    hierarchical,
+    recursive,
+    ring,
+    switch,
 )
+from serried.collective.entry import AlgorithmEntry, CollectiveRequest
 from serried.collective.placed_group import PlacedGroup
 from serried.errors import InputError, listed
+from serried.limits import COLLECTIVE_CHUNKS
 
-
-@dataclass(frozen=True)
-class CollectiveRequest:
-    """Holds what is asked of an algorithm; what is None takes the algorithm's own default."""
-
-    name: str
-    algorithm: str
-    group: PlacedGroup
-    root: int = 0
-    """Position of the rank that has or gets all."""
-    channels: int | None = None
-    """Rings that share the buffer."""
-    chunks: int | None = None
-    """Parts of the buffer that follow one another through a tree or a chain."""
-
-
-@dataclass(frozen=True)
-class AlgorithmEntry:
-    """Describes one algorithm of one collective: how to make it, and what to say about it."""
-
-    collective: str
-    name: str
-    make: Callable[[CollectiveRequest], Collective]
-    about: str
-    formula: str
-    """Bytes that one rank sends, and latencies, with n ranks and S bytes."""
-    source: str
+ENTRIES: tuple[AlgorithmEntry, ...] = (
+    *ring.ENTRIES,
+    *double_tree.ENTRIES,
+    *recursive.ENTRIES,
+    *hierarchical.ENTRIES,
+    *switch.ENTRIES,
+)
+COLLECTIVES = tuple(dict.fromkeys(entry.collective for entry in ENTRIES))
+ROOTED = ("broadcast", "reduce", "gather", "scatter")
+"""Collectives in which one rank has or gets all."""
 
 
 def make(
@@ -53,17 +36,21 @@ def make(
     channels: int | None = None,
     chunks: int | None = None,
 ) -> Collective:
-    """Returns the collective ``name`` by ``algorithm`` over ``group``.
+    """Returns the collective ``name`` by ``algorithm`` over ``group``; ``root`` is a position.
 
-    Raises InputError for an unknown collective, or an algorithm that it does not have.
+    Raises InputError for an unknown collective, an algorithm that it does not have, a root
+    outside the group, and channels or chunks that the algorithm cannot have.
 
     >>> ring = make("all-reduce", "ring", PlacedGroup.first(8))
     >>> len(ring.steps), ring.num_blocks
     (14, 8)
     """
     entry = entry_of(name, algorithm)
+    _require_root(name, group, root)
+    _require_option(entry, "channels", channels, most=group.rails)
+    _require_option(entry, "chunks", chunks, most=COLLECTIVE_CHUNKS.most)
     if group.size == 1:
-        return Collective(name, algorithm, group, 1, NO_STEPS, 0)
+        return Collective.idle(name, algorithm, group)
     return entry.make(CollectiveRequest(name, algorithm, group, root, channels, chunks))
 
 
@@ -86,49 +73,46 @@ def entry_of(name: str, algorithm: str) -> AlgorithmEntry:
     return known[algorithm]
 
 
-def _ring(asked: CollectiveRequest) -> Collective:
-    channels = asked.channels or ring_channels(asked.group)
-    if channels > asked.group.rails:
+def _require_root(name: str, group: PlacedGroup, root: int) -> None:
+    if not 0 <= root < group.size:
         raise InputError(
-            "{channels} rings are asked for, and the smallest node has {rails} ranks of the group; "
-            "there can be 1 to {rails}",
-            channels=channels,
-            rails=asked.group.rails,
+            "root {root} is not in the group; its {ranks} ranks stand at places 0 to {last}",
+            root=root,
+            ranks=group.size,
+            last=group.size - 1,
         )
-    steps = {
-        "all-gather": ring_all_gather,
-        "reduce-scatter": ring_reduce_scatter,
-        "all-reduce": ring_all_reduce,
-    }[asked.name](asked.group, channels)
-    return Collective(asked.name, "ring", asked.group, asked.group.size * channels, steps)
+    if root and name not in ROOTED:
+        raise InputError(
+            "{name} has no root, and {root} is asked for; {rooted} have one",
+            name=name,
+            root=root,
+            rooted=listed(ROOTED, last="and"),
+        )
 
 
-_RING = "Patarasuk and Yuan, JPDC 69(2), 2009; NCCL 2.x, graph/rings.cc"
+def _require_option(entry: AlgorithmEntry, option: str, value: int | None, *, most: int) -> None:
+    if value is None:
+        return
+    if option not in entry.takes:
+        raise _no_such_option(entry, option)
+    if not 1 <= value <= most:
+        raise InputError(
+            "{option}={value} cannot be; here it is 1 to {most}",
+            option=option,
+            value=value,
+            most=most,
+        )
 
-ENTRIES: tuple[AlgorithmEntry, ...] = (
-    AlgorithmEntry(
-        "all-reduce",
-        "ring",
-        _ring,
-        "Each block goes once round the ring to be summed, and once more to be told.",
-        "2 (n - 1) / n S, 2 (n - 1) steps",
-        _RING,
-    ),
-    AlgorithmEntry(
-        "all-gather",
-        "ring",
-        _ring,
-        "Each rank passes on the block that it got a step before.",
-        "(n - 1) / n S, n - 1 steps",
-        _RING,
-    ),
-    AlgorithmEntry(
-        "reduce-scatter",
-        "ring",
-        _ring,
-        "Each block goes round the ring, summed on the way, and ends at its owner.",
-        "(n - 1) / n S, n - 1 steps",
-        _RING,
-    ),
-)
-COLLECTIVES = tuple(dict.fromkeys(entry.collective for entry in ENTRIES))
+
+def _no_such_option(entry: AlgorithmEntry, option: str) -> InputError:
+    alike = (each for each in ENTRIES if each.collective == entry.collective)
+    asked = {"name": entry.collective, "algorithm": entry.name, "option": option}
+    if fits := [each.name for each in alike if option in each.takes]:
+        return InputError(
+            "{name} by {algorithm} takes no {option}; those that do: {fits}",
+            **asked,
+            fits=listed(fits),
+        )
+    return InputError(
+        "{name} by {algorithm} takes no {option}, and no other of its algorithms does", **asked
+    )

@@ -52,8 +52,6 @@ class CollectiveStep:
     """Whether the receiver adds what comes to what it has; else it takes it as it is."""
     stride: int = 1
     """From one block of a move to its next."""
-    pattern: Hashable = None
-    """Steps of an equal one send as many blocks between the same positions; None: no other."""
     work: Work | None = None
 
     @classmethod
@@ -66,7 +64,6 @@ class CollectiveStep:
         count: ArrayLike = 1,
         reduces: ArrayLike = False,
         stride: int = 1,
-        pattern: Hashable = None,
         work: Work | None = None,
     ) -> CollectiveStep:
         """Returns a step of columns; a single number stands for a column of it.
@@ -77,7 +74,7 @@ class CollectiveStep:
         columns = [np.asarray(column, dtype=np.int64) for column in (source, target, first, count)]
         begin, end, block, many = np.broadcast_arrays(*columns)
         adds = np.broadcast_to(np.asarray(reduces, dtype=np.bool_), begin.shape)
-        return cls(begin, end, block, many, adds, stride, pattern, work)
+        return cls(begin, end, block, many, adds, stride, work)
 
     def __len__(self) -> int:
         """Returns how many moves the step has."""
@@ -85,13 +82,11 @@ class CollectiveStep:
 
     def backwards(self) -> CollectiveStep:
         """Returns the step that undoes this one: what was copied there is reduced here."""
-        return replace(
-            self,
-            source=self.target,
-            target=self.source,
-            reduces=~self.reduces,
-            pattern=_backwards(self.pattern),
-        )
+        return replace(self, source=self.target, target=self.source, reduces=~self.reduces)
+
+    def turned(self) -> CollectiveStep:
+        """Returns the step with its ends exchanged, copies still copies."""
+        return replace(self, source=self.target, target=self.source)
 
     def rows(self, num_blocks: int) -> tuple[Integers, Integers]:
         """Returns the moves block by block: the move of each row, and its block."""
@@ -112,8 +107,8 @@ class CollectiveSteps(Sequence[CollectiveStep]):
 
     number: int
     make: Callable[[int], CollectiveStep]
-    alike: Callable[[int], Hashable] | None = None
-    """The pattern of a step without making it, where an algorithm knows it beforehand."""
+    pattern: Callable[[int], Hashable] = lambda index: None
+    """Steps of an equal one send as many blocks between the same positions; None: no other."""
 
     @classmethod
     def listed(cls, steps: Sequence[CollectiveStep]) -> CollectiveSteps:
@@ -138,32 +133,30 @@ class CollectiveSteps(Sequence[CollectiveStep]):
     def __iter__(self) -> Iterator[CollectiveStep]:
         return map(self.make, range(self.number))
 
-    def pattern(self, index: int) -> Hashable:
-        """Returns the pattern of one step, which is not made for it where that can be helped.
-
-        >>> steps = CollectiveSteps(3, lambda k: CollectiveStep.of([0], [1], [k]), lambda k: "on")
-        >>> steps.pattern(2), steps.backwards().pattern(2)
-        ('on', ('backwards', 'on'))
-        """
-        return self.alike(index) if self.alike else self.make(index).pattern
-
     def backwards(self) -> CollectiveSteps:
         """Returns the steps from the last to the first, each backwards."""
-        return CollectiveSteps(
-            self.number,
-            lambda index: self.make(self.number - 1 - index).backwards(),
-            lambda index: _backwards(self.pattern(self.number - 1 - index)),
-        )
+        return self._from_the_last("backwards", CollectiveStep.backwards)
+
+    def turned(self) -> CollectiveSteps:
+        """Returns the steps from the last to the first, each with its ends exchanged."""
+        return self._from_the_last("turned", CollectiveStep.turned)
 
     def then(self, after: CollectiveSteps) -> CollectiveSteps:
         """Returns these steps and ``after`` them those."""
+        first = self.number
         return CollectiveSteps(
-            self.number + after.number,
-            lambda k: self.make(k) if k < self.number else after.make(k - self.number),
-            lambda k: self.pattern(k) if k < self.number else after.pattern(k - self.number),
+            first + after.number,
+            lambda k: self.make(k) if k < first else after.make(k - first),
+            lambda k: self.pattern(k) if k < first else after.pattern(k - first),
         )
 
+    def _from_the_last(
+        self, how: str, turn: Callable[[CollectiveStep], CollectiveStep]
+    ) -> CollectiveSteps:
+        last = self.number - 1
 
-def _backwards(pattern: Hashable) -> Hashable:
-    """Returns the pattern of a step that is run backwards; one like no other stays so."""
-    return None if pattern is None else ("backwards", pattern)
+        def pattern(index: int) -> Hashable:
+            forwards = self.pattern(last - index)
+            return None if forwards is None else (how, forwards)
+
+        return CollectiveSteps(self.number, lambda k: turn(self.make(last - k)), pattern)

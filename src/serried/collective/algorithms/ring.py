@@ -23,6 +23,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from serried.collective.algorithm import Collective
+from serried.collective.entry import AlgorithmEntry, CollectiveRequest, others
 from serried.collective.placed_group import PlacedGroup
 from serried.collective.step import CollectiveStep, CollectiveSteps, Integers
 
@@ -34,16 +36,16 @@ def ring_all_gather(group: PlacedGroup, channels: int) -> CollectiveSteps:
     >>> [step.first.tolist() for step in steps]
     [[0, 1, 2, 3], [3, 0, 1, 2], [2, 3, 0, 1]]
     """
-    orders = [_ring_order(group, channel) for channel in range(channels)]
-    source = np.concatenate(orders)
-    target = np.concatenate([np.roll(order, -1) for order in orders])
+    orders = np.stack([_ring_order(group, channel) for channel in range(channels)])
+    source, target = orders.ravel(), np.roll(orders, -1, axis=1).ravel()
+    blocks = orders * channels + np.arange(channels)[:, None]
+    places = np.arange(group.size)
 
     def step(index: int) -> CollectiveStep:
         # What a rank sends in step i began i ranks before it along the ring.
-        first = [np.roll(order, index) * channels + c for c, order in enumerate(orders)]
-        return CollectiveStep.of(source, target, np.concatenate(first), pattern="ring")
+        return CollectiveStep.of(source, target, blocks[:, places - index].ravel())
 
-    return CollectiveSteps(group.size - 1, step, lambda _: "ring")
+    return CollectiveSteps(group.size - 1, step, lambda index: "ring")
 
 
 def ring_reduce_scatter(group: PlacedGroup, channels: int) -> CollectiveSteps:
@@ -70,3 +72,52 @@ def _ring_order(group: PlacedGroup, channel: int) -> Integers:
     """Returns the positions along one ring, node by node; ring c begins each node at place c."""
     turned = [np.roll(np.array(node), -channel) for node in group.by_node]
     return np.concatenate(turned).astype(np.int64)
+
+
+def _make(asked: CollectiveRequest) -> Collective:
+    channels = asked.channels or ring_channels(asked.group)
+    steps = {
+        "all-gather": ring_all_gather,
+        "reduce-scatter": ring_reduce_scatter,
+        "all-reduce": ring_all_reduce,
+    }[asked.name](asked.group, channels)
+    return Collective(asked.name, "ring", asked.group, asked.group.size * channels, steps)
+
+
+_SOURCE = "Patarasuk and Yuan, JPDC 69(2), 2009; NCCL 2.x, graph/rings.cc"
+
+ENTRIES = (
+    AlgorithmEntry(
+        collective="all-reduce",
+        name="ring",
+        make=_make,
+        about="Each block goes once round the ring to be summed, and once more to be told.",
+        formula="2 (n - 1) / n S, 2 (n - 1) steps",
+        share_sent=lambda made: 2 * others(made),
+        num_steps=lambda made: 2 * (made.group.size - 1),
+        source=_SOURCE,
+        takes=("channels",),
+    ),
+    AlgorithmEntry(
+        collective="all-gather",
+        name="ring",
+        make=_make,
+        about="Each rank passes on the block that it got a step before.",
+        formula="(n - 1) / n S, n - 1 steps",
+        share_sent=others,
+        num_steps=lambda made: made.group.size - 1,
+        source=_SOURCE,
+        takes=("channels",),
+    ),
+    AlgorithmEntry(
+        collective="reduce-scatter",
+        name="ring",
+        make=_make,
+        about="Each block goes round the ring, summed on the way, and ends at its owner.",
+        formula="(n - 1) / n S, n - 1 steps",
+        share_sent=others,
+        num_steps=lambda made: made.group.size - 1,
+        source=_SOURCE,
+        takes=("channels",),
+    ),
+)
