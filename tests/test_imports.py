@@ -56,7 +56,9 @@ ABSENT = {
     "schedule 1f1b --stages 4 --microbatches 8 --format json": EXTRAS | {"serried.trace", "yaml"},
     "trace stats tests/goldens/traces/megatronapp": {"torch", "starlette", "yaml"},
     "--help": EXTRAS | READERS | OTHERS | {"numpy"},
-    "train --help": EXTRAS | {"yaml", "serried.views.web"},
+    "train --help": EXTRAS
+    | {"yaml", "rich.console", "serried.plan", "serried.trace.merge", "serried.views.web"},
+    "demo --help": EXTRAS | {"yaml", "serried.trace.merge", "serried.trace.formats"},
 }
 """Commands, each with what it has no use for."""
 

@@ -11,13 +11,9 @@ import click
 from serried.errors import EnvironmentProblem, InputError, listed
 from serried.runtime.job.report import Event, StepDone
 from serried.runtime.job.settings import Emulated, TrainSettings
-from serried.trace.formats.chrome import write_chrome
-from serried.trace.measure.statistics import measure
-from serried.trace.merge.merge import merge
 from serried.views.cli.language import current_language
 from serried.views.cli.options import COUNT
 from serried.views.sentences import tell
-from serried.views.trace.text import bubble_lines
 
 EMULATED_STEPS = 6
 EMULATED_MICROBATCHES = 8
@@ -111,6 +107,10 @@ def demo(
 def _run(settings: TrainSettings) -> None:
     """Runs one training, with its progress, and prints what its trace says."""
     from serried.runtime.run.launch import train
+    from serried.trace.formats.chrome import write_chrome
+    from serried.trace.measure.statistics import measure
+    from serried.trace.merge.merge import merge
+    from serried.views.trace.text import bubble_lines
 
     folder = settings.trace_dir
     assert folder is not None

@@ -62,6 +62,21 @@ def test_each_event_is_a_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> N
     assert printed.out == ""
 
 
+def test_each_line_is_said_in_chinese_where_that_is_asked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    told(Console(file=io.StringIO(), force_terminal=False))
+    assert capsys.readouterr().err.splitlines() == [
+        "1 个 rank（tp 1、pp 1、dp 1；megatron tp-cp-ep-dp-pp）已就绪，在 cpu 上",
+        "从 runs/step-000003 接着训练：已完成 3 个 step",
+        "step 3  模拟计算  12 ms",
+        "4 个 step 之后  留出的 35,200 字节上 loss 5.2500",
+        "已保存 runs/step-000004",
+        "无法保存 runs/step-000006：磁盘没有空间了；训练继续",
+    ]
+
+
 def test_on_a_terminal_a_bar_stands_below_the_lines(capsys: pytest.CaptureFixture[str]) -> None:
     screen = io.StringIO()
     told(Console(file=screen, force_terminal=True, width=100, _environ={}))

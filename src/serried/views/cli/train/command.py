@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from serried.errors import SerriedError, listed
+from serried.errors import SerriedError
 from serried.views.cli import emit_job
 from serried.views.cli.language import current_language
-from serried.views.cli.output import show
 from serried.views.cli.train.options import SectionedCommand, train_settings, with_options
-from serried.views.cli.train.progress import TrainProgress, ranks_of
-from serried.views.cli.train.ranks import (
-    buffer_lines,
-    measured_memory,
-    planned_memory,
-    rank_table,
-)
-from serried.views.sentences import tell
+from serried.views.sentences import say
 
 if TYPE_CHECKING:
-    from serried.runtime.job.report import Place, Saved, TrainResult
-    from serried.runtime.job.settings import TrainSettings
+    from serried.runtime.job.report import Place
 
 
 @click.command(cls=SectionedCommand)
@@ -52,16 +40,20 @@ def train(explain: bool, **options: Any) -> None:
     # many, and only the rank that gets the result may print it.
     place = worker.place_of_launcher()
     settings = train_settings(place, options)
+    # What shows a run draws bars and knows the plan of memory, which help would wait for.
+    from serried.views.cli.train.progress import TrainProgress
+    from serried.views.cli.train.result import show_result
+
     if place is None:
         with TrainProgress(settings) as progress:
             result = launch.train(settings, progress.tell)
-        _show(settings, result, explain)
+        show_result(settings, result, explain=explain)
         return
     try:
         with TrainProgress(settings) as progress:
             joined = launch.join(settings, place, progress.tell)
         if joined:
-            _show(settings, joined, explain)
+            show_result(settings, joined, explain=explain)
     except Exception as error:
         worker.leave(_tell_failure(place, error))
     worker.leave(0)
@@ -74,66 +66,6 @@ def _tell_failure(place: Place, error: Exception) -> int:
     failed = worker.failure(place.rank, error)
     if not isinstance(error, SerriedError):
         click.echo(failed.traceback, err=True)
-    click.echo(f"serried: rank {failed.rank}: {failed.message}", err=True)
+    message = say(error, current_language()) if isinstance(error, SerriedError) else failed.message
+    click.echo(f"serried: rank {failed.rank}: {message}", err=True)
     return failed.exit_code
-
-
-def _show(settings: TrainSettings, result: TrainResult, explain: bool) -> None:
-    if explain:
-        show(rank_table(result.ranks), "")
-        if result.ranks[0].buffers:
-            show("\n".join(buffer_lines(result.ranks)), "")
-        show(planned_memory(settings, result.ranks), "")
-    step_ms = median(step.duration_ms for step in result.steps)
-    # Emulated stages learn nothing, so their fixed times stand where the loss would.
-    if settings.emulated:
-        times = settings.emulated
-        what = (
-            f"emulated compute (forward {times.forward_ms:g} ms, backward {times.backward_ms:g} ms)"
-        )
-    else:
-        what = f"loss {result.losses[0]:.4f} -> {result.losses[-1]:.4f}"
-    steps = "1 step" if len(result.steps) == 1 else f"{len(result.steps)} steps"
-    show(f"{steps} on {ranks_of(settings)}: {what}, median step {step_ms:.0f} ms")
-    if result.memory:
-        show(measured_memory(settings, result.ranks, result.memory))
-    for line in _kept(settings, result):
-        show(line)
-    if settings.trace_dir and any(settings.trace_dir.glob("rank-*.spans")):
-        show(f"trace: {settings.trace_dir} (serried trace merge {settings.trace_dir})")
-
-
-def _kept(settings: TrainSettings, result: TrainResult) -> Iterator[str]:
-    """Yields a line for each file that the run has left, and for each that it could not write."""
-    lang, checkpoints = current_language(), settings.checkpoints
-    lost = {each.path: each.reason for each in result.lost}
-    for path in (settings.log_file, settings.tensorboard):
-        # A log that broke off is told under either name; of whole ones only the log file is named.
-        if path and str(path) in lost:
-            reason = lost[str(path)]
-            yield tell("not all of the log is in {path}: {reason}", lang, path=path, reason=reason)
-        elif path and path == settings.log_file:
-            yield f"log: {path}"
-    if checkpoints.folder:
-        yield from _checkpoints(checkpoints.folder, result.saved, lang)
-    if checkpoints.export and result.is_saved:
-        yield f"model: {checkpoints.export}"
-    elif checkpoints.export:
-        yield tell(
-            "no model was written to {path}, as the last checkpoint was not",
-            lang,
-            path=checkpoints.export,
-        )
-
-
-def _checkpoints(folder: Path, saved: tuple[Saved, ...], lang: str) -> Iterator[str]:
-    missing = [each for each in saved if each.reason is not None]
-    if len(missing) < len(saved):
-        yield f"checkpoints: {folder}"
-    if missing:
-        yield tell(
-            "could not be saved: {names}; {reason}",
-            lang,
-            names=listed(Path(each.path).name for each in missing),
-            reason=missing[-1].reason,
-        )

@@ -17,6 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from serried.errors import listed
 from serried.views.cli.language import current_language
 from serried.views.sentences import tell
 
@@ -33,6 +34,7 @@ class TrainProgress:
 
     def __init__(self, settings: TrainSettings, console: Console | None = None) -> None:
         self._settings = settings
+        self._lang = current_language()
         self._every = -(-settings.steps // PROGRESS_LINES)
         console = console or Console(stderr=True, highlight=False)
         self._task: TaskID | None = None
@@ -69,49 +71,65 @@ class TrainProgress:
         from serried.runtime.job.report import Resumed, StepDone
 
         if self._task is None:
-            self._task = bar.add_task("training", total=self._settings.steps)
+            self._task = bar.add_task(tell("training", self._lang), total=self._settings.steps)
             bar.start()
         # StepDone numbers steps from 0, so one more is done; Resumed counts steps that are done.
         if isinstance(event, Resumed):
             bar.update(self._task, completed=event.step)
         elif isinstance(event, StepDone):
-            what = "emulated" if event.loss is None else f"loss {event.loss:.4f}"
+            if event.loss is None:
+                what = tell("emulated compute", self._lang)
+            else:
+                what = f"loss {event.loss:.4f}"
             bar.update(self._task, completed=event.step + 1, description=what)
 
     def _lines(self, event: Event) -> Iterator[str]:
         from serried.runtime.job.report import LogLost, Resumed, Saved, Started, StepDone, Validated
 
-        settings = self._settings
+        settings, lang = self._settings, self._lang
         if isinstance(event, Started):
-            yield f"{ranks_of(settings)} ready on {event.ranks[0].device}"
+            ranks, device = ranks_of(settings, lang), event.ranks[0].device
+            yield tell("{ranks} ready on {device}", lang, ranks=ranks, device=device)
         elif isinstance(event, Resumed):
-            yield f"resumed from {event.path}: {event.step} steps are done"
+            yield tell(
+                "resumed from {path}: 1 step is done"
+                if event.step == 1
+                else "resumed from {path}: {steps} steps are done",
+                lang,
+                path=event.path,
+                steps=event.step,
+            )
         elif isinstance(event, Validated):
-            text = f"{event.num_bytes:,} held out bytes"
-            yield f"after {event.step} steps  loss {event.loss:.4f} on {text}"
+            yield tell(
+                "after {steps} steps  loss {loss:.4f} on {num_bytes:,} held out bytes",
+                lang,
+                steps=event.step,
+                loss=event.loss,
+                num_bytes=event.num_bytes,
+            )
         elif isinstance(event, StepDone):
             # The last step is always told, whatever the interval; its loss is what people look for.
             if event.step % self._every == 0 or event.step == settings.steps - 1:
                 number = f"{event.step:>{len(str(settings.steps - 1))}}"
-                what = "  ".join(_words(event))
+                what = "  ".join(_words(event, lang))
                 yield f"step {number}  {what}  {event.duration_ms:.0f} ms"
             if event.learned and event.learned.is_skipped:
-                yield _skipped(event.step, event.learned)
+                yield _skipped(event.step, event.learned, lang)
         elif isinstance(event, Saved):
-            yield _saved(event)
+            yield _saved(event, lang)
         elif isinstance(event, LogLost):
             yield tell(
                 "{path} cannot be written any more: {reason}; training goes on without it",
-                current_language(),
+                lang,
                 path=event.path,
                 reason=event.reason,
             )
 
 
-def _words(done: StepDone) -> Iterator[str]:
-    """Yields what a step's line says of it."""
+def _words(done: StepDone, lang: str) -> Iterator[str]:
+    """Yields what a step's line says of it, in the words that every framework's log uses."""
     if done.learned is None:
-        yield "emulated compute"
+        yield tell("emulated compute", lang)
         return
     yield f"loss {done.loss:.4f}"
     yield f"norm {done.learned.norm:.3g}"
@@ -121,26 +139,43 @@ def _words(done: StepDone) -> Iterator[str]:
     yield f"{done.tokens_per_s:,.0f} tokens/s"
 
 
-def _skipped(step: int, learned: Learned) -> str:
+def _skipped(step: int, learned: Learned, lang: str) -> str:
     scale = learned.loss_scale or 0
-    return (
-        f"step {step} taught nothing: float16 gradients overflowed; "
-        f"loss scale {scale:g} -> {scale / 2:g}"
+    return tell(
+        "step {step} taught nothing: float16 gradients overflowed; "
+        "loss scale {scale:g} -> {half:g}",
+        lang,
+        step=step,
+        scale=scale,
+        half=scale / 2,
     )
 
 
-def _saved(event: Saved) -> str:
+def _saved(event: Saved, lang: str) -> str:
     if event.reason is None:
-        return f"saved {event.path}"
-    return f"could not save {event.path}: {event.reason}; training goes on"
+        return tell("saved {path}", lang, path=event.path)
+    return tell(
+        "could not save {path}: {reason}; training goes on",
+        lang,
+        path=event.path,
+        reason=event.reason,
+    )
 
 
-def ranks_of(settings: TrainSettings) -> str:
+def ranks_of(settings: TrainSettings, lang: str) -> str:
     """Says how many ranks there are and how they are placed."""
-    count = f"{settings.world_size} rank{'s' if settings.world_size > 1 else ''}"
-    sizes = f"tp {settings.tp}, pp {settings.pp}, dp {settings.dp}"
-    sizes += "".join(f", {n} {size}" for n, size in _more_sizes(settings).items() if size > 1)
-    return f"{count} ({sizes}; {settings.layout.framework} {settings.layout.order})"
+    sizes = {"tp": settings.tp, "pp": settings.pp, "dp": settings.dp}
+    sizes |= {name: size for name, size in _more_sizes(settings).items() if size > 1}
+    return tell(
+        "1 rank ({sizes}; {framework} {order})"
+        if settings.world_size == 1
+        else "{count} ranks ({sizes}; {framework} {order})",
+        lang,
+        count=settings.world_size,
+        sizes=listed((f"{name} {size}" for name, size in sizes.items()), limit=len(sizes)),
+        framework=settings.layout.framework,
+        order=settings.layout.order,
+    )
 
 
 def _more_sizes(settings: TrainSettings) -> dict[str, int]:

@@ -20,9 +20,11 @@ def rank_table(ranks: tuple[RankReport, ...]) -> Table:
     """Returns what each rank holds and its groups, as the ranks themselves reported."""
     axes = tuple(ranks[0].groups)
     table = Table()
-    groups = [f"{axis} group" for axis in axes]
-    for title in ("rank", *axes, "parameters", "holds", *groups):
-        table.add_column(title, justify="left" if title in ("holds", *groups) else "right")
+    lang = current_language()
+    for title in ("rank", *axes, tell("parameters", lang)):
+        table.add_column(title, justify="right")
+    for title in (tell("holds", lang), *(tell("{axis} group", lang, axis=axis) for axis in axes)):
+        table.add_column(title)
     for each in ranks:
         table.add_row(
             str(each.rank),
@@ -34,24 +36,33 @@ def rank_table(ranks: tuple[RankReport, ...]) -> Table:
     return table
 
 
-def buffer_lines(ranks: tuple[RankReport, ...]) -> Iterator[str]:
+def buffer_parts(ranks: tuple[RankReport, ...]) -> Iterator[str | Table]:
     """Yields the gradient buffers of one rank of each stage, which its other ranks have alike."""
-    shown: set[int] = set()
+    lang, shown = current_language(), set[int]()
     for each in ranks:
         # The buffers of a stage are alike on all its ranks, so the first of them speaks for it.
         if each.coordinates["pp"] in shown:
             continue
         shown.add(each.coordinates["pp"])
         for number, buffer in enumerate(each.buffers):
-            yield (
-                f"rank {each.rank}, buffer {number}: {buffer.num_bytes:,} bytes, "
-                f"{buffer.gradient_dtype} gradients of {buffer.parameter_dtype} parameters, "
-                f"summed over {buffer.axis}"
+            yield tell(
+                "rank {rank}, buffer {number}: {num_bytes:,} bytes, {gradients} gradients of "
+                "{parameters} parameters, summed over {axis}",
+                lang,
+                rank=each.rank,
+                number=number,
+                num_bytes=buffer.num_bytes,
+                gradients=buffer.gradient_dtype,
+                parameters=buffer.parameter_dtype,
+                axis=buffer.axis,
             )
-            yield f"{'offset':>12}  {'elements':>10}  parameter"
-            yield from (
-                f"{part.offset:>12,}  {part.count:>10,}  {part.name}" for part in buffer.parts
-            )
+            rows = Table()
+            rows.add_column(tell("offset", lang), justify="right")
+            rows.add_column(tell("elements", lang), justify="right")
+            rows.add_column(tell("parameter", lang))
+            for part in buffer.parts:
+                rows.add_row(f"{part.offset:,}", f"{part.count:,}", part.name)
+            yield rows
 
 
 def planned_memory(settings: TrainSettings, ranks: Sequence[RankReport]) -> Table | str:
