@@ -84,6 +84,7 @@ EVENT_FILE_BYTES = Limit(64 << 30, "bytes", "an event file, unpacked; it is read
 EVENT_FILE_GROWTH = Limit(200, "times", "what a gzipped event file holds; traces shrink to a fifth")
 EVENT_LETTERS = Limit(32 << 20, "letters", "an event, or a value beside the events")
 EVENTS = Limit(8_000_000, "events", "one file that are of a pipeline, at about 1 kB each")
+ACTIVITIES = Limit(40_000_000, "events", "one file's kernels and calls, at about 80 bytes each")
 PARQUET_VALUES = Limit(100, "values", "each byte of a Parquet file, beyond two million in all")
 PINGS_BYTES = Limit(256 << 20, "bytes", "a rank's pings, which are 2 MB a day")
 NAMES_BYTES = Limit(64 << 20, "bytes", "the names of a rank's spans, of which there are 65,535")

@@ -54,6 +54,12 @@ def of_kineto(event: Event) -> bool:
     return isinstance(name, str) and name.startswith(_BEGINNINGS)
 
 
+def marks_pipeline(event: Event) -> bool:
+    """Tells whether an event is an action of a pipeline, and no mere step or optimizer."""
+    name = event.get("name")
+    return isinstance(name, str) and (name.startswith(_PREFIX) or bool(_EAGER.fullmatch(name)))
+
+
 def is_kineto(file: TraceEventFile) -> bool:
     """Tells whether ``file`` was written by torch.profiler."""
     return "distributedInfo" in file.about or any(
@@ -68,8 +74,8 @@ def kineto_trace(files: Sequence[TraceEventFile], sizes: Mapping[str, int] | Non
     action.
     """
     by_rank: dict[int, TraceEventFile] = {}
-    for file, named in zip(files, _ranks_by_name(files), strict=True):
-        rank = _number(file.about.get("distributedInfo"), "rank", named)
+    for file, named in zip(files, ranks_by_name(files), strict=True):
+        rank = rank_said(file, named)
         if rank in by_rank:
             raise InputError(
                 "rank {rank} stands twice, in {first} and {second}; give only one of them",
@@ -143,13 +149,13 @@ def _mixed(first: Path, second: Path) -> InputError:
     )
 
 
-def _ranks_by_name(files: Sequence[TraceEventFile]) -> list[int]:
+def ranks_by_name(files: Sequence[TraceEventFile]) -> list[int]:
     """Returns the rank of each file by its name: as its number says, else its place in order.
 
     >>> names = ("rank10.json", "rank2.json", "a.json")
-    >>> _ranks_by_name([TraceEventFile(Path(name), [], {}, cut_off=False) for name in names[:2]])
+    >>> ranks_by_name([TraceEventFile(Path(name), [], {}, cut_off=False) for name in names[:2]])
     [10, 2]
-    >>> _ranks_by_name([TraceEventFile(Path(name), [], {}, cut_off=False) for name in names])
+    >>> ranks_by_name([TraceEventFile(Path(name), [], {}, cut_off=False) for name in names])
     [2, 1, 0]
     """
     names = [file.path.name for file in files]
@@ -161,6 +167,11 @@ def _ranks_by_name(files: Sequence[TraceEventFile]) -> list[int]:
     order = sorted(range(len(names)), key=lambda at: (natural(names[at]), names[at]))
     place = {at: rank for rank, at in enumerate(order)}
     return [place[at] for at in range(len(names))]
+
+
+def rank_said(file: TraceEventFile, otherwise: int) -> int:
+    """Returns the rank that a file says it is of, else ``otherwise``."""
+    return _number(file.about.get("distributedInfo"), "rank", otherwise)
 
 
 def _is_eager(row: ForeignSpan) -> bool:

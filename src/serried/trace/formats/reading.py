@@ -7,29 +7,24 @@ profile_record_tmp_file_for_rank_N          Paddle's dynamic graph       paddle.
                    with model_chunk         MegatronApp                  megatronapp
                    with forward-compute     veScale ndtimeline           ndtimeline
                    with pipeline timeline   Paddle's dynamic graph       paddle.dynamic
+                   with kernels, no marks   torch.profiler               gpu.torch_profiler
 *.parquet          with its columns         StragglerAnalysis            straggler
 _serried.json, node=*/spans.parquet          merged by serried            store
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from serried.errors import InputError, listed
-from serried.finding import Finding, said
+from serried.finding import said
 from serried.trace.clocks.align import aligned
 from serried.trace.clocks.setbacks import clocks_gone_back
-from serried.trace.formats.event_file import Event, TraceEventFile, read_event_file
-from serried.trace.formats.kineto import is_kineto, kineto_trace, of_kineto
+from serried.trace.formats.events import read_events
 from serried.trace.formats.megatron.timers import require_time_stamps
-from serried.trace.formats.megatronapp import is_megatronapp, megatronapp_trace, of_megatronapp
-from serried.trace.formats.ndtimeline import is_ndtimeline, ndtimeline_trace, of_ndtimeline
 from serried.trace.formats.paddle.dynamic import (
     RECORDS,
-    is_paddle_dynamic,
-    of_paddle_dynamic,
     paddle_dynamic_trace,
     read_records,
 )
@@ -38,32 +33,14 @@ from serried.trace.formats.paddle.log import read_paddle_logs
 from serried.trace.formats.paddle.trace import paddle_trace
 from serried.trace.formats.straggler.table import is_straggler_table
 from serried.trace.formats.straggler.trace import straggler_trace
+from serried.trace.gpu.activity import GpuTrace
 from serried.trace.merge.clocks import pings_in
 from serried.trace.merge.files import PATTERN, Folder, Url, require_readable
 from serried.trace.merge.merge import merge
-from serried.trace.model.progress import LARGE_BYTES, LARGE_SPANS, Listener, size_bytes, unheard
+from serried.trace.model.progress import LARGE_BYTES, Listener, size_bytes, unheard
 from serried.trace.model.trace import Trace
 from serried.trace.store.store import is_store, read_store
 from serried.units import bytes_text
-
-
-class Tool(NamedTuple):
-    """Says how the event files of one tool are told from others', and read."""
-
-    name: str
-    wants: Callable[[Event], bool]
-    """Whether an event is one that its reader looks at; others need not be kept."""
-    wrote: Callable[[TraceEventFile], bool]
-    read: Callable[[Sequence[TraceEventFile], Mapping[str, int] | None], Trace]
-
-
-TOOLS = (
-    Tool("MegatronApp", of_megatronapp, is_megatronapp, megatronapp_trace),
-    Tool("torch.profiler", of_kineto, is_kineto, kineto_trace),
-    Tool("ndtimeline", of_ndtimeline, is_ndtimeline, ndtimeline_trace),
-    Tool("Paddle", of_paddle_dynamic, is_paddle_dynamic, paddle_dynamic_trace),
-)
-"""Who writes event files; of those that fit several the first counts."""
 
 _EVENT_FILES = ("*.json", "*.json.gz", "trace_step*")
 _OWN_OUTPUT = frozenset({"trace.json", "pipeline_profile.json", "pipeline_profile_perfetto.json"})
@@ -77,7 +54,28 @@ def read_trace(
 ) -> Trace:
     """Returns the Trace that ``places``, folders, files or URLs, hold, whichever tool wrote them.
 
-    ``sizes`` lay out the ranks of files that do not say how they stand. The clocks of several
+    Raises InputError for a profile of GPUs without marks of a pipeline, and as ``read_recording``.
+    """
+    found = read_recording(places, sizes, listener=listener)
+    if isinstance(found, GpuTrace):
+        raise InputError(
+            "{paths} hold kernels of GPUs and no mark of a pipeline; serried trace stats and "
+            "serried trace compare measure them",
+            paths=listed((rank.path for rank in found.ranks), limit=3),
+        )
+    return found
+
+
+def read_recording(
+    places: Sequence[Folder],
+    sizes: Mapping[str, int] | None = None,
+    *,
+    listener: Listener = unheard,
+) -> Trace | GpuTrace:
+    """Returns what ``places``, folders, files or URLs, hold, whichever tool wrote them.
+
+    It is a GpuTrace where GPUs were profiled and nothing marks a pipeline. ``sizes`` lay out the
+    ranks of files that do not say how they stand. The clocks of several
     hosts are aligned. Raises InputError as the reader of those files does, and when files of
     two tools are given. Behind a URL only recordings of serried are read. ``listener`` hears
     what is done with files that are large.
@@ -90,7 +88,7 @@ def read_trace(
         listener(said("reading {paths}, {size}", paths=told, size=bytes_text(size)))
     trace = _read(paths, sizes, listener) if len(paths) == len(places) else merge(places)
     # A store was aligned when it was written.
-    if trace.clocks:
+    if isinstance(trace, GpuTrace) or trace.clocks:
         return trace
     trace = aligned(trace, pings_in(places, trace))
     return trace.with_warnings(*clocks_gone_back(trace.spans))
@@ -108,7 +106,9 @@ def are_recordings(places: Sequence[Folder]) -> bool:
     )
 
 
-def _read(paths: Sequence[Path], sizes: Mapping[str, int] | None, listener: Listener) -> Trace:
+def _read(
+    paths: Sequence[Path], sizes: Mapping[str, int] | None, listener: Listener
+) -> Trace | GpuTrace:
     # From the surest sign to the vaguest: what a file or folder is called comes before what has
     # to be opened to be told, and recordings of our own are what is left.
     if len(paths) == 1 and is_store(paths[0]):
@@ -122,7 +122,7 @@ def _read(paths: Sequence[Path], sizes: Mapping[str, int] | None, listener: List
     if tables := _tables(paths):
         return straggler_trace(tables[0])
     if files := _event_files(paths):
-        return _events(files, sizes, listener)
+        return read_events(files, sizes, listener)
     require_time_stamps(paths)
     if (table := _stray_table(paths)) is not None:
         return straggler_trace(table)  # raises what it lacks, or what this machine does
@@ -185,86 +185,3 @@ def _event_files(paths: Sequence[Path]) -> list[Path]:
     if len(found) > 1:
         found = [path for path in found if path.name not in _OWN_OUTPUT] or found
     return found
-
-
-def _events(paths: Sequence[Path], sizes: Mapping[str, int] | None, listener: Listener) -> Trace:
-    by_tool: dict[Tool, list[TraceEventFile]] = {}
-    seen: dict[bytes, Path] = {}
-    unknown: list[Path] = []
-    findings: list[Finding] = []
-    is_large = sum(map(size_bytes, paths)) >= LARGE_BYTES
-    for number, path in enumerate(paths, 1):
-        if is_large and len(paths) > 1:
-            listener(
-                said(
-                    "reading {path}, {number} of {count}",
-                    path=path,
-                    number=number,
-                    count=len(paths),
-                )
-            )
-        try:
-            file = read_event_file(path, _is_wanted)
-        except InputError as error:
-            # One bad file among many is left out and named; the only one is refused.
-            if len(paths) == 1:
-                raise
-            findings.append(_unusable(error))
-            continue
-        tool = next((each for each in TOOLS if each.wrote(file)), None)
-        if tool is None:
-            unknown.append(path)
-        elif (other := seen.get(file.digest)) is not None:
-            findings.append(_copied(path, other))
-        else:
-            seen[file.digest] = path
-            by_tool.setdefault(tool, []).append(file)
-    # All were bad: the first one's own reason says more than that nothing is left.
-    if not by_tool and findings and not unknown:
-        read_event_file(paths[0])  # raises what the first of them lacks
-    if not by_tool:
-        raise InputError(
-            "{paths} are of no tool that is known; known are {tools}, Paddle's worker logs, "
-            "StragglerAnalysis tables and serried's own recordings",
-            paths=listed(paths, limit=3),
-            tools=listed(tool.name for tool in TOOLS),
-        )
-    if len(by_tool) > 1:
-        raise InputError(
-            "files of {tools} are mixed; give those of one run",
-            tools=listed(f"{tool.name} ({files[0].path.name})" for tool, files in by_tool.items()),
-        )
-    ((tool, files),) = by_tool.items()
-    if (count := sum(len(file.events) for file in files)) >= LARGE_SPANS:
-        listener(said("sorting {count:,} events of {tool} by rank", count=count, tool=tool.name))
-    trace = tool.read(files, sizes)
-    return trace.with_warnings(
-        *(_cut_off(file) for file in files if file.cut_off), *map(_foreign, unknown), *findings
-    )
-
-
-def _is_wanted(event: Event) -> bool:
-    return any(tool.wants(event) for tool in TOOLS)
-
-
-def _copied(path: Path, other: Path) -> Finding:
-    evidence = said("{path} holds the same as {other}; counted once", path=path, other=other)
-    return Finding("copied", (evidence,))
-
-
-def _unusable(error: InputError) -> Finding:
-    """Says why a file beside others is left out."""
-    return Finding("torn", (said(error.template, **error.values), said("it is left out")))
-
-
-def _cut_off(file: TraceEventFile) -> Finding:
-    evidence = said(
-        "{path} ends in the middle; its first {count} events are kept",
-        path=file.path,
-        count=file.num_events,
-    )
-    return Finding("torn", (evidence,))
-
-
-def _foreign(path: Path) -> Finding:
-    return Finding("foreign", (said("{path} is of no tool that is known; left out", path=path),))

@@ -6,7 +6,8 @@ import click
 
 from serried.trace.formats.megatron.statistics import measure_timers
 from serried.trace.formats.megatron.timers import TimerLog, timer_log
-from serried.trace.formats.reading import read_trace
+from serried.trace.formats.reading import read_recording
+from serried.trace.gpu.activity import GpuTrace
 from serried.trace.measure.analysis import Analysis, analyse
 from serried.trace.measure.step_table import StepTable
 from serried.trace.merge.files import Folder
@@ -15,6 +16,7 @@ from serried.views.cli.language import lang_option
 from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json, printed_form_option
 from serried.views.cli.progress import told
 from serried.views.cli.trace.arguments import given, places_argument, sizes_options
+from serried.views.cli.trace.gpus import tell_gpus
 from serried.views.layout.advice import warned
 from serried.views.table import Table
 from serried.views.trace.analysis_text import (
@@ -79,7 +81,10 @@ def stats(
     if (log := timer_log(places)) is not None:
         _tell_timers(log, given(sizes), output)
         return
-    trace = read_trace(places, given(sizes), listener=told(lang))
+    trace = read_recording(places, given(sizes), listener=told(lang))
+    if isinstance(trace, GpuTrace):
+        tell_gpus(trace, output)
+        return
     analysis = analyse(trace, tokens_per_microbatch=tokens, listener=told(lang))
     axes = [axis.strip() for axis in by.split(",")] if by is not None else None
     table = analysis.table().grouped(axes) if axes is not None else None

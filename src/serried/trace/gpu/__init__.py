@@ -1,0 +1,1 @@
+"""What GPUs did, kernel by kernel: a profile of any program, without marks of a pipeline."""

@@ -1,0 +1,1 @@
+"""What is measured of GPUs, for the terminal and as a document."""

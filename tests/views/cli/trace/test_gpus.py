@@ -1,0 +1,55 @@
+"""``serried trace stats`` of a profile of GPUs: the verdict first, short, in both languages."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from rich.cells import cell_len
+
+from tests.conftest import Call
+from tests.trace.gpu.samples import FOLDER
+from tests.views.explain.reader import has_chinese
+
+SAMPLED = [str(FOLDER / f"sampled_rank-{rank}.json.gz") for rank in (0, 1)]
+
+
+def test_the_verdict_names_rank_cost_and_cause_before_all_else(serried: Call) -> None:
+    lines = serried("trace", "stats", str(FOLDER / "alexnet.json.gz")).out.splitlines()
+    assert lines[0].startswith("the GPU of rank 0 is idle for 99.5% of 12.9 s")
+    assert "for a late launch" in lines[0]
+
+
+def test_the_idlest_rank_stands_first(serried: Call) -> None:
+    lines = serried("trace", "stats", *SAMPLED).out.splitlines()
+    assert lines[0] == "the GPU of rank 1 is idle for 54.7% of 601 ms"
+    assert lines[1].startswith("rank 0 communicates for 28.7% of it")
+    first, second = (
+        line.split()[0] for line in lines if "601 ms" in line[:12] or "600 ms" in line[:12]
+    )
+    assert (first, second) == ("1", "0")
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("files", [SAMPLED, [str(FOLDER / "alexnet.json.gz")]], ids=["2", "1"])
+def test_the_answer_fits_a_screen(serried: Call, files: list[str], lang: str) -> None:
+    lines = serried("trace", "stats", *files, "--lang", lang).out.splitlines()
+    assert len(lines) <= 40
+    assert max(map(cell_len, lines)) <= 100
+    assert has_chinese(lines[0]) == (lang == "zh")
+
+
+def test_json_has_every_figure_in_microseconds(serried: Call) -> None:
+    document = json.loads(serried("trace", "stats", *SAMPLED, "--format", "json").out)
+    assert document["schema"] == "serried.gpu-stats/1"
+    first, second = document["ranks"]
+    assert first["time"]["idle_us"] == 321378
+    assert second["time"]["overlap"] == pytest.approx(0.2005, abs=1e-4)
+    assert len(first["kernels"]) == 199
+    assert document["world_size"] == 128
+
+
+def test_a_profile_without_gpus_ends_with_one_sentence(serried: Call) -> None:
+    done = serried("trace", "stats", str(FOLDER / "cpu_only.json.gz"))
+    assert done.code == 2
+    assert "ProfilerActivity.CUDA" in done.err and not done.out
