@@ -40,6 +40,7 @@ PARAMETERS = Limit(10**17, "parameters", "a model; the largest that are publishe
 DIGITS = Limit(18, "digits", "a whole number; Python reads longer ones in quadratic time")
 WORD = Limit(2**63, "units", "a number that a script or config works out, as large as C's")
 HOST_SLOTS = Limit(4096, "slots", "one host of a hostfile")
+UNEQUAL_ALL_TO_ALL = Limit(2048, "ranks", "an all-to-all that is counted block by block")
 COLLECTIVE_CHUNKS = Limit(4096, "chunks", "a buffer that goes through a tree or a chain")
 
 # ----------------------------------------------------------------------- JSON, YAML, TOML, Python

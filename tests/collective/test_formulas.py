@@ -55,10 +55,11 @@ def test_on_any_nodes(entry: AlgorithmEntry, group: PlacedGroup) -> None:
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 13, 64])
-@pytest.mark.parametrize("name", ["all-reduce", "all-gather", "reduce-scatter"])
+@pytest.mark.parametrize("name", ["all-reduce", "all-gather", "reduce-scatter", "all-to-all"])
 def test_every_rank_of_a_ring_sends_the_factor_of_nccl_tests(name: str, ranks: int) -> None:
     # busbw = algbw x factor is the speed of a link just where S x factor bytes go through it.
-    ring = make(name, "ring", PlacedGroup.first(ranks))
+    algorithm = "pairwise" if name == "all-to-all" else "ring"
+    ring = make(name, algorithm, PlacedGroup.first(ranks))
     assert {float(each) for each in sent(ring)} == {bus_factor(OPERATION[name], ranks)}
 
 
@@ -106,3 +107,21 @@ def test_no_rank_stands_between_others_in_both_trees() -> None:
 def test_a_formula_is_told_as_bytes_too() -> None:
     ring = make("all-reduce", "ring", PlacedGroup.first(8))
     assert entry_of("all-reduce", "ring").bytes_sent(ring, 1 << 30) == 2 * 7 * (1 << 27)
+
+
+def test_messages_across_nodes_are_fewer_and_larger_by_the_nodes_than_pairwise() -> None:
+    group = PlacedGroup.first(16, gpus_per_node=4)
+    across = {}
+    for name in ("pairwise", "hierarchical"):
+        sizes = [
+            int(size)
+            for step in make("all-to-all", name, group).steps
+            for size in step.count[group.node_index[step.source] != group.node_index[step.target]]
+        ]
+        across[name] = (len(sizes), sum(sizes))
+    assert across == {"pairwise": (16 * 12, 16 * 12), "hierarchical": (16 * 3, 16 * 12)}
+
+
+def test_nobody_sends_more_than_the_buffer_in_a_chain_however_long() -> None:
+    for ranks in (2, 5, 64):
+        assert max(sent(make("broadcast", "chain", PlacedGroup.first(ranks), chunks=16))) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from serried.collective.blocks import prove
 from serried.collective.entry import AlgorithmEntry
 from serried.collective.placed_group import PlacedGroup
 from serried.collective.registry import ENTRIES, ROOTED, make
@@ -66,3 +67,30 @@ def test_a_collective_in_which_all_are_alike_has_no_root() -> None:
         "all-reduce has no root, and 3 is asked for; broadcast, reduce, gather and scatter have one"
     )
     assert ROOTED == ("broadcast", "reduce", "gather", "scatter")
+
+
+@pytest.mark.parametrize("name", ROOTED)
+@pytest.mark.parametrize("algorithm", ["tree", "chain"])
+def test_the_last_of_a_prime_number_of_ranks_may_be_the_root(name: str, algorithm: str) -> None:
+    made = make(name, algorithm, PlacedGroup.first(13), root=12)
+    assert made.root == 12
+    prove(made)
+
+
+def test_a_root_outside_the_group_is_refused_for_a_broadcast_too() -> None:
+    assert refused("broadcast", "tree", root=-1).startswith("root -1 is not in the group")
+
+
+def test_blocks_are_counted_one_by_one_only_over_so_many_ranks_of_unequal_nodes() -> None:
+    unequal = PlacedGroup.first(2049)
+    assert refused("all-to-all", "hierarchical", unequal) == (
+        "a hierarchical all-to-all over unequal or mixed nodes takes at most 2048 ranks, and the "
+        "group has 2049; pairwise takes any number"
+    )
+    assert len(make("all-to-all", "hierarchical", PlacedGroup.first(16_384)).steps) == 2048
+
+
+def test_steps_of_16384_ranks_are_made_when_they_are_asked_for() -> None:
+    made = make("all-to-all", "pairwise", PlacedGroup.first(16_384))
+    assert len(made.steps) == 16_383
+    assert len(made.steps[5000]) == 16_384

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from serried.collective.algorithm import Collective
 from serried.collective.algorithms import (
+    binomial,
+    chain,
     double_tree,
     hierarchical,
+    neighbours,
+    pairwise,
     recursive,
     ring,
     switch,
+    two_level,
 )
 from serried.collective.entry import AlgorithmEntry, CollectiveRequest
 from serried.collective.placed_group import PlacedGroup
@@ -21,6 +26,11 @@ ENTRIES: tuple[AlgorithmEntry, ...] = (
     *recursive.ENTRIES,
     *hierarchical.ENTRIES,
     *switch.ENTRIES,
+    *pairwise.ENTRIES,
+    *two_level.ENTRIES,
+    *binomial.ENTRIES,
+    *chain.ENTRIES,
+    *neighbours.ENTRIES,
 )
 COLLECTIVES = tuple(dict.fromkeys(entry.collective for entry in ENTRIES))
 ROOTED = ("broadcast", "reduce", "gather", "scatter")

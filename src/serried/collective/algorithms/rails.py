@@ -54,7 +54,7 @@ class Rails:
         if group.is_even:
             even = cls.shared(group)
             return cls(group, even.owner, even.first, even.count, even.stride, _flat(group))
-        places = _place(group)
+        places = places_on_nodes(group)
         # Blocks stand rail by rail, then node by node, then as ranks do on their node.
         order = np.lexsort((places, group.node_index, places % group.rails))
         count = np.zeros((group.rails, group.num_nodes), dtype=np.int64)
@@ -125,7 +125,7 @@ class Rails:
     def _extras(self) -> tuple[Integers, Integers, Integers]:
         """Returns the positions that own no rail, the rail that each goes by, and its block."""
         assert self.owners is not None
-        places = _place(self.group)
+        places = places_on_nodes(self.group)
         extra = np.flatnonzero(places >= self.group.rails)
         block = np.argsort(self.owners)[extra]
         return extra, places[extra] % self.group.rails, block
@@ -140,7 +140,7 @@ def _flat(group: PlacedGroup) -> Integers:
     return np.concatenate(group.by_node).astype(np.int64)
 
 
-def _place(group: PlacedGroup) -> Integers:
+def places_on_nodes(group: PlacedGroup) -> Integers:
     """Returns the place of each position on its node, counted from 0: shape (size,)."""
     place = np.zeros(group.size, dtype=np.int64)
     for positions in group.by_node:
