@@ -85,6 +85,9 @@ ACTIONS = {
 }
 """The colour of a span by what it does; waits are palest, for nothing is computed in them."""
 
+STATES = {"parameters": "#5093c2", "gradients": "#d47d20", "optimizer": "#38cbbd"}
+"""The colour of what a rank holds of its weights."""
+
 HUE_BAND_DEGREES = 31.0
 _PLASTIC = 1.324717957244746
 """The root of x^3 = x + 1: its powers spread points evenly in two dimensions (Roberts' R2)."""

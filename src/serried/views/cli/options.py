@@ -114,6 +114,30 @@ def job_options(command: Command) -> Command:
     return _with(command, options)
 
 
+def model_options(command: Command) -> Command:
+    """Adds the options that say of a model how many parameters it has, and in which precision."""
+    options = [
+        click.option(
+            "--parameters",
+            metavar="COUNT",
+            help="Parameters of the model, such as 7.5B: how many bytes of them, of gradients and "
+            "of optimizer state a rank holds.",
+        ),
+        click.option(
+            "--expert-parameters",
+            metavar="COUNT",
+            help="How many of these are in experts, which are sharded over other ranks.",
+        ),
+        click.option(
+            "--precision",
+            metavar="NAME",
+            help="Recipe of precision for --parameters, by default fp16-adam, 16 bytes each; a "
+            "name that is not known lists those that are.",
+        ),
+    ]
+    return _with(command, options)
+
+
 def _size(size: SizeField) -> Callable[[Command], Command]:
     return click.option(
         size.option, size.name, type=SizeValue(size), cls=SpokenOption, spoken=size.help

@@ -170,7 +170,8 @@ WRONG = [
     ("--world-size 16 --rank 1 --format csv", "--rank has no csv form; it has table and json"),
     (
         "--world-size 16 -o groups.doc",
-        "groups.doc has no suffix that says what to write; those that do: .txt, .json, .csv",
+        "groups.doc has no suffix that says what to write; those that do: .txt, .json, .csv, "
+        ".svg, .png",
     ),
     (
         "--world-size 16 --dims dp+zz",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -49,6 +49,13 @@ from serried.views.layout.text import (
 from serried.views.sentences import tell
 from serried.views.table import Table
 
+if TYPE_CHECKING:
+    from serried.views.cli.groups.sharding import ShardingAnswer
+
+FORMATS = ("table", "json", "csv", "svg", "png")
+"""Forms of all groups; the last two draw what ranks share under ZeRO."""
+PICTURES = ("svg", "png")
+
 Options = Mapping[str, Any]
 Answer = Callable[[LayoutRequest, Options, OutputChoice], int]
 
@@ -82,7 +89,12 @@ def all_groups(request: LayoutRequest, options: Options, output: OutputChoice) -
     """Shows every kind, or the groups of the kinds asked for."""
     layout, placement = request.laid_out()
     kinds = kinds_of(layout, options["kinds"], options["dims"])
-    form = output.form_among()
+    form = output.form_among(FORMATS)
+    shared = _sharding(layout, options, form)
+    if form in PICTURES:
+        assert shared is not None
+        output.write(shared.picture(form, output.lang))
+        return 0
     # JSON and CSV only warn on stderr of what matters; the table also counts the other findings.
     findings = findings_of(request, layout, placement, only_important=form != "table")
     split = layers_of(request, layout) if options["layers"] else None
@@ -90,15 +102,43 @@ def all_groups(request: LayoutRequest, options: Options, output: OutputChoice) -
         output.write(as_json(layers_document(layout, split), depth=1))
     elif form == "json":
         # The groups of a large world are written part by part: their text is never all in memory.
-        write_parts(chain(json_parts(groups_document(layout, kinds)), ("\n",)), output.path)
+        document = groups_document(layout, kinds)
+        document |= {"sharding": shared.document(output.lang)} if shared else {}
+        write_parts(chain(json_parts(document), ("\n",)), output.path)
     elif form == "csv":
         write_parts(groups_csv(layout, kinds), output.path)
     else:
         only = kinds if options["kinds"] else []
-        _show_groups(request, (layout, placement), findings, only=only, kinds=kinds, output=output)
+        above = ["", *shared.parts(width(), output.lang)] if shared and not only else []
+        _show_groups(
+            request,
+            (layout, placement),
+            findings,
+            only=only,
+            kinds=kinds,
+            above=above,
+            output=output,
+        )
     if form != "table":
         warn(request, findings, output.lang)
     return 0
+
+
+def _sharding(layout: Layout, options: Options, form: str) -> ShardingAnswer | None:
+    """Returns what ranks share where that is asked; raises InputError for a picture of nothing."""
+    asked = any(options[name] for name in ("parameters", "expert_parameters", "precision"))
+    shared = None
+    if asked or "zero" in layout.settings or form in PICTURES:
+        # Imported where it is asked for: every start would wait for it.
+        from serried.views.cli.groups.sharding import ShardingAnswer
+
+        shared = ShardingAnswer.of(layout, options)
+    if form in PICTURES and shared is None:
+        raise InputError(
+            "{form} draws what ranks share of a model's state; give --zero, or --parameters",
+            form=form,
+        )
+    return shared
 
 
 def _show_groups(
@@ -108,9 +148,10 @@ def _show_groups(
     *,
     only: Sequence[str],
     kinds: Sequence[str],
+    above: Sequence[str | Table],
     output: OutputChoice,
 ) -> None:
-    """Prints all kinds, or the groups of ``only`` some."""
+    """Prints all kinds, or the groups of ``only`` some, below what is said ``above`` them."""
     (layout, placement), lang = laid_out, output.lang
     if only:
         tables = [groups_table(layout, placement, kind, lang=lang) for kind in only]
@@ -126,7 +167,7 @@ def _show_groups(
     picture = node_map(layout, placement, kind=one, width=width(), lang=lang)
     told = footer(request, lang)
     top = headline(layout, placement, lang=lang)
-    parts: list[str | Table] = [top, "", *tables, *held]
+    parts: list[str | Table] = [top, *above, "", *tables, *held]
     parts += ["", *advice] if advice else []
     parts += ["", picture]
     parts += ["", *told] if told else []

@@ -10,14 +10,15 @@ import click
 from serried.views.cli.groups import answers as answers
 from serried.views.cli.job import request_of
 from serried.views.cli.language import lang_option
-from serried.views.cli.options import COUNT, job_options, size_options
-from serried.views.cli.output import FORMATS, PATH, OutputChoice, output_option
+from serried.views.cli.options import COUNT, job_options, model_options, size_options
+from serried.views.cli.output import PATH, OutputChoice, output_option
 
 
 @click.command()
 @click.argument("file", required=False, type=PATH)
 @size_options
 @job_options
+@model_options
 @click.option(
     "--kind",
     "kinds",
@@ -68,7 +69,7 @@ from serried.views.cli.output import FORMATS, PATH, OutputChoice, output_option
 @click.option(
     "--format",
     "form",
-    type=click.Choice(FORMATS),
+    type=click.Choice(answers.FORMATS),
     help="Form of the answer; by default by the ending of --output, else a table.",
 )
 @output_option
@@ -82,6 +83,7 @@ def groups(file: Path | None, **options: Any) -> int:
     serried groups --world-size 16 --tp 2 --pp 4
     serried groups --world-size 16 --tp 2 --pp 4 --framework internlm --kind data
     serried groups --world-size 16 --tp 2 --pp 4 --rank 5
+    serried groups --world-size 64 --zero 3 --parameters 7.5B -o zero.svg
     serried groups train.sh --compare internlm
     serried groups train.sh --compare train.sh --compare-set tp=4
     serried groups --world-size 96,128,160 --tp 8 --pp 4
@@ -92,4 +94,4 @@ def groups(file: Path | None, **options: Any) -> int:
         tell_settings(options["framework"], OutputChoice.of(options))
         return 0
     request = request_of(file, options)
-    return answers.answer_of(options)(request, options, OutputChoice.of(options))
+    return answers.answer_of(options)(request, options, OutputChoice.of(options, answers.FORMATS))

@@ -1,0 +1,1 @@
+"""What ranks share of their weights' state, as text, JSON and pictures."""
