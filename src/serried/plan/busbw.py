@@ -16,6 +16,10 @@ busbw = algbw x a factor that makes operations comparable with the link's own sp
     reduce_scatter   sent in all                    (n - 1) / n
     all_to_all       one rank's whole buffer        (n - 1) / n
     sendrecv         one message                    1
+    broadcast        the buffer                     1
+    reduce           the buffer                     1
+    gather           received in all                (n - 1) / n
+    scatter          sent in all                    (n - 1) / n
 
 Source: nccl-tests, doc/PERFORMANCE.md. The file is JSON, ``{"schema": "serried.busbw/1",
 "source": "…", "rows": [{"operation": "all_reduce", "ranks": 8, …}, …]}``.
@@ -47,7 +51,8 @@ def bus_factor(operation: str, ranks: int) -> float:
     [1.5, 0.75, 0.75, 0.75, 1.0]
     """
     share = (ranks - 1) / ranks
-    return {"all_reduce": 2 * share, "sendrecv": 1.0}.get(operation, share)
+    one = dict.fromkeys(("sendrecv", "broadcast", "reduce"), 1.0)
+    return {"all_reduce": 2 * share, **one}.get(operation, share)
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,7 @@ class BusbwTable:
         Of groups that stay on one node or all leave it, those nearest in ranks count. Beyond
         the sizes measured the nearest one counts. Raises InputError where none is measured.
         """
-        points = self._nearest(operation, ranks=ranks, nodes=nodes)
+        points = self.nearest(operation, ranks=ranks, nodes=nodes)
         if size_bytes <= points[0].size_bytes:
             return points[0].busbw_bytes_per_s
         for low, high in pairwise(points):
@@ -110,8 +115,11 @@ class BusbwTable:
                 return low.busbw_bytes_per_s * math.pow(steeper, along)
         return points[-1].busbw_bytes_per_s
 
-    def _nearest(self, operation: str, *, ranks: int, nodes: int) -> list[BusbwRow]:
-        """Returns the rows of the nearest shape by size, the slowest where two have one size."""
+    def nearest(self, operation: str, *, ranks: int, nodes: int) -> list[BusbwRow]:
+        """Returns the rows of the nearest shape by size, the slowest where two have one size.
+
+        Raises InputError where none is measured.
+        """
         alike = [
             row
             for row in self.rows

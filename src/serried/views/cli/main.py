@@ -34,6 +34,10 @@ COMMANDS = {
         "schedule",
         "Draws, times and explains pipeline schedules; without a name, lists them.",
     ),
+    "collective": LazyCommand(
+        "collective",
+        "Shows who sends which block to whom in a collective, and what each step costs.",
+    ),
     "check": LazyCommand(
         "check",
         "Makes every process group of a layout on real ranks, checks its members, and times it.",

@@ -138,6 +138,64 @@ def model_options(command: Command) -> Command:
     return _with(command, options)
 
 
+def link_options(command: Command) -> Command:
+    """Adds the options that say a collective beside its ranks: algorithm, bytes, links."""
+    options = [
+        click.option(
+            "--algorithm",
+            metavar="NAME",
+            help="Algorithm of the collective; by default the quickest that it has.",
+        ),
+        click.option(
+            "--bytes",
+            metavar="SIZE",
+            help="Size of the buffer as nccl-tests count it, such as 1GiB, 512MB or 4096; by "
+            "default 1GiB.",
+        ),
+        click.option(
+            "--root",
+            metavar="RANK",
+            help="Rank that has or gets all, in a broadcast, reduce, gather or scatter; by "
+            "default the first of the group.",
+        ),
+        click.option("--channels", metavar="N", help="Rings that share the buffer."),
+        click.option(
+            "--chunks",
+            metavar="N",
+            help="Parts of the buffer that follow one another through a tree or a chain.",
+        ),
+        click.option(
+            "--network",
+            metavar="NAME",
+            help="Links of the cluster: a100, h100, h200, b200, gb200, mi300x or ethernet; by "
+            "default h100.",
+        ),
+        click.option(
+            "--latency",
+            metavar="US",
+            help="Microseconds that a message takes, in the node and across, such as 3,14; one "
+            "number stands for both.",
+        ),
+        click.option(
+            "--bandwidth",
+            metavar="GB/S",
+            help="GB/s of a link one way, in the node and across, such as 370,45; one number "
+            "stands for both.",
+        ),
+        click.option(
+            "--nics-per-node",
+            metavar="N",
+            help="NICs of a node, which its ranks share; by default one for each rank.",
+        ),
+        click.option(
+            "--busbw",
+            metavar="FILE",
+            help="Take times from a table that serried check --busbw measured.",
+        ),
+    ]
+    return _with(command, options)
+
+
 def _size(size: SizeField) -> Callable[[Command], Command]:
     return click.option(
         size.option, size.name, type=SizeValue(size), cls=SpokenOption, spoken=size.help

@@ -1,0 +1,1 @@
+"""A collective and its price as text and documents."""

@@ -1,0 +1,51 @@
+"""What the page asks of a collective, read from the words of an address.
+
+name=all-reduce algorithm=ring ranks=8 bytes=1GiB network=h100      ranks 0 to 7
+world_size=16 tp=2 kind=dp rank=3 name=all-gather                   the group of rank 3
+from=0 to=64                                                        the steps in view
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from serried.collective.placed_group import PlacedGroup
+from serried.errors import InputError
+from serried.plan.collective_price import CollectiveQuestion
+from serried.views.job.collective import FIELDS, CollectiveWords
+from serried.views.job.layout_group import group_of
+from serried.views.web.wire.query import Words, read_count, read_each, read_query, read_word
+
+MOST_STEPS = 256
+"""Steps that are sent at once where nothing says how many."""
+
+
+@dataclass(frozen=True)
+class CollectiveQuery:
+    """Holds one question of the page: the collective, and which of its steps are in view."""
+
+    asked: CollectiveQuestion
+    first: int
+    end: int
+
+
+def read_collective_query(words: Words) -> CollectiveQuery:
+    """Reads a question; raises InputError for a word that cannot be."""
+    told: Mapping[str, str] = {name: read_word(words, name) for name in FIELDS}
+    first = read_count(words, "from") or 0
+    end = read_count(words, "to")
+    end = first + MOST_STEPS if end is None else end
+    if not 0 <= first < end:
+        raise InputError("from={first} to={end} holds no step; to is above from", first=first,
+                         end=end)  # fmt: skip
+    return CollectiveQuery(CollectiveWords(told).question(_group(words)), first, end)
+
+
+def _group(words: Words) -> PlacedGroup | None:
+    """Returns the group of a layout, where a kind is named."""
+    kinds = read_each(words, "kind")
+    if not kinds:
+        return None
+    query = read_query(words)
+    return group_of(query.layout, query.placement, kinds[0], read_count(words, "rank"))

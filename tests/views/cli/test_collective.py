@@ -1,0 +1,141 @@
+"""``serried collective`` prints steps and their price, or refuses in one sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Call
+
+RING = ("collective", "all-reduce", "--ranks", "8", "--algorithm", "ring", "--bytes", "1GiB")
+
+
+def test_the_verdict_comes_first(serried: Call) -> None:
+    first, second, *_ = serried(*RING).out.splitlines()
+    assert first == (
+        "all-reduce by ring, 8 ranks on one node, 1.00 GiB: 5.12 ms in 14 steps; "
+        "a rank sends 1.88 GB at most"
+    )
+    assert second == "busbw 367 GB/s, algbw 210 GB/s; 100% of the time waits for NVLink 4"
+
+
+def test_a_step_says_who_sends_which_block_to_whom(serried: Call) -> None:
+    out = serried("collective", "all-gather", "--ranks", "3", "--algorithm", "ring").out
+    assert "0>1: 0  1>2: 1  2>0: 2" in out
+    assert "0>1: 2  1>2: 0  2>0: 1" in out
+
+
+def test_long_collectives_are_cut_by_the_rule_that_is_printed(serried: Call) -> None:
+    out = serried("collective", "all-reduce", "--ranks", "16", "--algorithm", "ring").out
+    rows = [line.split()[0] for line in out.splitlines() if line[:4].strip().isdecimal()]
+    assert rows == [*map(str, range(8)), *map(str, range(26, 30))]
+    assert "… 18 more steps" in out
+    assert "of more than 16 steps the first 8 and the last 4 are printed" in " ".join(out.split())
+
+
+def test_steps_that_are_asked_for_are_all_printed(serried: Call) -> None:
+    out = serried(*RING, "--ranks", "32", "--steps", "20:40").out
+    rows = [line.split()[0] for line in out.splitlines() if line[:4].strip().isdecimal()]
+    assert rows == [*map(str, range(20, 40))]
+
+
+def test_the_document_has_every_move(serried: Call) -> None:
+    document = json.loads(serried(*RING, "--format", "json").out)
+    assert document["schema"] == "serried.collective/1"
+    assert document["ranks"] == list(range(8))
+    assert len(document["steps"]) == len(document["step_times"]) == 14
+    move = document["steps"][0][0]
+    assert move == {"from": 1, "to": 0, "block": 2, "count": 1, "bytes": 1 << 27, "reduce": True}
+    assert document["time"] == pytest.approx(document["launch_time"] + sum(document["step_times"]))
+
+
+def test_blocks_that_do_not_divide_are_whole_bytes_that_add_up(serried: Call) -> None:
+    words = ("collective", "all-gather", "--ranks", "7", "--algorithm", "ring", "--bytes", "100")
+    document = json.loads(serried(*words, "--format", "json").out)
+    assert [sum(move["bytes"] for move in step) for step in document["steps"]] == [100] * 6
+
+
+def test_one_rank_sends_nothing(serried: Call) -> None:
+    done = serried("collective", "all-reduce", "--ranks", "1")
+    assert done.code == 0
+    assert done.out.strip() == (
+        "all-reduce of one rank: nothing travels, for it has all that it would be sent"
+    )
+    document = json.loads(
+        serried("collective", "all-reduce", "--ranks", "1", "--format", "json").out
+    )
+    assert (document["steps"], document["time"]) == ([], 0.0)
+
+
+def test_a_prime_number_of_ranks_on_unequal_nodes_is_fine(serried: Call) -> None:
+    done = serried("collective", "all-reduce", "--ranks", "13", "--gpus-per-node", "8,4,1")
+    assert done.code == 0
+    assert "13 ranks on 3 nodes" in done.out
+
+
+def test_16384_ranks_are_priced(serried: Call) -> None:
+    done = serried("collective", "all-reduce", "--ranks", "16384", "--algorithm", "ring")
+    assert "16,384 ranks on 2,048 nodes, 1.00 GiB" in done.out
+    assert "… 32,754 more steps" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ("all-reduce", "--bytes", "0"),
+            "bytes=0 leaves nothing to send; give a size such as 1GiB",
+        ),
+        (("all-reduce", "--bytes", "1furlong"), "bytes=1furlong is not a size in bytes"),
+        (("all-reduce", "--ranks", "0"), "ranks=0 cannot be; a group has 1 to 131072"),
+        (("all-reduce", "--ranks", "many"), "ranks=many is not a whole number"),
+        (
+            ("all-reduce", "--algorithm", "rings"),
+            "all-reduce has no algorithm 'rings'; it has ring",
+        ),
+        (("all-reduc",), "there is no collective 'all-reduc'; those there are: all-reduce"),
+        (("all-reduce", "--network", "x"), "there is no network 'x'; those there are: a100"),
+        (("all-reduce", "--bandwidth", "0"), "a bandwidth of 0 GB/s moves nothing"),
+        (("all-reduce", "--latency", "1,2,3"), "--latency takes one number, or two"),
+        (("all-reduce", "--root", "9"), "rank 9 is not in the group, so it cannot be the root"),
+        (("all-reduce", "--nics-per-node", "0"), "a node with 0 NICs reaches no other"),
+        (("all-reduce", "--steps", "5"), "--steps takes a range such as 0:10; it got '5'"),
+        (("all-reduce", "--steps", "20:30"), "steps 20:30 are none; there are steps 0 to 13"),
+        (("all-reduce", "--busbw", "no.json"), "no.json"),
+        (
+            ("all-reduce", "--ranks", "4096", "--algorithm", "ring", "--format", "json"),
+            "have more than 200,000 moves, which is more than a document holds",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_sentence(
+    serried: Call, words: tuple[str, ...], told: str
+) -> None:
+    extra = () if "--algorithm" in words else ("--algorithm", "ring")
+    done = serried("collective", *words, *extra)
+    assert done.code == 2
+    assert told in done.err
+    assert done.err.startswith("serried: ") and done.err.count("\n") == 1
+
+
+def test_times_come_from_a_table_that_was_measured(serried: Call, tmp_path: Path) -> None:
+    row = {"operation": "all_reduce", "ranks": 4, "nodes": 1, "groups": 1}
+    rows = [row | {"size_bytes": size, "time_ns": size * 2.0} for size in (1 << 20, 1 << 22)]
+    file = tmp_path / "busbw.json"
+    file.write_text(json.dumps({"schema": "serried.busbw/1", "source": "monday", "rows": rows}))
+    out = serried(*RING, "--bytes", "2MiB", "--busbw", str(file)).out
+    assert "2.00 MiB: 4.89 ms in 14 steps" in out
+    assert "measured: all_reduce over 4 ranks on 1 nodes, 1.00 MiB, 2.10 ms" in out
+    assert "(monday)" in out
+
+
+def test_without_a_name_every_algorithm_is_listed(serried: Call) -> None:
+    out = serried("collective").out
+    assert "all-reduce" in out and "Patarasuk" in out
+
+
+def test_it_speaks_chinese(serried: Call) -> None:
+    first = serried(*RING, "--lang", "zh").out.splitlines()[0]
+    assert first.startswith("all-reduce（ring），8 个 rank 在同一个节点上，1.00 GiB：用时 5.12 ms")
