@@ -1,7 +1,11 @@
 """Records what HolisticTraceAnalysis measures of its own samples, into a golden.
 
     pip install HolisticTraceAnalysis==0.5.0
-    python tests/oracle/holistic.py tests/goldens/traces/hta/*.json.gz
+    cd tests/goldens/traces/hta
+    python ../../../oracle/holistic.py sampled_rank-?.json.gz mi250.json.gz alexnet.json.gz \
+        simple_add.json.gz
+
+The first two are also compared with one another.
 
 Events that are no operation are taken out first: HolisticTraceAnalysis counts a stream's waits
 (``cuda_sync``) and ranges drawn over a stream (``gpu_user_annotation``) as kernels.
@@ -95,11 +99,32 @@ def kernels(analysis: Any) -> Any:
     return analysis.get_gpu_kernel_breakdown(visualize=False, **every)
 
 
+def longest_apart(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the rows whose times differ most, and those that one profile alone has."""
+    return sorted(found, key=lambda row: -abs(row["diff_duration"]))[: 5 * KERNELS]
+
+
+def differences(first: Path, second: Path) -> list[dict[str, Any]]:
+    """Returns each name's counts and times in the first step of two profiles."""
+    module = importlib.import_module("hta.trace_diff")
+    traces = importlib.import_module("hta.common.trace")
+    labelled = [
+        module.LabeledTrace(label=label, t=traces.Trace(trace_files={0: str(path)}, trace_dir=""))
+        for label, path in (("first", first), ("second", second))
+    ]
+    return rows(module.TraceDiff.compare_traces(*labelled).reset_index())
+
+
 if __name__ == "__main__":
     # Whole microseconds are what it rounds to otherwise.
     os.environ["HTA_DISABLE_NS_ROUNDING"] = "1"
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(each) for each in sys.argv[1:]]
-        golden = {each.name: measured(cleaned(each, Path(folder))) for each in paths}
-    text = json.dumps({"HolisticTraceAnalysis": "0.5.0", "files": golden}, indent=1)
+        files = [cleaned(each, Path(folder)) for each in paths]
+        golden = {
+            "HolisticTraceAnalysis": "0.5.0",
+            "files": {each.name: measured(each) for each in files},
+            "difference": longest_apart(differences(*files[:2])),
+        }
+    text = json.dumps(golden, indent=1)
     GOLDEN.write_text(text + "\n")

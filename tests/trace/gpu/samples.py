@@ -12,8 +12,9 @@ from serried.trace.gpu.activity import GpuTrace
 
 FOLDER = Path(__file__).parents[2] / "goldens" / "traces" / "hta"
 """Samples of HolisticTraceAnalysis (f4d0062, MIT), cut down by their authors."""
-MEASURED: dict[str, dict[str, Any]] = json.loads((FOLDER / "hta_0.5.0.json").read_text())["files"]
+GOLDEN: dict[str, Any] = json.loads((FOLDER / "hta_0.5.0.json").read_text())
 """What HolisticTraceAnalysis 0.5.0 measures, written by ``tests/oracle/holistic.py``."""
+MEASURED: dict[str, dict[str, Any]] = GOLDEN["files"]
 
 
 @cache

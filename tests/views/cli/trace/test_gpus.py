@@ -53,3 +53,28 @@ def test_a_profile_without_gpus_ends_with_one_sentence(serried: Call) -> None:
     done = serried("trace", "stats", str(FOLDER / "cpu_only.json.gz"))
     assert done.code == 2
     assert "ProfilerActivity.CUDA" in done.err and not done.out
+
+
+# ----------------------------------------------------------------------- two profiles
+
+
+def test_two_profiles_are_compared_by_name_the_verdict_first(serried: Call) -> None:
+    lines = serried("trace", "compare", *SAMPLED).out.splitlines()
+    assert lines[0].startswith("a step of A keeps its GPU busy for 302 ms, of B for 306 ms")
+    assert lines[1].startswith("most in ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t: +")
+    assert len(lines) <= 40 and max(map(len, lines[:-2])) <= 100
+
+
+def test_a_comparison_as_json_has_every_name(serried: Call) -> None:
+    document = json.loads(serried("trace", "compare", *SAMPLED, "--format", "json").out)
+    assert document["schema"] == "serried.gpu-comparison/1"
+    assert document["first"]["steps"] == [551]
+    assert {row["where"] for row in document["rows"]} == {"gpu", "host"}
+
+
+def test_a_profile_has_no_plan_and_no_pipelines_run_to_be_compared_with(serried: Call) -> None:
+    refused = serried("trace", "compare", SAMPLED[0], "--plan")
+    assert refused.code == 2 and "has no plan" in refused.err
+    other = str(FOLDER.parent / "kineto")
+    refused = serried("trace", "compare", SAMPLED[0], other)
+    assert refused.code == 2 and "give two of a kind" in refused.err

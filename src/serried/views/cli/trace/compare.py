@@ -8,13 +8,15 @@ import click
 
 from serried.errors import InputError
 from serried.pipeline import Request, generate
-from serried.trace.formats.reading import read_trace
+from serried.trace.formats.reading import read_recording, read_trace
+from serried.trace.gpu.activity import GpuTrace
 from serried.trace.measure.compare import compare_traces, planned_trace
 from serried.trace.model.trace import Trace
 from serried.views.cli.language import lang_option
 from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json, printed_form_option
 from serried.views.cli.progress import told
 from serried.views.cli.trace.arguments import given, sizes_options
+from serried.views.cli.trace.gpus import compare_profiles
 from serried.views.layout.advice import warned
 from serried.views.trace.comparison import comparison_document, comparison_lines
 
@@ -55,7 +57,11 @@ def compare(
         raise InputError(
             "compare takes two runs, or one with --plan; {count} were given", count=len(runs)
         )
-    first = read_trace([runs[0]], given(sizes), listener=told(lang))
+    output = OutputChoice(lang, form)
+    first = read_recording([runs[0]], given(sizes), listener=told(lang))
+    if isinstance(first, GpuTrace):
+        compare_profiles(first, runs, output, plan=plan)
+        return None
     second = (
         _plan(first, name, chunks)
         if plan
@@ -65,7 +71,6 @@ def compare(
         click.echo(warned(warning, lang=lang), err=True)
     compared = compare_traces(first, second)
     names = str(runs[0]), "plan" if plan else str(runs[1])
-    output = OutputChoice(lang, form)
     if output.form_among(TABLE_OR_JSON) == "json":
         return output.write(as_json(comparison_document(compared, *names)))
     return output.show(*comparison_lines(compared, *names, lang=lang))

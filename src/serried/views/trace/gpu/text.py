@@ -99,7 +99,7 @@ def source_line(trace: GpuTrace, found: GpuAnalysis, *, lang: str = "en") -> str
 def gpu_ranks_table(found: GpuAnalysis, *, lang: str = "en") -> Table:
     """Returns a row per rank, the idlest first."""
     words = ("window", "computing", "communication alone", "copies alone", "idle", "overlap")
-    table = _table(phrase("rank", lang), *(phrase(word, lang) for word in words))
+    table = figures_table(phrase("rank", lang), *(phrase(word, lang) for word in words))
     for rank in sorted(found.ranks, key=lambda each: -each.time.idle_share)[:RANKS_SHOWN]:
         time = rank.time
         copies = time.not_computing_ns - time.exposed_ns
@@ -117,7 +117,7 @@ def gpu_ranks_table(found: GpuAnalysis, *, lang: str = "en") -> Table:
 def streams_table(rank: GpuRankFigures, *, lang: str = "en") -> Table:
     """Returns a row per stream of a rank, the busiest first."""
     words = ("busy", "gaps", "host wait", "kernel wait", "other", "queue, median")
-    table = _table(
+    table = figures_table(
         tell("stream of rank {rank}", lang, rank=rank.rank),
         *(phrase(word, lang) for word in words),
     )
@@ -137,7 +137,7 @@ def streams_table(rank: GpuRankFigures, *, lang: str = "en") -> Table:
 
 def kernels_table(rank: GpuRankFigures, *, lang: str = "en") -> Table:
     """Returns a row per name of a rank's operations, the longest together first."""
-    table = _table(
+    table = figures_table(
         tell("on rank {rank}", lang, rank=rank.rank),
         *(phrase(word, lang) for word in ("total", "share", "count", "mean")),
     )
@@ -151,7 +151,7 @@ def kernels_table(rank: GpuRankFigures, *, lang: str = "en") -> Table:
     for name, (total, count) in rows[:KERNELS_SHOWN]:
         share = f"{total / whole:.1%}"
         mean = duration_text(total / count)
-        table.add_row(_cut(name), duration_text(total), share, f"{count:,}", mean)
+        table.add_row(cut(name), duration_text(total), share, f"{count:,}", mean)
     _add_more(table, len(rows) - KERNELS_SHOWN, lang)
     return table
 
@@ -212,11 +212,13 @@ def _copies(rank: GpuRankFigures, lang: str) -> list[str]:
     return parts[:4]
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= _NAME_CELLS else f"{name[: _NAME_CELLS - 1]}…"
+def cut(name: str, letters: int = _NAME_CELLS) -> str:
+    """Returns a name of at most so many letters."""
+    return name if len(name) <= letters else f"{name[: letters - 1]}…"
 
 
-def _table(first: str, *others: str) -> Table:
+def figures_table(first: str, *others: str) -> Table:
+    """Returns an empty table: a first column of names, then figures."""
     table = Table()
     table.add_column(first)
     for heading in others:
