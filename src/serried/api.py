@@ -18,7 +18,9 @@ from serried.launch.request import LayoutRequest
 from serried.mesh import Layout
 from serried.mesh.sizes import Given
 from serried.pipeline.costs import Costs, Number
-from serried.pipeline.measured import MeasuredSchedule, ScheduleRequest
+from serried.pipeline.in_flight import Weights
+from serried.pipeline.measured import MeasuredSchedule
+from serried.pipeline.request import ScheduleRequest
 from serried.trace.formats.reading import read_trace as read_places
 from serried.trace.measure.analysis import Analysis
 from serried.trace.measure.analysis import analyse as measure
@@ -56,28 +58,28 @@ def schedule(
     microbatches: int | None = None,
     chunks: int | None = None,
     group: int | None = None,
+    moe_overlap: bool = False,
     costs: Costs | None = None,
     memory_limit: Number | None = None,
+    memory: Weights | None = None,
+    of: str = "stage",
 ) -> MeasuredSchedule:
     """Returns a pipeline schedule, simulated, with all that its simulation tells.
 
     ``name`` is one of those that ``serried schedule`` lists, or a CSV file of actions. Without
-    ``costs`` a forward, and each half of a backward, takes 1. Raises InputError for sizes that
-    the schedule cannot have.
+    ``costs`` a forward, and each half of a backward, takes 1. Costs and ``memory_limit`` are of a
+    stage, or, with ``of="rank"``, of all stages of a rank together; ``memory`` is what a forward,
+    an input gradient and a weight gradient add to it. Raises InputError for sizes that the
+    schedule cannot have.
 
     >>> schedule("zb-h1", stages=4, microbatches=6).bubble.of_makespan
     Fraction(1, 7)
     """
-    request = ScheduleRequest(
-        name,
-        stages,
-        microbatches,
-        chunks,
-        group,
-        costs=costs or Costs(),
-        memory_limit=memory_limit,
-    )
-    return request.measured()
+    asked = {
+        **{"stages": stages, "microbatches": microbatches, "chunks": chunks, "group": group},
+        **{"moe_overlap": moe_overlap, "memory_limit": memory_limit, "memory": memory, "of": of},
+    }
+    return ScheduleRequest.of(name, asked, costs).measured()
 
 
 def read_launch(path: str | Path) -> LaunchConfig:

@@ -1,7 +1,7 @@
-"""Every door leads to the same layout: flags, an address, dropped and launch files, and Python.
+"""Every door leads to the same answer: flags, an address, dropped and launch files, and Python.
 
 The same random jobs go through all doors, good ones and bad ones: each door gives the same groups
-of the same ranks on the same nodes, or refuses with the same sentence.
+of the same ranks on the same nodes, or refuses with the same sentence. So do random schedules.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ from serried.launch.request import LayoutRequest
 from serried.launch.write import TARGETS, write
 from serried.mesh import Layout, Placement
 from serried.mesh.sizes import COUNTS, TABLE, read_settings
+from serried.pipeline import ENTRIES, Costs
+from serried.pipeline.measured import MeasuredSchedule
+from serried.pipeline.request import ScheduleRequest
 from serried.views.cli.main import run
 from serried.views.web.gate import Gate
 from serried.views.web.layout.launch import dropped_request
@@ -234,3 +237,110 @@ def test_a_launch_file_that_is_written_is_read_as_the_same(job: Job, target: str
 def test_a_size_that_there_is_not_is_refused_by_name() -> None:
     with pytest.raises(InputError, match="'pc' is not a size; sizes that are: world_size, tp, pp"):
         LayoutRequest.of({"pc": 2})
+
+
+# ------------------------------------------------------------------- schedules
+
+TIMES = ("forward", "input_grad", "weight_grad", "backward", "overlap", "recompute", "all_reduce")
+PLAN_TEXTS = {
+    **{name: ["1", "2", "0", "1/3", "0.25", "3,1,2,2", "1,2"] for name in TIMES},
+    **{name: ["0", "1/2", "3"] for name in ("latency", "optimizer", "message_bytes", "bandwidth")},
+    **{name: ["1,0,1", "1/2,1,0"] for name in ("embedding", "loss")},
+    "memory": ["1,0,-1", "2,-1,-1"],
+    "memory_limit": ["1", "3", "4.5", "20"],
+    "chunks": ["1", "2", "3"],
+    "group": ["1", "4", "6"],
+    "of": ["rank", "stage"],
+    **{name: ["true"] for name in ("recompute_early", "blocking", "moe_overlap")},
+}
+FLAGS = ("recompute_early", "blocking", "moe_overlap")
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> dict[str, str]:
+    """Draws a schedule, its ranks and microbatches, and a few options more; some are odd."""
+    words = {
+        "name": draw(st.sampled_from([*(each for each in ENTRIES if each != "auto"), "1f2b"])),
+        "stages": draw(st.sampled_from(["1", "2", "4", "4", "4", "3"])),
+        "microbatches": draw(st.sampled_from(["4", "8", "8", "6", "1"])),
+        "of": "stage",  # said, because the page takes times of a rank where it is not
+    }
+    more = draw(st.lists(st.sampled_from(list(PLAN_TEXTS)), max_size=3, unique=True))
+    words |= {name: draw(st.sampled_from(PLAN_TEXTS[name])) for name in more}
+    if draw(st.integers(0, 3)) == 0:
+        name = draw(st.sampled_from(sorted({*words} - {"name", *FLAGS})))
+        words[name] = draw(st.sampled_from([each for each in ODD if each.strip() == each]))
+    return words
+
+
+class Plan(NamedTuple):
+    """What a door tells of a schedule: when the step ends, its bubble, and its actions."""
+
+    name: str
+    makespan: float
+    bubble: float
+    peaks: tuple[int, int]
+    num_actions: int
+
+    @classmethod
+    def of(cls, measured: MeasuredSchedule) -> Plan:
+        peaks, schedule = measured.peaks, measured.schedule
+        most = int(peaks.to_weight.max()), int(peaks.to_input.max())
+        count = sum(len(schedule[rank]) for rank in range(schedule.num_ranks))
+        makespan = float(measured.simulation.makespan)
+        return cls(schedule.name, makespan, float(measured.bubble.of_makespan), most, count)
+
+
+def plan_by_python(words: Mapping[str, str]) -> Plan | str:
+    try:
+        return Plan.of(ScheduleRequest.of(words["name"], words).measured())
+    except InputError as error:
+        return str(error)
+
+
+def plan_by_flags(words: Mapping[str, str]) -> Plan | str:
+    flags = [
+        each
+        for name, text in words.items()
+        if name != "name"
+        for each in (f"--{name.replace('_', '-')}", *(() if name in FLAGS else (text,)))
+    ]
+    told = printed("schedule", words["name"], *flags, "--format", "json")
+    if told.startswith("serried: "):
+        return told.removeprefix("serried: ")
+    found = json.loads(told)
+    most = found["peak_activations"]
+    peaks = max(most["to_weight"]), max(most["to_input"])
+    count = sum(map(len, found["actions"]))
+    makespan = float(found["makespan"])
+    return Plan(found["name"], makespan, found["bubble"]["makespan"], peaks, count)
+
+
+def plan_by_address(words: Mapping[str, str]) -> Plan | str:
+    answer = PAGE.get("/api/schedule", params=words)
+    if answer.status_code == 400:
+        return str(answer.json()["error"])
+    found = unpacked(answer.content).header
+    peaks = found["peak"]["to_weight"], found["peak"]["to_input"]
+    return Plan(
+        found["name"], found["makespan"], found["bubble"]["makespan"], peaks, found["num_actions"]
+    )
+
+
+@settings(max_examples=100)
+@example({"name": "zbv", "stages": "2", "microbatches": "4", "of": "rank", "forward": "1/3"})
+@example({"name": "1f1b", "stages": "2", "microbatches": "4", "of": "stage", "chunks": "2"})
+@example({"name": "1f1b", "stages": "x", "microbatches": "4", "of": "stage"})
+@given(plans())
+def test_options_an_address_and_python_ask_for_the_same_schedule(words: dict[str, str]) -> None:
+    asked = plan_by_python(words)
+    assert plan_by_flags(words) == asked
+    assert plan_by_address(words) == asked
+
+
+def test_the_function_for_scripts_asks_as_the_options_do() -> None:
+    words = {"name": "zbv", "stages": "4", "microbatches": "8", "forward": "2", "of": "rank"}
+    made = serried.schedule("zbv", stages=4, microbatches=8, costs=Costs(forward=2), of="rank")
+    assert Plan.of(made) == plan_by_flags(words)
+    with pytest.raises(InputError, match="of=node is not known"):
+        serried.schedule("zbv", stages=4, microbatches=8, of="node")

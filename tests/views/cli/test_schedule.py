@@ -307,7 +307,7 @@ def test_a_chrome_trace_holds_every_action(serried: Call) -> None:
         (("1f1b",), "the number of stages is missing; give it, such as --stages 4"),
         (("1f1b", "--pp", "4"),
          "the number of microbatches is missing; give it, such as --microbatches 4"),
-        (("1f1b", "--pp", "four"), "--stages takes a whole number, such as 16; it got 'four'"),
+        (("1f1b", "--pp", "four"), "stages=four is not a whole number; one such as 16 is"),
         (("1f2b", *ONE), "there is no schedule '1f2b'; there are "),
         (("1f1b", *ONE, "--forward", "-1"),
          "forward=-1 cannot be; it needs a number of 0 or more"),
@@ -353,6 +353,19 @@ def test_a_recorded_run_gives_the_plan_its_times(serried: Call, tmp_path: Path) 
     assert planned["makespan"] == Run().window_ns
     shorter = document(serried, "zb-h1", *ONE, "--fit", str(tmp_path), "--summary")
     assert shorter["makespan"] < planned["makespan"]
+
+
+@pytest.mark.parametrize("typed", [("--forward", "2"), ("--backward", "3", "--input-grad", "1")])
+def test_times_of_a_run_and_typed_ones_are_not_mixed(
+    serried: Call, tmp_path: Path, typed: tuple[str, ...]
+) -> None:
+    shown = serried("schedule", "1f1b", *ONE, "--fit", str(tmp_path), *typed)
+    names = "--forward" if len(typed) == 2 else "--input-grad and --backward"
+    assert shown.code == 2
+    assert shown.err == (
+        f"serried: --fit takes the times of {tmp_path}, and {names} says others; "
+        "leave out one of them\n"
+    )
 
 
 def test_a_million_actions_are_measured(serried: Call) -> None:

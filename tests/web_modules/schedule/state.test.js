@@ -45,7 +45,7 @@ test("a name is added at the end, and moved up", () => {
 
 test("a question says what was given, and the job's own stages where none were", () => {
   const words = new URLSearchParams(
-    scheduleQuestion({ ...state, pp: "8", group: "4" }, "zbv", "zh"),
+    scheduleQuestion({ ...state, pp: "8", group: "4" }, { name: "zbv" }, "zh"),
   );
   assert.deepEqual(
     [
@@ -57,12 +57,21 @@ test("a question says what was given, and the job's own stages where none were",
     ],
     ["zbv", "8", "4", "zh", false],
   );
-  assert.equal(
-    new URLSearchParams(scheduleQuestion({ ...state, stages: "2", pp: "8" }, "zbv", "en")).get(
-      "stages",
-    ),
-    "2",
-  );
+  const own = scheduleQuestion({ ...state, stages: "2", pp: "8" }, { name: "zbv" }, "en");
+  assert.equal(new URLSearchParams(own).get("stages"), "2");
+});
+
+test("a question leaves out what its schedule has no choice of", () => {
+  const typed = { ...state, pp: "8", chunks: "4", group: "4" };
+  const asked = (/** @type {number | null} */ chunks, /** @type {boolean} */ takes_group) => {
+    const words = new URLSearchParams(
+      scheduleQuestion(typed, { name: "any", chunks, takes_group }, "en"),
+    );
+    return [words.has("chunks"), words.has("group")];
+  };
+  assert.deepEqual(asked(1, false), [false, false]);
+  assert.deepEqual(asked(null, false), [true, false]);
+  assert.deepEqual(asked(null, true), [true, true]);
 });
 
 test("a refusal leads to the field that it is about, if the form has it", () => {

@@ -9,22 +9,12 @@ from typing import Any
 import click
 from rich.text import Text
 
-from serried.errors import InputError
-from serried.pipeline import (
-    ENTRIES,
-    Costs,
-    Extra,
-    Links,
-    fit,
-    to_csv,
-)
-from serried.pipeline.costs import Number
-from serried.pipeline.in_flight import TO_WEIGHT
-from serried.pipeline.measured import MeasuredSchedule, ScheduleRequest
+from serried.errors import InputError, listed
+from serried.pipeline import ENTRIES, fit, to_csv
+from serried.pipeline.measured import MeasuredSchedule
+from serried.pipeline.request import ScheduleRequest
 from serried.views.cli.language import current_language, lang_option
-from serried.views.cli.options import COUNT
 from serried.views.cli.output import OutputChoice, as_json, output_option, width
-from serried.views.job.exact_number import read_numbers
 from serried.views.layout.advice import advice_lines
 from serried.views.schedule.document import chrome_document, schedules_document
 from serried.views.schedule.picture import picture
@@ -45,25 +35,6 @@ FORMATS = (*ENDINGS, "chrome")
 PICTURE_RANKS = 64
 
 
-class Numbers(click.ParamType[tuple[Number, ...]]):
-    """Reads exact numbers apart by commas: 10, 0.601 or 1/3; one, or one for each stage."""
-
-    name = "number"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[Number, ...]:
-        """Returns the numbers; raises InputError when one is none."""
-        if isinstance(value, tuple):
-            return value
-        option = param.opts[0] if param else "the option"
-        return read_numbers(option, str(value))
-
-
-NUMBERS = Numbers()
-ONE, NOTHING = (1,), (0,)
-
-
 @click.command()
 @click.argument("names", required=False, metavar="[NAME,...]")
 @click.option(
@@ -72,16 +43,16 @@ ONE, NOTHING = (1,), (0,)
     metavar="NAME,...",
     help="Names of schedules, or a CSV file of actions; the same as NAME.",
 )
-@click.option("--stages", "--pp", "num_ranks", type=COUNT, help="Ranks of the pipeline.")
-@click.option("--microbatches", type=COUNT, help="Microbatches in a step.")
+@click.option("--stages", "--pp", "stages", metavar="NUMBER", help="Ranks of the pipeline.")
+@click.option("--microbatches", metavar="NUMBER", help="Microbatches in a step.")
 @click.option(
     "--chunks",
-    type=COUNT,
+    metavar="NUMBER",
     help="Stages on each rank; by default 2 where the schedule can have several, else 1.",
 )
 @click.option(
     "--group",
-    type=COUNT,
+    metavar="NUMBER",
     help="Microbatches that run through one model chunk before the next chunk, where the schedule "
     "has such groups; by default as many as ranks.",
 )
@@ -92,35 +63,31 @@ ONE, NOTHING = (1,), (0,)
 )
 @click.option(
     "--forward",
-    type=NUMBERS,
-    default=ONE,
+    metavar="NUMBER",
     help="Time of a forward in any unit, the same for all times: one number, or one for each "
     "stage; by default 1.",
 )
 @click.option(
     "--input-grad",
-    type=NUMBERS,
-    default=ONE,
+    metavar="NUMBER",
     help="Time of the input-gradient half of a backward; by default 1.",
 )
 @click.option(
     "--weight-grad",
-    type=NUMBERS,
-    default=ONE,
+    metavar="NUMBER",
     help="Time of the weight-gradient half of a backward; by default 1.",
 )
 @click.option(
-    "--backward", type=NUMBERS, help="Time of a whole backward; by default that of both halves."
+    "--backward", metavar="NUMBER", help="Time of a whole backward; by default that of both halves."
 )
 @click.option(
     "--overlap",
-    type=NUMBERS,
+    metavar="NUMBER",
     help="Time of a forward and a backward that overlap; by default their sum.",
 )
 @click.option(
     "--recompute",
-    type=NUMBERS,
-    default=NOTHING,
+    metavar="NUMBER",
     help="Time of running a forward again before its backward.",
 )
 @click.option(
@@ -130,54 +97,53 @@ ONE, NOTHING = (1,), (0,)
 )
 @click.option(
     "--embedding",
-    type=NUMBERS,
-    default=NOTHING,
+    metavar="NUMBER",
     help="Times that the embedding adds on the first stage, as F,I,W: forward, input gradient, "
     "weight gradient.",
 )
 @click.option(
     "--loss",
-    type=NUMBERS,
-    default=NOTHING,
+    metavar="NUMBER",
     help="Times that the loss adds on the last stage, as F,I,W: forward, input gradient, weight "
     "gradient.",
 )
 @click.option(
     "--latency",
-    type=NUMBERS,
-    default=NOTHING,
+    metavar="NUMBER",
     help="Latency of a message between two ranks, in the unit of all times.",
 )
 @click.option(
     "--message-bytes",
-    type=NUMBERS,
-    default=NOTHING,
+    metavar="NUMBER",
     help="Size of a message, which --bandwidth turns into time.",
 )
-@click.option("--bandwidth", type=NUMBERS, help="Bytes that a link moves in a unit of time.")
+@click.option("--bandwidth", metavar="NUMBER", help="Bytes that a link moves in a unit of time.")
 @click.option(
     "--blocking", is_flag=True, help="Let each message block its sender until it has arrived."
 )
 @click.option(
     "--all-reduce",
-    type=NUMBERS,
-    default=NOTHING,
+    metavar="NUMBER",
     help="Time of the all-reduce of a stage's gradients after its last backward.",
 )
-@click.option(
-    "--optimizer", type=NUMBERS, default=NOTHING, help="Time of the optimizer's step at the end."
-)
+@click.option("--optimizer", metavar="NUMBER", help="Time of the optimizer's step at the end.")
 @click.option(
     "--memory-limit",
-    type=NUMBERS,
+    metavar="NUMBER",
     help="Microbatches whose activations fit on a rank; auto stays within it, other schedules are "
     "checked against it.",
 )
 @click.option(
     "--memory",
-    type=NUMBERS,
+    metavar="NUMBER",
     help="What a forward, an input gradient and a weight gradient add to a rank's memory, as "
     "F,I,W; by default 1,0,-1.",
+)
+@click.option(
+    "--of",
+    metavar="stage|rank",
+    help="What times and the memory limit are of: a stage, or a whole rank, whose stages share "
+    "them; by default a stage.",
 )
 @click.option(
     "--fit",
@@ -219,8 +185,8 @@ def schedule(
     if not names:
         return output.show(registry_table(lang=output.lang))
     form = output.form_among(FORMATS)
-    costs = _costs(options)
-    several = [_measured(name.strip(), options, costs) for name in names.split(",")]
+    given = _given(options)
+    several = [_measured(name, given) for name in names.split(",")]
     if form == "json":
         document = schedules_document(several, summary=summary, lang=output.lang)
         return output.write(as_json(document, depth=1))
@@ -264,20 +230,10 @@ def _file(measured: MeasuredSchedule, form: str) -> str | bytes:
     return schedule_svg(measured.simulation)
 
 
-def _measured(name: str, options: Mapping[str, Any], costs: Costs) -> MeasuredSchedule:
-    entry = ENTRIES.get(name.lower())
-    request = ScheduleRequest(
-        name,
-        stages=options["num_ranks"],
-        microbatches=options["microbatches"],
-        chunks=options["chunks"],
-        group=options["group"],
-        moe_overlap=options["moe_overlap"],
-        costs=costs,
-        memory_limit=_one(options, "memory_limit"),
-        weights=_three("memory", options["memory"]) if options["memory"] else TO_WEIGHT,
-    )
+def _measured(name: str, given: Mapping[str, object]) -> MeasuredSchedule:
+    request = ScheduleRequest.of(name, given)
     measured = request.measured()
+    entry = ENTRIES.get(request.name)
     # Unknown names were refused above: a name without an entry is a file of actions.
     if request.group and entry and not entry.takes_group:
         told = tell(
@@ -287,54 +243,22 @@ def _measured(name: str, options: Mapping[str, Any], costs: Costs) -> MeasuredSc
     return measured
 
 
-def _costs(options: Mapping[str, Any]) -> Costs:
-    """Returns the costs that the options say, or those of a run with the rest of the options."""
-    given = {name: _duration(options[name]) for name in _DURATIONS}
-    if options["fit"]:
-        from serried.trace.merge.merge import merge
-
-        run = fit(merge([options["fit"]]).spans)
-        # A run tells these four times alone; overlap, recompute and all-reduce stay as typed.
-        given |= {name: getattr(run, name) for name in _OF_A_RUN}
-    latency, size = _one(options, "latency"), _one(options, "message_bytes")
-    return Costs(
-        **given,
-        is_recompute_early=options["recompute_early"],
-        embedding=Extra(*_three("embedding", options["embedding"])),
-        loss=Extra(*_three("loss", options["loss"])),
-        links=Links(latency, size, _one(options, "bandwidth"), options["blocking"]),
-        optimizer=_one(options, "optimizer"),
-    )
-
-
 _OF_A_RUN = ("forward", "input_grad", "weight_grad", "backward")
-_DURATIONS = (*_OF_A_RUN, "overlap", "recompute", "all_reduce")
+"""Times that a recorded run tells; overlap, recompute and all-reduce stay as typed."""
 
 
-def _duration(numbers: tuple[Number, ...] | None) -> Any:
-    """Returns one number, or one for each stage, or None where the option was not given."""
-    return numbers[0] if numbers and len(numbers) == 1 else numbers
-
-
-def _one(options: Mapping[str, Any], name: str) -> Any:
-    numbers = options[name]
-    if numbers and len(numbers) > 1:
+def _given(options: Mapping[str, Any]) -> Mapping[str, object]:
+    """Returns what the options say, with the times of a run where there is one."""
+    if not options["fit"]:
+        return options
+    typed = [f"--{name.replace('_', '-')}" for name in _OF_A_RUN if options[name] is not None]
+    if typed:
         raise InputError(
-            "--{option} takes one number; it got {count}",
-            option=name.replace("_", "-"),
-            count=len(numbers),
+            "--fit takes the times of {run}, and {typed} says others; leave out one of them",
+            run=options["fit"],
+            typed=listed(typed, last="and"),
         )
-    return _duration(numbers)
+    from serried.trace.merge.merge import merge
 
-
-def _three(option: str, numbers: tuple[Number, ...]) -> tuple[Number, Number, Number]:
-    """Returns what F, I and W take; nothing where the option is left at 0."""
-    if numbers == NOTHING:
-        return 0, 0, 0
-    if len(numbers) != 3:
-        raise InputError(
-            "--{option} takes three numbers, for F, I and W, such as 1,0,2; it got {count}",
-            option=option,
-            count=len(numbers),
-        )
-    return numbers[0], numbers[1], numbers[2]
+    run = fit(merge([options["fit"]]).spans)
+    return {**options, **{name: getattr(run, name) for name in _OF_A_RUN}}

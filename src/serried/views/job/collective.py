@@ -17,10 +17,10 @@ from serried.collective.placed_group import PlacedGroup
 from serried.errors import InputError
 from serried.mesh import Placement
 from serried.mesh.sizes import PLACES, whole_number
+from serried.pipeline.exact_number import read_numbers
 from serried.plan.busbw import BusbwTable
 from serried.plan.collective_price import CollectiveQuestion
 from serried.views.job.byte_size import read_bytes
-from serried.views.job.exact_number import read_numbers
 
 FIELDS = (
     *("name", "algorithm", "ranks", "bytes", "root", "channels", "chunks"),

@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 
 from serried.action import ActionKind
-from serried.pipeline import ENTRIES, IdleCause, critical_path, idle, peaks, simulate
+from serried.pipeline import ENTRIES, IdleCause, critical_path, idle, peaks
+from serried.pipeline.request import ScheduleRequest
 from serried.views.colours import ACTIONS
 from serried.views.web.schedule.payload import SENSITIVE, schedule_payload, schedules_answer
-from serried.views.web.schedule.query import ScheduleQuery, read_schedule_query
+from serried.views.web.schedule.query import read_schedule_query
 from tests.views.web.reader import Message, read
 
 ALL = [name for name in ENTRIES if name != "auto"] + ["auto"]
 SIZES = {"stages": "4", "microbatches": "8", "latency": "1/3", "memory_limit": "3"}
 
 
-def query(**words: str) -> ScheduleQuery:
+def query(**words: str) -> ScheduleRequest:
     return read_schedule_query({name: [word] for name, word in words.items()})
 
 
@@ -53,8 +54,7 @@ def test_every_action_is_sent_in_its_rank_s_order(name: str) -> None:
 @pytest.mark.parametrize("name", ["1f1b", "zbv", "dualpipe"])
 def test_times_are_exact_in_ticks(name: str) -> None:
     asked = query(name=name, **SIZES)
-    schedule = asked.schedule()
-    simulation = simulate(schedule, asked.costs_of(schedule))
+    simulation = asked.measured().simulation
     sent = read(schedule_payload(asked))
     per_unit = sent.header["ticks_per_unit"]
     assert sent.columns["start"].dtype == np.int32
@@ -72,8 +72,7 @@ def test_times_of_too_many_ticks_are_sent_in_units() -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_causes_of_idle_time_add_up_to_all_of_it(name: str) -> None:
     asked = query(name=name, **SIZES)
-    schedule = asked.schedule()
-    simulation = simulate(schedule, asked.costs_of(schedule))
+    simulation = asked.measured().simulation
     header, columns = (sent := read(schedule_payload(asked))).header, sent.columns
     causes = header["idle"]["causes"]
     assert sum(causes.values()) == pytest.approx(header["idle"]["total"])
@@ -86,8 +85,7 @@ def test_causes_of_idle_time_add_up_to_all_of_it(name: str) -> None:
 
 def test_idle_intervals_stand_rank_by_rank_with_what_they_wait_for() -> None:
     asked = query(**SIZES)
-    schedule = asked.schedule()
-    found = idle(simulate(schedule, asked.costs_of(schedule)), memory_limit=3)
+    found = idle(asked.measured().simulation, memory_limit=3)
     columns = read(schedule_payload(asked)).columns
     bounds = columns["idle:bounds"]
     assert (bounds[0], bounds[-1]) == (0, len(found))
@@ -99,8 +97,7 @@ def test_idle_intervals_stand_rank_by_rank_with_what_they_wait_for() -> None:
 @pytest.mark.parametrize("name", ["1f1b", "zbv", "dualpipe", "chimera", "interleaved-1f1b"])
 def test_the_critical_path_reaches_from_start_to_end_through_marked_actions(name: str) -> None:
     asked = query(name=name, **SIZES)
-    schedule = asked.schedule()
-    steps = critical_path(simulate(schedule, asked.costs_of(schedule)))
+    steps = critical_path(asked.measured().simulation)
     sent = read(schedule_payload(asked))
     columns = sent.columns
     assert columns["path:start"][0] == 0
@@ -144,6 +141,15 @@ def test_closed_forms_stand_where_they_are_exact() -> None:
         "region": "c = 0",
     } in forms
     assert message(name="auto").header["closed_forms"] == []
+
+
+def test_the_command_asks_for_the_same_in_as_few_options() -> None:
+    sizes = "--stages 4 --microbatches 8"
+    assert message().header["options"] == sizes
+    assert message(name="zbv").header["options"] == f"{sizes} --of rank"
+    assert message(name="zbv", of="stage", forward="1/2").header["options"] == (
+        f"{sizes} --forward 1/2"
+    )
 
 
 def test_what_latency_adds_is_said_of_schedules_small_enough_to_try() -> None:

@@ -13,7 +13,9 @@ An overlapped pair is two entries of one time; the first is marked ``joined``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -21,15 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.action import Action, ActionKind
-from serried.pipeline import ENTRIES, IdleCause, Schedule, Simulation, simulate
+from serried.pipeline import ENTRIES, IdleCause, Schedule, Simulation
 from serried.pipeline.costs import Number
 from serried.pipeline.critical_path import Step, critical_path
 from serried.pipeline.in_flight import held
 from serried.pipeline.measured import MeasuredSchedule
 from serried.pipeline.packed import JOINED, work
+from serried.pipeline.request import ScheduleRequest
 from serried.views.colours import ACTIONS
 from serried.views.schedule.document import refusal_value
-from serried.views.web.schedule.query import ScheduleQuery
 from serried.views.web.wire.payload import Column, pack
 
 KINDS = (ActionKind.F, ActionKind.B, ActionKind.I, ActionKind.W)
@@ -58,17 +60,18 @@ def schedules_answer() -> dict[str, Any]:
     }
 
 
-def schedule_payload(query: ScheduleQuery) -> bytes:
-    """Returns the payload that answers ``query``; raises InputError where there is no answer."""
-    schedule = query.schedule()
-    simulation = simulate(schedule, query.costs_of(schedule))
-    measured = MeasuredSchedule(simulation, query.limit_of(schedule))
-    header, columns = columns_of(measured, critical_path(simulation))
+def schedule_payload(asked: ScheduleRequest) -> bytes:
+    """Returns the payload that answers ``asked``; raises InputError where there is no answer."""
+    measured = asked.measured()
+    parts = asked.parts(measured.schedule)
+    # A rank's only stage has all of the rank's time, so the shorter command asks for the same.
+    told = asked if parts > 1 else replace(asked, is_of_rank=False)
+    header, columns = columns_of(measured, critical_path(measured.simulation))
     header |= {
         "kind": "schedule",
-        "parts": query.parts(schedule),
-        "options": query.options(schedule),
-        "latency": query.latency,
+        "parts": parts,
+        "options": shlex.join(told.options()),
+        "latency": _number(asked.costs.links.latency),
         "findings": [refusal_value(each) for each in measured.refusals],
     }
     return pack(header, columns)
@@ -123,7 +126,7 @@ def _numbers(measured: MeasuredSchedule) -> dict[str, Any]:
             "to_weight": int(measured.peaks.to_weight.max()),
             "to_input": int(measured.peaks.to_input.max()),
         },
-        "limit": measured.memory_limit,
+        "limit": None if measured.memory_limit is None else _number(measured.memory_limit),
         "latency_adds": measured.latency_adds if is_small else None,
         "idle": {
             "total": float(idle.total()),
@@ -139,6 +142,12 @@ def _numbers(measured: MeasuredSchedule) -> dict[str, Any]:
             for form in measured.closed_forms
         ],
     }
+
+
+def _number(exact: object) -> int | float:
+    """Returns a number as JSON holds it; a latency that is typed is one for all links."""
+    assert isinstance(exact, int | float | Fraction)
+    return int(exact) if exact == int(exact) else float(exact)
 
 
 def _entries(simulation: Simulation, path: _Path) -> dict[str, Column]:

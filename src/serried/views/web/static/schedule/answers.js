@@ -85,7 +85,8 @@ export class Answers {
    */
   async _askOne(state, name, signal) {
     const measured = readMeasured(name);
-    const question = measured ? name : scheduleQuestion(state, name, "");
+    const offered = this.offers?.schedules.find((each) => each.name === name) ?? { name };
+    const question = measured ? name : scheduleQuestion(state, offered, "");
     if (this.known.get(name)?.question === question) {
       this.faults.delete(name);
       return;
@@ -93,7 +94,7 @@ export class Answers {
     try {
       const asked = measured
         ? measuredQuestion(measured, language())
-        : `schedule?${scheduleQuestion(state, name, language())}`;
+        : `schedule?${scheduleQuestion(state, offered, language())}`;
       this.known.set(name, { question, data: this._read(await askPayload(asked, signal)) });
       this.faults.delete(name);
     } catch (error) {

@@ -134,14 +134,16 @@ export function presetOf(state) {
 }
 
 /**
- * Writes the question for one schedule of a state.
+ * Writes the question for one schedule of a state, without what it leaves no choice of.
  * @param {AskedState} state
- * @param {string} name
+ * @param {{name: string, chunks?: number | null, takes_group?: boolean}} schedule
  * @param {string} lang
  */
-export function scheduleQuestion(state, name, lang) {
+export function scheduleQuestion(state, { name, chunks, takes_group }, lang) {
   const words = new URLSearchParams({ lang, name });
+  const fixed = { chunks: Boolean(chunks), group: takes_group === false };
   for (const field of QUESTION_FIELDS) {
+    if ((field === "chunks" || field === "group") && fixed[field]) continue;
     const value = field === "stages" ? state.stages || state.pp : state[field];
     if (value) words.set(field, value);
   }

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from serried.errors import InputError
-from serried.views.job.exact_number import read_numbers
+from serried.pipeline.exact_number import read_numbers
 
 
 @pytest.mark.parametrize(
