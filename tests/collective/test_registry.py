@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from serried.collective.blocks import prove
@@ -13,7 +15,7 @@ from serried.errors import InputError
 EIGHT = PlacedGroup.first(8)
 
 
-def refused(name: str, algorithm: str, group: PlacedGroup = EIGHT, **options: int) -> str:
+def refused(name: str, algorithm: str, group: PlacedGroup = EIGHT, **options: Any) -> str:
     with pytest.raises(InputError) as raised:
         make(name, algorithm, group, **options)
     return str(raised.value)

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from serried.collective.attention import SplitAttention
 from serried.collective.placed_group import PlacedGroup
 from serried.collective.step import CollectiveSteps, Integers
 
@@ -22,6 +23,7 @@ class Collective:
         reduce-scatter, scatter            what is sent in all
         all-to-all                         the buffer of one rank, of which there are n
         send-receive                       one message, of which there are n - 1
+        attention                          keys and values of the whole sequence
     """
 
     name: str
@@ -35,6 +37,8 @@ class Collective:
     """How many buffers of S bytes the blocks are cut from, in their order."""
     owners: Integers | None = field(default=None, compare=False)
     """The position of each block's owner where ranks do not own blocks in order."""
+    attention: SplitAttention | None = field(default=None, compare=False)
+    """Which blocks of queries meet which blocks, where queries are computed with."""
 
     @classmethod
     def idle(cls, name: str, algorithm: str, group: PlacedGroup) -> Collective:

@@ -56,6 +56,11 @@ def promise(collective: Collective) -> Promise:
     if collective.name == "send-receive":
         is_next = np.roll(is_owner, 1, axis=0)
         return _promised((is_owner, own), (is_next, of_owner))
+    if collective.attention is not None:
+        goes_to = collective.attention.goes_to
+        goes_to = np.full(blocks, -1) if goes_to is None else goes_to
+        is_there = (np.arange(n)[:, None] == goes_to[None, :])[:, :, None]
+        return _promised((is_owner, own), (is_there, of_owner))
     begins, ends = {
         "all-reduce": ((anywhere, own), (anywhere, everyone)),
         "reduce-scatter": ((anywhere, own), (is_owner, everyone)),
@@ -88,13 +93,11 @@ def execute(collective: Collective) -> Iterator[Masks]:
 
     Raises BrokenAlgorithmError where a step cannot be as it is written.
     """
-    before = promise(collective).before
-    switches = np.zeros((collective.group.num_nodes, *before.shape[1:]), dtype=np.uint64)
-    held = np.concatenate([before, switches])
-    yield held
+    held = _at_first(collective, promise(collective))
+    yield held.copy()
     for number, step in enumerate(collective.steps):
-        held = _after(held, step, number)
-        yield held
+        _move(held, step, number)
+        yield held.copy()
 
 
 def prove(collective: Collective) -> None:
@@ -104,34 +107,45 @@ def prove(collective: Collective) -> None:
     >>> from serried.collective.placed_group import PlacedGroup
     >>> prove(make("all-reduce", "ring", PlacedGroup.first(5)))
     """
-    held: Masks | None = None
-    for after in execute(collective):
-        held = after
-    asked = promise(collective).after
-    if held is None or (wrong := np.argwhere((asked != 0) & (held[: len(asked)] != asked))).size:
+    promised = promise(collective)
+    held, asked = _at_first(collective, promised), promised.after
+    had, done = [], []
+    for number, step in enumerate(collective.steps):
+        if step.work is not None:
+            had.append((held != 0).any(axis=2))
+            done.append(step.work)
+        _move(held, step, number)
+    if (wrong := np.argwhere((asked != 0) & (held[: len(asked)] != asked))).size:
         raise BrokenAlgorithmError(
             f"{collective.name} by {collective.algorithm} over {collective.group.size} ranks "
             f"leaves position {wrong[0][0]} without what it was promised of block {wrong[0][1]}"
         )
+    if collective.attention and (fault := collective.attention.fault(had, done)):
+        raise BrokenAlgorithmError(f"in {collective.name} by {collective.algorithm} {fault}")
 
 
-def _after(held: Masks, step: CollectiveStep, number: int) -> Masks:
-    """Returns what is held after a step; everything sent is from before it."""
+def _at_first(collective: Collective, promised: Promise) -> Masks:
+    """Returns what positions hold before the first step, and switches: nothing."""
+    nothing = np.zeros((collective.group.num_nodes, *promised.before.shape[1:]), dtype=np.uint64)
+    return np.concatenate([promised.before, nothing])
+
+
+def _move(held: Masks, step: CollectiveStep, number: int) -> None:
+    """Moves what a step moves; everything sent is from before it."""
     move, block = step.rows(held.shape[1])
     source, target, adds = step.source[move], step.target[move], step.reduces[move]
-    sent, result = held[source, block], held.copy()
+    sent = held[source, block]
     _require(
         np.any(sent != 0, axis=1), number, "sends a block that its sender does not hold", block
     )
     for rows in _one_at_a_time(target * held.shape[1] + block):
         at, what = (target[rows], block[rows]), sent[rows]
-        had, add = result[at], adds[rows]
+        had, add = held[at], adds[rows]
         twice = ((had & what) != 0).any(axis=1)
         _require(~(add & twice), number, "adds a contribution twice", block[rows])
         less = ((had & ~what) != 0).any(axis=1)
         _require(add | ~less, number, "overwrites a sum with less", block[rows])
-        result[at] = had | what
-    return result
+        held[at] = had | what
 
 
 def _one_at_a_time(cells: Integers) -> Iterator[Integers]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from serried.collective.algorithm import Collective
+from serried.collective.attention import SPLITS
 from serried.collective.placed_group import PlacedGroup
 
 
@@ -23,6 +24,10 @@ class CollectiveRequest:
     """Rings that share the buffer."""
     chunks: int | None = None
     """Parts of the buffer that follow one another through a tree or a chain."""
+    split: str = SPLITS[0]
+    """How a sequence is dealt out to ranks."""
+    is_causal: bool = True
+    """Whether queries see only keys before them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +37,7 @@ class AlgorithmEntry:
     collective: str
     name: str
     make: Callable[[CollectiveRequest], Collective]
-    """Makes it for two ranks or more."""
+    """Makes it for two ranks or more, and for one where it computes."""
     about: str
     formula: str
     """Bytes that the rank that sends most sends, and steps, with n ranks and S bytes."""
@@ -42,7 +47,7 @@ class AlgorithmEntry:
     """How many steps there are, by the formula."""
     source: str
     takes: tuple[str, ...] = ()
-    """Which of ``channels`` and ``chunks`` may be asked for."""
+    """Which of ``channels``, ``chunks``, ``split`` and ``causal`` may be asked for."""
 
     def bytes_sent(self, collective: Collective, size_bytes: int) -> Fraction:
         """Returns the bytes that the rank that sends most sends, by the closed formula."""

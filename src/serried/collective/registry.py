@@ -12,9 +12,12 @@ from serried.collective.algorithms import (
     pairwise,
     recursive,
     ring,
+    ring_attention,
     switch,
     two_level,
+    ulysses,
 )
+from serried.collective.attention import SPLITS
 from serried.collective.entry import AlgorithmEntry, CollectiveRequest
 from serried.collective.placed_group import PlacedGroup
 from serried.errors import InputError, listed
@@ -31,6 +34,8 @@ ENTRIES: tuple[AlgorithmEntry, ...] = (
     *binomial.ENTRIES,
     *chain.ENTRIES,
     *neighbours.ENTRIES,
+    *ring_attention.ENTRIES,
+    *ulysses.ENTRIES,
 )
 COLLECTIVES = tuple(dict.fromkeys(entry.collective for entry in ENTRIES))
 ROOTED = ("broadcast", "reduce", "gather", "scatter")
@@ -45,11 +50,14 @@ def make(
     root: int = 0,
     channels: int | None = None,
     chunks: int | None = None,
+    split: str | None = None,
+    causal: bool | None = None,
 ) -> Collective:
     """Returns the collective ``name`` by ``algorithm`` over ``group``; ``root`` is a position.
 
-    Raises InputError for an unknown collective, an algorithm that it does not have, a root
-    outside the group, and channels or chunks that the algorithm cannot have.
+    ``split`` and ``causal`` are of attention: zig-zag or contiguous, and whether queries see only
+    what is before them, as they do by default. Raises InputError for an unknown collective, an
+    algorithm that it does not have, a root outside the group, and options that it cannot have.
 
     >>> ring = make("all-reduce", "ring", PlacedGroup.first(8))
     >>> len(ring.steps), ring.num_blocks
@@ -57,11 +65,26 @@ def make(
     """
     entry = entry_of(name, algorithm)
     _require_root(name, group, root)
-    _require_option(entry, "channels", channels, most=group.rails)
-    _require_option(entry, "chunks", chunks, most=COLLECTIVE_CHUNKS.most)
-    if group.size == 1:
+    asked = {"channels": channels, "chunks": chunks, "split": split, "causal": causal}
+    for option, value in asked.items():
+        if value is not None and option not in entry.takes:
+            raise _no_such_option(entry, option)
+    _require_number("channels", channels, most=group.rails)
+    _require_number("chunks", chunks, most=COLLECTIVE_CHUNKS.most)
+    _require_split(split)
+    if group.size == 1 and name != "attention":
         return Collective.idle(name, algorithm, group)
-    return entry.make(CollectiveRequest(name, algorithm, group, root, channels, chunks))
+    request = CollectiveRequest(
+        name,
+        algorithm,
+        group,
+        root,
+        channels,
+        chunks,
+        split or SPLITS[0],
+        causal is not False,
+    )
+    return entry.make(request)
 
 
 def entry_of(name: str, algorithm: str) -> AlgorithmEntry:
@@ -100,17 +123,22 @@ def _require_root(name: str, group: PlacedGroup, root: int) -> None:
         )
 
 
-def _require_option(entry: AlgorithmEntry, option: str, value: int | None, *, most: int) -> None:
-    if value is None:
-        return
-    if option not in entry.takes:
-        raise _no_such_option(entry, option)
-    if not 1 <= value <= most:
+def _require_number(option: str, value: int | None, *, most: int) -> None:
+    if value is not None and not 1 <= value <= most:
         raise InputError(
             "{option}={value} cannot be; here it is 1 to {most}",
             option=option,
             value=value,
             most=most,
+        )
+
+
+def _require_split(split: str | None) -> None:
+    if split is not None and split not in SPLITS:
+        raise InputError(
+            "a sequence is not split '{split}'; it is split {known}",
+            split=split,
+            known=listed(SPLITS, last="or"),
         )
 
 

@@ -30,14 +30,29 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """Holds what is computed in a step, a row each: a position uses a key block for its queries.
+    """Holds what is computed in a step, a row each: a position uses a block for its queries.
 
     Collectives of attention have it; others move blocks only.
     """
 
     position: Integers
     query: Integers
+    """Number of a block of queries, which stays where it is."""
     key: Integers
+    """The block of keys, of values or of both that the queries meet."""
+    is_half: NDArray[np.bool_]
+    """Whether half of the products lie above the diagonal and are left out."""
+
+    def pairs(self, num_positions: int) -> NDArray[np.float64]:
+        """Returns how many pairs of blocks each position computes, a diagonal one as a half.
+
+        >>> both = np.array([0, 0])
+        >>> Work(both, np.array([0, 1]), both, np.array([True, False])).pairs(2).tolist()
+        [1.5, 0.0]
+        """
+        pairs = np.zeros(num_positions)
+        np.add.at(pairs, self.position, np.where(self.is_half, 0.5, 1.0))
+        return pairs
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 import pytest
 
 import serried
+from serried.collective.registry import ENTRIES as ALGORITHMS
 from serried.errors import EnvironmentProblem, InputError, SerriedError, listed
 from serried.finding import said
 from serried.launch.documents import (
@@ -293,6 +294,16 @@ def test_values_that_are_words_are_said_in_chinese(name: str) -> None:
 def test_every_schedule_is_described_in_chinese(entry: ScheduleEntry) -> None:
     assert has_chinese(phrase(entry.about, "zh"))
     assert has_chinese(phrase(entry.needs, "zh")) or not re.search("[a-z]{2}", entry.needs)
+
+
+def test_every_algorithm_of_a_collective_is_described_in_chinese() -> None:
+    texts = [text for entry in ALGORITHMS for text in (entry.about, entry.formula)]
+    assert [text for text in texts if phrase(text, "zh") not in written_phrases()] == []
+
+
+def written_phrases() -> set[str]:
+    """Returns the Chinese of phrases that are translated whole, not piece by piece."""
+    return set(read_catalogue(ROOT / "views" / "sentences" / "phrases.zh.toml").values())
 
 
 def test_causes_and_quantities_are_said_in_chinese() -> None:
