@@ -32,6 +32,7 @@ ASKED = (
     "collectives",
     "collective?name=all-reduce&ranks=12&algorithm=ring&bytes=1MiB&from=2&to=6",
     "collective?name=all-gather&world_size=16&tp=2&kind=dp&rank=3",
+    "collective/drawn?name=all-reduce&algorithm=ring&bytes=1MiB&world_size=16&tp=2&kind=dp&rank=3",
     "traces",
     "trace",
     "trace/window?bucket=1024&first=0&last=40&tracks=0-1",

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from serried.errors import InputError, listed
 from serried.views.web.check.heat import NamedCheck, check_heat_payload, checks_answer
+from serried.views.web.collective.drawn import drawn_payload
 from serried.views.web.collective.payload import collective_payload, collectives_answer
 from serried.views.web.collective.query import read_collective_query
 from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
@@ -73,6 +74,9 @@ def _of_jobs() -> dict[str, Answering]:
         "schedule": lambda words: schedule_payload(read_schedule_query(words)),
         "collectives": lambda words: collectives_answer(read_language(words)),
         "collective": lambda words: collective_payload(
+            read_collective_query(words), read_language(words)
+        ),
+        "collective/drawn": lambda words: drawn_payload(
             read_collective_query(words), read_language(words)
         ),
     }
