@@ -11,7 +11,6 @@ from serried.finding import Sentence, said
 from serried.frameworks.deepspeed import hosts as deepspeed_hosts
 from serried.launch.facts.facts import Facts, Found
 from serried.launch.facts.flags import Meaning
-from serried.launch.facts.named_files import meant
 from serried.launch.formats import hostfile
 from serried.launch.starters.launchers import Launch
 from serried.launch.starters.numbers import number, take_options, visible
@@ -91,9 +90,11 @@ def _no_hosts(launch: Launch, path: str | None) -> Sentence:
 
 def _hosts(path: str | None, beside: Mapping[str, str]) -> hostfile.Hosts | None:
     """Returns the hosts of the hostfile meant: ``/job/hostfile`` when none is named."""
-    wanted = path or DEFAULT_HOSTFILE
-    name = meant(wanted, beside)
-    return None if name is None else hostfile.read(beside[name], PurePosixPath(wanted).name)
+    wanted = PurePosixPath(path or DEFAULT_HOSTFILE).name
+    for name, text in beside.items():
+        if PurePosixPath(name).name == wanted:
+            return hostfile.read(text, wanted)
+    return None
 
 
 def _explicit(include: str) -> list[int] | None:
@@ -149,8 +150,8 @@ def _of_hostfile(
     told: Mapping[str, Found],
 ) -> None:
     """Counts the hosts of a file that the filters leave, and of those the first ``wanted``."""
-    name = meant(path, beside)
-    text = None if name is None else beside[name]
+    name = PurePosixPath(path).name
+    text = next((text for other, text in beside.items() if PurePosixPath(other).name == name), None)
     include, exclude = told.get("_include"), told.get("_exclude")
     if include and exclude:
         raise InputError("include and exclude do not go together; give one of them")

@@ -34,3 +34,13 @@ export function unitTicks(start, end, most) {
     found.push(Number((i * step).toPrecision(9)));
   return found;
 }
+
+const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+/** Writes bytes with three figures, in powers of 1024: 12.5 MiB. @param {number} bytes */
+export function bytesText(bytes) {
+  let [value, unit] = [bytes, 0];
+  while (value >= 999.5 && unit + 1 < BYTE_UNITS.length) [value, unit] = [value / 1024, unit + 1];
+  const digits = value === Math.round(value) || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  return `${value.toFixed(digits)} ${BYTE_UNITS[unit]}`;
+}

@@ -34,6 +34,8 @@ export const KEYS = [
   ["drag", "keys.range"],
   ["C", "keys.path"],
   ["M", "keys.strips"],
+  ["Space", "keys.play"],
+  ["← → Home End", "keys.steps"],
   ["/", "keys.search"],
   ["N Shift+N", "keys.found"],
   ["Esc", "keys.clear"],

@@ -5,16 +5,19 @@
 //   layout      the layout in view               map, list   its pictures
 //   runs        traces and reports of checks     timelines   the trace in view
 //   selection   what is pinned and pointed at    heats       the figure that colours the map
+//   collectives the player of a group's collective
 
+import { language } from "../base/i18n.js";
 import { Store } from "../base/store.js";
 import { Waiting } from "../base/waiting.js";
+import { CollectiveDesk } from "../collective/desk.js";
 import { TimelineDesk } from "../timeline/desk.js";
 import { HeatDesk } from "./heats.js";
 import { Launch } from "./launch/reading.js";
 import { LayoutDesk } from "./layout.js";
 import { Runs } from "./runs.js";
 import { Selection } from "./selection.js";
-import { DEFAULTS, readState, writeState } from "./state/fields.js";
+import { DEFAULTS, question, readState, writeState } from "./state/fields.js";
 import { makeList, makeMap } from "./views.js";
 
 /** @typedef {import("./state/fields.js").State} State */
@@ -44,7 +47,10 @@ export class Page {
     this.map = makeMap(this.layout, this.selection, {
       figure: (rank) => this.heats.line(rank),
       moved: () => this._moved(),
+      painted: () => this.collectives?.redraw.request(),
     });
+    /** @type {CollectiveDesk} */
+    this.collectives = new CollectiveDesk(this._collectiveHost());
     this.list = makeList(this.layout, this.selection);
     this.timelines = new TimelineDesk(this._host());
     this.heats = new HeatDesk(this.layout, this.runs, this.selection, this.map);
@@ -54,7 +60,7 @@ export class Page {
   }
 
   get isBusy() {
-    const parts = [this.waiting, this.layout, this.timelines, this.heats];
+    const parts = [this.waiting, this.layout, this.timelines, this.heats, this.collectives];
     const { redraw, relight } = this.map;
     return parts.some(({ isBusy }) => isBusy) || redraw.waiting || relight.waiting;
   }
@@ -95,6 +101,21 @@ export class Page {
     };
   }
 
+  /**
+   * Returns the page as the player knows it.
+   * @returns {import("../collective/desk.js").CollectiveHost}
+   */
+  _collectiveHost() {
+    const { layout, map, store } = this;
+    return {
+      store,
+      question: (words) => question(store.state, language(), words),
+      label: (kind) => layout.scene?.kinds.find((each) => each.kind === kind)?.label ?? kind,
+      spot: (rank) => map.spot(rank),
+      closed: () => this.selection.show(),
+    };
+  }
+
   /** Takes the views as they were moved to into the state. */
   _moved() {
     this.store.soon({ map: String(this.map), time: String(this.timelines.view) });
@@ -110,6 +131,7 @@ export class Page {
     this._tellTimeline();
     this.heats.show();
     this.selection.show();
+    void this.collectives.take();
   }
 
   /**

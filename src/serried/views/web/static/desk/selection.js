@@ -20,6 +20,7 @@ import { pinWords, pinnedTarget } from "./state/pins.js";
  * @property {import("../map/view.js").MapView} map
  * @property {import("../map/groups.js").GroupList} list
  * @property {import("../timeline/desk.js").TimelineDesk} timelines
+ * @property {import("../collective/desk.js").CollectiveDesk} collectives
  */
 
 /** Holds what is pointed at; what is pinned stands in the state. */
@@ -68,6 +69,7 @@ export class Selection {
   /** Pins a target, or nothing. @param {Target | null} target */
   pin(target) {
     this._pin(pinWords(target, this.layout.scene));
+    if (target?.type === "group") this.views().collectives.follow(this._groupOf(target));
   }
 
   /**
@@ -124,11 +126,22 @@ export class Selection {
     const choose = (/** @type {number} */ rank) => this.choose(rank);
     if (target?.type === "slice" && tracks) showSlice(tracks, target.slice, choose);
     else if (target?.type === "group" && layout.scene) {
+      const { collectives } = this.views();
       showGroup(layout.scene, target.kind, target.group);
+      collectives.offer(layout.scene.kinds[target.kind].dim, this._groupOf(target));
     } else if (target?.type === "ranks") {
       showFound(layout.store.state.find, target.ranks, choose);
     } else if (target?.type === "rank") void layout.waiting.until(this._askRank(target.rank));
     else showNothing();
+  }
+
+  /**
+   * Returns a group in view as the player names it: its kind, and its first rank.
+   * @param {{kind: number, group: number}} target
+   */
+  _groupOf({ kind, group }) {
+    const { scene } = this.layout;
+    return scene ? `${scene.kinds[kind].kind}:${scene.members(kind, group)[0]}` : "";
   }
 
   /** Asks Python what a rank is, and shows the answer. @param {number} rank */

@@ -14,6 +14,7 @@ import { summary } from "./side/prose.js";
  * @typedef {object} Told
  * @property {(rank: number) => string} figure  what to say of a rank's figure, "" for nothing
  * @property {() => void} moved                 the map has been moved by hand
+ * @property {() => void} painted               the map was drawn anew
  */
 
 /**
@@ -22,7 +23,7 @@ import { summary } from "./side/prose.js";
  * @param {Selection} selection
  * @param {Told} told
  */
-export function makeMap(layout, selection, { figure, moved }) {
+export function makeMap(layout, selection, { figure, moved, painted }) {
   const view = new MapView(
     byId("map-frame"),
     byId("map-base"),
@@ -37,6 +38,7 @@ export function makeMap(layout, selection, { figure, moved }) {
       },
       pin: (rank) => selection.pin(rank < 0 ? null : { type: "rank", rank }),
       moved,
+      painted,
     },
     {
       box: (number, byStage) => t(byStage ? "map.stage" : "map.node", { number }),

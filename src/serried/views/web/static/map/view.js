@@ -17,6 +17,7 @@ const PAN_PIXELS = 80;
  * @property {(rank: number) => void} hover   -1 where there is none
  * @property {(rank: number) => void} pin     -1 beside every rank
  * @property {() => void} moved               the view has changed by hand
+ * @property {() => void} painted             the cells stand where they now stand
  */
 
 /**
@@ -174,12 +175,22 @@ export class MapView {
 
   /** Returns the middle of a rank's cell in pixels of the page. @param {number} rank */
   where(rank) {
-    if (!this.grid) return null;
+    const spot = this.spot(rank);
     const { left, top } = this.above.canvas.getBoundingClientRect();
-    const { camera } = this;
+    return spot && { x: left + spot.x, y: top + spot.y };
+  }
+
+  /**
+   * Returns the middle of a rank's cell on the canvas, and how wide the cell is.
+   * @param {number} rank
+   */
+  spot(rank) {
+    const { camera, grid } = this;
+    if (!grid) return null;
     return {
-      x: left + (this.grid.cellX(rank) + 0.5 - camera.x) * camera.scale,
-      y: top + (this.grid.cellY(rank) + 0.5 - camera.y) * camera.scale,
+      x: (grid.cellX(rank) + 0.5 - camera.x) * camera.scale,
+      y: (grid.cellY(rank) + 0.5 - camera.y) * camera.scale,
+      size: camera.scale,
     };
   }
 
@@ -293,6 +304,7 @@ export class MapView {
       this.drawn.maps++;
     } else this.below.begin();
     this._drawLit();
+    this.events.painted();
   }
 
   _drawLit() {

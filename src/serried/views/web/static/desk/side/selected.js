@@ -106,6 +106,7 @@ export function showGroup(scene, kind, group) {
       ...fact("spread", spread(nodes[group])),
       ...fact("members", `[${members.join(", ")}]`),
     ),
+    make("p", { id: "collective-offer" }),
   );
 }
 

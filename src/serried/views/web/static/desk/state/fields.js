@@ -1,5 +1,6 @@
 // The state of the page, which the address bar holds whole: only what differs from the defaults.
 
+import { COLLECTIVE_DEFAULTS } from "../../collective/state.js";
 import { SCHEDULE_DEFAULTS } from "../../schedule/state.js";
 import { TIMELINE_DEFAULTS } from "../../timeline/state.js";
 import { SIZES } from "./sizes.js";
@@ -23,9 +24,12 @@ import { SIZES } from "./sizes.js";
  */
 /** @typedef {import("../../schedule/state.js").ScheduleState} ScheduleState */
 /** @typedef {import("../../timeline/state.js").TimelineState} TimelineState */
+/** @typedef {import("../../collective/state.js").CollectiveState} CollectiveState */
 /** @typedef {(typeof SIZES)[number]["name"]} SizeName */
 /** @typedef {Record<SizeName, string>} SizesState */
-/** @typedef {PageState & SizesState & TimelineState & ScheduleState} State */
+/**
+ * @typedef {PageState & SizesState & TimelineState & ScheduleState & CollectiveState} State
+ */
 /** @typedef {keyof State} Field */
 
 /** @type {State} */
@@ -47,6 +51,7 @@ export const DEFAULTS = Object.freeze({
   ...TIMELINE_DEFAULTS,
   heat: "",
   ...SCHEDULE_DEFAULTS,
+  ...COLLECTIVE_DEFAULTS,
 });
 
 /** Fields that make a job's layout; the rest is what is shown of it. @type {Field[]} */

@@ -1,0 +1,141 @@
+// The controls of the player: which collective, by which algorithms, of how many bytes; and the
+// buttons, the slider and the keys that move it.
+
+import { byId, make } from "../base/dom.js";
+import { has, t } from "../base/i18n.js";
+import { SPEEDS } from "./playback.js";
+import { algorithmsOf } from "./state.js";
+
+/** @typedef {import("./execution.js").Execution} Execution */
+/** @typedef {import("./state.js").CollectiveState} CollectiveState */
+/**
+ * @typedef {object} BarEvents
+ * @property {(change: Partial<CollectiveState>, field?: string) => void} edit
+ * @property {() => CollectiveState} state
+ * @property {() => void} toggle
+ * @property {(way: 1 | -1) => void} step
+ * @property {(share: number) => void} seek   a share of the time of all
+ * @property {(speed: number) => void} speed
+ * @property {() => void} frames
+ * @property {() => void} close
+ * @property {() => void} left                a field is no longer typed into
+ */
+
+/** Parts that the slider divides the time into. */
+const PARTS = 1000;
+
+/** Listens to the controls. @param {BarEvents} events */
+export function listenToBar(events) {
+  const { edit, state } = events;
+  onChoice("collective-name", (collective) => edit({ collective, algorithm: "", step: "" }));
+  onChoice("collective-algorithm", (name) => {
+    const others = algorithmsOf(state().algorithm).slice(1);
+    edit({ algorithm: [name, ...others.filter((other) => other !== name)].join(",") });
+  });
+  onChoice("collective-beside", (name) => {
+    const first = select("collective-algorithm").value;
+    edit({ algorithm: name ? `${first},${name}` : first });
+  });
+  onChoice("collective-speed", (speed) => events.speed(Number(speed)));
+  const bytes = input("collective-bytes");
+  bytes.addEventListener("input", () => edit({ bytes: bytes.value.trim() }, "bytes"));
+  bytes.addEventListener("focusout", () => events.left());
+  const slider = input("collective-slider");
+  slider.addEventListener("input", () => events.seek(Number(slider.value) / PARTS));
+  byId("collective-play").addEventListener("click", () => events.toggle());
+  byId("collective-back").addEventListener("click", () => events.step(-1));
+  byId("collective-forward").addEventListener("click", () => events.step(1));
+  byId("collective-frames").addEventListener("click", () => events.frames());
+  byId("collective-close").addEventListener("click", () => events.close());
+  byId("collective-section").addEventListener("keydown", (event) => key(event, events));
+}
+
+/** @param {KeyboardEvent} event @param {BarEvents} events */
+function key(event, events) {
+  const target = /** @type {HTMLElement} */ (event.target);
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (target.matches("input:not([type=range]), select")) return;
+  const isButton = target.matches("button, summary");
+  if (event.key === " " && !isButton) events.toggle();
+  else if (event.key === "ArrowLeft") events.step(-1);
+  else if (event.key === "ArrowRight") events.step(1);
+  else if (event.key === "Home") events.seek(0);
+  else if (event.key === "End") events.seek(1);
+  else return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+/**
+ * Shows what can be chosen, and what is.
+ * @param {CollectiveState} state
+ * @param {Execution[]} executions
+ * @param {boolean} isFrames
+ */
+export function showBar(state, executions, isFrames) {
+  const [first, second] = executions;
+  const bytes = input("collective-bytes");
+  if (document.activeElement !== bytes) bytes.value = state.bytes;
+  byId("collective-frames").setAttribute("aria-pressed", String(isFrames));
+  if (!first) return;
+  const { offers, name, algorithm } = first.header;
+  const algorithms = offers[name] ?? [];
+  fill("collective-name", Object.keys(offers), name);
+  fill("collective-algorithm", algorithms, algorithm);
+  const others = algorithms.filter((each) => each !== algorithm);
+  fill("collective-beside", ["", ...others], second?.header.algorithm ?? "");
+  select("collective-beside").disabled = !others.length;
+}
+
+/** Fills the choice of speeds. @param {number} speed */
+export function showSpeeds(speed) {
+  const options = SPEEDS.map((each) =>
+    make("option", { value: each, selected: each === speed }, `${each}×`),
+  );
+  byId("collective-speed").replaceChildren(...options);
+}
+
+/**
+ * Shows the moment in the slider and on the button that lets it run.
+ * @param {{share: number, isPlaying: boolean, isEmpty: boolean, text: string}} moment
+ */
+export function showMoment({ share, isPlaying, isEmpty, text }) {
+  const slider = input("collective-slider");
+  slider.value = String(Math.round(share * PARTS));
+  slider.setAttribute("aria-valuetext", text);
+  const play = byId("collective-play");
+  const label = t(isPlaying ? "collective.pause" : "collective.play");
+  play.setAttribute("aria-label", label);
+  play.title = label;
+  play.dataset.playing = String(isPlaying);
+  for (const id of ["collective-play", "collective-back", "collective-forward"])
+    /** @type {HTMLButtonElement} */ (byId(id)).disabled = isEmpty;
+  slider.disabled = isEmpty;
+  const now = byId("collective-now");
+  if (now.textContent !== text) now.textContent = text;
+}
+
+/** @param {string} id @param {string[]} values @param {string} chosen */
+function fill(id, values, chosen) {
+  const options = values.map((value) => {
+    const words = value || "none";
+    const text = has(`collective.of.${words}`) ? t(`collective.of.${words}`) : value;
+    return make("option", { value, selected: value === chosen }, text);
+  });
+  select(id).replaceChildren(...options);
+}
+
+/** @param {string} id @param {(value: string) => void} act */
+function onChoice(id, act) {
+  select(id).addEventListener("change", () => act(select(id).value));
+}
+
+/** @param {string} id @returns {HTMLSelectElement} */
+function select(id) {
+  return byId(id);
+}
+
+/** @param {string} id @returns {HTMLInputElement} */
+function input(id) {
+  return byId(id);
+}

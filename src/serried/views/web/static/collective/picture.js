@@ -1,0 +1,84 @@
+// One algorithm in the player: its canvas, and above it the facts of the moment.
+
+import { Surface } from "../base/canvas/surface.js";
+import { make } from "../base/dom.js";
+import { t } from "../base/i18n.js";
+import { theme } from "../base/theme.js";
+import { Figure } from "./figure.js";
+import { Hues } from "./hues.js";
+import { paintMoment } from "./paint.js";
+import { factsOf, placeName, stepLine, titleOf } from "./words.js";
+
+/** @typedef {import("./execution.js").Execution} Execution */
+/** @typedef {import("./words.js").Fact} Fact */
+
+/** Shows one execution at a moment. */
+export class Picture {
+  constructor() {
+    this.caption = make("figcaption");
+    this.canvas = make("canvas", { role: "img" });
+    this.frame = make("div", { class: "frame" }, this.canvas);
+    this.element = make("figure", { class: "collective" }, this.caption, this.frame);
+    this.surface = new Surface(this.canvas, this.frame);
+    /** @type {Execution | null} */
+    this.execution = null;
+    this.said = "";
+  }
+
+  /**
+   * Draws a moment.
+   * @param {Execution} execution
+   * @param {number} steps  steps done, with the share of the next
+   */
+  show(execution, steps) {
+    this.execution = execution;
+    this._tell(execution, steps);
+    this.surface.resize();
+    const { width, height } = this.surface;
+    paintExecution(this.surface.begin(), execution, steps, { width, height });
+  }
+
+  /** @param {Execution} execution @param {number} steps */
+  _tell(execution, steps) {
+    const line = stepLine(execution, steps);
+    const facts = factsOf(execution, steps);
+    const told = [titleOf(execution), line, ...facts.map(({ value }) => value)].join(" · ");
+    if (told === this.said) return;
+    this.said = told;
+    this.canvas.setAttribute("aria-label", told);
+    this.caption.replaceChildren(
+      make("b", {}, titleOf(execution)),
+      make("span", {}, line),
+      make("dl", {}, ...facts.map(factElement)),
+    );
+  }
+}
+
+/** @param {Fact} fact */
+function factElement({ term, value }) {
+  return make("div", {}, make("dt", {}, t(`collective.${term}`)), make("dd", {}, value));
+}
+
+/**
+ * Draws a moment into a box at the corner of a canvas.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Execution} execution
+ * @param {number} steps
+ * @param {{width: number, height: number}} box
+ */
+export function paintExecution(context, execution, steps, { width, height }) {
+  const { places, owner, num_ranks: ranks, is_grouped: isGrouped } = execution.header;
+  const colours = theme();
+  paintMoment({
+    context,
+    execution,
+    figure: new Figure(places, isGrouped ? 0 : execution.numBlocks, width, height),
+    hues: new Hues(owner, ranks, colours.dark),
+    theme: colours,
+    steps,
+    say: (name, values) =>
+      name === "node"
+        ? placeName({ rank: -1, ranks: 1, node: values.node, nodes: 1 })
+        : t(`collective.${name}`, values),
+  });
+}

@@ -1,0 +1,108 @@
+"""The page plays a collective over a group: what it shows is what Python executed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from serried.collective.blocks import execute
+from serried.collective.placed_group import PlacedGroup
+from serried.collective.registry import make
+from tests.page import Open
+from tests.views.web.workbench import Workbench
+
+JOB = "world_size=16&tp=8&pp=1&dims=tp"
+RANKS = 8
+WHOLE = (1 << RANKS) - 1
+PLAYED_ON = """new Promise((done) => {
+  const look = () => serried.collective().shown[0].done > 2 ? done() : requestAnimationFrame(look);
+  look();
+})"""
+
+
+def shown(workbench: Workbench, number: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = workbench.read("collective()")["shown"][number]
+    return found
+
+
+def whole_after(steps: int) -> int:
+    """Returns how many blocks of a ring over 8 ranks are summed, over all ranks."""
+    states = list(execute(make("all-reduce", "ring", PlacedGroup.first(RANKS))))
+    return int((states[steps][:RANKS, :, 0] == WHOLE).sum())
+
+
+@pytest.mark.parametrize("lang", ["en-US", "zh-CN"])
+def test_a_group_is_chosen_its_collective_played_stepped_and_dragged(
+    page_of: Open, plain: str, lang: str
+) -> None:
+    workbench = page_of(plain, f"{JOB}&pinned_group=tp:1", lang=lang)
+    workbench.click("#collective-open")
+    workbench.choose("collective-algorithm", "ring")
+    assert shown(workbench) == shown(workbench) | {"name": "all-reduce", "steps": 14, "done": 0}
+    assert workbench.picture("map-moves") != ""
+
+    workbench.page.focus("#collective-slider")
+    for steps in range(1, 9):
+        before = workbench.page.locator("figure.collective canvas").evaluate("c => c.toDataURL()")
+        workbench.press("ArrowRight")
+        assert shown(workbench)["done"] == steps
+        assert shown(workbench)["whole"] == whole_after(steps)
+        after = workbench.page.locator("figure.collective canvas").evaluate("c => c.toDataURL()")
+        assert before != after
+    workbench.press("End")
+    assert shown(workbench) == shown(workbench) | {"done": 14, "whole": RANKS * RANKS, "links": 0}
+    workbench.press("Home")
+    assert workbench.read("collective()")["time"] == 0
+    workbench.press("ArrowRight", "ArrowRight", "ArrowLeft")
+    assert shown(workbench)["done"] == 1
+    workbench.page.evaluate("serried.written()")
+    assert "collective=all-reduce&collective_of=tp:8&algorithm=ring&step=1" in workbench.query()
+
+    workbench.press("Space")
+    assert workbench.read("collective()")["playing"]
+    workbench.page.evaluate(PLAYED_ON)
+    workbench.click("#collective-play")
+    held = workbench.read("collective()")
+    assert not held["playing"]
+    assert workbench.read("collective()") == held
+
+    workbench.page.locator("#collective-moves summary").click()
+    moves = workbench.page.locator("#collective-moves li").all_inner_texts()
+    assert len(moves) == shown(workbench)["links"] == RANKS
+    assert all("128 MiB" in move for move in moves)
+
+
+def test_two_algorithms_share_a_time_and_a_link_holds_the_moment(page_of: Open, plain: str) -> None:
+    place = "collective=all-reduce&collective_of=tp:0&algorithm=ring,tree&bytes=4MiB&step=5"
+    workbench = page_of(plain, f"{JOB}&{place}")
+    ring, tree = shown(workbench), shown(workbench, 1)
+    assert (ring["algorithm"], ring["done"], tree["algorithm"]) == ("ring", 5, "tree")
+    assert workbench.read("collective()")["total"] == max(ring["seconds"], tree["seconds"])
+    assert "ring" in workbench.text("figure:nth-of-type(1)")
+    assert "tree" in workbench.text("figure:nth-of-type(2)")
+
+    workbench.click("#collective-frames")
+    frames = workbench.page.locator("#collective-steps button")
+    assert frames.count() == ring["steps"] + tree["steps"]
+    current = workbench.page.locator("#collective-steps [aria-current]")
+    assert current.first.inner_text().startswith("6.")
+    frames.nth(2).click()
+    assert shown(workbench)["done"] == 2
+
+    workbench.fill(**{"collective-bytes": "-1"})
+    assert "bytes" in workbench.text("#collective-alert")
+    workbench.click("#collective-close")
+    assert workbench.read("collective()") is None
+    assert "collective" not in workbench.query()
+
+
+def test_a_large_group_is_drawn_by_nodes_and_one_rank_has_nothing_to_play(
+    page_of: Open, plain: str
+) -> None:
+    group = "collective=all-reduce&collective_of=dp:0&algorithm=ring"
+    workbench = page_of(plain, f"world_size=128&tp=1&pp=1&dims=dp&{group}&step=100")
+    assert shown(workbench) == shown(workbench) | {"ranks": 128, "steps": 254, "links": 32}
+    workbench.open(f"world_size=8&tp=8&pp=1&dims=dp&{group}")
+    assert shown(workbench) == shown(workbench) | {"ranks": 1, "steps": 0}
+    assert workbench.page.is_disabled("#collective-play")

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  algorithmsOf,
+  groupOf,
+  pageOf,
+  stepOf,
+  stepText,
+  usualFor,
+} from "../../../src/serried/views/web/static/collective/state.js";
+import { bytesText } from "../../../src/serried/views/web/static/base/quantity.js";
+import {
+  DEFAULTS,
+  readState,
+  writeState,
+} from "../../../src/serried/views/web/static/desk/state/fields.js";
+
+test("the address holds the collective, its group, the algorithms, the bytes and the step", () => {
+  const state = {
+    ...DEFAULTS,
+    collective: "all-reduce",
+    collective_of: "dp:3",
+    algorithm: "ring,tree",
+    bytes: "64MiB",
+    step: "3.25",
+  };
+  const text = writeState(state);
+  assert.equal(
+    text,
+    "collective=all-reduce&collective_of=dp:3&algorithm=ring,tree&bytes=64MiB&step=3.25",
+  );
+  assert.deepEqual(readState(`?${text}`), state);
+});
+
+test("algorithms are one or two, each once; none is the quickest", () => {
+  assert.deepEqual(algorithmsOf(""), [""]);
+  assert.deepEqual(algorithmsOf("ring"), ["ring"]);
+  assert.deepEqual(algorithmsOf("ring, tree,ring,switch"), ["ring", "tree"]);
+});
+
+test("a group is a kind and a rank in it; anything else is none", () => {
+  assert.deepEqual(groupOf("dp:3"), { kind: "dp", rank: "3" });
+  assert.deepEqual(groupOf("a:b:12"), { kind: "a:b", rank: "12" });
+  for (const text of ["", "dp", "dp:", ":3", "dp:x", "dp:-1"]) assert.equal(groupOf(text), null);
+});
+
+test("a moment is read as it was written, and nonsense is the beginning", () => {
+  assert.equal(stepText(3.25), "3.25");
+  assert.equal(stepText(0), "");
+  for (const text of ["", "x", "-2", "NaN", "Infinity"]) assert.equal(stepOf(text), 0);
+  assert.equal(stepOf("3.25"), 3.25);
+});
+
+test("an expert group begins with its all-to-all where there is one", () => {
+  assert.equal(usualFor("ep", ["all-reduce", "all-to-all"]), "all-to-all");
+  assert.equal(usualFor("ep", ["all-reduce"]), "all-reduce");
+  assert.equal(usualFor("tp", ["all-to-all"]), "all-reduce");
+});
+
+test("bytes have three figures and a unit", () => {
+  assert.deepEqual([0, 1000, 1536, 134217728, 1.5 * 2 ** 30, 2 ** 40].map(bytesText), [
+    "0 B",
+    "0.98 KiB",
+    "1.50 KiB",
+    "128 MiB",
+    "1.50 GiB",
+    "1 TiB",
+  ]);
+});
+
+test("frames come in pages around the moment, and the end is on the last one", () => {
+  assert.deepEqual(pageOf(14, 3), { first: 0, end: 14 });
+  assert.deepEqual(pageOf(126, 70), { first: 64, end: 126 });
+  assert.deepEqual(pageOf(126, 126), { first: 64, end: 126 });
+  assert.deepEqual(pageOf(0, 0), { first: 0, end: 0 });
+});
