@@ -47,7 +47,7 @@ def test_the_document_has_every_move(serried: Call) -> None:
     assert document["ranks"] == list(range(8))
     assert len(document["steps"]) == len(document["step_times"]) == 14
     move = document["steps"][0][0]
-    assert move == {"from": 1, "to": 0, "block": 2, "count": 1, "bytes": 1 << 27, "reduce": True}
+    assert move == {"from": 0, "to": 1, "block": 7, "count": 1, "bytes": 1 << 27, "reduce": True}
     assert document["time"] == pytest.approx(document["launch_time"] + sum(document["step_times"]))
 
 

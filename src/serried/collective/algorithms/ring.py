@@ -6,9 +6,9 @@
     step 1    0 ─3─> 1 ─0─> 2 ─1─> 3 ─2─> 0
     step 2    0 ─2─> 1 ─3─> 2 ─0─> 3 ─1─> 0
 
-Reduce-scatter is the same backwards, and all-reduce is a reduce-scatter and an all-gather: each
-rank sends (n - 1) / n S, or 2 (n - 1) / n S for an all-reduce, which no algorithm without a switch
-goes below. The price is n - 1 latencies, or 2 (n - 1).
+Reduce-scatter is such an all-gather backwards, and all-reduce is a reduce-scatter and an all-gather
+the same way round: each rank sends (n - 1) / n S, or 2 (n - 1) / n S for an all-reduce, which no
+algorithm without a switch goes below. The price is n - 1 latencies, or 2 (n - 1).
 
 Over nodes there are as many rings as the smallest node has ranks of the group, each with a share
 of the buffer: ring c enters and leaves every node by another of its ranks, as NCCL does, so that
@@ -36,27 +36,43 @@ def ring_all_gather(group: PlacedGroup, channels: int) -> CollectiveSteps:
     >>> [step.first.tolist() for step in steps]
     [[0, 1, 2, 3], [3, 0, 1, 2], [2, 3, 0, 1]]
     """
-    orders = np.stack([_ring_order(group, channel) for channel in range(channels)])
-    source, target = orders.ravel(), np.roll(orders, -1, axis=1).ravel()
-    blocks = orders * channels + np.arange(channels)[:, None]
-    places = np.arange(group.size)
-
-    def step(index: int) -> CollectiveStep:
-        # What a rank sends in step i began i ranks before it along the ring.
-        return CollectiveStep.of(source, target, blocks[:, places - index].ravel())
-
-    return CollectiveSteps(group.size - 1, step, lambda index: "ring")
+    return _gathered(_ring_orders(group, channels))
 
 
 def ring_reduce_scatter(group: PlacedGroup, channels: int) -> CollectiveSteps:
-    """Returns n - 1 steps that leave the sum of blocks p channels + c on rank p."""
-    return ring_all_gather(group, channels).backwards()
+    """Returns n - 1 steps that leave the sum of blocks p channels + c on rank p.
+
+    >>> for step in ring_reduce_scatter(PlacedGroup.first(3), 1):
+    ...     print(*zip(step.source.tolist(), step.target.tolist(), step.first.tolist()))
+    (0, 1, 2) (1, 2, 0) (2, 0, 1)
+    (0, 1, 1) (1, 2, 2) (2, 0, 0)
+    """
+    # Backwards the links turn round too, so it undoes an all-gather along the ring turned round.
+    return _gathered(_ring_orders(group, channels), turned=True).backwards()
 
 
 def ring_all_reduce(group: PlacedGroup, channels: int) -> CollectiveSteps:
-    """Returns 2 (n - 1) steps: a reduce-scatter and then an all-gather."""
-    gather = ring_all_gather(group, channels)
-    return gather.backwards().then(gather)
+    """Returns 2 (n - 1) steps: a reduce-scatter and then an all-gather, the same way round."""
+    return ring_reduce_scatter(group, channels).then(ring_all_gather(group, channels))
+
+
+def _gathered(orders: Integers, *, turned: bool = False) -> CollectiveSteps:
+    """Returns an all-gather along rings, given as positions in their order: shape (channels, n).
+
+    A ring that is ``turned`` round sends to the position before.
+    """
+    channels, size = orders.shape
+    after = np.roll(orders, -1, axis=1)
+    source, target = (after, orders) if turned else (orders, after)
+    begun = source * channels + np.arange(channels)[:, None]
+    places, behind = np.arange(size), 1 if turned else -1
+
+    def step(index: int) -> CollectiveStep:
+        # What a rank sends in step i began i ranks behind it along the ring.
+        sent = begun[:, (places + behind * index) % size]
+        return CollectiveStep.of(source.ravel(), target.ravel(), sent.ravel())
+
+    return CollectiveSteps(size - 1, step, lambda index: "turned ring" if turned else "ring")
 
 
 def ring_channels(group: PlacedGroup) -> int:
@@ -68,10 +84,13 @@ def ring_channels(group: PlacedGroup) -> int:
     return 1 if group.num_nodes == 1 else group.rails
 
 
-def _ring_order(group: PlacedGroup, channel: int) -> Integers:
-    """Returns the positions along one ring, node by node; ring c begins each node at place c."""
-    turned = [np.roll(np.array(node), -channel) for node in group.by_node]
-    return np.concatenate(turned).astype(np.int64)
+def _ring_orders(group: PlacedGroup, channels: int) -> Integers:
+    """Returns the positions along each ring, node by node; ring c begins each node at place c."""
+    orders = [
+        np.concatenate([np.roll(np.array(node), -channel) for node in group.by_node])
+        for channel in range(channels)
+    ]
+    return np.stack(orders).astype(np.int64)
 
 
 def _make(asked: CollectiveRequest) -> Collective:
