@@ -14,9 +14,10 @@ their place on the node.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ from numpy.typing import NDArray
 from serried.collective.algorithm import Collective
 from serried.collective.step import CollectiveStep, Integers
 from serried.errors import InputError
+
+Floats = NDArray[np.float64]
 
 
 class LinkClass(IntEnum):
@@ -105,6 +108,62 @@ class CollectiveCost:
         return {kind: float(self.step_s[self.link == kind].sum()) for kind in LinkClass}
 
 
+@dataclass(frozen=True, eq=False)
+class StepLoads:
+    """Holds how many blocks go through the fullest link of each kind, step by step.
+
+    Steps of one pattern use their links alike, so that a long ring is counted once: ``which``
+    names the pattern of each step, and the other columns have a row a pattern.
+    """
+
+    collective: Collective
+    nics_per_node: int | None
+    which: Integers
+    in_node: Floats
+    """Blocks through the fullest port of a rank, shape (patterns,); 0 where none is used."""
+    across: Floats
+    """Blocks through the fullest NIC, shape (patterns,)."""
+    moved: Floats
+    """Blocks that all ranks send together, shape (patterns,)."""
+    sent: Floats
+    """Blocks that each position sends in all steps, switches behind the ranks."""
+
+    def time_s(self, network: Network, size_bytes: int) -> float:
+        """Returns the seconds of all steps and of the launch."""
+        seconds, _ = self._patterns(network, size_bytes)
+        return float(network.launch_s + seconds @ self._times)
+
+    def cost(self, network: Network, size_bytes: int) -> CollectiveCost:
+        """Returns what a collective over buffers of ``size_bytes`` costs."""
+        block_bytes = float(self.collective.block_bytes(size_bytes))
+        seconds, link = self._patterns(network, size_bytes)
+        return CollectiveCost(
+            network,
+            seconds[self.which],
+            link[self.which],
+            (self.moved * block_bytes)[self.which],
+            self.sent * block_bytes,
+        )
+
+    @cached_property
+    def _times(self) -> Integers:
+        return np.bincount(self.which, minlength=len(self.in_node))
+
+    def _patterns(self, network: Network, size_bytes: int) -> tuple[Floats, NDArray[np.uint8]]:
+        """Returns the seconds of a step of each pattern, and the kind of link it waits for."""
+        block_bytes = float(self.collective.block_bytes(size_bytes))
+        inside, across = (
+            np.where(blocks > 0, cost.latency_s + blocks * block_bytes / cost.bytes_per_s, 0.0)
+            for blocks, cost in (
+                (self.in_node, network.in_node),
+                (self.across, network.across),
+            )
+        )
+        kinds = np.where(across > inside, LinkClass.ACROSS, LinkClass.IN_NODE)
+        link = np.where((inside == 0) & (across == 0), LinkClass.NONE, kinds)
+        return np.maximum(inside, across), link.astype(np.uint8)
+
+
 def cost_of(collective: Collective, network: Network, size_bytes: int) -> CollectiveCost:
     """Returns what a collective over buffers of ``size_bytes`` costs.
 
@@ -115,34 +174,31 @@ def cost_of(collective: Collective, network: Network, size_bytes: int) -> Collec
     >>> cost.step_s.tolist(), cost.time_s, cost.sent[:4].tolist()
     ([3.0, 3.0, 3.0, 3.0, 3.0, 3.0], 18.0, [12.0, 12.0, 12.0, 12.0])
     """
-    return costs_of(collective, (network,), size_bytes)[0]
+    return loads_of(collective, network.nics_per_node).cost(network, size_bytes)
 
 
-def costs_of(
-    collective: Collective, networks: Sequence[Network], size_bytes: int
-) -> list[CollectiveCost]:
-    """Returns what a collective costs over each of several networks."""
-    block_bytes = float(collective.block_bytes(size_bytes))
+def step_times(collective: Collective, network: Network, size_bytes: int) -> Floats:
+    """Returns the seconds of each step, shape (steps,)."""
+    return cost_of(collective, network, size_bytes).step_s
+
+
+def loads_of(collective: Collective, nics_per_node: int | None = None) -> StepLoads:
+    """Returns how many blocks go through the links of a collective, whatever their size."""
     first, which = _alike(collective)
+    ends = _Ends(collective, nics_per_node)
     times = np.bincount(which, minlength=len(first))
-    steps = [collective.steps[index] for index in first]
-    found = []
-    for network in networks:
-        ends = _Ends(collective, network)
-        uses = [ends.use(step, block_bytes) for step in steps]
-        sent = sum((use.sent * n for use, n in zip(uses, times, strict=True)), np.zeros(ends.num))
-        seconds = np.array([use.seconds for use in uses])
-        link = np.array([use.link for use in uses], dtype=np.uint8)
-        step_bytes = np.array([use.sent.sum() for use in uses])
-        found.append(CollectiveCost(network, seconds[which], link[which], step_bytes[which], sent))
-    return found
+    sent = np.zeros(ends.num)
+    rows = np.zeros((3, len(first)))
+    for place, index in enumerate(first):
+        step = collective.steps[index]
+        by_sender = np.bincount(step.source, step.count, minlength=ends.num)
+        sent += by_sender * times[place]
+        rows[:, place] = (*ends.fullest(step), by_sender.sum())
+    return StepLoads(collective, nics_per_node, which, rows[0], rows[1], rows[2], sent)
 
 
 def _alike(collective: Collective) -> tuple[list[int], Integers]:
-    """Returns the first step of each pattern, and of each step which pattern it has.
-
-    Steps of one pattern use their links alike, so that a long ring is priced once.
-    """
+    """Returns the first step of each pattern, and of each step which pattern it has."""
     known: dict[Hashable, int] = {}
     first: list[int] = []
     which = np.zeros(len(collective.steps), dtype=np.int64)
@@ -155,26 +211,11 @@ def _alike(collective: Collective) -> tuple[list[int], Integers]:
     return first, which
 
 
-def step_times(collective: Collective, network: Network, size_bytes: int) -> NDArray[np.float64]:
-    """Returns the seconds of each step, shape (steps,)."""
-    return cost_of(collective, network, size_bytes).step_s
-
-
-@dataclass(frozen=True, eq=False)
-class _StepUse:
-    """Holds what one step costs: its seconds, the link it waits for, bytes by sender."""
-
-    seconds: float
-    link: LinkClass
-    sent: NDArray[np.float64]
-
-
 class _Ends:
-    """Numbers the ends of links, so that bytes that share one are added up."""
+    """Numbers the ends of links, so that blocks that share one are added up."""
 
-    def __init__(self, collective: Collective, network: Network) -> None:
+    def __init__(self, collective: Collective, nics_per_node: int | None) -> None:
         group = collective.group
-        self.network = network
         self.num = group.size + group.num_nodes
         # A switch is on its node, and is no end that could be full: its ports are its ranks'.
         self.node = np.concatenate([group.node_index, np.arange(group.num_nodes)])
@@ -182,30 +223,20 @@ class _Ends:
         place = np.zeros(self.num, dtype=np.int64)
         for positions in group.by_node:
             place[list(positions)] = np.arange(len(positions))
-        most = max(map(len, group.by_node))
-        nics = network.nics_per_node or most
+        nics = nics_per_node or max(map(len, group.by_node))
         self.nic = self.node * nics + place % nics
 
-    def use(self, step: CollectiveStep, block_bytes: float) -> _StepUse:
-        """Returns what one step costs."""
-        size = step.count * block_bytes
+    def fullest(self, step: CollectiveStep) -> tuple[float, float]:
+        """Returns the blocks through the fullest port in a node, and through the fullest NIC."""
         is_across = self.node[step.source] != self.node[step.target]
-        seconds, link = 0.0, LinkClass.NONE
+        inside = across = 0.0
         for ends in (step.source, step.target):
-            inside = ~is_across & self.is_rank[ends]
-            for kind, taken, busy, cost in (
-                (LinkClass.IN_NODE, ends, inside, self.network.in_node),
-                (LinkClass.ACROSS, self.nic[ends], is_across, self.network.across),
-            ):
-                takes = _fullest(taken[busy], size[busy], cost)
-                if takes > seconds:
-                    seconds, link = takes, kind
-        sent = np.bincount(step.source, size, minlength=self.num).astype(np.float64)
-        return _StepUse(seconds, link, sent)
+            within = ~is_across & self.is_rank[ends]
+            inside = max(inside, _most(ends[within], step.count[within]))
+            across = max(across, _most(self.nic[ends[is_across]], step.count[is_across]))
+        return inside, across
 
 
-def _fullest(ends: Integers, size: NDArray[np.float64], cost: LinkCost) -> float:
-    """Returns the seconds that the end with the most bytes is busy; 0 where none is used."""
-    if not len(ends):
-        return 0.0
-    return cost.latency_s + float(np.bincount(ends, size).max()) / cost.bytes_per_s
+def _most(ends: Integers, blocks: Integers) -> float:
+    """Returns the blocks of the end that has most; 0 where none is used."""
+    return float(np.bincount(ends, blocks).max()) if len(ends) else 0.0

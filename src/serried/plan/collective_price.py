@@ -10,7 +10,7 @@ Every way in (options, an address, Python) makes one ``CollectiveQuestion``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from serried.collective.algorithm import Collective
 from serried.collective.entry import AlgorithmEntry
 from serried.collective.placed_group import PlacedGroup
-from serried.collective.price import CollectiveCost, LinkClass, Network, costs_of
+from serried.collective.price import CollectiveCost, LinkClass, Network, StepLoads, loads_of
 from serried.collective.registry import ENTRIES, ROOTED, entry_of, make
 from serried.errors import InputError, listed
 from serried.plan.busbw import BusbwRow, BusbwTable, bus_factor
@@ -29,6 +29,10 @@ BUS_OPERATIONS = (
     *("broadcast", "reduce", "gather", "scatter"),
 )
 """Collectives that nccl-tests have a bus bandwidth of."""
+TRIED_CHUNKS = (1, 4, 16, 64, 256)
+"""Numbers of chunks that are tried where none is asked for: the quickest is taken."""
+MOST_TRIED_RANKS = 1024
+"""Groups of more take the algorithm's own number, for its steps are long to count."""
 
 
 @dataclass(frozen=True)
@@ -71,28 +75,67 @@ class CollectiveQuestion:
             )
 
     def priced(self) -> PricedCollective:
-        """Makes the collective and prices it; raises InputError for what cannot be."""
-        if self.algorithm is None:
-            return min(self.each_algorithm(), key=lambda each: each.time_s)
-        entry = entry_of(self.name, self.algorithm)
-        collective = make(
-            entry.collective,
-            entry.name,
-            self.group,
-            root=0 if self.root is None else self.group.ranks.index(self.root),
-            channels=self.channels,
-            chunks=self.chunks,
-        )
-        costs = costs_of(collective, self.networks, self.size_bytes)
-        best = min(costs, key=lambda each: each.time_s)
-        return PricedCollective(self, entry, collective, best)
+        """Returns the quickest way, by the algorithm asked for or by any; raises InputError."""
+        ways = self.ways()
+        return min((way.priced(self) for way in ways), key=lambda each: each.time_s)
 
-    def each_algorithm(self) -> Iterator[PricedCollective]:
-        """Yields the collective by every algorithm that it has."""
-        entry_names = [each.name for each in ENTRIES if each.collective == self.name]
-        # Of a name that is not known there is none, and the first one says so.
-        for name in entry_names or ["ring"]:
-            yield replace(self, algorithm=name).priced()
+    def ways(self) -> list[CollectiveWay]:
+        """Returns every way to run it that is left open: algorithms, and numbers of chunks.
+
+        Raises InputError for an algorithm that there is not, or what it cannot take.
+        """
+        names = [self.algorithm] if self.algorithm else self._names()
+        return [way for name in names for way in self._ways_of(entry_of(self.name, name))]
+
+    def _names(self) -> list[str]:
+        """Returns the algorithms that take what is asked for."""
+        asked = [name for name in ("channels", "chunks") if getattr(self, name) is not None]
+        known = [entry for entry in ENTRIES if entry.collective == self.name]
+        taking = [entry.name for entry in known if {*asked} <= {*entry.takes}]
+        # Where none does, the first one says so; of an unknown collective there is none.
+        return taking or [entry.name for entry in known[:1]] or ["ring"]
+
+    def _ways_of(self, entry: AlgorithmEntry) -> Iterator[CollectiveWay]:
+        root = 0 if self.root is None else self.group.ranks.index(self.root)
+        is_open = "chunks" in entry.takes and self.chunks is None
+        is_open &= 1 < self.group.size <= MOST_TRIED_RANKS
+        for chunks in TRIED_CHUNKS if is_open else (self.chunks,):
+            collective = make(
+                entry.collective,
+                entry.name,
+                self.group,
+                root=root,
+                channels=self.channels,
+                chunks=chunks,
+            )
+            yield CollectiveWay(entry, collective, chunks, self.networks)
+
+
+@dataclass(frozen=True, eq=False)
+class CollectiveWay:
+    """Holds one way to run a collective, for buffers of any size."""
+
+    entry: AlgorithmEntry
+    collective: Collective
+    chunks: int | None
+    networks: tuple[Network, ...]
+
+    @cached_property
+    def loads(self) -> StepLoads:
+        """What its steps put on the links."""
+        return loads_of(self.collective, self.networks[0].nics_per_node)
+
+    def time_s(self, size_bytes: int) -> float:
+        """Returns the seconds that it takes over the quickest protocol; 0 for one rank."""
+        if self.collective.group.size == 1:
+            return 0.0
+        return min(self.loads.time_s(network, size_bytes) for network in self.networks)
+
+    def priced(self, asked: CollectiveQuestion) -> PricedCollective:
+        """Returns it with its price."""
+        network = min(self.networks, key=lambda each: self.loads.time_s(each, asked.size_bytes))
+        cost = self.loads.cost(network, asked.size_bytes)
+        return PricedCollective(asked, self.entry, self.collective, cost, self.chunks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +147,8 @@ class PricedCollective:
     collective: Collective
     cost: CollectiveCost
     """What the model says, of the quickest protocol."""
+    chunks: int | None = None
+    """Parts that follow one another, where the algorithm has them."""
 
     @cached_property
     def measured_rows(self) -> list[BusbwRow]:

@@ -139,3 +139,51 @@ def test_without_a_name_every_algorithm_is_listed(serried: Call) -> None:
 def test_it_speaks_chinese(serried: Call) -> None:
     first = serried(*RING, "--lang", "zh").out.splitlines()[0]
     assert first.startswith("all-reduce（ring），8 个 rank 在同一个节点上，1.00 GiB：用时 5.12 ms")
+
+
+def test_algorithms_are_compared_by_size(serried: Call) -> None:
+    out = serried("collective", "all-reduce", "--ranks", "64", "--compare").out
+    assert out == serried("collective", "all-reduce", "--ranks", "64", "--algorithm", "all").out
+    assert " ".join(out.split()).startswith(
+        "quickest all-reduce over 64 ranks on 8 nodes: recursive below "
+    )
+    assert "is quicker than recursive" in out
+    document = json.loads(
+        serried("collective", "all-reduce", "--ranks", "64", "--compare", "--format", "json").out
+    )
+    assert document["schema"] == "serried.collective-comparison/1"
+    assert len(document["times"]["ring"]) == len(document["sizes"]) == len(document["best"])
+    assert document["crossings"][0]["before"] == document["best"][0]
+
+
+def test_a_group_of_a_layout_is_shown_on_its_nodes(serried: Call) -> None:
+    job = ("groups", "--world-size", "16", "--tp", "2")
+    words = (*job, "--kind", "dp", "--rank", "3", "--collective", "all-gather")
+    document = json.loads(serried(*words, "--algorithm", "ring", "--format", "json").out)
+    assert document["ranks"] == [1, 3, 5, 7, 9, 11, 13, 15]
+    assert document["nodes"] == [0, 0, 0, 0, 1, 1, 1, 1]
+    first = serried(*job, "--collective").out.splitlines()[0]
+    assert first.startswith("all-reduce by ")
+
+
+def test_a_group_of_unequal_nodes_is_shown(serried: Call) -> None:
+    words = ("groups", "--world-size", "12", "--gpus-per-node", "8,4", "--collective")
+    document = json.loads(serried(*words, "--algorithm", "ring", "--format", "json").out)
+    assert document["nodes"] == [0] * 8 + [1] * 4
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--collective", "--kind", "tp", "--kind", "dp"), "--collective shows one group, and 2"),
+        (("--bytes", "1GiB"), "--bytes is of a collective; add --collective"),
+        (("--collective", "--rank", "99"), "99"),
+        (("--collective", "--advice"), "--advice and --collective are two questions"),
+    ],
+)
+def test_a_group_that_cannot_be_shown_is_refused(
+    serried: Call, words: tuple[str, ...], told: str
+) -> None:
+    done = serried("groups", "--world-size", "16", "--tp", "2", *words)
+    assert done.code == 2
+    assert told in done.err

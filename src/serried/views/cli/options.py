@@ -144,7 +144,8 @@ def link_options(command: Command) -> Command:
         click.option(
             "--algorithm",
             metavar="NAME",
-            help="Algorithm of the collective; by default the quickest that it has.",
+            help="Algorithm of the collective, by default the quickest that it has; all compares "
+            "them by size.",
         ),
         click.option(
             "--bytes",
@@ -159,11 +160,6 @@ def link_options(command: Command) -> Command:
             "default the first of the group.",
         ),
         click.option("--channels", metavar="N", help="Rings that share the buffer."),
-        click.option(
-            "--chunks",
-            metavar="N",
-            help="Parts of the buffer that follow one another through a tree or a chain.",
-        ),
         click.option(
             "--network",
             metavar="NAME",
@@ -191,6 +187,11 @@ def link_options(command: Command) -> Command:
             "--busbw",
             metavar="FILE",
             help="Take times from a table that serried check --busbw measured.",
+        ),
+        click.option(
+            "--steps",
+            metavar="FIRST:END",
+            help="Print these steps, from the first to before the end; numbers count from 0.",
         ),
     ]
     return _with(command, options)

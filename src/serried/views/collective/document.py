@@ -65,6 +65,7 @@ def summary(priced: PricedCollective) -> dict[str, Any]:
         "num_blocks": collective.num_blocks,
         "num_buffers": collective.num_buffers,
         "num_steps": len(collective.steps),
+        "chunks": priced.chunks,
         "root": priced.root_rank,
         "about": priced.entry.about,
         "formula": priced.entry.formula,

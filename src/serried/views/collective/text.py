@@ -98,6 +98,8 @@ def about_lines(priced: PricedCollective, *, lang: str = "en") -> list[str]:
             across=_link(network.across, lang),
         ),
     ]
+    if priced.chunks:
+        lines.append(tell("chunks: {chunks}", lang, chunks=priced.chunks))
     if network.protocol:
         lines.append(
             tell(

@@ -55,6 +55,10 @@ if TYPE_CHECKING:
 FORMATS = ("table", "json", "csv", "svg", "png")
 """Forms of all groups; the last two draw what ranks share under ZeRO."""
 PICTURES = ("svg", "png")
+LINK_OPTIONS = (
+    *("algorithm", "bytes", "root", "channels", "network", "latency", "bandwidth"),
+    *("nics_per_node", "busbw", "steps"),
+)
 
 Options = Mapping[str, Any]
 Answer = Callable[[LayoutRequest, Options, OutputChoice], int]
@@ -64,6 +68,9 @@ def answer_of(options: Options) -> Answer:
     """Returns the answer that options ask for; raises InputError for two at once."""
     several = len(options["world_size"] or ()) > 1
     asked = [name for name in ANSWERS if options[name] is not None and options[name] is not False]
+    if "collective" in asked and "rank" in asked:
+        asked.remove("rank")  # it says which group
+    _refuse_links(options)
     if len(asked) > 1:
         raise InputError(
             "{one} and {other} are two questions; ask one at a time",
@@ -337,6 +344,34 @@ def refuse_filters(options: Options) -> None:
             )
 
 
+def collective(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
+    """Shows the steps of a collective over one group."""
+    from serried.views.cli.collective_answer import answer_collective
+    from serried.views.job.layout_group import group_of
+
+    layout, placement = request.laid_out()
+    kinds = kinds_of(layout, options["kinds"] or ("dp",), None)
+    if len(kinds) > 1:
+        raise InputError(
+            "--collective shows one group, and {count} kinds are named; name one --kind",
+            count=len(kinds),
+        )
+    group = group_of(layout, placement, kinds[0], options["rank"])
+    # --chunks and --gpus-per-node are of the layout here.
+    asked = {name: options[name] for name in LINK_OPTIONS}
+    answer_collective(options["collective"], asked, output, group=group)
+    return 0
+
+
+def _refuse_links(options: Options) -> None:
+    """Raises InputError for an option of a collective where none is asked for."""
+    for name in LINK_OPTIONS:
+        if options[name] is not None and options["collective"] is None:
+            raise InputError(
+                "--{option} is of a collective; add --collective", option=name.replace("_", "-")
+            )
+
+
 ANSWERS: dict[str, Answer] = {
     "explain": explain,
     "rank": rank,
@@ -344,5 +379,6 @@ ANSWERS: dict[str, Answer] = {
     "sources": sources,
     "emit": emit,
     "compare": compared,
+    "collective": collective,
 }
 """Options that ask something else than all groups, each with its answer."""

@@ -10,7 +10,13 @@ import click
 from serried.views.cli.groups import answers as answers
 from serried.views.cli.job import request_of
 from serried.views.cli.language import lang_option
-from serried.views.cli.options import COUNT, job_options, model_options, size_options
+from serried.views.cli.options import (
+    COUNT,
+    job_options,
+    link_options,
+    model_options,
+    size_options,
+)
 from serried.views.cli.output import PATH, OutputChoice, output_option
 
 
@@ -27,6 +33,15 @@ from serried.views.cli.output import PATH, OutputChoice, output_option
 )
 @click.option("--dims", help="Print only the groups of these dimensions, such as dp+tp.")
 @click.option("--rank", type=COUNT, help="Print one rank only: where it sits and whom it talks to.")
+@click.option(
+    "--collective",
+    metavar="[NAME]",
+    is_flag=False,
+    flag_value="all-reduce",
+    help="Show the steps of a collective, by default an all-reduce, over the first group of --kind "
+    "or the one of --rank.",
+)
+@link_options
 @click.option(
     "--compare",
     metavar="FILE|NAME",
@@ -84,6 +99,7 @@ def groups(file: Path | None, **options: Any) -> int:
     serried groups --world-size 16 --tp 2 --pp 4 --framework internlm --kind data
     serried groups --world-size 16 --tp 2 --pp 4 --rank 5
     serried groups --world-size 64 --zero 3 --parameters 7.5B -o zero.svg
+    serried groups --world-size 64 --tp 8 --kind dp --collective all-gather
     serried groups train.sh --compare internlm
     serried groups train.sh --compare train.sh --compare-set tp=4
     serried groups --world-size 96,128,160 --tp 8 --pp 4
