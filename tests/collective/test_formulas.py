@@ -10,10 +10,10 @@ from hypothesis import given, settings
 
 from serried.collective.algorithm import Collective
 from serried.collective.algorithms.double_tree import two_trees
+from serried.collective.bus_factor import bus_factor
 from serried.collective.entry import AlgorithmEntry
 from serried.collective.placed_group import PlacedGroup
 from serried.collective.registry import ENTRIES, entry_of, make
-from serried.plan.busbw import bus_factor
 from tests.collective.drawn_groups import MOST_RANKS, drawn_groups
 
 EVERY_ALGORITHM = pytest.mark.parametrize(

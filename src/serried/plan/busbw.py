@@ -36,23 +36,13 @@ from pathlib import Path
 from typing import Any
 
 from serried import user_file
+from serried.collective.bus_factor import bus_factor
 from serried.errors import InputError, listed
 from serried.finding import said
 from serried.limits import BUSBW_BYTES
 
 SCHEMA = "serried.busbw/1"
 OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "sendrecv")
-
-
-def bus_factor(operation: str, ranks: int) -> float:
-    """Returns busbw / algbw of ``operation`` over ``ranks`` ranks.
-
-    >>> [bus_factor(name, 4) for name in OPERATIONS]
-    [1.5, 0.75, 0.75, 0.75, 1.0]
-    """
-    share = (ranks - 1) / ranks
-    one = dict.fromkeys(("sendrecv", "broadcast", "reduce"), 1.0)
-    return {"all_reduce": 2 * share, **one}.get(operation, share)
 
 
 @dataclass(frozen=True)

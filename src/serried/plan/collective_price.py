@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.collective.algorithm import Collective
+from serried.collective.bus_factor import bus_factor
 from serried.collective.entry import AlgorithmEntry
 from serried.collective.placed_group import PlacedGroup
 from serried.collective.price import CollectiveCost, LinkClass, Network, StepLoads, loads_of
 from serried.collective.registry import ENTRIES, ROOTED, entry_of, make
 from serried.errors import InputError, listed
-from serried.plan.busbw import BusbwRow, BusbwTable, bus_factor
+from serried.plan.busbw import BusbwRow, BusbwTable
 
 BUS_OPERATIONS = (
     *("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send-receive"),

@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 
 from serried.errors import InputError
-from serried.trace.gpu.difference import Frequency, compare_gpus, steps_counted
+from serried.trace.gpu.difference import Frequency, compare_gpus
+from serried.trace.gpu.steps import steps_counted
 from tests.trace.gpu.samples import GOLDEN, sample
 
 FIRST, SECOND = (sample(f"sampled_rank-{rank}.json.gz").ranks[0] for rank in (0, 1))

@@ -6,14 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from serried.mesh import Layout
 from serried.trace.gpu.activity import GpuRank, GpuTrace
 from serried.trace.gpu.breakdown import KindShare, TimeBreakdown, kind_shares, time_breakdown
 from serried.trace.gpu.by_name import NamedOperations, by_name
+from serried.trace.gpu.clocks import GpuAlignment, aligned_gpus
 from serried.trace.gpu.copies import CopyBandwidth, copy_bandwidths
-from serried.trace.gpu.counted import counted
 from serried.trace.gpu.launches import LaunchFigures, launch_figures, launches
+from serried.trace.gpu.meetings import meetings
 from serried.trace.gpu.queue import StreamQueue, stream_queues
 from serried.trace.gpu.stalls import StreamStalls, stream_stalls
+from serried.trace.gpu.steps import counted
+from serried.trace.gpu.traffic import GroupTraffic, group_traffic
+from serried.trace.gpu.waited_for import RankWaits, rank_waits, waited_for
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,15 @@ class GpuAnalysis:
     """Holds what is measured of the ranks of a job."""
 
     ranks: tuple[GpuRankFigures, ...]
+    traffic: tuple[GroupTraffic, ...]
+    waits: tuple[RankWaits, ...]
+    """By what others wait for a rank; empty where fewer than two have files."""
+    alignment: GpuAlignment
+
+    @property
+    def waited_for(self) -> RankWaits | None:
+        """The rank that the others keep waiting for, if there is one."""
+        return waited_for(self.waits, max(each.time.window_ns for each in self.ranks))
 
     @property
     def idlest(self) -> GpuRankFigures:
@@ -57,9 +71,20 @@ class GpuAnalysis:
         return max(self.ranks, key=lambda each: each.time.idle_share)
 
 
-def analyse_gpus(trace: GpuTrace) -> GpuAnalysis:
-    """Returns what is measured of ``trace``, whose ranks each have an operation at least."""
-    return GpuAnalysis(tuple(rank_figures(rank) for rank in trace.ranks))
+def analyse_gpus(trace: GpuTrace, layout: Layout | None = None) -> GpuAnalysis:
+    """Returns what is measured of ``trace``, whose ranks each have an operation at least.
+
+    ``layout`` says what its groups are called.
+    """
+    on_one_clock, alignment = aligned_gpus(trace)
+    met = meetings([counted(rank) for rank in on_one_clock.ranks], trace.world_size)
+    numbers = [rank.rank for rank in trace.ranks]
+    return GpuAnalysis(
+        ranks=tuple(rank_figures(rank) for rank in trace.ranks),
+        traffic=tuple(group_traffic(met, trace.world_size, layout)),
+        waits=tuple(rank_waits(met, numbers)) if len(numbers) > 1 else (),
+        alignment=alignment,
+    )
 
 
 def rank_figures(whole: GpuRank) -> GpuRankFigures:

@@ -21,9 +21,7 @@ import numpy as np
 
 from serried.errors import InputError
 from serried.trace.gpu.activity import GpuRank, Whole
-from serried.trace.gpu.launches import launches
-
-NO_STEP = -1
+from serried.trace.gpu.steps import steps_counted, steps_of_calls, steps_of_operations
 
 
 class Frequency(Enum):
@@ -110,18 +108,9 @@ def compare_gpus(
     return GpuComparison((first.rank, second.rank), (tuple(mine[0]), tuple(mine[1])), tuple(rows))
 
 
-def steps_counted(rank: GpuRank) -> list[int]:
-    """Returns the steps of a rank that may not be cut off: all but the last of several."""
-    found: list[int] = np.unique(rank.steps.number).tolist()
-    return found[:-1] if len(found) > 1 else found
-
-
 def _totals(rank: GpuRank, chosen: Sequence[int]) -> dict[tuple[str, bool], NameTotals]:
     calls, operations = rank.calls, rank.operations
-    of_call = _steps_of(rank)
-    of_operation = np.full(len(operations), NO_STEP)
-    pairs = launches(rank)
-    of_operation[pairs.operation] = of_call[pairs.call]
+    of_call, of_operation = steps_of_calls(rank), steps_of_operations(rank)
     if chosen:
         if missing := sorted({*chosen} - {*rank.steps.number.tolist()}):
             raise InputError(
@@ -136,18 +125,6 @@ def _totals(rank: GpuRank, chosen: Sequence[int]) -> dict[tuple[str, bool], Name
     per_step = max(1, len(chosen))
     found = _by_name(rank, operations.name, operations.duration_ns, per_step, is_on_gpu=True)
     return found | _by_name(rank, calls.name, calls.duration_ns, per_step, is_on_gpu=False)
-
-
-def _steps_of(rank: GpuRank) -> Whole:
-    """Returns the step in which each call begins, of several that overlap the last."""
-    found = np.full(len(rank.calls), NO_STEP)
-    steps, starts = rank.steps, rank.calls.start_ns
-    # Calls stand by start, so those of a step stand together.
-    for number, start, end in zip(
-        *(column.tolist() for column in (steps.number, steps.start_ns, steps.end_ns)), strict=True
-    ):
-        found[np.searchsorted(starts, start) : np.searchsorted(starts, end)] = number
-    return found
 
 
 def _by_name(

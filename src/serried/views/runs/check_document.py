@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from serried.collective.bus_factor import bus_factor
 from serried.mesh import Layout
-from serried.plan.busbw import bus_factor
 from serried.runtime.check.report import CheckReport, GroupTimes, Link
 from serried.views.finding_document import told, told_in_each
 from serried.views.runs.link_figures import figure_lists, link_figures

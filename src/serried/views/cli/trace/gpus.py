@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -12,6 +12,7 @@ from serried.trace.formats.reading import read_recording
 from serried.trace.gpu.activity import GpuTrace
 from serried.trace.gpu.analysis import analyse_gpus
 from serried.trace.gpu.difference import compare_gpus
+from serried.trace.model.laid_out import laid_out
 from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json
 from serried.views.cli.progress import told
 from serried.views.layout.advice import warned
@@ -22,21 +23,28 @@ from serried.views.trace.gpu.comparison import (
 )
 from serried.views.trace.gpu.document import gpu_document
 from serried.views.trace.gpu.text import (
+    alignment_lines,
     gpu_lines,
     gpu_ranks_table,
     kernels_table,
     source_line,
     streams_table,
+    traffic_parts,
     verdict_lines,
 )
 
 
-def tell_gpus(trace: GpuTrace, output: OutputChoice) -> None:
-    """Prints warnings to stderr and what was measured to stdout."""
+def tell_gpus(trace: GpuTrace, output: OutputChoice, sizes: Mapping[str, int]) -> None:
+    """Prints warnings to stderr and what was measured to stdout.
+
+    ``sizes`` say what groups are called, in Megatron's names. Raises InputError where they do not
+    make the job's ranks.
+    """
+    layout = laid_out("megatron", trace.world_size, sizes) if sizes else None
     lang = output.lang
     for warning in trace.warnings:
         click.echo(warned(warning, lang=lang), err=True)
-    found = analyse_gpus(trace)
+    found = analyse_gpus(trace, layout)
     if output.form_among(TABLE_OR_JSON) == "json":
         return output.write(as_json(gpu_document(trace, found)))
     rank = found.idlest
@@ -49,8 +57,10 @@ def tell_gpus(trace: GpuTrace, output: OutputChoice) -> None:
         streams_table(rank, lang=lang),
         "",
         kernels_table(rank, lang=lang),
+        *traffic_parts(found, lang=lang),
         "",
         *gpu_lines(rank, lang=lang),
+        *alignment_lines(found, lang=lang),
     )
 
 

@@ -83,7 +83,7 @@ def stats(
         return
     trace = read_recording(places, given(sizes), listener=told(lang))
     if isinstance(trace, GpuTrace):
-        tell_gpus(trace, output)
+        tell_gpus(trace, output, given(sizes))
         return
     analysis = analyse(trace, tokens_per_microbatch=tokens, listener=told(lang))
     axes = [axis.strip() for axis in by.split(",")] if by is not None else None

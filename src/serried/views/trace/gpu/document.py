@@ -17,6 +17,16 @@ def gpu_document(trace: GpuTrace, found: GpuAnalysis) -> dict[str, Any]:
         "tool": trace.tool,
         "world_size": trace.world_size,
         "ranks": [_rank(each) for each in found.ranks],
+        "traffic": [
+            {**_us(each), "busbw_bytes_per_s": each.busbw_bytes_per_s} for each in found.traffic
+        ],
+        "waits": [_us(each) for each in found.waits],
+        "waited_for": found.waited_for and found.waited_for.rank,
+        "alignment": {
+            "clocks": [_us(each) for each in found.alignment.clocks],
+            "checked": found.alignment.checked,
+            "violations": found.alignment.violations,
+        },
         "warnings": [finding_document(each) for each in trace.warnings],
     }
 
@@ -54,7 +64,7 @@ def _us(value: Any) -> dict[str, Any]:
     """Returns a value's fields, those in nanoseconds in microseconds."""
     return {
         name.removesuffix("_ns") + "_us" if name.endswith("_ns") else name: (
-            field / 1e3 if name.endswith("_ns") else field
+            field / 1e3 if name.endswith("_ns") and field is not None else field
         )
         for name, field in asdict(value).items()
     }

@@ -14,9 +14,11 @@ from serried.views.sentences import phrase, say, tell
 from serried.views.table import Table
 from serried.views.trace.text import count_text, labelled
 
-RANKS_SHOWN = 8
-STREAMS_SHOWN = 4
-KERNELS_SHOWN = 6
+RANKS_SHOWN = 4
+STREAMS_SHOWN = 2
+KERNELS_SHOWN = 5
+GROUPS_SHOWN = 3
+COPIES_SHOWN = 2
 _NAME_CELLS = 60
 _MUCH_IDLE = 0.1
 _MUCH_EXPOSED = 0.1
@@ -24,10 +26,22 @@ _MOST = 0.5
 
 
 def verdict_lines(found: GpuAnalysis, *, lang: str = "en") -> list[str]:
-    """Returns what costs most, on which rank, and why: at most two lines."""
+    """Returns what costs most, on which rank, and why: at most three lines."""
     idlest = found.idlest
     exposed = max(found.ranks, key=lambda each: _share(each, each.time.exposed_ns))
     lines = []
+    if (late := found.waited_for) is not None:
+        lines.append(
+            tell(
+                "the others wait for {who}: {wait} of {window}; it comes last to {last} of {count}",
+                lang,
+                who=_who(next(each for each in found.ranks if each.rank == late.rank), lang),
+                wait=duration_text(late.waited_for_ns),
+                window=duration_text(idlest.time.window_ns),
+                last=f"{late.was_last:,}",
+                count=count_text(late.meetings, "collective", lang),
+            )
+        )
     if idlest.time.idle_share >= _MUCH_IDLE:
         lines.append(_idle_line(idlest, lang))
     if _share(exposed, exposed.time.exposed_ns) >= _MUCH_EXPOSED:
@@ -180,14 +194,11 @@ def _launches(rank: GpuRankFigures, lang: str) -> list[str]:
     if not figures.count:
         return []
     counts = tell(
-        "{count:,}; {short:,} of them run shorter than their call takes",
+        "{count:,}; {short:,} shorter than their call, {calls:,} calls above {call_limit}, "
+        "{delays:,} delays above {delay_limit}",
         lang,
         count=figures.count,
         short=figures.num_short,
-    )
-    late = tell(
-        "{calls:,} calls above {call_limit}, {delays:,} delays above {delay_limit}",
-        lang,
         calls=figures.num_long_calls,
         delays=figures.num_long_delays,
         call_limit=duration_text(LONG_CALL_NS),
@@ -200,16 +211,60 @@ def _launches(rank: GpuRankFigures, lang: str) -> list[str]:
         delay=duration_text(figures.delays_ns / figures.count),
         run=duration_text(figures.run_ns / figures.count),
     )
-    return [counts, late, means]
+    return [counts, means]
 
 
 def _copies(rank: GpuRankFigures, lang: str) -> list[str]:
     parts = []
-    for each in rank.copies:
+    for each in sorted(rank.copies, key=lambda each: -each.total_ns):
         size = "" if each.size_bytes is None else f", {bytes_text(each.size_bytes)}"
         rate = "" if each.gb_per_s is None else f", {each.gb_per_s.mean:.3g} GB/s"
         parts.append(f"{each.way} {each.count:,} x, {duration_text(each.total_ns)}{size}{rate}")
-    return parts[:4]
+    return parts[:COPIES_SHOWN]
+
+
+def traffic_parts(found: GpuAnalysis, *, lang: str = "en") -> list[str | Table]:
+    """Returns a table of what kinds of groups exchanged, behind an empty line; [] without any."""
+    if not found.traffic:
+        return []
+    words = ("operation", "ranks", "times", "mean size", "transfer", "wait", "busbw")
+    table = figures_table(phrase("group", lang), *(phrase(word, lang) for word in words))
+    for row in found.traffic[:GROUPS_SHOWN]:
+        size = "" if row.size_bytes is None else bytes_text(row.size_bytes // row.count)
+        speed = row.busbw_bytes_per_s
+        least = "" if row.is_whole else "≥ "
+        table.add_row(
+            cut(row.group, 24) or phrase("not recorded", lang),
+            row.operation,
+            str(row.num_ranks or ""),
+            f"{row.count:,}",
+            size,
+            duration_text(row.transfer_ns / row.count),
+            duration_text(row.wait_ns / row.count) if len(found.ranks) > 1 else "",
+            "" if speed is None else f"{least}{speed / 1e9:.3g} GB/s",
+        )
+    _add_more(table, len(found.traffic) - GROUPS_SHOWN, lang)
+    return ["", table]
+
+
+def alignment_lines(found: GpuAnalysis, *, lang: str = "en") -> list[str]:
+    """Returns how clocks of several hosts were put onto one; [] where there was nothing to do."""
+    alignment = found.alignment
+    moved = [clock for clock in alignment.clocks if clock.within_ns is not None]
+    if not moved:
+        return []
+    most = max(moved, key=lambda clock: abs(clock.moved_ns))
+    told = tell(
+        "{hosts} by {checked:,} collectives; {host} by {moved}, within {within}; {bad:,} violated",
+        lang,
+        hosts=count_text(len(alignment.clocks), "host", lang),
+        checked=alignment.checked,
+        host=most.host,
+        moved=duration_text(abs(most.moved_ns)),
+        within=duration_text(most.within_ns or 0),
+        bad=alignment.violations,
+    )
+    return labelled(tell("clocks", lang), [told])
 
 
 def cut(name: str, letters: int = _NAME_CELLS) -> str:
