@@ -165,6 +165,7 @@ def _check_virtual_stages(sizes: Sizes, version: str) -> None:
     if key not in sizes.options:
         return
     number(sizes, key, 1)
+    # "should be greater than 2 with interleaved schedule" until 0.7.0, "than 1" from 0.8.0 on.
     least = 2 if at_least(version, "0.8") else 3
     if sizes.pp < least:
         raise InputError(

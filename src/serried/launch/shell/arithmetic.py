@@ -36,9 +36,16 @@ BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
     # int(a / b) rounds towards zero; the float on the way is exact enough below 2**50.
     "/": (10, lambda a, b: int(a / b) if abs(a) < 2**50 else a // b),
     "%": (10, lambda a, b: a - b * int(a / b) if abs(a) < 2**50 else a % b),
-    "**": (11, lambda a, b: a ** min(b, 64)),
+    "**": (11, lambda a, b: _power(a, b)),
 }
 """Binding strength and rule of each operator; division rounds towards zero, as C does."""
+
+
+def _power(base: int, exponent: int) -> int:
+    if exponent < 0:
+        raise ValueError  # bash refuses it; Python would make a fraction
+    made: int = base ** min(exponent, 64)
+    return made
 
 
 class _Open(Exception):
@@ -51,8 +58,8 @@ class _Open(Exception):
 def evaluate(text: str, lookup: Lookup) -> int | Unknown | None:
     """Returns the number an expression makes, what it lacks, or None when it is no expression.
 
-    >>> evaluate("(8 * NODES > 8) ? 1 : 0", lambda name: 2)
-    1
+    >>> evaluate("(8 * NODES > 8) ? 1 : 0", lambda name: 2), evaluate("-2**2", lambda name: 2)
+    (1, 4)
     >>> evaluate("i++", lambda name: 2) is None
     True
     """
@@ -114,7 +121,8 @@ class _Reader:
                 raise _Open(None)
             return value
         if token in ("-", "+", "!", "~"):
-            value = self.expression(10)
+            # In bash a sign binds before everything, '**' too: -2**2 is 4.
+            value = self._operand()
             return {"-": -value, "+": value, "!": int(not value), "~": ~value}[token]
         if token[0].isdigit():
             # As in C, '010' is eight; '08' is no number, and 'evaluate' takes the ValueError as

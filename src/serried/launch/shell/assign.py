@@ -42,18 +42,26 @@ def assign(scope: Scope, given: Assign) -> None:
 
 def _array(scope: Scope, given: Assign) -> None:
     fields: list[Field] = []
+    keyed: dict[str, Value] = {}
     for word in given.elements or ():
-        keyed = _keyed(scope, word)
-        if keyed:
-            scope.variables[f"{given.name}[{keyed[0]}]"] = keyed[1]
+        pair = _keyed(scope, word)
+        if pair:
+            keyed[f"{given.name}[{pair[0]}]"] = pair[1]
         else:
             fields += Expansion(scope).fields([word])
+    if not given.appends:
+        scope.unset(given.name)
+    scope.variables |= keyed
     # An element in one alternative only stays a choice, so that its condition is kept.
     array = [each.pieces if not each.maybe else as_choice(each) for each in fields]
-    old = scope.variables.get(given.name, [])
-    scope.steps.spend(len(old) // 4)
-    before = (old if isinstance(old, list) else [old]) if given.appends else []
-    scope.variables[given.name] = [*before, *array]
+    before = scope.row(given.name)
+    scope.steps.spend(len(before) // 4)
+    last = max(scope.beyond(given.name), default=-1)
+    # Behind a gap, 'ARGS+=(x)' goes on after the last element.
+    if last < len(before):
+        scope.variables[given.name] = [*before, *array]
+    else:
+        scope.variables |= {f"{given.name}[{last + 1 + i}]": each for i, each in enumerate(array)}
 
 
 def _keyed(scope: Scope, word: Word) -> tuple[str, Value] | None:
@@ -65,13 +73,14 @@ def _keyed(scope: Scope, word: Word) -> tuple[str, Value] | None:
 
 def _element(scope: Scope, given: Assign, value: Value) -> None:
     index = Expansion(scope).parameters.index(given.index, given.line)
-    # An array takes an index that it has, or the next one. Other indices, and the words of 'declare
-    # -A', are kept apart, each as a variable 'A[key]'.
-    array = scope.variables.get(given.name)
-    if isinstance(array, list) and (place := count(index)) is not None and place <= len(array):
-        scope.variables[given.name] = [*array[:place], value, *array[place + 1 :]]
+    # An array takes an index that it has, or the next one, into its row. Other indices, and the
+    # words of 'declare -A', are kept beside it, each as a variable 'A[key]'.
+    row, place = scope.row(given.name), count(index)
+    if place is None or place > len(row):
+        scope.variables[f"{given.name}[{index}]"] = value
         return
-    scope.variables[f"{given.name}[{index}]"] = value
+    scope.variables.pop(f"{given.name}[{index}]", None)
+    scope.variables[given.name] = [*row[:place], value, *row[place + 1 :]]
 
 
 def calculate(scope: Scope, text: str, line: Line) -> Verdict:

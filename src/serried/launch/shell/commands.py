@@ -107,7 +107,7 @@ def _set(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
 
 def _unset(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     for each in fields[1:]:
-        walk.scope.variables.pop(each.text or "", None)
+        walk.scope.unset(each.text or "")
     return "", Verdict(True)
 
 

@@ -175,8 +175,7 @@ class Expansion:
         if part.name in ("@", "*") and not part.operator and not part.is_length:
             return _starred(part, list(self.scope.arguments or []))
         if part.index in ("@", "*") and not part.is_length and not part.operator:
-            array = self.scope.variables.get(part.name, [])
-            return _starred(part, list(array) if isinstance(array, list) else [array])
+            return _starred(part, self.scope.elements(part.name))
         return [self.parameters.parameter(part)]
 
     def _substitution(self, part: Substitution) -> Value:

@@ -105,7 +105,10 @@ class Parameters:
             if any(isinstance(piece, Choice) for each in array for piece in each):
                 why = said("{source} on line {line} is open", source=part.source, line=part.line)
                 return unknown(why, part.line)
-            return array[place] if place < len(array) else known("", part.line)
+            if place < len(array):
+                return array[place]
+            beyond = self.scope.variables.get(f"{part.name}[{index}]")
+            return beyond if isinstance(beyond, tuple) else known("", part.line)
         if isinstance(array, tuple) and index == "0":
             # A plain variable is an array of one element.
             return array
@@ -132,8 +135,7 @@ class Parameters:
 
     def _length(self, part: Parameter) -> Value:
         if part.index in ("@", "*") or part.name in ("@", "*"):
-            array = self.scope.variables.get(part.name, [])
-            elements = array if isinstance(array, list) else [array]
+            elements = self.scope.elements(part.name)
             why = reason_of(elements[0]) if len(elements) == 1 else None
             # HOSTS=($(scontrol show hostnames …)): nobody knows the hosts, but ${#HOSTS[@]} is the
             # number of nodes.

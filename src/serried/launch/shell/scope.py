@@ -65,6 +65,36 @@ class Scope:
             functions=dict(self.functions),
         )
 
+    def beyond(self, name: str) -> dict[int, Value]:
+        """Returns the elements of an array beyond its row, by index: 9 for ``A=(x y); A[9]=z``.
+
+        The row is the variable itself; these stand beside it, each as a variable ``A[9]``.
+        """
+        self.steps.spend(1 + len(self.variables) // 8)
+        start = f"{name}["
+        keys = (key for key in self.variables if key.startswith(start))
+        indices = sorted(
+            int(key[len(start) : -1]) for key in keys if key[len(start) : -1].isdecimal()
+        )
+        found = ((index, self.variables[f"{start}{index}]"]) for index in indices)
+        return {index: value for index, value in found if isinstance(value, tuple)}
+
+    def row(self, name: str) -> Array:
+        """Returns the elements of an array from 0 on, one of a plain variable, none where unset."""
+        held = self.variables.get(name)
+        return [] if held is None else held if isinstance(held, list) else [held]
+
+    def elements(self, name: str) -> Array:
+        """Returns all elements of an array, as ``${A[@]}`` has them: by index, without the gaps."""
+        return [*self.row(name), *self.beyond(name).values()]
+
+    def unset(self, name: str) -> None:
+        """Forgets a variable, an element of an array, or an array with all its elements."""
+        self.steps.spend(1 + len(self.variables) // 8)
+        for key in [key for key in self.variables if key.startswith(f"{name}[")]:
+            del self.variables[key]
+        self.variables.pop(name, None)
+
 
 def merged(scopes: Sequence[Scope], line: Line) -> Scope:
     """Returns what is set after outcomes, on ``line``, that cannot be told apart."""
