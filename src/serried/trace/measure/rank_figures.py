@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.action import COMPUTE, Spans
+from serried.errors import InputError
 from serried.trace.measure.moments import without_waits
-from serried.trace.measure.overlay import Overlay
+from serried.trace.measure.overlay import Overlay, overlay_of
 from serried.trace.measure.statistics import WORK, Statistics
 from serried.trace.model.pairs import whole_computations
 from serried.trace.model.trace import Trace
@@ -78,6 +79,15 @@ def rank_figures(trace: Trace, stats: Statistics, overlay: Overlay | None) -> di
         found["slowness"] = _slowness(compute, overlay)
         found |= _against_plan(spans, overlay, len(steps), world)
     return {name: found[name] for name in FIGURES if np.nan_to_num(found.get(name, 0)).any()}
+
+
+def figures_of(trace: Trace, stats: Statistics) -> dict[str, Values]:
+    """Returns every figure that can be told of a trace, beside its plan where it has one."""
+    try:
+        plan = overlay_of(trace)
+    except InputError:
+        plan = None
+    return rank_figures(trace, stats, plan)
 
 
 def _jitter(spans: Spans, steps: NDArray[np.int64], world: int) -> Values:

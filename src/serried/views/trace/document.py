@@ -5,11 +5,14 @@ Times are microseconds.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from serried.finding import Finding
 from serried.trace.measure.analysis import Analysis
+from serried.trace.measure.rank_figures import SHARES, Values
 from serried.trace.measure.statistics import Statistics
 from serried.trace.measure.step_table import StepTable
 from serried.trace.measure.what_if import WhatIf
@@ -186,6 +189,25 @@ def _path(analysis: Analysis) -> dict[str, Any] | None:
             }
             for piece in path.pieces
         ],
+    }
+
+
+def figures_document(figures: Mapping[str, Values]) -> dict[str, list[float | None]]:
+    """Returns the figures of all ranks, by name: shares, and microseconds as ``…_us``.
+
+    None stands for a rank of which a figure is not known.
+
+    >>> import numpy as np
+    >>> figures_document({"busy": np.array([0.5, np.nan]), "compute": np.array([2000.0, np.nan])})
+    {'busy': [0.5, None], 'compute_us': [2.0, None]}
+    """
+    in_units = {
+        name if name in SHARES else f"{name}_us": values if name in SHARES else values / 1e3
+        for name, values in figures.items()
+    }
+    return {
+        name: [None if math.isnan(value) else value for value in values.tolist()]
+        for name, values in in_units.items()
     }
 
 

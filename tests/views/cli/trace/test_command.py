@@ -433,6 +433,20 @@ def test_rows_are_printed_by_the_axes_that_are_asked_for(serried: Call, folder: 
     ]
 
 
+def test_json_has_the_figures_of_every_rank_that_the_page_colours_by(
+    serried: Call, folder: Path
+) -> None:
+    document = json.loads(serried("trace", "stats", str(folder), "--format", "json").out)
+    asked = ("serve", str(folder), "--ask")
+    offered = json.loads(serried(*asked, "trace/heat").out)["figures"]
+    assert [name.removesuffix("_us") for name in document["figures"]] == offered
+    for name, values in document["figures"].items():
+        figure = name.removesuffix("_us")
+        told = json.loads(serried(*asked, f"trace/heat?figure={figure}").out)["columns"]["value"]
+        scale = 1e3 if name.endswith("_us") else 1
+        assert [each and each / scale for each in told] == pytest.approx(values)
+
+
 def test_json_has_the_rows_and_all_that_the_lines_say(serried: Call, folder: Path) -> None:
     asked = ("--by", "rank,step,stage", "--tokens", "1000", "--format", "json")
     document = json.loads(serried("trace", "stats", str(folder), *asked).out)

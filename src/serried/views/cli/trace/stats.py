@@ -9,6 +9,7 @@ from serried.trace.formats.megatron.timers import TimerLog, timer_log
 from serried.trace.formats.reading import read_recording
 from serried.trace.gpu.activity import GpuTrace
 from serried.trace.measure.analysis import Analysis, analyse
+from serried.trace.measure.rank_figures import figures_of
 from serried.trace.measure.step_table import StepTable
 from serried.trace.merge.files import Folder
 from serried.trace.model.trace import Trace
@@ -28,7 +29,12 @@ from serried.views.trace.analysis_text import (
     slowest_lines,
     throughput_lines,
 )
-from serried.views.trace.document import analysis_document, stats_document, table_document
+from serried.views.trace.document import (
+    analysis_document,
+    figures_document,
+    stats_document,
+    table_document,
+)
 from serried.views.trace.text import (
     bubble_lines,
     headlines,
@@ -113,7 +119,9 @@ def tell_analysis(
         click.echo(warned(warning, lang=lang), err=True)
     if output.form_among(TABLE_OR_JSON) == "json":
         document = stats_document(trace, analysis.statistics, analysis.replayed)
-        more = {"by": table_document(by)} if by is not None else {}
+        figures = figures_document(figures_of(trace, analysis.statistics))
+        more: dict[str, object] = {"figures": figures}
+        more |= {"by": table_document(by)} if by is not None else {}
         return output.write(as_json({**document, **analysis_document(analysis), **more}))
     found = analysis.statistics
     tables: list[str | Table] = ["", steps_table(trace, found, lang=lang)]
