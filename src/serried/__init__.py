@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 from serried.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from serried.api import analyse, layout, read_launch, read_trace, schedule
+    from serried.api import (
+        analyse,
+        layout,
+        model_states,
+        read_launch,
+        read_trace,
+        schedule,
+    )
     from serried.errors import SerriedError
     from serried.pipeline.costs import Costs, Links
     from serried.runtime.recording.api import record, record_steps, span
@@ -23,6 +30,7 @@ __all__ = [
     "SerriedError",
     "analyse",
     "layout",
+    "model_states",
     "read_launch",
     "read_trace",
     "record",
@@ -32,7 +40,10 @@ __all__ = [
 ]
 
 _MODULE_OF = {
-    **dict.fromkeys(("analyse", "layout", "read_launch", "read_trace", "schedule"), "serried.api"),
+    **dict.fromkeys(
+        ("analyse", "layout", "model_states", "read_launch", "read_trace", "schedule"),
+        "serried.api",
+    ),
     **dict.fromkeys(("Costs", "Links"), "serried.pipeline.costs"),
     **dict.fromkeys(("record", "record_steps", "span"), "serried.runtime.recording.api"),
     "SerriedError": "serried.errors",

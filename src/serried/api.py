@@ -1,6 +1,7 @@
 """What a script or a notebook calls: layouts, schedules, launch files and traces as plain values.
 
     layout, schedule         what would be, from sizes
+    model_states             what a rank of a layout holds of a model's state
     read_launch, read_trace  what files say
     analyse                  what a trace tells
 
@@ -21,6 +22,9 @@ from serried.pipeline.costs import Costs, Number
 from serried.pipeline.in_flight import Weights
 from serried.pipeline.measured import MeasuredSchedule
 from serried.pipeline.request import ScheduleRequest
+from serried.plan.model_states import ModelStates, read_parameters
+from serried.plan.model_states import model_states as states_of_model
+from serried.plan.precision import DEFAULT
 from serried.trace.formats.reading import read_trace as read_places
 from serried.trace.measure.analysis import Analysis
 from serried.trace.measure.analysis import analyse as measure
@@ -49,6 +53,30 @@ def layout(
     texts = {key: str(value) for key, value in (settings or {}).items()}
     request = LayoutRequest.of(sizes, framework=framework, settings=texts, config=config)
     return request.layout()
+
+
+def model_states(
+    layout: Layout,
+    parameters: int | str,
+    precision: str = DEFAULT,
+    *,
+    expert_parameters: int | str = 0,
+) -> ModelStates:
+    """Returns the bytes that a rank holds of parameters, gradients and optimizer state.
+
+    ``parameters`` are a number or a text such as ``7.5B``, ``precision`` one of the recipes that
+    ``--precision`` takes; who shares what is the layout's ``sharding``. Raises InputError for a
+    number or a recipe that is none, and where the framework leaves sharding to a program.
+
+    >>> held = model_states(layout(world_size=64, zero=3), "7.5B").held
+    >>> held.parameters, held.total
+    (234375000, 1875000000)
+    """
+    count, experts = (
+        read_parameters(each) if isinstance(each, str) else each
+        for each in (parameters, expert_parameters)
+    )
+    return states_of_model(layout, count, precision, expert_parameters=experts)
 
 
 def schedule(

@@ -37,6 +37,7 @@ CHECK_BYTES = Limit(1 << 30, "bytes", "the report of a check; all links of 100,0
 # ----------------------------------------------------------------------- numbers
 
 PARAMETERS = Limit(10**17, "parameters", "a model; the largest that are published have 10**13")
+STEP_EVENTS = Limit(20_000, "layers x microbatches", "a step that is shown event by event")
 DIGITS = Limit(18, "digits", "a whole number; Python reads longer ones in quadratic time")
 WORD = Limit(2**63, "units", "a number that a script or config works out, as large as C's")
 HOST_SLOTS = Limit(4096, "slots", "one host of a hostfile")

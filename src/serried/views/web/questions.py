@@ -17,6 +17,7 @@ from serried.views.web.collective.drawn import drawn_payload
 from serried.views.web.collective.payload import collective_payload, collectives_answer
 from serried.views.web.collective.query import read_collective_query
 from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
+from serried.views.web.layout.sharding import sharding_answer
 from serried.views.web.schedule.payload import schedule_payload, schedules_answer
 from serried.views.web.schedule.query import read_schedule_query
 from serried.views.web.trace.payload import NamedTrace, traces_answer
@@ -70,6 +71,7 @@ def _of_jobs() -> dict[str, Answering]:
         "rank": lambda words: rank_answer(
             read_query(words), read_rank(words), read_language(words)
         ),
+        "sharding": lambda words: sharding_answer(read_query(words), words, read_language(words)),
         "schedules": lambda _: schedules_answer(),
         "schedule": lambda words: schedule_payload(read_schedule_query(words)),
         "collectives": lambda words: collectives_answer(read_language(words)),

@@ -50,7 +50,7 @@ from serried.views.sentences import tell
 from serried.views.table import Table
 
 if TYPE_CHECKING:
-    from serried.views.cli.groups.sharding import ShardingAnswer
+    from serried.views.sharding.answer import ShardingAnswer
 
 FORMATS = ("table", "json", "csv", "svg", "png")
 """Forms of all groups; the last two draw what ranks share under ZeRO."""
@@ -137,7 +137,7 @@ def _sharding(layout: Layout, options: Options, form: str) -> ShardingAnswer | N
     shared = None
     if asked or "zero" in layout.settings or form in PICTURES:
         # Imported where it is asked for: every start would wait for it.
-        from serried.views.cli.groups.sharding import ShardingAnswer
+        from serried.views.sharding.answer import ShardingAnswer
 
         shared = ShardingAnswer.of(layout, options)
     if form in PICTURES and shared is None:
@@ -263,6 +263,13 @@ def compared(request: LayoutRequest, options: Options, output: OutputChoice) -> 
     return beside(request, options, output)
 
 
+def step(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
+    """Shows one training step under the sharding, event by event."""
+    from serried.views.cli.groups.step import step as shown
+
+    return shown(request, options, output)
+
+
 def sweep(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     """Tries several world sizes; returns 1 when none can be."""
     first = request.at(options["world_size"][0]).sizes()
@@ -380,5 +387,6 @@ ANSWERS: dict[str, Answer] = {
     "emit": emit,
     "compare": compared,
     "collective": collective,
+    "step": step,
 }
 """Options that ask something else than all groups, each with its answer."""

@@ -71,6 +71,13 @@ from serried.views.cli.output import PATH, OutputChoice, output_option
     "lists those that are.",
 )
 @click.option(
+    "--step",
+    type=COUNT,
+    metavar="MICROBATCHES",
+    help="Print one training step of so many microbatches under the sharding: what is gathered, "
+    "freed and reduced over which group, and what a rank holds after it.",
+)
+@click.option(
     "--explain",
     is_flag=True,
     help="Explain what the ranks of each group share, and what travels among them when.",
@@ -100,6 +107,7 @@ def groups(file: Path | None, **options: Any) -> int:
     serried groups --world-size 16 --tp 2 --pp 4 --rank 5
     serried groups --world-size 64 --zero 3 --parameters 7.5B -o zero.svg
     serried groups --world-size 64 --tp 8 --kind dp --collective all-gather
+    serried groups --world-size 64 --zero 3 --parameters 7.5B --layers 2 --step 1
     serried groups train.sh --compare internlm
     serried groups train.sh --compare train.sh --compare-set tp=4
     serried groups --world-size 96,128,160 --tp 8 --pp 4
