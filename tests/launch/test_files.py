@@ -66,6 +66,49 @@ FILES = {
         },
     ),
     "megatron_cfg.yaml": Said("Megatron --yaml-cfg", "megatron", None, {"tp": 4, "pp": 2}),
+    "verl_grpo.sh": Said(
+        "verl command line", "megatron", 16, {"tp": 4, "pp": 2, "ep": 2, "etp": 1, "zero": 1}
+    ),
+    "verl_ppo.yaml": Said(
+        "verl YAML", "devicemesh", 16, {"zero": 3}, {"fsdp_size": "8", "ulysses_size": "2"}
+    ),
+    "swift_sft.sh": Said("ms-swift command line", "deepspeed", 4, {"zero": 2}),
+    "fsdp_trainer.sh": Said(
+        "torchrun command line under Slurm",
+        "fsdp",
+        16,
+        {},
+        {"sharding_strategy": "HYBRID_SHARD", "devices_per_node": "8"},
+    ),
+    "llama_factory.yaml": Said("Hugging Face trainer YAML", "deepspeed", None, {"zero": 3}),
+    "openrlhf_grpo.sh": Said(
+        "OpenRLHF command line", "devicemesh", 8, {"zero": 3}, {"ring_attn_size": "2"}
+    ),
+    "maxtext_gpu.yml": Said(
+        "MaxText YAML",
+        "devicemesh",
+        32,
+        {},
+        {
+            "dcn_data_parallelism": "2",
+            "dcn_fsdp_parallelism": "2",
+            "ici_fsdp_parallelism": "4",
+            "ici_tensor_parallelism": "2",
+        },
+    ),
+    "flagscale_task.yaml": Said(
+        "FlagScale YAML", "megatron", None, {"tp": 2, "pp": 2, "ep": 2, "zero": 1}
+    ),
+    "primus_pretrain.yaml": Said("Primus YAML", "megatron", None, {"tp": 2, "ep": 8, "zero": 1}),
+    "nemo_rl_grpo.yaml": Said("NeMo-RL YAML", "devicemesh", 16, {"tp": 2, "cp": 2}),
+    "axolotl_fsdp.yml": Said("axolotl YAML", "accelerate", None, {"tp": 2}, {"dp_shard_size": "4"}),
+    "llm_foundry.yaml": Said(
+        "llm-foundry YAML",
+        "fsdp",
+        16,
+        {"zero": 3},
+        {"data_parallel_shard_degree": "8", "data_parallel_replicate_degree": "2"},
+    ),
     "nemo_gpt.yaml": Said("NeMo YAML", "megatron", 32, {"tp": 4, "pp": 2}),
     "nemo2.yaml": Said(
         "NeMo 2 YAML",

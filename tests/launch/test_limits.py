@@ -194,7 +194,10 @@ HOSTILE = {
         "x.sh", script(tp=f"$(( {' ' * 10_000} 2 ))"), "on line 2 is not run", "不运行"
     ),
 }
-ELSEWHERE = {"FOLDER_NAMES", "FOLDER_FILES", "FOLDER_BYTES", "REMARKS"}
+ELSEWHERE = {
+    *("FOLDER_NAMES", "FOLDER_FILES", "FOLDER_BYTES", "REMARKS"),
+    *("NAMED_FILES", "NAMED_DEPTH"),
+}
 """Limits with a test of their own below."""
 
 

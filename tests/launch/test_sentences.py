@@ -251,8 +251,10 @@ def test_a_file_of_no_known_format_is_told_which_are_read() -> None:
     with pytest.raises(InputError) as caught:
         read("hello\n", name="x.txt")
     formats = (
-        "Megatron scripts and YAML, Slurm scripts, torchrun, accelerate, deepspeed, colossalai and "
-        "Paddle command lines, NeMo and Megatron-Bridge YAML, InternLM and InternEvo configs, "
+        "Megatron scripts and YAML, Slurm scripts, torchrun, accelerate, deepspeed, colossalai, "
+        "ms-swift and Paddle command lines, NeMo and Megatron-Bridge YAML, settings of verl, "
+        "OpenRLHF and NeMo-RL, YAML of Hugging Face trainers, LLaMA-Factory, axolotl and "
+        "llm-foundry, MaxText, FlagScale and Primus YAML, InternLM and InternEvo configs, "
         "DeepSpeed JSON and hostfiles, Accelerate YAML, torchtitan TOML, nanotron YAML, "
         "PaddleNLP and PaddleFormers arguments"
     )

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from serried.errors import InputError, listed
 from serried.launch import recognise
-from serried.launch.facts import source
+from serried.launch.facts import named_files, source
 from serried.launch.facts.config import LaunchConfig
 from serried.launch.formats import hostfile
 from serried.limits import FOLDER_BYTES, FOLDER_FILES, FOLDER_NAMES, LAUNCH_BYTES
@@ -45,13 +45,16 @@ def read(text: str, *, name: str, beside: Mapping[str, str] | None = None) -> La
 def read_path(path: Path, *, beside: Mapping[str, str] | None = None) -> LaunchConfig:
     """Returns what the launch file at ``path`` says, files of its folder standing beside it.
 
+    So do those that it names by a path, in the repository that it is of.
+
     A folder is read when it holds one launch file; raises InputError naming them when it
     holds several that do not mean one another.
     """
     if path.is_dir():
         return read_among({**_texts(path), **(beside or {})}, called=path.name or path)
     text = source.text_at(path)
-    return read(text, name=path.name, beside={**_texts(path.parent), **(beside or {})})
+    around = {**named_files.texts(path, text), **_texts(path.parent)}
+    return read(text, name=path.name, beside={**around, **(beside or {})})
 
 
 def read_among(texts: Mapping[str, str], *, called: object) -> LaunchConfig:

@@ -29,15 +29,23 @@ from serried.launch.facts import mark
 from serried.launch.facts.config import Reading
 from serried.launch.facts.facts import Facts
 from serried.launch.facts.keys import Keys
+from serried.launch.facts.named_files import meant
 from serried.launch.formats import (
     accelerate,
+    axolotl,
     deepspeed,
+    flagscale,
     hostfile,
+    huggingface,
     internlm,
+    llm_foundry,
+    maxtext,
     megatron,
     nanotron,
     nemo,
+    nemo_rl,
     paddle,
+    primus,
     torchtitan,
     verl,
 )
@@ -55,13 +63,17 @@ FORMATS = listed(
     (
         said("Megatron scripts and YAML"),
         said("Slurm scripts"),
-        said("torchrun, accelerate, deepspeed, colossalai and Paddle command lines"),
+        said("torchrun, accelerate, deepspeed, colossalai, ms-swift and Paddle command lines"),
         said("NeMo and Megatron-Bridge YAML"),
+        said("settings of verl, OpenRLHF and NeMo-RL"),
+        said("YAML of Hugging Face trainers, LLaMA-Factory, axolotl and llm-foundry"),
+        said("MaxText, FlagScale and Primus YAML"),
         said("InternLM and InternEvo configs"),
         said("DeepSpeed JSON and hostfiles"),
         *("Accelerate YAML", "torchtitan TOML", "nanotron YAML"),
         said("PaddleNLP and PaddleFormers arguments"),
-    )
+    ),
+    limit=20,
 )
 
 
@@ -182,6 +194,12 @@ def _yaml(text: str, file: str) -> Keys | None:
 
 YAML_FORMATS: tuple[tuple[Callable[[Keys], bool], Callable[[Keys], Reading | None]], ...] = (
     (verl.is_one, verl.read),
+    (nemo_rl.is_one, nemo_rl.read),
+    (primus.is_one, primus.read),
+    (flagscale.is_one, flagscale.read),
+    (maxtext.is_one, maxtext.read),
+    (axolotl.is_one, axolotl.read),
+    (llm_foundry.is_one, llm_foundry.read),
     (megatron.is_yaml, megatron.read_yaml),
     (accelerate.is_one, accelerate.read),
     (nanotron.is_one, nanotron.read),
@@ -189,6 +207,7 @@ YAML_FORMATS: tuple[tuple[Callable[[Keys], bool], Callable[[Keys], Reading | Non
     (deepspeed.is_neox, deepspeed.read_neox),
     (paddle.is_fleetx, paddle.read_fleetx),
     (paddle.is_one, partial(paddle.read, name="YAML")),
+    (huggingface.is_yaml, huggingface.read_yaml),
 )
 """What tells a YAML format by its keys, and what reads it, the most particular first.
 
@@ -204,6 +223,8 @@ def _composed(keys: Keys, beside: Mapping[str, str]) -> Reading | None:
     """Reads YAML that may take in others, and says which of them are not given."""
     whole = defaults.composed(keys, beside)
     reading = _any_yaml(whole)
+    if reading and reading.names:
+        _take_json(reading, beside)
     for name in whole.missing if reading else ():
         if reading and PurePosixPath(name).stem not in verl.OWN:
             reading.facts.note(
@@ -215,3 +236,21 @@ def _composed(keys: Keys, beside: Mapping[str, str]) -> Reading | None:
                 )
             )
     return reading
+
+
+def _take_json(reading: Reading, beside: Mapping[str, str]) -> None:
+    """Adds what the DeepSpeed JSON says that a file names, where that stands beside it."""
+    wanted = PurePosixPath(reading.names).name
+    name = meant(reading.names, beside)
+    text = None if name is None else beside[name]
+    other = _json(text, wanted, {}) if text is not None else None
+    if other:
+        reading.facts.give_way(other.facts)
+        return
+    reading.facts.note(
+        said(
+            "{file} names {name}, which is not given beside it; what it says is not known",
+            file=reading.facts.file,
+            name=reading.names,
+        )
+    )

@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 from serried.errors import InputError
 from serried.launch.documents import yaml as yaml_text
 from serried.launch.facts.keys import Keys
+from serried.launch.facts.named_files import meant
 from serried.limits import YAML_DEFAULTS
 
 SELF = "_self_"
@@ -127,10 +128,14 @@ def _file(word: str) -> str:
 
 
 def _text(path: str, beside: Mapping[str, str]) -> str | None:
-    """Returns the text that a path means: by its end, else by its name where one has it."""
-    bare = "/".join(part for part in PurePosixPath(path).parts if part not in ("..", "."))
-    for name, text in beside.items():
-        if name == bare or name.endswith(f"/{bare}"):
-            return text
-    same = [text for name, text in beside.items() if name == PurePosixPath(path).name]
-    return same[0] if same else None
+    """Returns the text that a path means: 'train/7b.yaml' is no 'serve/7b.yaml'."""
+    name = meant(path, beside)
+    bare = PurePosixPath(path)
+    if name is None or (len(PurePosixPath(name).parts) > 1 and not _ends(name, bare)):
+        return None
+    return beside[name]
+
+
+def _ends(name: str, path: PurePosixPath) -> bool:
+    wanted = [part for part in path.parts if part not in ("..", ".")]
+    return list(PurePosixPath(name).parts[-len(wanted) :]) == wanted

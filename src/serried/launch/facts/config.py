@@ -35,6 +35,8 @@ class Reading:
     product: Mapping[str, int | None] = field(default_factory=dict)
     derive: Derive | None = None
     """Completes the sizes as the framework's own trainer does, once the world is known."""
+    names: str = ""
+    """The DeepSpeed JSON that it names, which may stand beside it and hold the stage."""
 
 
 @dataclass(frozen=True)

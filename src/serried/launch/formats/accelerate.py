@@ -103,6 +103,7 @@ def settle(facts: Facts, name: str) -> Reading:
     if declared and kind in ALONE:
         _alone(facts, declared)
     _gpus_per_node(facts)
+    named = facts.text("_deepspeed_config") or ""
     has_mesh = any(facts.says(each) for each in ("sp_size", "dp_replicate_size", "dp_shard_size"))
     strategy = _strategy(facts)
     for private in PRIVATE:
@@ -113,7 +114,7 @@ def settle(facts: Facts, name: str) -> Reading:
         return Reading(name, facts, "megatron")
     is_deepspeed = kind == "DEEPSPEED" or (not kind and facts.says("zero"))
     if is_deepspeed and (facts.number("sp_size") or 1) == 1:
-        return Reading(name, facts, "deepspeed")
+        return Reading(name, facts, "deepspeed", names=named)
     if has_mesh or facts.says("tp") or facts.says("cp"):
         if kind == "FSDP" and declared:
             facts.claim("use_fsdp", replace(declared, value="true"))
@@ -196,6 +197,15 @@ def _fsdp(facts: Facts, name: str, strategy: Found | None) -> Reading:
                 said("{file} does not say how many GPUs a node has", file=facts.file),
             )
     return Reading(name, facts, "fsdp")
+
+
+def tell_nodes(reading: Reading) -> None:
+    """Says how wide a node is, as a launcher told: hybrid strategies shard over the ranks of it."""
+    facts = reading.facts
+    strategy, found = facts.text("sharding_strategy") or "", facts.settled().get("gpus_per_node")
+    if reading.framework == "fsdp" and strategy.startswith("HYBRID") and found:
+        facts.drop("devices_per_node")
+        facts.claim("devices_per_node", found)
 
 
 def write(job: LaunchJob) -> str:

@@ -11,12 +11,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import prod
 
 from serried.errors import InputError
 from serried.mesh.sizes import Sizes
 
 Axes = Mapping[str, int]
 """The axes of a mesh over all ranks, slowest first."""
+
+
+def filled(axes: Axes, ranks: int) -> dict[str, int]:
+    """Returns sizes with -1 as what the others leave; raises InputError where none fits.
+
+    >>> filled({"data": -1, "fsdp": 4}, 8)
+    {'data': 2, 'fsdp': 4}
+    """
+    known = prod(size for size in axes.values() if size != -1)
+    free = [axis for axis, size in axes.items() if size == -1]
+    if len(free) > 1 or known < 1 or ranks % known or (not free and known != ranks):
+        raise InputError(
+            "the sizes {sizes} do not make {ranks} ranks; their product must be that, and one of "
+            "them may be -1",
+            sizes=" x ".join(f"{axis}={size}" for axis, size in axes.items() if size != 1) or "1",
+            ranks=ranks,
+        )
+    return {axis: ranks // known if size == -1 else size for axis, size in axes.items()}
 
 
 def laid_over(sizes: Sizes, meshes: Sequence[Axes]) -> Sizes:

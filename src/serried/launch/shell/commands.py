@@ -114,6 +114,10 @@ def _unset(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
 def _read(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     """Follows ``read`` and ``mapfile``: the names they set come from outside the file."""
     command = fields[0].text or ""
+    if command == "read" and walk.inputs and any(each.start == "-d" for each in fields):
+        # "read -r -d '' ARGS <<EOF" takes in all that stands up to EOF.
+        walk.scope.variables[fields[-1].text or ""] = walk.inputs[-1]
+        return "", RAN
     for each in fields[1:]:
         if each.text and re.fullmatch(r"[A-Za-z_]\w*", each.text):
             why = said("'{command}' on line {line} sets it", command=command, line=line)

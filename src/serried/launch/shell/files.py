@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
-
+from serried.launch.facts.named_files import meant
 from serried.launch.facts.words import Field, Piece, Value, text_of
 from serried.launch.shell.split import joined
 from serried.launch.shell.syntax import Simple
@@ -43,11 +42,8 @@ def given(walk: ScriptWalk, path: str) -> str | None:
     if not path:
         return None
     walk.scope.steps.spend(len(walk.beside))
-    # The folders of a path are those of the machine that runs the script, so only names count.
-    for other, text in walk.beside.items():
-        if other == path or PurePosixPath(other).name == PurePosixPath(path).name:
-            return text
-    return None
+    name = meant(path, walk.beside)
+    return None if name is None else walk.beside[name]
 
 
 def ending(each: Field) -> str:

@@ -11,6 +11,7 @@ from serried.finding import Sentence, said
 from serried.frameworks.deepspeed import hosts as deepspeed_hosts
 from serried.launch.facts.facts import Facts, Found
 from serried.launch.facts.flags import Meaning
+from serried.launch.facts.named_files import meant
 from serried.launch.formats import hostfile
 from serried.launch.starters.launchers import Launch
 from serried.launch.starters.numbers import number, take_options, visible
@@ -90,11 +91,9 @@ def _no_hosts(launch: Launch, path: str | None) -> Sentence:
 
 def _hosts(path: str | None, beside: Mapping[str, str]) -> hostfile.Hosts | None:
     """Returns the hosts of the hostfile meant: ``/job/hostfile`` when none is named."""
-    wanted = PurePosixPath(path or DEFAULT_HOSTFILE).name
-    for name, text in beside.items():
-        if PurePosixPath(name).name == wanted:
-            return hostfile.read(text, wanted)
-    return None
+    wanted = path or DEFAULT_HOSTFILE
+    name = meant(wanted, beside)
+    return None if name is None else hostfile.read(beside[name], PurePosixPath(wanted).name)
 
 
 def _explicit(include: str) -> list[int] | None:
@@ -150,8 +149,8 @@ def _of_hostfile(
     told: Mapping[str, Found],
 ) -> None:
     """Counts the hosts of a file that the filters leave, and of those the first ``wanted``."""
-    name = PurePosixPath(path).name
-    text = next((text for other, text in beside.items() if PurePosixPath(other).name == name), None)
+    name = meant(path, beside)
+    text = None if name is None else beside[name]
     include, exclude = told.get("_include"), told.get("_exclude")
     if include and exclude:
         raise InputError("include and exclude do not go together; give one of them")

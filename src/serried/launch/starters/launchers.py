@@ -34,10 +34,19 @@ COMMANDS = {
     ("fleetrun",): "paddle",
     ("paddleformers-cli", "train"): "paddle",
     ("erniekit", "train"): "paddle",
-    ("megatron", "sft"): "swift",
-    ("megatron", "pt"): "swift",
-    ("megatron", "rlhf"): "swift",
+    ("megatron", "sft"): "megatron-swift",
+    ("megatron", "pt"): "megatron-swift",
+    ("megatron", "rlhf"): "megatron-swift",
+    ("swift", "sft"): "swift",
+    ("swift", "pt"): "swift",
+    ("swift", "rlhf"): "swift",
+    ("llamafactory-cli", "train"): "llamafactory",
+    ("axolotl", "train"): "axolotl",
+    ("composer",): "composer",
 }
+
+PROGRAMS = ("swift", "megatron-swift", "llamafactory", "axolotl")
+"""Those that start torchrun themselves, upon a program of their own: all words are for it."""
 
 SWITCHES = {
     "torchrun": frozenset(("standalone", "no-python", "use-env", "virtual-local-rank")),
@@ -67,7 +76,11 @@ FORMATS = {
     "paddle": "Paddle command line",
     "mpirun": "mpirun command line",
     "msrun": "msrun command line",
-    "swift": "Megatron command of ms-swift",
+    "swift": "ms-swift command line",
+    "megatron-swift": "Megatron command of ms-swift",
+    "llamafactory": "LLaMA-Factory command line",
+    "axolotl": "axolotl command line",
+    "composer": "composer command line",
     "ray": "verl command line",
 }
 
@@ -141,9 +154,9 @@ def launch_of(run: StartedCommand) -> Launch | None:
     elif launcher == "python" and has_srun:
         launcher = "srun"
     switches = SWITCHES.get(launcher, frozenset())
-    if program is not None or launcher in ("python", "srun", "ray", "swift"):
+    if program is not None or launcher in ("python", "srun", "ray", *PROGRAMS):
         options: Sequence[Field] = ()
-        if program is None and rest and launcher != "swift":
+        if program is None and rest and launcher not in PROGRAMS:
             program, rest = rest[0], rest[1:]
     elif launcher == "mpirun":
         options, program, rest = _mpi(rest)

@@ -14,6 +14,7 @@ from serried.launch.facts.config import Reading
 from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Flag, take
 from serried.launch.facts.keys import Keys
+from serried.launch.facts.named_files import meant
 from serried.launch.facts.words import Field, Piece, Value
 from serried.launch.formats import accelerate, torchtitan, verl
 from serried.launch.shell.files import ending
@@ -58,15 +59,14 @@ class ConfigFiles:
 
     def text(self, path: str) -> str | None:
         """Returns the text of the file a path means; ``null`` stands for what is not known."""
-        short = PurePosixPath(path).name
         # A config that the script writes itself goes before one of that name beside it.
-        for name, value in self.written.items():
-            if PurePosixPath(name).name == short:
-                pieces = (each.text if isinstance(each, Piece) else "null" for each in value)
-                return "".join(pieces)
-        return next(
-            (text for name, text in self.beside.items() if PurePosixPath(name).name == short), None
-        )
+        written = meant(path, self.written)
+        if written is not None:
+            value = self.written[written]
+            pieces = (each.text if isinstance(each, Piece) else "null" for each in value)
+            return "".join(pieces)
+        name = meant(path, self.beside)
+        return None if name is None else self.beside[name]
 
 
 def readings(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> list[Reading]:

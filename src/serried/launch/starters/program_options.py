@@ -14,7 +14,9 @@ from serried.launch.facts.words import Field
 from serried.launch.formats import (
     colossalai,
     deepspeed,
+    huggingface,
     megatron,
+    openrlhf,
     paddle,
     torchtitan,
 )
@@ -39,8 +41,15 @@ def reading(launch: Launch, flags: Sequence[Flag], file: str) -> Reading | None:
         if names & deepspeed.MARKS or launch.launcher == "deepspeed":
             return deepspeed.read_flags(flags, file)
         return megatron.read_flags(flags, file)
+    if openrlhf.PROGRAM.fullmatch(program or ""):
+        return openrlhf.read_flags(flags, file, has_ray=launch.launcher in ("python", "srun"))
+    if launch.launcher == "megatron-swift":
+        return megatron.read_flags(flags, file)
     if launch.launcher == "colossalai" or _is_colossalai(flags):
         return colossalai.read(flags, file)
+    if launch.launcher == "swift" or huggingface.has_marks(flags):
+        has_deepspeed = launch.launcher == "deepspeed"
+        return huggingface.read_flags(flags, file, launch.format, has_deepspeed=has_deepspeed)
     return None
 
 

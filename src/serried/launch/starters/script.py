@@ -16,7 +16,7 @@ from serried.launch.facts.config import Reading
 from serried.launch.facts.facts import Facts, Found
 from serried.launch.facts.flags import Flag, flags_of, loose
 from serried.launch.facts.words import Field
-from serried.launch.formats import megatron, nanotron, torchtitan
+from serried.launch.formats import accelerate, megatron, nanotron, torchtitan
 from serried.launch.shell import follow as shell
 from serried.launch.shell.split import split
 from serried.launch.shell.story import Story
@@ -30,6 +30,7 @@ from serried.limits import SCRIPT_STARTS
 MENTIONS_LAUNCH = re.compile(
     r"torchrun|torch\.distributed|deepspeed|accelerate launch|colossalai run|srun|mpirun|"
     r"paddle\.distributed|paddleformers-cli|(?:megatron|swift) (?:sft|pt|rlhf)|#SBATCH|"
+    r"(?:llamafactory-cli|axolotl) train|\bcomposer -|openrlhf\.cli|"
     r"\bsbatch\b|\bverl\.\w|"
     r"--[\w.-]{0,60}parallel[-_](?:size|degree)|pretrain_\w{1,60}\.py|nproc[-_]per[-_]node"
 )
@@ -133,6 +134,7 @@ def _joined(readings: Sequence[Reading], story: Story, file: str) -> Reading:
     name = f"{first.format} under Slurm" if is_slurm else first.format
     reading = Reading(name, facts, framework, version, first.product, first.derive)
     nanotron.tell_nodes(reading)
+    accelerate.tell_nodes(reading)
     return reading
 
 
@@ -159,6 +161,8 @@ def _reading(launch: Launch, shelf: ConfigFiles) -> Reading:
             reading.format = f"{launch.format}, {reading.format}"
     reading = reading or Reading(launch.format, Facts(file))
     for other in others:
+        if launch.format == reading.format != other.format:
+            reading.format = f"{launch.format}, {other.format}"
         _add(reading, other)
     _complete(reading, launch, flags)
     _prefer(reading.facts, counted)
@@ -192,7 +196,7 @@ def _is_swift(launch: Launch) -> bool:
     Source: ms-swift swift/megatron/arguments/megatron_args.py, expert_tensor_parallel_size.
     """
     program = launch.program.text if launch.program else None
-    return launch.launcher == "swift" or bool(SWIFT.fullmatch(program or ""))
+    return launch.launcher == "megatron-swift" or bool(SWIFT.fullmatch(program or ""))
 
 
 def _prefer(facts: Facts, counted: Facts) -> None:

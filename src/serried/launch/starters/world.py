@@ -36,6 +36,8 @@ MSRUN = {
 ACTOR = {
     "actor-num-nodes": Meaning("nodes"),
     "actor-num-gpus-per-node": Meaning("gpus_per_node"),
+    "actor.num-nodes": Meaning("nodes"),
+    "actor.num-gpus-per-node": Meaning("gpus_per_node"),
 }
 """Options by which a program that Ray starts is told where its trainer runs."""
 
@@ -180,24 +182,80 @@ def _paddle(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
             facts.lack("gpus_per_node", why)
 
 
+def _take_variable(launch: Launch, facts: Facts, name: str, meant: str) -> None:
+    """Adds what a variable of the script says."""
+    value = launch.run.variables.get(name)
+    each = Field(value) if isinstance(value, tuple) else None
+    if each is None:
+        return
+    if each.text is None:
+        facts.lack(meant, said("{name}: {why}", name=name, why=each.because))
+    else:
+        facts.claim(meant, Found(each.text, each.line.file, each.line.number, name))
+
+
 def _swift(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
     """Counts as ms-swift does, which takes torchrun's numbers from the environment."""
-    for name, meant in (("NPROC_PER_NODE", "_ranks"), ("NNODES", "_nodes")):
-        value = launch.run.variables.get(name)
-        if isinstance(value, tuple):
-            # 'NPROC_PER_NODE=gpu' is allowed as well, so the text goes the way of torchrun's
-            # option.
-            each = Field(value)
-            if each.text is None:
-                facts.lack(meant, said("{name}: {why}", name=name, why=each.because))
-            else:
-                line = each.line
-                facts.claim(meant, Found(each.text, line.file, line.number, name))
+    # 'NPROC_PER_NODE=gpu' is allowed as well, so the text goes the way of torchrun's option.
+    _take_variable(launch, facts, "NPROC_PER_NODE", "_ranks")
+    _take_variable(launch, facts, "NNODES", "_nodes")
     number(facts, "_nodes", "nodes")
     number(facts, "_ranks", "gpus_per_node")
     for name in ("nodes", "gpus_per_node"):
         if not facts.says(name):
             facts.claim(name, Found(1, default_of="torchrun"))
+
+
+def _llamafactory(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
+    """Counts as LLaMA-Factory does, which has torchrun take all GPUs that it sees.
+
+    Source: LLaMA-Factory src/llamafactory/launcher.py.
+    """
+    _take_variable(launch, facts, "NPROC_PER_NODE", "_ranks")
+    _take_variable(launch, facts, "NNODES", "_nodes")
+    number(facts, "_nodes", "nodes")
+    number(facts, "_ranks", "gpus_per_node")
+    if not facts.says("nodes"):
+        facts.claim("nodes", Found(1, default_of="LLaMA-Factory"))
+    if not facts.says("gpus_per_node"):
+        _every_gpu(launch, facts, beside)
+
+
+def _every_gpu(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
+    """Counts the GPUs that the script makes visible, which a launcher takes all of."""
+    found = visible(launch)
+    if found:
+        facts.claim("gpus_per_node", found)
+        if not facts.says("nodes"):
+            facts.claim("nodes", Found(1, default_of=launch.launcher))
+        return
+    facts.lack(
+        "gpus_per_node",
+        said(
+            "{launcher} on line {line} takes every GPU it finds",
+            launcher=launch.launcher,
+            line=launch.run.line,
+        ),
+    )
+
+
+COMPOSER = {
+    "n": Meaning("gpus_per_node"),
+    "nproc": Meaning("gpus_per_node"),
+    "world-size": Meaning("world_size"),
+}
+
+
+def _composer(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
+    """Counts as Composer does: all GPUs of this node unless told, and no other node.
+
+    Source: composer 0.32 composer/cli/launcher.py.
+    """
+    take_options(launch, facts, COMPOSER)
+    if not facts.says("gpus_per_node"):
+        _every_gpu(launch, facts, beside)
+    if not facts.says("world_size") and not facts.says("nodes"):
+        facts.claim("nodes", Found(1, default_of="composer"))
 
 
 def _python(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
@@ -229,5 +287,9 @@ RULES: dict[str, Rule] = {
     "msrun": _msrun,
     "paddle": _paddle,
     "swift": _swift,
+    "megatron-swift": _swift,
+    "llamafactory": _llamafactory,
+    "axolotl": _every_gpu,
+    "composer": _composer,
     "python": _python,
 }

@@ -1,0 +1,91 @@
+"""Reads axolotl's YAML: DeepSpeed, FSDP, or the mesh of Accelerate's ParallelismConfig.
+
+Names: axolotl src/axolotl/utils/schemas/config.py; what the sizes become:
+src/axolotl/utils/distributed.py, build_parallelism_config.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from serried.finding import said
+from serried.launch.facts.config import Reading
+from serried.launch.facts.facts import Facts, Found
+from serried.launch.facts.flags import Meaning
+from serried.launch.facts.keys import Keys, take
+from serried.launch.formats import accelerate
+from serried.launch.formats.huggingface import STRATEGIES
+from serried.mesh.sizes import Sizes
+
+MEANINGS = {
+    "deepspeed": Meaning("_deepspeed", "text"),
+    "tensor_parallel_size": Meaning("tp"),
+    "context_parallel_size": Meaning("cp"),
+    "sequence_parallel_degree": Meaning("cp"),
+    "dp_shard_size": Meaning("dp_shard_size"),
+    "dp_replicate_size": Meaning("dp_replicate_size"),
+    "expert_parallel_size": Meaning("_experts"),
+    "fsdp": Meaning("_fsdp", "list"),
+    "fsdp_config.sharding_strategy": Meaning("_strategy", "text"),
+    "fsdp_config.fsdp_sharding_strategy": Meaning("_strategy", "text"),
+    "fsdp_config.reshard_after_forward": Meaning("_reshard", "text"),
+    "fsdp_config.fsdp_reshard_after_forward": Meaning("_reshard", "text"),
+}
+MESH = ("tp", "cp", "dp_shard_size", "dp_replicate_size")
+MARKS = ("datasets", "micro_batch_size", "sequence_len", "adapter", "val_set_size")
+"""Keys that axolotl's YAML has beside ``base_model``."""
+
+
+def is_one(keys: Keys) -> bool:
+    """Tells whether a YAML file is axolotl's."""
+    return "base_model" in keys and sum(keys.has(mark) for mark in MARKS) > 1
+
+
+def read(keys: Keys) -> Reading:
+    """Returns what the file says."""
+    facts = Facts(keys.file)
+    take(facts, keys, MEANINGS, name_of=str)
+    for name in (*MESH, "_experts"):
+        if facts.number(name) == 1:
+            facts.drop(name)
+    experts = facts.drop("_experts")
+    if experts:
+        facts.lack(
+            "framework",
+            said("{where}: serried does not lay out axolotl's expert axis", where=experts.where),
+        )
+        return Reading("axolotl YAML", facts)
+    json, words = facts.drop("_deepspeed"), facts.drop("_fsdp")
+    has_fsdp = words is not None or keys.has("fsdp_config") or keys.has("fsdp_version")
+    if any(facts.says(name) for name in MESH):
+        for name in ("_strategy", "_reshard"):
+            facts.drop(name)
+        return Reading("axolotl YAML", facts, "accelerate", derive=_filled)
+    if json:
+        for name in ("_strategy", "_reshard"):
+            facts.drop(name)
+        text = str(json.value)
+        return Reading("axolotl YAML", facts, "deepspeed", names=text if "." in text else "")
+    if has_fsdp:
+        # Sharded over all ranks unless the file has another strategy of FSDP.
+        facts.claim("_type", replace(words, value="FSDP") if words else Found("FSDP", keys.file))
+        told = str(words.value).split() if words else []
+        strategy = next((STRATEGIES[word] for word in told if word in STRATEGIES), None)
+        if words and strategy and not facts.says("_strategy") and not facts.says("_reshard"):
+            facts.claim("_strategy", replace(words, value=strategy))
+        return accelerate.settle(facts, "axolotl YAML")
+    return Reading("axolotl YAML", facts, "accelerate")
+
+
+def _filled(sizes: Sizes) -> Sizes:
+    """Returns the sizes with the data ranks as axolotl fills them once it knows the world."""
+    options = dict(sizes.options)
+    shard = int(options.pop("dp_shard_size", 0))
+    copies = int(options.pop("dp_replicate_size", 1))
+    left = sizes.world_size // max(1, sizes.tp * sizes.cp)
+    if not shard and copies == 1:
+        shard = left
+    elif shard > 1 and copies == 1:
+        copies = max(1, left // shard)
+    made = {"dp_shard_size": str(max(1, shard)), "dp_replicate_size": str(copies)}
+    return replace(sizes, options={**options, **made})

@@ -1,0 +1,65 @@
+"""Reads FlagScale's YAML: an experiment, and the task that it takes in, for Megatron-core.
+
+    train.yaml        defaults: - train: 7b            experiment.runner: nnodes, nproc_per_node
+    train/7b.yaml     system: the sizes                model: layers
+
+Source: FlagScale examples/*/conf; flagscale/runner/runner_train.py (one node, and all GPUs of it,
+where the runner does not say).
+"""
+
+from __future__ import annotations
+
+from serried.finding import said
+from serried.launch.facts.config import Reading
+from serried.launch.facts.facts import Facts
+from serried.launch.facts.flags import Meaning, sizes
+from serried.launch.facts.keys import Keys, take
+from serried.launch.formats.megatron import MEANINGS, PARALLEL, ask_for_version, complete
+
+RUNNER = {"nnodes": Meaning("nodes"), "nproc_per_node": Meaning("gpus_per_node")}
+SECTIONS = ("system", "train.system")
+SWITCH = "hetero.enable_hetero"
+
+
+def is_one(keys: Keys) -> bool:
+    """Tells whether a YAML file is an experiment of FlagScale that trains, or such a task."""
+    if keys.has("experiment.runner", "experiment.task"):
+        return keys.value("experiment.task.type") in (None, "train")
+    return keys.has("system", "model") and any(
+        key.startswith("system.") and key[len("system.") :].replace("_", "-") in PARALLEL
+        for key in keys.entries
+    )
+
+
+def read(keys: Keys) -> Reading:
+    """Returns what the file says, and what the task says that it takes in."""
+    facts = Facts(keys.file)
+    take(facts, keys, RUNNER, section="experiment.runner", name_of=str)
+    for section in SECTIONS:
+        take(facts, keys, MEANINGS, section=section)
+    for section in ("model", "train.model"):
+        take(facts, keys, sizes(num_layers="layers"), section=section)
+    complete(facts)
+    # The task holds the sizes, so that they are open where it is not given.
+    for name in keys.missing:
+        for size in ("tp", "pp"):
+            if not facts.says(size):
+                because = said(
+                    "{file} takes in {name}, which is not given beside it",
+                    file=keys.file,
+                    name=name,
+                )
+                facts.lack(size, because)
+    framework = None if ask_for_version(facts) else "megatron"
+    for section in SECTIONS:
+        if keys.value(f"{section}.{SWITCH}") is True:
+            framework = None
+            facts.lack(
+                "framework",
+                said(
+                    "{file} sets {key}, whose meshes of unlike parts serried does not lay out",
+                    file=keys.file,
+                    key=f"{section}.{SWITCH}",
+                ),
+            )
+    return Reading("FlagScale YAML", facts, framework)
