@@ -184,8 +184,10 @@ def test_a_plain_command_asks_which_framework_it_is() -> None:
     with pytest.raises(InputError) as caught:
         _ = config.framework_at
     assert str(caught.value) == (
-        "run.sh does not settle framework: nothing in run.sh tells a framework; give it, such as "
-        "--framework megatron"
+        "run.sh does not settle framework: train.py on line 1 is given no option, and names no "
+        "config, by which serried knows its framework; give --framework and one of megatron, "
+        "internlm, internevo, deepspeed, torchtitan, devicemesh, accelerate, fsdp, colossalai, "
+        "nanotron, paddle, custom"
     )
 
 

@@ -139,6 +139,11 @@ SAID = [
         EVO + EVO,
         "x.py line 2: parallel is set once more and replaces the one before",
     ),
+    (
+        "x.sh",
+        "torchrun --nproc_per_node 8 $TRAIN",
+        "framework: nothing in x.sh tells a framework",
+    ),
     # What a reader should know.
     (
         "d.json",

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from serried.errors import InputError
+from serried import frameworks
+from serried.errors import InputError, listed
 from serried.finding import Sentence, said
 from serried.launch.facts.facts import FIELDS, Facts, Found, Missing, Value, apart, chained
 from serried.mesh import Placement
 from serried.mesh.sizes import BESIDE_WORLD, SIZES, Sizes
 
 EXAMPLES = {
-    "framework": "--framework megatron",
     "world_size": "--world-size 64",
     "order": "--order tp-cp-ep-dp-pp",
 }
@@ -219,6 +219,13 @@ class LaunchConfig:
         missing = next((each for each in self.missing if each.name == name), None)
         because = missing.because if missing else self._why_no_world()
         option = missing.example if missing else ""
+        if name == "framework" and not option:
+            return InputError(
+                "{file} does not settle framework: {because}; give --framework and one of {known}",
+                file=self.file,
+                because=because,
+                known=listed(frameworks.NAMES, limit=20),
+            )
         # The few answers that the file itself leaves go before an example that fits any file.
         option = option or EXAMPLES.get(name) or (missing.option if missing else "")
         if name in BESIDE_WORLD and name != "order":

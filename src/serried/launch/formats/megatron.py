@@ -8,7 +8,8 @@ Trainer arguments: those of a trainer on Megatron-core, such as LLaMA-Factory's 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from serried.finding import said
@@ -68,6 +69,12 @@ MARKS = frozenset(
 )
 """Options that only Megatron-LM and its kin have."""
 
+SHAPE = frozenset(("num-layers", "hidden-size", "num-attention-heads", "micro-batch-size"))
+"""Options that together are Megatron-LM's, though each has them elsewhere too."""
+
+PROGRAM = re.compile(r"(?:.*[./])?pretrain_\w+(?:\.py)?")
+"""Programs of Megatron-LM: pretrain_gpt.py, pretrain_t5.py and their like."""
+
 PARALLEL = frozenset(SIZES) - {"num-layers"}
 TRAINER = frozenset(("use-distributed-optimizer", "finetuning-type"))
 """Keys beside sizes of the same names that PaddleFormers has, and it does not have these."""
@@ -101,6 +108,15 @@ def read_flags(flags: Sequence[Flag], file: str) -> Reading:
     complete(facts)
     framework = None if ask_for_version(facts) else "megatron"
     return Reading("Megatron script", facts, framework, version_of(facts))
+
+
+def is_program(program: str, names: Collection[str]) -> bool:
+    """Tells Megatron-LM by its program, or by the options of its models, without any size.
+
+    >>> is_program("pretrain_t5.py", ()), is_program("train.py", {"num-layers"})
+    (True, False)
+    """
+    return bool(PROGRAM.fullmatch(program)) or set(names) >= SHAPE
 
 
 def is_yaml(keys: Keys) -> bool:

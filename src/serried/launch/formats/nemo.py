@@ -6,6 +6,8 @@ NeMo 1: examples/nlp/language_modeling/conf (``trainer`` and ``model``). NeMo 2:
 
 from __future__ import annotations
 
+import re
+
 from serried.errors import listed
 from serried.finding import said
 from serried.launch.facts.config import Reading
@@ -29,6 +31,27 @@ RECIPE = ("tp", "pp", "cp", "ep")
 """Sizes that a recipe may set."""
 TRAINER = {"num-nodes": Meaning("nodes")}
 PARALLEL = tuple(name.replace("-", "_") for name in SIZES if name != "num-layers")
+
+
+PROGRAM = re.compile(r"(?:.*/)?megatron_\w+\.py")
+"""Programs of NeMo 1: megatron_gpt_pretraining.py and its like."""
+
+
+def read_program(keys: Keys) -> Reading:
+    """Returns what settings on the command line of such a program say, its own config below them.
+
+    A config that the command names and that is not given leaves the sizes open.
+    """
+    reading = read(keys)
+    reading.format = "NeMo YAML"
+    for name in ("tp", "pp", "cp", "ep"):
+        reading.facts.lacks.pop(name, None)
+    for config in keys.missing:
+        for name in ("tp", "pp"):
+            if not reading.facts.says(name):
+                because = said("{config} is not given beside it", config=config)
+                reading.facts.lack(name, because)
+    return reading
 
 
 def is_one(keys: Keys) -> bool:

@@ -74,7 +74,8 @@ def _test(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
 
 
 def _stop(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
-    walk.stopped = line
+    status = fields[1].text if len(fields) > 1 else None
+    walk.stopped, walk.has_failed = line, status not in (None, "0")
     return fields[0].text or "exit", RAN
 
 
@@ -150,7 +151,7 @@ def _source(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     if len(fields) < 2:
         return "", RAN
     name = ending(fields[1])
-    text = given(walk, name)
+    text = given(walk, name, is_whole=fields[1].text is not None)
     if text is None:
         # Files that set up an environment rarely hold sizes; a script of the user's own may.
         if not re.search(r"activate|conda|profile|bashrc|setvars|\.sh$|\.env$", name) or (
@@ -161,8 +162,16 @@ def _source(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
             if SCRIPT.search(name):
                 walk.story.not_given.append(name)
         return "", RAN
-    with walk.deeper(line):
+    # 'source env.sh 4' has arguments of its own; without any it sees those of the script.
+    outer = walk.scope.arguments
+    if len(fields) > 2:
+        walk.scope.arguments = [
+            each.pieces if not each.maybe else _open(each) for each in fields[2:]
+        ]
+    with walk.deeper(line), walk.following(name):
         flow = walk.file(text, PurePosixPath(name).name)
+    if len(fields) > 2:
+        walk.scope.arguments = outer
     return ("exit" if flow == "exit" else ""), RAN
 
 

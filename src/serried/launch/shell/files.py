@@ -37,12 +37,18 @@ def note_written(walk: ScriptWalk, simple: Simple, name: str | None) -> None:
         walk.story.files[names[0]] = (*before, *value)
 
 
-def given(walk: ScriptWalk, path: str) -> str | None:
-    """Returns the file that a path means among those given beside the script."""
+def given(walk: ScriptWalk, path: str, *, is_whole: bool = True) -> str | None:
+    """Returns the file that a path means among those given beside the script.
+
+    ``is_whole`` tells whether the path is known from its beginning.
+    """
     if not path:
         return None
     walk.scope.steps.spend(len(walk.beside))
     name = meant(path, walk.beside)
+    # 'source ../common/env.sh' inside env.sh means another file of that name, which is not given.
+    if name in walk.open_files and not (is_whole and path in (name, f"./{name}")):
+        return None
     return None if name is None else walk.beside[name]
 
 

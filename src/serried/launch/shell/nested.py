@@ -105,7 +105,8 @@ def _start_file(
 ) -> None:
     name = ending(fields[at])
     written = walk.story.files.get(name)
-    text = given(walk, name) if written is None else None
+    is_whole = fields[at].text is not None
+    text = given(walk, name, is_whole=is_whole) if written is None else None
     if written is None and text is None:
         walk.started(fields, line, **prefix)
         if not name:
@@ -124,7 +125,7 @@ def _start_file(
         # 'srun -N 2 run.sh' says on how many nodes it starts; 'bash run.sh' says nothing.
         if at and PurePosixPath(fields[0].text or "").name not in SHELLS:
             walk.wrappers = (*wrappers, tuple(fields[:at]))
-        with walk.deeper(line):
+        with walk.deeper(line), walk.following(name):
             walk.file(text, PurePosixPath(name).name)
         walk.wrappers = wrappers
     walk.scope.arguments = outer

@@ -15,6 +15,7 @@ from functools import partial
 
 from serried.errors import InputError
 from serried.finding import said
+from serried.launch.facts.named_files import meant
 from serried.launch.facts.words import Field, Line, Unknown, Value, named, text_of
 from serried.launch.shell import slurm
 from serried.launch.shell.assign import calculate
@@ -70,6 +71,10 @@ class ScriptWalk:
         self.wrappers: tuple[tuple[Field, ...], ...] = ()
         self.stopped: Line | None = None
         """Where following stopped last."""
+        self.has_failed = False
+        """Tells whether it stopped there with a status that says so, as ``exit 1`` does."""
+        self.open_files: tuple[str, ...] = ()
+        """Files beside the script that are being followed, outermost first."""
         self.inputs: list[Value] = []
         """What heredocs hand to the command being followed."""
         self._depth = 0
@@ -128,6 +133,14 @@ class ScriptWalk:
         yield
         self._depth -= 1
 
+    @contextmanager
+    def following(self, path: str) -> Iterator[None]:
+        """Holds open the file beside the script that a path means."""
+        name = meant(path, self.beside)
+        outer, self.open_files = self.open_files, (*self.open_files, *([name] if name else []))
+        yield
+        self.open_files = outer
+
     def started(self, fields: Sequence[Field], line: Line, **prefix: Value) -> None:
         """Tells that the script would start a command here."""
         # Each start is read with the words of the commands around it, once more for each.
@@ -170,13 +183,18 @@ class ScriptWalk:
                 continue
             flow, got = self._pipeline(pipeline)
             # In '[ -z "$DATA" ] && exit 1' the exit is reached only because DATA is taken as
-            # not given; whoever starts the script gives it, so following goes on.
-            if flow and operator and wanted.is_assumed:
+            # not given, or stands empty until someone fills it in; whoever starts the script does
+            # so, hence following goes on.
+            if flow and operator and (wanted.is_assumed or self._is_guard(flow)):
                 continue
             if flow:
                 return flow, got
             verdict = (either if operator == "||" else both)(verdict, got) if operator else got
         return "", verdict
+
+    def _is_guard(self, flow: Flow) -> bool:
+        """Tells whether following stopped as a check of what the script was given stops it."""
+        return flow == "exit" and self.has_failed
 
     def _perhaps(self, pipeline: Pipeline) -> Verdict:
         """Follows a pipeline that runs or does not, by a condition that is open."""
@@ -283,14 +301,12 @@ class ScriptWalk:
             if verdict.outcome and not outcomes:
                 # No branch before this one may be taken instead. One that holds by assumption
                 # ("if nothing is given: print the usage, exit") is passed over where it ends the
-                # script, for the script was written to run.
-                if not verdict.is_assumed:
-                    return self.run(body)
+                # script, for the script was written to run. So is one that ends in 'exit 1'.
                 flow, after = self.attempt(partial(self.run, body))
-                if flow:
+                if flow and (verdict.is_assumed or self._is_guard(flow)):
                     continue
                 self.scope = after
-                return ""
+                return flow
             outcomes.append(self.attempt(partial(self.run, body)))
             if verdict.outcome:
                 break

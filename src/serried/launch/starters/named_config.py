@@ -16,7 +16,7 @@ from serried.launch.facts.flags import Flag, take
 from serried.launch.facts.keys import Keys
 from serried.launch.facts.named_files import meant
 from serried.launch.facts.words import Field, Piece, Value
-from serried.launch.formats import accelerate, torchtitan, verl
+from serried.launch.formats import accelerate, nemo, torchtitan, verl
 from serried.launch.shell.files import ending
 from serried.launch.starters import program_options
 from serried.launch.starters.launchers import Launch
@@ -106,7 +106,9 @@ def overridden(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> Rea
     None where the command has no such settings, or they and the YAML are of no known format.
     """
     keys = program_options.overrides(launch.arguments, launch.run.line.file)
-    if not keys.entries and launch.launcher != "ray":
+    program = (launch.program.text if launch.program else None) or ""
+    is_nemo = bool(nemo.PROGRAM.fullmatch(program))
+    if not keys.entries and launch.launcher != "ray" and not is_nemo:
         return None
     missing: list[str] = []
     for name in _base_names(launch, flags):
@@ -121,6 +123,8 @@ def overridden(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> Rea
     keys.missing = tuple(missing)
     # Ray's driver has settings of verl's, though they may be of other things than its ranks.
     reading = shelf.read_keys(keys) or (verl.read(keys) if launch.launcher == "ray" else None)
+    if reading is None and is_nemo:
+        reading = nemo.read_program(keys)
     if reading:
         reading.format = reading.format.replace("YAML", "command line")
     return reading

@@ -37,7 +37,7 @@ def reading(launch: Launch, flags: Sequence[Flag], file: str) -> Reading | None:
     program = launch.program.text if launch.program else None
     if names & set(torchtitan.FLAGS) or torchtitan.PROGRAM.fullmatch(program or ""):
         return _torchtitan(flags, file)
-    if names & megatron.MARKS:
+    if names & megatron.MARKS or megatron.is_program(program or "", names):
         if names & deepspeed.MARKS or launch.launcher == "deepspeed":
             return deepspeed.read_flags(flags, file)
         return megatron.read_flags(flags, file)

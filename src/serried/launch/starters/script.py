@@ -87,12 +87,30 @@ def read(
     if not chosen:
         chosen = _loose(story, file)
     if not chosen:
-        _refuse_wrapper(story, file, text)
+        _refuse_wrapper(story, file, text, launches)
         return None
-    return _joined(chosen, story, file)
+    reading = _joined(chosen, story, file)
+    if reading.framework is None and not reading.facts.says("framework"):
+        _tell_program(reading, [launch for each, launch in readings if each in chosen])
+    return reading
 
 
-def _refuse_wrapper(story: Story, file: str, text: str) -> None:
+def _tell_program(reading: Reading, launches: Sequence[Launch]) -> None:
+    """Says which program tells no framework, where one is named."""
+    named = next((each for each in launches if each.program and each.program.text), None)
+    if named and named.program:
+        reading.facts.lack(
+            "framework",
+            said(
+                "{program} on line {line} is given no option, and names no config, by which "
+                "serried knows its framework",
+                program=named.program.text,
+                line=named.run.line,
+            ),
+        )
+
+
+def _refuse_wrapper(story: Story, file: str, text: str, launches: Sequence[Launch]) -> None:
     """Raises InputError when the script only starts others that are not given, or ends first."""
     if story.not_given:
         raise InputError(
@@ -107,13 +125,30 @@ def _refuse_wrapper(story: Story, file: str, text: str) -> None:
             file=file,
             why=story.not_named[0],
         )
-    if story.end and is_one(text):
+    rest = text.split("\n", story.end.number)[-1] if story.end else ""
+    if story.end and (story.end.file != file or is_one(rest)):
         raise InputError(
             "{file} starts no ranks: line {line} of {where} ends it before; see what the condition "
             "around that line asks for",
             file=file,
             line=story.end,
             where=story.end.file,
+        )
+    alone = next((each for each in launches if each.program and each.program.text), None)
+    if alone and alone.program:
+        raise InputError(
+            "{file} starts {program} on line {line} as one process, and nothing tells of more "
+            "ranks; give the command or script that starts them",
+            file=file,
+            program=alone.program.text,
+            line=alone.run.line,
+        )
+    if is_shell(text, file):
+        raise InputError(
+            "{file} is a shell script, and none of its commands starts ranks; serried looks for "
+            "torchrun, srun, mpirun, accelerate launch, deepspeed and their like, and for the "
+            "trainers that it knows",
+            file=file,
         )
 
 

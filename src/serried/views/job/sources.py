@@ -51,6 +51,10 @@ def _sources(request: LayoutRequest, lang: str, layout: Layout | None) -> Iterat
         shown = layout.sizes.get(name, value) if layout else value
         if shown is None:
             continue
+        # A dense model has no experts to cut.
+        is_dense = layout is not None and layout.sizes.get("ep", 1) == 1
+        if name == "etp" and is_dense and option is None and not found:
+            continue
         if option is not None:
             yield SizeSource(name, shown, words["option"].format(name=TABLE[name].option))
         elif found:
