@@ -8,6 +8,7 @@ profile_record_tmp_file_for_rank_N          Paddle's dynamic graph       paddle.
                    with forward-compute     veScale ndtimeline           ndtimeline
                    with pipeline timeline   Paddle's dynamic graph       paddle.dynamic
                    with kernels, no marks   torch.profiler               gpu.torch_profiler
+*.sqlite           with kernels             Nsight Systems               gpu.nsight
 *.parquet          with its columns         StragglerAnalysis            straggler
 _serried.json, node=*/spans.parquet          merged by serried            store
 """
@@ -22,6 +23,7 @@ from serried.finding import said
 from serried.trace.clocks.align import aligned
 from serried.trace.clocks.setbacks import clocks_gone_back
 from serried.trace.formats.events import read_events
+from serried.trace.formats.gpu.nsight import REPORTS, is_nsight, nsight_trace
 from serried.trace.formats.megatron.timers import require_time_stamps
 from serried.trace.formats.paddle.dynamic import (
     RECORDS,
@@ -121,6 +123,8 @@ def _read(
         return paddle_dynamic_trace([read_records(path) for path in records], sizes)
     if tables := _tables(paths):
         return straggler_trace(tables[0])
+    if reports := _reports(paths):
+        return nsight_trace(reports)
     if files := _event_files(paths):
         return read_events(files, sizes, listener)
     require_time_stamps(paths)
@@ -151,6 +155,19 @@ def _tables(paths: Sequence[Path]) -> list[Path]:
             paths=listed(found, limit=3, last="and"),
         )
     return found
+
+
+def _reports(paths: Sequence[Path]) -> list[Path]:
+    """Returns the exports of Nsight Systems given, and those in folders."""
+    named = [path for path in paths if path.is_file() and path.suffix in REPORTS]
+    if named and named[0].suffix == REPORTS[0]:
+        raise InputError(
+            "{path} is Nsight Systems' own report; nsys export --type sqlite makes a file that "
+            "serried reads",
+            path=named[0],
+        )
+    inside = (each for path in paths if path.is_dir() for each in sorted(path.iterdir()))
+    return [*named, *(each for each in inside if is_nsight(each))]
 
 
 def _stray_table(paths: Sequence[Path]) -> Path | None:
