@@ -8,7 +8,7 @@ Every way in makes this one value, and one way leads from it to a layout, so tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from types import MappingProxyType
@@ -97,12 +97,17 @@ class LayoutRequest:
     def laid_out(self) -> tuple[Layout, Placement]:
         """Returns the layout and where its ranks sit; raises InputError where either cannot be."""
         layout = self.layout()
-        return layout, self.placement(layout.world_size)
+        return layout, self.placement(layout.world_size, layout.ranks_per_host)
 
-    def placement(self, world_size: int) -> Placement:
-        """Returns where ranks sit: as given, else as the hosts, else as the file says."""
+    def placement(self, world_size: int, ranks_per_host: Sequence[int] = ()) -> Placement:
+        """Returns where ranks sit: as given, else as the hosts, else as the file says.
+
+        ``ranks_per_host`` is what the layout itself knows of hosts.
+        """
         per_node, per_rank = self.numbers("gpus_per_node"), self.number("gpus_per_rank")
         asked = self._nodes_of_hosts() if per_node is None else per_node
+        if asked is None and ranks_per_host:
+            asked = tuple(ranks * (per_rank or 1) for ranks in ranks_per_host)
         if self.config is not None:
             return self.config.placement(world_size, gpus_per_node=asked, gpus_per_rank=per_rank)
         return Placement.on(

@@ -57,6 +57,8 @@ class Layout:
     dp_with_cp: str | None = None
     findings: tuple[Finding, ...] = ()
     conventions: Conventions = PLAIN
+    ranks_per_host: tuple[int, ...] = ()
+    """How many ranks each host has, where the framework's own settings name the hosts."""
     settings: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     sharding_of: Callable[[Layout], Sharding | None] | None = field(
         default=None, repr=False, compare=False

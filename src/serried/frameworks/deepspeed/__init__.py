@@ -100,6 +100,7 @@ def layout(sizes: Sizes, version: str) -> Layout:
         kinds=tuple(kinds.values()),
         dims=dims,
         findings=tuple(finding for feature in features for finding in feature.findings),
+        ranks_per_host=next((f.ranks_per_host for f in features if f.ranks_per_host), ()),
     )
 
 

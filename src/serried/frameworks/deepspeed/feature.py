@@ -20,6 +20,8 @@ class Feature:
     dims: dict[str, str] = field(default_factory=dict)
     order: str = ""
     world_size: int | None = None
+    ranks_per_host: tuple[int, ...] = ()
+    """How many ranks each host has, where the feature counts them host by host."""
     findings: tuple[Finding, ...] = ()
 
 

@@ -47,7 +47,13 @@ def hosts(sizes: Sizes, version: str) -> Feature:
         FixedKind(host, (), "hosts", about=about, lists=(slots,)) for host, slots in used.items()
     )
     mesh = Mesh({"rank": num_ranks})
-    return Feature({"hosts": mesh}, kinds, order="hosts", world_size=num_ranks)
+    return Feature(
+        {"hosts": mesh},
+        kinds,
+        order="hosts",
+        world_size=num_ranks,
+        ranks_per_host=tuple(map(len, used.values())),
+    )
 
 
 def read_hostfile(text: str) -> Slots:

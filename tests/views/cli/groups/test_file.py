@@ -151,6 +151,21 @@ def test_nodes_follow_the_hostfile(serried: Call, tmp_path: Path) -> None:
     assert "2 nodes of 4 GPUs" in serried("groups", "--hostfile", str(hosts)).out
 
 
+@pytest.mark.parametrize(
+    ("words", "nodes"),
+    [
+        (("--world-size", "5"), "2 nodes, of 4 and 1 GPUs"),
+        (("--world-size", "5", "--set", "include=a:0,2"), "1 node of 2 GPUs"),
+        (("--world-size", "5", "--gpus-per-node", "8"), "1 node of 8 GPUs"),
+    ],
+)
+def test_nodes_follow_hosts_that_a_setting_names(
+    serried: Call, words: tuple[str, ...], nodes: str
+) -> None:
+    hosts = ("--framework", "deepspeed", "--set", "hostfile=a slots=4\nb slots=1")
+    assert nodes in serried("groups", *hosts, *words).out
+
+
 def test_a_config_is_written_and_reads_back(serried: Call, tmp_path: Path) -> None:
     path = tmp_path / "out.yaml"
     words = ("--framework", "nanotron", "--world-size", "16", "--tp", "2", "--pp", "2")

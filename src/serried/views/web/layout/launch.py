@@ -97,7 +97,7 @@ def _layout(request: LayoutRequest, sizes: Sizes) -> Layout | None:
 
 def _findings(request: LayoutRequest, layout: Layout) -> tuple[list[Finding], list[InputError]]:
     """Returns all advice, and what is wrong with how layers divide, which moves no rank."""
-    placement = request.placement(layout.world_size)
+    placement = request.placement(layout.world_size, layout.ranks_per_host)
     try:
         return advise(layout, placement, layers=layers_of(request, layout)), []
     except InputError as error:
