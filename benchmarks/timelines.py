@@ -25,7 +25,7 @@ from serried.runtime.job.settings import Emulated, ModelSizes, TrainSettings
 from serried.runtime.run.local_ranks import run_locally
 from serried.runtime.run.worker import Rendezvous
 from serried.trace.measure.statistics import measure
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 
 RANKS, MICROBATCHES, STEPS = 4, 8, 6
 GOAL = 0.15

@@ -17,7 +17,7 @@ import pytest
 from serried.errors import InputError
 from serried.trace.formats.reading import read_trace
 from serried.trace.merge.store import merge_store
-from serried.trace.store.store import read_store, write_store
+from serried.trace.store.folder import read_store, write_store
 from serried.whole_file import whole_file, whole_folder, whole_path
 from tests.trace.recorded_run import Run
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from serried.trace.measure.statistics import measure
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.trace import Trace
 from tests.conftest import Call
 from tests.examples import pages as printed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import signal
 
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from tests.examples.pages import STAYS, Commands
 from tests.examples.pages import pages as printed
 from tests.page import Open

@@ -10,7 +10,7 @@ import pytest
 
 from serried import frameworks
 from serried.launch.facts.config import LaunchConfig
-from serried.launch.facts.facts import Found
+from serried.launch.facts.found import Found
 from serried.launch.read import read
 
 FOLDER = Path(__file__).parent / "files"

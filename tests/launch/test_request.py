@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from serried.errors import InputError
-from serried.launch.facts.facts import Facts
+from serried.launch.facts.found import Facts
 from serried.launch.read import read
 from serried.launch.request import LayoutRequest
 from serried.views.job.sources import sources_of

@@ -38,7 +38,7 @@ from serried.runtime.run.worker import TrainJob
 from serried.trace.clocks.align import aligned
 from serried.trace.clocks.pings import read_pings
 from serried.trace.formats.reading import read_trace
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.messages import measure_messages
 from serried.trace.model.pairs import RECEIVES, SENDS
 from serried.trace.model.trace import Trace

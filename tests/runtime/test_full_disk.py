@@ -18,7 +18,7 @@ from serried.runtime.recorder.header import keep_run
 from serried.runtime.recorder.window import SIGNAL, StepWindow
 from serried.runtime.recording import api as recorder_doors
 from serried.runtime.recording.training import TrainingRecorder
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.record import file_name, read_rank_record
 from tests.conftest import Call
 from tests.runtime.small_disk import PAGE, small_disk

@@ -25,7 +25,7 @@ from torch.nn.parallel import DistributedDataParallel
 import serried
 from serried.runtime.recording import api as recorder_doors
 from serried.trace.measure.analysis import analyse
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from tests.runtime.rank_group import run_ranks
 
 WORLD, STEPS, WIDTH = 2, 8, 64

@@ -12,7 +12,7 @@ from typing import Any
 
 from serried.trace.clocks.pings import ping_file, ping_heading, ping_line
 from serried.trace.formats.reading import read_trace
-from serried.trace.store.store import write_store
+from serried.trace.store.folder import write_store
 from tests.trace.recorded_run import Clock, Run
 
 TRACES = Path(__file__).parents[1] / "goldens" / "traces"

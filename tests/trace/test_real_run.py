@@ -11,7 +11,7 @@ import pytest
 from serried.action import ActionKind
 from serried.trace.formats.chrome import write_chrome
 from serried.trace.measure.statistics import measure
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.trace import Trace
 from tests.trace.chrome_rules import checked
 

@@ -27,7 +27,7 @@ from serried.launch.documents import (
 )
 from serried.launch.facts import mark
 from serried.launch.facts.config import Reading
-from serried.launch.facts.facts import Facts
+from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys
 from serried.launch.facts.named_files import meant
 from serried.launch.formats import (

@@ -22,7 +22,7 @@ from serried.mesh.sizes import SIZES, TABLE, Given, Sizes
 
 if TYPE_CHECKING:
     from serried.launch.facts.config import LaunchConfig
-    from serried.launch.facts.facts import Facts, Found, Missing, Value
+    from serried.launch.facts.found import Facts, Found, Missing, Value
 
 DEFAULT_FRAMEWORK = "megatron"
 LAYER_SETTINGS = {
@@ -216,7 +216,7 @@ class LayoutRequest:
 
     def _source(self, given: Mapping[str, Value]) -> LaunchConfig:
         """Returns the launch file without what is given puts out of force."""
-        from serried.launch.facts.facts import FIELDS
+        from serried.launch.facts.found import FIELDS
 
         config = self.config
         assert config is not None

@@ -8,7 +8,7 @@ from serried import frameworks
 from serried.errors import InputError
 from serried.frameworks import FRAMEWORKS
 from serried.launch.facts.config import LaunchConfig
-from serried.launch.facts.facts import Found, Missing
+from serried.launch.facts.found import Found, Missing
 from serried.launch.read import read
 from serried.mesh import Placement
 from tests.launch.test_files import TEXTS

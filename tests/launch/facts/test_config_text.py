@@ -19,8 +19,8 @@ from serried.launch.documents import (
 from serried.launch.documents import (
     yaml as yaml_text,
 )
-from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Meaning
+from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import ConfigValue, Keys, as_value, take
 
 Pairs = dict[str, tuple[Any, int | None]]

@@ -17,7 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 import serried
 from serried.runtime.hooks.buckets import _TimedGroup
 from serried.runtime.recording import api as recorder_doors
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.trace import Trace
 from tests.runtime.rank_group import DEVICES, run_ranks
 

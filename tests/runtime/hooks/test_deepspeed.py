@@ -15,7 +15,7 @@ from torch import nn
 
 import serried
 from serried.runtime.recording import api as recorder_doors
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.trace import Trace
 from tests.runtime.rank_group import run_ranks
 

@@ -16,7 +16,7 @@ from torch._dynamo.testing import CompileCounter
 
 import serried
 from serried.runtime.recording import api as recorder_doors
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.trace import Trace
 
 STEPS = 4

@@ -21,7 +21,7 @@ import serried
 from serried.runtime.hooks.megatron import megatron_patches
 from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recording import api as recorder_doors
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.pairs import pair_messages
 from serried.trace.model.trace import Trace
 from tests.runtime.rank_group import DEVICES, run_ranks

@@ -14,7 +14,7 @@ import torch
 
 import serried
 from serried.runtime.recording import api as recorder_doors
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.pairs import pair_messages
 from serried.trace.model.trace import Trace
 from tests.runtime.rank_group import NEEDS_GPU, run_ranks

@@ -22,7 +22,7 @@ from serried.errors import InputError
 from serried.frameworks import Sizes, layout
 from serried.runtime.recording import api as recorder_doors
 from serried.trace.measure.statistics import measure
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.record import read_rank_record
 from serried.trace.model.trace import Trace
 from serried.views.web.trace.payload import NamedTrace, trace_payload

@@ -16,7 +16,7 @@ import torch.distributed as dist
 import serried
 from serried.runtime.recording import api as recorder_doors
 from serried.runtime.run.worker import leave
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.record import read_rank_record
 
 PATIENCE_S = 120

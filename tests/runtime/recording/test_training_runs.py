@@ -9,7 +9,7 @@ import pytest
 
 from serried.action import COMPUTE, Span
 from serried.runtime.job.settings import ModelSizes, TrainSettings
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from tests.runtime.many_runs import run_many
 
 LAYERS, STEPS, M = 2, 2, 2

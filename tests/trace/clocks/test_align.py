@@ -13,7 +13,7 @@ from serried.trace.clocks.align import Crossings, aligned
 from serried.trace.clocks.pings import ping_file, ping_line
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.statistics import measure
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.pairs import SENDS
 from serried.trace.model.record_writer import RecordWriter
 from serried.trace.model.trace import Host, Trace

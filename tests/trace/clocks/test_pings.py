@@ -12,7 +12,7 @@ from serried.limits import PINGS_BYTES
 from serried.trace.clocks.pings import ping_file, ping_heading, ping_line, read_pings
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.statistics import measure
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.views.sentences import say
 from tests.trace.recorded_run import Clock, Run
 

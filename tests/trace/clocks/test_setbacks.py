@@ -8,7 +8,7 @@ import pytest
 
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.statistics import measure
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.merge.store import merge_store
 from serried.trace.model.record_writer import RecordWriter
 from tests.trace.recorded_run import Clock, Run, record

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from serried.action import Action, ActionKind, Span
 from serried.errors import InputError
 from serried.trace.formats.chrome import write_chrome
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.trace import Trace
 from serried.trace.model.tracks import SLICES, THREADS
 from tests.trace.chrome_rules import Checked, checked

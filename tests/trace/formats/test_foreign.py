@@ -18,7 +18,7 @@ from serried.trace.formats.foreign import (
     with_peers,
 )
 from serried.trace.model.laid_out import laid_out, told_to_ns
-from serried.trace.store.store import read_store, write_store
+from serried.trace.store.folder import read_store, write_store
 
 
 def forward(rank: int, stage: int) -> ForeignSpan:

@@ -12,7 +12,7 @@ from serried.action import Action, ActionKind, Span
 from serried.errors import InputError
 from serried.trace.formats.perfetto import write_perfetto
 from serried.trace.formats.reading import read_trace
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.record import RecordHeader
 from serried.trace.model.record_writer import RecordWriter
 from serried.trace.model.trace import Trace

@@ -22,7 +22,7 @@ from serried.trace.formats.straggler.table import COLUMNS, read_straggler_table,
 from serried.trace.merge.files import rank_files
 from serried.trace.merge.survey import survey
 from serried.trace.model.record import names_in
-from serried.trace.store.store import read_store, write_store
+from serried.trace.store.folder import read_store, write_store
 from tests.trace.recorded_run import Run
 from tests.trace.steps_taken import DOUBLED, steps_taken
 from tests.trace.traced_run import compute, trace_of

@@ -8,7 +8,7 @@ import pytest
 
 from serried.trace.measure import analysis
 from serried.trace.measure.analysis import analyse
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from tests.trace.recorded_run import Run
 
 RUN = Run(pp=2, dp=4, num_microbatches=2, num_steps=6)

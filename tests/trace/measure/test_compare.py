@@ -13,7 +13,7 @@ from serried.errors import InputError
 from serried.pipeline import Request, generate
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.compare import compare_traces, planned_trace
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.trace import Trace
 from tests.trace.recorded_run import Run
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from serried.action import Action, ActionKind, Span
 from serried.pipeline import ideal_bubble
 from serried.trace.measure.statistics import Statistics, StepStatistics, measure
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.messages import Alignment
 from serried.trace.model.record import UNKNOWN_SCHEDULE, TracedJob
 from serried.trace.model.trace import Host, Trace

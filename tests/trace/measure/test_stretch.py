@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from serried.action import COMPUTE, ActionKind
 from serried.trace.measure.statistics import measure
 from serried.trace.measure.stretch import BETWEEN_STEPS, StepWindows, Stretch, measure_stretch
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.trace import Trace
 from tests.trace.recorded_run import Run, table
 from tests.trace.traced_run import compute

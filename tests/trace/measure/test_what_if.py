@@ -18,7 +18,7 @@ from serried.trace.formats.straggler.table import read_straggler_table, replay_o
 from serried.trace.measure.replay_spans import replay_of_trace
 from serried.trace.measure.statistics import measure
 from serried.trace.measure.what_if import what_if
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.replay import Replay, SyncGroup
 from serried.trace.model.trace import Trace
 from tests.trace.recorded_run import OPTIMIZER_NS, Run

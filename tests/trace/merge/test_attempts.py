@@ -11,7 +11,7 @@ import pytest
 from serried.errors import InputError
 from serried.trace.measure.statistics import measure
 from serried.trace.merge.attempts import with_restarts
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.record import HEADER_BYTES, file_name
 from serried.trace.model.record_writer import RecordWriter
 from serried.trace.model.trace import Trace

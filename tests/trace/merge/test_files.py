@@ -16,9 +16,9 @@ from serried.limits import NAMES_BYTES
 from serried.trace.clocks.pings import ping_file, ping_line
 from serried.trace.formats.reading import read_trace
 from serried.trace.merge.files import Url, place_of
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.merge.store import merge_store
-from serried.trace.store.store import read_store
+from serried.trace.store.folder import read_store
 from tests.trace.recorded_run import Clock, Run
 
 RUN = Run(pp=4, num_microbatches=4)

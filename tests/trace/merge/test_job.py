@@ -11,7 +11,7 @@ import pytest
 
 from serried.action import ActionKind
 from serried.errors import InputError
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.record import TracedJob
 from serried.trace.model.record_writer import RecordWriter
 from serried.trace.model.trace import Trace

@@ -16,14 +16,14 @@ from serried.trace.formats.reading import read_trace
 from serried.trace.measure.statistics import measure
 from serried.trace.merge import clocks as merge_clocks
 from serried.trace.merge import survey as merge_survey
-from serried.trace.merge.merge import side_by_side
+from serried.trace.merge.in_memory import side_by_side
 from serried.trace.merge.run import gathered
 from serried.trace.merge.store import Merged, merge_store
 from serried.trace.model.record import HEADER_BYTES, file_name
 from serried.trace.model.record_writer import RecordWriter
 from serried.trace.model.trace import Trace
 from serried.trace.store import table as store_table
-from serried.trace.store.store import read_store
+from serried.trace.store.folder import read_store
 from tests.trace.recorded_run import Clock, Run, record
 
 pytest.importorskip("pyarrow")

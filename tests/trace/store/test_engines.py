@@ -11,7 +11,7 @@ import pytest
 
 from serried.action import ActionKind
 from serried.trace.merge.store import merge_store
-from serried.trace.store.store import read_store
+from serried.trace.store.folder import read_store
 from tests.trace.recorded_run import Clock, Run
 
 ROOT = Path(__file__).parents[3]

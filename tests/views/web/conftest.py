@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from serried.action import Span
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.pairs import SENDS
 from serried.views.web.trace.payload import NamedTrace
 from tests.trace.recorded_run import Run

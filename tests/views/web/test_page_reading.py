@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.trace import Trace
 from serried.views.web.trace.shelf import Shelf
 from tests.page import Open

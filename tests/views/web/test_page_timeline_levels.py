@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.views.web.trace.payload import NamedTrace
 from tests.page import Open
 from tests.trace.recorded_run import Run

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.views.web.check.heat import read_check
 from serried.views.web.questions import questions
 from serried.views.web.trace.payload import NamedTrace

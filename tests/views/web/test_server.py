@@ -15,7 +15,7 @@ import pytest
 import uvicorn
 
 from serried.errors import EnvironmentProblem, InputError
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.views import mishap
 from serried.views.web import questions, server
 from serried.views.web.server import STATIC, listen, serve

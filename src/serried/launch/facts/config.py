@@ -9,7 +9,7 @@ from math import prod
 from serried import frameworks
 from serried.errors import InputError, listed
 from serried.finding import Sentence, said
-from serried.launch.facts.facts import FIELDS, Facts, Found, Missing, Value, apart, chained
+from serried.launch.facts.found import FIELDS, Facts, Found, Missing, Value, apart, chained
 from serried.mesh import Placement
 from serried.mesh.sizes import BESIDE_WORLD, SIZES, Sizes
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from serried.finding import Sentence, said
-from serried.launch.facts.facts import TEXT_FIELDS, Facts, Found, chained, either, not_a_number
+from serried.launch.facts.found import TEXT_FIELDS, Facts, Found, chained, either, not_a_number
 from serried.launch.facts.whole_number import NUMBER
 from serried.launch.facts.words import Field, Maybe
 

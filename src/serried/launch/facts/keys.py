@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from serried.errors import InputError
 from serried.finding import Sentence, said
-from serried.launch.facts.facts import TEXT_FIELDS, Facts, Found, not_a_number
 from serried.launch.facts.flags import Meaning, Meanings, plain
+from serried.launch.facts.found import TEXT_FIELDS, Facts, Found, not_a_number
 from serried.launch.facts.whole_number import NUMBER, whole
 from serried.limits import CONFIG_DEPTH, CONFIG_KEY, CONFIG_REFERENCE, CONFIG_VALUES, DIGITS
 

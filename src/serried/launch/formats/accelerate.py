@@ -12,8 +12,8 @@ from dataclasses import replace
 from serried.finding import said
 from serried.launch.facts.config import Reading
 from serried.launch.facts.emit import LaunchJob, yaml_lines
-from serried.launch.facts.facts import Facts, Found
 from serried.launch.facts.flags import Meaning, sizes
+from serried.launch.facts.found import Facts, Found
 from serried.launch.facts.keys import Keys, take
 from serried.launch.facts.whole_number import count
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from serried.finding import said
 from serried.launch.facts.config import Reading
-from serried.launch.facts.facts import Facts, Found
 from serried.launch.facts.flags import Meaning
+from serried.launch.facts.found import Facts, Found
 from serried.launch.facts.keys import Keys, take
 from serried.launch.formats import accelerate
 from serried.launch.formats.huggingface import STRATEGIES

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from serried.launch.facts.config import Reading
 from serried.launch.facts.emit import LaunchJob, options
-from serried.launch.facts.facts import Facts, Found
 from serried.launch.facts.flags import Flag, Meaning, take
+from serried.launch.facts.found import Facts, Found
 
 MEANINGS = {
     "tp": Meaning("tp"),

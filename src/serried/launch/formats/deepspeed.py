@@ -14,9 +14,9 @@ from pathlib import PurePosixPath
 from serried.finding import said
 from serried.launch.facts.config import Reading
 from serried.launch.facts.emit import LaunchJob, options
-from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Flag, Meaning, sizes
 from serried.launch.facts.flags import take as take_flags
+from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys, take
 from serried.launch.formats import hostfile
 

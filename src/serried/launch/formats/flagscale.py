@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from serried.finding import said
 from serried.launch.facts.config import Reading
-from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Meaning, sizes
+from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys, take
 from serried.launch.formats.megatron import MEANINGS, PARALLEL, ask_for_version, complete
 

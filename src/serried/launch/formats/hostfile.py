@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from serried.errors import InputError
 from serried.frameworks.deepspeed.hosts import LINE, filtered, read_hostfile, slots_of
-from serried.launch.facts.facts import Facts
+from serried.launch.facts.found import Facts
 
 Hosts = Mapping[str, tuple[int, ...]]
 """Host -> its slots, in the order of ranks."""

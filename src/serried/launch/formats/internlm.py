@@ -12,8 +12,8 @@ from serried.finding import said
 from serried.frameworks.framework import at_least
 from serried.launch.facts.config import Reading
 from serried.launch.facts.emit import LaunchJob
-from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Meaning
+from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys, take
 from serried.launch.facts.remarks import Remarks
 

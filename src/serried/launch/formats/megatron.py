@@ -16,8 +16,8 @@ from serried.finding import said
 from serried.frameworks.megatron.order import TP_PP_DP
 from serried.launch.facts.config import Reading
 from serried.launch.facts.emit import LaunchJob, array, options
-from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Flag, Meaning, sizes, take
+from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys
 from serried.launch.facts.keys import take as take_keys
 

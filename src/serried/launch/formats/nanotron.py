@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from serried.launch.facts.config import Reading
 from serried.launch.facts.emit import LaunchJob, yaml_lines
-from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import sizes
+from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys, take
 
 PARALLELISM = sizes(

@@ -11,8 +11,8 @@ import re
 from serried.errors import listed
 from serried.finding import said
 from serried.launch.facts.config import Reading
-from serried.launch.facts.facts import Facts, Found, all_of_a_node, not_a_number
 from serried.launch.facts.flags import Meaning
+from serried.launch.facts.found import Facts, Found, all_of_a_node, not_a_number
 from serried.launch.facts.keys import Keys, take
 from serried.launch.facts.whole_number import count
 from serried.launch.formats.megatron import MEANINGS, SIZES, ask_for_version, complete

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from serried.launch.facts.config import Reading
-from serried.launch.facts.facts import Facts, Found
 from serried.launch.facts.flags import Flag, Meaning, take
+from serried.launch.facts.found import Facts, Found
 from serried.launch.formats.device_mesh import laid_over
 from serried.mesh.sizes import Sizes
 

@@ -18,8 +18,8 @@ from serried.frameworks.framework import divisors
 from serried.frameworks.paddle import EXPERT_ORDERS, FLEET, ORDERS, PIPELINE_PRIORITY
 from serried.launch.facts.config import Reading
 from serried.launch.facts.emit import LaunchJob, yaml_lines
-from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Meaning, sizes
+from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys, take
 from serried.mesh.sizes import Sizes
 

@@ -17,7 +17,7 @@ import re
 
 from serried.finding import said
 from serried.launch.facts.config import Reading
-from serried.launch.facts.facts import Facts
+from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys, take
 from serried.launch.formats import maxtext, torchtitan
 from serried.launch.formats.megatron import MEANINGS, complete

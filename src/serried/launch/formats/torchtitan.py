@@ -14,8 +14,8 @@ from serried.finding import Sentence, said
 from serried.frameworks.framework import at_least
 from serried.launch.facts.config import Reading
 from serried.launch.facts.emit import LaunchJob
-from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Flag, sizes
+from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys, take
 
 DEGREES = sizes(

@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 from serried.errors import InputError
 from serried.finding import Sentence, said
 from serried.frameworks.deepspeed import hosts as deepspeed_hosts
-from serried.launch.facts.facts import Facts, Found
 from serried.launch.facts.flags import Meaning
+from serried.launch.facts.found import Facts, Found
 from serried.launch.facts.named_files import meant
 from serried.launch.formats import hostfile
 from serried.launch.starters.launchers import Launch

@@ -11,8 +11,8 @@ from serried.finding import Sentence, said
 from serried.launch.documents import defaults
 from serried.launch.documents import yaml as yaml_text
 from serried.launch.facts.config import Reading
-from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Flag, take
+from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys
 from serried.launch.facts.named_files import meant
 from serried.launch.facts.words import Field, Piece, Value

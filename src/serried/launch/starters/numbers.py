@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 
 from serried.finding import said
-from serried.launch.facts.facts import Facts, Found, all_of_a_node, not_a_number
 from serried.launch.facts.flags import Meaning, flags_of, take
+from serried.launch.facts.found import Facts, Found, all_of_a_node, not_a_number
 from serried.launch.facts.whole_number import NUMBER
 from serried.launch.facts.words import Field, text_of
 from serried.launch.shell.story import DEVICES

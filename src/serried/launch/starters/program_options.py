@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from serried.launch.facts.config import Reading
-from serried.launch.facts.facts import Facts
 from serried.launch.facts.flags import Flag, take
+from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import ConfigValue, Keys
 from serried.launch.facts.whole_number import NUMBER
 from serried.launch.facts.words import Field

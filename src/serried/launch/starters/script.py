@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from serried.errors import InputError, listed
 from serried.finding import said
 from serried.launch.facts.config import Reading
-from serried.launch.facts.facts import Facts, Found
 from serried.launch.facts.flags import Flag, flags_of, loose
+from serried.launch.facts.found import Facts, Found
 from serried.launch.facts.words import Field
 from serried.launch.formats import accelerate, megatron, nanotron, torchtitan
 from serried.launch.shell import follow as shell

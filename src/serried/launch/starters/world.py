@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from serried.finding import said
-from serried.launch.facts.facts import Facts, Found, not_a_number
 from serried.launch.facts.flags import Meaning, flags_of, loose, place, take
+from serried.launch.facts.found import Facts, Found, not_a_number
 from serried.launch.facts.whole_number import NUMBER, whole
 from serried.launch.facts.words import Field
 from serried.launch.shell import slurm

@@ -38,10 +38,10 @@ from serried.trace.formats.straggler.trace import straggler_trace
 from serried.trace.gpu.activity import GpuTrace
 from serried.trace.merge.clocks import pings_in
 from serried.trace.merge.files import PATTERN, Folder, Url, require_readable
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.progress import LARGE_BYTES, Listener, size_bytes, unheard
 from serried.trace.model.trace import Trace
-from serried.trace.store.store import is_store, read_store
+from serried.trace.store.folder import is_store, read_store
 from serried.units import bytes_text
 
 _EVENT_FILES = ("*.json", "*.json.gz", "trace_step*")

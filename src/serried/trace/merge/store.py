@@ -18,13 +18,13 @@ from serried.action import Spans
 from serried.errors import InputError
 from serried.trace.merge.clocks import ClockedPart, clocked, counted_messages
 from serried.trace.merge.files import Folder
-from serried.trace.merge.merge import side_by_side
+from serried.trace.merge.in_memory import side_by_side
 from serried.trace.merge.run import Engine, gathered
 from serried.trace.model.admission import require_sound
 from serried.trace.model.messages import Alignment, MessageStatistics
 from serried.trace.model.trace import Trace
 from serried.trace.store.about import write_about
-from serried.trace.store.store import is_store, new_store, part_of
+from serried.trace.store.folder import is_store, new_store, part_of
 from serried.trace.store.table import write_spans
 
 

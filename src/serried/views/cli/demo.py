@@ -109,7 +109,7 @@ def _run(settings: TrainSettings) -> None:
     from serried.runtime.run.launch import train
     from serried.trace.formats.chrome import write_chrome
     from serried.trace.measure.statistics import measure
-    from serried.trace.merge.merge import merge
+    from serried.trace.merge.in_memory import merge
     from serried.views.trace.text import bubble_lines
 
     folder = settings.trace_dir

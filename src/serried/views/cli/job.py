@@ -12,7 +12,7 @@ from serried.mesh.sizes import TABLE, read_settings
 
 if TYPE_CHECKING:
     from serried.launch.facts.config import LaunchConfig
-    from serried.launch.facts.facts import Facts
+    from serried.launch.facts.found import Facts
 
 
 def request_of(file: Path | None, options: Mapping[str, Any]) -> LayoutRequest:
@@ -44,7 +44,7 @@ def _hosts(options: Mapping[str, Any]) -> Facts | None:
         if include or exclude:
             raise InputError("--include and --exclude filter a hostfile; give --hostfile too")
         return None
-    from serried.launch.facts.facts import Facts
+    from serried.launch.facts.found import Facts
     from serried.launch.facts.source import text_at
     from serried.launch.formats import hostfile
 

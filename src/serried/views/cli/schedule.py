@@ -258,7 +258,7 @@ def _given(options: Mapping[str, Any]) -> Mapping[str, object]:
             run=options["fit"],
             typed=listed(typed, last="and"),
         )
-    from serried.trace.merge.merge import merge
+    from serried.trace.merge.in_memory import merge
 
     run = fit(merge([options["fit"]]).spans)
     return {**options, **{name: getattr(run, name) for name in _OF_A_RUN}}

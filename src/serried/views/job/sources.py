@@ -15,7 +15,7 @@ from serried.views.layout.sources import SizeSource
 from serried.views.sentences import phrase, say, tell
 
 if TYPE_CHECKING:
-    from serried.launch.facts.facts import Found
+    from serried.launch.facts.found import Found
 
 WORDS = {
     "en": {"default": "default", "others": "what the other sizes leave", "option": "option {name}"}

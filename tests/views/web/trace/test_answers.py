@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from serried.errors import InputError
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.views.web.trace.answers import TraceAnswers
 from serried.views.web.trace.heat import heat_payload
 from serried.views.web.trace.payload import NamedTrace

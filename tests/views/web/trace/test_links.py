@@ -7,7 +7,7 @@ import pytest
 
 from serried.action import ActionKind
 from serried.errors import InputError
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.trace import Trace
 from serried.views.web.trace.answers import TraceAnswers
 from serried.views.web.trace.links import links_payload, span_payload

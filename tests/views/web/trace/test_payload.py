@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from serried import frameworks
 from serried.action import COMPUTE, ActionKind, Span, Spans
 from serried.frameworks import Sizes
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.record import TracedJob
 from serried.trace.model.trace import Trace
 from serried.views.colours import ACTIONS

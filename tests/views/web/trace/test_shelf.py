@@ -10,7 +10,7 @@ import pytest
 
 from serried.errors import InputError, SerriedError
 from serried.trace.formats.reading import read_trace
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.trace import Trace
 from serried.views.web.trace import shelf as trace_shelf
 from serried.views.web.trace.shelf import Shelf, read_apart

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from serried.errors import InputError
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.record import UNKNOWN_SCHEDULE
 from serried.trace.model.trace import Trace
 from serried.views.web.trace import sample as trace_sample

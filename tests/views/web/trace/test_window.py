@@ -9,7 +9,7 @@ import pytest
 
 from serried.action import ActionKind
 from serried.errors import InputError
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.model.trace import Trace
 from serried.views.web.trace import window as trace_window
 from serried.views.web.trace.answers import TraceAnswers

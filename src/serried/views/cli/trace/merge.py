@@ -15,7 +15,7 @@ from serried.trace.measure.analysis import analyse
 from serried.trace.merge.files import Folder, Url
 from serried.trace.merge.ray import merge_store_on_ray
 from serried.trace.merge.store import Merged, merge_store
-from serried.trace.store.store import write_store
+from serried.trace.store.folder import write_store
 from serried.units import bytes_text
 from serried.views.cli.language import lang_option
 from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json, printed_form_option

@@ -12,7 +12,7 @@ from serried.errors import InputError
 from serried.finding import Finding, said
 from serried.frameworks import Sizes
 from serried.launch.facts.config import LaunchConfig
-from serried.launch.facts.facts import Missing
+from serried.launch.facts.found import Missing
 from serried.launch.read import read, read_among
 from serried.launch.request import LayoutRequest
 from serried.mesh import Layout

@@ -1,6 +1,6 @@
 """Merging: the files of many ranks become one Trace, on one clock, checked to be one run.
 
-folders, URLs ──> surveys ──> attempts ──> run ──┬──> Trace           merge
+folders, URLs ──> surveys ──> attempts ──> run ──┬──> Trace           in_memory
  files             survey      attempts     run  └──> Parquet store   store
 """
 

@@ -21,7 +21,7 @@ from serried.trace.formats.reading import read_trace
 from serried.trace.measure.analysis import analyse
 from serried.trace.measure.statistics import measure
 from serried.trace.model.trace import Trace
-from serried.trace.store.store import read_store, write_store
+from serried.trace.store.folder import read_store, write_store
 from serried.views.sentences import say
 from tests.trace.alike import differences
 from tests.trace.any_run import any_rows

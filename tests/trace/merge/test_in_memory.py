@@ -18,12 +18,12 @@ from serried.errors import InputError
 from serried.frameworks import Sizes
 from serried.trace.formats.chrome import write_chrome
 from serried.trace.measure.statistics import measure
-from serried.trace.merge.merge import merge
+from serried.trace.merge.in_memory import merge
 from serried.trace.merge.store import merge_store
 from serried.trace.model.record import HEADER_BYTES, file_name
 from serried.trace.model.record_writer import RecordWriter
 from serried.trace.model.trace import Trace
-from serried.trace.store.store import read_store
+from serried.trace.store.folder import read_store
 from tests.trace.recorded_run import WALL_NS, Clock, Run, record
 
 RUN = Run(pp=2, tp=2, dp=2, num_microbatches=3)
