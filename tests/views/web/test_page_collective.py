@@ -68,6 +68,7 @@ def test_a_group_is_chosen_its_collective_played_stepped_and_dragged(
     assert workbench.read("collective()") == held
 
     workbench.page.locator("#collective-moves summary").click()
+    workbench.page.locator("#collective-moves li").first.wait_for()
     moves = workbench.page.locator("#collective-moves li").all_inner_texts()
     assert len(moves) == shown(workbench)["links"] == RANKS
     assert all("128 MiB" in move for move in moves)

@@ -58,15 +58,16 @@ test("an expert group begins with its all-to-all where there is one", () => {
   assert.equal(usualFor("tp", ["all-to-all"]), "all-reduce");
 });
 
-test("bytes have three figures and a unit", () => {
-  assert.deepEqual([0, 1000, 1536, 134217728, 1.5 * 2 ** 30, 2 ** 40].map(bytesText), [
-    "0 B",
-    "0.98 KiB",
-    "1.50 KiB",
-    "128 MiB",
-    "1.50 GiB",
-    "1 TiB",
-  ]);
+test("bytes have three figures and a unit, in powers of 1024 or of 1000", () => {
+  const sizes = [0, 1000, 1536, 134217728, 1.5 * 2 ** 30, 2 ** 40];
+  assert.deepEqual(
+    sizes.map((size) => bytesText(size)),
+    ["0 B", "0.98 KiB", "1.50 KiB", "128 MiB", "1.50 GiB", "1 TiB"],
+  );
+  assert.deepEqual(
+    [999, 1500, 7.5e9].map((size) => bytesText(size, 1000)),
+    ["999 B", "1.50 kB", "7.50 GB"],
+  );
 });
 
 test("frames come in pages around the moment, and the end is on the last one", () => {

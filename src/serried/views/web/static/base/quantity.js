@@ -35,12 +35,17 @@ export function unitTicks(start, end, most) {
   return found;
 }
 
-const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+const BYTE_UNITS = { 1000: ["B", "kB", "MB", "GB", "TB"], 1024: ["B", "KiB", "MiB", "GiB", "TiB"] };
 
-/** Writes bytes with three figures, in powers of 1024: 12.5 MiB. @param {number} bytes */
-export function bytesText(bytes) {
+/**
+ * Writes bytes with three figures: 12.5 MiB, or 13.1 MB.
+ * @param {number} bytes
+ * @param {1000 | 1024} [base]
+ */
+export function bytesText(bytes, base = 1024) {
+  const units = BYTE_UNITS[base];
   let [value, unit] = [bytes, 0];
-  while (value >= 999.5 && unit + 1 < BYTE_UNITS.length) [value, unit] = [value / 1024, unit + 1];
+  while (value >= 999.5 && unit + 1 < units.length) [value, unit] = [value / base, unit + 1];
   const digits = value === Math.round(value) || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-  return `${value.toFixed(digits)} ${BYTE_UNITS[unit]}`;
+  return `${value.toFixed(digits)} ${units[unit]}`;
 }

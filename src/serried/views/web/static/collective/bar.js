@@ -3,7 +3,7 @@
 
 import { byId, make } from "../base/dom.js";
 import { has, t } from "../base/i18n.js";
-import { SPEEDS } from "./playback.js";
+import { SPEEDS } from "../base/playback.js";
 import { algorithmsOf } from "./state.js";
 
 /** @typedef {import("./execution.js").Execution} Execution */

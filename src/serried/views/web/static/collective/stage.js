@@ -3,7 +3,7 @@
 import { byId, make } from "../base/dom.js";
 import { Frames } from "./frames.js";
 import { Picture } from "./picture.js";
-import { Playback } from "./playback.js";
+import { Playback } from "../base/playback.js";
 import { moveLines, stepNumber } from "./words.js";
 
 /** @typedef {import("./execution.js").Execution} Execution */

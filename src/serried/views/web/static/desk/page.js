@@ -5,19 +5,18 @@
 //   layout      the layout in view               map, list   its pictures
 //   runs        traces and reports of checks     timelines   the trace in view
 //   selection   what is pinned and pointed at    heats       the figure that colours the map
-//   collectives the player of a group's collective
+//   collectives the player of a group's collective    sharding   what ranks hold under ZeRO
 
-import { language } from "../base/i18n.js";
 import { Store } from "../base/store.js";
 import { Waiting } from "../base/waiting.js";
-import { CollectiveDesk } from "../collective/desk.js";
 import { TimelineDesk } from "../timeline/desk.js";
 import { HeatDesk } from "./heats.js";
 import { Launch } from "./launch/reading.js";
 import { LayoutDesk } from "./layout.js";
+import { makeCollectives, makeSharding } from "./players.js";
 import { Runs } from "./runs.js";
 import { Selection } from "./selection.js";
-import { DEFAULTS, question, readState, writeState } from "./state/fields.js";
+import { DEFAULTS, readState, writeState } from "./state/fields.js";
 import { makeList, makeMap } from "./views.js";
 
 /** @typedef {import("./state/fields.js").State} State */
@@ -49,8 +48,9 @@ export class Page {
       moved: () => this._moved(),
       painted: () => this.collectives?.redraw.request(),
     });
-    /** @type {CollectiveDesk} */
-    this.collectives = new CollectiveDesk(this._collectiveHost());
+    /** @type {import("../collective/desk.js").CollectiveDesk} */
+    this.collectives = makeCollectives(this.layout, this.map, () => this.selection.show());
+    this.sharding = makeSharding(this.layout);
     this.list = makeList(this.layout, this.selection);
     this.timelines = new TimelineDesk(this._host());
     this.heats = new HeatDesk(this.layout, this.runs, this.selection, this.map);
@@ -60,7 +60,8 @@ export class Page {
   }
 
   get isBusy() {
-    const parts = [this.waiting, this.layout, this.timelines, this.heats, this.collectives];
+    const players = [this.collectives, this.sharding];
+    const parts = [this.waiting, this.layout, this.timelines, this.heats, ...players];
     const { redraw, relight } = this.map;
     return parts.some(({ isBusy }) => isBusy) || redraw.waiting || relight.waiting;
   }
@@ -101,21 +102,6 @@ export class Page {
     };
   }
 
-  /**
-   * Returns the page as the player knows it.
-   * @returns {import("../collective/desk.js").CollectiveHost}
-   */
-  _collectiveHost() {
-    const { layout, map, store } = this;
-    return {
-      store,
-      question: (words) => question(store.state, language(), words),
-      label: (kind) => layout.scene?.kinds.find((each) => each.kind === kind)?.label ?? kind,
-      spot: (rank) => map.spot(rank),
-      closed: () => this.selection.show(),
-    };
-  }
-
   /** Takes the views as they were moved to into the state. */
   _moved() {
     this.store.soon({ map: String(this.map), time: String(this.timelines.view) });
@@ -132,6 +118,7 @@ export class Page {
     this.heats.show();
     this.selection.show();
     void this.collectives.take();
+    void this.sharding.take();
   }
 
   /**

@@ -1,7 +1,7 @@
 // window.serried: what the page shows, read back. Tests use it; so may a script in the console.
 //
 // What is read of the Schedule view stands in schedule/readback.js, of the player in
-// collective/readback.js.
+// collective/readback.js, of the ZeRO panel in sharding/readback.js.
 //
 //   busy()          whether an answer is awaited or a picture is still to be drawn
 //   settled()       a promise that is kept once the page is not busy
@@ -23,6 +23,7 @@ import { duration } from "../base/clock.js";
 import { css, theme } from "../base/theme.js";
 import { collectiveReadback } from "../collective/readback.js";
 import { scheduleReadback } from "../schedule/readback.js";
+import { shardingReadback } from "../sharding/readback.js";
 import { timelineReadback } from "../timeline/readback.js";
 
 /** @typedef {import("./page.js").Page} Page */
@@ -44,6 +45,7 @@ export function publish(page, schedules) {
     serried: Object.freeze({
       ...scheduleReadback(schedules),
       ...collectiveReadback(page.collectives),
+      ...shardingReadback(page.sharding),
       busy,
       settled,
       state: () => ({ ...store.state }),

@@ -2,6 +2,7 @@
 
 import { COLLECTIVE_DEFAULTS } from "../../collective/state.js";
 import { SCHEDULE_DEFAULTS } from "../../schedule/state.js";
+import { SHARDING_DEFAULTS } from "../../sharding/state.js";
 import { TIMELINE_DEFAULTS } from "../../timeline/state.js";
 import { SIZES } from "./sizes.js";
 
@@ -25,10 +26,12 @@ import { SIZES } from "./sizes.js";
 /** @typedef {import("../../schedule/state.js").ScheduleState} ScheduleState */
 /** @typedef {import("../../timeline/state.js").TimelineState} TimelineState */
 /** @typedef {import("../../collective/state.js").CollectiveState} CollectiveState */
+/** @typedef {import("../../sharding/state.js").ShardingState} ShardingState */
 /** @typedef {(typeof SIZES)[number]["name"]} SizeName */
 /** @typedef {Record<SizeName, string>} SizesState */
 /**
- * @typedef {PageState & SizesState & TimelineState & ScheduleState & CollectiveState} State
+ * @typedef {PageState & SizesState & TimelineState & ScheduleState & CollectiveState &
+ *   ShardingState} State
  */
 /** @typedef {keyof State} Field */
 
@@ -52,6 +55,7 @@ export const DEFAULTS = Object.freeze({
   heat: "",
   ...SCHEDULE_DEFAULTS,
   ...COLLECTIVE_DEFAULTS,
+  ...SHARDING_DEFAULTS,
 });
 
 /** Fields that make a job's layout; the rest is what is shown of it. @type {Field[]} */

@@ -1,6 +1,6 @@
-// The clock of the player: a time in seconds of the collective that runs, steps, or is dragged.
+// The clock of a player: a time that runs, goes step by step, or is dragged.
 
-/** Seconds on the wall that a step takes at the usual speed, where all of it takes neither. */
+/** Seconds on the wall: of a step, and at least and at most of all, at the usual speed. */
 const STEP_S = 0.9;
 const LEAST_S = 3;
 const MOST_S = 40;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Playback } from "../../../src/serried/views/web/static/collective/playback.js";
+import { Playback } from "../../../src/serried/views/web/static/base/playback.js";
 
 /** @param {...number[]} starts */
 function playback(...starts) {

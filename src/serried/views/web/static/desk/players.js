@@ -1,0 +1,39 @@
+// The players below the map: of a group's collective, and of a step under ZeRO, each told of the
+// job in view.
+
+import { language } from "../base/i18n.js";
+import { CollectiveDesk } from "../collective/desk.js";
+import { ShardingDesk } from "../sharding/desk.js";
+import { question } from "./state/fields.js";
+
+/** @typedef {import("./layout.js").LayoutDesk} LayoutDesk */
+
+/**
+ * Makes the player of collectives.
+ * @param {LayoutDesk} layout
+ * @param {import("../map/view.js").MapView} map
+ * @param {() => void} closed
+ */
+export function makeCollectives(layout, map, closed) {
+  return new CollectiveDesk({
+    store: layout.store,
+    question: questionOf(layout),
+    label: (kind) => layout.scene?.kinds.find((each) => each.kind === kind)?.label ?? kind,
+    spot: (rank) => map.spot(rank),
+    closed,
+  });
+}
+
+/** Makes the panel of ZeRO. @param {LayoutDesk} layout */
+export function makeSharding(layout) {
+  return new ShardingDesk({
+    store: layout.store,
+    question: questionOf(layout),
+    stage: (zero) => layout.edit({ zero, event: "" }),
+  });
+}
+
+/** @param {LayoutDesk} layout */
+function questionOf({ store }) {
+  return (/** @type {Record<string, string>} */ words) => question(store.state, language(), words);
+}

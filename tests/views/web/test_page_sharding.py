@@ -1,0 +1,59 @@
+"""The page shows what every rank holds under ZeRO, event by event, as Python planned the step."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from serried.frameworks import Sizes, layout
+from serried.plan.precision import RECIPES
+from serried.plan.sharded_step import step_of
+from serried.views.sharding.answer import StepAnswer
+from tests.page import Open
+
+DRAWN = Path(__file__).parents[2] / "web_modules" / "sharding" / "steps.json"
+
+
+def test_the_steps_that_the_page_is_tested_on_are_what_python_plans() -> None:
+    for stage, drawn in json.loads(DRAWN.read_text()).items():
+        asked = {"parameters": "16"}
+        job = layout("megatron", Sizes(4, zero=int(stage)))
+        assert StepAnswer.of(job, asked, layers=2, microbatches=2).document("en") == drawn
+
+
+@pytest.mark.parametrize("lang", ["en-US", "zh-CN"])
+def test_every_event_of_a_step_is_shown_with_what_a_rank_then_holds(
+    page_of: Open, plain: str, lang: str
+) -> None:
+    place = "framework=fsdp&world_size=8&tp=1&pp=1&dims=dp&zero=3&parameters=8000&layers=2"
+    workbench = page_of(plain, place, lang=lang)
+    workbench.click("#sharding-open")
+    step, _ = step_of(
+        layout("fsdp", Sizes(8, zero=3)), 8000, RECIPES["fp16-adam"], layers=2, microbatches=1
+    )
+    assert workbench.page.locator("#sharding-events li").count() == len(step.events)
+    workbench.page.focus("#sharding-slider")
+    pictures = {workbench.picture("sharding")}
+    for done, event in enumerate(step.events[:6], 1):
+        workbench.press("ArrowRight")
+        shown = workbench.read("sharding()")
+        assert (shown["done"], shown["held"]) == (done, asdict(event.held))
+        pictures.add(workbench.picture("sharding"))
+    assert len(pictures) == 7
+    workbench.press("End")
+    assert workbench.read("sharding()")["done"] == len(step.events)
+
+    workbench.choose("sharding-stage", "0")
+    assert workbench.value("zero") == "0"
+    whole, _ = step_of(
+        layout("fsdp", Sizes(8, zero=0)), 8000, RECIPES["fp16-adam"], layers=2, microbatches=1
+    )
+    assert workbench.read("sharding()")["events"] == len(whole.events)
+    workbench.fill(**{"sharding-parameters": "x"})
+    assert "x" in workbench.text("#sharding-alert")
+    assert "sharded=1&parameters=x&layers=2" in workbench.query()
+    workbench.click("#sharding-close")
+    assert workbench.read("sharding()") is None
