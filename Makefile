@@ -37,12 +37,15 @@ quick: $(VENV)/.test ## lint, imports, types and a subset of tests, in under a m
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile quick $(QUICK)
 
-# Tests that start ranks have the machine to themselves. The others run in two halves, of which the
-# one that is done first takes from what is left of the other.
+# What tells slow from healthy by its pace has the machine to itself. All else runs in two halves:
+# ranks wait for one another most of the time, and a browser for its page. Files of ranks stay whole,
+# as each shares its launch.
+PACE = tests/runtime/check/test_slow_hosts.py tests/runtime/test_slow_rank.py
 unit: $(VENV)/.test browser hosts modules
 	node --test $$(find tests/web_modules -name "*.test.js")
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore tests/runtime
-	$(BIN)/python -m pytest -q tests/runtime
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder tests/runtime $(PACE:%=--ignore %)
+	$(BIN)/python -m pytest -q $(PACE)
 
 bench: $(VENV)/.test ## print every benchmark beside its peer
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python -W ignore $$file; done
