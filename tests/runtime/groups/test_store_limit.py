@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -146,14 +147,22 @@ def is_named(lost: int, words: str) -> bool:
     )
 
 
+def stop_at_drawn_moment(seed: int, folder: Path) -> None:
+    draw = random.Random(seed)
+    lost, delay_s = draw.choice((0, 0, 1, 2)), draw.uniform(0, 3)
+    ended = stop_one_of_a_check(lost, delay_s, folder)
+    drawn = f"seed {seed}: rank {lost} after {delay_s:.3f} s: {ended}"
+    assert all(code == 1 and is_named(lost, words) for code, words in ended.values()), drawn
+
+
 def stop_at_drawn_moments(times: int, folder: Path) -> None:
-    seed = random.SystemRandom().randrange(1 << 32)
-    draws = random.Random(seed)
-    for number in range(times):
-        lost, delay_s = draws.choice((0, 0, 1, 2)), draws.uniform(0, 3)
-        ended = stop_one_of_a_check(lost, delay_s, folder)
-        drawn = f"seed {seed}, draw {number}: rank {lost} after {delay_s:.3f} s: {ended}"
-        assert all(code == 1 and is_named(lost, words) for code, words in ended.values()), drawn
+    """Stops a rank of ``times`` checks, two of which run side by side: most of it is waiting."""
+    seeds = [random.SystemRandom().randrange(1 << 32) for _ in range(times)]
+    folders = [folder / str(number) for number in range(times)]
+    for each in folders:
+        each.mkdir()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(stop_at_drawn_moment, seeds, folders))
 
 
 def test_a_rank_that_stops_is_named_by_all_others_also_the_stores_host(tmp_path: Path) -> None:

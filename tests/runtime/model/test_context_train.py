@@ -32,14 +32,14 @@ RUN = TrainSettings(
     optimizer=OptimizerSettings(lr_schedule="constant", clip=0),
     global_batch_size=8,
     microbatches=1,
-    steps=8,
+    steps=4,
     device="cpu",
     dtype="float64",
     timeout_s=PATIENCE_S,
 )
 EXPERTS = replace(RUN.model, experts=4)
 BALANCED = replace(EXPERTS, balance=0.5)
-BRIEF = replace(RUN, steps=4, microbatches=2, model=replace(RUN.model, layers=2))
+BRIEF = replace(RUN, steps=3, microbatches=2, model=replace(RUN.model, layers=2))
 BOTH = replace(BRIEF, model=replace(BRIEF.model, experts=4))
 SETTINGS = {
     "ring, cp 2, dp 2": replace(RUN, cp=2),
@@ -54,12 +54,10 @@ SETTINGS = {
     "ring, cp 2, dp 2, recomputed": replace(BRIEF, cp=2, recompute="selective"),
     "ep 2, pp 2, split backward": replace(BOTH, ep=2, pp=2, schedule="zb-h1"),
     "ep 4, ring, cp 2, dp 2": replace(BOTH, ep=4, cp=2),
-    "ep 2, edp 2, balanced": replace(RUN, steps=4, ep=2, model=BALANCED),
-    "ep 4, tp 2, balanced": replace(
-        RUN, steps=4, ep=4, tp=2, sequence_parallel=True, model=BALANCED
-    ),
+    "ep 2, edp 2, balanced": replace(RUN, ep=2, model=BALANCED),
+    "ep 4, tp 2, balanced": replace(RUN, ep=4, tp=2, sequence_parallel=True, model=BALANCED),
 }
-"""Eight steps of each form and of experts, a few of what they go with.
+"""A few steps of each form, of experts, and of what they go with.
 
 Twenty steps of each are rows of the parity matrix, a soak."""
 TOLERANCE = {"float64": 1e-9, "float32": 1e-5}

@@ -103,7 +103,7 @@ def test_ranks_end_when_the_server_that_forked_them_is_killed() -> None:
 
 def test_a_rank_that_is_stopped_is_named_and_not_those_that_wait_for_it() -> None:
     error = ended_by(
-        lambda ranks: os.kill(ranks[2].pid, signal.SIGSTOP), replace(ENDLESS, timeout_s=8)
+        lambda ranks: os.kill(ranks[2].pid, signal.SIGSTOP), replace(ENDLESS, timeout_s=5)
     )
     assert str(error) == (
         "rank 2 does not answer: stopped by a signal, such as SIGSTOP, or by a debugger; the "
