@@ -213,6 +213,8 @@ def _shown(first: int, end: int, *, all_of_them: bool) -> Iterator[range]:
 
 def moves_text(priced: PricedCollective, step: CollectiveStep, *, lang: str = "en") -> str:
     """Returns the moves of a step, the first of them where they are many."""
+    if not len(step):
+        return tell("no message: ranks compute", lang)
     collective = priced.collective
     shown = len(step) if len(step) <= MOST_MOVES else FIRST_MOVES
     texts = []
