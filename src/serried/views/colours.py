@@ -172,3 +172,14 @@ def _companded(linear: Floats) -> Floats:
 
 def _hex(channels: tuple[Floats, Floats, Floats]) -> str:
     return "#" + "".join(f"{math.floor(255 * float(c) + 0.5):02x}" for c in channels)
+
+
+def hue_colour(turn: float) -> str:
+    """Returns the colour of one of many alike things, by its part of a turn around the hues.
+
+    All are of one lightness, dark enough for a line on a light page.
+
+    >>> hue_colour(0.0), hue_colour(0.5)
+    ('#b35759', '#14888d')
+    """
+    return _hex(_srgb(0.57, 0.12, 20 + 360 * (turn % 1.0)))

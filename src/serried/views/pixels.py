@@ -21,8 +21,14 @@ _FONT = {
     "6": "747757", "7": "711222", "8": "757757", "9": "757117", "F": "747444", "B": "656556",
     "I": "722227", "W": "555577", "P": "755744", "G": "744557", "O": "755557", "M": "577555",
     "K": "556655", "T": "722222", ".": "000002", "+": "002720", " ": "000000",
+    "A": "757555", "C": "744447", "D": "655556", "E": "747447", "H": "557555", "J": "111157",
+    "L": "444447", "N": "755555", "Q": "755571", "R": "757655", "S": "342116", "U": "555557",
+    "V": "555552", "X": "552255", "Y": "555222", "Z": "711247", "-": "007000", "/": "112244",
+    ":": "020020", ">": "421240", ",": "000024", "(": "244442", ")": "211112",
+    ";": "020024", "%": "512245",
 }  # fmt: skip
 """Six rows of three dots, each row an octal digit."""
+_INK = (0x16, 0x19, 0x1D)
 
 
 def page_of(width: int, height: int) -> Pixels:
@@ -47,8 +53,41 @@ def write(page: Pixels, text: str, x: float, y: float) -> None:
     for letter in text:
         rows = [[int(row) >> dot & 1 for dot in (2, 1, 0)] for row in _FONT[letter]]
         dots = np.kron(np.array(rows, bool), np.ones((SCALE, SCALE), bool))
-        page[top : top + dots.shape[0], left : left + dots.shape[1]][dots] = (0x16, 0x19, 0x1D)
+        page[top : top + dots.shape[0], left : left + dots.shape[1]][dots] = _INK
         left += 4 * SCALE
+
+
+def can_write(text: str) -> bool:
+    """Tells whether the font has every letter of a text.
+
+    >>> can_write("1.00 GIB"), can_write("集")
+    (True, False)
+    """
+    return all(letter in _FONT for letter in text)
+
+
+def stroke(
+    page: Pixels, start: tuple[float, float], end: tuple[float, float], width: float, colour: str
+) -> None:
+    """Draws a line between two points with soft edges."""
+    (x0, y0), (x1, y1) = ((x * SCALE, y * SCALE) for x, y in (start, end))
+    half = width * SCALE / 2
+    left, right = sorted((x0, x1))
+    top, bottom = sorted((y0, y1))
+    rows = slice(max(0, int(top - half - 1)), max(0, int(bottom + half + 2)))
+    columns = slice(max(0, int(left - half - 1)), max(0, int(right + half + 2)))
+    part = page[rows, columns]
+    if not part.size:
+        return
+    y, x = np.mgrid[rows.start : rows.start + part.shape[0], columns.start :
+                    columns.start + part.shape[1]]  # fmt: skip
+    # How far along the line each pixel's foot lies, 0 at its start and 1 at its end.
+    length = max((x1 - x0) ** 2 + (y1 - y0) ** 2, 1e-9)
+    along = np.clip(((x - x0) * (x1 - x0) + (y - y0) * (y1 - y0)) / length, 0, 1)
+    away = np.hypot(x - x0 - along * (x1 - x0), y - y0 - along * (y1 - y0))
+    cover = np.clip(half + 0.5 - away, 0, 1)[..., None]
+    ink = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)])
+    part[:] = np.round(part * (1 - cover) + ink * cover).astype(np.uint8)
 
 
 def encoded(page: Pixels) -> bytes:

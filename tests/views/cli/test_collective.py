@@ -187,3 +187,14 @@ def test_a_group_that_cannot_be_shown_is_refused(
     done = serried("groups", "--world-size", "16", "--tp", "2", *words)
     assert done.code == 2
     assert told in done.err
+
+
+@pytest.mark.parametrize("extra", [(), ("--compare",)], ids=["steps", "compare"])
+@pytest.mark.parametrize(("ending", "start"), [("svg", b"<svg"), ("png", b"\x89PNG")])
+def test_pictures_are_written(
+    serried: Call, tmp_path: Path, extra: tuple[str, ...], ending: str, start: bytes
+) -> None:
+    file = tmp_path / f"picture.{ending}"
+    words = ("collective", "all-reduce", "--ranks", "16", *extra, "-o", str(file))
+    assert serried(*words).code == 0
+    assert file.read_bytes().startswith(start)

@@ -29,7 +29,8 @@ from serried.views.explain.plain import wrap
 from serried.views.job.collective import FIELDS, CollectiveWords
 from serried.views.table import Table
 
-ENDINGS = ("table", "json")
+ENDINGS = ("table", "json", "svg", "png")
+PICTURES = ("svg", "png")
 ALL = "all"
 """What ``--algorithm`` takes to compare."""
 
@@ -55,9 +56,14 @@ def answer_collective(
 
 def _show(priced: PricedCollective, steps: tuple[int, int] | None, output: OutputChoice) -> None:
     """Prints or writes a collective in one of its forms."""
-    if output.form_among(ENDINGS) == "json":
+    form, lang = output.form_among(ENDINGS), output.lang
+    if form == "json":
         return output.write(as_json(collective_document(priced, steps), depth=1))
-    lang = output.lang
+    if form in PICTURES:
+        from serried.views.collective.steps_picture import steps_picture
+
+        drawing = steps_picture(priced, lang=lang)
+        return output.write(drawing.svg() if form == "svg" else drawing.png())
     parts: list[str | Table] = [*verdict_lines(priced, lang=lang)]
     if len(priced.collective.steps):
         parts += ["", *about_lines(priced, lang=lang), ""]
@@ -74,6 +80,11 @@ def _compare(asked: CollectiveQuestion, output: OutputChoice) -> None:
     form, lang = output.form_among(ENDINGS), output.lang
     if form == "json":
         return output.write(as_json(comparison_document(by_size), depth=1))
+    if form in PICTURES:
+        from serried.views.collective.curves import curves
+
+        drawing = curves(by_size, lang=lang)
+        return output.write(drawing.svg() if form == "svg" else drawing.png())
     top = _wrapped([comparison_verdict(by_size, lang=lang)])
     lines = crossing_lines(by_size, lang=lang)
     below = ["", *lines] if lines else []

@@ -222,7 +222,7 @@ def moves_text(priced: PricedCollective, step: CollectiveStep, *, lang: str = "e
         ends = (place_name(collective, int(each[at])) for each in (step.source, step.target))
         source, target = (phrase(str(each), lang) for each in ends)
         plus = "+" if step.reduces[at] else ""
-        blocks = _blocks(
+        blocks = blocks_text(
             int(step.first[at]), int(step.count[at]), step.stride, collective.num_blocks
         )
         texts.append(f"{source}>{target}: {blocks}{plus}")
@@ -232,7 +232,7 @@ def moves_text(priced: PricedCollective, step: CollectiveStep, *, lang: str = "e
     return tell("{moves} … {count:,} more moves", lang, moves=text, count=len(step) - shown)
 
 
-def _blocks(first: int, count: int, stride: int, num_blocks: int) -> str:
+def blocks_text(first: int, count: int, stride: int, num_blocks: int) -> str:
     """Returns the blocks of a move: 3, 3-6, or the first of them and how many."""
     if count == 1:
         return str(first)
