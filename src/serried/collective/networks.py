@@ -7,9 +7,8 @@ Bandwidth is of one direction. NCCL moves bytes in one of three ways, of which t
     LL128      120/128 (a flag a line)     14 us    1.9 us               4.0 us
     Simple     all of it                   8.4 us   3.4 us               14 us
 
-LL is also bounded by the threads that it keeps busy (``ll_most``), which on more nodes are shared.
-Source: NCCL 2.x, src/graph/tuning.cc at 5067397c: baseLatencies and hwLatencies of rings, llMaxBws,
-whose figures for two nodes of eight GPUs are an eighth here, for they are of a whole node.
+In the node LL is also bounded by the threads that it keeps busy (``ll_most``).
+Source: NCCL 2.x, src/graph/tuning.cc at 5067397c: baseLatencies and hwLatencies of rings, llMaxBws.
 """
 
 from __future__ import annotations
@@ -72,8 +71,8 @@ class NetworkPreset:
     nics_per_node: int | None = None
     """None: one for each rank."""
     protocols: tuple[MoveProtocol, ...] = NCCL
-    ll_most: tuple[float, float] = (inf, inf)
-    """Bytes per second that LL reaches at most, of a port in the node and of a NIC."""
+    ll_most: float = inf
+    """Bytes per second that LL reaches at most in the node."""
 
     def networks(self) -> tuple[Network, ...]:
         """Returns the network as each protocol finds it.
@@ -83,12 +82,11 @@ class NetworkPreset:
         """
         found = []
         for each in self.protocols:
-            inside, across = self.ll_most if each.name == "LL" else (inf, inf)
-            inside = min(inside, self.in_node.bytes_per_s * each.share)
-            across = min(across, self.across.bytes_per_s * each.share)
+            most = self.ll_most if each.name == "LL" else inf
+            inside = min(most, self.in_node.bytes_per_s * each.share)
             links = (
                 LinkCost(each.in_node_s, inside, self.in_node.name),
-                LinkCost(each.across_s, across, self.across.name),
+                LinkCost(each.across_s, self.across.bytes_per_s * each.share, self.across.name),
             )
             found.append(Network(*links, self.nics_per_node, each.launch_s, each.name))
         return tuple(found)
@@ -106,7 +104,7 @@ PRESETS = {
             8,
             Wire("NVLink 3", 300e9, 235 / 300, "NCCL 2.x, src/graph/tuning.cc: 235 GB/s at most"),
             Wire("200 Gb/s InfiniBand", 25e9, 0.9, _IB),
-            ll_most=(87.7e9, 22.5e9 / 8),
+            ll_most=87.7e9,
         ),
         NetworkPreset(
             "h100",
@@ -114,7 +112,7 @@ PRESETS = {
             8,
             Wire("NVLink 4", 450e9, 18 * 20.6 / 450, f"{_TOPO}: 18 links of 20.6 GB/s"),
             Wire("400 Gb/s InfiniBand", 50e9, 0.9, _IB),
-            ll_most=(141e9, 45e9 / 8),
+            ll_most=141e9,
         ),
         NetworkPreset(
             "h200",
@@ -122,7 +120,7 @@ PRESETS = {
             8,
             Wire("NVLink 4", 450e9, 18 * 20.6 / 450, f"{_TOPO}: 18 links of 20.6 GB/s"),
             Wire("400 Gb/s InfiniBand", 50e9, 0.9, _IB),
-            ll_most=(141e9, 45e9 / 8),
+            ll_most=141e9,
         ),
         NetworkPreset(
             "b200",
@@ -130,7 +128,7 @@ PRESETS = {
             8,
             Wire("NVLink 5", 900e9, 18 * 40.1 / 900, f"{_TOPO}: 18 links of 40.1 GB/s"),
             Wire("400 Gb/s InfiniBand", 50e9, 0.9, _IB),
-            ll_most=(2 * 141e9, 2 * 45e9 / 8),
+            ll_most=2 * 141e9,
         ),
         NetworkPreset(
             "gb200",
@@ -138,7 +136,7 @@ PRESETS = {
             72,
             Wire("NVLink 5", 900e9, 18 * 40.1 / 900, f"{_TOPO}: 18 links of 40.1 GB/s"),
             Wire("400 Gb/s InfiniBand", 50e9, 0.9, _IB),
-            ll_most=(2 * 141e9, 2 * 45e9 / 8),
+            ll_most=2 * 141e9,
         ),
         NetworkPreset(
             "mi300x",
