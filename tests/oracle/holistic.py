@@ -1,6 +1,6 @@
 """Records what HolisticTraceAnalysis measures of its own samples, into a golden.
 
-    pip install HolisticTraceAnalysis==0.5.0
+    pip install HolisticTraceAnalysis==0.5.0 "pandas<3"
     cd tests/goldens/traces/hta
     python ../../../oracle/holistic.py sampled_rank-?.json.gz mi250.json.gz alexnet.json.gz \
         simple_add.json.gz
@@ -26,6 +26,14 @@ from typing import Any
 
 NO_OPERATION = ("cuda_sync", "gpu_user_annotation")
 KERNELS = 12
+PATHS = {
+    "sampled_rank-0.json.gz": ("ProfilerStep#551", 0),
+    "sampled_rank-1.json.gz": ("ProfilerStep#551", 0),
+    "mi250.json.gz": ("ProfilerStep#1", 0),
+    "alexnet.json.gz": ("measure|forward", 1),
+    "simple_add.json.gz": ("measure|forward", 1),
+}
+"""The range whose critical path is taken, and which of those of its name."""
 GOLDEN = Path(__file__).parents[1] / "goldens" / "traces" / "hta" / "hta_0.5.0.json"
 
 
@@ -64,11 +72,16 @@ def launches(table: Any) -> dict[str, float]:
     return {name: float(value) for name, value in figures.items()}
 
 
-def measured(path: Path) -> dict[str, Any]:
-    """Returns all that HolisticTraceAnalysis measures of one rank; None where it fails."""
-    analysis = importlib.import_module("hta.trace_analysis").TraceAnalysis(
+def whole(path: Path) -> Any:
+    """Returns HolisticTraceAnalysis' analysis of a profile."""
+    return importlib.import_module("hta.trace_analysis").TraceAnalysis(
         trace_files={0: str(path)}, trace_dir=""
     )
+
+
+def measured(path: Path) -> dict[str, Any]:
+    """Returns all that HolisticTraceAnalysis measures of one rank; None where it fails."""
+    analysis = whole(path)
     hide = {"visualize": False}
     asked: dict[str, Callable[[], Any]] = {
         "temporal": lambda: rows(analysis.get_temporal_breakdown(**hide))[0],
@@ -85,6 +98,14 @@ def measured(path: Path) -> dict[str, Any]:
         found[name] = None
         with contextlib.suppress(Exception):
             found[name] = ask()
+    return found
+
+
+def critical_path(analysis: Any, annotation: str, instance: int) -> dict[str, float]:
+    """Returns the microseconds of a critical path, by what binds it."""
+    graph, _ = analysis.critical_path_analysis(rank=0, annotation=annotation, instance_id=instance)
+    table = graph.get_critical_path_breakdown()
+    found: dict[str, float] = table.groupby("bound_by").duration.sum().to_dict()
     return found
 
 
@@ -124,6 +145,7 @@ if __name__ == "__main__":
         golden = {
             "HolisticTraceAnalysis": "0.5.0",
             "files": {each.name: measured(each) for each in files},
+            "paths": {each.name: critical_path(whole(each), *PATHS[each.name]) for each in paths},
             "difference": longest_apart(differences(*files[:2])),
         }
     text = json.dumps(golden, indent=1)

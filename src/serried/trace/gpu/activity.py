@@ -136,6 +136,42 @@ class CollectiveCall:
     num_ranks: int
 
 
+class SyncKind(IntEnum):
+    """Names who waits for a GPU, and for what of it."""
+
+    STREAM_WAIT = 0
+    """A stream, for an event of another."""
+    EVENT = 1
+    """The host, for an event."""
+    STREAM = 2
+    """The host, for all of a stream."""
+    CONTEXT = 3
+    """The host, for all streams."""
+
+
+@dataclass(frozen=True, eq=False)
+class Syncs:
+    """Holds the waits for a GPU that were recorded (``cuda_sync``), by end."""
+
+    kind: Whole
+    start_ns: Whole
+    end_ns: Whole
+    stream: Whole
+    correlation: Whole
+    """What the call that asked for it has too."""
+    on_stream: Whole
+    """The stream on which the event was recorded; -1 for none."""
+    recorded: Whole
+    """The correlation of the call that recorded the event; -1 for none."""
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def later(self, by_ns: int) -> Self:
+        """Returns the same, moved by some nanoseconds."""
+        return replace(self, start_ns=self.start_ns + by_ns, end_ns=self.end_ns + by_ns)
+
+
 @dataclass(frozen=True, eq=False)
 class StepRanges:
     """Holds a rank's steps, by start: the ranges that are called ``ProfilerStep#3``."""
@@ -163,6 +199,7 @@ class GpuRank:
     operations: Operations
     calls: Calls
     steps: StepRanges
+    syncs: Syncs
     exchanges: tuple[CollectiveCall, ...] = ()
     world_size: int | None = None
     """How many ranks the job has, as the file says."""

@@ -12,6 +12,7 @@ from serried.trace.gpu.breakdown import KindShare, TimeBreakdown, kind_shares, t
 from serried.trace.gpu.by_name import NamedOperations, by_name
 from serried.trace.gpu.clocks import GpuAlignment, aligned_gpus
 from serried.trace.gpu.copies import CopyBandwidth, copy_bandwidths
+from serried.trace.gpu.critical_path import GpuPath, critical_path
 from serried.trace.gpu.launches import LaunchFigures, launch_figures, launches
 from serried.trace.gpu.meetings import meetings
 from serried.trace.gpu.queue import StreamQueue, stream_queues
@@ -42,6 +43,8 @@ class GpuRankFigures:
     launches: LaunchFigures
     queues: tuple[StreamQueue, ...]
     copies: tuple[CopyBandwidth, ...]
+    path: GpuPath | None
+    """The critical path of its first step; None where no call of the host was recorded."""
 
     @property
     def host_wait_share(self) -> float | None:
@@ -107,4 +110,5 @@ def rank_figures(whole: GpuRank) -> GpuRankFigures:
         launches=launch_figures(rank, pairs),
         queues=tuple(stream_queues(rank, pairs)),
         copies=tuple(copy_bandwidths(rank)),
+        path=critical_path(rank),
     )

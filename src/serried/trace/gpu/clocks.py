@@ -123,4 +123,5 @@ def _later(rank: GpuRank, by_ns: int) -> GpuRank:
         operations=rank.operations.later(by_ns),
         calls=rank.calls.later(by_ns),
         steps=rank.steps.later(by_ns),
+        syncs=rank.syncs.later(by_ns),
     )

@@ -20,11 +20,14 @@ from serried.trace.gpu.activity import (
     OperationKind,
     Operations,
     StepRanges,
+    SyncKind,
+    Syncs,
     Whole,
 )
 
 _OPERATION = ("name", "kind", "start", "end", "device", "stream", "correlation", "size", "exchange")
 _CALL = ("name", "kind", "start", "end", "thread", "correlation")
+_SYNC = ("kind", "start", "end", "stream", "correlation", "on_stream", "recorded")
 _STEP = ("number", "start", "end")
 
 
@@ -45,6 +48,7 @@ class GrowingActivity:
         self._bandwidths = array("d")
         self._calls = tuple(array("q") for _ in _CALL)
         self._steps = tuple(array("q") for _ in _STEP)
+        self._syncs = tuple(array("q") for _ in _SYNC)
         self.num_beyond = 0
 
     @property
@@ -99,6 +103,22 @@ class GrowingActivity:
         if self._may_stand(start_ns, end_ns):
             _append(self._steps, (number, start_ns, end_ns))
 
+    def sync(
+        self,
+        kind: SyncKind,
+        start_ns: int,
+        end_ns: int,
+        *,
+        stream: int,
+        correlation: int,
+        on_stream: int,
+        recorded: int,
+    ) -> None:
+        """Adds a wait for a GPU."""
+        if self._may_stand(start_ns, end_ns):
+            row = int(kind), start_ns, end_ns, stream, correlation, on_stream, recorded
+            _append(self._syncs, row)
+
     def names(self) -> tuple[str, ...]:
         """Returns all names, each at its number."""
         return tuple(self._names)
@@ -137,6 +157,12 @@ class GrowingActivity:
         number, start, end = map(_column, self._steps)
         order = np.argsort(start, kind="stable")
         return StepRanges(number[order], start[order], end[order])
+
+    def syncs(self) -> Syncs:
+        """Returns the waits by end."""
+        columns = [*map(_column, self._syncs)]
+        order = np.argsort(columns[2], kind="stable")
+        return Syncs(*(column[order] for column in columns))
 
     def _name(self, name: str) -> int:
         return self._names.setdefault(name, len(self._names))

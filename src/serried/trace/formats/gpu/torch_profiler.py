@@ -9,8 +9,8 @@
 ``cuda_runtime`` and ``cuda_driver`` (HIP's calls stand under the same names) are calls of the
 driver, ``cpu_op`` PyTorch's operators, ``user_annotation`` ranges; up to 2022 the categories were
 ``Kernel``, ``Memcpy``, ``Memset``, ``Runtime``, ``Operator``. Ranges drawn over a stream
-(``gpu_user_annotation``), waits between streams (``cuda_sync``) and Python's frames are no
-operations and are left out.
+(``gpu_user_annotation``) and Python's frames are left out; waits for a GPU and between its streams
+(``cuda_sync``) are no operations.
 
 Source: pytorch/kineto, libkineto/src/output_json.cpp; torch 2.13, torch/csrc/profiler.
 """
@@ -31,7 +31,7 @@ from serried.trace.formats.event_file import (
     whole,
 )
 from serried.trace.formats.gpu.columns import GrowingActivity
-from serried.trace.gpu.activity import CallKind, CollectiveCall, GpuRank, OperationKind
+from serried.trace.gpu.activity import CallKind, CollectiveCall, GpuRank, OperationKind, SyncKind
 from serried.trace.gpu.kind import kind_of
 
 _OPERATIONS = frozenset(
@@ -42,6 +42,12 @@ _CALLS = {
     **dict.fromkeys(("cpu_op", "Operator"), CallKind.OPERATOR),
     **dict.fromkeys(("cuda_runtime", "cuda_driver", "Runtime", "mtia_runtime"), CallKind.DRIVER),
     "user_annotation": CallKind.RANGE,
+}
+_SYNCS = {
+    "Stream Wait Event": SyncKind.STREAM_WAIT,
+    "Event Sync": SyncKind.EVENT,
+    "Stream Sync": SyncKind.STREAM,
+    "Context Sync": SyncKind.CONTEXT,
 }
 _STEP = re.compile(r"ProfilerStep\s?#(\d{1,9})")
 _RANKS_LISTED = 4096
@@ -75,13 +81,17 @@ class KernelReader:
             return
         is_operation = category in _OPERATIONS
         kind = _CALLS.get(category)
-        if not is_operation and kind is None:
+        is_sync = category == "cuda_sync"
+        if not is_operation and not is_sync and kind is None:
             return
         start, length = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
         if start is None or length is None or length < 0:
             return
         found = event.get("args")
         args = found if isinstance(found, dict) else {}
+        if is_sync:
+            self._sync(name, start, start + length, args)
+            return
         if kind is None:
             self._operation(name, category, start, start + length, args, event)
             return
@@ -108,6 +118,18 @@ class KernelReader:
             gb_per_s=_rate(args.get("memory bandwidth (GB/s)")),
             exchange=exchange,
         )
+
+    def _sync(self, name: str, start: int, end: int, args: Event) -> None:
+        if (kind := _SYNCS.get(name)) is not None:
+            self.columns.sync(
+                kind,
+                start,
+                end,
+                stream=_number(args.get("stream")),
+                correlation=_number(args.get("correlation")),
+                on_stream=_number(args.get("wait_on_stream")),
+                recorded=_number(args.get("wait_on_cuda_event_record_corr_id")),
+            )
 
     def rank(self, file: TraceEventFile, number: int) -> GpuRank:
         """Returns what the whole file held, as the rank of that number."""
@@ -145,6 +167,7 @@ def rank_of(
         columns.operations().later(base_ns),
         columns.calls().later(base_ns),
         columns.steps().later(base_ns),
+        columns.syncs().later(base_ns),
         columns.exchanges(),
         world_size,
         gpu,

@@ -7,6 +7,7 @@ from typing import Any
 
 from serried.trace.gpu.activity import GpuTrace
 from serried.trace.gpu.analysis import GpuAnalysis, GpuRankFigures
+from serried.trace.gpu.critical_path import GpuPath
 from serried.views.trace.document import finding_document
 
 
@@ -57,6 +58,16 @@ def _rank(rank: GpuRankFigures) -> dict[str, Any]:
         "launches": _us(rank.launches),
         "queues": [asdict(each) for each in rank.queues],
         "copies": [_us(each) for each in rank.copies],
+        "critical_path": rank.path and _path(rank.path),
+    }
+
+
+def _path(path: GpuPath) -> dict[str, Any]:
+    return {
+        "step": path.step,
+        "length_us": path.length_ns / 1e3,
+        "parts_us": {part.value: ns / 1e3 for part, ns in path.by_part.items()},
+        "names": [{"name": name, "length_us": ns / 1e3} for name, ns in path.by_name if ns],
     }
 
 

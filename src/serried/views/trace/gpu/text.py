@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from serried.errors import listed
 from serried.trace.gpu.activity import GpuTrace, OperationKind
 from serried.trace.gpu.analysis import GpuAnalysis, GpuRankFigures
+from serried.trace.gpu.critical_path import GpuPath
 from serried.trace.gpu.kind import short_name
 from serried.trace.gpu.launches import LONG_CALL_NS, LONG_DELAY_NS
 from serried.units import bytes_text, duration_text
@@ -17,7 +18,7 @@ from serried.views.trace.text import count_text, labelled
 RANKS_SHOWN = 4
 STREAMS_SHOWN = 2
 KERNELS_SHOWN = 5
-GROUPS_SHOWN = 3
+GROUPS_SHOWN = 2
 COPIES_SHOWN = 2
 _NAME_CELLS = 60
 _MUCH_IDLE = 0.1
@@ -176,6 +177,7 @@ def gpu_lines(rank: GpuRankFigures, *, lang: str = "en") -> list[str]:
         *labelled(tell("by kind", lang), _kinds(rank, lang)),
         *labelled(tell("launches", lang), _launches(rank, lang)),
         *labelled(tell("copies", lang), _copies(rank, lang)),
+        *labelled(tell("critical path", lang), _path(rank.path, lang)),
     ]
 
 
@@ -212,6 +214,19 @@ def _launches(rank: GpuRankFigures, lang: str) -> list[str]:
         run=duration_text(figures.run_ns / figures.count),
     )
     return [counts, means]
+
+
+def _path(path: GpuPath | None, lang: str) -> list[str]:
+    if path is None or not path.length_ns:
+        return []
+    parts = [
+        f"{phrase(part.value, lang)} {ns / path.length_ns:.1%}"
+        for part, ns in path.by_part.items()
+        if ns
+    ]
+    told = f"{duration_text(path.length_ns)}: {say(listed(parts), lang)}"
+    names = [f"{cut(short_name(name), 34)} {duration_text(ns)}" for name, ns in path.by_name[:2]]
+    return [told, str(say(listed(names), lang))]
 
 
 def _copies(rank: GpuRankFigures, lang: str) -> list[str]:
