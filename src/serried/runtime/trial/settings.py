@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -91,7 +91,3 @@ class TrialSettings:
             raise InputError(
                 "{name}={value}; it is above zero", name="timeout", value=self.timeout_s
             )
-
-    def on(self, world_size: int) -> TrialSettings:
-        """Returns the same on a job of so many ranks."""
-        return replace(self, world_size=world_size)

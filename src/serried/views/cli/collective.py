@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from serried.views.cli.collective_answer import ENDINGS, answer_collective
+from serried.views.cli.collective_trial import try_collective
 from serried.views.cli.language import lang_option
 from serried.views.cli.options import link_options
 from serried.views.cli.output import OutputChoice, output_option
@@ -35,6 +36,21 @@ from serried.views.collective.text import registry_table
     help="Compare all algorithms by size, and say where one overtakes another.",
 )
 @click.option(
+    "--try",
+    "is_tried",
+    is_flag=True,
+    help="Run it on real ranks, each move a message, beside torch.distributed's own; by default "
+    "1MiB by every algorithm.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="What ranks of --try send from: CPU memory (gloo) or GPUs (NCCL); auto takes GPUs where "
+    "there are some.",
+)
+@click.option(
     "--format",
     "form",
     type=click.Choice(ENDINGS),
@@ -42,7 +58,7 @@ from serried.views.collective.text import registry_table
 )
 @lang_option
 @output_option
-def collective(name: str | None, **options: Any) -> None:
+def collective(name: str | None, **options: Any) -> int:
     """Shows who sends which block to whom in a collective, and what each step costs.
 
     Without NAME it lists every collective with its algorithms.
@@ -53,8 +69,13 @@ def collective(name: str | None, **options: Any) -> None:
     serried collective all-reduce --ranks 64 --compare
     serried collective all-reduce --ranks 16 --latency 3,14 --bandwidth 370,45
     serried collective all-reduce --ranks 8 --busbw busbw.json --format json
+    serried collective all-reduce --ranks 4 --try
     """
     output = OutputChoice.of(options, ENDINGS)
-    if not name:
-        return output.show(registry_table(lang=output.lang))
-    return answer_collective(name, options, output)
+    if name and options["is_tried"]:
+        return try_collective(name, options, output)
+    if name:
+        answer_collective(name, options, output)
+    else:
+        output.show(registry_table(lang=output.lang))
+    return 0
