@@ -52,9 +52,13 @@ ABSENT = {
     "groups --world-size 16 --tp 2 --pp 4": EXTRAS | LAID_OUT,
     "groups --world-size 16 --tp 2 --format json": EXTRAS | LAID_OUT,
     "groups --world-size 16 --tp 2 --lang zh": EXTRAS | LAID_OUT,
-    "groups tests/launch/files/megatron_gpt_175b.sh": EXTRAS | OTHERS | {"rich.table"},
-    "schedule 1f1b --stages 4 --microbatches 8 --format json": EXTRAS | {"serried.trace", "yaml"},
-    "trace stats tests/goldens/traces/megatronapp": {"torch", "starlette", "yaml"},
+    "groups tests/launch/files/megatron_gpt_175b.sh": EXTRAS
+    | OTHERS
+    | {"rich.table", "shutil", "tomllib"},
+    "schedule 1f1b --stages 4 --microbatches 8 --format json": EXTRAS
+    | {"serried.trace", "yaml", "serried.views.schedule.png", "serried.views.schedule.svg"},
+    "trace stats tests/goldens/traces/megatronapp": {"torch", "starlette", "yaml", "sqlite3"}
+    | {"concurrent.futures", "serried.views.cli.trace.compare", "serried.trace.formats.perfetto"},
     "--help": EXTRAS | READERS | OTHERS | {"numpy"},
     "train --help": EXTRAS
     | {"yaml", "rich.console", "serried.plan", "serried.trace.merge", "serried.views.web"},

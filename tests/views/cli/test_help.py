@@ -12,6 +12,8 @@ from rich.cells import cell_len
 from serried.views.cli.help import SpokenOption, about, catalogue, said
 from serried.views.cli.main import COMMANDS
 from serried.views.cli.main import serried as root
+from serried.views.cli.trace.command import COMMANDS as TRACE
+from serried.views.cli.trace.command import trace
 from tests.conftest import Call
 from tests.views.explain.reader import has_chinese
 
@@ -124,11 +126,11 @@ def test_no_chinese_is_of_something_that_help_never_says() -> None:
 
 
 def test_help_says_of_a_command_what_the_command_says_of_itself() -> None:
-    context = click.Context(root)
-    for name, listed in COMMANDS.items():
-        command = root.get_command(context, name)
-        assert command is not None
-        assert listed.about == about(command)
+    for group, commands in ((root, COMMANDS), (trace, TRACE)):
+        for name, listed in commands.items():
+            command = group.get_command(click.Context(group), name)
+            assert command is not None
+            assert listed.about == about(command)
 
 
 @pytest.mark.parametrize("english", [each for each in catalogue("zh") if " " in each])

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 import pytest
 
+from serried.views.cli.help import LazyCommands
 from serried.views.cli.language import LOCALE, environment_language, language_of
-from serried.views.cli.main import COMMANDS, LazyCommands
+from serried.views.cli.main import COMMANDS
 from serried.views.cli.main import serried as root
 from tests.conftest import Call, Outcome
 from tests.trace.recorded_run import Run
@@ -78,9 +79,11 @@ def test_every_command_takes_a_language(name: str) -> None:
     assert isinstance(root, LazyCommands)
     command = root.get_command(click.Context(root), name)
     assert command is not None
-    several = command.commands.values() if isinstance(command, click.Group) else [command]
+    several: list[click.Command | None] = [command]
+    if isinstance(command, LazyCommands):
+        several += [command.get_command(click.Context(command), each) for each in command.named]
     for each in several:
-        assert [param.name for param in each.params].count("lang") == 1
+        assert each and [param.name for param in each.params].count("lang") == 1
 
 
 @pytest.mark.parametrize("place", [0, 1, 2, 4])
@@ -168,8 +171,11 @@ def test_a_file_that_cannot_be_read_is_refused_in_chinese(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("groups", "--foo"), "没有 --foo 这个选项；是不是想写 --format？"),
-        (("groups", "--format", "x"), "--format 的值不对：没有 x，可以是 table、json、csv"),
+        (("groups", "--foo"), "没有 --foo 这个选项；是不是想写其中一个：--format、--root？"),
+        (
+            ("groups", "--format", "x"),
+            "--format 的值不对：没有 x，可以是 table、json、csv、svg、png",
+        ),
         (("groups", "--tp"), "选项 --tp 后面要写一个值"),
         (("groups", "a", "b"), "多了一个参数 b"),
         (("trace", "merge"), "缺少参数 DIR..."),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
+from typing import TYPE_CHECKING
 
 from serried.errors import InputError
 from serried.launch.facts.keys import Keys, too_deep, unfold
 from serried.limits import CONFIG_KEY, TOML_ROW
+
+if TYPE_CHECKING:
+    import tomllib
 
 # '[parallelism]', but not '[[runs]]', a list of tables.
 SECTION = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?$")
@@ -23,6 +26,8 @@ def read(text: str, file: str) -> Keys:
     >>> read("[a]\\nb = 2 # two", "x.toml").entries
     {'a.b': [ConfigValue(value=2, line=2, via='', why=None, file='')]}
     """
+    import tomllib  # few launch files are TOML
+
     places: dict[str, list[tuple[int, str]]] = {}
     section = ""
     if DEEP.search(text):

@@ -1,4 +1,8 @@
-"""The parts of a shell script as read: words with their expansions, and commands."""
+"""The parts of a shell script as read: words with their expansions, and commands.
+
+Most are named tuples: a launch file of any form waits until all these kinds are defined, and a
+dataclass takes ten times as long.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 from serried.launch.facts.words import Choice, Line, Piece, Unknown, Value
 
@@ -85,8 +90,7 @@ class Text:
         return self.vias[bisect_right(self.starts, position) - 1]
 
 
-@dataclass(frozen=True)
-class Literal:
+class Literal(NamedTuple):
     """Holds text as it stands; ``quoted`` text is never split into words."""
 
     text: str
@@ -109,8 +113,7 @@ class Parameter:
     is_length: bool = False
 
 
-@dataclass(frozen=True)
-class Substitution:
+class Substitution(NamedTuple):
     """Holds ``$(command)``, a backtick or ``<(command)``: reported, never run."""
 
     command: str
@@ -118,8 +121,7 @@ class Substitution:
     quoted: bool = False
 
 
-@dataclass(frozen=True)
-class Arithmetic:
+class Arithmetic(NamedTuple):
     """Holds ``$((expression))``."""
 
     expression: Word
@@ -128,8 +130,7 @@ class Arithmetic:
     source: str
 
 
-@dataclass(frozen=True)
-class HeldPart:
+class HeldPart(NamedTuple):
     """Holds a piece that was not known where this text was made."""
 
     piece: Unknown | Choice
@@ -163,8 +164,7 @@ class Heredoc:
     body: Word = ()
 
 
-@dataclass(frozen=True)
-class Redirect:
+class Redirect(NamedTuple):
     """Holds ``> file`` and its kin; a heredoc has no target."""
 
     operator: str
@@ -172,8 +172,7 @@ class Redirect:
     heredoc: Heredoc | None = None
 
 
-@dataclass(frozen=True)
-class Simple:
+class Simple(NamedTuple):
     """Holds a plain command: assignments before it, its words, and where its output goes."""
 
     assigns: tuple[Assign, ...]
@@ -182,8 +181,7 @@ class Simple:
     line: Line
 
 
-@dataclass(frozen=True)
-class If:
+class If(NamedTuple):
     """Holds ``if`` with its ``elif`` branches and ``else``."""
 
     branches: tuple[tuple[Script, Script], ...]
@@ -191,8 +189,7 @@ class If:
     line: Line
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(NamedTuple):
     """Holds ``for``, ``while``, ``until`` or ``select``; C-style ``for`` has no ``words``."""
 
     kind: str
@@ -203,8 +200,7 @@ class Loop:
     condition: Script = ()
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """Holds ``case WORD in pattern) … esac``."""
 
     word: Word
@@ -212,8 +208,7 @@ class Case:
     line: Line
 
 
-@dataclass(frozen=True)
-class Function:
+class Function(NamedTuple):
     """Holds the definition of a function."""
 
     name: str
@@ -221,8 +216,7 @@ class Function:
     line: Line
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """Holds ``{ …; }`` or ``( … )``; assignments in the latter do not outlive it."""
 
     body: Script
@@ -231,16 +225,14 @@ class Group:
     line: Line
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(NamedTuple):
     """Holds the words of ``[[ … ]]`` in order."""
 
     words: tuple[Word, ...]
     line: Line
 
 
-@dataclass(frozen=True)
-class ArithmeticCommand:
+class ArithmeticCommand(NamedTuple):
     """Holds ``(( … ))``."""
 
     expression: Word
@@ -250,16 +242,14 @@ class ArithmeticCommand:
 Command = Simple | If | Loop | Case | Function | Group | Condition | ArithmeticCommand
 
 
-@dataclass(frozen=True)
-class Pipeline:
+class Pipeline(NamedTuple):
     """Holds commands joined by ``|``; ``!`` before them turns the outcome round."""
 
     commands: tuple[Command, ...]
     is_negated: bool
 
 
-@dataclass(frozen=True)
-class AndOr:
+class AndOr(NamedTuple):
     """Holds pipelines joined by ``&&`` and ``||``; the first operator is empty."""
 
     parts: tuple[tuple[str, Pipeline], ...]

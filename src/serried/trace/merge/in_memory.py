@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
 
@@ -39,6 +38,8 @@ def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> Itera
 
     numpy, Arrow and file reads let go of the interpreter, so that threads are enough.
     """
+    from concurrent.futures import ThreadPoolExecutor  # files of other tools are read without
+
     threads = min(os.cpu_count() or 1, _MOST_THREADS)
     with ThreadPoolExecutor(threads) as pool:
         yield from pool.map(work, items)

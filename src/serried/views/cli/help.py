@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from rich.cells import cell_len
@@ -102,18 +103,38 @@ class SpokenContext(click.Context):
         )
 
 
-class Commands(click.Group):
-    """Lists its commands with the first sentence of their help, whole."""
+class LazyCommand(NamedTuple):
+    """Names a command's module, and says what it does, so that help need not import it."""
+
+    module: str
+    """Below this folder; the click command in it has the command's name."""
+    about: str
+    """The first sentence of its own help, or its short help."""
+
+
+class LazyCommands(click.Group):
+    """Loads a command's module when it is asked for, and lists what commands do without that."""
+
+    def __init__(self, *given: Any, named: Mapping[str, LazyCommand], **rest: Any) -> None:
+        super().__init__(*given, **rest)
+        self.named = named
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Returns the names of all commands, in their order."""
+        return list(self.named)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Returns a command, or None when there is none of that name."""
+        if cmd_name not in self.named:
+            return None
+        module = import_module(f"serried.views.cli.{self.named[cmd_name].module}")
+        command: click.Command = getattr(module, cmd_name)
+        return speaking(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the commands in their order."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, self.about(ctx, name)) for name in self.list_commands(ctx)])
-
-    def about(self, ctx: click.Context, cmd_name: str) -> str:
-        """Returns what the command of a name does, in a sentence."""
-        command = self.get_command(ctx, cmd_name)
-        return about(command) if command else ""
+            formatter.write_dl([(name, each.about) for name, each in self.named.items()])
 
 
 def about(command: click.Command) -> str:
@@ -125,9 +146,6 @@ def about(command: click.Command) -> str:
 def speaking(command: click.Command) -> click.Command:
     """Returns ``command`` with ``--lang`` and help in that language, where it has none."""
     command.context_class = SpokenContext
-    if isinstance(command, click.Group):
-        for each in command.commands.values():
-            speaking(each)
     if all(param.name != "lang" for param in command.params):
         command.params.append(
             click.Option(

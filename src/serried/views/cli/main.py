@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import click
 
 from serried.errors import SerriedError
 from serried.version import __version__
-from serried.views.cli.help import Commands, speaking
+from serried.views.cli.help import LazyCommand, LazyCommands, speaking
 from serried.views.cli.language import language_of
 from serried.views.sentences import phrase, say
-
-
-class LazyCommand(NamedTuple):
-    """Names a command's module, and says what it does, so that help need not import it."""
-
-    module: str
-    """The click command in it has the command's name."""
-    about: str
-    """The first sentence of its own help."""
-
 
 COMMANDS = {
     "groups": LazyCommand(
@@ -62,28 +51,9 @@ COMMANDS = {
 }
 
 
-class LazyCommands(Commands):
-    """Loads a command's module when it is asked for, so that help stays quick."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Returns the names of all commands, in the order of a user's day."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Returns a command, or None when there is none of that name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module = importlib.import_module(f"serried.views.cli.{COMMANDS[cmd_name].module}")
-        command: click.Command = getattr(module, cmd_name)
-        return speaking(command)
-
-    def about(self, ctx: click.Context, cmd_name: str) -> str:
-        """Returns what a command does, which is not imported to tell it."""
-        return COMMANDS[cmd_name].about
-
-
 @click.command(
     cls=LazyCommands,
+    named=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="serried")

@@ -18,8 +18,6 @@ from serried.views.cli.output import OutputChoice, as_json, output_option, width
 from serried.views.layout.advice import advice_lines
 from serried.views.schedule.document import chrome_document, schedules_document
 from serried.views.schedule.picture import picture
-from serried.views.schedule.png import schedule_png
-from serried.views.schedule.svg import schedule_svg
 from serried.views.schedule.text import (
     comparison_table,
     exceeded_line,
@@ -226,7 +224,11 @@ def _file(measured: MeasuredSchedule, form: str) -> str | bytes:
     if form == "chrome":
         return as_json(chrome_document(measured), depth=1)
     if form == "png":
+        from serried.views.schedule.png import schedule_png
+
         return schedule_png(measured.simulation)
+    from serried.views.schedule.svg import schedule_svg
+
     return schedule_svg(measured.simulation)
 
 

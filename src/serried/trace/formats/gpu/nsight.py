@@ -22,11 +22,11 @@ Source: the schema of Nsight Systems 2023.1 to 2025.3, User Guide, "SQLite Schem
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from serried.errors import InputError
@@ -38,6 +38,9 @@ from serried.trace.formats.gpu.torch_profiler import rank_of
 from serried.trace.gpu.activity import CallKind, GpuRank, GpuTrace, OperationKind
 from serried.trace.gpu.kind import kind_of
 from serried.user_file import opened
+
+if TYPE_CHECKING:
+    import sqlite3
 
 TOOL = "Nsight Systems"
 REPORTS = (".nsys-rep", ".sqlite", ".sqlite3", ".db")
@@ -112,6 +115,8 @@ def _processes(path: Path) -> list[_Process]:
             raise InputError(
                 "{path} is no SQLite file; nsys export --type sqlite writes one", path=path
             )
+    import sqlite3
+
     try:
         address = f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
         with closing(sqlite3.connect(address, uri=True)) as file:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import click
 
-from serried.views.cli.help import Commands
-from serried.views.cli.trace.compare import compare
-from serried.views.cli.trace.merge import merge
-from serried.views.cli.trace.paddle import paddle
-from serried.views.cli.trace.stats import stats
+from serried.views.cli.help import LazyCommand, LazyCommands
+
+COMMANDS = {
+    "compare": LazyCommand("trace.compare", "Compare two runs, or a run with its plan."),
+    "merge": LazyCommand("trace.merge", "Write one timeline of all ranks, and measure it."),
+    "paddle": LazyCommand("trace.paddle", "Write the timeline files of Paddle's worker logs."),
+    "stats": LazyCommand("trace.stats", "Measure a recorded run, writing nothing."),
+}
 
 
-@click.group(cls=Commands)
+@click.command(cls=LazyCommands, named=COMMANDS)
 def trace() -> None:
     """Merges and measures the timeline that a run recorded with --trace-dir."""
-
-
-for command in (compare, merge, paddle, stats):
-    trace.add_command(command)
