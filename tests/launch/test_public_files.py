@@ -467,13 +467,6 @@ def test_a_config_whose_parallel_mapping_stands_in_its_base_asks_for_it() -> Non
             "give that file, with the ranks as an option: --world-size 8",
         ),
         (
-            "config_registry.py",
-            "from torchtitan.trainer import Trainer\n\n"
-            "def llama3_8b() -> Trainer.Config:\n    return Trainer.Config()\n",
-            "config_registry.py is a Python registry of torchtitan, which serried does not run; "
-            "give its command line, or the sizes as options: --framework torchtitan --tp 8",
-        ),
-        (
             "train.py",
             "import torch\nprint(torch.__version__)\n",
             "train.py is a Python program, which serried does not run; give the command or script "

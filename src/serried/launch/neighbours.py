@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from serried.errors import InputError
 from serried.launch.facts.keys import Keys
 
-REGISTRY = re.compile(r"(?m)^def (\w+)\(\)\s*->\s*(?:\w+\.)*Trainer\.Config\s*:")
-"""A config of torchtitan 0.3, which is a function of a Python module."""
 
-
-def refuse_python(text: str, file: str) -> None:
+def refuse_python(file: str) -> None:
     """Raises InputError for a Python program, which the command that starts it goes with."""
-    found = REGISTRY.search(text)
-    if found:
-        raise InputError(
-            "{file} is a Python registry of torchtitan, which serried does not run; give its "
-            "command line, or the sizes as options: --framework torchtitan --tp 8",
-            file=file,
-        )
     raise InputError(
         "{file} is a Python program, which serried does not run; give the command or script "
         "that starts it",

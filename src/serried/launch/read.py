@@ -45,11 +45,15 @@ def read(text: str, *, name: str, beside: Mapping[str, str] | None = None) -> La
 def read_path(path: Path, *, beside: Mapping[str, str] | None = None) -> LaunchConfig:
     """Returns what the launch file at ``path`` says, files of its folder standing beside it.
 
-    So do those that it names by a path, in the repository that it is of.
-
-    A folder is read when it holds one launch file; raises InputError naming them when it
-    holds several that do not mean one another.
+    So do those that it names by a path, in the repository that it is of. ``recipes.py:NAME``
+    means one of the configs that a Python module makes. A folder is read when it holds one launch
+    file; raises InputError naming them when it holds several that do not mean one another.
     """
+    module, is_chosen, config = path.name.partition(".py:")
+    if is_chosen and not path.exists():
+        # 'config_registry.py:llama3_8b' is one of the configs that a Python module makes.
+        text = source.text_at(path.with_name(f"{module}.py"))
+        return read(text, name=f"{module}.py:{config}")
     if path.is_dir():
         return read_among({**_texts(path), **(beside or {})}, called=path.name or path)
     text = source.text_at(path)

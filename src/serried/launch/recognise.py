@@ -46,6 +46,7 @@ from serried.launch.formats import (
     nemo_rl,
     paddle,
     primus,
+    recipe,
     torchtitan,
     verl,
 )
@@ -94,7 +95,7 @@ def reading_of(text: str, file: str, beside: Mapping[str, str]) -> Reading:
 def _refuse_neighbour(text: str, file: str) -> None:
     """Raises InputError for a file that stands near a launch config, saying what to give."""
     if file.endswith(".py") or python_text.is_program(text):
-        neighbours.refuse_python(text, file)
+        neighbours.refuse_python(file)
     keys = None if TOML_SECTION.search(text) else _yaml(text, file)
     if keys is not None:
         neighbours.refuse_yaml(keys, file)
@@ -110,6 +111,9 @@ def is_known(text: str, file: str, beside: Mapping[str, str]) -> bool:
 
 
 def _reading(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
+    module, is_chosen, name = file.partition(".py:")
+    if is_chosen:
+        return recipe.read(text, f"{module}.py", name)
     # By the content, not the name: files are called train.txt or config. The order matters, for
     # YAML takes nearly any text, and scripts hold JSON, YAML and Python in heredocs.
     if script.SHEBANG.match(text) or re.search(r"(?m)^#SBATCH", text):
@@ -121,7 +125,8 @@ def _reading(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
     if PYTHON_CONFIG.search(text) and (file.endswith(".py") or python_text.is_python(text)):
         return _python(text, file, beside)
     if file.endswith(".py") or python_text.is_program(text):
-        return None
+        chosen = recipe.choose(text, file)
+        return recipe.read(text, file, chosen) if chosen else None
     if TOML_SECTION.search(text):
         return _toml(text, file)
     keys = _yaml(text, file)

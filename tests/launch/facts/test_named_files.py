@@ -71,6 +71,18 @@ def test_what_defaults_of_hydra_take_in_is_found_below_their_group(tmp_path: Pat
     assert [*texts(root / "conf" / "run.yaml", run)] == ["train/7b.yaml", "serve/1b.yaml"]
 
 
+def test_a_config_of_verl_is_the_one_that_stands_in_its_repository(tmp_path: Path) -> None:
+    config = "actor_rollout_ref:\n  actor:\n    megatron:\n      tensor_model_parallel_size: 4\n"
+    run = "python3 -m verl.trainer.main_ppo --config-path=x --config-name='ppo_megatron_trainer'"
+    files = {"verl__trainer__config__ppo_megatron_trainer.yaml": config, "run.sh": run}
+    root = laid_down(tmp_path / "r")
+    for key, text in files.items():
+        path = root / key.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert read_path(root / "run.sh").sizes().tp == 4
+
+
 def test_a_file_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     root = laid_down(tmp_path / "r")
     (root / "c").mkdir()

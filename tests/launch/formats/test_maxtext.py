@@ -80,6 +80,32 @@ def test_a_command_takes_the_same_keys() -> None:
     assert groups(config, 8)["tensor"] == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
+XPK = """
+ARGS="ici_tensor_parallelism=4 \\
+run_name=x"
+xpk workload create --cluster=$C --device-type=v5p-8 \\
+  --command="set -e && export A='b' && \\
+python3 -m MaxText.train MaxText/configs/base.yml ${ARGS} | tee train.log"
+"""
+
+
+def test_the_command_of_a_workload_of_xpk_is_followed() -> None:
+    found = groups(told(XPK, "run.sh"), 8)
+    assert found["tensor"] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    apart = XPK.replace("--command=", "--command ")
+    assert groups(told(apart, "run.sh"), 8)["tensor"] == found["tensor"]
+
+
+def test_a_size_that_one_of_two_commands_gives_is_open() -> None:
+    run = "python3 -m MaxText.train base.yml run_name=x {}\n"
+    both = run.format("ici_tensor_parallelism=4") + run.format("ici_fsdp_parallelism=4")
+    assert open_of(told(both, "run.sh"))["ici_tensor_parallelism"] == (
+        "run.sh line 1, ici_tensor_parallelism gives 4, and another command of run.sh gives none"
+    )
+    same = run.format("ici_tensor_parallelism=4") * 2
+    assert [*open_of(told(same, "run.sh"))] == ["world_size"]
+
+
 def test_sizes_that_do_not_make_the_world_are_refused() -> None:
     assert refusal(told(f"{BASE}ici_tensor_parallelism: 3\n"), 8) == (
         "the sizes fsdp=-1 x tensor=3 do not make 8 ranks; their product must be that, and one of "

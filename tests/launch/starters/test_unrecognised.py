@@ -145,6 +145,15 @@ def test_megatron_is_known_without_a_parallel_size(program: str, words: str) -> 
     assert (config.sizes().world_size, config.sizes().tp) == (8, 1)
 
 
+def test_another_pretrain_program_is_no_megatron_by_its_name() -> None:
+    assert told("torchrun --nproc_per_node 8 pretrain_images.py --lr 1\n").framework is None
+
+
+def test_a_shell_behind_torchrun_is_not_called_a_program() -> None:
+    [missing] = told("torchrun --nproc_per_node 8 --no-python bash work\n").missing
+    assert str(missing.because) == "nothing in run.sh tells a framework"
+
+
 def test_deepspeed_starts_its_own_megatron() -> None:
     config = told("deepspeed --num_gpus 8 pretrain_gpt.py --deepspeed\n")
     assert (config.format, config.framework) == ("Megatron-DeepSpeed script", "deepspeed")

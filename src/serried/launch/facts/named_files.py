@@ -23,6 +23,8 @@ PATH = re.compile(rf"(?:[\w.+${{}}()-]{{1,80}}/){{1,12}}[\w.+-]{{1,120}}\.{ENDIN
 GROUP = re.compile(
     r"(?m)^[ \t]*-[ \t]+(?:override[ \t]+)?/?([\w/]{1,80})(?:@[\w.]+)?:[ \t]*([\w.-]+)$"
 )
+# '--module llama3', which torchtitan looks for among its models and experiments.
+MODULE = re.compile(r"--module[= ]+['\"]?([\w.]{1,80})")
 # '--config-path conf --config-name=train'.
 HYDRA = re.compile(r"--config-(path|name)[= ]+['\"]?([\w./$-]{1,120})")
 
@@ -97,7 +99,12 @@ def _named(text: str) -> Iterator[str]:
             names.setdefault("/".join(kept))
     for group, name in GROUP.findall(text):
         names.setdefault(f"{group}/{name}.yaml")
+    for module in MODULE.findall(text):
+        for folder in ("torchtitan/models", "torchtitan/experiments"):
+            names.setdefault(f"{folder}/{module.replace('.', '/')}/config_registry.py")
     hydra = dict(HYDRA.findall(text))
+    if "verl" in text and "name" in hydra:
+        names.setdefault(f"verl/trainer/config/{hydra['name'].removesuffix('.yaml')}.yaml")
     if "name" in hydra and "path" in hydra:
         names.setdefault(f"{hydra['path']}/{hydra['name'].removesuffix('.yaml')}.yaml")
     yield from names

@@ -72,8 +72,10 @@ MARKS = frozenset(
 SHAPE = frozenset(("num-layers", "hidden-size", "num-attention-heads", "micro-batch-size"))
 """Options that together are Megatron-LM's, though each has them elsewhere too."""
 
-PROGRAM = re.compile(r"(?:.*[./])?pretrain_\w+(?:\.py)?")
-"""Programs of Megatron-LM: pretrain_gpt.py, pretrain_t5.py and their like."""
+PROGRAM = re.compile(
+    r"(?:.*[./])?pretrain_(?:gpt|t5|bert|ict|mamba|retro|vlm|mimo|vision_\w+|realm)(?:\.py)?"
+)
+"""Programs of Megatron-LM."""
 
 PARALLEL = frozenset(SIZES) - {"num-layers"}
 TRAINER = frozenset(("use-distributed-optimizer", "finetuning-type"))

@@ -39,6 +39,8 @@ def handed(fields: Sequence[Field]) -> Handed | None:
         if i == 0 and name == "sbatch":
             return _to_sbatch(fields)
         # 'ssh node1 "cd run && torchrun x.py"': a last word with blanks is a script for that node.
+        if i == 0 and name == "xpk" and (script := _to_xpk(fields)):
+            return script
         if i == 0 and name in REMOTE and len(fields) > 1 and " " in fields[-1].start:
             return len(fields) - 1, "text"
         if PROGRAMS.fullmatch(name):
@@ -58,6 +60,16 @@ def _to_shell(fields: Sequence[Field], at: int) -> Handed | None:
         is_option = text.startswith(("-", "+")) or fields[i - 1].text in ("-o", "+o")
         if not is_option:
             return i, "file"
+    return None
+
+
+def _to_xpk(fields: Sequence[Field]) -> Handed | None:
+    """Returns the command that a workload of XPK runs on each host: --command='…'."""
+    for i, each in enumerate(fields):
+        if each.start.startswith("--command="):
+            return i, "wrap"
+        if each.start == "--command" and i + 1 < len(fields):
+            return i + 1, "text"
     return None
 
 

@@ -16,7 +16,7 @@ from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys
 from serried.launch.facts.named_files import meant
 from serried.launch.facts.words import Field, Piece, Value
-from serried.launch.formats import accelerate, nemo, torchtitan, verl
+from serried.launch.formats import accelerate, nemo, recipe, torchtitan, verl
 from serried.launch.shell.files import ending
 from serried.launch.starters import program_options
 from serried.launch.starters.launchers import Launch
@@ -142,6 +142,22 @@ def _base_names(launch: Launch, flags: Sequence[Flag]) -> Iterator[str]:
         if path:
             yield path[1]
     yield from (each.text or "" for each in launch.arguments[:2] if YAML.search(each.text or ""))
+
+
+def take_registry(facts: Facts, flags: Sequence[Flag], shelf: ConfigFiles) -> None:
+    """Adds what the function says that ``--module llama3 --config llama3_8b`` names.
+
+    Source: torchtitan 0.3 torchtitan/config/manager.py: module config_registry of a model.
+    """
+    named = {flag.name: flag.values[0].text or "" for flag in flags if flag.values}
+    module, config = named.get("module", ""), named.get("config", "")
+    path = f"{module.replace('.', '/')}/config_registry.py"
+    name = meant(path, shelf.beside) if module else None
+    text = shelf.beside[name] if name and name.endswith(path) else ""
+    if config in recipe.recipes(text):
+        facts.give_way(recipe.read(text, "config_registry.py", config).facts)
+    else:
+        torchtitan.lack_registry(facts, flags)
 
 
 def accelerate_launch(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> Reading:

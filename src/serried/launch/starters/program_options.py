@@ -62,7 +62,6 @@ def _torchtitan(flags: Sequence[Flag], file: str) -> Reading:
     facts = Facts(file)
     take(facts, flags, torchtitan.FLAGS)
     torchtitan.tidy(facts)
-    torchtitan.lack_registry(facts, flags)
     return Reading("torchtitan command line", facts, "torchtitan")
 
 

@@ -97,7 +97,9 @@ def read(
 
 def _tell_program(reading: Reading, launches: Sequence[Launch]) -> None:
     """Says which program tells no framework, where one is named."""
-    named = next((each for each in launches if each.program and each.program.text), None)
+    # 'torchrun --no-python bash run.sh' names a shell, of which nothing is to be said.
+    programs = (each for each in launches if each.program and "." in (each.program.text or ""))
+    named = next(programs, None)
     if named and named.program:
         reading.facts.lack(
             "framework",
@@ -152,11 +154,31 @@ def _refuse_wrapper(story: Story, file: str, text: str, launches: Sequence[Launc
         )
 
 
+def _tell_of_gaps(readings: Sequence[Reading], facts: Facts) -> None:
+    """Says of settings that one command gives and another does not, where their meshes differ."""
+    if not all(each.derive for each in readings):
+        return
+    for name in {name for each in readings for name in each.facts.settled()}:
+        givers = [each.facts.settled().get(name) for each in readings]
+        found = next((each for each in givers if each and each.line), None)
+        if found and None in givers:
+            facts.lack(
+                name,
+                said(
+                    "{where} gives {value}, and another command of {file} gives none",
+                    where=found.where,
+                    value=found.value,
+                    file=facts.file,
+                ),
+            )
+
+
 def _joined(readings: Sequence[Reading], story: Story, file: str) -> Reading:
     """Returns one reading of all commands: what they agree on, and where they do not."""
     first = readings[0]
     facts = Facts(file)
     facts.notes.add(*story.notes)
+    _tell_of_gaps(readings, facts)
     # Values on which the commands differ stand side by side under one name, which leaves it open.
     for each in readings:
         facts.join(each.facts)
@@ -189,6 +211,8 @@ def _reading(launch: Launch, shelf: ConfigFiles) -> Reading:
     reading = program_options.reading(launch, flags, file)
     if reading is None:
         reading = named_config.overridden(launch, flags, shelf)
+    if reading and reading.framework == "torchtitan":
+        named_config.take_registry(reading.facts, flags, shelf)
     others = named_config.readings(launch, flags, shelf)
     if reading is None and others:
         reading, *others = others
