@@ -52,10 +52,15 @@ test("a moment is read as it was written, and nonsense is the beginning", () => 
   assert.equal(stepOf("3.25"), 3.25);
 });
 
-test("an expert group begins with its all-to-all where there is one", () => {
-  assert.equal(usualFor("ep", ["all-reduce", "all-to-all"]), "all-to-all");
-  assert.equal(usualFor("ep", ["all-reduce"]), "all-reduce");
-  assert.equal(usualFor("tp", ["all-to-all"]), "all-reduce");
+test("a group begins with what groups of its dimension run", () => {
+  assert.deepEqual(["ep", "pp", "cp", "tp", "dp", ""].map(usualFor), [
+    "all-to-all",
+    "send-receive",
+    "attention",
+    "all-reduce",
+    "all-reduce",
+    "all-reduce",
+  ]);
 });
 
 test("bytes have three figures and a unit, in powers of 1024 or of 1000", () => {

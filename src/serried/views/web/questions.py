@@ -13,9 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from serried.errors import InputError, listed
 from serried.views.web.check.heat import NamedCheck, check_heat_payload, checks_answer
-from serried.views.web.collective.drawn import drawn_payload
-from serried.views.web.collective.payload import collective_payload, collectives_answer
-from serried.views.web.collective.query import read_collective_query
+from serried.views.web.collective.payload import collective_payload
 from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
 from serried.views.web.layout.sharding import sharding_answer
 from serried.views.web.schedule.payload import schedule_payload, schedules_answer
@@ -74,13 +72,7 @@ def _of_jobs() -> dict[str, Answering]:
         "sharding": lambda words: sharding_answer(read_query(words), words, read_language(words)),
         "schedules": lambda _: schedules_answer(),
         "schedule": lambda words: schedule_payload(read_schedule_query(words)),
-        "collectives": lambda words: collectives_answer(read_language(words)),
-        "collective": lambda words: collective_payload(
-            read_collective_query(words), read_language(words)
-        ),
-        "collective/drawn": lambda words: drawn_payload(
-            read_collective_query(words), read_language(words)
-        ),
+        "collective": lambda words: collective_payload(words, read_language(words)),
     }
 
 

@@ -1,66 +1,61 @@
-"""What the page gets of a collective is the steps executed, in the window that it asks for."""
+"""A collective for the page: over the group that is asked for, with the command that prints it."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pytest
 
 from serried.errors import InputError
-from serried.views.web.collective.payload import collective_payload
+from serried.views.web.collective.payload import OFFERS, collective_payload
 from serried.views.web.collective.query import read_collective_query
-from serried.views.web.wire.payload import unpack
+from tests.views.web.reader import Message, read
 
 
-def asked(**words: object) -> tuple[dict[str, Any], dict[str, Any]]:
-    texts = {name.removesuffix("_"): [str(value)] for name, value in words.items()}
-    return unpack(collective_payload(read_collective_query(texts), "en"))
-
-
-def test_every_rank_ends_with_every_contribution() -> None:
-    header, columns = asked(name="all-reduce", ranks=6, algorithm="ring", gpus_per_node=4)
-    shape = (header["num_steps"] + 1, header["num_ranks"] + header["num_nodes"], -1)
-    held = columns["held"].reshape(shape)
-    assert (held[0, :6] == 1).all()
-    assert (held[-1, :6] == 6).all()
-
-
-def test_a_window_is_that_part_of_the_whole() -> None:
-    _, whole = asked(name="all-reduce", ranks=6, algorithm="ring")
-    header, part = asked(name="all-reduce", ranks=6, algorithm="ring", from_=3, to=5)
-    assert (header["first"], header["end"]) == (3, 5)
-    bounds = whole["move:bounds"][3:6]
-    for name in ("source", "target", "first", "count", "reduces", "bytes"):
-        column = whole[f"move:{name}"][bounds[0] : bounds[-1]]
-        assert np.array_equal(part[f"move:{name}"], column)
-    cells = len(whole["held"]) // 11
-    assert np.array_equal(part["held"], whole["held"][3 * cells : 6 * cells])
-    assert np.array_equal(part["step:until"], whole["step:until"])
+def asked(**words: object) -> Message:
+    return read(collective_payload({name: [str(value)] for name, value in words.items()}, "en"))
 
 
 def test_a_group_of_a_layout_is_asked_for_by_kind_and_rank() -> None:
     words = {"world_size": 16, "tp": 2, "kind": "dp", "rank": 3}
-    header, columns = asked(name="all-gather", algorithm="ring", **words)
-    assert columns["rank"].tolist() == [1, 3, 5, 7, 9, 11, 13, 15]
-    assert columns["node"].tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert header["num_nodes"] == 2
+    header = asked(name="all-gather", algorithm="ring", **words).header
+    ranks = [each for each in header["places"] if each["rank"] >= 0]
+    assert [each["rank"] for each in ranks] == [1, 3, 5, 7, 9, 11, 13, 15]
+    assert [each["node"] for each in ranks] == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert header["command"] == (
+        "serried groups --world-size 16 --tp 2 --kind dp --rank 3 --collective all-gather "
+        "--algorithm ring --bytes 1073741824"
+    )
 
 
-def test_large_groups_come_without_what_is_held() -> None:
-    header, columns = asked(name="all-reduce", ranks=4096, algorithm="ring", to=8)
-    assert "held" not in columns
-    assert len(columns["step:seconds"]) == header["num_steps"] == 8190
-    assert header["end"] >= 1
+def test_ranks_without_a_layout_are_those_of_the_command_of_its_own() -> None:
+    header = asked(name="all-reduce", ranks=12, algorithm="tree", bytes="1MiB").header
+    assert header["command"] == (
+        "serried collective all-reduce --ranks 12 --algorithm tree --bytes 1MiB"
+    )
+
+
+def test_what_is_left_out_is_the_quickest_algorithm_by_its_name() -> None:
+    found = asked(ranks=8, bytes="1GiB")
+    assert found.header["algorithm"] in OFFERS["all-reduce"]
+    others = [
+        asked(ranks=8, bytes="1GiB", algorithm=name).header["time"] for name in OFFERS["all-reduce"]
+    ]
+    assert found.header["time"] == min(others)
+    assert found.header["launch_time"] + found.columns["seconds"].sum() == pytest.approx(
+        found.header["time"]
+    )
+
+
+def test_dimensions_are_shown_with_collectives_that_there_are() -> None:
+    assert {"all-reduce", "all-to-all", "send-receive", "attention"} <= set(OFFERS)
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ({"from": "5", "to": "5"}, "from=5 to=5 holds no step"),
         ({"kind": "dp", "world_size": "8", "rank": "99"}, "99"),
         ({"kind": "none", "world_size": "8"}, "none"),
         ({"bytes": "x"}, "bytes=x is not a size"),
+        ({"bytes": "0"}, "bytes=0 leaves nothing to send"),
     ],
 )
 def test_a_question_that_cannot_be_is_refused(words: dict[str, str], told: str) -> None:

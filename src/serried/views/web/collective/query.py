@@ -8,38 +8,18 @@ from=0 to=64                                                        the steps in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from serried.collective.placed_group import PlacedGroup
-from serried.errors import InputError
 from serried.plan.collective_price import CollectiveQuestion
 from serried.views.job.collective import FIELDS, CollectiveWords
 from serried.views.job.layout_group import group_of
 from serried.views.web.wire.query import Words, read_count, read_each, read_query, read_word
 
-MOST_STEPS = 256
-"""Steps that are sent at once where nothing says how many."""
 
-
-@dataclass(frozen=True)
-class CollectiveQuery:
-    """Holds one question of the page: the collective, and which of its steps are in view."""
-
-    asked: CollectiveQuestion
-    first: int
-    end: int
-
-
-def read_collective_query(words: Words) -> CollectiveQuery:
+def read_collective_query(words: Words) -> CollectiveQuestion:
     """Reads a question; raises InputError for a word that cannot be."""
     told: Mapping[str, str] = {name: read_word(words, name) for name in FIELDS}
-    first = read_count(words, "from") or 0
-    end = read_count(words, "to")
-    end = first + MOST_STEPS if end is None else end
-    if not 0 <= first < end:
-        raise InputError("from={first} to={end} holds no step; to is above from", first=first,
-                         end=end)  # fmt: skip
-    return CollectiveQuery(CollectiveWords(told).question(_group(words)), first, end)
+    return CollectiveWords(told).question(_group(words))
 
 
 def _group(words: Words) -> PlacedGroup | None:

@@ -51,7 +51,7 @@ export class CollectiveAnswers {
   /** @param {string} question @param {AbortSignal} signal */
   async _one(question, signal) {
     const known = this.known.get(question);
-    const found = known ?? new Execution(await askPayload(`collective/drawn?${question}`, signal));
+    const found = known ?? new Execution(await askPayload(`collective?${question}`, signal));
     this.known.delete(question);
     this.known.set(question, found);
     if (this.known.size > MOST_KEPT) this.known.delete([...this.known.keys()][0]);

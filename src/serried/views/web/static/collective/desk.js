@@ -79,8 +79,7 @@ export class CollectiveDesk {
    */
   offer(dim, group) {
     const open = () => {
-      const offered = Object.keys(this.answers.executions[0]?.header.offers ?? {});
-      this._edit({ collective: usualFor(dim, offered), collective_of: group, step: "" });
+      this._edit({ collective: usualFor(dim), collective_of: group, step: "" });
     };
     const button = make("button", { type: "button", id: "collective-open", click: open });
     button.textContent = t("collective.open");
@@ -159,7 +158,7 @@ export class CollectiveDesk {
     const group = groupOf(this.state.collective_of);
     const [first] = this.answers.executions;
     if (!group || !first) return;
-    const { num_ranks: ranks, num_nodes: nodes, about } = first.header;
+    const { num_ranks: ranks, num_nodes: nodes, about, command, source } = first.header;
     byId("collective-group").textContent = t("collective.group", {
       kind: this.host.label(group.kind),
       rank: group.rank,
@@ -167,6 +166,8 @@ export class CollectiveDesk {
       nodes: counted("unit.nodes", nodes),
     });
     byId("collective-about").textContent = about;
+    byId("collective-command").textContent = command;
+    byId("collective-source").textContent = source;
   }
 
   _toggle() {

@@ -137,7 +137,7 @@ function paintBlocks(scenery, held) {
       if (end - first > 1) return;
       const count = held[place * numBlocks + first];
       const name = share >= 1 - 1e-9 ? String(first) : `${count}/${whole[first]}`;
-      if (count) letterBlock(scenery, place, row, name);
+      if (count) letterBlock(scenery, place, row, name, share);
     });
   }
 }
@@ -180,14 +180,21 @@ function paintBlock({ context, figure, hues, theme }, place, row, block, share) 
  * @param {number} place
  * @param {number} row
  * @param {string} name
+ * @param {number} share
  */
-function letterBlock({ context, figure, theme }, place, row, name) {
+function letterBlock({ context, figure, theme }, place, row, name, share) {
   if (figure.row < LETTERS_FROM) return;
   context.font = `12px ${theme.font}`;
-  if (context.measureText(name).width > figure.column - 6) return;
   const isPart = name.includes("/");
+  const room = isPart ? figure.column / 2 - 4 : figure.column - 6;
+  if (context.measureText(name).width > room) return;
+  const { column, row: high, top, x } = figure;
   context.fillStyle = isPart ? theme.text : LETTERS;
-  context.fillText(name, figure.x[place], figure.top + (row + 0.5) * figure.row);
+  // A sum is told beside its level, where that leaves more room.
+  context.textAlign = isPart ? (share < 0.5 ? "right" : "left") : "center";
+  const aside = isPart ? (column / 2 - 5) * (share < 0.5 ? 1 : -1) : 0;
+  context.fillText(name, x[place] + aside, top + (row + 0.5) * high);
+  context.textAlign = "center";
 }
 
 /** @param {Scenery} scenery @param {Link} link @param {number} width */
@@ -218,8 +225,10 @@ function paintLink({ context, figure, theme }, link, width) {
 /** @param {Scenery} scenery @param {Link} link @param {number} share */
 function paintPacket({ context, execution, figure, hues, theme }, link, share) {
   if (link.source === link.target) return;
-  const { x, y } = along(figure.arc(link.source, link.target), share);
   const size = Math.max(5, Math.min(18, figure.column / 2));
+  const { x, y: way } = along(figure.arc(link.source, link.target), share);
+  // What has not left, or has arrived, stands on its rank and leaves the number free.
+  const y = Math.min(way, figure.line - size / 2 - 1);
   const sheets = size < PLUS_FROM ? 1 : Math.min(3, link.count);
   for (let sheet = sheets - 1; sheet >= 0; sheet--) {
     const shift = 2.5 * sheet;

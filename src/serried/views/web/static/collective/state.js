@@ -27,15 +27,15 @@ export const MOST_BESIDE = 2;
 export const MOST_FRAMES = 64;
 
 /** What a group of a dimension usually runs; any other runs an all-reduce. */
-const USUAL = /** @type {Record<string, string>} */ ({ ep: "all-to-all", pp: "send-receive" });
+const USUAL = /** @type {Record<string, string>} */ ({
+  cp: "attention",
+  ep: "all-to-all",
+  pp: "send-receive",
+});
 
-/**
- * Returns the collective that a group of a dimension is shown with first.
- * @param {string} dim
- * @param {string[]} offered
- */
-export function usualFor(dim, offered) {
-  return offered.includes(USUAL[dim]) ? USUAL[dim] : "all-reduce";
+/** Returns the collective that a group of a dimension is shown with first. @param {string} dim */
+export function usualFor(dim) {
+  return USUAL[dim] ?? "all-reduce";
 }
 
 /** Returns the algorithms that a state asks for; one "" for the quickest. @param {string} text */
