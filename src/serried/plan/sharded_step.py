@@ -147,6 +147,25 @@ def _check(layers: Sequence[int], microbatches: int) -> None:
         )
 
 
+def pipelined_step(
+    cuts: StateCuts, units: Sequence[int], precision: Precision, *, microbatches: int = 1
+) -> ShardedStep:
+    """Returns one step as torch's pipelining runs FSDP2's ``units``, the root first of them.
+
+        gather every unit │ F0 │ B0 │ F1 │ B1 │ … │ reduce every unit │ step
+                            └ free    └ free         a forward lets go where weights are not kept,
+                                                     and its backward gathers again
+
+    All gradients are reduced after the last backward; between a backward and the next forward
+    weights stay. Source: torch 2.13.0, distributed/pipelining/schedules.py (UNSHARD, REDUCE_GRAD)
+    and stage.py (set_reshard_after_backward). Raises InputError as ``sharded_step`` does.
+    """
+    _check(units, microbatches)
+    walk = _Walk(cuts, tuple(units), precision, (), prefetches=False)
+    events = tuple(walk.pipelined(microbatches))
+    return ShardedStep(cuts, walk.begin, events)
+
+
 def step_of(
     layout: Layout,
     parameters: int,
@@ -223,6 +242,32 @@ class _Walk:
         self.gradients = [0] * len(self.layers)
         yield StepEvent("step", -1, -1, self.held())
         yield from self._hand_out()
+
+    def pipelined(self, microbatches: int) -> Iterator[StepEvent]:
+        """Yields every event of a step that torch's pipelining runs."""
+        units = range(len(self.layers))
+        for unit in units:
+            yield from self._gather(unit, -1, "forward")
+        for microbatch in range(microbatches):
+            yield StepEvent("forward", -1, microbatch, self.held())
+            if not self.cuts.is_kept:
+                yield from self._free(microbatch)
+            # A backward begins with what the root holds, then comes to the last layer.
+            for unit in (0, *reversed(units[1:])):
+                yield from self._gather(unit, microbatch, "backward")
+            for unit in units:
+                self.gradients[unit] = self.precision.gradient_bytes * self.layers[unit]
+            yield StepEvent("backward", -1, microbatch, self.held())
+        for unit in units:
+            yield from self._reduce(unit, -1, is_last=True)
+        yield from self._free(-1)
+        self.gradients = [0] * len(self.layers)
+        yield StepEvent("step", -1, -1, self.held())
+
+    def _free(self, microbatch: int) -> Iterator[StepEvent]:
+        for unit in sorted(self.gathered):
+            self.gathered.discard(unit)
+            yield StepEvent("free", unit, microbatch, self.held())
 
     def _pass(
         self,

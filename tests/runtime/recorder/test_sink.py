@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recording import api as recorder_doors
 from serried.trace.model.record import RecordHeader, read_rank_record
 from serried.trace.model.record_writer import RecordWriter
+from serried.trace.model.traffic import CollectiveMove
 from tests.runtime.rank_group import needs_gpu
 from tests.trace.recorded_run import Run
 
@@ -73,6 +76,27 @@ def test_late_spans_are_written_in_order_once_they_have_passed(tmp_path: Path) -
         (1, 4000, 5000),
         (2, 7000, 8000),
     ]
+
+
+def test_what_collectives_moved_is_kept_with_its_span_whatever_the_clock(tmp_path: Path) -> None:
+    gather = CollectiveMove(ActionKind.ALL_GATHER, (0, 1), 64)
+    for name, clock in (("host", None), ("device", Later())):
+        folder = tmp_path / name
+        folder.mkdir()
+        sink = SpanSink(partial(RecordWriter, folder, RecordHeader("r", 0, Run().job)))
+        if clock:
+            sink.use(clock)
+        sink.is_on = True
+        sink.begin_step(0)
+        for kind in (ActionKind.F, ActionKind.UNSHARD):
+            start = sink.mark()
+            sink.work.moves += [gather] if kind is ActionKind.UNSHARD else []
+            sink.keep_since(start, kind, 0)
+        assert sink.work.moves == []
+        sink.close()
+        found = read_rank_record(folder / "rank-00000.spans")
+        assert found.moves == (replace(gather, span=1),)
+        assert found.spans[1].action.kind is ActionKind.UNSHARD
 
 
 class Streams(Later):

@@ -20,7 +20,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
@@ -35,6 +35,7 @@ from serried.runtime.recorder.torch_private import (
     functional,
 )
 from serried.runtime.recorder.tracer import Mark, Tracer
+from serried.trace.model.traffic import CollectiveMove
 
 GATHERS, SCATTERS = ActionKind.ALL_GATHER, ActionKind.REDUCE_SCATTER
 COLLECTIVES = {
@@ -93,8 +94,30 @@ DEEPSPEED = {
 }
 """Functions of deepspeed.comm; an all-reduce inside a backward is one of gradients."""
 
-Flight = tuple[ActionKind, Mark]
-"""What is on its way, and since when."""
+
+SIZES = {
+    "all_reduce": "tensor",
+    "broadcast": "tensor",
+    "all_gather_single": "output",
+    "all_gather_into_tensor": "output_tensor",
+    "reduce_scatter_single": "input",
+    "reduce_scatter_tensor": "input",
+    "all_to_all_single": "output",
+}
+"""Functions of torch.distributed whose whole tensor is one argument, and what that is called."""
+FIRST = ("tensor", "output", "output_tensor")
+"""Names of arguments that stand first; ``input`` stands second."""
+
+Sizing = tuple[ActionKind, str]
+"""Kind of a collective, and the argument that is as large as all that it moves."""
+
+
+class Flight(NamedTuple):
+    """Says what is on its way, since when, and what it moves."""
+
+    kind: ActionKind
+    began: Mark
+    moves: tuple[CollectiveMove, ...]
 
 
 class Exchanges:
@@ -134,20 +157,31 @@ class Exchanges:
         *,
         needs: Callable[..., bool] | None = None,
         in_backward: ActionKind | None = None,
+        moved: Sizing | None = None,
     ) -> Wrap:
         """Times a function: as ``in_backward`` inside one, and not at all where ``needs`` denies.
 
-        Code that torch compiles keeps its own collectives, and is not seen.
+        ``moved`` says the bytes of a call, which are noted also within another exchange: that is
+        one span, and is made of several collectives. Code that torch compiles keeps its own
+        collectives, and is not seen.
         """
         tracer, work = self._tracer, self._work
         is_compiling = torch.compiler.is_compiling
+
+        def noted(args: tuple[Any, ...], options: dict[str, Any]) -> None:
+            if moved is not None and (move := _move(moved, args, options)):
+                work.moves.append(move)
 
         def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
             @wraps(original)
             def call(*args: Any, **options: Any) -> Any:
                 # An outer exchange is one span: what a coalesced or functional one calls, and
                 # what the trainer times as a whole, would be counted twice.
-                if is_compiling() or work.is_exchange:
+                if is_compiling():
+                    return original(*args, **options)
+                if moved is not None and tracer.is_on:
+                    noted(args, options)
+                if work.is_exchange:
                     return original(*args, **options)
                 if needs is not None and not needs(*args, **options):
                     return original(*args, **options)
@@ -159,9 +193,14 @@ class Exchanges:
                 finally:
                     work.is_exchange = False
                 # A handle means that it has only begun: its span comes when that is waited for.
-                is_over = done is None or not self._takes_off(done, (what, start))
-                if is_over and tracer.is_on:
+                flight = Flight(what, start, tuple(work.moves))
+                is_over = done is None or not self._takes_off(done, flight)
+                if not is_over:
+                    work.moves.clear()
+                elif tracer.is_on:
                     tracer.keep(what, start, tracer.mark(), work.stage, work.microbatch)
+                    if work.moves:
+                        tracer.keep_moves()
                 return done
 
             return call
@@ -176,7 +215,9 @@ class Exchanges:
             # Another torch may lack some of them.
             if hasattr(owner, name):
                 reduces = ActionKind.REDUCE_GRAD if name in (of_gradients or ()) else None
-                patches.append(Patch(owner, name, self.timed(kind, in_backward=reduces)))
+                moved = (kind, SIZES[name]) if owner is dist and name in SIZES else None
+                wrap = self.timed(kind, in_backward=reduces, moved=moved)
+                patches.append(Patch(owner, name, wrap))
         return patches
 
     def _of_fsdp(self) -> list[Patch]:
@@ -238,7 +279,7 @@ class Exchanges:
         tracer, work = self._tracer, self._work
 
         def call(*args: Any, **options: Any) -> Any:
-            kind, began = flight
+            kind, began, moves = flight
             start = tracer.mark()
             work.is_exchange = True
             try:
@@ -249,8 +290,25 @@ class Exchanges:
                     place = work.stage, work.microbatch
                     tracer.keep(ActionKind.IN_FLIGHT, began, start, *place)
                     tracer.keep(kind, start, tracer.mark(), *place)
+                    if moves:
+                        work.moves[:0] = moves
+                        tracer.keep_moves()
 
         return call
+
+
+def _move(sizing: Sizing, args: tuple[Any, ...], options: dict[str, Any]) -> CollectiveMove | None:
+    """Returns what a call moves; None where it is alone, or its arguments are not as expected."""
+    kind, name = sizing
+    place = 0 if name in FIRST else 1
+    tensor = args[place] if len(args) > place else options.get(name)
+    group = next((each for each in args if isinstance(each, dist.ProcessGroup)), None)
+    group = options.get("group") or group or dist.group.WORLD
+    if not isinstance(tensor, torch.Tensor) or not isinstance(group, dist.ProcessGroup):
+        return None
+    if group.size() < 2:
+        return None
+    return CollectiveMove(kind, tuple(dist.get_process_group_ranks(group)), tensor.nbytes)
 
 
 def _storage(tensor: Any) -> int:

@@ -1,10 +1,16 @@
-"""What the planner is told of a run, and why it cannot plan the memory of some."""
+"""What the planner is told of a run: its memory, and a step's gathers and reductions by ZeRO."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from serried.action import ActionKind
 from serried.finding import Sentence, said
-from serried.plan.training import Gpt, Sharing, Training, kernels_of
+from serried.mesh.sharding import WHOLE, Cut, StateCuts
+from serried.plan.precision import RECIPES, Precision
+from serried.plan.sharded_step import ShardedStep, pipelined_step
+from serried.plan.states import groups_of
+from serried.plan.training import BYTES, Gpt, Sharing, Training, kernels_of
 from serried.runtime.job.settings import TrainSettings, stage_layers
 
 
@@ -61,3 +67,60 @@ def _sharing(settings: TrainSettings) -> Sharing:
     if settings.dp * settings.cp == 1 and not is_half:
         return "plain"
     return "zero" if settings.zero else "replicate"
+
+
+def planned_step(settings: TrainSettings, stage: int = 0) -> ShardedStep:
+    """Returns what a rank that holds ``stage`` gathers and reduces of its weights in one step.
+
+    Groups are ``shard``, the ranks of one copy, and ``replicate``, those that hold the same part
+    (``weight_groups``). Each layer is a unit of FSDP2, and what is no layer's is the root; rows of
+    each weight are cut as a whole, so a unit may be padded.
+    """
+    training = training_of(settings, "cpu")
+    ranks = training.shard if settings.zero else 1
+    *layers, ends = (
+        sum(weight.shard(ranks) * ranks for weight in group) for group in groups_of(training, stage)
+    )
+    units = [ends, *layers] if settings.zero else [ends + sum(layers)]
+    return pipelined_step(
+        _cuts(settings, ranks), units, _precision(settings), microbatches=settings.microbatches
+    )
+
+
+def weight_groups(settings: TrainSettings, rank: int) -> dict[str, tuple[int, ...]]:
+    """Returns the ranks of a rank's groups ``data``, ``shard`` and ``replicate``.
+
+    >>> weight_groups(TrainSettings(world_size=8, tp=2, zero=3, zero_shard=2), 2)
+    {'data': (0, 2, 4, 6), 'shard': (0, 2), 'replicate': (2, 6)}
+    """
+    layout = settings.layout
+    kind = layout.kind_of("dp", with_cp=True)
+    data = tuple(next(ranks for ranks in layout.groups(kind).lists() if rank in ranks))
+    size = settings.zero_shard or len(data)
+    place = data.index(rank)
+    first = place // size * size
+    shard = data[first : first + size]
+    return {"data": data, "shard": shard, "replicate": data[place % size :: size]}
+
+
+def _cuts(settings: TrainSettings, ranks: int) -> StateCuts:
+    data = Cut(("data",), settings.dp * settings.cp)
+    if not settings.zero:
+        return StateCuts("dense", data)
+    cut = Cut(("shard",), ranks) if ranks > 1 else WHOLE
+    return StateCuts("dense", data, cut, cut, cut, across="replicate", is_kept=settings.zero < 3)
+
+
+def _precision(settings: TrainSettings) -> Precision:
+    """Returns what a run keeps: wide weights of its own, computed with in ``dtype``."""
+    number = BYTES[settings.dtype]
+    wide = max(4, number)
+    return replace(
+        RECIPES["fp32"],
+        name=settings.dtype,
+        parameter_bytes=wide,
+        gradient_bytes=wide,
+        moment_bytes=2 * wide,
+        computed_bytes=number,
+        reduced_bytes=wide,
+    )

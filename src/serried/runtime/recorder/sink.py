@@ -22,6 +22,7 @@ from serried.action import ActionKind
 from serried.runtime.recorder.clock import Clock, MonotonicClock
 from serried.runtime.recorder.tracer import CurrentWork, KeepSpan, Mark, SpanParts, Tracer
 from serried.trace.model.record_writer import RecordWriter
+from serried.trace.model.traffic import CollectiveMove
 
 _log = logging.getLogger("serried")
 
@@ -101,6 +102,23 @@ class SpanSink(Tracer):
         """Keeps a span until its marks have passed; any thread may call."""
         self._late.append(span)
 
+    def keep_moves(self) -> None:
+        """Keeps what collectives moved as parts of the span that was kept last."""
+        moves, self.work.moves = tuple(self.work.moves), []
+        if isinstance(self._clock, MonotonicClock):
+            self._write_moves(moves)
+        elif self._late and isinstance(late := self._late[-1], SpanParts):
+            self._late[-1] = late._replace(moves=late.moves + moves)
+
+    def _write_moves(self, moves: tuple[CollectiveMove, ...]) -> None:
+        file = self._file
+        if file is None or self._is_full or not moves:
+            return
+        try:
+            file.add_moves(moves)
+        except (OSError, ValueError) as problem:
+            self.tell(problem)
+
     def drain(self) -> None:
         """Writes late spans up to the first that has not passed; never waits."""
         while self._late and self._has_passed(self._late[0]):
@@ -153,7 +171,8 @@ class SpanSink(Tracer):
         if file is None:
             self._lose()
             return
-        file.add(late.kind, start_ns, max(start_ns, end_ns), *late[3:])
+        file.add(late.kind, start_ns, max(start_ns, end_ns), *late[3:8])
+        self._write_moves(late.moves)
 
     def open(self) -> RecordWriter | None:
         """Returns the file, made now where there is none; None where nothing can be written."""

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from serried.action import ActionKind
+from serried.trace.model.traffic import CollectiveMove
 
 Mark = object
 """A moment, as one clock keeps it: nanoseconds, or an event of a device."""
@@ -32,6 +33,8 @@ class SpanParts(NamedTuple):
     name: int = 0
     """The number of what its user called it, 0 where it has no name."""
     step: int = -1
+    moves: tuple[CollectiveMove, ...] = ()
+    """What collectives that it is made of moved."""
 
 
 class KeepSpan(Protocol):
@@ -60,6 +63,8 @@ class CurrentWork:
     def __init__(self) -> None:
         self.when_launched: Callable[[], None] = _nothing
         """What is called when communication begins that only a backward's end may wait for."""
+        self.moves: list[CollectiveMove] = []
+        """What collectives moved since a span was kept that they are a part of."""
         self.num_stages = 1
         """Stages of the pipeline that hooks have seen, 1 without one."""
         self.reset()
@@ -68,6 +73,7 @@ class CurrentWork:
         """Forgets what an exception may have left."""
         self.is_pipeline = self.is_backward = self.is_exchange = False
         self.stage, self.microbatch = 0, -1
+        self.moves.clear()
 
     def begin(self, stage: int, microbatch: int) -> None:
         """Says whose computation begins; exchanges that come belong to it."""
@@ -100,6 +106,12 @@ class Tracer(Protocol):
         """
         if self.is_on:
             self.keep(kind, start, self.mark(), *place)
+            if self.work.moves:
+                self.keep_moves()
+
+    def keep_moves(self) -> None:
+        """Keeps what collectives moved as parts of the span that was kept last."""
+        self.work.moves.clear()
 
     @contextmanager
     def exchange(self, kind: ActionKind, *place: int) -> Iterator[None]:

@@ -5,6 +5,7 @@
     │                of spans that found no space, and the count
     └── 40 bytes x n start_ns end_ns step microbatch peer stage kind name seal
     rank-00003.names  a JSON string a line; a span's name is its line from 1, and 0 is none
+    rank-00003.traffic  what collectives moved as parts of these spans (``traffic``)
 
 The kernel keeps what was written to the map when the process is killed (not when the
 machine loses power). ``seal`` is the record's number from 1, written last: a record without
@@ -29,6 +30,7 @@ import numpy as np
 
 from serried.action import ActionKind, Spans
 from serried.errors import InputError
+from serried.trace.model.traffic import CollectiveMove, read_traffic
 
 MAGIC = b"serried\x01"
 HEADER_BYTES = 4096
@@ -102,6 +104,8 @@ class RankRecord:
     """What its user called spans of kind SPAN, whose peer is a place in it."""
     lost: int = 0
     """How many spans more there were, for which the disk had no space."""
+    moves: tuple[CollectiveMove, ...] = ()
+    """What collectives moved as parts of these spans, where the recorder told it (``traffic``)."""
 
 
 def file_name(rank: int) -> str:
@@ -132,7 +136,9 @@ def read_rank_record(path: Path) -> RankRecord:
     beside = path.with_suffix(NAMES_SUFFIX)
     text = beside.read_text(encoding="utf-8", errors="replace") if beside.is_file() else ""
     spans = spans_of_records(header.rank, table)
-    return RankRecord(header, spans, torn, names_in(text), lost_count(raw))
+    # A rank that was killed may have told of a span that it did not complete.
+    moves = tuple(move for move in read_traffic(path) if move.span < len(spans))
+    return RankRecord(header, spans, torn, names_in(text), lost_count(raw), moves)
 
 
 def complete_records(path: object, raw: bytes | memoryview, *, before: int = 0) -> Records:

@@ -15,7 +15,7 @@ import json
 import mmap
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from io import FileIO
@@ -37,6 +37,7 @@ from serried.trace.model.record import (
     RecordHeader,
     file_name,
 )
+from serried.trace.model.traffic import CollectiveMove, TrafficWriter
 
 _GROWTHS = (16_384, 4_096, 1_024, 256, 64)
 """Records that a file grows by: as many as there is space for."""
@@ -88,6 +89,7 @@ class RecordWriter:
         self._map = self._begun(start.ljust(HEADER_BYTES, b"\0"))
         self._names: dict[str, int] = {}
         self._names_bytes = 0
+        self._traffic = TrafficWriter(self.path)
         self._capacity = self._lost = 0
         self.when_full: Callable[[EnvironmentProblem], None] = _raised
         """What ``add`` does with a span that finds no space: it raises, unless told otherwise."""
@@ -133,6 +135,14 @@ class RecordWriter:
             self._lost += 1
             COUNT.pack_into(self._map, LOST_PLACE, self._lost)
 
+    def add_moves(self, moves: Sequence[CollectiveMove]) -> None:
+        """Keeps what collectives moved as parts of the span that was added last.
+
+        May raise OSError when the disk is full.
+        """
+        if count := self._count():
+            self._traffic.add(count, moves)
+
     def number_of(self, name: str) -> int:
         """Returns the number of ``name``, which is kept before the first span that has it.
 
@@ -166,6 +176,7 @@ class RecordWriter:
         """
         if self._file.closed:
             return
+        self._traffic.close()
         COUNT.pack_into(self._map, COUNT_PLACE, self._count() + 1)
         self._map.close()
         try:
