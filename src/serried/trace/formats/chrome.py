@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +41,7 @@ from serried.trace.model.tracks import (
     stages_of,
     threads_of,
 )
+from serried.trace.store.about import about_document
 from serried.whole_file import whole_file
 
 _CHUNK = 16_384
@@ -66,13 +66,7 @@ def _document(trace: Trace) -> Iterator[str]:
         yield ",\n" + ",\n".join(_slices(trace, rows, tids))
     for chunk in _arrows(trace.spans, tids):
         yield ",\n" + ",\n".join(chunk)
-    about = {
-        "run": trace.run,
-        "job": asdict(trace.job),
-        "hosts": [asdict(host) for host in trace.hosts],
-        "torn": trace.torn,
-        "missing": trace.missing,
-    }
+    about = about_document(trace)
     yield f'\n],"metadata":{json.dumps(about)},"baseTimeNanoseconds":{trace.base_ns}}}\n'
 
 

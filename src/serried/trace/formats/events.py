@@ -30,6 +30,7 @@ from serried.trace.formats.kineto import (
 )
 from serried.trace.formats.megatronapp import is_megatronapp, megatronapp_trace, of_megatronapp
 from serried.trace.formats.ndtimeline import is_ndtimeline, ndtimeline_trace, of_ndtimeline
+from serried.trace.formats.own_chrome import is_own, of_own, own_trace
 from serried.trace.formats.paddle.dynamic import (
     is_paddle_dynamic,
     of_paddle_dynamic,
@@ -51,6 +52,7 @@ class Tool(NamedTuple):
 
 
 TOOLS = (
+    Tool("serried", of_own, is_own, own_trace),
     Tool("MegatronApp", of_megatronapp, is_megatronapp, megatronapp_trace),
     Tool("torch.profiler", of_kineto, is_kineto, kineto_trace),
     Tool("ndtimeline", of_ndtimeline, is_ndtimeline, ndtimeline_trace),

@@ -29,7 +29,9 @@ _WHAT = said("what a store says of its run")
 
 def write_about(trace: Trace, folder: Path, *, num_spans: int) -> None:
     """Writes into ``folder`` all that ``trace`` says but its spans, which number ``num_spans``."""
-    text = json.dumps({**_about(trace), "num_spans": num_spans}, indent=1, ensure_ascii=False)
+    text = json.dumps(
+        {**about_document(trace), "num_spans": num_spans}, indent=1, ensure_ascii=False
+    )
     (folder / ABOUT).write_text(text, encoding="utf-8")
 
 
@@ -83,7 +85,8 @@ def trace_of(about: dict[str, Any], spans: Spans, replay: Replay | None = None) 
     )
 
 
-def _about(trace: Trace) -> dict[str, Any]:
+def about_document(trace: Trace) -> dict[str, Any]:
+    """Returns all that a trace says but its spans, as ``trace_of`` reads it."""
     return {
         "schema": SCHEMA,
         "run": trace.run,
