@@ -104,8 +104,8 @@ HOSTILE = {
     "YAML_DEFAULTS": Hostile(
         "x.yaml",
         "defaults: a.yaml\nactor_rollout_ref: {}\n",
-        "takes in other configs more than 16 times",
-        "导入别的配置超过 16 次",
+        "takes in other configs more than 64 times",
+        "导入别的配置超过 64 次",
         {"a.yaml": "defaults: a.yaml\n"},
     ),
     "PYTHON_TEXT": Hostile(

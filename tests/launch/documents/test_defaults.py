@@ -62,5 +62,5 @@ def test_files_that_take_in_one_another_are_refused() -> None:
     with pytest.raises(InputError) as caught:
         taken("defaults: a.yaml\n", beside)
     assert str(caught.value) == (
-        "run.yaml takes in other configs more than 16 times; write out what it takes from them"
+        "run.yaml takes in other configs more than 64 times; write out what it takes from them"
     )

@@ -108,6 +108,11 @@ def test_ms_swift_cuts_sequences_over_neighbours() -> None:
     )
 
 
+def test_parts_of_sequences_are_no_ms_swifts_elsewhere() -> None:
+    config = told(RUN.format("--deepspeed --sequence_parallel_size 2"), "run.sh")
+    assert (config.framework, config.sizes().world_size) == ("deepspeed", 8)
+
+
 def test_the_megatron_command_of_ms_swift_needs_no_size() -> None:
     config = told("NPROC_PER_NODE=2 megatron sft --model x", "run.sh")
     assert (config.framework, config.sizes().world_size, config.sizes().etp) == ("megatron", 2, 1)

@@ -134,6 +134,18 @@ def test_easy_r1_names_its_yaml_by_a_setting() -> None:
     assert groups(config)["sp"] == [[0, 1], [2, 3], [4, 5], [6, 7]]
 
 
+@pytest.mark.parametrize("program", ["main_generation", "main_eval"])
+def test_what_only_writes_answers_is_no_training(program: str) -> None:
+    run = f"python3 -m verl.trainer.{program} trainer.nnodes=1 rollout.name=vllm"
+    with pytest.raises(InputError, match="as one process"):
+        read(run, name="run.sh")
+
+
+def test_a_setting_that_a_comment_cut_off_is_pointed_out() -> None:
+    [note] = told("trainer.nnodes=2 \\\n# a comment\ntrainer.n_gpus_per_node=4").notes
+    assert str(note).startswith("run.sh line 3: 'trainer.n_gpus_per_node=4' begins a command")
+
+
 def test_what_a_variable_leaves_open_is_asked_for() -> None:
     missing = told(f"{ACTOR}.ulysses_sequence_parallel_size=$SP").missing
     assert [each.name for each in missing] == ["ulysses_size"]

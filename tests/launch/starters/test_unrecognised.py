@@ -145,6 +145,12 @@ def test_megatron_is_known_without_a_parallel_size(program: str, words: str) -> 
     assert (config.sizes().world_size, config.sizes().tp) == (8, 1)
 
 
+def test_a_launcher_behind_two_dashes_is_the_one_that_starts_ranks() -> None:
+    text = "python submit.py --gpus 8 -- torchrun --nproc_per_node 4 pretrain_gpt.py --bf16\n"
+    config = told(text)
+    assert (config.framework, config.sizes().world_size) == ("megatron", 4)
+
+
 def test_another_pretrain_program_is_no_megatron_by_its_name() -> None:
     assert told("torchrun --nproc_per_node 8 pretrain_images.py --lr 1\n").framework is None
 

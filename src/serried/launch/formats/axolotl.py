@@ -50,6 +50,8 @@ def read(keys: Keys) -> Reading:
             facts.drop(name)
     experts = facts.drop("_experts")
     if experts:
+        for name in ("_strategy", "_reshard", "_deepspeed", "_fsdp"):
+            facts.drop(name)
         facts.lack(
             "framework",
             said("{where}: serried does not lay out axolotl's expert axis", where=experts.where),

@@ -62,14 +62,22 @@ def has_marks(flags: Sequence[Flag]) -> bool:
 
 
 def read_flags(
-    flags: Sequence[Flag], file: str, name: str, *, has_deepspeed: bool = False
+    flags: Sequence[Flag],
+    file: str,
+    name: str,
+    *,
+    has_deepspeed: bool = False,
+    is_swift: bool = False,
 ) -> Reading:
     """Returns what options on a command line say; ``name`` is how such a command is called.
 
-    ``has_deepspeed`` tells that DeepSpeed's own launcher starts it.
+    ``has_deepspeed`` tells that DeepSpeed's own launcher starts it, ``is_swift`` that ms-swift
+    does, which has parts of sequences besides.
     """
     facts = Facts(file)
     take_flags(facts, flags, MEANINGS)
+    if not is_swift:
+        facts.drop("sequence_parallel_size")
     # '--deepspeed' alone is a switch of programs that make their config themselves.
     has_deepspeed = has_deepspeed or any(flag.name == "deepspeed" for flag in flags)
     return settle(facts, name, has_deepspeed=has_deepspeed)

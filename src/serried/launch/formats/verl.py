@@ -62,7 +62,9 @@ def is_one(keys: Keys) -> bool:
     """Tells whether keys are verl's: an actor to be trained, or its trainer for SFT."""
     if keys.has("actor_rollout_ref") or keys.has(EASY, "trainer"):
         return True
-    if keys.has("algorithm.adv_estimator") or "trainer.n_gpus_per_node" in keys:
+    # What writes answers alone has a section 'rollout' at the top, and trains nothing.
+    has_trainer = "trainer.n_gpus_per_node" in keys and not keys.has("rollout")
+    if keys.has("algorithm.adv_estimator") or has_trainer:
         return True
     return _is_sft(keys)
 

@@ -17,6 +17,8 @@ from serried.launch.shell.split import joined
 from serried.launch.shell.syntax import Simple
 from serried.launch.shell.walk import Flow, ScriptWalk
 
+# 'trainer.nnodes=2', which no command is called.
+SETTING = re.compile(r"\+{0,2}[A-Za-z_]\w*(?:\.\w+)+=")
 DECLARES = frozenset(["export", "declare", "local", "readonly", "typeset"])
 Outcome = tuple[Flow, Verdict]
 
@@ -51,7 +53,7 @@ def _follow(
     if what := handed(fields):
         start(walk, fields, what, line, prefix)
         return "", RAN
-    if name.startswith("--"):
+    if name.startswith("--") or SETTING.match(name):
         walk.story.note(line, _stray(name))
     walk.started(fields, line, **prefix)
     return "", RAN

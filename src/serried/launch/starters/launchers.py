@@ -94,7 +94,9 @@ TALKS = re.compile(
 # 'python', 'python3', 'python3.11'.
 PYTHON = re.compile(r"python[\d.]*")
 
-DRIVER = re.compile(r"(?:.*[./])?(?:verl|recipe)[./](?:\w+[./])*main(?:_\w+)?(?:\.py)?")
+DRIVER = re.compile(
+    r"(?:.*[./])?(?:verl|recipe)[./](?:\w+[./])*(?:main|\w+_main)(?!_gen|_eval)(?:_\w+)?(?:\.py)?"
+)
 """Programs of verl, of which one process tells Ray where its ranks run.
 
 Source: verl examples/slurm/ray_on_slurm.slurm, which starts one with ``srun --ntasks=1``.
@@ -187,6 +189,10 @@ def _head(words: Sequence[Field]) -> tuple[str, Sequence[Field], Field | None] |
     """Returns the first launcher among words, the words after it, and the program if told."""
     if words and TALKS.fullmatch(words[0].text or ""):
         return None
+    # 'python submit.py --gpus 8 -- torchrun x.py' hands what stands behind '--' to its machines.
+    behind = _place(words, "--")
+    if behind is not None and (inner := _head(words[behind + 1 :])) and inner[0] != "python":
+        return inner
     # The launcher need not come first, as in 'nohup env A=1 torchrun x.py', so the first word that
     # is one counts. A .py file with no launcher before it starts itself.
     for i, each in enumerate(words):

@@ -22,6 +22,9 @@ from serried.launch.formats import (
 )
 from serried.launch.starters.launchers import Launch
 
+SWIFT = re.compile(r"(?:.*[./])?swift[./]cli[./](?:sft|rlhf|pt)(?:\.py)?")
+"""The programs that ``swift sft`` and its like start."""
+
 HYDRA = re.compile(r"\+{0,2}([a-zA-Z_][\w.]*)=(.*)", re.S)
 """``model.tensor_model_parallel_size=4``, as NeMo, verl and MaxText take settings."""
 
@@ -49,7 +52,10 @@ def reading(launch: Launch, flags: Sequence[Flag], file: str) -> Reading | None:
         return colossalai.read(flags, file)
     if launch.launcher == "swift" or huggingface.has_marks(flags):
         has_deepspeed = launch.launcher == "deepspeed"
-        return huggingface.read_flags(flags, file, launch.format, has_deepspeed=has_deepspeed)
+        is_swift = launch.launcher == "swift" or bool(SWIFT.fullmatch(program or ""))
+        return huggingface.read_flags(
+            flags, file, launch.format, has_deepspeed=has_deepspeed, is_swift=is_swift
+        )
     return None
 
 
