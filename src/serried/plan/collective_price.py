@@ -36,6 +36,10 @@ MOST_TRIED_RANKS = 1024
 """Groups of more take the algorithm's own number, for its steps are long to count."""
 
 
+OPTIONS = ("channels", "chunks", "split", "causal")
+"""What some algorithms take and others do not."""
+
+
 @dataclass(frozen=True)
 class CollectiveQuestion:
     """Holds what is asked: a collective over a group, the algorithm, the bytes, the links.
@@ -60,6 +64,10 @@ class CollectiveQuestion:
     measured: BusbwTable | None = None
     channels: int | None = None
     chunks: int | None = None
+    split: str | None = None
+    """How a sequence is dealt out to ranks, in attention."""
+    causal: bool | None = None
+    """Whether queries see only keys before them, in attention; None takes that they do."""
 
     def __post_init__(self) -> None:
         if self.size_bytes < 1:
@@ -90,7 +98,7 @@ class CollectiveQuestion:
 
     def _names(self) -> list[str]:
         """Returns the algorithms that take what is asked for."""
-        asked = [name for name in ("channels", "chunks") if getattr(self, name) is not None]
+        asked = [name for name in OPTIONS if getattr(self, name) is not None]
         known = [entry for entry in ENTRIES if entry.collective == self.name]
         taking = [entry.name for entry in known if {*asked} <= {*entry.takes}]
         # Where none does, the first one says so; of an unknown collective there is none.
@@ -108,6 +116,8 @@ class CollectiveQuestion:
                 root=root,
                 channels=self.channels,
                 chunks=chunks,
+                split=self.split,
+                causal=self.causal,
             )
             yield CollectiveWay(entry, collective, chunks, self.networks)
 

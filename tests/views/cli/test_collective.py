@@ -198,3 +198,33 @@ def test_pictures_are_written(
     words = ("collective", "all-reduce", "--ranks", "16", *extra, "-o", str(file))
     assert serried(*words).code == 0
     assert file.read_bytes().startswith(start)
+
+
+def test_attention_says_how_many_pairs_of_blocks_ranks_compute_in_each_step(serried: Call) -> None:
+    ring = ("collective", "attention", "--ranks", "4", "--algorithm", "ring")
+    for split, pairs in (("zig-zag", ["2"] * 4), ("contiguous", ["2", "0-4", "0-4", "0-4"])):
+        told = json.loads(serried(*ring, "--split", split, "--format", "json").out)
+        ends = [dict.fromkeys((min(row), max(row))) for row in told["pairs"]]
+        assert ["-".join(f"{each:g}" for each in row) for row in ends] == pairs
+        printed = serried(*ring, "--split", split).out.split()
+        assert printed.count("0-4") == pairs.count("0-4")
+
+
+def test_without_a_mask_attention_computes_all_pairs(serried: Call) -> None:
+    words = ("collective", "attention", "--ranks", "3", "--algorithm", "ring", "--mask", "none")
+    told = json.loads(serried(*words, "--format", "json").out)
+    assert told["pairs"] == [[4.0, 4.0, 4.0]] * 3
+
+
+def test_a_mask_or_a_split_that_there_is_not_is_answered_with_those_there_are(
+    serried: Call,
+) -> None:
+    refused = serried("collective", "attention", "--mask", "window")
+    assert (refused.code, refused.err) == (
+        2,
+        "serried: mask=window is not known; it is causal or none\n",
+    )
+    refused = serried("collective", "attention", "--split", "striped")
+    assert "a sequence is not split 'striped'; it is split zig-zag or contiguous" in refused.err
+    refused = serried("collective", "all-reduce", "--algorithm", "ring", "--split", "zig-zag")
+    assert "all-reduce by ring takes no split" in refused.err

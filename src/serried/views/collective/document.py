@@ -7,7 +7,8 @@
 
 Times are seconds and sizes bytes. ``from`` and ``to`` are ranks, or ``"switch N"`` for the switch
 of node N. A move carries ``count`` blocks from ``block`` on, ``stride`` apart where that is not 1,
-modulo ``num_blocks``.
+modulo ``num_blocks``. Attention has ``pairs`` too: how many pairs of blocks of queries and keys
+each rank computes in each step, a diagonal one of a causal mask as a half.
 """
 
 from __future__ import annotations
@@ -48,8 +49,19 @@ def collective_document(
         "steps": _moves(priced, first, end),
         "step_times": priced.step_s[first:end].tolist(),
         "step_links": [LINK_NAMES[LinkClass(each)] for each in priced.cost.link[first:end]],
+        **_pairs(priced, first, end),
         "step_bytes": [round(each) for each in priced.cost.step_bytes[first:end].tolist()],
     }
+
+
+def _pairs(priced: PricedCollective, first: int, end: int) -> dict[str, Any]:
+    """Returns how many pairs of blocks each rank computes in each step, where any are."""
+    collective = priced.collective
+    if collective.attention is None:
+        return {}
+    size = collective.group.size
+    works = (collective.steps[index].work for index in range(first, end))
+    return {"pairs": [work.pairs(size).tolist() if work else [0.0] * size for work in works]}
 
 
 def summary(priced: PricedCollective) -> dict[str, Any]:

@@ -156,6 +156,9 @@ def steps_table(
     table = Table()
     table.add_column(tell("step", lang), justify="right")
     table.add_column(tell("moves", lang))
+    has_pairs = priced.collective.attention is not None
+    if has_pairs:
+        table.add_column(tell("pairs", lang), justify="right")
     table.add_column(tell("link", lang))
     for name in (tell("bytes", lang), tell("time", lang), tell("so far", lang)):
         table.add_column(name, justify="right")
@@ -166,15 +169,26 @@ def steps_table(
             table.add_row("…", tell("… {count:,} more steps", lang, count=len(numbers)))
             continue
         number = numbers[0]
+        step = priced.collective.steps[number]
         table.add_row(
             str(number),
-            moves_text(priced, priced.collective.steps[number], lang=lang),
+            moves_text(priced, step, lang=lang),
+            *([pairs_text(priced, step)] if has_pairs else []),
             link_text(priced, LinkClass(priced.cost.link[number]), lang),
             bytes_text(round(float(priced.cost.step_bytes[number]))),
             duration_text(float(priced.step_s[number]) * 1e9),
             duration_text(float(until[number]) * 1e9),
         )
     return table
+
+
+def pairs_text(priced: PricedCollective, step: CollectiveStep) -> str:
+    """Returns how many pairs of blocks a rank computes in a step: 2, or the least and the most."""
+    if step.work is None:
+        return ""
+    pairs = step.work.pairs(priced.collective.group.size)
+    ends = dict.fromkeys((float(pairs.min()), float(pairs.max())))
+    return "-".join(f"{each:g}" for each in ends)
 
 
 def legend_lines(
@@ -188,6 +202,15 @@ def legend_lines(
         blocks=priced.collective.num_blocks // priced.collective.num_buffers,
         size=bytes_text(round(float(priced.collective.block_bytes(priced.asked.size_bytes)))),
     )
+    lines = [told]
+    if priced.collective.attention is not None:
+        lines.append(
+            tell(
+                "pairs counts how many blocks of queries meet a block of keys on a rank, the least "
+                "and the most of all ranks; one on the diagonal of a causal mask counts as a half",
+                lang,
+            )
+        )
     if steps is None and len(priced.collective.steps) > MOST_STEPS:
         more = tell(
             "of more than {most} steps the first {first} and the last {last} are printed; --steps "
@@ -197,8 +220,8 @@ def legend_lines(
             first=FIRST_STEPS,
             last=LAST_STEPS,
         )
-        return [told, more]
-    return [told]
+        lines.append(more)
+    return lines
 
 
 def _shown(first: int, end: int, *, all_of_them: bool) -> Iterator[range]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from serried.collective.networks import DEFAULT, NetworkPreset, OwnLinks, preset_of
 from serried.collective.placed_group import PlacedGroup
-from serried.errors import InputError
+from serried.errors import InputError, listed
 from serried.mesh import Placement
 from serried.mesh.sizes import PLACES, whole_number
 from serried.pipeline.exact_number import read_numbers
@@ -23,9 +23,11 @@ from serried.plan.collective_price import CollectiveQuestion
 from serried.views.job.byte_size import read_bytes
 
 FIELDS = (
-    *("name", "algorithm", "ranks", "bytes", "root", "channels", "chunks"),
+    *("name", "algorithm", "ranks", "bytes", "root", "channels", "chunks", "split", "mask"),
     *("gpus_per_node", "network", "latency", "bandwidth", "nics_per_node"),
 )
+MASKS = ("causal", "none")
+"""What queries see in attention: keys before them, or all."""
 DEFAULT_RANKS = 8
 DEFAULT_BYTES = "1GiB"
 MOST_RANKS = 131_072
@@ -66,6 +68,8 @@ class CollectiveWords:
             measured,
             self._count("channels"),
             self._count("chunks"),
+            given("split") or None,
+            self._is_causal(),
         )
 
     def _ranks(self, preset: NetworkPreset) -> PlacedGroup:
@@ -79,6 +83,16 @@ class CollectiveWords:
         gpus = PLACES["gpus_per_node"].read(told) if told else preset.gpus_per_node
         assert isinstance(gpus, int | tuple)
         return PlacedGroup.of(range(number), Placement.on(number, gpus))
+
+    def _is_causal(self) -> bool | None:
+        mask = self.words.get("mask")
+        if mask and mask not in MASKS:
+            raise InputError(
+                "mask={mask} is not known; it is {known}",
+                mask=mask[:40],
+                known=listed(MASKS, last="or"),
+            )
+        return mask == MASKS[0] if mask else None
 
     def _own_links(self) -> OwnLinks:
         return OwnLinks(
