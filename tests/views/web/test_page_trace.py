@@ -38,7 +38,7 @@ def planned() -> Iterator[str]:
         NamedTrace("large", run, whole_below=10),
         NamedTrace("unknown", unknown),
     ]
-    with served(traces) as address:
+    with served(traces, keeps=True) as address:
         yield address
 
 
