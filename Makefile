@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP = $(BIN)/pip install -q --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick check unit bench oracle goldens soak screenshots browser hosts modules clean
+.PHONY: help run test quick check types style unit bench oracle goldens soak screenshots browser hosts modules clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,10 +19,15 @@ run: $(VENV)/.run ## install, train for real, open the workbench on it
 test: $(VENV)/.test browser hosts modules check unit ## install, check and run every test
 
 check: $(VENV)/.test modules ## format, lint, imports, types of Python and of the page's modules
+	@$(MAKE) --no-print-directory --jobs 2 types style
+
+types: $(VENV)/.test # by far the longest of the checks, so it has a core of its own
+	$(BIN)/mypy
+
+style: $(VENV)/.test modules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/mypy
 	npm run --silent check
 
 # No browser and no ranks; a subset that reaches into every room, of few examples each.
