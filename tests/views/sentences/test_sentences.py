@@ -61,10 +61,12 @@ class Raised(NamedTuple):
 
 def error_names(trees: list[ast.Module]) -> set[str]:
     """Returns SerriedError and every class that descends from it, wherever it is defined."""
-    known = {SerriedError.__name__}
     classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    for _ in classes:
-        known |= {each.name for each in classes if {name(base) for base in each.bases} & known}
+    known, found = set[str](), {SerriedError.__name__}
+    while known != found:
+        known = found
+        children = {each.name for each in classes if {name(base) for base in each.bases} & known}
+        found = known | children
     return known
 
 
