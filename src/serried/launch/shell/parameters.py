@@ -134,7 +134,9 @@ class Parameters:
         return text
 
     def _length(self, part: Parameter) -> Value:
-        if part.index in ("@", "*") or part.name in ("@", "*"):
+        if part.name in ("@", "*"):
+            return self._argument("#", part.line)
+        if part.index in ("@", "*"):
             elements = self.scope.elements(part.name)
             why = reason_of(elements[0]) if len(elements) == 1 else None
             # HOSTS=($(scontrol show hostnames …)): nobody knows the hosts, but ${#HOSTS[@]} is the
@@ -142,7 +144,8 @@ class Parameters:
             if isinstance(why, Unknown) and why.counted_by:
                 return self.look_up(why.counted_by, part.line)
             if all(reason_of(each) is None for each in elements):
-                return known(str(len(elements)), part.line, part.source)
+                number = self.scope.num_elements(part.name)
+                return known(str(number), part.line, part.source)
             return unknown(_not_known(part), part.line)
         text = text_of(self._indexed(part))
         if text is None:

@@ -88,6 +88,12 @@ class Scope:
         """Returns all elements of an array, as ``${A[@]}`` has them: by index, without the gaps."""
         return [*self.row(name), *self.beyond(name).values()]
 
+    def num_elements(self, name: str) -> int:
+        """Returns how many elements an array has, those with words for keys too."""
+        self.steps.spend(1 + len(self.variables) // 8)
+        beside = sum(key.startswith(f"{name}[") for key in self.variables)
+        return len(self.row(name)) + beside
+
     def unset(self, name: str) -> None:
         """Forgets a variable, an element of an array, or an array with all its elements."""
         self.steps.spend(1 + len(self.variables) // 8)
