@@ -85,11 +85,15 @@ class NetworkPreset:
             most = self.ll_most if each.name == "LL" else inf
             inside = min(most, self.in_node.bytes_per_s * each.share)
             links = (
-                LinkCost(each.in_node_s, inside, self.in_node.name),
-                LinkCost(each.across_s, self.across.bytes_per_s * each.share, self.across.name),
+                _link(self.in_node, each.in_node_s, inside),
+                _link(self.across, each.across_s, self.across.bytes_per_s * each.share),
             )
-            found.append(Network(*links, self.nics_per_node, each.launch_s, each.name))
+            found.append(Network(*links, self.nics_per_node, each.launch_s, self.name, each.name))
         return tuple(found)
+
+
+def _link(wire: Wire, latency_s: float, bytes_per_s: float) -> LinkCost:
+    return LinkCost(latency_s, bytes_per_s, wire.name, wire.peak_bytes_per_s)
 
 
 _TOPO = "NCCL 2.x, src/graph/topo.h"
@@ -225,7 +229,10 @@ class OwnLinks:
             links = [replace(link, latency_s=s) for link, s in zip(links, told, strict=True)]
         if self.bytes_per_s is not None:
             speeds = [speed * share for speed in _both(self.bytes_per_s)]
-            links = [replace(link, bytes_per_s=s) for link, s in zip(links, speeds, strict=True)]
+            links = [
+                replace(link, bytes_per_s=s, peak_bytes_per_s=None)
+                for link, s in zip(links, speeds, strict=True)
+            ]
         nics = network.nics_per_node if self.nics_per_node is None else self.nics_per_node
         return replace(network, in_node=links[0], across=links[1], nics_per_node=nics)
 

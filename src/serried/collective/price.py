@@ -48,6 +48,8 @@ class LinkCost:
     bytes_per_s: float
     name: str = ""
     """What the link is called, such as NVLink 4."""
+    peak_bytes_per_s: float | None = None
+    """What its maker says that it carries, where that is known."""
 
     def __post_init__(self) -> None:
         if not 0 < self.bytes_per_s < float("inf"):
@@ -73,6 +75,8 @@ class Network:
     """None: one for each rank."""
     launch_s: float = 0.0
     """Seconds that a collective takes before its first step."""
+    name: str = ""
+    """What the network is called, such as h100; "" where its links are the user's own."""
     protocol: str = ""
     """How the library moves bytes over these links, where it has several ways."""
 

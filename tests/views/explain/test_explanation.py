@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serried import frameworks
+from serried.collective.registry import COLLECTIVES
 from serried.errors import InputError
 from serried.frameworks import Sizes
+from serried.views.explain.collectives import explained_collective
 from serried.views.explain.content import part, table
 from serried.views.explain.explanation import Explanation, explanation
 from serried.views.sentences import LANGUAGES
@@ -267,6 +269,8 @@ def test_no_reading_list_is_empty_or_repeats_itself(dims: str) -> None:
 
 def test_every_link_on_file_is_in_some_list() -> None:
     listed = {link.url for dims in SUBSETS for link in explained(dims).reading}
+    for name in COLLECTIVES:
+        listed |= {link.url for link in explained_collective(name, lang="en").reading}
     on_file = {str(table(link)["url"]) for link in table(part("reading")["links"]).values()}
     assert listed == on_file
 

@@ -61,6 +61,11 @@ from serried.views.collective.text import registry_table
     "there are some.",
 )
 @click.option(
+    "--explain",
+    is_flag=True,
+    help="Explain what the collective is for, what it costs, and common mistakes.",
+)
+@click.option(
     "--format",
     "form",
     type=click.Choice(ENDINGS),
@@ -76,7 +81,8 @@ def collective(name: str | None, **options: Any) -> int:
     \b
     serried collective all-reduce --ranks 8 --algorithm ring --bytes 1GiB
     serried collective all-gather --ranks 16 --network a100
-    serried collective all-reduce --ranks 64 --compare
+    serried collective all-reduce --ranks 64 --compare -o crossing.svg
+    serried collective all-gather --explain
     serried collective all-reduce --ranks 16 --latency 3,14 --bandwidth 370,45
     serried collective all-reduce --ranks 8 --busbw busbw.json --format json
     serried collective all-reduce --ranks 4 --try

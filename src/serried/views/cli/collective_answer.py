@@ -49,9 +49,20 @@ def answer_collective(
     if is_compared:
         words["algorithm"] = ""
     asked = CollectiveWords(words).question(group, measured)
+    if options.get("explain"):
+        return _explain(asked, output)
     if is_compared:
         return _compare(asked, output)
     return _show(asked.priced(), steps_of(options["steps"]), output)
+
+
+def _explain(asked: CollectiveQuestion, output: OutputChoice) -> None:
+    """Prints what a collective is for; raises InputError for one that there is not."""
+    from serried.views.explain.collectives import explained_collective
+    from serried.views.explain.plain import as_text
+
+    name = asked.ways()[0].collective.name
+    output.write(as_text(explained_collective(name, lang=output.lang), width()))
 
 
 def _show(priced: PricedCollective, steps: tuple[int, int] | None, output: OutputChoice) -> None:

@@ -89,6 +89,7 @@ def summary(priced: PricedCollective) -> dict[str, Any]:
         "bytes_sent_by_a_rank": round(priced.most_sent),
         "bottleneck": LINK_NAMES[priced.bottleneck],
         "network": {
+            "name": network.name,
             "protocol": network.protocol,
             "nics_per_node": network.nics_per_node,
             "in_node": _link(network.in_node),
@@ -178,7 +179,12 @@ def carried(collective: Collective, block: int, count: int, stride: int, size_by
 
 
 def _link(link: LinkCost) -> dict[str, Any]:
-    return {"name": link.name, "latency": link.latency_s, "bytes_per_s": link.bytes_per_s}
+    return {
+        "name": link.name,
+        "latency": link.latency_s,
+        "bytes_per_s": link.bytes_per_s,
+        "peak_bytes_per_s": link.peak_bytes_per_s,
+    }
 
 
 def _measured(priced: PricedCollective) -> dict[str, Any] | None:

@@ -91,20 +91,18 @@ def about_lines(priced: PricedCollective, *, lang: str = "en") -> list[str]:
             lang,
             formula=phrase(priced.entry.formula, lang),
         ),
-        tell(
-            "links: {inside}; {across}",
-            lang,
-            inside=_link(network.in_node, lang),
-            across=_link(network.across, lang),
-        ),
     ]
+    lines.append(tell("in the node: {link}", lang, link=_link(network.in_node, lang)))
+    if priced.collective.group.num_nodes > 1:
+        lines.append(tell("across nodes: {link}", lang, link=_link(network.across, lang)))
     if priced.chunks:
         lines.append(tell("chunks: {chunks}", lang, chunks=priced.chunks))
     if network.protocol:
         lines.append(
             tell(
-                "protocol {protocol}, the quickest here; {launch} to launch",
+                "network {network}, protocol {protocol}, the quickest here; {launch} to launch",
                 lang,
+                network=network.name,
                 protocol=network.protocol,
                 launch=duration_text(network.launch_s * 1e9),
             )
@@ -140,9 +138,14 @@ def _measured(priced: PricedCollective, lang: str) -> list[str]:
 
 
 def _link(link: LinkCost, lang: str) -> str:
+    """Returns what a message over a link costs, and how much of its peak is reached."""
+    peak = link.peak_bytes_per_s
     return tell(
-        "{name} {latency} + bytes / {speed}",
+        "{name}, {latency} + bytes / {speed}, {share} of its peak"
+        if peak
+        else "{name}, {latency} + bytes / {speed}",
         lang,
+        share=f"{100 * link.bytes_per_s / (peak or 1):.0f}%",
         name=phrase(link.name, lang),
         latency=duration_text(link.latency_s * 1e9),
         speed=speed_text(link.bytes_per_s),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from serried.errors import InputError, listed
@@ -106,6 +106,12 @@ def _section(entry: Entry, done: Practice, lang: str) -> Section:
 
 def _reading(key: str) -> tuple[ReadingLink, ...]:
     """Returns the links filed under ``key``, such as ``cp+dp``."""
-    reading, links = table(part("reading")["reading"]), table(part("reading")["links"])
-    written = [table(links[line(name)]) for name in items(reading[key])]
+    reading = table(part("reading")["reading"])
+    return links_of([line(name) for name in items(reading[key])])
+
+
+def links_of(names: Sequence[str]) -> tuple[ReadingLink, ...]:
+    """Returns links by their names in the file of reading."""
+    links = table(part("reading")["links"])
+    written = [table(links[name]) for name in names]
     return tuple(ReadingLink(line(w["title"]), line(w["url"]), line(w["lang"])) for w in written)
