@@ -148,7 +148,11 @@ def test_megatron_is_known_without_a_parallel_size(program: str, words: str) -> 
 def test_a_launcher_behind_two_dashes_is_the_one_that_starts_ranks() -> None:
     text = "python submit.py --gpus 8 -- torchrun --nproc_per_node 4 pretrain_gpt.py --bf16\n"
     config = told(text)
-    assert (config.framework, config.sizes().world_size) == ("megatron", 4)
+    assert (config.framework, config.fields["gpus_per_node"].value) == ("megatron", 4)
+    because = "submit.py on line 1 decides on how many machines it starts them"
+    assert [str(each.because) for each in config.missing] == [because]
+    text = "python3 submit.py -- accelerate launch --num_processes 8 --use_deepspeed train.py\n"
+    assert [str(each.because) for each in told(text).missing] == [because]
 
 
 def test_another_pretrain_program_is_no_megatron_by_its_name() -> None:

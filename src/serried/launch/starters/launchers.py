@@ -126,6 +126,8 @@ class Launch:
     run: StartedCommand
     step: slurm.SlurmRequest
     has_srun: bool
+    handed_by: str = ""
+    """The program that hands the launcher to machines of its own, where one does."""
 
     @property
     def format(self) -> str:
@@ -164,7 +166,17 @@ def launch_of(run: StartedCommand) -> Launch | None:
         options, program, rest = _mpi(rest)
     else:
         options, program, rest = _divided(rest, switches)
-    return Launch(launcher, tuple(options), program, tuple(rest), run, step, has_srun)
+    handed_by = _handed_by(run.fields) if launcher != "python" else ""
+    return Launch(launcher, tuple(options), program, tuple(rest), run, step, has_srun, handed_by)
+
+
+def _handed_by(words: Sequence[Field]) -> str:
+    """Returns the program of ``python submit.py … -- torchrun …``, '' where there is none."""
+    behind = _place(words, "--")
+    before = _head(words[:behind]) if behind else None
+    if before is None or before[0] != "python":
+        return ""
+    return ((before[2] or before[1][0]).text if before[2] or before[1] else None) or ""
 
 
 def _place(words: Sequence[Field], name: str) -> int | None:

@@ -207,7 +207,7 @@ def _reading(launch: Launch, shelf: ConfigFiles) -> Reading:
     # Megatron-LM's options on the line go first where there are any; what the config of Accelerate
     # says then only fills gaps.
     if launch.launcher == "accelerate" and not program_options.is_megatron(flags):
-        return named_config.accelerate_launch(launch, flags, shelf)
+        return _unless_handed(named_config.accelerate_launch(launch, flags, shelf), launch)
     reading = program_options.reading(launch, flags, file)
     if reading is None:
         reading = named_config.overridden(launch, flags, shelf)
@@ -226,6 +226,22 @@ def _reading(launch: Launch, shelf: ConfigFiles) -> Reading:
     _complete(reading, launch, flags)
     _prefer(reading.facts, counted)
     _note_unknown_options(reading.facts, launch.arguments)
+    return _unless_handed(reading, launch)
+
+
+def _unless_handed(reading: Reading, launch: Launch) -> Reading:
+    """Leaves the ranks open where another program decides on how many machines they start."""
+    if launch.handed_by:
+        for name in ("world_size", "nodes"):
+            reading.facts.drop(name)
+        reading.facts.lack(
+            "world_size",
+            said(
+                "{program} on line {line} decides on how many machines it starts them",
+                program=launch.handed_by,
+                line=launch.run.line,
+            ),
+        )
     return reading
 
 
