@@ -26,6 +26,8 @@ NEEDS = {
     "a trace or a service of the reader's own": (
         "serried trace stats log/",
         "serried trace merge profiles/",
+        "serried trace stats profile/",
+        "serried trace merge profile/",
         "serried trace stats trace-ST.parquet",
         "serried trace merge node0/run",
         "serried trace merge s3:",

@@ -62,7 +62,7 @@ def read_trace(
     if isinstance(found, GpuTrace):
         raise InputError(
             "{paths} hold kernels of GPUs and no mark of a pipeline; serried trace stats and "
-            "serried trace compare measure them",
+            "compare measure them, merge and serve draw them",
             paths=listed((rank.path for rank in found.ranks), limit=3),
         )
     return found

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
+from serried.trace.formats.reading import read_trace
 from tests.conftest import Call
 from tests.trace.gpu.samples import FOLDER
 from tests.views.explain.reader import has_chinese
@@ -78,3 +80,21 @@ def test_a_profile_has_no_plan_and_no_pipelines_run_to_be_compared_with(serried:
     other = str(FOLDER.parent / "kineto")
     refused = serried("trace", "compare", SAMPLED[0], other)
     assert refused.code == 2 and "give two of a kind" in refused.err
+
+
+def test_a_timeline_of_all_ranks_is_written_and_reads_back(serried: Call, tmp_path: Path) -> None:
+    path = tmp_path / "all.json"
+    done = serried("trace", "merge", *SAMPLED, "-o", str(path))
+    assert done.code == 0 and done.out.startswith("the GPU of rank 1 is idle")
+    assert len(read_trace([path]).spans) == 2358
+
+
+def test_the_workbench_offers_a_profile_as_a_timeline(serried: Call) -> None:
+    done = serried("serve", "--trace", SAMPLED[0], "--ask", "traces")
+    (offered,) = json.loads(done.out)["traces"]
+    assert offered["num_spans"] == 1204
+
+
+def test_sizes_of_another_number_of_ranks_are_refused(serried: Call) -> None:
+    done = serried("trace", "stats", *SAMPLED, "--tp", "3")
+    assert done.code == 2 and "does not divide" in done.err

@@ -10,7 +10,9 @@ import click
 from serried.errors import InputError
 from serried.trace.formats.chrome import write_chrome
 from serried.trace.formats.perfetto import write_perfetto
-from serried.trace.formats.reading import are_recordings, read_trace
+from serried.trace.formats.reading import are_recordings, read_recording, read_trace
+from serried.trace.gpu.activity import GpuTrace
+from serried.trace.gpu.timeline import gpu_timeline
 from serried.trace.measure.analysis import analyse
 from serried.trace.merge.files import Folder, Url
 from serried.trace.merge.ray import merge_store_on_ray
@@ -21,6 +23,7 @@ from serried.views.cli.language import lang_option
 from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json, printed_form_option
 from serried.views.cli.progress import told
 from serried.views.cli.trace.arguments import given, places_argument, sizes_options
+from serried.views.cli.trace.gpus import tell_gpus
 from serried.views.cli.trace.stats import tell_analysis
 from serried.views.layout.advice import warned
 from serried.views.sentences import tell
@@ -84,9 +87,13 @@ def merge(
     if is_piecewise:
         _tell_merged(ENGINES[engine](places, output), output, answer)
     else:
-        merged = read_trace(places, given(sizes), listener=told(lang))
-        (write or write_store)(merged, output)
-        tell_analysis(merged, analyse(merged, listener=told(lang)), answer)
+        merged = read_recording(places, given(sizes), listener=told(lang))
+        whole = gpu_timeline(merged, given(sizes)) if isinstance(merged, GpuTrace) else merged
+        (write or write_store)(whole, output)
+        if isinstance(merged, GpuTrace):
+            tell_gpus(merged, answer, given(sizes))
+        else:
+            tell_analysis(merged, analyse(merged, listener=told(lang)), answer)
     _tell_written(output, lang)
 
 

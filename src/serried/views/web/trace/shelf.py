@@ -17,8 +17,10 @@ from pathlib import Path
 
 from serried.errors import SerriedError
 from serried.finding import Sentence
-from serried.trace.formats.reading import read_trace
-from serried.trace.model.progress import LARGE_BYTES, size_bytes
+from serried.trace.formats.reading import read_recording
+from serried.trace.gpu.activity import GpuTrace
+from serried.trace.gpu.timeline import gpu_timeline
+from serried.trace.model.progress import LARGE_BYTES, Listener, size_bytes, unheard
 from serried.trace.model.trace import Trace
 from serried.views.web.trace.payload import NamedTrace
 
@@ -49,11 +51,11 @@ class Shelf:
 
         ``at_once`` reads large ones now too.
 
-        Raises InputError as ``read_trace`` does, for places that are read now.
+        Raises InputError as ``read_recording`` does, for places that are read now.
         """
         if not at_once and sum(map(size_bytes, places)) >= LARGE_BYTES:
             return cls((), places)
-        return cls([NamedTrace(_name(path), read_trace([path])) for path in places])
+        return cls([NamedTrace(_name(path), timeline_of(path)) for path in places])
 
     @property
     def reading(self) -> list[str]:
@@ -83,10 +85,19 @@ class Shelf:
         self._done.set()
 
 
+def timeline_of(path: Path, *, listener: Listener = unheard) -> Trace:
+    """Returns the trace of a place; of a profile of GPUs the timeline of its operations.
+
+    Raises InputError as ``read_recording`` does.
+    """
+    found = read_recording([path], listener=listener)
+    return gpu_timeline(found) if isinstance(found, GpuTrace) else found
+
+
 def read_apart(path: Path) -> Trace:
     """Reads a trace in a process of its own, whose memory goes back to the system.
 
-    Raises what ``read_trace`` does.
+    Raises what ``timeline_of`` does.
     """
     command = [sys.executable, "-m", __name__, str(path)]
     ran = subprocess.run(command, stdout=subprocess.PIPE, check=False)
@@ -114,7 +125,7 @@ def _tell(sentence: Sentence) -> None:
 
 def _main(path: Path) -> None:
     try:
-        found: Trace | SerriedError = read_trace([path], listener=_tell)
+        found: Trace | SerriedError = timeline_of(path, listener=_tell)
     except SerriedError as error:
         found = error
     sys.stdout.buffer.write(pickle.dumps(found, pickle.HIGHEST_PROTOCOL))
