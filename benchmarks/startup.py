@@ -24,6 +24,7 @@ COMMANDS = (
     "groups --world-size 16 --tp 2 --pp 4 --lang zh",
     "groups tests/launch/files/megatron_gpt_175b.sh",
     "schedule 1f1b --stages 4 --microbatches 8",
+    "collective all-reduce --ranks 8",
     "trace stats tests/goldens/traces/megatronapp",
     "check --help",
     "train --help",

@@ -133,24 +133,20 @@ def place_name(collective: Collective, position: int) -> int | str:
 
 
 def _moves(priced: PricedCollective, first: int, end: int) -> list[list[dict[str, Any]]]:
-    found: list[list[dict[str, Any]]] = []
+    steps = priced.collective.steps
     number = 0
     for index in range(first, end):
-        step = priced.collective.steps[index]
-        number += len(step)
+        number += len(steps[index])
         if number > MOST_MOVES:
-            break
-        found.append(_of_step(priced, step))
-    if len(found) < end - first:
-        raise InputError(
-            "steps {first}:{end} have more than {most:,} moves, which is more than a document "
-            "holds; ask for fewer, such as {first}:{few}",
-            first=first,
-            end=end,
-            most=MOST_MOVES,
-            few=first + max(1, min(len(found), 10)),
-        )
-    return found
+            raise InputError(
+                "steps {first}:{end} have more than {most:,} moves, which is more than a document "
+                "holds; ask for fewer, such as {first}:{few}",
+                first=first,
+                end=end,
+                most=MOST_MOVES,
+                few=first + max(1, min(index - first, 10)),
+            )
+    return [_of_step(priced, steps[index]) for index in range(first, end)]
 
 
 def _of_step(priced: PricedCollective, step: CollectiveStep) -> list[dict[str, Any]]:

@@ -63,6 +63,10 @@ def verdict_lines(priced: PricedCollective, *, lang: str = "en") -> list[str]:
 
 
 def _speeds(priced: PricedCollective, lang: str) -> str:
+    """Returns the bandwidths, and what the model says that is waited for; a table says no link."""
+    if priced.asked.measured is not None:
+        busbw, algbw = (speed_text(each or 0.0) for each in (priced.busbw, priced.algbw))
+        return tell("busbw {busbw}, algbw {algbw}, as measured", lang, busbw=busbw, algbw=algbw)
     kind = priced.bottleneck
     values = {
         "algbw": speed_text(priced.algbw or 0.0),
@@ -92,6 +96,8 @@ def about_lines(priced: PricedCollective, *, lang: str = "en") -> list[str]:
             formula=phrase(priced.entry.formula, lang),
         ),
     ]
+    if priced.asked.measured is not None:
+        return lines + _measured(priced, lang)
     lines.append(tell("in the node: {link}", lang, link=_link(network.in_node, lang)))
     if priced.collective.group.num_nodes > 1:
         lines.append(tell("across nodes: {link}", lang, link=_link(network.across, lang)))
@@ -107,16 +113,18 @@ def about_lines(priced: PricedCollective, *, lang: str = "en") -> list[str]:
                 launch=duration_text(network.launch_s * 1e9),
             )
         )
-    return lines + _measured(priced, lang)
+    return lines
 
 
 def _measured(priced: PricedCollective, lang: str) -> list[str]:
     table = priced.asked.measured
-    if table is None:
-        return []
+    assert table is not None
     rows = [
         tell(
-            "measured: {operation} over {ranks:,} ranks on {nodes:,} nodes, {size}, {time}, busbw "
+            "measured: {operation} over {ranks:,} ranks on {nodes:,} nodes, {size}: {time}, busbw "
+            "{busbw}"
+            if row.nodes > 1
+            else "measured: {operation} over {ranks:,} ranks on one node, {size}: {time}, busbw "
             "{busbw}",
             lang,
             operation=row.operation,
@@ -273,6 +281,8 @@ def link_text(priced: PricedCollective, kind: LinkClass, lang: str) -> str:
     network = priced.cost.network
     named = {LinkClass.IN_NODE: network.in_node.name, LinkClass.ACROSS: network.across.name}
     plain = {LinkClass.IN_NODE: "in node", LinkClass.ACROSS: "across nodes"}
+    if priced.asked.measured is not None:
+        return phrase(plain.get(kind, ""), lang)
     return phrase(named.get(kind) or plain.get(kind, ""), lang)
 
 
