@@ -34,7 +34,7 @@ style: $(VENV)/.test modules
 QUICK = tests/test_action.py tests/test_api.py tests/test_imports.py tests/test_limits.py \
 	tests/mesh tests/frameworks/test_layouts.py tests/launch/test_files.py \
 	tests/launch/test_request.py tests/pipeline/test_simulate.py tests/pipeline/test_registry.py \
-	tests/trace/merge/test_merge.py tests/trace/measure/test_analysis.py tests/plan \
+	tests/trace/merge/test_in_memory.py tests/trace/measure/test_analysis.py tests/plan \
 	tests/runtime/job/test_settings.py tests/views/test_table.py tests/views/layout \
 	tests/views/cli/test_help.py
 quick: $(VENV)/.test ## lint, imports, types and a subset of tests, in under a minute

@@ -49,6 +49,12 @@ def examples() -> Iterator[Example]:
 EXAMPLES = list(examples())
 
 
+def test_the_tests_that_make_names_are_there() -> None:
+    named = re.findall(r"\btests/[\w/.]+", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert len(named) > 10
+    assert [each for each in named if not (ROOT / each).exists()] == []
+
+
 def test_readme_shows_commands_that_are_run() -> None:
     assert any(example.page == "README.md" for example in EXAMPLES)
 
