@@ -85,7 +85,8 @@ def test_a_sourced_file_that_is_not_given_leaves_its_variables_open() -> None:
     assert "train.sh line 6: it reads ./model_15B.sh, which is not given beside it" in [
         str(note) for note in config.notes
     ]
-    assert config.framework is None
+    assert config.framework == "megatron"
+    assert {"tp", "pp"} <= {each.name for each in config.missing}
 
 
 def test_a_script_that_submits_a_script_that_starts_a_script_is_followed() -> None:

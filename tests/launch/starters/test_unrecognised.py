@@ -145,6 +145,17 @@ def test_megatron_is_known_without_a_parallel_size(program: str, words: str) -> 
     assert (config.sizes().world_size, config.sizes().tp) == (8, 1)
 
 
+def test_sizes_may_stand_in_words_that_are_not_known() -> None:
+    config = told("torchrun --nproc_per_node 8 pretrain_gpt.py --bf16 $MODEL_ARGS\n")
+    because = "MODEL_ARGS on line 1 is not set in the file"
+    assert {each.name: str(each.because) for each in config.missing} == {
+        "tp": because,
+        "pp": because,
+    }
+    config = told('torchrun --nproc_per_node 8 pretrain_gpt.py --bf16 "$@"\n')
+    assert config.missing == ()
+
+
 def test_a_launcher_behind_two_dashes_is_the_one_that_starts_ranks() -> None:
     text = "python submit.py --gpus 8 -- torchrun --nproc_per_node 4 pretrain_gpt.py --bf16\n"
     config = told(text)

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 
 from serried.launch.facts.config import Reading
-from serried.launch.facts.flags import Flag, take
+from serried.launch.facts.flags import Flag, loose, take
 from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import ConfigValue, Keys
 from serried.launch.facts.whole_number import NUMBER
-from serried.launch.facts.words import Field
+from serried.launch.facts.words import Field, Unknown
 from serried.launch.formats import (
     colossalai,
     deepspeed,
@@ -41,9 +41,12 @@ def reading(launch: Launch, flags: Sequence[Flag], file: str) -> Reading | None:
     if names & set(torchtitan.FLAGS) or torchtitan.PROGRAM.fullmatch(program or ""):
         return _torchtitan(flags, file)
     if names & megatron.MARKS or megatron.is_program(program or "", names):
-        if names & deepspeed.MARKS or launch.launcher == "deepspeed":
-            return deepspeed.read_flags(flags, file)
-        return megatron.read_flags(flags, file)
+        is_deepspeed = bool(names & deepspeed.MARKS) or launch.launcher == "deepspeed"
+        read_flags = deepspeed.read_flags if is_deepspeed else megatron.read_flags
+        found = read_flags(flags, file)
+        if not names & megatron.MARKS:
+            _lack_sizes(found.facts, launch)
+        return found
     if openrlhf.PROGRAM.fullmatch(program or ""):
         return openrlhf.read_flags(flags, file, has_ray=launch.launcher in ("python", "srun"))
     if launch.launcher == "megatron-swift":
@@ -57,6 +60,28 @@ def reading(launch: Launch, flags: Sequence[Flag], file: str) -> Reading | None:
             flags, file, launch.format, has_deepspeed=has_deepspeed, is_swift=is_swift
         )
     return None
+
+
+def _lack_sizes(facts: Facts, launch: Launch) -> None:
+    """Leaves sizes open that may stand in words of a command which are not known.
+
+    A command that gives some sizes is taken at its word; one that gives none may give them there.
+    """
+    words = [*loose(launch.arguments), *(each for each in launch.arguments if _holds_options(each))]
+    for word in words:
+        for size in ("tp", "pp"):
+            if not facts.says(size):
+                facts.lack(size, word.because)
+
+
+# '$MODEL_ARGS', which behind a switch reads as the value of it.
+OPTIONS_NAME = re.compile(r"(?i)\w*(?:args|arguments|opts?|options|flags|params)")
+
+
+def _holds_options(word: Field) -> bool:
+    """Tells whether a word that is not known is a variable called as those that hold options."""
+    first = word.pieces[0] if word.pieces else None
+    return isinstance(first, Unknown) and bool(OPTIONS_NAME.fullmatch(first.name))
 
 
 def is_megatron(flags: Sequence[Flag]) -> bool:

@@ -183,6 +183,11 @@ def _joined(readings: Sequence[Reading], story: Story, file: str) -> Reading:
     for each in readings:
         facts.join(each.facts)
     names = sorted({each.framework for each in readings if each.framework})
+    # A file that is sourced and not given may hold the sizes, where the command gives none.
+    if "megatron" in names and story.not_given and not (facts.says("tp") or facts.says("pp")):
+        for size in ("tp", "pp"):
+            why = said("it reads {name}, which is not given beside it", name=story.not_given[0])
+            facts.lack(size, why)
     if len(names) > 1:
         facts.lack("framework", said("it starts {names}", names=listed(names)))
     framework = first.framework if len(names) == 1 else None
