@@ -9,6 +9,7 @@ import pytest
 from serried.collective.blocks import execute
 from serried.collective.placed_group import PlacedGroup
 from serried.collective.registry import make
+from serried.views.explain.collectives import explained_collective
 from tests.page import Open
 from tests.views.web.workbench import Workbench
 
@@ -72,6 +73,9 @@ def test_a_group_is_chosen_its_collective_played_stepped_and_dragged(
     moves = workbench.page.locator("#collective-moves li").all_inner_texts()
     assert len(moves) == shown(workbench)["links"] == RANKS
     assert all("128 MiB" in move for move in moves)
+    title = explained_collective("all-reduce", lang=lang[:2]).title
+    told = workbench.page.locator("#collective-explained").text_content() or ""
+    assert told.startswith(title) and "2 (n - 1) / n S" in told
 
 
 def test_two_algorithms_share_a_time_and_a_link_holds_the_moment(page_of: Open, plain: str) -> None:

@@ -10,6 +10,7 @@ Both the time and the algorithm are those that ``serried collective`` prints.
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from serried.collective.registry import COLLECTIVES, ENTRIES
 from serried.plan.collective_price import PricedCollective
 from serried.views.collective.document import summary
+from serried.views.explain.collectives import explained_collective
 from serried.views.sentences import phrase
 from serried.views.web.collective.execution import move_columns, sent_columns
 from serried.views.web.collective.places import Places
@@ -66,6 +68,7 @@ def _header(priced: PricedCollective, places: Places, lang: str) -> dict[str, An
         "kind": "collective",
         "about": phrase(priced.entry.about, lang),
         "formula": phrase(priced.entry.formula, lang),
+        "explanation": asdict(explained_collective(collective.name, lang=lang)),
         "block_bytes": float(collective.block_bytes(priced.asked.size_bytes)),
         "owner": [] if places.is_grouped else collective.owner.tolist(),
         "is_grouped": places.is_grouped,

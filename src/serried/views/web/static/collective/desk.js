@@ -11,7 +11,7 @@ import { listenToBar, showBar, showMoment, showSpeeds } from "./bar.js";
 import { Stage } from "./stage.js";
 import { groupOf, stepOf, stepText, usualFor } from "./state.js";
 import { hasRoom, paintTrails } from "./trails.js";
-import { stepLine } from "./words.js";
+import { showExplained, stepLine } from "./words.js";
 
 /** @typedef {import("./state.js").CollectiveState} CollectiveState */
 /**
@@ -168,6 +168,7 @@ export class CollectiveDesk {
     byId("collective-about").textContent = about;
     byId("collective-command").textContent = command;
     byId("collective-source").textContent = source;
+    showExplained(first);
   }
 
   _toggle() {

@@ -27,6 +27,7 @@ import { integers, readPayload } from "../base/payload.js";
  * @property {string} about
  * @property {string} formula
  * @property {string} source
+ * @property {import("../base/scene.js").Explanation} explanation
  * @property {string} command  that prints the same in a terminal
  * @property {number} bytes
  * @property {number} block_bytes

@@ -1,6 +1,8 @@
 // What the player says of a moment: its step, bytes, link and time, as text beside the picture.
 
 import { duration } from "../base/clock.js";
+import { byId } from "../base/dom.js";
+import { explained } from "../base/explained.js";
 import { counted, number, t } from "../base/i18n.js";
 import { bytesText } from "../base/quantity.js";
 
@@ -10,6 +12,11 @@ import { bytesText } from "../base/quantity.js";
 
 const MOVES_WRITTEN = 96;
 const BLOCKS_WRITTEN = 6;
+
+/** Says what the collective is for, what it costs, and what goes wrong. @param {Execution} of */
+export function showExplained({ header: { explanation } }) {
+  byId("collective-explained").replaceChildren(...explained(explanation));
+}
 
 /** Names a collective by its algorithm. @param {Execution} execution */
 export function titleOf({ header: { name, algorithm } }) {

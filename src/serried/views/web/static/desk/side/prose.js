@@ -1,6 +1,7 @@
 // The prose beside the picture: legend, basics, terms, explanation and further reading.
 
 import { byId, make } from "../../base/dom.js";
+import { explained } from "../../base/explained.js";
 import { counted, listed, number, t } from "../../base/i18n.js";
 import { markImage } from "../../base/marks.js";
 import { inkOf, theme } from "../../base/theme.js";
@@ -89,19 +90,7 @@ export function showExplanation(explanation) {
     place.replaceChildren(make("p", { class: "note" }, t("explanation.none")));
     return;
   }
-  const sections = explanation.sections.flatMap(({ heading, paragraphs }) => [
-    make("h4", {}, heading),
-    ...paragraphs.map((text) => make("p", {}, text)),
-  ]);
-  const links = explanation.reading.map(({ title, url }) =>
-    make("li", {}, make("a", { href: url, target: "_blank", rel: "noreferrer" }, title)),
-  );
-  place.replaceChildren(
-    make("h3", {}, explanation.title),
-    ...sections,
-    make("h4", {}, t("explanation.reading")),
-    make("ul", {}, ...links),
-  );
+  place.replaceChildren(...explained(explanation));
 }
 
 /** Writes the job in one line. @param {Scene} scene */
