@@ -35,6 +35,8 @@ class Collective:
     """Position that sends or receives all, in a broadcast, reduce, gather or scatter."""
     num_buffers: int = 1
     """How many buffers of S bytes the blocks are cut from, in their order."""
+    num_channels: int = 1
+    """Rings or pairs of trees that share the buffer."""
     owners: Integers | None = field(default=None, compare=False)
     """The position of each block's owner where ranks do not own blocks in order."""
     attention: SplitAttention | None = field(default=None, compare=False)

@@ -21,7 +21,7 @@ class CollectiveRequest:
     root: int = 0
     """Position of the rank that has or gets all."""
     channels: int | None = None
-    """Rings that share the buffer."""
+    """Rings or pairs of trees that share the buffer."""
     chunks: int | None = None
     """Parts of the buffer that follow one another through a tree or a chain."""
     split: str = SPLITS[0]

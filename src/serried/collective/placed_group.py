@@ -79,3 +79,26 @@ class PlacedGroup:
     def is_even(self) -> bool:
         """Whether every node holds as many ranks of the group."""
         return len(set(map(len, self.by_node))) == 1
+
+    @property
+    def channels(self) -> int:
+        """Rings or trees that together use every NIC: one on a node, else one for each rail.
+
+        >>> PlacedGroup.first(8).channels, PlacedGroup.first(12).channels
+        (1, 4)
+        """
+        return 1 if self.num_nodes == 1 else self.rails
+
+    def orders(self, channels: int) -> NDArray[np.int64]:
+        """Returns positions node by node, once for each channel: shape (channels, size).
+
+        Channel c begins each node at place c, so that it leaves the node by another NIC.
+
+        >>> PlacedGroup.first(4, gpus_per_node=2).orders(2).tolist()
+        [[0, 1, 2, 3], [1, 0, 3, 2]]
+        """
+        orders = [
+            np.concatenate([np.roll(np.array(node), -channel) for node in self.by_node])
+            for channel in range(channels)
+        ]
+        return np.stack(orders).astype(np.int64)

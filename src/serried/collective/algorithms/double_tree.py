@@ -17,6 +17,10 @@ Inner ranks of tree 0 are even where n is even, with rank 0 above the others, an
 mirror. Where n is odd they are odd, and tree 1 is turned by one place, so that no rank is inner
 twice. Subtrees are full powers of two from the left, and so lie inside nodes as far as they fit.
 
+Over nodes there are as many pairs of trees as the smallest node has ranks of the group, each with a
+share of the buffer and each turned by one place on every node, as with rings: so every NIC carries
+traffic, and a rank is near the root of one pair and a leaf of others.
+
 Sources: Sanders, Speck and Träff, Parallel Computing 35(12), 2009 (two trees); NCCL 2.4, graph/
 trees.cc and "Massively Scale Your Deep Learning Training with NCCL 2.4".
 """
@@ -61,8 +65,8 @@ def two_trees(num_ranks: int) -> Integers:
     return np.stack([first, second])
 
 
-def double_tree_all_reduce(group: PlacedGroup, chunks: int) -> CollectiveSteps:
-    """Returns the steps over 2 x ``chunks`` blocks: a half of them for each tree.
+def double_tree_all_reduce(group: PlacedGroup, chunks: int, channels: int = 1) -> CollectiveSteps:
+    """Returns the steps over ``channels`` x 2 x ``chunks`` blocks: so many for each tree.
 
     >>> for step in double_tree_all_reduce(PlacedGroup.first(4), 1):
     ...     print(*zip(step.source.tolist(), step.target.tolist(), step.first.tolist()))
@@ -71,25 +75,24 @@ def double_tree_all_reduce(group: PlacedGroup, chunks: int) -> CollectiveSteps:
     (0, 2, 0) (3, 1, 1)
     (2, 1, 0) (2, 3, 0) (1, 0, 1) (1, 2, 1)
     """
-    order = np.concatenate(group.by_node).astype(np.int64)
+    orders = group.orders(channels)
     trees = two_trees(group.size)
-    tree, rank = np.nonzero(trees >= 0)
+    channel, tree, rank = np.nonzero(np.broadcast_to(trees >= 0, (channels, *trees.shape)))
     parent = trees[tree, rank]
     height = _heights(trees)
     highest = int(height.max())
     # A rank sends a chunk up once its children's have come, and gets it back after the root.
     up = height[tree, rank]
     down = highest + _depths(trees)[tree, parent]
-    low, high = order[rank], order[parent]
+    low, high = orders[channel, rank], orders[channel, parent]
+    block = (2 * channel + tree) * chunks
 
     def step(index: int) -> CollectiveStep:
         rises, falls = ((at <= index) & (index < at + chunks) for at in (up, down))
         return CollectiveStep.of(
             np.concatenate([low[rises], high[falls]]),
             np.concatenate([high[rises], low[falls]]),
-            np.concatenate(
-                [(tree * chunks + index - at)[on] for at, on in ((up, rises), (down, falls))]
-            ),
+            np.concatenate([(block + index - at)[on] for at, on in ((up, rises), (down, falls))]),
             reduces=np.repeat([True, False], [rises.sum(), falls.sum()]),
         )
 
@@ -120,18 +123,30 @@ def _heights(trees: Integers) -> Integers:
 
 
 def _make(asked: CollectiveRequest) -> Collective:
-    chunks = asked.chunks or DEFAULT_CHUNKS
-    steps = double_tree_all_reduce(asked.group, chunks)
-    return Collective(asked.name, asked.algorithm, asked.group, 2 * chunks, steps)
+    chunks, channels = asked.chunks or DEFAULT_CHUNKS, asked.channels or asked.group.channels
+    steps = double_tree_all_reduce(asked.group, chunks, channels)
+    blocks = channels * 2 * chunks
+    return Collective(
+        asked.name, asked.algorithm, asked.group, blocks, steps, num_channels=channels
+    )
 
 
 def _share_sent(made: Collective) -> Fraction:
-    # Of two or three ranks none stands between others, which would send a half up and two down.
-    return {2: Fraction(1), 3: Fraction(3, 2)}.get(made.group.size, Fraction(2))
+    """Returns the most edges that a rank has in all trees: each carries its share once from it."""
+    group, channels = made.group, made.num_channels
+    edges = np.zeros(group.size, dtype=np.int64)
+    for tree in two_trees(group.size):
+        child = np.flatnonzero(tree >= 0)
+        np.add.at(edges, child, 1)
+        np.add.at(edges, tree[child], 1)
+    of_rank = np.zeros(group.size, dtype=np.int64)
+    for order in group.orders(channels):
+        of_rank[order] += edges
+    return Fraction(int(of_rank.max()), 2 * channels)
 
 
 def _num_steps(made: Collective) -> int:
-    n, chunks = made.group.size, made.num_blocks // 2
+    n, chunks = made.group.size, made.num_blocks // (2 * made.num_channels)
     return 2 * ((n - 1).bit_length() - n % 2) + chunks - 1
 
 
@@ -141,10 +156,10 @@ ENTRIES = (
         name="tree",
         make=_make,
         about="Two binary trees sum one half of the buffer each, and tell it back down.",
-        formula="2 S, 2 ⌈log2 n⌉ + chunks - 1 steps, two fewer where n is odd",
+        formula="2 S at most, 2 ⌈log2 n⌉ + chunks - 1 steps, two fewer where n is odd",
         share_sent=_share_sent,
         num_steps=_num_steps,
         source="Sanders, Speck and Träff, Parallel Computing 35(12), 2009; NCCL 2.4",
-        takes=("chunks",),
+        takes=("channels", "chunks"),
     ),
 )

@@ -36,7 +36,7 @@ def ring_all_gather(group: PlacedGroup, channels: int) -> CollectiveSteps:
     >>> [step.first.tolist() for step in steps]
     [[0, 1, 2, 3], [3, 0, 1, 2], [2, 3, 0, 1]]
     """
-    return _gathered(_ring_orders(group, channels))
+    return _gathered(group.orders(channels))
 
 
 def ring_reduce_scatter(group: PlacedGroup, channels: int) -> CollectiveSteps:
@@ -48,7 +48,7 @@ def ring_reduce_scatter(group: PlacedGroup, channels: int) -> CollectiveSteps:
     (0, 1, 1) (1, 2, 2) (2, 0, 0)
     """
     # Backwards the links turn round too, so it undoes an all-gather along the ring turned round.
-    return _gathered(_ring_orders(group, channels), turned=True).backwards()
+    return _gathered(group.orders(channels), turned=True).backwards()
 
 
 def ring_all_reduce(group: PlacedGroup, channels: int) -> CollectiveSteps:
@@ -75,32 +75,16 @@ def _gathered(orders: Integers, *, turned: bool = False) -> CollectiveSteps:
     return CollectiveSteps(size - 1, step, lambda index: "turned ring" if turned else "ring")
 
 
-def ring_channels(group: PlacedGroup) -> int:
-    """Returns how many rings a group has: one on a node, else one for each rail.
-
-    >>> ring_channels(PlacedGroup.first(8)), ring_channels(PlacedGroup.first(12))
-    (1, 4)
-    """
-    return 1 if group.num_nodes == 1 else group.rails
-
-
-def _ring_orders(group: PlacedGroup, channels: int) -> Integers:
-    """Returns the positions along each ring, node by node; ring c begins each node at place c."""
-    orders = [
-        np.concatenate([np.roll(np.array(node), -channel) for node in group.by_node])
-        for channel in range(channels)
-    ]
-    return np.stack(orders).astype(np.int64)
-
-
 def _make(asked: CollectiveRequest) -> Collective:
-    channels = asked.channels or ring_channels(asked.group)
+    channels = asked.channels or asked.group.channels
     steps = {
         "all-gather": ring_all_gather,
         "reduce-scatter": ring_reduce_scatter,
         "all-reduce": ring_all_reduce,
     }[asked.name](asked.group, channels)
-    return Collective(asked.name, "ring", asked.group, asked.group.size * channels, steps)
+    return Collective(
+        asked.name, "ring", asked.group, asked.group.size * channels, steps, num_channels=channels
+    )
 
 
 _SOURCE = "Patarasuk and Yuan, JPDC 69(2), 2009; NCCL 2.x, graph/rings.cc"

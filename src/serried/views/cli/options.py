@@ -159,7 +159,9 @@ def link_options(command: Command) -> Command:
             help="Rank that has or gets all, in a broadcast, reduce, gather or scatter; by "
             "default the first of the group.",
         ),
-        click.option("--channels", metavar="N", help="Rings that share the buffer."),
+        click.option(
+            "--channels", metavar="N", help="Rings or pairs of trees that share the buffer."
+        ),
         click.option(
             "--network",
             metavar="NAME",
