@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from serried.collective.placed_group import PlacedGroup
+from serried.collective.registry import make
 from serried.runtime.job.shards import places
 from serried.runtime.model.ring import unmasked_block
 
@@ -37,3 +39,17 @@ def test_ranks_compute_what_is_visible_each_product_once(cp: int) -> None:
 def test_at_each_step_all_ranks_compute_as_much(cp: int) -> None:
     for step in range(cp):
         assert len({len(met(rank, (rank - step) % cp, cp)) for rank in range(cp)}) == 1
+
+
+@pytest.mark.parametrize("cp", [1, 2, 3, 4, 6])
+def test_the_steps_that_are_shown_compute_what_the_model_computes(cp: int) -> None:
+    shown = make("attention", "ring", PlacedGroup.first(cp))
+    chunk = SEQ_LEN // (2 * cp)
+    for step, each in enumerate(shown.steps):
+        assert each.work is not None
+        rows = zip(each.work.position, each.work.query, each.work.key, strict=True)
+        assert {(int(rank), int(query), int(key)) for rank, query, key in rows} == {
+            (rank, query // chunk, key // chunk)
+            for rank in range(cp)
+            for query, key in met(rank, (rank - step) % cp, cp)
+        }
