@@ -302,13 +302,20 @@ def _move(sizing: Sizing, args: tuple[Any, ...], options: dict[str, Any]) -> Col
     kind, name = sizing
     place = 0 if name in FIRST else 1
     tensor = args[place] if len(args) > place else options.get(name)
-    group = next((each for each in args if isinstance(each, dist.ProcessGroup)), None)
-    group = options.get("group") or group or dist.group.WORLD
+    group = options.get("group")
+    if group is None:
+        group = next((each for each in args if isinstance(each, dist.ProcessGroup)), None)
+        group = group or dist.group.WORLD
     if not isinstance(tensor, torch.Tensor) or not isinstance(group, dist.ProcessGroup):
         return None
-    if group.size() < 2:
-        return None
-    return CollectiveMove(kind, tuple(dist.get_process_group_ranks(group)), tensor.nbytes)
+    ranks = _RANKS.get(group)
+    if ranks is None:
+        ranks = _RANKS[group] = tuple(dist.get_process_group_ranks(group))
+    return CollectiveMove(kind, ranks, tensor.nbytes) if len(ranks) > 1 else None
+
+
+_RANKS: WeakKeyDictionary[dist.ProcessGroup, tuple[int, ...]] = WeakKeyDictionary()
+"""The global ranks of groups that were met; asking torch costs a microsecond each time."""
 
 
 def _storage(tensor: Any) -> int:

@@ -87,7 +87,8 @@ def _row(row: BarsRow, y: int, states: ModelStates | None, lang: str) -> Iterato
         x += CELL
     held = next((s for s in (states.each if states else ()) if s.cuts.weights == row.weights), None)
     if held:
-        yield _text(MARGIN, y + TALL + 50, bytes_text(held.held.total), "start")
+        told = tell("{held} a rank", lang, held=bytes_text(held.held.total))
+        yield _text(MARGIN, y + TALL + 52, told, "start")
 
 
 def _rank(each: RankBars, x: float, y: float) -> Iterator[str]:
