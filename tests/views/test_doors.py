@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -256,6 +257,15 @@ PLAN_TEXTS = {
 FLAGS = ("recompute_early", "blocking", "moe_overlap")
 
 
+EVERY_TIME = {
+    **{"stages": "4", "microbatches": "8", "of": "stage", "forward": "1/3", "input_grad": "2"},
+    **{"weight_grad": "0.7", "backward": "3,4,3,5", "recompute": "1/5", "all_reduce": "9"},
+    **{"optimizer": "4", "latency": "1/7", "message_bytes": "2", "bandwidth": "11"},
+    **{"embedding": "1,0,1", "loss": "1/2,1,0", "recompute_early": "true", "blocking": "true"},
+}
+"""Every word of time there is, each of them counting in the end of the step."""
+
+
 @st.composite
 def plans(draw: st.DrawFn) -> dict[str, str]:
     """Draws a schedule, its ranks and microbatches, and a few options more; some are odd."""
@@ -281,6 +291,8 @@ class Plan(NamedTuple):
     bubble: float
     peaks: tuple[int, int]
     num_actions: int
+    causes: dict[str, float]
+    """Idle time by cause, of which the memory limit explains some."""
 
     @classmethod
     def of(cls, measured: MeasuredSchedule) -> Plan:
@@ -288,7 +300,9 @@ class Plan(NamedTuple):
         most = int(peaks.to_weight.max()), int(peaks.to_input.max())
         count = sum(len(schedule[rank]) for rank in range(schedule.num_ranks))
         makespan = float(measured.simulation.makespan)
-        return cls(schedule.name, makespan, float(measured.bubble.of_makespan), most, count)
+        causes = {cause.name: float(time) for cause, time in measured.idle.by_cause().items()}
+        bubble = float(measured.bubble.of_makespan)
+        return cls(schedule.name, makespan, bubble, most, count, causes)
 
 
 def plan_by_python(words: Mapping[str, str]) -> Plan | str:
@@ -313,7 +327,9 @@ def plan_by_flags(words: Mapping[str, str]) -> Plan | str:
     peaks = max(most["to_weight"]), max(most["to_input"])
     count = sum(map(len, found["actions"]))
     makespan = float(found["makespan"])
-    return Plan(found["name"], makespan, found["bubble"]["makespan"], peaks, count)
+    told = found["idle"]["causes"].items()
+    causes = {re.sub(r"\W", "_", name).upper(): float(time) for name, time in told}
+    return Plan(found["name"], makespan, found["bubble"]["makespan"], peaks, count, causes)
 
 
 def plan_by_address(words: Mapping[str, str]) -> Plan | str:
@@ -322,15 +338,19 @@ def plan_by_address(words: Mapping[str, str]) -> Plan | str:
         return str(answer.json()["error"])
     found = unpacked(answer.content).header
     peaks = found["peak"]["to_weight"], found["peak"]["to_input"]
-    return Plan(
-        found["name"], found["makespan"], found["bubble"]["makespan"], peaks, found["num_actions"]
-    )
+    count, causes = found["num_actions"], found["idle"]["causes"]
+    return Plan(found["name"], found["makespan"], found["bubble"]["makespan"], peaks, count, causes)
 
 
 @settings(max_examples=100)
 @example({"name": "zbv", "stages": "2", "microbatches": "4", "of": "rank", "forward": "1/3"})
 @example({"name": "1f1b", "stages": "2", "microbatches": "4", "of": "stage", "chunks": "2"})
 @example({"name": "1f1b", "stages": "x", "microbatches": "4", "of": "stage"})
+@example(EVERY_TIME | {"name": "1f1b"})
+@example(EVERY_TIME | {"name": "dualpipev", "backward": "4", "overlap": "7/2", "of": "rank"})
+@example(EVERY_TIME | {"name": "auto", "memory_limit": "9/2", "memory": "2,-1,-1"})
+@example(EVERY_TIME | {"name": "interleaved-1f1b", "backward": "4", "chunks": "3", "group": "6"})
+@example(EVERY_TIME | {"name": "interleaved-1f1b", "backward": "4", "moe_overlap": "true"})
 @given(plans())
 def test_options_an_address_and_python_ask_for_the_same_schedule(words: dict[str, str]) -> None:
     asked = plan_by_python(words)
