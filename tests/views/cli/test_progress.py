@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from serried.trace.formats import reading
+from serried.trace.formats import events, reading
 from serried.trace.measure import analysis
 from tests.conftest import Call
 from tests.trace.recorded_run import Run
@@ -17,8 +17,9 @@ APP = Path(__file__).parents[2] / "goldens" / "traces" / "megatronapp"
 
 @pytest.fixture
 def all_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "LARGE_BYTES", 1)
-    for module in (reading, analysis):
+    for module in (events, reading):
+        monkeypatch.setattr(module, "LARGE_BYTES", 1)
+    for module in (events, analysis):
         monkeypatch.setattr(module, "LARGE_SPANS", 1)
 
 
@@ -67,7 +68,8 @@ def test_short_work_is_silent(serried: Call, tmp_path: Path) -> None:
 def test_a_comparison_tells_of_both_of_its_runs(
     serried: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "LARGE_BYTES", 1)
+    for module in (events, reading):
+        monkeypatch.setattr(module, "LARGE_BYTES", 1)
     places = [Run(pp=2, num_microbatches=2).write(tmp_path / name) for name in ("a", "b")]
     told = serried("trace", "compare", *map(str, places)).err.splitlines()
     assert [line.split(",")[0] for line in told] == [f"reading {place}" for place in places]
