@@ -20,7 +20,8 @@ FILES = Path(__file__).parents[2] / "launch" / "files"
 SIXTEEN = ("--world-size", "16", "--tp", "2", "--pp", "4")
 
 TERMS = re.compile(
-    r"local rank|world size|serried groups|all-to-all|all-gather|reduce-scatter|all-reduce"
+    r"local rank|world size|serried groups|serried trace compare|all-to-all|all-gather"
+    r"|reduce-scatter|all-reduce"
     r"|\S*[/\\.=_…$]\S*|--?[\w-]+(?: [A-Z_|]+)?|'[^']*'"
 )
 """What stays in Latin letters in Chinese: terms, paths, settings, options, quoted words."""
@@ -91,7 +92,7 @@ def test_the_option_may_stand_before_a_command(serried: Call, tmp_path: Path, pl
     Run(pp=2, tp=1, dp=1, num_microbatches=2, num_steps=1).write(tmp_path)
     words = ["trace", "stats", str(tmp_path), "--format=table"]
     words[place:place] = ["--lang", "zh"]
-    assert serried(*words).out.startswith("运行 run-a：2 个 rank")
+    assert "\n运行 run-a：2 个 rank" in serried(*words).out
 
 
 # ----------------------------------------------------------------------- answers in Chinese
@@ -134,8 +135,8 @@ def test_what_a_run_measured_is_told_in_chinese(serried: Call, tmp_path: Path) -
     Run(pp=4, tp=1, dp=2, num_microbatches=8, num_steps=2).write(tmp_path)
     answer = serried("trace", "stats", str(tmp_path), "--lang", "zh")
     lines = answer.out.splitlines()
-    assert lines[0] == "运行 run-a：8 个 rank，在 1 台主机上，2 个完整的 step，656 个 span"
-    assert lines[1].endswith("；1f1b，8 个 microbatch；计算是用固定时长模拟的")
+    assert lines[3] == "运行 run-a：8 个 rank，在 1 台主机上，2 个完整的 step，656 个 span"
+    assert lines[4].endswith("；1f1b，8 个 microbatch；计算是用固定时长模拟的")
     assert "实测气泡             27.3%   2 个 step 的平均，计算是模拟的" in lines
     assert "send 与 receive 配上对的：384 个里有 384 个" in lines
     assert english_in(answer) == []

@@ -114,7 +114,7 @@ def bubble_lines(
     lines = [f"{label}{stats.bubble:6.1%}   {mean}"]
     if not trace.has_pipeline:
         return lines + (
-            _idle_lines(stats.bubbles, lang, {**_CAUSES, **OF_A_STEP}) if stats.bubbles else []
+            _idle_lines(stats.bubbles, lang, {**CAUSES, **OF_A_STEP}) if stats.bubbles else []
         )
     if stats.bubbles:
         others = tell(
@@ -123,7 +123,7 @@ def bubble_lines(
             over=stats.bubbles.over_ideal,
             longest=stats.bubbles.longest_window,
         )
-        lines += [label_text("") + others, *_idle_lines(stats.bubbles, lang, _CAUSES)]
+        lines += [label_text("") + others, *_idle_lines(stats.bubbles, lang, CAUSES)]
     ideal = label_text(tell("bubble ideal", lang))
     if stats.ideal is None:
         named = schedule or trace.job.schedule
@@ -154,7 +154,7 @@ def _idle_lines(bubbles: BubbleStatistics, lang: str, words: Mapping[str, str]) 
 
 # The least share that is printed as 0.1%.
 _LEAST_SHARE = 0.0005
-_CAUSES = {
+CAUSES = {
     "warm_up": "warm-up",
     "exchange": "exchange",
     "late_peer": "late peer",
@@ -164,11 +164,12 @@ _CAUSES = {
     "other": "nothing recorded",
     "cool_down": "cool-down",
 }
+"""What causes of idle time are called, before they are translated."""
 OF_A_STEP = {
     "warm_up": "before the first computation",
     "cool_down": "after the last computation",
 }
-"""What some are called where there is no pipeline to fill and to drain."""
+"""What some causes are called where there is no pipeline to fill and to drain."""
 
 
 def merged_lines(merged: Merged, store: Path, *, lang: str = "en") -> list[str]:

@@ -51,6 +51,7 @@ from serried.views.trace.timers import (
     timers_document,
     timers_table,
 )
+from serried.views.trace.verdict import run_verdict_lines
 
 
 @click.command("stats", short_help="Measure a recorded run, writing nothing.")
@@ -129,7 +130,8 @@ def tell_analysis(
     # A grouping that was asked for stands in place of the usual tables of steps and ranks.
     if by is not None:
         tables = ["", by_table(by, lang=lang)]
-    top = headlines(trace, found, lang=lang)
+    verdict = run_verdict_lines(trace, analysis, lang=lang)
+    top = [*verdict, *([""] if verdict else []), *headlines(trace, found, lang=lang)]
     lines = _lines(trace, analysis, lang)
     return output.show(*top, *(tables if found.steps else ()), "", *lines)
 
