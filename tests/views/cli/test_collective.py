@@ -16,7 +16,7 @@ def test_the_verdict_comes_first(serried: Call) -> None:
     first, second, *_ = serried(*RING).out.splitlines()
     assert first == (
         "all-reduce by ring, 8 ranks on one node, 1.00 GiB: 5.12 ms in 14 steps; "
-        "a rank sends 1.88 GB at most"
+        "a rank sends 1.75 GiB at most"
     )
     assert second == "busbw 367 GB/s, algbw 210 GB/s; 100% of the time waits for NVLink 4"
 

@@ -23,7 +23,7 @@ from serried.collective.blocks import execute
 from serried.collective.price import LinkClass
 from serried.collective.step import CollectiveStep
 from serried.plan.collective_price import PricedCollective
-from serried.units import bytes_text, duration_text
+from serried.units import duration_text, memory_text
 from serried.views.collective.text import blocks_text, link_text, verdict_lines
 from serried.views.colours import hue_colour
 from serried.views.drawing import INK, PALE, RULE, Drawing, DrawnArea, DrawnLine, DrawnWords
@@ -288,7 +288,7 @@ def _legend(drawing: Drawing, plan: _Plan) -> None:
         DrawnLine((240, y - 4), (274, y - 4), INK, 2, is_dashed=True, is_arrow=True),
         DrawnWords(280, y, keeps, 12, short="COPY"),
     )
-    size = bytes_text(
+    size = memory_text(
         round(float(plan.priced.collective.block_bytes(plan.priced.asked.size_bytes)))
     )
     number = tell("number: block of {size}", plan.lang, size=size) if plan.is_by_rank else tell(

@@ -46,7 +46,7 @@ def verdict_lines(priced: PricedCollective, *, lang: str = "en") -> list[str]:
         "size": memory_text(asked.size_bytes),
         "time": duration_text(priced.time_s * 1e9),
         "steps": len(collective.steps),
-        "sent": bytes_text(round(priced.most_sent)),
+        "sent": memory_text(round(priced.most_sent)),
     }
     return [
         tell(
@@ -186,7 +186,7 @@ def steps_table(
             moves_text(priced, step, lang=lang),
             *([pairs_text(priced, step)] if has_pairs else []),
             link_text(priced, LinkClass(priced.cost.link[number]), lang),
-            bytes_text(round(float(priced.cost.step_bytes[number]))),
+            memory_text(round(float(priced.cost.step_bytes[number]))),
             duration_text(float(priced.step_s[number]) * 1e9),
             duration_text(float(until[number]) * 1e9),
         )
@@ -211,7 +211,7 @@ def legend_lines(
         "it keeps what comes; a buffer has {blocks:,} blocks of about {size}",
         lang,
         blocks=priced.collective.num_blocks // priced.collective.num_buffers,
-        size=bytes_text(round(float(priced.collective.block_bytes(priced.asked.size_bytes)))),
+        size=memory_text(round(float(priced.collective.block_bytes(priced.asked.size_bytes)))),
     )
     lines = [told]
     if priced.collective.attention is not None:
