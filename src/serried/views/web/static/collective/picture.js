@@ -29,19 +29,20 @@ export class Picture {
    * Draws a moment.
    * @param {Execution} execution
    * @param {number} steps  steps done, with the share of the next
+   * @param {number} time   seconds since it was launched
    */
-  show(execution, steps) {
+  show(execution, steps, time) {
     this.execution = execution;
-    this._tell(execution, steps);
+    this._tell(execution, steps, time);
     this.surface.resize();
     const { width, height } = this.surface;
     paintExecution(this.surface.begin(), execution, steps, { width, height });
   }
 
-  /** @param {Execution} execution @param {number} steps */
-  _tell(execution, steps) {
+  /** @param {Execution} execution @param {number} steps @param {number} time */
+  _tell(execution, steps, time) {
     const line = stepLine(execution, steps);
-    const facts = factsOf(execution, steps);
+    const facts = factsOf(execution, steps, time);
     const told = [titleOf(execution), line, ...facts.map(({ value }) => value)].join(" · ");
     if (told === this.said) return;
     this.said = told;

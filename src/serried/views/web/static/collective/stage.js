@@ -54,7 +54,10 @@ export class Stage {
     byId("collective-steps").hidden = !isFrames;
     const steps = executions.map((each) => this.stepsOf(each));
     if (isFrames) this.frames.show(executions, steps, `${what} ${document.documentElement.lang}`);
-    else pictures.forEach((picture, i) => picture.show(executions[i], steps[i]));
+    else {
+      const { time } = this.playback;
+      pictures.forEach((picture, i) => picture.show(executions[i], steps[i], time));
+    }
     this._tellMoves();
   }
 

@@ -8,6 +8,9 @@ import { Hues } from "./hues.js";
 /** @typedef {{x: number, y: number, size: number}} Spot  the middle of a cell, and its width */
 /** @typedef {(rank: number) => Spot | null} SpotOf */
 
+/** How far below a cell's middle links end, in shares of it: its number and marks stay readable. */
+const BELOW_MARKS = 0.38;
+
 const LEAST_CELL = 12;
 /** Links above which a map would be all lines; the picture of the player shows them apart. */
 const MOST_LINKS = 64;
@@ -42,7 +45,7 @@ export function paintTrails(context, execution, steps, spotOf) {
           places.filter((each) => each.node === node && each.ranks),
           spotOf,
         )
-      : spotOf(rank),
+      : belowMarks(spotOf(rank)),
   );
   const links = execution.links(done);
   if (links.length > MOST_LINKS) return;
@@ -74,6 +77,11 @@ export function paintTrails(context, execution, steps, spotOf) {
       context.stroke();
     }
   }
+}
+
+/** @param {Spot | null} spot */
+function belowMarks(spot) {
+  return spot && { ...spot, y: spot.y + BELOW_MARKS * spot.size };
 }
 
 /**

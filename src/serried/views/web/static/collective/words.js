@@ -56,21 +56,23 @@ export function linkText(links) {
  * Returns what is told of a moment.
  * @param {Execution} execution
  * @param {number} steps
+ * @param {number} time  seconds since it was launched
  * @returns {Fact[]}
  */
-export function factsOf(execution, steps) {
+export function factsOf(execution, steps, time) {
   const { header, numSteps, seconds, stepBytes, sentBytes } = execution;
   if (!numSteps) return [];
   const now = stepNumber(execution, steps) - 1;
   const done = Math.min(numSteps, Math.floor(steps + 1e-9));
   const sent = done ? sentBytes[done - 1] : 0;
+  const passed = Math.min(time, execution.total);
   return [
     { term: "sends", value: bytesText(stepBytes[now]) },
     { term: "link", value: linkText(execution.links(now)) },
     { term: "takes", value: duration(seconds[now] * 1e9) },
     {
       term: "so_far",
-      value: `${duration(execution.timeAt(steps) * 1e9)} / ${duration(execution.total * 1e9)}`,
+      value: `${duration(passed * 1e9)} / ${duration(execution.total * 1e9)}`,
     },
     { term: "sent", value: `${bytesText(sent)} / ${bytesText(sentBytes[numSteps - 1])}` },
     { term: "formula", value: header.formula },
