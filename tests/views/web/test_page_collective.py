@@ -42,6 +42,7 @@ def test_a_group_is_chosen_its_collective_played_stepped_and_dragged(
     workbench.choose("collective-algorithm", "ring")
     assert shown(workbench) == shown(workbench) | {"name": "all-reduce", "steps": 14, "done": 0}
     assert workbench.picture("map-moves") != ""
+    assert "0 ns / " in workbench.text("figure.collective")
 
     workbench.page.focus("#collective-slider")
     for steps in range(1, 9):
@@ -111,3 +112,18 @@ def test_a_large_group_is_drawn_by_nodes_and_one_rank_has_nothing_to_play(
     workbench.open(f"world_size=8&tp=8&pp=1&dims=dp&{group}")
     assert shown(workbench) == shown(workbench) | {"ranks": 1, "steps": 0}
     assert workbench.page.is_disabled("#collective-play")
+
+
+def test_what_there_is_stays_to_be_chosen_where_an_address_names_what_there_is_not(
+    page_of: Open, plain: str
+) -> None:
+    workbench = page_of(plain, f"{JOB}&collective=ring-attention&collective_of=tp:0")
+    assert "there is no collective 'ring-attention'" in workbench.text("#collective-alert")
+    assert workbench.page.input_value("#collective-name") == "ring-attention"
+    workbench.choose("collective-name", "all-gather")
+    assert workbench.text("#collective-alert") == ""
+    assert shown(workbench)["name"] == "all-gather"
+    workbench.open(f"{JOB}&collective=all-gather&collective_of=tp:0&algorithm=none,ring")
+    assert "all-gather has no algorithm 'none'" in workbench.text("#collective-alert")
+    workbench.choose("collective-algorithm", "recursive")
+    assert shown(workbench)["algorithm"] == "recursive"

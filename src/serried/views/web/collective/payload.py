@@ -29,6 +29,7 @@ from serried.views.web.wire.query import Shown, Words, read_each, read_query, re
 OFFERS = {
     name: [entry.name for entry in ENTRIES if entry.collective == name] for name in COLLECTIVES
 }
+"""Names of the algorithms of each collective, for the page to choose from."""
 
 
 def collective_payload(words: Words, lang: str) -> bytes:
@@ -73,7 +74,6 @@ def _header(priced: PricedCollective, places: Places, lang: str) -> dict[str, An
         "owner": [] if places.is_grouped else collective.owner.tolist(),
         "is_grouped": places.is_grouped,
         "places": _places(places),
-        "offers": OFFERS,
     }
 
 

@@ -32,6 +32,7 @@ import { integers, readPayload } from "./payload.js";
  * @property {{dim: string, text: string}[]} basics  until there is a layout, which has its own
  * @property {{key: string, name: string, text: string}[]} terms
  * @property {number} limit_bytes  of the largest launch file
+ * @property {Record<string, string[]>} collectives  the algorithms of each
  */
 /**
  * @typedef {object} Job

@@ -67,23 +67,26 @@ function key(event, events) {
 }
 
 /**
- * Shows what can be chosen, and what is.
+ * Shows what can be chosen, and what is: as it was answered, else as it was asked for.
  * @param {CollectiveState} state
- * @param {Execution[]} executions
+ * @param {Execution[]} executions  none where the question was refused
  * @param {boolean} isFrames
+ * @param {Record<string, string[]>} offers  algorithms of each collective
  */
-export function showBar(state, executions, isFrames) {
-  const [first, second] = executions;
+export function showBar(state, executions, isFrames, offers) {
   const bytes = input("collective-bytes");
   if (document.activeElement !== bytes) bytes.value = state.bytes;
   byId("collective-frames").setAttribute("aria-pressed", String(isFrames));
-  if (!first) return;
-  const { offers, name, algorithm } = first.header;
+  const name = executions[0]?.header.name ?? state.collective;
+  const [algorithm, second = ""] = executions.length
+    ? executions.map(({ header }) => header.algorithm)
+    : algorithmsOf(state.algorithm);
   const algorithms = offers[name] ?? [];
   fill("collective-name", Object.keys(offers), name);
-  fill("collective-algorithm", algorithms, algorithm);
+  fill("collective-algorithm", algorithms, algorithm, "quickest");
+  select("collective-algorithm").disabled = !algorithms.length;
   const others = algorithms.filter((each) => each !== algorithm);
-  fill("collective-beside", ["", ...others], second?.header.algorithm ?? "");
+  fill("collective-beside", ["", ...others], second);
   select("collective-beside").disabled = !others.length;
 }
 
@@ -115,12 +118,20 @@ export function showMoment({ share, isPlaying, isEmpty, text }) {
   if (now.textContent !== text) now.textContent = text;
 }
 
-/** @param {string} id @param {string[]} values @param {string} chosen */
-function fill(id, values, chosen) {
-  const options = values.map((value) => {
-    const words = value || "none";
+/**
+ * Fills a choice; what was asked for and there is not stands first, and cannot be chosen.
+ * @param {string} id
+ * @param {string[]} values
+ * @param {string} chosen
+ * @param {string} [empty]  what an empty one is called
+ */
+function fill(id, values, chosen, empty = "none") {
+  const isKnown = values.includes(chosen);
+  const options = (isKnown ? values : [chosen, ...values]).map((value) => {
+    const words = value || empty;
     const text = has(`collective.of.${words}`) ? t(`collective.of.${words}`) : value;
-    return make("option", { value, selected: value === chosen }, text);
+    const isChosen = value === chosen;
+    return make("option", { value, selected: isChosen, disabled: isChosen && !isKnown }, text);
   });
   select(id).replaceChildren(...options);
 }

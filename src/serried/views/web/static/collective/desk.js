@@ -20,6 +20,7 @@ import { showExplained, stepLine } from "./words.js";
  * @property {(words: Record<string, string>) => string} question  about the job in view
  * @property {(kind: string) => string} label     what a kind is called: DP
  * @property {(rank: number) => import("./trails.js").Spot | null} spot  of a rank on the map
+ * @property {() => Record<string, string[]>} offers  algorithms of each collective
  * @property {() => void} closed
  */
 
@@ -150,7 +151,8 @@ export class CollectiveDesk {
     const steps = stepOf(this.state.step);
     if (first && !this.isRunning) this.playback.seek(steps ? first.timeAt(steps) : 0);
     this._tellGroup();
-    showBar(this.state, answers.executions, this.isFrames);
+    const shown = answers.fault ? [] : answers.executions;
+    showBar(this.state, shown, this.isFrames, this.host.offers());
     this.redraw.request();
   }
 

@@ -37,7 +37,6 @@ import { integers, readPayload } from "../base/payload.js";
  * @property {boolean} is_grouped
  * @property {number} launch_time  seconds before the first step
  * @property {number[]} owner  of each block, by position
- * @property {Record<string, string[]>} offers  algorithms by collective
  * @property {Place[]} places
  */
 

@@ -20,6 +20,7 @@ export function makeCollectives(layout, map, closed) {
     question: questionOf(layout),
     label: (kind) => layout.scene?.kinds.find((each) => each.kind === kind)?.label ?? kind,
     spot: (rank) => map.spot(rank),
+    offers: () => layout.words?.collectives ?? {},
     closed,
   });
 }

@@ -21,7 +21,7 @@ const TERMS = { world_size: "world_size", gpus_per_node: "node", gpus_per_rank: 
 const FEW = 8;
 
 /** @type {import("../../base/scene.js").PageWords} */
-let words = { frameworks: [], looks: {}, basics: [], terms: [], limit_bytes: 0 };
+let words = { frameworks: [], looks: {}, basics: [], terms: [], limit_bytes: 0, collectives: {} };
 
 /** Listens to the form. @param {() => State} state @param {Edit} edit @param {() => void} reset */
 export function listenToForm(state, edit, reset) {
