@@ -38,7 +38,7 @@ class Places:
         """Returns the places of a group.
 
         >>> places = Places.of(PlacedGroup.first(128))
-        >>> len(places.num_ranks), places.num_ranks[0], places.is_grouped
+        >>> len(places.num_ranks), int(places.num_ranks[0]), places.is_grouped
         (16, 8, True)
         """
         names = np.array(list(dict.fromkeys(group.nodes)), dtype=np.int64)
