@@ -94,6 +94,7 @@ ACTIVITIES = Limit(40_000_000, "events", "one file's kernels and calls, at about
 PARQUET_VALUES = Limit(100, "values", "each byte of a Parquet file, beyond two million in all")
 PINGS_BYTES = Limit(256 << 20, "bytes", "a rank's pings, which are 2 MB a day")
 NAMES_BYTES = Limit(64 << 20, "bytes", "the names of a rank's spans, of which there are 65,535")
+STEP_PLAN_BYTES = Limit(64 << 20, "bytes", "the plan of a step; 100,000 ranks take 3 MB")
 ABOUT_BYTES = Limit(256 << 20, "bytes", "what a store says of its run; 100,000 ranks take 5 MB")
 RECORD_LINE = Limit(1 << 16, "bytes", "a record of Paddle's dynamic graph, one a line")
 TIMER_LINE = Limit(1 << 16, "bytes", "a line with a timer of Megatron's; longer ones are cut")

@@ -11,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from pathlib import Path
 
 import numpy as np
 
 from serried.action import ActionKind
-from serried.errors import listed
+from serried.errors import InputError, listed
 from serried.finding import Sentence, said
-from serried.plan.sharded_step import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, Moved, ShardedStep
-from serried.trace.model.record import RankRecord
+from serried.plan.sharded_step import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, Moved
+from serried.plan.step_plan import StepPlan, read_step_plan
+from serried.trace.merge.files import rank_files
+from serried.trace.model.record import RankRecord, file_name, read_rank_record
 from serried.trace.model.traffic import CollectiveMove
 
 NAMES = {
@@ -42,6 +45,46 @@ class PlannedBeside:
     """Says how they differ; None where they do not."""
 
 
+@dataclass(frozen=True)
+class RankStep:
+    """Holds one step of one rank, the collectives planned beside those recorded."""
+
+    rank: int
+    step: int
+    rows: tuple[PlannedBeside, ...]
+
+    @property
+    def difference(self) -> Sentence | None:
+        """Says how plan and record differ first; None where they agree in order and bytes."""
+        return first_difference(self.rows)
+
+
+def rank_steps(plan: StepPlan, record: RankRecord) -> list[RankStep]:
+    """Returns every step that a rank finished beside its plan: up to its optimizer's step."""
+    rank, spans = record.header.rank, record.spans
+    planned, members = plan.moves_of(rank), plan.members_of(rank)
+    steps = np.unique(spans.step[spans.kind == ActionKind.OPTIMIZER]).tolist()
+    return [
+        RankStep(rank, step, tuple(beside(planned, weight_moves(record, step, members), members)))
+        for step in steps
+    ]
+
+
+def read_rank_steps(folder: Path, rank: int | None = None) -> tuple[StepPlan, list[RankStep]]:
+    """Returns the plan in a folder of records and every step of its ranks, or of one, beside it.
+
+    Raises InputError for a folder without records or plan, a rank that recorded nothing there, and
+    as the reader of records does.
+    """
+    wanted = file_name(rank) if rank is not None else None
+    names = [each.name for each in rank_files(folder) if wanted in (None, each.name)]
+    if not names:
+        raise InputError("rank {rank} recorded nothing in {folder}", rank=rank, folder=folder)
+    plan = read_step_plan(folder)
+    records = (read_rank_record(folder / name) for name in names)
+    return plan, [step for record in records for step in rank_steps(plan, record)]
+
+
 def weight_moves(record: RankRecord, step: int, members: Members) -> list[CollectiveMove]:
     """Returns what a rank recorded in ``step`` of gathering weights and reducing gradients.
 
@@ -60,16 +103,16 @@ def weight_moves(record: RankRecord, step: int, members: Members) -> list[Collec
 
 
 def beside(
-    step: ShardedStep, recorded: Sequence[CollectiveMove], members: Members
+    planned: Sequence[Moved], recorded: Sequence[CollectiveMove], members: Members
 ) -> list[PlannedBeside]:
     """Returns each planned collective beside the recorded one in its place.
 
     Collectives of one rank, for which nothing travels, are left out of the plan.
     """
-    planned = [event.moved for event in step.events if event.moved and event.moved.ranks > 1]
+    travelling = [each for each in planned if each.ranks > 1]
     return [
         PlannedBeside(one, other, _difference(place, one, other, members))
-        for place, (one, other) in enumerate(zip_longest(planned, recorded))
+        for place, (one, other) in enumerate(zip_longest(travelling, recorded))
     ]
 
 

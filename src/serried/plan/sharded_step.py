@@ -87,9 +87,14 @@ class ShardedStep:
     events: tuple[StepEvent, ...]
 
     @property
+    def moves(self) -> tuple[Moved, ...]:
+        """The collectives of the step, in order."""
+        return tuple(event.moved for event in self.events if event.moved)
+
+    @property
     def sent_bytes(self) -> Fraction:
         """What one rank sends in the step."""
-        return sum((e.moved.sent_bytes for e in self.events if e.moved), Fraction(0))
+        return sum((moved.sent_bytes for moved in self.moves), Fraction(0))
 
     def sent_over(self, over: tuple[str, ...]) -> Fraction:
         """Returns what it sends within groups of these kinds."""

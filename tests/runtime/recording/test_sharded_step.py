@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from serried.plan.recorded_step import beside, first_difference, weight_moves
-from serried.runtime.job.planned import planned_step, weight_groups
+from serried.plan.recorded_step import beside, first_difference, rank_steps, weight_moves
+from serried.plan.step_plan import read_step_plan
+from serried.runtime.job.planned import planned_step, step_plan, weight_groups
 from serried.runtime.job.settings import ModelSizes, TrainSettings
 from serried.trace.merge.in_memory import merge
 from serried.trace.model.record import RankRecord, file_name, read_rank_record
@@ -28,6 +29,9 @@ RUNS = {
     "hybrid": replace(FOUR, zero=3, zero_shard=2),
     "hybrid, kept": replace(FOUR, zero=2, zero_shard=2),
     "tp": replace(FOUR, zero=1, tp=2, global_batch_size=6),
+    "tp, sharded": replace(FOUR, zero=3, tp=2, global_batch_size=6),
+    "cp": replace(FOUR, zero=3, cp=2, global_batch_size=6),
+    "recomputed": replace(TWO, zero=3, recompute="full"),
     "pp": replace(FOUR, zero=1, pp=2, global_batch_size=6),
 }
 
@@ -51,15 +55,14 @@ def record(folder: Path, name: str, rank: int) -> RankRecord:
 @pytest.mark.parametrize("name", RUNS)
 def test_every_rank_gathers_and_reduces_what_was_planned(folder: Path, name: str) -> None:
     settings = RUNS[name]
+    plan = read_step_plan(folder / name)
+    assert plan == step_plan(settings)
     for rank in range(settings.world_size):
-        members = weight_groups(settings, rank)
-        stage = settings.layout.coordinates(rank).get("pp", 0)
-        planned = planned_step(settings, stage)
-        for step in range(settings.steps):
-            moves = weight_moves(record(folder, name, rank), step, members)
-            rows = beside(planned, moves, members)
-            assert rows, "a step without any collective would agree with anything"
-            assert str(first_difference(rows)) == "None"
+        found = rank_steps(plan, record(folder, name, rank))
+        assert [each.step for each in found] == [*range(settings.steps)]
+        for each in found:
+            assert each.rows, "a step without any collective would agree with anything"
+            assert str(each.difference) == "None"
 
 
 def test_stage_3_gathers_again_in_every_backward(folder: Path) -> None:
@@ -75,15 +78,15 @@ def test_stage_3_gathers_again_in_every_backward(folder: Path) -> None:
 def test_another_plan_is_told_apart_at_its_first_collective_that_differs(folder: Path) -> None:
     members = weight_groups(RUNS["stage 3"], 0)
     moves = weight_moves(record(folder, "stage 3", 0), 0, members)
-    kept = beside(planned_step(RUNS["stage 2"]), moves, members)
+    kept = beside(planned_step(RUNS["stage 2"]).moves, moves, members)
     told = str(first_difference(kept))
     assert told.startswith("collective 3 differs: reduce-scatter ")
     assert "and the rank recorded all-gather " in told
-    narrow = beside(planned_step(RUNS["bfloat16"]), moves, members)
+    narrow = beside(planned_step(RUNS["bfloat16"]).moves, moves, members)
     assert str(first_difference(narrow)).startswith("collective 0 differs: all-gather ")
-    short = beside(planned_step(RUNS["stage 3"]), moves[:-1], members)
+    short = beside(planned_step(RUNS["stage 3"]).moves, moves[:-1], members)
     assert "is missing: reduce-scatter" in str(first_difference(short))
-    long = beside(planned_step(RUNS["stage 3"]), [*moves, moves[0]], members)
+    long = beside(planned_step(RUNS["stage 3"]).moves, [*moves, moves[0]], members)
     assert "is not planned: the rank recorded all-gather" in str(first_difference(long))
 
 

@@ -17,6 +17,7 @@ from serried.views.web.questions import questions
 from serried.views.web.trace.payload import NamedTrace
 from serried.views.web.trace.shelf import Shelf
 from tests.conftest import Call
+from tests.trace.planned_run import write_planned_run
 from tests.trace.recorded_run import Run
 from tests.views.web import slow_node
 from tests.views.web.reader import read
@@ -42,6 +43,7 @@ ASKED = (
     "trace/heat?figure=busy",
     "trace/plan",
     "trace/measured",
+    "trace/sharding?trace=1&rank=1&step=1&lang=zh",
     "trace/late?rank=0&start=0&kinds=F",
     "trace/found?kinds=F,B",
     "trace/stretch?from=0&to=1000000000&ranks=0-1",
@@ -56,6 +58,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_planned_run(tmp_path_factory.mktemp("runs") / "planned")
+
+
+@pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("checks") / "monday.json"
     file.write_text(json.dumps(slow_node.document()))
@@ -63,8 +70,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def page(run: Path, report: Path) -> Iterator[httpx.Client]:
-    traces, checks = [NamedTrace(run.name, merge([run]))], [read_check(report)]
+def page(run: Path, planned: Path, report: Path) -> Iterator[httpx.Client]:
+    traces = [NamedTrace(each.name, merge([each]), place=each) for each in (run, planned)]
+    checks = [read_check(report)]
     with served(traces, checks=checks) as address, httpx.Client(base_url=address) as visitor:
         yield visitor
 
@@ -84,9 +92,9 @@ def document_of(answer: httpx.Response) -> dict[str, Any]:
 
 @pytest.mark.parametrize("question", ASKED)
 def test_the_command_line_prints_what_the_page_is_told(
-    question: str, page: httpx.Client, run: Path, report: Path, serried: Call
+    question: str, page: httpx.Client, run: Path, planned: Path, report: Path, serried: Call
 ) -> None:
-    answer = serried("serve", str(run), "--check", str(report), "--ask", question)
+    answer = serried("serve", str(run), str(planned), "--check", str(report), "--ask", question)
     assert answer.code == 0, answer.err
     assert json.loads(answer.out) == document_of(page.get(f"/api/{question}"))
 

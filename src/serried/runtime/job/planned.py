@@ -10,6 +10,7 @@ from serried.mesh.sharding import WHOLE, Cut, StateCuts
 from serried.plan.precision import RECIPES, Precision
 from serried.plan.sharded_step import ShardedStep, pipelined_step
 from serried.plan.states import groups_of
+from serried.plan.step_plan import StagePlan, StepPlan
 from serried.plan.training import BYTES, Gpt, Sharing, Training, kernels_of
 from serried.runtime.job.settings import TrainSettings, stage_layers
 
@@ -84,6 +85,39 @@ def planned_step(settings: TrainSettings, stage: int = 0) -> ShardedStep:
     units = [ends, *layers] if settings.zero else [ends + sum(layers)]
     return pipelined_step(
         _cuts(settings, ranks), units, _precision(settings), microbatches=settings.microbatches
+    )
+
+
+def step_plan(settings: TrainSettings) -> StepPlan | None:
+    """Returns what every rank gathers and reduces of its weights in one step of a run.
+
+    None where no plan of that was held against real ranks: emulated compute, experts, several
+    stages on a rank, gradients in buffers, and weights let go under a pipeline, whose order of
+    gathers follows its schedule. Raises InputError for a step too long to plan.
+    """
+    is_known = not (
+        settings.emulated
+        or settings.model.experts
+        or settings.num_stages != settings.pp
+        or settings.dp_style == "buffer"
+        or (settings.pp > 1 and settings.zero == 3)
+    )
+    if not is_known:
+        return None
+    layout = settings.layout
+    ranks: list[list[int]] = [[] for _ in range(settings.pp)]
+    groups: dict[str, dict[tuple[int, ...], None]] = {}
+    for rank in range(settings.world_size):
+        ranks[layout.coordinates(rank).get("pp", 0)].append(rank)
+        for kind, members in weight_groups(settings, rank).items():
+            groups.setdefault(kind, {})[members] = None
+    return StepPlan(
+        zero=settings.zero,
+        groups={kind: tuple(found) for kind, found in groups.items()},
+        stages=tuple(
+            StagePlan(tuple(each), planned_step(settings, stage).moves)
+            for stage, each in enumerate(ranks)
+        ),
     )
 
 

@@ -9,10 +9,14 @@ step; nothing waits for the device.
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from serried.action import COMPUTE, ActionKind
+from serried.errors import InputError
+from serried.plan.step_plan import PLAN_FILE, write_step_plan
 from serried.runtime.hooks.collectives import CollectiveHooks
+from serried.runtime.job.planned import step_plan
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.recorder.header import first_folder, header_of, keep_run, kept_run
 from serried.runtime.recorder.host_time import HostTime
@@ -20,6 +24,8 @@ from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recorder.tracer import Mark, Tracer
 from serried.runtime.recording.session import RecordingSession
 from serried.trace.model.record_writer import RecordWriter
+
+_log = logging.getLogger("serried")
 
 
 class TrainingRecorder:
@@ -58,6 +64,7 @@ class TrainingRecorder:
             folder, lambda: header, CollectiveHooks, host=host, num_local_ranks=num_local_ranks
         )
         session.tracer.open()  # now, so that a rank without spans has a file too
+        _keep_plan(folder, settings)
         return cls(session, settings.trace_steps)
 
     def begin_step(self, step: int) -> None:
@@ -92,6 +99,21 @@ class TrainingRecorder:
 
 def _no_file() -> RecordWriter:
     raise AssertionError("nothing is recorded without a trace folder")
+
+
+def _keep_plan(folder: Path, settings: TrainSettings) -> None:
+    """Writes beside the records what was planned of a step, where that is known.
+
+    The first rank of a folder does so; ranks that begin at once write the same.
+    """
+    if (folder / PLAN_FILE).exists():
+        return
+    try:
+        plan = step_plan(settings)
+        if plan is not None:
+            write_step_plan(folder, plan)
+    except InputError as error:
+        _log.warning("%s", error)  # training goes on, and so does the recording
 
 
 def run_before(trace_dir: Path | None) -> str:

@@ -8,6 +8,7 @@ import click
 
 from serried.errors import InputError
 from serried.pipeline import Request, generate
+from serried.plan.recorded_step import read_rank_steps
 from serried.trace.formats.reading import read_recording, read_trace
 from serried.trace.gpu.activity import GpuTrace
 from serried.trace.measure.compare import compare_traces, planned_trace
@@ -19,6 +20,7 @@ from serried.views.cli.trace.arguments import given, sizes_options
 from serried.views.cli.trace.gpus import compare_profiles
 from serried.views.layout.advice import warned
 from serried.views.trace.comparison import comparison_document, comparison_lines
+from serried.views.trace.recorded_step import RecordedStep
 
 
 @click.command("compare", short_help="Compare two runs, or a run with its plan.")
@@ -27,6 +29,17 @@ from serried.views.trace.comparison import comparison_document, comparison_lines
     "--plan",
     is_flag=True,
     help="Compare A with its schedule, simulated with the times that A took.",
+)
+@click.option(
+    "--sharding",
+    is_flag=True,
+    help="Compare what A gathered and reduced under ZeRO with the plan of its step.",
+)
+@click.option(
+    "--rank", type=click.IntRange(min=0), metavar="NUMBER", help="With --sharding: of this rank."
+)
+@click.option(
+    "--step", type=click.IntRange(min=0), metavar="NUMBER", help="With --sharding: of this step."
 )
 @click.option("--name", metavar="SCHEDULE", help="The schedule of --plan, where A does not say it.")
 @click.option(
@@ -41,6 +54,9 @@ from serried.views.trace.comparison import comparison_document, comparison_lines
 def compare(
     runs: tuple[Path, ...],
     plan: bool,
+    sharding: bool,
+    rank: int | None,
+    step: int | None,
     name: str | None,
     chunks: int | None,
     form: str,
@@ -52,12 +68,18 @@ def compare(
     \b
     serried trace compare runs/today runs/yesterday
     serried trace compare runs/today --plan
+    serried trace compare runs/today --sharding --step 3
     """
-    if len(runs) != (1 if plan else 2):
+    if len(runs) != (1 if plan or sharding else 2):
         raise InputError(
-            "compare takes two runs, or one with --plan; {count} were given", count=len(runs)
+            "compare takes two runs, or one with --plan or --sharding; {count} were given",
+            count=len(runs),
         )
     output = OutputChoice(lang, form)
+    if sharding:
+        return _tell_sharding(RecordedStep.of(*read_rank_steps(runs[0], rank), step), output)
+    if rank is not None or step is not None:
+        raise InputError("--rank and --step choose what --sharding shows; add --sharding")
     first = read_recording([runs[0]], given(sizes), listener=told(lang))
     if isinstance(first, GpuTrace):
         compare_profiles(first, runs, output, plan=plan)
@@ -74,6 +96,12 @@ def compare(
     if output.form_among(TABLE_OR_JSON) == "json":
         return output.write(as_json(comparison_document(compared, *names)))
     return output.show(*comparison_lines(compared, *names, lang=lang))
+
+
+def _tell_sharding(found: RecordedStep, output: OutputChoice) -> None:
+    if output.form_among(TABLE_OR_JSON) == "json":
+        return output.write(as_json(found.document(output.lang), depth=3))
+    return output.show(*found.parts(output.lang))
 
 
 def _plan(run: Trace, name: str | None, chunks: int | None) -> Trace:

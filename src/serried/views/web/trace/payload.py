@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ class NamedTrace:
     trace: Trace
     whole_below: int = WHOLE_BELOW
     """A trace of fewer spans is sent whole."""
+    place: Path | None = None
+    """Where it was read from."""
 
     @cached_property
     def answers(self) -> TraceAnswers:

@@ -16,6 +16,7 @@ from serried.views.web.trace.payload import (
     trace_payload,
 )
 from serried.views.web.trace.plan import late_answer, plan_payload
+from serried.views.web.trace.sharding import sharding_of_trace
 from serried.views.web.trace.stretch import found_answer, stretch_answer
 from serried.views.web.trace.window import window_payload
 from serried.views.web.wire.query import Words, read_word
@@ -34,6 +35,7 @@ ANSWERS: dict[str, Answer] = {
     "trace/heat": lambda named, words: heat_payload(named.answers, words),
     "trace/plan": lambda named, _: plan_payload(named.answers),
     "trace/measured": lambda named, words: measured_payload(named, words),
+    "trace/sharding": sharding_of_trace,
     "trace/late": lambda named, words: late_answer(named.answers, words),
     "trace/found": lambda named, words: found_answer(named.answers, named.shown.table, words),
     "trace/stretch": lambda named, words: stretch_answer(named.answers, words),

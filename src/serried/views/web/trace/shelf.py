@@ -55,7 +55,7 @@ class Shelf:
         """
         if not at_once and sum(map(size_bytes, places)) >= LARGE_BYTES:
             return cls((), places)
-        return cls([NamedTrace(_name(path), timeline_of(path)) for path in places])
+        return cls([NamedTrace(_name(path), timeline_of(path), place=path) for path in places])
 
     @property
     def reading(self) -> list[str]:
@@ -75,7 +75,7 @@ class Shelf:
         found: list[NamedTrace] = []
         for path in self._later:
             try:
-                found.append(NamedTrace(_name(path), self._read(path)))
+                found.append(NamedTrace(_name(path), self._read(path), place=path))
             except SerriedError as error:
                 self.problems.append(error)
                 tell(error)
