@@ -63,7 +63,7 @@ def run(settings: TrainSettings) -> Run:
     """Runs ``settings`` and reads every rank's recording."""
     assert settings.trace_dir is not None
     result = train(settings)
-    files = sorted(settings.trace_dir.iterdir())
+    files = sorted(settings.trace_dir.glob("rank-*.spans"))
     return Run(settings, result, [read_rank_record(file) for file in files])
 
 

@@ -9,7 +9,7 @@ step; nothing waits for the device.
 
 from __future__ import annotations
 
-import logging
+from contextlib import suppress
 from pathlib import Path
 
 from serried.action import COMPUTE, ActionKind
@@ -24,8 +24,6 @@ from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recorder.tracer import Mark, Tracer
 from serried.runtime.recording.session import RecordingSession
 from serried.trace.model.record_writer import RecordWriter
-
-_log = logging.getLogger("serried")
 
 
 class TrainingRecorder:
@@ -104,16 +102,13 @@ def _no_file() -> RecordWriter:
 def _keep_plan(folder: Path, settings: TrainSettings) -> None:
     """Writes beside the records what was planned of a step, where that is known.
 
-    The first rank of a folder does so; ranks that begin at once write the same.
+    The first rank of a folder does so; ranks that begin at once write the same. A disk that will
+    not do is told of by the recorder, and neither training nor recording needs the plan.
     """
-    if (folder / PLAN_FILE).exists():
-        return
-    try:
-        plan = step_plan(settings)
+    with suppress(InputError, OSError):
+        plan = None if (folder / PLAN_FILE).exists() else step_plan(settings)
         if plan is not None:
             write_step_plan(folder, plan)
-    except InputError as error:
-        _log.warning("%s", error)  # training goes on, and so does the recording
 
 
 def run_before(trace_dir: Path | None) -> str:
