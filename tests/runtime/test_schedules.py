@@ -144,7 +144,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
         name: Ran(
             gradients=[gradients for _, gradients in of_ranks],
             held=[held for held, _ in of_ranks],
-            actions=[recorded(file) for file in sorted((folder / name).iterdir())],
+            actions=[recorded(file) for file in sorted((folder / name).glob("*.spans"))],
         )
         for name, of_ranks in zip(settings, answers, strict=True)
     }

@@ -92,7 +92,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """All runs, on one group of processes."""
     traces = tmp_path_factory.mktemp("traces")
     told = run_ranks(losses, WORLD_SIZE, tmp_path_factory.mktemp("train"), traces)
-    return Ran(told, [list(read_rank_record(file).spans) for file in sorted(traces.iterdir())])
+    return Ran(
+        told, [list(read_rank_record(file).spans) for file in sorted(traces.glob("*.spans"))]
+    )
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+from io import FileIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -17,6 +20,9 @@ from serried.trace.model.traffic import (
     TrafficWriter,
     read_traffic,
 )
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 KINDS = (ActionKind.ALL_GATHER, ActionKind.REDUCE_SCATTER, ActionKind.ALL_REDUCE)
 MOVES = st.builds(
@@ -55,10 +61,40 @@ def test_what_a_killed_rank_left_half_written_is_left_out(tmp_path: Path) -> Non
     record = written(tmp_path, moves)
     path = record.with_suffix(".traffic")
     whole = path.read_bytes()
-    for length in range(len(MAGIC), len(whole)):
+    for length in range(len(whole)):
         path.write_bytes(whole[:length])
         found = list(read_traffic(record))
         assert found == moves[: len(found)]
+
+
+class CrampedFile(FileIO):
+    """Takes a part of what is written once ``room`` bytes are there, as a disk does that fills."""
+
+    room = 0
+
+    def write(self, data: ReadableBuffer) -> int:
+        return super().write(bytes(data)[: max(0, self.room - self.tell())])
+
+
+@pytest.mark.parametrize("room", range(0, 60, 7))
+def test_moves_that_find_a_full_disk_leave_none_of_their_bytes(tmp_path: Path, room: int) -> None:
+    moves = [CollectiveMove(KINDS[i], (i, i + 1), 100 * i, i) for i in range(3)]
+    record = tmp_path / "rank-00000.spans"
+    writer = TrafficWriter(record)
+    writer._file = CrampedFile(record.with_suffix(".traffic"), "w")
+    writer._file.room = room
+    kept = []
+    for move in moves:
+        try:
+            writer.add(move.span + 1, [move])
+            kept.append(move)
+        except OSError as problem:
+            assert problem.errno == errno.ENOSPC
+    assert list(read_traffic(record)) == kept != moves
+    writer._file.room = 1 << 20
+    writer.add(3, [moves[2]])
+    writer.close()
+    assert list(read_traffic(record)) == [*kept, moves[2]]
 
 
 @pytest.mark.parametrize(

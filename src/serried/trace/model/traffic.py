@@ -13,6 +13,8 @@ file, as serried made until 2026-11, has spans alone; a reader without it reads 
 
 from __future__ import annotations
 
+import errno
+import os
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,29 +54,42 @@ class TrafficWriter:
         self._groups: dict[tuple[int, ...], int] = {}
 
     def add(self, span: int, moves: Sequence[CollectiveMove]) -> None:
-        """Appends the moves of the span whose number, from 1, is ``span``; may raise OSError."""
+        """Appends the moves of the span whose number, from 1, is ``span``: all of them, or none.
+
+        Raises OSError where the disk has no space for them.
+        """
         if self._file is None:
             self._file = self._path.open("wb", buffering=0)
-            self._file.write(MAGIC)
-        text = b"".join(self._packed(span, move) for move in moves)
-        self._file.write(text)
-
-    def _packed(self, span: int, move: CollectiveMove) -> bytes:
-        number = self._groups.get(move.ranks)
-        before = b""
-        if number is None:
-            number = len(self._groups) + 1
-            if number > LARGEST_GROUP:
-                return b""
-            self._groups[move.ranks] = number
-            name = ",".join(map(str, move.ranks)).encode()
-            before = RECORD.pack(0, 0, number, len(name)) + name
-        return before + RECORD.pack(span, move.kind, number, move.size_bytes)
+        groups = self._groups.copy()
+        start = b"" if self._file.tell() else MAGIC
+        _append(self._file, start + b"".join(_packed(groups, span, move) for move in moves))
+        self._groups = groups
 
     def close(self) -> None:
         """Closes the file, at once or twice."""
         if self._file is not None:
             self._file.close()
+
+
+def _packed(groups: dict[tuple[int, ...], int], span: int, move: CollectiveMove) -> bytes:
+    """Returns the bytes of a move, after those of its group where ``groups`` has no number yet."""
+    before = b""
+    if move.ranks not in groups:
+        if len(groups) == LARGEST_GROUP:
+            return b""
+        groups[move.ranks] = len(groups) + 1
+        name = ",".join(map(str, move.ranks)).encode()
+        before = RECORD.pack(0, 0, groups[move.ranks], len(name)) + name
+    return before + RECORD.pack(span, move.kind, groups[move.ranks], move.size_bytes)
+
+
+def _append(file: FileIO, data: bytes) -> None:
+    """Writes all of ``data``, or takes back what the disk took of it and raises OSError."""
+    end = file.tell()
+    if (file.write(data) or 0) < len(data):
+        file.truncate(end)
+        file.seek(end)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def read_traffic(record: Path) -> tuple[CollectiveMove, ...]:
@@ -87,6 +102,8 @@ def read_traffic(record: Path) -> tuple[CollectiveMove, ...]:
     if not path.is_file():
         return ()
     raw = path.read_bytes()
+    if len(raw) < len(MAGIC) and MAGIC.startswith(raw):
+        return ()  # its writer found a full disk, or was killed, as it began
     if not raw.startswith(MAGIC):
         raise InputError("{path} does not say what collectives moved", path=path)
     found: list[CollectiveMove] = []
