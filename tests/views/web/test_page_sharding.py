@@ -11,8 +11,12 @@ import pytest
 from serried.frameworks import Sizes, layout
 from serried.plan.precision import RECIPES
 from serried.plan.sharded_step import step_of
+from serried.trace.merge.in_memory import merge
 from serried.views.sharding.answer import StepAnswer
+from serried.views.web.trace.payload import NamedTrace
 from tests.page import Open
+from tests.trace.planned_run import write_planned_run
+from tests.views.web.served import served
 
 DRAWN = Path(__file__).parents[2] / "web_modules" / "sharding" / "steps.json"
 
@@ -57,3 +61,27 @@ def test_every_event_of_a_step_is_shown_with_what_a_rank_then_holds(
     assert "sharded=1&parameters=x&layers=2" in workbench.query()
     workbench.click("#sharding-close")
     assert workbench.read("sharding()") is None
+
+
+def test_a_recorded_step_stands_below_its_plan_and_where_it_differs_is_marked(
+    page_of: Open, tmp_path: Path
+) -> None:
+    # Rank 0, whose step is shown, has recorded what was planned; then it is given another plan.
+    place = write_planned_run(tmp_path / "run")
+    with served([NamedTrace("run", merge([place]), place=place)]) as address:
+        workbench = page_of(address)
+        workbench.click("#sharding-open")
+        shown = workbench.page.locator("#sharding-recorded")
+        assert "rank 0 gathered and reduced what was planned" in shown.inner_text()
+        rows = [row.inner_text().split() for row in shown.locator("tr").all()]
+        assert [row[0] for row in rows] == ["Planned", "Recorded"]
+        assert rows[0][1:] == rows[1][1:]
+        assert rows[0][1:] == ["all-gather", "32,832", "B", "reduce-scatter", "13,440", "B"]
+        assert shown.locator(".differs").count() == 0
+        plan = place / "planned-step.json"
+        plan.write_text(plan.read_text().replace("13440", "13448"))
+        workbench.open("sharded=1")
+        assert shown.locator(".differs").all_inner_texts() == [
+            "reduce-scatter\n13,448 B",
+            "reduce-scatter\n13,440 B",
+        ]

@@ -20,6 +20,7 @@ from serried.finding import Finding
 from serried.launch.request import LayoutRequest
 from serried.mesh import Layout
 from serried.mesh.sizes import COUNTS, SIZES
+from serried.plan.step_plan import PLAN_FILE
 from serried.trace.model.record import TracedJob
 from serried.trace.model.trace import Trace
 from serried.views.colours import ACTIONS
@@ -45,6 +46,11 @@ class NamedTrace:
     """A trace of fewer spans is sent whole."""
     place: Path | None = None
     """Where it was read from."""
+
+    @property
+    def has_step_plan(self) -> bool:
+        """Whether the plan of its step lies beside it."""
+        return self.place is not None and (self.place / PLAN_FILE).is_file()
 
     @cached_property
     def answers(self) -> TraceAnswers:
@@ -75,6 +81,7 @@ def traces_answer(
                 "num_spans": len(each.trace.spans),
                 "job": asdict(each.trace.job),
                 "question": question_of(each.trace.job),
+                "has_step_plan": each.has_step_plan,
             }
             for each in traces
         ],

@@ -50,7 +50,7 @@ export class Page {
     });
     /** @type {import("../collective/desk.js").CollectiveDesk} */
     this.collectives = makeCollectives(this.layout, this.map, () => this.selection.show());
-    this.sharding = makeSharding(this.layout);
+    this.sharding = makeSharding(this.layout, this.runs);
     this.list = makeList(this.layout, this.selection);
     this.timelines = new TimelineDesk(this._host());
     this.heats = new HeatDesk(this.layout, this.runs, this.selection, this.map);
@@ -126,6 +126,7 @@ export class Page {
    * @param {import("../timeline/trace/tracks.js").Tracks | null} tracks
    */
   async _traced(tracks) {
+    void this.sharding.take();
     if (!tracks) return this.heats.take();
     this.timelines.show(tracks);
     this._tellTimeline();

@@ -25,12 +25,17 @@ export function makeCollectives(layout, map, closed) {
   });
 }
 
-/** Makes the panel of ZeRO. @param {LayoutDesk} layout */
-export function makeSharding(layout) {
+/**
+ * Makes the panel of ZeRO.
+ * @param {LayoutDesk} layout
+ * @param {import("./runs.js").Runs} runs
+ */
+export function makeSharding(layout, runs) {
   return new ShardingDesk({
     store: layout.store,
     question: questionOf(layout),
     stage: (zero) => layout.edit({ zero, event: "" }),
+    planned: () => (runs.offer?.has_step_plan ? runs.trace : -1),
   });
 }
 

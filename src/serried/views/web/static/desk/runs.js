@@ -13,7 +13,10 @@ import { asksFor, namesJob, withJob } from "./state/fields.js";
  * @property {string} name
  * @property {Record<string, string | string[]>} question
  */
-/** @typedef {Measured & {run: string}} Offer  a trace to show */
+/**
+ * @typedef {Measured & {run: string, has_step_plan: boolean}} Offer  a trace to show, and whether
+ *   the plan of its step lies beside it
+ */
 /**
  * @typedef {object} Told  what there is, is read still, and could not be
  * @property {Offer[]} traces

@@ -8,6 +8,7 @@ import { Refusal, askDocument } from "../base/questions.js";
 import { onThemeChange, theme } from "../base/theme.js";
 import { Waiting } from "../base/waiting.js";
 import { eventAt, paintSharding } from "./paint.js";
+import { showRecorded } from "./recorded.js";
 import { eventOf, wordsOf } from "./state.js";
 import { eventLine, factsOf, momentLine, movedText } from "./words.js";
 
@@ -19,6 +20,7 @@ import { eventLine, factsOf, momentLine, movedText } from "./words.js";
  * @property {import("../base/store.js").Part<ShardingState & {zero: string}>} store
  * @property {(words: Record<string, string>) => string} question  about the job in view
  * @property {(zero: string) => void} stage                        makes it the job's ZeRO stage
+ * @property {() => number} planned  the trace in view where its plan is there too, else -1
  */
 
 const TYPING_MS = 220;
@@ -141,6 +143,9 @@ export class ShardingDesk {
       const asked = `sharding?${this.host.question(wordsOf(this.state))}`;
       this.answer = await askDocument(asked, signal);
       byId("sharding-alert").textContent = "";
+      const trace = this.host.planned();
+      const recorded = `trace/sharding?trace=${trace}&lang=${language()}`;
+      showRecorded(trace < 0 ? null : await askDocument(recorded, signal));
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof Refusal)) throw error;
