@@ -17,12 +17,12 @@ from dataclasses import replace
 
 from serried.finding import said
 from serried.launch.facts.config import Reading
+from serried.launch.facts.device_mesh import laid_over
 from serried.launch.facts.flags import Flag, Meaning
 from serried.launch.facts.flags import take as take_flags
 from serried.launch.facts.found import Facts, Found
 from serried.launch.facts.keys import Keys, take
 from serried.launch.formats import accelerate, deepspeed
-from serried.launch.formats.device_mesh import laid_over
 from serried.mesh.sizes import Sizes
 
 MEANINGS = {

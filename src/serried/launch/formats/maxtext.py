@@ -20,10 +20,10 @@ from math import prod
 from serried.errors import InputError
 from serried.finding import said
 from serried.launch.facts.config import Reading
+from serried.launch.facts.device_mesh import filled
 from serried.launch.facts.flags import Meaning
 from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys, take
-from serried.launch.formats.device_mesh import filled
 from serried.mesh.sizes import Sizes
 
 AXES = (

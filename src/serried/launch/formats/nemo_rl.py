@@ -15,10 +15,10 @@ from dataclasses import replace
 
 from serried.finding import said
 from serried.launch.facts.config import Reading
+from serried.launch.facts.device_mesh import laid_over
 from serried.launch.facts.flags import Meaning, sizes
 from serried.launch.facts.found import Facts, Found
 from serried.launch.facts.keys import Keys, take
-from serried.launch.formats.device_mesh import laid_over
 from serried.launch.formats.megatron import MEANINGS, complete
 from serried.mesh.sizes import Sizes
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from serried.launch.facts.config import Reading
+from serried.launch.facts.device_mesh import laid_over
 from serried.launch.facts.flags import Flag, Meaning, take
 from serried.launch.facts.found import Facts, Found
-from serried.launch.formats.device_mesh import laid_over
 from serried.mesh.sizes import Sizes
 
 PROGRAM = re.compile(r"(?:.*[./])?openrlhf[./]cli[./]train_\w+(?:\.py)?")

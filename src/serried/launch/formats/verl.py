@@ -14,11 +14,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from serried.launch.facts.config import Reading
+from serried.launch.facts.device_mesh import laid_over
 from serried.launch.facts.flags import Meaning
 from serried.launch.facts.found import Facts, Found
 from serried.launch.facts.keys import Keys, take
 from serried.launch.formats import megatron
-from serried.launch.formats.device_mesh import laid_over
 from serried.mesh.sizes import Sizes
 
 ACTOR = "actor_rollout_ref.actor"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serried import frameworks
-from serried.launch.formats.device_mesh import filled, laid_over
+from serried.launch.facts.device_mesh import filled, laid_over
 from serried.mesh.sizes import Sizes
 
 FACTORS = st.lists(st.sampled_from([2, 3]), min_size=1, max_size=5)
