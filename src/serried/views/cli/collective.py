@@ -30,16 +30,6 @@ from serried.views.collective.text import registry_table
     help="Parts of the buffer that follow one another through a tree or a chain.",
 )
 @click.option(
-    "--split",
-    metavar="NAME",
-    help="How attention deals a sequence out to ranks: zig-zag, as by default, or contiguous.",
-)
-@click.option(
-    "--mask",
-    metavar="NAME",
-    help="What queries see in attention: causal, as by default, or none for all keys.",
-)
-@click.option(
     "--compare",
     "compare_algorithms",
     is_flag=True,

@@ -163,6 +163,17 @@ def link_options(command: Command) -> Command:
             "--channels", metavar="N", help="Rings or pairs of trees that share the buffer."
         ),
         click.option(
+            "--split",
+            metavar="NAME",
+            help="How attention deals a sequence out to ranks: zig-zag, as by default, or "
+            "contiguous.",
+        ),
+        click.option(
+            "--mask",
+            metavar="NAME",
+            help="What queries see in attention: causal, as by default, or none for all keys.",
+        ),
+        click.option(
             "--network",
             metavar="NAME",
             help="Links of the cluster: a100, h100, h200, b200, gb200, mi300x or ethernet; by "

@@ -56,7 +56,7 @@ FORMATS = ("table", "json", "csv", "svg", "png")
 """Forms of all groups; the last two draw what ranks share under ZeRO."""
 PICTURES = ("svg", "png")
 LINK_OPTIONS = (
-    *("algorithm", "bytes", "root", "channels", "network", "latency", "bandwidth"),
+    *("algorithm", "bytes", "root", "channels", "split", "mask", "network", "latency", "bandwidth"),
     *("nics_per_node", "busbw", "steps"),
 )
 
