@@ -127,3 +127,22 @@ def test_what_there_is_stays_to_be_chosen_where_an_address_names_what_there_is_n
     assert "all-gather has no algorithm 'none'" in workbench.text("#collective-alert")
     workbench.choose("collective-algorithm", "recursive")
     assert shown(workbench)["algorithm"] == "recursive"
+
+
+def test_attention_is_as_even_as_its_split(page_of: Open, plain: str) -> None:
+    workbench = page_of(
+        plain,
+        "world_size=4&cp=4&tp=1&pp=1&dims=cp&collective=attention"
+        "&collective_of=cp:0&algorithm=ring,ulysses&step=1",
+    )
+    assert shown(workbench)["pairs"] == [2, 2, 2, 2]
+    assert "2 pairs of blocks, 8 in all" in workbench.text("figure:nth-of-type(1)")
+    workbench.choose("collective-split", "contiguous")
+    assert "2–14 in all" in workbench.text("figure:nth-of-type(1)")
+    assert shown(workbench, 1)["algorithm"] == "ulysses"
+    workbench.choose("collective-mask", "none")
+    assert "4 pairs of blocks, 16 in all" in workbench.text("figure:nth-of-type(1)")
+    workbench.page.evaluate("serried.written()")
+    assert "split=contiguous&mask=none" in workbench.query()
+    workbench.choose("collective-name", "all-gather")
+    assert not workbench.page.is_visible("#collective-split")

@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import {
   algorithmsOf,
+  chosenOf,
   groupOf,
   pageOf,
   stepOf,
@@ -80,4 +81,17 @@ test("frames come in pages around the moment, and the end is on the last one", (
   assert.deepEqual(pageOf(126, 70), { first: 64, end: 126 });
   assert.deepEqual(pageOf(126, 126), { first: 64, end: 126 });
   assert.deepEqual(pageOf(0, 0), { first: 0, end: 0 });
+});
+
+test("an algorithm is asked for what it takes, the quickest for what any does", () => {
+  const offers = {
+    algorithms: { attention: { ring: ["split", "mask"], ulysses: ["mask"] }, reduce: { tree: [] } },
+    choices: {},
+  };
+  const state = { ...DEFAULTS, collective: "attention", split: "contiguous", mask: "" };
+  assert.deepEqual(chosenOf(state, "ring", offers), { split: "contiguous" });
+  assert.deepEqual(chosenOf(state, "ulysses", offers), {});
+  assert.deepEqual(chosenOf(state, "", offers), { split: "contiguous" });
+  assert.deepEqual(chosenOf({ ...state, collective: "reduce" }, "", offers), {});
+  assert.deepEqual(chosenOf({ ...state, collective: "none" }, "ring", offers), {});
 });

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from serried.errors import InputError, listed
 from serried.views.web.check.heat import NamedCheck, check_heat_payload, checks_answer
-from serried.views.web.collective.payload import OFFERS, collective_payload
+from serried.views.web.collective.payload import CHOICES, OFFERS, collective_payload
 from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
 from serried.views.web.layout.sharding import sharding_answer
 from serried.views.web.schedule.payload import schedule_payload, schedules_answer
@@ -64,7 +64,11 @@ def _known(values: list[float]) -> list[float | None]:
 def _of_jobs() -> dict[str, Answering]:
     """Returns what is answered without any trace: layouts, ranks, words and schedules."""
     return {
-        "page": lambda words: page_answer(read_language(words)) | {"collectives": OFFERS},
+        "page": lambda words: {
+            **page_answer(read_language(words)),
+            "collectives": OFFERS,
+            "collective_choices": CHOICES,
+        },
         "layout": lambda words: layout_payload(read_query(words), read_language(words)),
         "rank": lambda words: rank_answer(
             read_query(words), read_rank(words), read_language(words)

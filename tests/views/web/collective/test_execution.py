@@ -10,7 +10,12 @@ from serried.collective.blocks import execute
 from serried.collective.placed_group import PlacedGroup
 from serried.collective.registry import ENTRIES, make
 from serried.mesh import Placement
-from serried.views.web.collective.execution import NO_BLOCK, move_columns, sent_columns
+from serried.views.web.collective.execution import (
+    NO_BLOCK,
+    move_columns,
+    sent_columns,
+    work_columns,
+)
 from serried.views.web.collective.places import MOST_PLACES, Places
 
 UNEVEN = PlacedGroup.of(range(7), Placement.on(7, (4, 2, 1)))
@@ -84,3 +89,36 @@ def test_switches_are_places_of_their_own_among_few_ranks() -> None:
     columns = move_columns(switch, Places.of(switch.group))
     assert columns["target"].max() == 8
     assert columns["across"].sum() == 0
+
+
+@pytest.mark.parametrize("split", ["zig-zag", "contiguous"])
+def test_attention_tells_what_each_rank_computes_and_which_queries_meet_which_keys(
+    split: str,
+) -> None:
+    ring = make("attention", "ring", PlacedGroup.first(4), split=split)
+    columns = work_columns(ring, Places.of(ring.group))
+    pairs = columns["pairs"].reshape(len(ring.steps), 4)
+    assert (
+        pairs.sum(axis=0).tolist()
+        == {
+            "zig-zag": [8, 8, 8, 8],
+            "contiguous": [2, 6, 10, 14],
+        }[split]
+    )
+    assert ((pairs.max(axis=1) == pairs.min(axis=1)).all()) == (split == "zig-zag")
+    met = set(zip(columns["query"].tolist(), columns["key"].tolist(), strict=True))
+    assert met == {(query, key) for query in range(8) for key in range(query + 1)}
+    assert (columns["half"] == (columns["query"] == columns["key"])).all()
+    for step, (first, end) in enumerate(zip(columns["meets"], columns["meets"][1:], strict=False)):
+        assert np.where(columns["half"][first:end], 0.5, 1.0).sum() == pairs[step].sum()
+
+
+def test_heads_share_a_pair_and_other_collectives_compute_nothing() -> None:
+    eight = PlacedGroup.first(8)
+    ulysses = make("attention", "ulysses", eight)
+    columns = work_columns(ulysses, Places.of(eight))
+    assert set(columns) == {"pairs"}
+    assert columns["pairs"].reshape(15, 8).any(axis=1).tolist() == [step == 7 for step in range(15)]
+    assert work_columns(make("all-reduce", "ring", eight), Places.of(eight)) == {}
+    large = make("attention", "ring", PlacedGroup.first(128))
+    assert work_columns(large, Places.of(large.group)) == {}

@@ -33,6 +33,18 @@ def test_ranks_without_a_layout_are_those_of_the_command_of_its_own() -> None:
     )
 
 
+def test_the_command_says_how_attention_is_split_and_masked() -> None:
+    asked_for = {"world_size": 8, "cp": 4, "kind": "cp", "split": "contiguous", "mask": "none"}
+    header = asked(name="attention", algorithm="ring", bytes="1MiB", **asked_for).header
+    assert header["command"] == (
+        "serried groups --world-size 8 --cp 4 --kind cp --rank 0 --collective attention "
+        "--algorithm ring --bytes 1MiB --split contiguous --mask none"
+    )
+    assert OFFERS["attention"]["ring"] == ["split", "mask"]
+    assert OFFERS["attention"]["ulysses"] == ["mask"]
+    assert OFFERS["all-reduce"]["ring"] == []
+
+
 def test_what_is_left_out_is_the_quickest_algorithm_by_its_name() -> None:
     found = asked(ranks=8, bytes="1GiB")
     assert found.header["algorithm"] in OFFERS["all-reduce"]

@@ -3,6 +3,8 @@
     shape[step]             which set of moves the step has; steps that are alike share one
     bounds[shape : +2]      its rows in source, target, block, blocks, moves, reduces, across, held
     held[row]               whose data the receiver has of the block after the step: how many ranks'
+    pairs[step, rank]       of attention: pairs of blocks of queries and keys that a rank computes
+    meets[step : +2]        its rows in query, key, half: which chunks of the sequence meet
 
 Ranks of a small group are drawn one by one, each row one block of one move. Of a large group rows
 are added up from place to place (``places.py``), and what every rank holds is not told.
@@ -47,6 +49,32 @@ def move_columns(collective: Collective, places: Places) -> dict[str, Column]:
     return _columns(*_one_by_one(collective, states)) | {
         "before": _counted(before).astype(np.uint16).reshape(-1),
         "asked": _counted(asked).astype(np.uint16).reshape(-1),
+    }
+
+
+def work_columns(collective: Collective, places: Places) -> dict[str, Column]:
+    """Returns what ranks compute in each step of attention; nothing of others, or large groups.
+
+    Which queries meet which keys is told where a pair is one rank's, not shared out by heads.
+    """
+    attention = collective.attention
+    if attention is None or places.is_grouped:
+        return {}
+    size = collective.group.size
+    works = [step.work for step in collective.steps]
+    pairs = [work.pairs(size) if work else np.zeros(size) for work in works]
+    columns: dict[str, Column] = {"pairs": np.concatenate(pairs)}
+    if attention.heads > 1:
+        return columns
+    done = [work for work in works if work is not None]
+    counts = [0 if work is None else len(work.query) for work in works]
+    return columns | {
+        "meets": np.cumsum([0, *counts]).astype(np.int32),
+        "query": np.concatenate([attention.query_chunk[each.query] for each in done]).astype(
+            np.int32
+        ),
+        "key": np.concatenate([attention.key_chunk[each.key] for each in done]).astype(np.int32),
+        "half": np.concatenate([each.is_half for each in done]).astype(np.uint8),
     }
 
 

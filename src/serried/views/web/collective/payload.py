@@ -15,21 +15,31 @@ from typing import Any
 
 import numpy as np
 
+from serried.collective.attention import SPLITS
 from serried.collective.registry import COLLECTIVES, ENTRIES
 from serried.plan.collective_price import PricedCollective
 from serried.views.collective.document import summary
 from serried.views.explain.collectives import explained_collective
+from serried.views.job.collective import MASKS
 from serried.views.sentences import phrase
-from serried.views.web.collective.execution import move_columns, sent_columns
+from serried.views.web.collective.execution import move_columns, sent_columns, work_columns
 from serried.views.web.collective.places import Places
 from serried.views.web.collective.query import read_collective_query
 from serried.views.web.wire.payload import SCHEMA, pack
 from serried.views.web.wire.query import Shown, Words, read_each, read_query, read_word
 
+CHOICES = {"split": SPLITS, "mask": MASKS}
+"""What some algorithms of attention may be asked for, the default first."""
+_WORDS = {"split": "split", "causal": "mask"}
 OFFERS = {
-    name: [entry.name for entry in ENTRIES if entry.collective == name] for name in COLLECTIVES
+    name: {
+        entry.name: [word for option, word in _WORDS.items() if option in entry.takes]
+        for entry in ENTRIES
+        if entry.collective == name
+    }
+    for name in COLLECTIVES
 }
-"""Names of the algorithms of each collective, for the page to choose from."""
+"""The algorithms of each collective, for the page to choose from, each with its ``CHOICES``."""
 
 
 def collective_payload(words: Words, lang: str) -> bytes:
@@ -42,6 +52,7 @@ def collective_payload(words: Words, lang: str) -> bytes:
         "seconds": priced.step_s.astype(np.float64),
         **sent_columns(collective, size_bytes),
         **move_columns(collective, places),
+        **work_columns(collective, places),
     }
     header = _header(priced, places, lang) | {"command": _command(words, priced)}
     return pack(header, columns)
@@ -58,6 +69,9 @@ def _command(words: Words, priced: PricedCollective) -> str:
         asked += ["--ranks", str(priced.collective.group.size)]
     size = read_word(words, "bytes") or str(priced.asked.size_bytes)
     told = ["--algorithm", priced.collective.algorithm, "--bytes", size]
+    for word in CHOICES:
+        if value := read_word(words, word):
+            told += [f"--{word}", value]
     return f"{base} {shlex.join([*asked, *told])}"
 
 

@@ -3,9 +3,10 @@
 
 import { Refusal, askPayload } from "../base/questions.js";
 import { Execution } from "./execution.js";
-import { algorithmsOf } from "./state.js";
+import { algorithmsOf, chosenOf } from "./state.js";
 
 /** @typedef {import("./state.js").CollectiveState} CollectiveState */
+/** @typedef {import("./state.js").Offers} Offers */
 
 /** Executions that are kept, so that a change of algorithm and back asks nothing. */
 const MOST_KEPT = 8;
@@ -28,13 +29,21 @@ export class CollectiveAnswers {
    * @param {CollectiveState} state
    * @param {(words: Record<string, string>) => string} question
    * @param {{kind: string, rank: string}} group
+   * @param {Offers} offers
    */
-  async ask({ collective, algorithm, bytes }, question, group) {
+  async ask(state, question, group, offers) {
+    const { collective, algorithm, bytes } = state;
     this.asking.abort();
     this.asking = new AbortController();
     const { signal } = this.asking;
     const questions = algorithmsOf(algorithm).map((name) =>
-      question({ ...group, name: collective, bytes, ...(name ? { algorithm: name } : {}) }),
+      question({
+        ...group,
+        name: collective,
+        bytes,
+        ...(name ? { algorithm: name } : {}),
+        ...chosenOf(state, name, offers),
+      }),
     );
     try {
       const found = await Promise.all(questions.map((each) => this._one(each, signal)));

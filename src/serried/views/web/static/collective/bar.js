@@ -8,6 +8,7 @@ import { algorithmsOf } from "./state.js";
 
 /** @typedef {import("./execution.js").Execution} Execution */
 /** @typedef {import("./state.js").CollectiveState} CollectiveState */
+/** @typedef {import("./state.js").Offers} Offers */
 /**
  * @typedef {object} BarEvents
  * @property {(change: Partial<CollectiveState>, field?: string) => void} edit
@@ -23,6 +24,7 @@ import { algorithmsOf } from "./state.js";
 
 /** Parts that the slider divides the time into. */
 const PARTS = 1000;
+const CHOICES = /** @type {const} */ (["split", "mask"]);
 
 /** Listens to the controls. @param {BarEvents} events */
 export function listenToBar(events) {
@@ -36,6 +38,8 @@ export function listenToBar(events) {
     const first = select("collective-algorithm").value;
     edit({ algorithm: name ? `${first},${name}` : first });
   });
+  for (const word of CHOICES)
+    onChoice(`collective-${word}`, (value) => edit({ [word]: value, step: "" }));
   onChoice("collective-speed", (speed) => events.speed(Number(speed)));
   const bytes = input("collective-bytes");
   bytes.addEventListener("input", () => edit({ bytes: bytes.value.trim() }, "bytes"));
@@ -71,7 +75,7 @@ function key(event, events) {
  * @param {CollectiveState} state
  * @param {Execution[]} executions  none where the question was refused
  * @param {boolean} isFrames
- * @param {Record<string, string[]>} offers  algorithms of each collective
+ * @param {Offers} offers
  */
 export function showBar(state, executions, isFrames, offers) {
   const bytes = input("collective-bytes");
@@ -81,13 +85,20 @@ export function showBar(state, executions, isFrames, offers) {
   const [algorithm, second = ""] = executions.length
     ? executions.map(({ header }) => header.algorithm)
     : algorithmsOf(state.algorithm);
-  const algorithms = offers[name] ?? [];
-  fill("collective-name", Object.keys(offers), name);
+  const known = offers.algorithms[name] ?? {};
+  const algorithms = Object.keys(known);
+  fill("collective-name", Object.keys(offers.algorithms), name);
   fill("collective-algorithm", algorithms, algorithm, "quickest");
   select("collective-algorithm").disabled = !algorithms.length;
   const others = algorithms.filter((each) => each !== algorithm);
   fill("collective-beside", ["", ...others], second);
   select("collective-beside").disabled = !others.length;
+  const takes = [algorithm, second].flatMap((each) => known[each] ?? []);
+  for (const word of CHOICES) {
+    const values = offers.choices[word] ?? [];
+    select(`collective-${word}`).hidden = !takes.includes(word);
+    fill(`collective-${word}`, values, state[word] || values[0] || "", word);
+  }
 }
 
 /** Fills the choice of speeds. @param {number} speed */
@@ -123,13 +134,13 @@ export function showMoment({ share, isPlaying, isEmpty, text }) {
  * @param {string} id
  * @param {string[]} values
  * @param {string} chosen
- * @param {string} [empty]  what an empty one is called
+ * @param {"of" | "quickest" | "split" | "mask"} [what]  whose words name them
  */
-function fill(id, values, chosen, empty = "none") {
+function fill(id, values, chosen, what = "of") {
   const isKnown = values.includes(chosen);
   const options = (isKnown ? values : [chosen, ...values]).map((value) => {
-    const words = value || empty;
-    const text = has(`collective.of.${words}`) ? t(`collective.of.${words}`) : value;
+    const words = `collective.${what}.${value || "none"}`;
+    const text = has(words) ? t(words) : value;
     const isChosen = value === chosen;
     return make("option", { value, selected: isChosen, disabled: isChosen && !isKnown }, text);
   });

@@ -20,7 +20,7 @@ import { showExplained, stepLine } from "./words.js";
  * @property {(words: Record<string, string>) => string} question  about the job in view
  * @property {(kind: string) => string} label     what a kind is called: DP
  * @property {(rank: number) => import("./trails.js").Spot | null} spot  of a rank on the map
- * @property {() => Record<string, string[]>} offers  algorithms of each collective
+ * @property {() => import("./state.js").Offers} offers
  * @property {() => void} closed
  */
 
@@ -96,7 +96,8 @@ export class CollectiveDesk {
   /** Closes the player. */
   close() {
     this.playback.seek(0);
-    this.host.store.step({ collective: "", collective_of: "", algorithm: "", step: "" });
+    const none = { collective: "", collective_of: "", algorithm: "", split: "", mask: "" };
+    this.host.store.step({ ...none, step: "" });
     void this.take();
     this.host.closed();
   }
@@ -143,8 +144,8 @@ export class CollectiveDesk {
 
   async _ask() {
     const group = groupOf(this.state.collective_of);
-    if (!group || !(await this.answers.ask(this.state, this.host.question, group))) return;
-    const { answers, stage } = this;
+    const { answers, host, stage } = this;
+    if (!group || !(await answers.ask(this.state, host.question, group, host.offers()))) return;
     byId("collective-alert").textContent = answers.fault;
     stage.take(answers.executions);
     const [first] = answers.executions;
@@ -152,7 +153,7 @@ export class CollectiveDesk {
     if (first && !this.isRunning) this.playback.seek(steps ? first.timeAt(steps) : 0);
     this._tellGroup();
     const shown = answers.fault ? [] : answers.executions;
-    showBar(this.state, shown, this.isFrames, this.host.offers());
+    showBar(this.state, shown, this.isFrames, host.offers());
     this.redraw.request();
   }
 

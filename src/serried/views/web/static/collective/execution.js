@@ -66,6 +66,14 @@ export class Execution {
     this.starts = new Float64Array(this.seconds.length + 1);
     this.starts[0] = this.header.launch_time;
     this.seconds.forEach((time, i) => (this.starts[i + 1] = this.starts[i] + time));
+    /** Pairs that each rank computes in each step, the rank fastest; empty where none computes. */
+    this.pairs = this._doubles("pairs") ?? new Float64Array(0);
+    /** How many it has computed before each step, and in all. */
+    this.pairsBefore = summed(this.pairs, this.columnsOfRanks);
+    /** Chunks that the sequence is cut into, where it is told which of them meet. */
+    this.numChunks = columns.get("meets")
+      ? integers(columns, "query").reduce((most, chunk) => Math.max(most, chunk + 1), 0)
+      : 0;
     /** How many ranks' data make a block whole. */
     this.whole = isGrouped ? [] : wholes(this._counts("asked"), blocks);
     /** @type {Map<number, Uint16Array>} */
@@ -80,6 +88,39 @@ export class Execution {
 
   get total() {
     return this.starts[this.numSteps];
+  }
+
+  /** Whether ranks compute, as in attention. */
+  get hasWork() {
+    return this.pairs.length > 0;
+  }
+
+  /** Returns the pairs that each rank computes in a step. @param {number} step */
+  pairsIn(step) {
+    return this.pairs.subarray(step * this.columnsOfRanks, (step + 1) * this.columnsOfRanks);
+  }
+
+  /** Returns how many each rank has computed when so many steps are done. @param {number} steps */
+  pairsAfter(steps) {
+    return this.pairsBefore.subarray(
+      steps * this.columnsOfRanks,
+      (steps + 1) * this.columnsOfRanks,
+    );
+  }
+
+  /**
+   * Returns the chunks of queries and of keys that meet in a step.
+   * @param {number} step
+   * @returns {{query: number, key: number, half: boolean}[]}
+   */
+  meetings(step) {
+    const column = (/** @type {string} */ name) => integers(this.columns, name);
+    const [meets, query, key] = [column("meets"), column("query"), column("key")];
+    const half = this._bytes("half");
+    return Array.from({ length: meets[step + 1] - meets[step] }, (_, i) => {
+      const row = meets[step] + i;
+      return { query: query[row], key: key[row], half: Boolean(half[row]) };
+    });
   }
 
   /** Returns the moves of a step, from place to place. @param {number} step */
@@ -186,4 +227,15 @@ function wholes(asked, blocks) {
   const most = new Array(blocks).fill(1);
   asked.forEach((count, i) => (most[i % blocks] = Math.max(most[i % blocks], count)));
   return most;
+}
+
+/**
+ * Returns what stands before each of many rows, added up, and after the last.
+ * @param {Float64Array} counts
+ * @param {number} width  of a row
+ */
+function summed(counts, width) {
+  const sums = new Float64Array(counts.length + width);
+  counts.forEach((count, i) => (sums[i + width] = sums[i] + count));
+  return sums;
 }

@@ -4,6 +4,7 @@
 //            .-----------.
 //          .´  .---.      `.        arcs: the links of the step, the farther the higher
 //         [ 0 ][ 1 ]  [ 2 ][ 3 ]    ranks, with a gap between nodes
+//         [ 2 ][ 2 ]  [ 2 ][ 2 ]    pairs that each computes, in attention
 //         [ ##][ # ]  [ # ][ # ]    blocks, a row each: full where all that is asked is held
 
 /** @typedef {import("./execution.js").Place} Place */
@@ -18,6 +19,8 @@
 const MARGIN = 8;
 const NODE_GAP = 8;
 const NAMES = 20;
+/** Height of what ranks compute: a number, and a bar below it. */
+export const WORK = 28;
 const NODE_NAMES = 18;
 const LEAST_ROW = 3;
 const MOST_ROW = 24;
@@ -30,8 +33,9 @@ export class Figure {
    * @param {number} numBlocks   0 where blocks are not shown
    * @param {number} width
    * @param {number} height
+   * @param {boolean} [hasWork]  whether it is shown what ranks compute
    */
-  constructor(places, numBlocks, width, height) {
+  constructor(places, numBlocks, width, height, hasWork = false) {
     this.places = places;
     this.width = width;
     this.height = height;
@@ -41,10 +45,11 @@ export class Figure {
     this.gap = borders ? Math.min(NODE_GAP, (0.3 * room) / (borders + ranks.length)) : 0;
     if (ranks.some(({ nodes }) => nodes > 1) || borders === ranks.length - 1) this.gap = 0;
     this.column = Math.min(MOST_COLUMN, (room - borders * this.gap) / ranks.length);
-    const below = NAMES + NODE_NAMES;
+    const names = NAMES + (hasWork ? WORK : 0);
+    const below = names + NODE_NAMES;
     const most = numBlocks ? 0.46 * height : height - below - 24;
     this.line = Math.max(30, Math.min(most, 32 + 9 * Math.sqrt(ranks.length) * 3));
-    this.top = this.line + NAMES;
+    this.top = this.line + names;
     const space = Math.max(0, height - this.top - NODE_NAMES);
     /** Rows of blocks; each stands for several where there are more than fit. */
     this.rows = Math.min(numBlocks, Math.floor(space / LEAST_ROW));

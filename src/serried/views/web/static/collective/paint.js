@@ -2,21 +2,11 @@
 // step, and what is on its way along them.
 
 import { along } from "./figure.js";
+import { paintWork } from "./work.js";
 
 /** @typedef {import("./execution.js").Link} Link */
 /** @typedef {import("./figure.js").Figure} Figure */
-/** @typedef {"node" | "nodes" | "ranks"} Said */
-/** @typedef {(name: Said, values: Record<string, number>) => string} Say */
-/**
- * @typedef {object} Scenery
- * @property {CanvasRenderingContext2D} context
- * @property {import("./execution.js").Execution} execution
- * @property {Figure} figure
- * @property {import("./hues.js").Hues} hues
- * @property {import("../base/theme.js").Theme} theme
- * @property {number} steps  steps done, with the share of the next
- * @property {Say} say
- */
+/** @typedef {import("./scenery.js").Scenery} Scenery */
 
 const LETTERS_FROM = 12;
 const PLUS_FROM = 13;
@@ -36,6 +26,7 @@ export function paintMoment(scenery) {
   const links = done < execution.numSteps ? execution.links(done) : [];
   paintNodes(scenery);
   paintRanks(scenery);
+  if (execution.hasWork) paintWork(scenery, done);
   paintBlocks(scenery, execution.held(done));
   const widths = links.length > MANY ? WIDTHS.many : WIDTHS.few;
   for (const link of links) paintLink(scenery, link, widths[Number(link.across)]);

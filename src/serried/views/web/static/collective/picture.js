@@ -2,11 +2,12 @@
 
 import { Surface } from "../base/canvas/surface.js";
 import { make } from "../base/dom.js";
-import { t } from "../base/i18n.js";
+import { counted, t } from "../base/i18n.js";
 import { theme } from "../base/theme.js";
 import { Figure } from "./figure.js";
 import { Hues } from "./hues.js";
 import { paintMoment } from "./paint.js";
+import { paintMeetings, roomForMeetings } from "./work.js";
 import { factsOf, placeName, stepLine, titleOf } from "./words.js";
 
 /** @typedef {import("./execution.js").Execution} Execution */
@@ -70,16 +71,26 @@ function factElement({ term, value }) {
 export function paintExecution(context, execution, steps, { width, height }) {
   const { places, owner, num_ranks: ranks, is_grouped: isGrouped } = execution.header;
   const colours = theme();
-  paintMoment({
+  const blocks = isGrouped ? 0 : execution.numBlocks;
+  const aside = roomForMeetings(execution, width, height);
+  const scenery = {
     context,
     execution,
-    figure: new Figure(places, isGrouped ? 0 : execution.numBlocks, width, height),
+    figure: new Figure(places, blocks, width - aside, height, execution.hasWork),
     hues: new Hues(owner, ranks, colours.dark),
     theme: colours,
     steps,
-    say: (name, values) =>
-      name === "node"
-        ? placeName({ rank: -1, ranks: 1, node: values.node, nodes: 1 })
-        : t(`collective.${name}`, values),
-  });
+    say,
+  };
+  paintMoment(scenery);
+  if (aside)
+    paintMeetings(scenery, { left: width - aside, side: aside - 16 }, t("collective.meetings"));
+}
+
+/** @type {import("./scenery.js").Say} */
+function say(name, values) {
+  if (name === "pairs") return counted("collective.pairs", values.pairs);
+  return name === "node"
+    ? placeName({ rank: -1, ranks: 1, node: values.node, nodes: 1 })
+    : t(`collective.${name}`, values);
 }

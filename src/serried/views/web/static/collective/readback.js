@@ -1,7 +1,8 @@
 // What a script reads of the collective player (desk/readback.js publishes it).
 //
 //   collective()   null while it is closed; else {time, total, playing, frames, shown: [{name,
-//                  algorithm, ranks, steps, done, seconds, whole, links}]}: `whole` counts the
+//                  algorithm, ranks, steps, done, seconds, whole, links,
+//                  pairs}]}: `whole` counts the
 //                  blocks that are whole, over all ranks, and `links` the links of the step
 
 /** @param {import("./desk.js").CollectiveDesk} desk */
@@ -35,5 +36,6 @@ function shown(execution, steps) {
     seconds: execution.total,
     whole: held.reduce((sum, count, i) => sum + Number(count >= whole[i % whole.length]), 0),
     links: done < numSteps ? execution.links(done).length : 0,
+    pairs: done < numSteps ? [...execution.pairsIn(done)] : [],
   };
 }

@@ -6,8 +6,17 @@
  * @property {string} collective_of  KIND:RANK: the group of that kind that the rank is in
  * @property {string} algorithm      one, or two to compare, joined by a comma; "" for the quickest
  * @property {string} bytes          of the buffer, as nccl-tests count it: 1GiB
+ * @property {string} split          how attention deals a sequence out; "" as by default
+ * @property {string} mask           what queries see in attention; "" as by default
  * @property {string} step           steps done of the first one, with the share of the next: 3.25
  * @property {string} frames         1 for numbered frames, 0 for one picture, "" as the system asks
+ */
+
+/**
+ * @typedef {object} Offers  what can be asked for
+ * @property {Record<string, Record<string, string[]>>} algorithms  of each collective, each with
+ *   which of the choices it takes
+ * @property {Record<string, string[]>} choices  split and mask, the default first
  */
 
 /** @type {Readonly<CollectiveState>} */
@@ -16,6 +25,8 @@ export const COLLECTIVE_DEFAULTS = Object.freeze({
   collective_of: "",
   algorithm: "",
   bytes: "1GiB",
+  split: "",
+  mask: "",
   step: "",
   frames: "",
 });
@@ -43,6 +54,22 @@ export function algorithmsOf(text) {
   const names = text.split(",").map((name) => name.trim());
   const asked = [names[0], ...names.slice(1).filter(Boolean)];
   return [...new Set(asked)].slice(0, MOST_BESIDE);
+}
+
+/**
+ * Returns what a state chooses of an algorithm, as far as it takes any; of the quickest, as far as
+ * any algorithm does.
+ * @param {CollectiveState} state
+ * @param {string} algorithm
+ * @param {Offers} offers
+ */
+export function chosenOf({ collective, split, mask }, algorithm, offers) {
+  const known = offers.algorithms[collective] ?? {};
+  const takes = algorithm ? (known[algorithm] ?? []) : Object.values(known).flat();
+  const chosen = Object.entries({ split, mask }).filter(
+    ([word, value]) => value && takes.includes(word),
+  );
+  return Object.fromEntries(chosen);
 }
 
 /**

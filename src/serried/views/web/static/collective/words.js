@@ -46,6 +46,7 @@ export function stepLine(execution, steps) {
 
 /** Writes over what links a step goes. @param {Link[]} links */
 export function linkText(links) {
+  if (!links.length) return t("collective.no_link");
   const across = links.some((link) => link.across);
   const inside = links.some((link) => !link.across);
   if (across && inside) return t("collective.both");
@@ -69,6 +70,7 @@ export function factsOf(execution, steps, time) {
   return [
     { term: "sends", value: bytesText(stepBytes[now]) },
     { term: "link", value: linkText(execution.links(now)) },
+    ...(execution.hasWork ? [{ term: "computes", value: pairsText(execution, now) }] : []),
     { term: "takes", value: duration(seconds[now] * 1e9) },
     {
       term: "so_far",
@@ -77,6 +79,18 @@ export function factsOf(execution, steps, time) {
     { term: "sent", value: `${bytesText(sent)} / ${bytesText(sentBytes[numSteps - 1])}` },
     { term: "formula", value: header.formula },
   ];
+}
+
+/**
+ * Writes how many pairs a rank computes in a step, and in all: the least and the most of all ranks.
+ * @param {Execution} execution
+ * @param {number} step
+ */
+function pairsText(execution, step) {
+  const [now, all] = [execution.pairsIn(step), execution.pairsAfter(execution.numSteps)].map(
+    (pairs) => [...new Set([Math.min(...pairs), Math.max(...pairs)])].map(number).join("–"),
+  );
+  return t("collective.pairs_of", { now, all });
 }
 
 /**

@@ -20,7 +20,10 @@ export function makeCollectives(layout, map, closed) {
     question: questionOf(layout),
     label: (kind) => layout.scene?.kinds.find((each) => each.kind === kind)?.label ?? kind,
     spot: (rank) => map.spot(rank),
-    offers: () => layout.words?.collectives ?? {},
+    offers: () => ({
+      algorithms: layout.words?.collectives ?? {},
+      choices: layout.words?.collective_choices ?? {},
+    }),
     closed,
   });
 }

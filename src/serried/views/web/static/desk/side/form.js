@@ -21,7 +21,15 @@ const TERMS = { world_size: "world_size", gpus_per_node: "node", gpus_per_rank: 
 const FEW = 8;
 
 /** @type {import("../../base/scene.js").PageWords} */
-let words = { frameworks: [], looks: {}, basics: [], terms: [], limit_bytes: 0, collectives: {} };
+let words = {
+  frameworks: [],
+  looks: {},
+  basics: [],
+  terms: [],
+  limit_bytes: 0,
+  collectives: {},
+  collective_choices: {},
+};
 
 /** Listens to the form. @param {() => State} state @param {Edit} edit @param {() => void} reset */
 export function listenToForm(state, edit, reset) {
