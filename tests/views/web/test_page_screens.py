@@ -114,3 +114,13 @@ def test_a_narrow_window_stacks_the_columns(page_of: Open, plain: str) -> None:
     workbench.page.locator("#map").scroll_into_view_if_needed()
     workbench.hover_rank(3)
     assert workbench.lit() == [2, 3]
+
+
+@pytest.mark.parametrize("panel", ["collective=all-reduce&collective_of=dp:0", "sharded=1"])
+def test_on_a_phone_nothing_runs_over_the_map_and_a_panel(
+    page_of: Open, plain: str, panel: str
+) -> None:
+    job = "framework=deepspeed&world_size=64&tp=4&pp=1&dims=dp&zero=2"
+    workbench = page_of(plain, f"{job}&{panel}", lang="zh-CN", width=390, height=844)
+    assert workbench.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert workbench.page.evaluate(RUNS_OVER, "#legend, .player, .player *") == []
