@@ -6,20 +6,24 @@ import multiprocessing
 import os
 import random
 import signal
+import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import timedelta
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from serried.errors import SerriedError
 from serried.runtime.groups.rendezvous import free_port, meet
-from serried.runtime.groups.store_limit import limited_clone
+from serried.runtime.groups.store_limit import limited, limited_clone
 from serried.runtime.job.report import Place
 from serried.views.cli.main import run
 from tests.runtime.rank_processes import PATIENCE_S
@@ -105,6 +109,27 @@ def test_a_host_that_is_stopped_before_ranks_connect_is_named(port: int) -> None
         with pytest.raises(SerriedError) as missed:
             meet(Place(1, 2, 1, 2), None, 2)
     assert str(missed.value).startswith(f"rank 0 did not open 127.0.0.1:{port}, where the ranks")
+
+
+def test_a_try_after_one_that_was_hung_up_on_is_hung_up_on_too() -> None:
+    ended: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def hold() -> None:
+            with suppress(OSError):  # the test is over
+                while True:
+                    with listening.accept()[0] as connection:
+                        connection.settimeout(PATIENCE_S)
+                        while connection.recv(1 << 12):
+                            pass
+                        ended.append("hung up")
+
+        threading.Thread(target=hold, daemon=True).start()
+        port = listening.getsockname()[1]
+        # Torch has time for further tries, as it has by chance where both limits are the same.
+        with pytest.raises(RuntimeError), limited(port, 0.1):
+            TCPStore("127.0.0.1", port, 2, False, timedelta(seconds=2), wait_for_workers=False)
+    assert len(ended) >= 2
 
 
 # ------------------------------------------------------------------------------- drawn moments

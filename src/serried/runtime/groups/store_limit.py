@@ -22,6 +22,9 @@ from typing import Any
 
 from torch.distributed import Store  # type: ignore[attr-defined]
 
+RETRY_S = 0.05
+"""How soon a connection is hung up on that torch makes after another one was."""
+
 
 @contextmanager
 def limited(port: int, limit_s: float) -> Iterator[None]:
@@ -29,12 +32,14 @@ def limited(port: int, limit_s: float) -> Iterator[None]:
 
     Calls that get none raise RuntimeError, now and later.
     """
-    connecting = threading.Timer(limit_s, _hang_up, [port])
+    is_over = threading.Event()
+    connecting = threading.Thread(target=_hang_up, args=(port, limit_s, is_over), daemon=True)
     connecting.start()
     try:
         yield
     finally:
-        connecting.cancel()
+        is_over.set()
+        connecting.join()
     whole_s, part_s = divmod(limit_s, 1)
     for connection in _connections(port):
         connection.setsockopt(
@@ -61,10 +66,18 @@ def _clone(store: Any) -> Store:
     return made
 
 
-def _hang_up(port: int) -> None:
-    for connection in _connections(port):
-        with suppress(OSError):  # it is one that is still connecting
-            connection.shutdown(socket.SHUT_RDWR)
+def _hang_up(port: int, limit_s: float, is_over: threading.Event) -> None:
+    """Hangs up on the store at ``port`` after ``limit_s``, and on what torch connects anew then.
+
+    Torch tries again while its own time-out, which begins a little later, has not passed; and that
+    try would wait for ever.
+    """
+    wait_s = limit_s
+    while not is_over.wait(wait_s):
+        wait_s = RETRY_S
+        for connection in _connections(port):
+            with suppress(OSError):  # it is one that is still connecting
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 def _connections(port: int) -> Iterator[socket.socket]:
