@@ -10,9 +10,9 @@
     gathered     e N               while a step runs, where gathered parameters stay whole
 
 Layers are taken as cut evenly, norms as cut like the rest, and what frameworks pad is left out:
-a prediction of one stage of a real model is ``memory``'s. ZeRO's own figures are these with N = P
-and fp16-adam: 2N + 2N + 12N/d at stage 1, 2N + 14N/d at stage 2, 16N/d at stage 3 (arXiv
-1910.02054, section 5 and Table 1).
+a prediction of one stage of a real model is ``reference.memory``'s. ZeRO's own figures are these
+with N = P and fp16-adam: 2N + 2N + 12N/d at stage 1, 2N + 14N/d at stage 2, 16N/d at stage 3
+(arXiv 1910.02054, section 5 and Table 1).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from serried.plan.memory import rank_memories
+from serried.plan.reference.memory import rank_memories
 from serried.runtime.groups.devices import begin_counting, gathered_peaks
 from serried.runtime.job.planned import training_of
 from serried.runtime.job.settings import ModelSizes, TrainSettings

@@ -17,8 +17,8 @@ from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from serried.plan.activations import held_output, keeps_stream, stream_itself
-from serried.plan.memory import rank_memories, stage_bytes
+from serried.plan.reference.activations import held_output, keeps_stream, stream_itself
+from serried.plan.reference.memory import rank_memories, stage_bytes
 from serried.runtime.job.planned import training_of, unplanned
 from serried.runtime.job.settings import Emulated, ModelSizes, OptimizerSettings, TrainSettings
 from serried.runtime.model.model import Stage

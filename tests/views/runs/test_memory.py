@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from serried.plan.memory import Moment, RankMemory
+from serried.plan.reference.memory import Moment, RankMemory
 from serried.views.cli.output import rendered
 from serried.views.runs.memory import memory_table, peak_line
 

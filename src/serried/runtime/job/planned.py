@@ -8,10 +8,10 @@ from serried.action import ActionKind
 from serried.finding import Sentence, said
 from serried.mesh.sharding import WHOLE, Cut, StateCuts
 from serried.plan.precision import RECIPES, Precision
+from serried.plan.reference.states import groups_of
+from serried.plan.reference.training import BYTES, Gpt, Sharing, Training, kernels_of
 from serried.plan.sharded_step import ShardedStep, pipelined_step
-from serried.plan.states import groups_of
 from serried.plan.step_plan import StagePlan, StepPlan
-from serried.plan.training import BYTES, Gpt, Sharing, Training, kernels_of
 from serried.runtime.job.settings import TrainSettings, stage_layers
 
 

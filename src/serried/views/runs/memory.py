@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from serried.finding import said
-from serried.plan.memory import Moment, RankMemory
+from serried.plan.reference.memory import Moment, RankMemory
 from serried.units import memory_text
 from serried.views.layout.text import table
 from serried.views.sentences import say, tell

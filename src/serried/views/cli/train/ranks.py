@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from serried.plan.memory import RankMemory, rank_memories
+from serried.plan.reference.memory import RankMemory, rank_memories
 from serried.views.cli.language import current_language
 from serried.views.runs.memory import memory_table, peak_line
 from serried.views.sentences import tell

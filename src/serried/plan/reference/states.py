@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from serried.plan.training import Training
+from serried.plan.reference.training import Training
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from serried.pipeline import Request, generate
-from serried.plan.activations import kept_by_layer, layer_work, loss_work, stream_itself
-from serried.plan.memory import Moment, RankMemory, rank_memories, stage_bytes
-from serried.plan.states import states_of
-from serried.plan.training import Gpt, Kernels, Training
+from serried.plan.reference.activations import kept_by_layer, layer_work, loss_work, stream_itself
+from serried.plan.reference.memory import Moment, RankMemory, rank_memories, stage_bytes
+from serried.plan.reference.states import states_of
+from serried.plan.reference.training import Gpt, Kernels, Training
 
 MODEL = Gpt(hidden=8, ffn=24, heads=2, kv_heads=1, seq_len=64, vocabulary=16)
 ONE = Training(

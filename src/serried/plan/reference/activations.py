@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from serried.plan.training import Training
+from serried.plan.reference.training import Training
 
 MASK_ROWS = 32
 """The memory-efficient kernel rounds a sequence up to this for its sums of rows."""

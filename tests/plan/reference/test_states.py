@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from serried.pipeline import Request, generate
-from serried.plan.states import States, groups_of, states_of
-from serried.plan.training import Gpt, Training
+from serried.plan.reference.states import States, groups_of, states_of
+from serried.plan.reference.training import Gpt, Training
 
 MODEL = Gpt(hidden=8, ffn=24, heads=2, kv_heads=1, seq_len=4, vocabulary=16)
 ONE = Training(MODEL, layers=(2,), schedule=generate("1f1b", Request(1, 2)), microbatch_size=1)

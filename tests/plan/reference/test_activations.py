@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from serried.pipeline import Request, generate
-from serried.plan.activations import (
+from serried.plan.reference.activations import (
     held_output,
     kept_by_end,
     kept_by_layer,
@@ -15,7 +15,7 @@ from serried.plan.activations import (
     layer_work,
     loss_work,
 )
-from serried.plan.training import Gpt, Kernels, Training, kernels_of
+from serried.plan.reference.training import Gpt, Kernels, Training, kernels_of
 
 MODEL = Gpt(hidden=8, ffn=24, heads=2, kv_heads=1, seq_len=4, vocabulary=16)
 ONE = Training(

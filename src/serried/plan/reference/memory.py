@@ -32,7 +32,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from serried.action import ActionKind
-from serried.plan.activations import (
+from serried.plan.reference.activations import (
     angle_bytes,
     held_output,
     input_half_work,
@@ -44,8 +44,8 @@ from serried.plan.activations import (
     loss_work,
     stream_itself,
 )
-from serried.plan.states import States, end_weights, states_of
-from serried.plan.training import Training
+from serried.plan.reference.states import States, end_weights, states_of
+from serried.plan.reference.training import Training
 
 TEXT_BYTES = 8
 """What a byte of text takes as torch's embedding and loss want it: 64 bits."""
