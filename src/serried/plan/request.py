@@ -1,0 +1,170 @@
+"""What a plan is asked for: a model, a cluster, how the model is split, and how it is trained.
+
+    options, launch file, address, Python ──> PlanRequest ──> memory, traffic, time ──> plan
+
+Every way in makes this one value, so that all are answered alike. ``search`` makes one of each
+layout that it ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from serried.errors import InputError, listed
+from serried.plan.cluster.cluster import Cluster
+from serried.plan.degrees import Degrees
+from serried.plan.model.shape import ModelShape
+
+Recomputed = Literal["none", "selective", "full"]
+Offloaded = Literal["none", "optimizer", "activations", "parameters"]
+COMPUTE_FORMATS = ("bf16", "fp16", "fp32", "fp8", "fp8-ds", "fp8-cs", "mxfp8", "nvfp4")
+"""What matrices are multiplied in; fp8 alone is one scale a tensor."""
+
+
+@dataclass(frozen=True)
+class Recompute:
+    """Says what of a layer's forward is kept, and what backward computes again.
+
+    >>> Recompute("selective", modules=("core_attn",)).kind
+    'selective'
+    """
+
+    kind: Recomputed = "none"
+    layers: int | None = None
+    """Layers of each stage that are recomputed in full; None: all."""
+    modules: tuple[str, ...] = ()
+    """Modules recomputed selectively, as Megatron lists them; empty: core attention."""
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """Holds LoRA's adapters: their rank, and the linear layers that have them."""
+
+    rank: int
+    targets: tuple[str, ...] = ("qkv", "o")
+
+
+@dataclass(frozen=True)
+class PlanRequest:
+    """Holds one question to the planner.
+
+    Raises InputError for a batch that replicas and microbatches do not divide, heads that tp does
+    not divide, a sequence that 2 cp does not divide, and experts that ep does not divide.
+    """
+
+    model: ModelShape
+    cluster: Cluster
+    degrees: Degrees = field(default_factory=Degrees)
+    framework: str = "megatron"
+    sequence: int = 4096
+    """Tokens of one sequence."""
+    micro_batch: int = 1
+    """Sequences of one microbatch on one replica."""
+    global_batch: int = 1
+    """Sequences of one step of the whole job."""
+    schedule: str = "1f1b"
+    """A name of the pipeline's registry."""
+    stage_layers: tuple[int, ...] | None = None
+    """Layers of each (virtual) stage in order; None: as even as the framework makes them."""
+    zero: int = 1
+    """ZeRO stage; 1 is Megatron's distributed optimizer, 3 is FSDP."""
+    shard_ranks: int | None = None
+    """Ranks that share states, where less than all that could (HSDP, InternEvo's zero1)."""
+    is_kept_after_forward: bool = False
+    """Whether ZeRO-3 keeps gathered weights from forward to backward."""
+    states: str = "fp32-grads"
+    """A recipe of ``plan.precision``: the bytes of parameters, gradients and optimizer."""
+    compute: str = "bf16"
+    """What matrices are multiplied in; one of ``COMPUTE_FORMATS``."""
+    recompute: Recompute = field(default_factory=Recompute)
+    has_sequence_parallel: bool = True
+    """Whether norms and dropout are split along the sequence over tp ranks, where tp is above 1."""
+    has_flash_attention: bool = True
+    offload: Offloaded = "none"
+    lora: LowRank | None = None
+    """None: every weight is trained."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """What else is known of how it runs, such as tp_comm_overlap=True, as the source names it."""
+
+    def __post_init__(self) -> None:
+        if self.compute not in COMPUTE_FORMATS:
+            raise InputError(
+                "matrices are not multiplied in '{format}'; formats are {known}",
+                format=self.compute,
+                known=listed(COMPUTE_FORMATS),
+            )
+        self._require_batch()
+        self._require_model()
+
+    @property
+    def num_microbatches(self) -> int:
+        """Microbatches that each replica runs in one step."""
+        return self.global_batch // (self.micro_batch * self.degrees.dp)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of one microbatch that one rank of cp has."""
+        return self.micro_batch * self.sequence // self.degrees.cp
+
+    def _require_batch(self) -> None:
+        replicas = self.degrees.dp * self.micro_batch
+        if self.global_batch < 1 or self.micro_batch < 1 or self.global_batch % replicas:
+            raise InputError(
+                "dp={dp} x microbatch={micro} does not divide the global batch of {batch}; batches "
+                "that would do: {known}",
+                dp=self.degrees.dp,
+                micro=self.micro_batch,
+                batch=self.global_batch,
+                known=listed(replicas * times for times in _near(self.global_batch, replicas)),
+            )
+
+    def _require_model(self) -> None:
+        degrees, model = self.degrees, self.model
+        _divide("heads", model.heads, "tp", degrees.tp)
+        if degrees.cp > 1:
+            _divide("the sequence", self.sequence, "2 x cp", 2 * degrees.cp)
+        if degrees.ep > 1 and model.experts is None:
+            raise InputError(
+                "ep={ep} splits experts, and {model} has none; leave ep at 1",
+                ep=degrees.ep,
+                model=model.name,
+            )
+        if model.experts is not None:
+            _divide("experts", model.experts.count, "ep", degrees.ep)
+        stages = degrees.num_stages
+        if self.stage_layers is None and stages > model.layers + model.mtp_layers + 2:
+            raise InputError(
+                "{stages} stages have too few layers; {model} has {layers}",
+                stages=stages,
+                model=model.name,
+                layers=model.layers,
+            )
+        if self.stage_layers is not None and len(self.stage_layers) != stages:
+            raise InputError(
+                "layers are given for {told} stages; pp={pp} x chunks={chunks} makes {stages}",
+                told=len(self.stage_layers),
+                pp=degrees.pp,
+                chunks=degrees.chunks,
+                stages=stages,
+            )
+
+
+def _near(batch: int, replicas: int) -> list[int]:
+    """Returns multiples of the replicas' batch around the one that was asked for."""
+    times = max(1, batch // replicas)
+    return sorted({max(1, times - 1), times, times + 1})
+
+
+def _divide(what: str, count: int, axis: str, size: int) -> None:
+    if count % size:
+        fitting = [each for each in range(1, min(count, 256) + 1) if count % each == 0]
+        raise InputError(
+            "{axis}={size} does not divide {what}, {count}; sizes that do: {known}",
+            axis=axis,
+            size=size,
+            what=what,
+            count=count,
+            known=listed(fitting),
+        )
