@@ -9,7 +9,7 @@ import click
 from serried.views.cli.collective_answer import ENDINGS, answer_collective
 from serried.views.cli.collective_trial import try_collective
 from serried.views.cli.language import lang_option
-from serried.views.cli.options import link_options
+from serried.views.cli.options import collective_options, network_options
 from serried.views.cli.output import OutputChoice, output_option
 from serried.views.collective.text import registry_table
 
@@ -23,7 +23,8 @@ from serried.views.collective.text import registry_table
     help="Ranks on a node, or on each node where they differ, such as 4,1; by default what the "
     "network has.",
 )
-@link_options
+@collective_options
+@network_options
 @click.option(
     "--chunks",
     metavar="N",

@@ -138,8 +138,8 @@ def model_options(command: Command) -> Command:
     return _with(command, options)
 
 
-def link_options(command: Command) -> Command:
-    """Adds the options that say a collective beside its ranks: algorithm, bytes, links."""
+def collective_options(command: Command) -> Command:
+    """Adds the options that say a collective beside its ranks: algorithm, bytes, steps."""
     options = [
         click.option(
             "--algorithm",
@@ -174,6 +174,18 @@ def link_options(command: Command) -> Command:
             help="What queries see in attention: causal, as by default, or none for all keys.",
         ),
         click.option(
+            "--steps",
+            metavar="FIRST:END",
+            help="Print these steps, from the first to before the end; numbers count from 0.",
+        ),
+    ]
+    return _with(command, options)
+
+
+def network_options(command: Command) -> Command:
+    """Adds the options that say what links carry, by name, by number or as they were measured."""
+    options = [
+        click.option(
             "--network",
             metavar="NAME",
             help="Links of the cluster: a100, h100, h200, b200, gb200, mi300x or ethernet; by "
@@ -200,11 +212,6 @@ def link_options(command: Command) -> Command:
             "--busbw",
             metavar="FILE",
             help="Take times from a table that serried check --busbw measured.",
-        ),
-        click.option(
-            "--steps",
-            metavar="FIRST:END",
-            help="Print these steps, from the first to before the end; numbers count from 0.",
         ),
     ]
     return _with(command, options)

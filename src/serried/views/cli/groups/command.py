@@ -12,9 +12,10 @@ from serried.views.cli.job import request_of
 from serried.views.cli.language import lang_option
 from serried.views.cli.options import (
     COUNT,
+    collective_options,
     job_options,
-    link_options,
     model_options,
+    network_options,
     size_options,
 )
 from serried.views.cli.output import PATH, OutputChoice, output_option
@@ -41,7 +42,8 @@ from serried.views.cli.output import PATH, OutputChoice, output_option
     help="Show the steps of a collective, by default an all-reduce, over the first group of --kind "
     "or the one of --rank.",
 )
-@link_options
+@collective_options
+@network_options
 @click.option(
     "--compare",
     metavar="FILE|NAME",
