@@ -1,19 +1,46 @@
-"""Real runs: the only room that imports torch. Start with ``init``, ``launch`` and ``check``."""
+"""Real runs: the only room that imports torch, and the pieces that a training of one's own takes.
+
+    init, LiveLayout          every group of a Layout, of every kind
+    cut, layers_of            pipeline stages of any model
+    SampleOrder, BatchShare   which samples come when, and who reads which
+
+Each is loaded when it is first asked for: ``serried train`` starts before torch does.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from serried.runtime.groups.process_groups import init as init
+    from serried.runtime.groups.process_groups import LiveLayout, init
+    from serried.runtime.stages.cut import ModelCut, cut, layers_of
+    from serried.runtime.training.data import BatchShare, SampleOrder
 
-__all__ = ["init"]
+__all__ = [
+    "BatchShare",
+    "LiveLayout",
+    "ModelCut",
+    "SampleOrder",
+    "cut",
+    "init",
+    "layers_of",
+]
+
+_MODULE_OF = {
+    **dict.fromkeys(("LiveLayout", "init"), "serried.runtime.groups.process_groups"),
+    **dict.fromkeys(("ModelCut", "cut", "layers_of"), "serried.runtime.stages.cut"),
+    **dict.fromkeys(("BatchShare", "SampleOrder"), "serried.runtime.training.data"),
+}
 
 
 def __getattr__(name: str) -> object:
-    """Returns ``init``, loading torch only when it is asked for."""
-    if name == "init":
-        from serried.runtime.groups.process_groups import init
+    """Returns a piece, loading its module; AttributeError for any other name."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULE_OF[name]), name)
 
-        return init
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    """Returns the names of the pieces, loaded or not, beside those that are there."""
+    return sorted({*globals(), *__all__})

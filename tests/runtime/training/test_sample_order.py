@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serried.runtime.training.data import SampleOrder
+from serried.errors import InputError
+from serried.runtime.training.data import BatchShare, SampleOrder
 
 
 @given(st.integers(1, 400), st.integers(1, 9), st.integers(0, 5), st.integers(0, 3))
@@ -25,7 +27,7 @@ def test_no_sample_reaches_past_the_text(num_bytes: int, length: int, number: in
 
 
 def test_the_rest_at_the_end_is_read_by_some_epochs() -> None:
-    order = SampleOrder(num_bytes=16, seq_len=8, seed=0)
+    order = SampleOrder(length=16, seq_len=8, seed=0)
     assert {order.place(epoch) for epoch in range(100)} == set(range(8))
 
 
@@ -43,3 +45,24 @@ def test_an_order_looks_shuffled_to_the_eye() -> None:
     places = [order.place(number) for number in range(10_000)]
     ahead = sum(a < b for a, b in pairwise(places))
     assert 4_700 < ahead < 5_300  # half, give or take ten deviations of 29
+
+
+@given(st.integers(1, 4), st.integers(1, 3), st.integers(1, 3), st.integers(0, 50))
+def test_the_ranks_of_a_batch_share_it_out_and_no_microbatch_depends_on_dp(
+    dp: int, microbatches: int, size: int, first: int
+) -> None:
+    batch = dp * microbatches * size
+    shares = [BatchShare(batch, microbatches, dp, rank) for rank in range(dp)]
+    numbers = [share.numbers(first) for share in shares]
+    assert sorted(chain(*numbers)) == list(range(first, first + batch))
+    alone = BatchShare(batch, microbatches, 1, 0).numbers(first)
+    for microbatch in range(microbatches):
+        together = list(
+            chain(*(own[microbatch * size : (microbatch + 1) * size] for own in numbers))
+        )
+        assert together == alone[microbatch * dp * size : (microbatch + 1) * dp * size]
+
+
+def test_a_batch_that_ranks_cannot_share_is_refused() -> None:
+    with pytest.raises(InputError, match="not a multiple of dp=2 x 2 microbatches"):
+        BatchShare(6, microbatches=2, dp=2, rank=0)

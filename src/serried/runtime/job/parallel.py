@@ -255,13 +255,20 @@ def _check_emulated(settings: _Run) -> None:
 
 
 def _check_batch(settings: _Run) -> None:
-    unit = settings.dp * settings.microbatches
-    if settings.global_batch_size % unit:
+    require_even_batch(
+        settings.global_batch_size, dp=settings.dp, microbatches=settings.microbatches
+    )
+
+
+def require_even_batch(batch: int, *, dp: int, microbatches: int) -> None:
+    """Raises InputError unless a global batch falls into equal microbatches on each dp rank."""
+    unit = dp * microbatches
+    if batch % unit or batch < 1:
         raise InputError(
             "global batch size {batch} is not a multiple of dp={dp} x {m} microbatches; "
             "sizes that are: {fits}",
-            batch=settings.global_batch_size,
-            dp=settings.dp,
-            m=settings.microbatches,
+            batch=batch,
+            dp=dp,
+            m=microbatches,
             fits=listed([unit * n for n in range(1, 5)]) + ", …",
         )

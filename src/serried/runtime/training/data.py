@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from serried.errors import InputError
 from serried.finding import said
+from serried.runtime.job.parallel import require_even_batch
 
 Bytes = NDArray[np.uint8]
 
@@ -36,7 +37,7 @@ ROUNDS = 4
 
 @dataclass(frozen=True)
 class SampleOrder:
-    """Says where each sample of a run begins in a text of ``num_bytes``.
+    """Says where each sample of a run begins in a text of ``length`` bytes or tokens.
 
     Every sequence comes once an epoch, shuffled by the seed, as numbers count over the whole run:
 
@@ -47,27 +48,27 @@ class SampleOrder:
     The n-th sample is a pure function of the seed and n: no list of n places is kept, no layout
     or batch size changes it, and a run goes on at any number as if it had read all before.
 
-    A sample is ``seq_len`` bytes and the one after them, which is the next sample's first.
+    A sample is ``seq_len`` of them and the one after, which is the next sample's first.
 
-    >>> order = SampleOrder(num_bytes=41, seq_len=8, seed=0)
+    >>> order = SampleOrder(length=41, seq_len=8, seed=0)
     >>> order.num_sequences, sorted(order.place(number) for number in range(5))
     (5, [0, 8, 16, 24, 32])
     """
 
-    num_bytes: int
+    length: int
     seq_len: int
     seed: int
 
     @property
     def num_sequences(self) -> int:
         """How many samples an epoch has."""
-        return (self.num_bytes - 1) // self.seq_len
+        return (self.length - 1) // self.seq_len
 
     def place(self, number: int) -> int:
-        """Returns the byte at which sample ``number`` of the run begins."""
+        """Returns the place at which sample ``number`` of the run begins."""
         epoch, place = divmod(number, self.num_sequences)
-        rest = (self.num_bytes - 1) % self.seq_len
-        # Epochs are cut at different bytes, so that the rest at the end is read by some.
+        rest = (self.length - 1) % self.seq_len
+        # Epochs are cut at different places, so that the rest at the end is read by some.
         shift = _drawn(f"{self.seed}/{epoch}/shift") % (rest + 1) if epoch else 0
         return shift + self.seq_len * self._shuffled(epoch, place)
 
@@ -87,6 +88,43 @@ class SampleOrder:
             place = left << half | right
             if place < self.num_sequences:
                 return place
+
+
+@dataclass(frozen=True)
+class BatchShare:
+    """Says which samples of each global batch a data parallel rank reads, in the pipeline's order.
+
+    >>> [BatchShare(8, microbatches=2, dp=2, rank=rank).numbers(0) for rank in range(2)]
+    [[0, 1, 4, 5], [2, 3, 6, 7]]
+
+    A microbatch of all ranks together has the same samples for any dp. Raises InputError where
+    the batch cannot be shared out evenly.
+    """
+
+    global_batch_size: int
+    """Samples in a step, over all ranks."""
+    microbatches: int
+    """Parts of a rank's share that run one by one."""
+    dp: int
+    rank: int
+    """The rank's place on dp."""
+
+    def __post_init__(self) -> None:
+        require_even_batch(self.global_batch_size, dp=self.dp, microbatches=self.microbatches)
+
+    @property
+    def microbatch_size(self) -> int:
+        """Samples in one microbatch on this rank."""
+        return self.global_batch_size // (self.dp * self.microbatches)
+
+    def numbers(self, first: int) -> list[int]:
+        """Returns the run's numbers of this rank's samples in the batch that begins at ``first``.
+
+        The pipeline takes them in this order, ``microbatch_size`` at a time.
+        """
+        size = self.microbatch_size
+        begins = range(first + self.rank * size, first + self.global_batch_size, self.dp * size)
+        return [begin + row for begin in begins for row in range(size)]
 
 
 def _drawn(key: str) -> int:

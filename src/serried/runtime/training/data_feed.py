@@ -17,7 +17,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from serried.runtime.job.settings import TrainSettings
-from serried.runtime.training.data import Corpus
+from serried.runtime.training.data import BatchShare, Corpus
 from serried.runtime.training.mesh import TrainMesh
 
 NOTHING = -100
@@ -36,6 +36,9 @@ class DataFeed:
         """Whether this rank reads text itself."""
         self.corpus = Corpus.of(settings.data) if self.reads else None
         self.held_out = settings.validation.held_out
+        self.share = BatchShare(
+            settings.global_batch_size, settings.microbatches, settings.dp, mesh.coordinate("dp")
+        )
 
     def batch(self, first: int) -> tuple[Tensor | None, Tensor | None]:
         """Returns inputs and targets, each (samples, places here); none for middle stages.
@@ -49,14 +52,14 @@ class DataFeed:
             order = self.corpus.order(
                 seq_len=settings.model.seq_len, seed=settings.seed, held_out=self.held_out
             )
-            starts = [order.place(number) for number in self._samples(first)]
+            starts = [order.place(number) for number in self.share.numbers(first)]
         return self._cut(self._text(starts))
 
     def validation_batch(self, first: int) -> tuple[Tensor | None, Tensor | None]:
         """Returns the same of the samples held out; ``first`` is a number among those."""
         if not self.needs_text:
             return None, None
-        samples, length = self._samples(first), self.settings.model.seq_len
+        samples, length = self.share.numbers(first), self.settings.model.seq_len
         starts = None
         if self.corpus is not None:
             begin = self.corpus.num_bytes - 1 - self.held_out * length
@@ -65,17 +68,6 @@ class DataFeed:
         is_filling = torch.tensor([[each >= self.held_out] for each in samples])
         # Not in place: of a single row, inputs and targets are views of the same memory.
         return inputs, targets.masked_fill(is_filling.to(targets.device), NOTHING)
-
-    def _samples(self, first: int) -> list[int]:
-        """Returns which samples of the global batch that begins with ``first`` are this rank's.
-
-        The pipeline takes them in this order, ``microbatch_size`` at a time.
-        """
-        settings, size = self.settings, self.settings.microbatch_size
-        # With dp=2 and microbatches of 2, rank 0 takes samples 0 1 4 5 … and rank 1 takes 2 3 6 7 …
-        batches = range(first, first + settings.global_batch_size, settings.dp * size)
-        begins = [begin + self.mesh.coordinate("dp") * size for begin in batches]
-        return [begin + row for begin in begins for row in range(size)]
 
     def _text(self, starts: list[int] | None) -> Tensor:
         """Returns (samples, sequence + 1) bytes from ``starts``, or what the tp group's reader has.
