@@ -205,6 +205,16 @@ class Spans:
     peer: Column
     start_ns: Times
     end_ns: Times
+    size_bytes: Times = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """What the collectives that a span is made of moved together; -1 where that is not told."""
+    group: Column = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    """The place of their group in ``Trace.groups``; -1 for none, and for several groups."""
+
+    def __post_init__(self) -> None:
+        # Few spans are of collectives: a column that was left out is one number, seen in all rows.
+        for name, untold in (("size_bytes", np.int64(-1)), ("group", np.int32(-1))):
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, np.broadcast_to(untold, len(self)))
 
     def __len__(self) -> int:
         return len(self.rank)

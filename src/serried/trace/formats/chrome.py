@@ -115,11 +115,18 @@ def _slices(trace: Trace, rows: Column, tids: Column) -> Iterator[str]:
     duration = some.end_ns - some.start_ns
     where = (some.rank, tids[rows], some.start_ns, duration)
     what = (some.kind, some.stage, some.microbatch, some.step, some.peer)
+    moved = (some.size_bytes, some.group)
     heads = _heads(trace.is_emulated)
-    for rank, tid, start, ns, kind, stage, mb, step, peer in zip(
-        *(column.tolist() for column in (*where, *what)), strict=True
+    # A group's text stands once here, for thousands of spans have it.
+    groups = [json.dumps(str(group)) for group in trace.groups]
+    for rank, tid, start, ns, kind, stage, mb, step, peer, size, group in zip(
+        *(column.tolist() for column in (*where, *what, *moved)), strict=True
     ):
         name, action, extra = heads[kind]
+        if size >= 0:
+            extra += f',"bytes":{size}'
+        if group >= 0:
+            extra += f',"group":{groups[group]},"group_number":{group}'
         # A user's own span has the place of its name where others have their peer.
         if kind == ActionKind.SPAN and peer >= 0:
             called, peer = json.dumps(trace.names[peer], ensure_ascii=False), -1

@@ -45,6 +45,8 @@ class ForeignSpan(NamedTuple):
     start_ns: int
     end_ns: int
     peer: int = -1
+    size_bytes: int = -1
+    group: int = -1
 
 
 def spans_of(rows: Iterable[ForeignSpan]) -> Spans:
@@ -64,7 +66,7 @@ def spans_of(rows: Iterable[ForeignSpan]) -> Spans:
         require_within(name, max(-least, most))
     columns = dict(zip(ForeignSpan._fields, table.T, strict=True))
     whole: dict[str, Any] = {
-        name: column if name.endswith("_ns") else column.astype(np.int32)
+        name: column if name.endswith(("_ns", "_bytes")) else column.astype(np.int32)
         for name, column in columns.items()
     }
     return Spans.joined([Spans(**whole)])

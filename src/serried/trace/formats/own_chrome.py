@@ -2,6 +2,7 @@
 
     {"ph": "X", "pid": 3, "ts": 12.345, "dur": 9.000, "name": "forward",        a span of rank 3
      "args": {"action": "2F5", "step": 1, "stage": 2, "microbatch": 5}}
+     "args": {"action": "2ALL_REDUCE", "bytes": 4096, "group": "0, 1", "group_number": 0, …}
     "metadata": {"run": …, "job": …, "hosts": …, "clocks": …}                   all the rest
 
 Tracks, arrows and colours are left out: they follow from the spans. What an operation waited for
@@ -91,13 +92,18 @@ def _row(event: Event, names: Mapping[Any, int]) -> ForeignSpan | None:
     if start is None or length is None or rank is None or step is None:
         return None
     kind = ActionKind[match[1]]
-    stage, microbatch, peer = (
-        _or_none(whole(args.get(key))) for key in ("stage", "microbatch", "peer")
+    stage, microbatch, peer, group = (
+        _or_none(whole(args.get(key))) for key in ("stage", "microbatch", "peer", "group_number")
     )
+    # Bytes may take more than the 32 bits of a count.
+    found = args.get("bytes")
+    size = found if isinstance(found, int) and 0 <= found < 2**62 else -1
     # A user's own span has the place of its name where others have their peer.
     if kind is ActionKind.SPAN and event.get("cat") == "named":
         peer = names.get(event.get("name"), -1)
-    return ForeignSpan(rank, stage, kind, microbatch, step, start, start + length, peer)
+    return ForeignSpan(
+        rank, stage, kind, microbatch, step, start, start + length, peer, size, group
+    )
 
 
 def _or_none(number: int | None) -> int:

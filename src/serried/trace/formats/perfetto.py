@@ -66,8 +66,11 @@ _BEGIN, _END = 1, 2
 _BOOTTIME, _REALTIME = 6, 1
 # Of a TrackDescriptor: ChildTracksOrdering EXPLICIT, and SIBLING_MERGE_BEHAVIOR_NONE.
 _EXPLICIT, _NEVER_MERGED = 3, 2
-_NUMBERS = ("step", "stage", "microbatch", "peer")
-_ARGUMENTS = ("action", *_NUMBERS)
+_NUMBERS = ("step", "stage", "microbatch", "peer", "bytes", "group_number")
+_COLUMNS = {"bytes": "size_bytes", "group_number": "group"}
+"""Arguments that columns of spans have other names for."""
+_ARGUMENTS = ("action", *_NUMBERS, "group")
+_GROUP_BIT = _NUMBERS[1:].index("group_number")
 _EVENTS_A_CHUNK = 400_000
 
 
@@ -87,7 +90,7 @@ def _packets(trace: Trace) -> Iterator[bytes | memoryview]:
     yield from descriptors
     actions, texts = actions_of(trace.spans)
     yield _interned(trace, texts)
-    events = _Events(trace, uuids, actions, _flows(trace))
+    events = _Events(trace, uuids, actions, len(texts), _flows(trace))
     order = _in_time(trace)
     for first in range(0, len(order), _EVENTS_A_CHUNK):
         yield events.encoded(order[first : first + _EVENTS_A_CHUNK])
@@ -179,6 +182,8 @@ def _interned(trace: Trace, texts: list[str]) -> bytes:
     names += trace.names
     # Of InternedData: event_categories, event_names, debug_annotation_names, and
     # debug_annotation_string_values.
+    # Groups' texts follow those of the actions: `_Events._begins` counts on it.
+    texts = [*texts, *map(str, trace.groups)]
     data = named(1, categories) + named(2, names) + named(3, list(_ARGUMENTS)) + named(29, texts)
     return _packet(bytes_field(_INTERNED, data), flags=_CLEARED)
 
@@ -213,15 +218,27 @@ class _Events:
     trace: Trace
     uuids: Column
     actions: Column
+    num_actions: int
     flows: tuple[Column, Column]
 
     @cached_property
     def _widths(self) -> dict[str, int]:
         """How many bytes each column takes, the same in every packet."""
         spans = self.trace.spans
-        columns = {name: getattr(spans, name) for name in (*_NUMBERS, "end_ns")}
+        columns = {name: self._numbers(name) for name in _NUMBERS}
         columns |= {"uuid": self.uuids, "action": self.actions + 1, "name": self._names + 1}
+        columns |= {"end_ns": spans.end_ns, "group": self._group_texts}
         return {name: width_of(column) for name, column in columns.items()}
+
+    def _numbers(self, name: str) -> Column:
+        """The column of spans that an argument shows."""
+        column: Column = getattr(self.trace.spans, _COLUMNS.get(name, name))
+        return column
+
+    @cached_property
+    def _group_texts(self) -> Column:
+        """The number of the text of each span's group, behind those of the actions."""
+        return 1 + self.num_actions + self.trace.spans.group.astype(np.int64)
 
     @cached_property
     def _names(self) -> Column:
@@ -240,8 +257,10 @@ class _Events:
             (spans.stage[span] >= 0)
             + 2 * (spans.microbatch[span] >= 0)
             + 4 * ((spans.peer[span] >= 0) & (spans.kind[span] != ActionKind.SPAN))
-            + 8 * (self.flows[0][span] > 0)
-            + 16 * (self.flows[1][span] > 0)
+            + 8 * (spans.size_bytes[span] >= 0)
+            + 16 * (spans.group[span] >= 0)
+            + 32 * (self.flows[0][span] > 0)
+            + 64 * (self.flows[1][span] > 0)
         )
         shape = np.where(is_end, -1, shape)
         tables = []
@@ -267,10 +286,12 @@ class _Events:
         ]
         # The bits are those of `encoded`, which gathers the rows of one shape.
         for bit, number in enumerate(_NUMBERS[1:]):
-            column = getattr(spans, number)[span] if shape & 1 << bit else None
-            if column is not None:
+            if shape & 1 << bit:
+                column = self._numbers(number)[span]
                 event += _argument(_ARGUMENTS.index(number) + 1, 4, column, self._widths[number])
-        for bit, field, column in ((3, 47, self.flows[0]), (4, 48, self.flows[1])):
+        if shape & 1 << _GROUP_BIT:
+            event += _argument(len(_ARGUMENTS), 17, self._group_texts[span], self._widths["group"])
+        for bit, field, column in ((5, 47, self.flows[0]), (6, 48, self.flows[1])):
             event += [tag(field, FIXED64), fixed64(column[span])] if shape & 1 << bit else []
         needs = number_field(_FLAGS, _NEEDS)
         return _rows(spans.start_ns[span], event, needs, self._widths["end_ns"])

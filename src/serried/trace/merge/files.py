@@ -23,6 +23,7 @@ from serried.errors import EnvironmentProblem, InputError, SerriedError, listed
 from serried.finding import Sentence, said
 from serried.limits import NAMES_BYTES
 from serried.trace.model.record import NAMES_SUFFIX
+from serried.trace.model.traffic import SUFFIX as TRAFFIC_SUFFIX
 
 PATTERN = "rank-*.spans"
 
@@ -42,12 +43,13 @@ Folder = Path | Url
 
 @dataclass(frozen=True)
 class RankFile:
-    """Describes one recording: its address, how long it is, and whether names lie beside it."""
+    """Describes one recording: its address, how long it is, and what lies beside it."""
 
     folder: Folder
     name: str
     num_bytes: int
     has_names: bool
+    has_traffic: bool = False
 
     def __str__(self) -> str:
         return str(_in(self.folder, self.name))
@@ -56,6 +58,20 @@ class RankFile:
     def open(self) -> Iterator[BinaryIO]:
         """Opens it for reading; raises InputError where it, or a part of it, cannot be read."""
         with _read(_in(self.folder, self.name)) as file:
+            yield file
+
+    @property
+    def traffic_name(self) -> str:
+        """Where it is told what its collectives moved."""
+        return str(_in(self.folder, _traffic_of(self.name)))
+
+    @contextmanager
+    def opened_traffic(self) -> Iterator[BinaryIO | None]:
+        """Opens what is told of its collectives, as ``open`` does; None where nothing is."""
+        if not self.has_traffic:
+            yield None
+            return
+        with _read(_in(self.folder, _traffic_of(self.name))) as file:
             yield file
 
     def names_text(self) -> str:
@@ -125,7 +141,7 @@ def rank_files(folder: Folder) -> list[RankFile]:
     """
     names = names_in_folder(folder)
     found = [
-        RankFile(folder, name, size, _names_of(name) in names)
+        RankFile(folder, name, size, _names_of(name) in names, _traffic_of(name) in names)
         for name, size in names.items()
         if fnmatch.fnmatch(name, PATTERN)
     ]
@@ -160,6 +176,10 @@ def read_text(folder: Folder, name: str, limit_bytes: int, what: Sentence) -> st
 
 def _names_of(name: str) -> str:
     return name.removesuffix(".spans") + NAMES_SUFFIX
+
+
+def _traffic_of(name: str) -> str:
+    return name.removesuffix(".spans") + TRAFFIC_SUFFIX
 
 
 def _in(folder: Folder, name: str) -> Folder:

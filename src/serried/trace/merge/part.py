@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,8 @@ from serried.action import ActionKind, Spans
 from serried.errors import InputError
 from serried.trace.merge.files import RankFile
 from serried.trace.merge.survey import Backwards, Shelves, read_records
-from serried.trace.model.record import spans_of_records
+from serried.trace.model.record import Records, spans_of_records
+from serried.trace.model.span_groups import SpanGroup, SpanTraffic
 
 Steps = tuple[int, int]
 """The first and the last of some steps."""
@@ -35,6 +36,8 @@ class Part:
     shelves: Shelves
     backwards: tuple[Backwards, ...] = ()
     """Where its own clock seems to have gone back."""
+    groups: Mapping[SpanGroup, int] = field(default_factory=dict)
+    """The numbers of the part's groups among the run's."""
 
     def blocks(
         self, steps: Steps | None = None, kinds: Sequence[ActionKind] | None = None
@@ -44,23 +47,42 @@ class Part:
         Raises InputError where the file is no longer what was surveyed.
         """
         ranges = [(0, self.num_records)] if steps is None else self.shelves.holding(*steps)
+        # What aligns clocks asks for some spans of some steps, and not for what they moved.
+        is_whole = steps is None and kinds is None
         count = 0
-        for first, last in ranges:
-            for records in read_records(self.file, first, min(last, self.num_records)):
-                # A shelf says only that a step may be in it, so every record is asked as well.
-                keep = np.ones(len(records), dtype=np.bool_)
-                if kinds is not None:
-                    keep &= np.isin(records["kind"], kinds)
-                if steps is not None:
-                    keep &= (records["step"] >= steps[0]) & (records["step"] <= steps[1])
-                if self.before_step is not None:
-                    keep &= records["step"] < self.before_step
-                spans = spans_of_records(self.rank, records if keep.all() else records[keep])
-                count += len(spans)
-                yield self._named(spans).shifted(self.offset_ns)
+        with self.file.opened_traffic() as opened:
+            traffic = (
+                SpanTraffic(self.file.traffic_name, opened, self.groups)
+                if opened is not None and is_whole
+                else None
+            )
+            for first, last in ranges:
+                at = first
+                for records in read_records(self.file, first, min(last, self.num_records)):
+                    keep = self._kept(records, steps, kinds)
+                    spans = spans_of_records(self.rank, records if keep.all() else records[keep])
+                    if traffic is not None:
+                        size_bytes, group = traffic.columns(at, len(records))
+                        spans = replace(spans, size_bytes=size_bytes[keep], group=group[keep])
+                    at += len(records)
+                    count += len(spans)
+                    yield self._named(spans).shifted(self.offset_ns)
         # Only when all was asked for can it be told that the file is still the one surveyed.
-        if steps is None and kinds is None and count != self.num_spans:
+        if is_whole and count != self.num_spans:
             raise InputError("{path} changed while it was read; merge again", path=self.file)
+
+    def _kept(
+        self, records: Records, steps: Steps | None, kinds: Sequence[ActionKind] | None
+    ) -> NDArray[np.bool_]:
+        # A shelf says only that a step may be in it, so every record is asked as well.
+        keep = np.ones(len(records), dtype=np.bool_)
+        if kinds is not None:
+            keep &= np.isin(records["kind"], kinds)
+        if steps is not None:
+            keep &= (records["step"] >= steps[0]) & (records["step"] <= steps[1])
+        if self.before_step is not None:
+            keep &= records["step"] < self.before_step
+        return keep
 
     def _named(self, spans: Spans) -> Spans:
         if len(self.names) == 1:

@@ -12,7 +12,7 @@ their wall clocks (NTP: some hundred microseconds to milliseconds).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from serried.trace.merge.files import PATTERN, Folder, RankFile, rank_files
 from serried.trace.merge.job import is_one_job, job_of
 from serried.trace.merge.part import Part, no_spans
 from serried.trace.merge.survey import StepCounts, Survey, Unusable, survey
+from serried.trace.model.span_groups import SpanGroup
 from serried.trace.model.trace import Host, Trace, layout_of
 
 _COUNTS_AT_ONCE = 64
@@ -105,6 +106,8 @@ def _run(attempts: Attempts, counts: StepCounts, left_out: Sequence[Finding]) ->
     spoken = [each for each in attempts.kept if each.num_spans]
     base_ns = min(each.first_ns + offset[each.header.rank] for each in spoken)
     names = tuple(dict.fromkeys(name for each in attempts.kept for name in each.names))
+    groups = tuple(dict.fromkeys(group for each in attempts.kept for group in each.groups))
+    numbers = {group: number for number, group in enumerate(groups)}
     layout, failure = layout_of(job)
     ranks = tuple(sorted(host_of))
     trace = Trace(
@@ -119,11 +122,14 @@ def _run(attempts: Attempts, counts: StepCounts, left_out: Sequence[Finding]) ->
         warnings=(),
         layout=layout,
         names=names,
+        groups=groups,
     )
     return SurveyedRun(
         trace=trace.with_warnings(*_findings(trace, attempts, left_out, failure)),
         parts=tuple(
-            _part(each, host_of[each.header.rank], offset[each.header.rank] - base_ns, names)
+            _part(
+                each, host_of[each.header.rank], offset[each.header.rank] - base_ns, names, numbers
+            )
             for each in attempts.kept
         ),
         num_spans=sum(each.num_spans for each in spoken),
@@ -152,7 +158,13 @@ def _windows(
     return tuple(each or whole for each in ends)
 
 
-def _part(each: Survey, host: int, offset_ns: int, names: tuple[str, ...]) -> Part:
+def _part(
+    each: Survey,
+    host: int,
+    offset_ns: int,
+    names: tuple[str, ...],
+    numbers: Mapping[SpanGroup, int],
+) -> Part:
     place = {name: number for number, name in enumerate(names)}
     return Part(
         file=each.file,
@@ -165,6 +177,7 @@ def _part(each: Survey, host: int, offset_ns: int, names: tuple[str, ...]) -> Pa
         names=np.array([*(place[name] for name in each.names), -1], dtype=np.int32),
         shelves=each.shelves,
         backwards=each.backwards,
+        groups={group: numbers[group] for group in each.groups},
     )
 
 

@@ -22,6 +22,7 @@ from serried.trace.merge.in_memory import side_by_side
 from serried.trace.merge.run import Engine, gathered
 from serried.trace.model.admission import require_sound
 from serried.trace.model.messages import Alignment, MessageStatistics
+from serried.trace.model.span_groups import SpanGroup
 from serried.trace.model.trace import Trace
 from serried.trace.store.about import write_about
 from serried.trace.store.folder import is_store, new_store, part_of
@@ -45,6 +46,7 @@ class _Node:
     world_size: int
     sink: Path | None
     """Where its spans are written; None to have the bytes returned."""
+    groups: tuple[SpanGroup, ...]
 
 
 def merge_store(
@@ -73,7 +75,8 @@ def merge_store(
         sinks = {node: part_of(store, node) for node in sorted(nodes)}
         world = run.trace.job.world_size
         work = [
-            _Node(tuple(nodes[node]), world, sinks[node] if writes_here else None) for node in sinks
+            _Node(tuple(nodes[node]), world, sinks[node] if writes_here else None, run.trace.groups)
+            for node in sinks
         ]
         for sink, raw in zip(sinks.values(), engine(_write, work), strict=True):
             if not writes_here:
@@ -84,7 +87,7 @@ def merge_store(
 
 def _write(node: _Node) -> bytes:
     sink = node.sink or io.BytesIO()
-    write_spans(sink, _sound(node))
+    write_spans(sink, _sound(node), node.groups)
     return sink.getvalue() if isinstance(sink, io.BytesIO) else b""
 
 

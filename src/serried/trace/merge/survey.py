@@ -31,6 +31,7 @@ from serried.trace.model.record import (
     names_in,
     read_header,
 )
+from serried.trace.model.span_groups import SpanGroup, SpanTraffic
 
 MESSAGES = (*SENDS, *RECEIVES)
 COMPUTATIONS = (ActionKind.F, ActionKind.B, ActionKind.I)
@@ -111,6 +112,8 @@ class Survey:
     """One more than the highest that a computation names; 0 where none names one."""
     peers: frozenset[int] = frozenset()
     """The ranks that it sent messages to or waited for messages of."""
+    groups: tuple[SpanGroup, ...] = ()
+    """The groups of its collectives, as they came."""
 
     @property
     def first_step(self) -> int | None:
@@ -182,6 +185,7 @@ def survey(file: RankFile, before_step: int | None = None) -> Survey | Unusable:
         backwards=_backwards(begins),
         num_microbatches=num_microbatches,
         peers=frozenset(peers),
+        groups=_groups(file),
     )
 
 
@@ -206,6 +210,15 @@ def _blocks(
         # A record without its seal, or the end of the file: nothing behind it counts.
         if len(records) < count:
             return
+
+
+def _groups(file: RankFile) -> tuple[SpanGroup, ...]:
+    with file.opened_traffic() as opened:
+        if opened is None:
+            return ()
+        traffic = SpanTraffic(file.traffic_name, opened, {})
+        traffic.read_all()
+        return tuple(traffic.numbers)
 
 
 def _counted(records: Records) -> StepCounts:

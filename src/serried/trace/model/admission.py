@@ -20,11 +20,13 @@ _MOST = {
     **dict.fromkeys(("rank", "peer"), TRACE_RANKS.most - 1),
     **dict.fromkeys(("stage", "microbatch"), TRACE_STAGES.most),
     "step": TRACE_STEPS.most,
+    "size_bytes": 2**62,
+    "group": 2**31 - 1,
     **dict.fromkeys(("start_ns", "end_ns"), TRACE_MOMENT.most),
 }
 """The largest number of each column."""
 
-_COUNTED = ("stage", "microbatch", "peer")
+_COUNTED = ("stage", "microbatch", "peer", "size_bytes", "group")
 """Columns that hold -1 for what a span has none of, and nothing below."""
 
 

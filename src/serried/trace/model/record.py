@@ -199,7 +199,6 @@ def names_in(text: str) -> tuple[str, ...]:
 
 def spans_of_records(rank: int, table: Records) -> Spans:
     """Returns records as spans of ``rank``."""
-    int32 = {name: table[name].astype(np.int32) for name in ("stage", "kind", "microbatch")}
     is_named = (table["kind"] == ActionKind.SPAN) & (table["name"] > 0)
     peer = np.where(is_named, table["name"].astype(np.int32) - 1, table["peer"])
     return Spans(
@@ -208,7 +207,9 @@ def spans_of_records(rank: int, table: Records) -> Spans:
         peer=peer.astype(np.int32),
         start_ns=table["start_ns"].astype(np.int64),
         end_ns=table["end_ns"].astype(np.int64),
-        **int32,
+        stage=table["stage"].astype(np.int32),
+        kind=table["kind"].astype(np.int32),
+        microbatch=table["microbatch"].astype(np.int32),
     )
 
 

@@ -15,6 +15,7 @@ from serried.mesh import Layout, Placement
 from serried.trace.model.admission import admitted
 from serried.trace.model.record import TracedJob
 from serried.trace.model.replay import Replay
+from serried.trace.model.span_groups import SpanGroup
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class Trace:
     """What its user called spans of kind SPAN, whose peer is a place in it."""
     resolution_ns: int = 1
     """How finely its writer tells times: two that seem equal may be so far apart."""
+    groups: tuple[SpanGroup, ...] = ()
+    """Over what groups collectives of spans ran; a span's ``group`` is a place in it."""
 
     def __post_init__(self) -> None:
         spans = admitted(self.spans, self.job.world_size)
@@ -90,6 +93,14 @@ class Trace:
                 "{run} holds spans of rank {rank}, of which it says that there are none",
                 run=self.run,
                 rank=min(unknown),
+            )
+        if int(spans.group.max(initial=-1)) >= len(self.groups):
+            raise InputError(
+                "a span of {run} is of group {group}, of which it holds {count}; a number in the "
+                "files is damaged",
+                run=self.run,
+                group=int(spans.group.max()),
+                count=len(self.groups),
             )
         object.__setattr__(self, "spans", spans)
 

@@ -16,19 +16,31 @@ from __future__ import annotations
 import errno
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
 
 from serried.action import ActionKind
 from serried.errors import InputError
+from serried.limits import TRACE_RANKS
 
 SUFFIX = ".traffic"
 MAGIC = b"srdtraf\x01"
 RECORD = struct.Struct("<IHHq")
 LARGEST_GROUP = 65_535
 """How many groups a rank's file can name; collectives of those beyond are not kept."""
+
+_DTYPE = np.dtype([("span", "<u4"), ("kind", "<u2"), ("group", "<u2"), ("size", "<i8")])
+MoveTable = np.ndarray[Any, np.dtype[np.void]]
+"""Moves as rows of the file; a span's number counts from 1."""
+_KINDS = np.array(list(ActionKind))
+_PIECE_BYTES = 1 << 20
+_LONGEST_GROUP = 8 * TRACE_RANKS.most
+_MOST_BYTES = 1 << 50
 
 
 @dataclass(frozen=True)
@@ -101,32 +113,80 @@ def read_traffic(record: Path) -> tuple[CollectiveMove, ...]:
     path = record.with_suffix(SUFFIX)
     if not path.is_file():
         return ()
-    raw = path.read_bytes()
-    if len(raw) < len(MAGIC) and MAGIC.startswith(raw):
-        return ()  # its writer found a full disk, or was killed, as it began
-    if not raw.startswith(MAGIC):
+    groups: list[tuple[int, ...]] = []
+    with path.open("rb") as file:
+        return tuple(
+            CollectiveMove(ActionKind(kind), groups[group - 1], size, span - 1)
+            for table in moves_in(path, file, groups)
+            for span, kind, group, size in table.tolist()
+        )
+
+
+def moves_in(path: object, file: BinaryIO, groups: list[tuple[int, ...]]) -> Iterator[MoveTable]:
+    """Yields the moves in ``file``, piece by piece, and appends their groups to ``groups``.
+
+    Group ``g`` of a row is ``groups[g - 1]``. Raises InputError as ``read_traffic`` does.
+    """
+    start = file.read(len(MAGIC))
+    if len(start) < len(MAGIC) and MAGIC.startswith(start):
+        return  # its writer found a full disk, or was killed, as it began
+    if start != MAGIC:
         raise InputError("{path} does not say what collectives moved", path=path)
-    found: list[CollectiveMove] = []
-    groups: dict[int, tuple[int, ...]] = {}
-    place = len(MAGIC)
-    while place + RECORD.size <= len(raw):
-        begin = place
-        span, kind, group, size = RECORD.unpack_from(raw, place)
-        place += RECORD.size
-        try:
-            if kind == 0:
-                if size < 1:
-                    raise ValueError(size)
-                name = raw[place : place + size]
-                place += len(name)
-                if len(name) == size:
-                    groups[group] = tuple(map(int, name.split(b",")))
-            else:
-                found.append(CollectiveMove(ActionKind(kind), groups[group], size, span - 1))
-        except (ValueError, KeyError) as error:
-            raise InputError(
-                "{path} is damaged, or of a newer serried: at byte {place} is no collective",
-                path=path,
-                place=begin,
-            ) from error
-    return tuple(found)
+    raw, place = b"", len(MAGIC)
+    while more := file.read(_PIECE_BYTES):
+        raw += more
+        used = 0
+        while True:
+            count = (len(raw) - used) // RECORD.size
+            table: MoveTable = np.frombuffer(raw, dtype=_DTYPE, count=count, offset=used)
+            # A group stands before its first move, so that few rows are of groups.
+            named = np.flatnonzero(table["kind"] == 0)
+            moves = table[: named[0]] if len(named) else table
+            _require_known(path, moves, len(groups), place + used)
+            yield moves
+            used += moves.nbytes
+            end = _group_end(path, table[len(moves)], groups, place + used) if len(named) else 0
+            if not end or used + end > len(raw):
+                break
+            groups.append(_ranks(path, raw[used + RECORD.size : used + end], place + used))
+            used += end
+        raw, place = raw[used:], place + used
+
+
+def no_moves() -> MoveTable:
+    """Returns a table of no moves."""
+    return np.zeros(0, dtype=_DTYPE)
+
+
+def _group_end(path: object, row: np.void, groups: Sequence[object], place: int) -> int:
+    """Returns how many bytes a group takes; raises InputError where it is none."""
+    if int(row["group"]) != len(groups) + 1 or not 0 < int(row["size"]) <= _LONGEST_GROUP:
+        raise _damaged(path, place)
+    return RECORD.size + int(row["size"])
+
+
+def _ranks(path: object, name: bytes, place: int) -> tuple[int, ...]:
+    try:
+        ranks = tuple(map(int, name.split(b",")))
+    except ValueError as error:
+        raise _damaged(path, place) from error
+    if not 0 <= min(ranks) <= max(ranks) < 2**31:
+        raise _damaged(path, place)
+    return ranks
+
+
+def _require_known(path: object, moves: MoveTable, num_groups: int, place: int) -> None:
+    """Raises InputError for a move of no kind, of a group that was not named, or of no size."""
+    group = moves["group"]
+    is_known = np.isin(moves["kind"], _KINDS) & (group > 0) & (group <= num_groups)
+    is_known &= (moves["size"] >= 0) & (moves["size"] <= _MOST_BYTES)
+    if not is_known.all():
+        raise _damaged(path, place + RECORD.size * int(np.argmin(is_known)))
+
+
+def _damaged(path: object, place: int) -> InputError:
+    return InputError(
+        "{path} is damaged, or of a newer serried: at byte {place} is no collective",
+        path=path,
+        place=place,
+    )

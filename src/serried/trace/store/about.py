@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from serried.action import Spans
+from serried.action import ActionKind, Spans
 from serried.errors import InputError, Listed, SerriedError, listed
 from serried.finding import Finding, Sentence, said
 from serried.limits import ABOUT_BYTES
 from serried.trace.model.record import TracedJob
 from serried.trace.model.replay import Replay
+from serried.trace.model.span_groups import SpanGroup
 from serried.trace.model.trace import AlignedClock, Host, Trace, layout_of
 from serried.user_file import read_bytes
 
@@ -82,6 +83,7 @@ def trace_of(about: dict[str, Any], spans: Spans, replay: Replay | None = None) 
         replay=replay,
         names=tuple(about["names"]),
         resolution_ns=about.get("resolution_ns", 1),
+        groups=tuple(_group_of(each, job.world_size) for each in about.get("groups", ())),
     )
 
 
@@ -101,8 +103,23 @@ def about_document(trace: Trace) -> dict[str, Any]:
         "waits_inside": trace.waits_inside,
         "has_replay": trace.replay is not None,
         "resolution_ns": trace.resolution_ns,
+        "groups": [_group(each) for each in trace.groups],
         "warnings": [_finding(each) for each in trace.warnings],
     }
+
+
+def _group(group: SpanGroup) -> dict[str, Any]:
+    return {"collective": group.kind.name, "ranks": group.ranks, "count": group.count}
+
+
+def _group_of(written: dict[str, Any], world_size: int) -> SpanGroup:
+    """Returns a group of spans; raises what shows that it is none of a job of that many ranks."""
+    ranks = tuple(written["ranks"])
+    if not all(type(each) is int for each in (*ranks, written["count"])):
+        raise TypeError("groups")
+    if not 0 <= min(ranks) <= max(ranks) < world_size or written["count"] < 1:
+        raise ValueError("a group has ranks outside the job")
+    return SpanGroup(ActionKind[written["collective"]], ranks, written["count"])
 
 
 def _clock(clock: AlignedClock) -> dict[str, Any]:

@@ -4,11 +4,14 @@
     ├── _serried.json             run, job, hosts, clocks, what was missing or torn
     ├── _replay.parquet           operations with what they wait for, where the writer said so
     ├── node=0/spans.parquet      rank step stage kind microbatch peer action start_ns end_ns
+    │                             bytes group_number collective group
     └── node=1/spans.parquet      by rank and start; row groups of one rank or a few
 
 Times are nanoseconds on the common clock from 0; ``base_ns`` in ``_serried.json`` is the wall
 time of 0. ``kind`` and ``action`` are words (``F``, ``3F2``), dictionary encoded; a rank has the
-number that its files gave it, and what a span has none of is NULL.
+number that its files gave it, and what a span has none of is NULL. ``bytes`` is what its
+collectives moved; where they are of one kind and group, ``collective`` and ``group`` name them
+(``ALL_REDUCE``, ``0,1``).
 
     duckdb   select rank, sum(end_ns - start_ns) from 'run.store/*/spans.parquet'
              where kind = 'F' group by rank
@@ -45,7 +48,8 @@ def write_store(trace: Trace, path: Path) -> None:
         for each in np.unique(node[trace.spans.rank]).tolist():
             # Rank by rank, so that reading one rank's spans takes a row group or a few.
             mine = (rank for rank in trace.ranks if node[rank] == each)
-            write_spans(part_of(folder, each), (_of_rank(trace.spans, rank) for rank in mine))
+            spans = (_of_rank(trace.spans, rank) for rank in mine)
+            write_spans(part_of(folder, each), spans, trace.groups)
         if trace.replay is not None:
             write_replay(trace.replay, folder)
         write_about(trace, folder, num_spans=len(trace.spans))

@@ -2,13 +2,13 @@
 
 Times are delta encoded and words dictionary encoded, then all is compressed by zstd: a span
 takes about ten bytes. What a span has none of (the stage of an optimizer, the microbatch of a
-reduction, the peer of a computation) is NULL; stores that were written as ``serried.trace/1``
-hold -1 there.
+reduction, the peer of a computation, the bytes of what is no collective) is NULL; stores that were
+written as ``serried.trace/1`` hold -1 there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,6 +17,7 @@ import numpy as np
 from serried.action import ActionKind, Spans
 from serried.errors import EnvironmentProblem, InputError
 from serried.limits import PARQUET_VALUES
+from serried.trace.model.span_groups import SpanGroup
 from serried.trace.model.tracks import actions_of
 
 ROWS_A_GROUP = 65_536
@@ -24,7 +25,10 @@ ROWS_A_GROUP = 65_536
 
 _PLAIN = ("rank", "step", "stage", "microbatch", "peer", "start_ns", "end_ns")
 _TIMES = ("start_ns", "end_ns")
-_OFTEN_ABSENT = ("step", "stage", "microbatch", "peer")
+_OFTEN_ABSENT = ("step", "stage", "microbatch", "peer", "bytes", "group_number")
+_MOVED = {"bytes": "size_bytes", "group_number": "group"}
+"""What collectives moved, by the names of columns; a store of before 2026-11-23 lacks them."""
+_LONG = (*_TIMES, "bytes")
 _ABSENT = -1
 _SURE_VALUES = 2_000_000
 
@@ -39,19 +43,22 @@ def require_pyarrow() -> None:
         ) from error
 
 
-def write_spans(sink: Path | BinaryIO, blocks: Iterable[Spans]) -> None:
+def write_spans(
+    sink: Path | BinaryIO, blocks: Iterable[Spans], groups: Sequence[SpanGroup] = ()
+) -> None:
     """Writes one Parquet file of ``blocks``, which hold whole ranks or parts of one, in order.
 
-    Raises OSError when it cannot be written.
+    ``groups`` are those of the trace, whose words stand beside their numbers. Raises OSError when
+    it cannot be written.
     """
     from pyarrow import parquet
 
     encodings = dict.fromkeys(_TIMES, "DELTA_BINARY_PACKED")
-    words = [name for name in (*_PLAIN, "kind", "action") if name not in _TIMES]
+    words = [name for name in (*_PLAIN, "kind", "action", *_WORDS) if name not in _TIMES]
     writer = None
     try:
         for spans in _groups(blocks):
-            table = _table(spans)
+            table = _table(spans, groups)
             # The schema is known with the first table.
             writer = writer or parquet.ParquetWriter(
                 sink,
@@ -96,6 +103,8 @@ def read_spans(path: Path) -> Spans:
     """Reads a file back; raises what Arrow and numpy do where it is none, and TypeError."""
     table = read_table(path)
     columns = {name: _numbers(table, name) for name in _PLAIN}
+    told = {of: name for name, of in _MOVED.items() if name in table.column_names}
+    columns |= {of: _numbers(table, name) for of, name in told.items()}
     kinds = table["kind"].combine_chunks()
     chunks = kinds.chunks if hasattr(kinds, "chunks") else [kinds]
     # Words are looked up once for each dictionary, and not for each row.
@@ -112,7 +121,7 @@ def _numbers(table: Any, name: str) -> np.ndarray[Any, Any]:
     """Returns a column of whole numbers; raises TypeError for any other, and for absent times."""
     import pyarrow as pa
 
-    column, kind = table[name], pa.int64() if name in _TIMES else pa.int32()
+    column, kind = table[name], pa.int64() if name in _LONG else pa.int32()
     if column.type != kind or (column.null_count and name not in _OFTEN_ABSENT):
         raise TypeError(name)
     return np.asarray(column.fill_null(_ABSENT).to_numpy())
@@ -146,7 +155,7 @@ def _one_after_another(parts: list[Spans]) -> Spans:
     return Spans(*(np.concatenate([table[name] for table in tables]) for name in tables[0]))
 
 
-def _table(spans: Spans) -> Any:
+def _table(spans: Spans, groups: Sequence[SpanGroup]) -> Any:
     """Returns spans as an Arrow table."""
     import pyarrow as pa
 
@@ -160,12 +169,24 @@ def _table(spans: Spans) -> Any:
         pa.array(code.astype(np.int32)), pa.array(texts)
     )
     columns |= {name: _column(spans, name) for name in _PLAIN[5:]}
+    columns |= {name: _column(spans, name, of) for name, of in _MOVED.items()}
+    group = pa.array(spans.group, mask=spans.group == _ABSENT)
+    for name, word in _WORDS.items():
+        told = pa.array([word(each) for each in groups], pa.string())
+        columns[name] = pa.DictionaryArray.from_arrays(group, told)
     return pa.table(columns)
 
 
-def _column(spans: Spans, name: str) -> Any:
-    """Returns a column as Arrow's, NULL where a span has none of it."""
+_WORDS: dict[str, Callable[[SpanGroup], str]] = {
+    "collective": lambda group: group.kind.name,
+    "group": lambda group: ",".join(map(str, group.ranks)),
+}
+"""What a table engine groups by, dictionary encoded."""
+
+
+def _column(spans: Spans, name: str, of: str = "") -> Any:
+    """Returns a column as Arrow's, NULL where a span has none of it; ``of`` is its name here."""
     import pyarrow as pa
 
-    values = getattr(spans, name)
+    values = getattr(spans, of or name)
     return pa.array(values, mask=values == _ABSENT if name in _OFTEN_ABSENT else None)

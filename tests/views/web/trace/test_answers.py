@@ -14,10 +14,11 @@ from serried.errors import InputError
 from serried.trace.merge.in_memory import merge
 from serried.views.web.trace.answers import TraceAnswers
 from serried.views.web.trace.heat import heat_payload
-from serried.views.web.trace.payload import NamedTrace
+from serried.views.web.trace.payload import NamedTrace, trace_payload
 from serried.views.web.trace.plan import late_answer, plan_payload
 from serried.views.web.trace.stretch import found_answer, stretch_answer
 from serried.views.web.wire.query import Words
+from tests.trace.carried import DP_BYTES, write_carried
 from tests.trace.measure.test_overlay import EXTRA, slow_once
 from tests.trace.recorded_run import Run
 from tests.trace.simulated_run import row_of, simulated_run
@@ -118,6 +119,22 @@ def test_a_search_counts_and_gives_the_one_that_is_next_in_view(named: NamedTrac
         "id": -1,
         "span": None,
     }
+
+
+def test_what_was_found_tells_its_bytes_and_whom_it_went_over(tmp_path: Path) -> None:
+    carried = NamedTrace("carried", merge([write_carried(tmp_path)]))
+    table = carried.shown.table
+    answer = found_answer(carried.answers, table, words(kinds="REDUCE_GRAD", rank=1, place=0))
+    assert answer["span"]["bytes"] == DP_BYTES
+    assert answer["span"]["group"] == {"collective": "ALL_REDUCE", "count": 2, "ranks": "1, 3"}
+    answer = found_answer(carried.answers, table, words(kinds="F", rank=1))
+    assert (answer["span"]["bytes"], answer["span"]["group"]) == (None, None)
+    sent = read(trace_payload(carried))
+    places = sent.columns["group"].tolist()
+    assert {sent.header["groups"][at]["ranks"] for at in places if at >= 0} == {
+        *("0, 1", "2, 3", "0, 2", "1, 3"),
+    }
+    assert sent.columns["size_bytes"].max() == DP_BYTES + 8
 
 
 def test_the_id_of_what_was_found_is_that_of_the_timeline(named: NamedTrace) -> None:

@@ -22,6 +22,7 @@ from serried.mesh import Layout
 from serried.mesh.sizes import COUNTS, SIZES
 from serried.plan.step_plan import PLAN_FILE
 from serried.trace.model.record import TracedJob
+from serried.trace.model.span_groups import SpanGroup
 from serried.trace.model.trace import Trace
 from serried.views.colours import ACTIONS
 from serried.views.sentences import LANGUAGES, say
@@ -143,6 +144,7 @@ def trace_payload(named: NamedTrace) -> bytes:
             lang: [_said(finding, lang) for finding in trace.warnings] for lang in LANGUAGES
         },
         "names": list(trace.names),
+        "groups": [group_document(group) for group in trace.groups],
         "whole": shown.is_whole,
         "total_ns": table.total_ns,
         "used": np.flatnonzero(np.bincount(trace.spans.kind)).tolist(),
@@ -154,6 +156,11 @@ def trace_payload(named: NamedTrace) -> bytes:
     if shown.is_whole:
         columns |= span_columns(table.spans(np.arange(len(table))))
     return pack(header, columns)
+
+
+def group_document(group: SpanGroup) -> dict[str, Any]:
+    """Returns over whom collectives of a span ran: what, how many times, and the ranks as text."""
+    return {"collective": group.kind.name, "count": group.count, "ranks": str(group)}
 
 
 def rows_payload(named: NamedTrace, by: str) -> bytes:

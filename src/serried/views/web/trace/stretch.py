@@ -8,7 +8,9 @@ import numpy as np
 
 from serried.action import Spans
 from serried.trace.measure.stretch import measure_stretch
+from serried.trace.model.trace import Trace
 from serried.views.web.trace.answers import TraceAnswers
+from serried.views.web.trace.payload import group_document
 from serried.views.web.trace.questions import read_moment, read_moments, read_ranks, read_wish
 from serried.views.web.trace.table import TraceTable
 from serried.views.web.wire.query import Words, read_count
@@ -34,7 +36,7 @@ def found_answer(answers: TraceAnswers, table: TraceTable, words: Words) -> dict
         "place": place,
         "ranks": len(np.unique(spans.rank[rows])),
         "id": int(table.ids(rows[place : place + 1])[0]),
-        "span": _span(spans, int(rows[place])),
+        "span": _span(answers.trace, spans, int(rows[place])),
     }
 
 
@@ -62,12 +64,13 @@ def stretch_answer(answers: TraceAnswers, words: Words) -> dict[str, Any]:
             for each in found.kinds
         ],
         "microbatches": found.microbatches,
-        "longest": _span(found.longest, 0) if len(found.longest) else None,
+        "longest": _span(trace, found.longest, 0) if len(found.longest) else None,
     }
 
 
-def _span(spans: Spans, row: int) -> dict[str, Any]:
+def _span(trace: Trace, spans: Spans, row: int) -> dict[str, Any]:
     span = spans[row]
+    size, group = int(spans.size_bytes[row]), int(spans.group[row])
     return {
         "rank": span.rank,
         "step": span.step,
@@ -77,4 +80,6 @@ def _span(spans: Spans, row: int) -> dict[str, Any]:
         "microbatch": span.action.microbatch,
         "start_ns": span.start_ns,
         "end_ns": span.end_ns,
+        "bytes": size if size >= 0 else None,
+        "group": group_document(trace.groups[group]) if group >= 0 else None,
     }

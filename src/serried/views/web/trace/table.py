@@ -142,9 +142,14 @@ class TraceTable:
 def span_columns(spans: Spans) -> dict[str, Column]:
     """Returns spans as the page reads them: numbers of 32 bits, and times as doubles.
 
-    A span that its user named has no peer but the place of its name.
+    A span that its user named has no peer but the place of its name. What collectives moved is
+    left out where nothing of it is told.
     """
     is_named = spans.kind == ActionKind.SPAN
+    moved: dict[str, Column] = {
+        "size_bytes": spans.size_bytes.astype(np.float64),
+        "group": spans.group.astype(np.int32),
+    }
     return {
         "rank": spans.rank,
         "kind": spans.kind,
@@ -155,4 +160,5 @@ def span_columns(spans: Spans) -> dict[str, Column]:
         "name": np.where(is_named, spans.peer, -1).astype(np.int32),
         "start_ns": spans.start_ns.astype(np.float64),
         "end_ns": spans.end_ns.astype(np.float64),
+        **(moved if (spans.size_bytes >= 0).any() else {}),
     }

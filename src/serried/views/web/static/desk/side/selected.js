@@ -4,6 +4,7 @@ import { duration } from "../../base/clock.js";
 import { byId, make } from "../../base/dom.js";
 import { counted, has, number, t } from "../../base/i18n.js";
 import { markImage } from "../../base/marks.js";
+import { bytesText } from "../../base/quantity.js";
 import { css } from "../../base/theme.js";
 
 /** @typedef {import("../../base/scene.js").Scene} Scene */
@@ -134,6 +135,7 @@ export function showSlice(tracks, slice, choose) {
     ...fact("end", duration(span.end)),
     ...fact("duration", duration(span.end - span.start)),
     ...(span.peer < 0 ? [] : fact("peer", link(span.peer))),
+    ...moved(span, tracks.groups[span.group]),
   ];
   const swatch = make("span", { class: "swatch" });
   swatch.style.background = action?.colour ?? "";
@@ -142,6 +144,20 @@ export function showSlice(tracks, slice, choose) {
     make("p", {}, meaning),
     make("dl", { class: "facts" }, ...facts),
   );
+}
+
+/**
+ * Returns what the collectives of a slice moved, and over which ranks.
+ * @param {{bytes: number}} span
+ * @param {{count: number, ranks: string} | undefined} group
+ */
+function moved({ bytes }, group) {
+  if (bytes < 0) return [];
+  const times = group && group.count > 1 ? ` · ${counted("unit.collectives", group.count)}` : "";
+  return [
+    ...fact("bytes", `${bytesText(bytes, 1000)}${times}`),
+    ...(group ? fact("members", group.ranks) : []),
+  ];
 }
 
 /**

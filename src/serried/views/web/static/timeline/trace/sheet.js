@@ -25,6 +25,8 @@ import { integers } from "../../base/payload.js";
  * @property {number} step
  * @property {number} peer
  * @property {number} named  place of its own name, -1 where it has none
+ * @property {number} bytes  what its collectives moved, -1 where that is not told
+ * @property {number} group  place of their group, -1 for none and for several
  * @property {number} start
  * @property {number} end
  */
@@ -41,6 +43,9 @@ export class SpanColumns {
     this.named = integers(columns, "name");
     this.start = /** @type {Float64Array} */ (columns.get("start_ns"));
     this.end = /** @type {Float64Array} */ (columns.get("end_ns"));
+    const moved = /** @type {Float64Array | undefined} */ (columns.get("size_bytes"));
+    this.bytes = moved ?? null;
+    this.group = moved ? integers(columns, "group") : null;
     /** A number per span by the name of what it measures. @type {Map<string, Float64Array>} */
     this.values = new Map();
     for (const [name, column] of columns) {
@@ -65,7 +70,7 @@ export class SpanColumns {
 
   /** Returns a span. @param {number} i place in the columns @param {number} id @returns {Slice} */
   slice(i, id) {
-    const { kind, stage, microbatch, step, peer, named, start, end } = this;
+    const { kind, stage, microbatch, step, peer, named, start, end, bytes, group } = this;
     return {
       id,
       kind: kind[i],
@@ -74,6 +79,8 @@ export class SpanColumns {
       step: step[i],
       peer: peer[i],
       named: named[i],
+      bytes: bytes ? bytes[i] : -1,
+      group: group ? group[i] : -1,
       start: start[i],
       end: end[i],
     };
