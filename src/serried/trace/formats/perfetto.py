@@ -231,7 +231,7 @@ class _Events:
         return {name: width_of(column) for name, column in columns.items()}
 
     def _numbers(self, name: str) -> Column:
-        """The column of spans that an argument shows."""
+        """Returns the column of spans that an argument shows."""
         column: Column = getattr(self.trace.spans, _COLUMNS.get(name, name))
         return column
 
