@@ -1,5 +1,6 @@
 """Real runs: the only room that imports torch, and the pieces that a training of one's own takes.
 
+    start, join, TrainMesh    a program's ranks, and the groups that a training needs
     init, LiveLayout          every group of a Layout, of every kind
     cut, layers_of            pipeline stages of any model
     SampleOrder, BatchShare   which samples come when, and who reads which
@@ -14,21 +15,28 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from serried.runtime.groups.process_groups import LiveLayout, init
+    from serried.runtime.run.program import join, start
     from serried.runtime.stages.cut import ModelCut, cut, layers_of
     from serried.runtime.training.data import BatchShare, SampleOrder
+    from serried.runtime.training.mesh import TrainMesh
 
 __all__ = [
     "BatchShare",
     "LiveLayout",
     "ModelCut",
     "SampleOrder",
+    "TrainMesh",
     "cut",
     "init",
+    "join",
     "layers_of",
+    "start",
 ]
 
 _MODULE_OF = {
     **dict.fromkeys(("LiveLayout", "init"), "serried.runtime.groups.process_groups"),
+    **dict.fromkeys(("join", "start"), "serried.runtime.run.program"),
+    "TrainMesh": "serried.runtime.training.mesh",
     **dict.fromkeys(("ModelCut", "cut", "layers_of"), "serried.runtime.stages.cut"),
     **dict.fromkeys(("BatchShare", "SampleOrder"), "serried.runtime.training.data"),
 }

@@ -187,7 +187,8 @@ def test_a_framework_that_places_ranks_along_other_axes_is_refused(
 ) -> None:
     def sharded(name: str, sizes: Sizes) -> Layout:
         mesh = Mesh({"replicate": 2, "shard": 2})
-        return replace(layout("internlm", sizes), meshes={"dense": mesh})
+        made = layout("internlm", sizes)
+        return replace(made, framework=name, meshes={"dense": mesh})
 
     monkeypatch.setattr("serried.runtime.job.settings.layout", sharded)
     with pytest.raises(InputError) as refused:

@@ -31,7 +31,7 @@ from serried.runtime.check.report import (
     StepBegun,
 )
 from serried.runtime.check.settings import CheckSettings, waves
-from serried.runtime.groups.devices import device_of
+from serried.runtime.groups.devices import device_of, join_world
 from serried.runtime.groups.process_groups import LiveGroup, LiveLayout, init
 from serried.runtime.job.report import Place
 from serried.runtime.run.heartbeat import Heartbeat
@@ -49,17 +49,9 @@ def check_rank(settings: CheckSettings, place: Place, rendezvous: Rendezvous, te
     """Checks one rank, from its first message to its last; all ranks of the job call it."""
     device = device_of(settings.device, place)
     timeout = timedelta(seconds=settings.timeout_s)
-    backend = "nccl" if device.type == "cuda" else "gloo"
     with Heartbeat(rendezvous["store"], place.rank, place.world_size) as heart:
         with heart.step("joining the others"):
-            dist.init_process_group(
-                backend,
-                rank=place.rank,
-                world_size=place.world_size,
-                timeout=timeout,
-                device_id=device if device.type == "cuda" else None,
-                **rendezvous,
-            )
+            backend = join_world(device, place, timeout, rendezvous)
             control = dist.new_group(backend="gloo", timeout=timeout)
             seats = _gathered(Seat.own(place.rank, node_of(settings, place), str(device)), control)
         rank = _RankCheck(settings, place.rank, device, seats, heart, tell)

@@ -1,6 +1,10 @@
-"""Which device a rank computes on, and the most memory that torch's allocator held there."""
+"""Which device a rank computes on, by which backend, and the most memory that was held there."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -28,6 +32,25 @@ def device_of(asked: str, place: Place) -> torch.device:
     device = torch.device("cuda", place.local_rank)
     torch.cuda.set_device(device)
     return device
+
+
+def join_world(
+    device: torch.device, place: Place, timeout: timedelta, rendezvous: Mapping[str, Any]
+) -> str:
+    """Joins the group of all ranks, by NCCL on GPUs and gloo on CPUs; returns which of them.
+
+    ``rendezvous`` is how torch.distributed finds the others: a store, or nothing for env://.
+    """
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    dist.init_process_group(
+        backend,
+        rank=place.rank,
+        world_size=place.world_size,
+        timeout=timeout,
+        device_id=device if device.type == "cuda" else None,
+        **rendezvous,
+    )
+    return backend
 
 
 def begin_counting(device: torch.device) -> None:

@@ -74,7 +74,7 @@ class _Run(Protocol):
 
 def check_parallel(settings: _Run) -> None:
     """Raises InputError where an axis does not fit the model or another axis."""
-    _check_axes(settings)
+    require_known_axes(settings.layout)
     _check_layers(settings)
     _check_tensor(settings.model, settings.tp)
     _check_context(settings)
@@ -85,14 +85,14 @@ def check_parallel(settings: _Run) -> None:
     _check_batch(settings)
 
 
-def _check_axes(settings: _Run) -> None:
+def require_known_axes(layout: Layout) -> None:
     """Refuses a framework that places ranks along more than pp, dp, cp and tp."""
-    sizes = settings.layout.mesh.sizes
-    if math.prod(sizes.get(axis, 1) for axis in AXES) != settings.world_size:
+    sizes = layout.mesh.sizes
+    if math.prod(sizes.get(axis, 1) for axis in AXES) != layout.world_size:
         raise InputError(
             "{framework} places ranks along {axes} here; training runs along {known} only, "
             "as megatron and internlm place them",
-            framework=settings.framework,
+            framework=layout.framework,
             axes=listed(f"{axis}={size}" for axis, size in sizes.items()),
             known=listed(AXES),
         )

@@ -18,7 +18,7 @@ from torch.distributed.tensor.parallel import loss_parallel
 from serried.action import ActionKind
 from serried.runtime.checkpoint.saving import Checkpoints
 from serried.runtime.checkpoint.tensors import RunTensors
-from serried.runtime.groups.devices import begin_counting, device_of, gathered_peaks
+from serried.runtime.groups.devices import begin_counting, device_of, gathered_peaks, join_world
 from serried.runtime.groups.lost_peers import exchange_lost
 from serried.runtime.job.report import Learned, Place, Progress, RankReport, Started, StepDone
 from serried.runtime.job.settings import AXES, TrainSettings
@@ -52,16 +52,8 @@ def train_rank(
     ``host`` stands for this one where its clocks are to be others.
     """
     device = device_of(settings.device, place)
-    backend = "nccl" if device.type == "cuda" else "gloo"
     timeout = timedelta(seconds=settings.timeout_s)
-    dist.init_process_group(
-        backend,
-        rank=place.rank,
-        world_size=place.world_size,
-        timeout=timeout,
-        device_id=device if device.type == "cuda" else None,
-        **rendezvous,
-    )
+    backend = join_world(device, place, timeout, rendezvous)
     run = [run_before(settings.trace_dir) or secrets.token_hex(4)]
     dist.broadcast_object_list(run, src=0)
     mesh = make_train_mesh(settings, device, timeout)

@@ -1,4 +1,4 @@
-"""The groups that a run reduces and sends over, made from its Layout, as a DeviceMesh.
+"""The groups that a training reduces and sends over, made from its Layout, as a DeviceMesh.
 
     dense mesh     pp x dp x cp x tp      tp, pp, cp, dp and dp_cp: dp x cp as one
     what FSDP sees pp x replicate x shard x tp, where replicate x shard = dp x cp
@@ -22,6 +22,7 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
 
 from serried.mesh import Layout, Ranks
+from serried.runtime.job.parallel import require_known_axes
 from serried.runtime.job.settings import AXES, TrainSettings
 
 MESH_AXES = ("pp", "replicate", "shard", "tp")
@@ -59,46 +60,73 @@ class TrainMesh:
 
 
 def make_train_mesh(settings: TrainSettings, device: torch.device, timeout: timedelta) -> TrainMesh:
-    """Makes every group of a run; all ranks call it together.
+    """Makes every group of a run of the reference training; all ranks call it together."""
+    rank_of = settings.pipeline.placement.rank_of[0]
+    return make_groups(
+        settings.layout,
+        device,
+        timeout,
+        shard=1 if settings.zero == 0 else settings.zero_shard,
+        has_experts=settings.model.experts > 0,
+        ends=(int(rank_of[0]), int(rank_of[-1])),
+    )
 
-    Raises AssertionError when torch's groups are not the Layout's.
+
+def make_groups(
+    layout: Layout,
+    device: torch.device,
+    timeout: timedelta,
+    *,
+    shard: int | None = None,
+    has_experts: bool = False,
+    ends: tuple[int, int] = (0, -1),
+) -> TrainMesh:
+    """Makes the groups of ``layout`` that a training needs; all ranks call it together.
+
+    ``shard`` says how many ranks of dp x cp share one copy, None that all do. ``ends`` are
+    the places on pp of the first and the last stage. Raises InputError where the framework
+    places ranks along other axes than AXES, and AssertionError when torch's groups are not the
+    Layout's.
     """
+    require_known_axes(layout)
     rank = dist.get_rank()
     made: dict[tuple[int, ...], dist.ProcessGroup] = {}
     own: dict[str, dist.ProcessGroup] = {}
-    for axis, rows in _rows(settings):
+    ranks = _cube(layout, shard)
+    for axis, rows in _rows(layout, ranks, ends, has_experts=has_experts):
         for members in rows:
             # new_group is called by all ranks in one order; axes with the same ranks share a group.
             if members not in made:
                 made[members] = dist.new_group(list(members), timeout=timeout)
             if rank in members:
                 own[axis] = made[members]
-    cube = torch.from_numpy(_cube(settings))
     mesh = DeviceMesh.from_group(
-        [own[axis] for axis in MESH_AXES], device.type, cube, mesh_dim_names=MESH_AXES
+        [own[axis] for axis in MESH_AXES],
+        device.type,
+        torch.from_numpy(ranks),
+        mesh_dim_names=MESH_AXES,
     )
     experts = DeviceMesh.from_group(own["edp"], device.type, mesh_dim_names=("edp",))
-    held = TrainMesh(rank, settings.layout, device, mesh, experts, own)
+    held = TrainMesh(rank, layout, device, mesh, experts, own)
     _check(held)
     return held
 
 
-def _rows(settings: TrainSettings) -> Iterator[tuple[str, list[tuple[int, ...]]]]:
+def _rows(
+    layout: Layout, cube: Ranks, ends: tuple[int, int], *, has_experts: bool
+) -> Iterator[tuple[str, list[tuple[int, ...]]]]:
     """Yields each axis with all groups along it, each as its ranks in order."""
-    layout = settings.layout
     for axis in AXES:
         yield axis, _tuples(_layout_rows(layout, axis))
-    cube = _cube(settings)
     both = cube.transpose(0, 3, 1, 2)
     yield "dp_cp", _tuples(both.reshape(-1, cube.shape[1] * cube.shape[2]).tolist())
     yield "shard", _tuples(both.reshape(-1, cube.shape[2]).tolist())
     yield "replicate", _tuples(cube.transpose(0, 3, 2, 1).reshape(-1, cube.shape[1]).tolist())
     yield "stage", _tuples(np.sort(cube.reshape(cube.shape[0], -1), axis=1).tolist())
-    yield from _expert_rows(settings)
-    rank_of = settings.pipeline.placement.rank_of[0]
-    ends = {int(rank_of[0]), int(rank_of[-1])}
+    yield from _expert_rows(layout, has_experts=has_experts)
     pipelines = np.array(_layout_rows(layout, "pp"))
-    yield "embd", _tuples(pipelines[:, sorted(ends)].tolist())
+    places = {end % pipelines.shape[1] for end in ends}
+    yield "embd", _tuples(pipelines[:, sorted(places)].tolist())
 
 
 def _tuples(rows: list[list[int]]) -> list[tuple[int, ...]]:
@@ -112,28 +140,30 @@ def _layout_rows(layout: Layout, axis: str) -> list[list[int]]:
     return [[rank] for rank in range(layout.world_size)]
 
 
-def _expert_rows(settings: TrainSettings) -> Iterator[tuple[str, list[tuple[int, ...]]]]:
+def _expert_rows(
+    layout: Layout, *, has_experts: bool
+) -> Iterator[tuple[str, list[tuple[int, ...]]]]:
     """Yields the groups over which experts are spread, and those that hold the same."""
-    expert = settings.layout.meshes.get("expert")
-    if settings.model.experts and expert is not None:
+    expert = layout.meshes.get("expert")
+    if has_experts and expert is not None:
         yield "ep", _tuples(expert.groups("ep").tolist())
         same = "edp" if "edp" in expert.axes else "dp"
         yield "edp", _tuples(expert.groups(same).tolist())
     else:
         # Without experts every rank is alone on both axes, so that users of them need not ask.
-        alone = _tuples([[rank] for rank in range(settings.world_size)])
+        alone = _tuples([[rank] for rank in range(layout.world_size)])
         yield from (("ep", alone), ("edp", alone))
 
 
-def _cube(settings: TrainSettings) -> Ranks:
+def _cube(layout: Layout, shard: int | None) -> Ranks:
     """Returns the ranks as an array over MESH_AXES; members of each group ascend."""
-    mesh = settings.layout.mesh
+    mesh = layout.mesh
     data = [axis for axis in mesh.axes if axis in ("dp", "cp")]
     # An axis that a framework leaves out has size one, which the shape below puts back.
     kept = [mesh.axes.index(axis) for axis in ("pp", *data, "tp") if axis in mesh.axes]
     rest = [i for i in range(len(mesh.axes)) if i not in kept]
-    shard = 1 if settings.zero == 0 else settings.zero_shard or settings.dp * settings.cp
-    shape = (settings.pp, -1, shard, settings.tp)
+    sizes = {axis: mesh.sizes.get(axis, 1) for axis in AXES}
+    shape = (sizes["pp"], -1, shard or sizes["dp"] * sizes["cp"], sizes["tp"])
     return np.ascontiguousarray(mesh.ranks.transpose(*rest, *kept).reshape(shape))
 
 

@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from serried.runtime.groups.devices import device_of
+from serried.runtime.groups.devices import device_of, join_world
 from serried.runtime.job.report import Place
 from serried.runtime.run.heartbeat import Heartbeat
 from serried.runtime.run.worker import Rendezvous
@@ -38,17 +38,9 @@ def try_rank(settings: TrialSettings, place: Place, rendezvous: Rendezvous, tell
     """Tries all on one rank, from its first message to its last; all ranks of the job call it."""
     device = device_of(settings.device, place)
     timeout = timedelta(seconds=settings.timeout_s)
-    backend = "nccl" if device.type == "cuda" else "gloo"
     with Heartbeat(rendezvous["store"], place.rank, place.world_size) as heart:
         with heart.step("joining the others"):
-            dist.init_process_group(
-                backend,
-                rank=place.rank,
-                world_size=place.world_size,
-                timeout=timeout,
-                device_id=device if device.type == "cuda" else None,
-                **rendezvous,
-            )
+            backend = join_world(device, place, timeout, rendezvous)
             control = dist.new_group(backend="gloo", timeout=timeout)
         with heart.step("making groups"):
             # One for each set of ranks, made in one order on all.
