@@ -8,7 +8,7 @@ from serried.errors import InputError
 from serried.plan.cluster.cluster import Cluster, Gpu
 from serried.plan.degrees import Degrees
 from serried.plan.model.shape import ExpertShape, ModelShape
-from serried.plan.request import PlanRequest
+from serried.plan.request import LowRank, PlanRequest
 
 LLAMA = ModelShape("llama3-8b", 32, 4096, 32, 8, 128, 14336, 128256)
 MIXTRAL = ModelShape(
@@ -48,3 +48,26 @@ def test_what_cannot_be_is_refused_with_what_could(
 ) -> None:
     with pytest.raises(InputError, match=sentence):
         PlanRequest(model, H100, **changed)
+
+
+def test_a_rank_has_its_part_of_each_stage() -> None:
+    asked = PlanRequest(LLAMA, H100, Degrees(tp=2, pp=2), global_batch=4)
+    first, last = asked.stages
+    assert (first.layers, last.layers) == (range(16), range(16, 32))
+    # 128,256 words are a multiple of 128 tp, so that tables are cut in two and norms stay whole.
+    norms = 65 * 4096
+    parts = sum(asked.parameters(stage).total for stage in asked.stages)
+    assert parts * 2 - norms == 8_030_261_248
+    assert asked.trained(first) == asked.parameters(first).total
+
+
+def test_adapters_alone_are_trained_with_lora() -> None:
+    asked = PlanRequest(LLAMA, H100, lora=LowRank(16))
+    assert asked.trained(asked.stages[0]) == 32 * 16 * (4096 + 6144 + 8192)
+
+
+def test_layers_that_megatron_cannot_divide_are_refused_when_stages_are_asked_for() -> None:
+    asked = PlanRequest(LLAMA, H100, Degrees(pp=5))
+    with pytest.raises(InputError, match=r"5 stages .* do not divide the 32 layers"):
+        _ = asked.stages
+    assert len(PlanRequest(LLAMA, H100, Degrees(pp=5), framework="fsdp").stages) == 5

@@ -143,13 +143,13 @@ def by_picture(text: str, *, pp: int) -> LayerSplit:
 
     Raises InputError when its stages do not fit ``pp``.
     """
-    return as_listed([stage.count("t") for stage in _unfolded(text).split("|")], pp=pp)
+    return as_listed([stage.count("t") for stage in unfolded(text).split("|")], pp=pp)
 
 
-def _unfolded(text: str) -> str:
+def unfolded(text: str) -> str:
     """Writes out the repeats of a layout string.
 
-    >>> _unfolded("E|(t|)*3,m|L"), _unfolded("Et*2|t*2L")
+    >>> unfolded("E|(t|)*3,m|L"), unfolded("Et*2|t*2L")
     ('E|t|t|t|m|L', 'Ett|ttL')
     """
     # The pattern has no parentheses inside, so nested repeats unfold from the inside out; the bound

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from serried.errors import InputError, listed
+from serried.finding import Sentence, said
 from serried.plan.cluster.cluster import Cluster
 from serried.plan.degrees import Degrees
+from serried.plan.model.parameters import ParameterCount, adapter_parameters, stage_parameters
 from serried.plan.model.shape import ModelShape
+from serried.plan.model.stages import ModelStage, stages_of
 
 Recomputed = Literal["none", "selective", "full"]
 Offloaded = Literal["none", "optimizer", "activations", "parameters"]
@@ -68,6 +72,8 @@ class PlanRequest:
     """A name of the pipeline's registry."""
     stage_layers: tuple[int, ...] | None = None
     """Layers of each (virtual) stage in order; None: as even as the framework makes them."""
+    stage_picture: str | None = None
+    """Megatron's layout string, such as Et*4|t*4L; it goes before ``stage_layers``."""
     zero: int = 1
     """ZeRO stage; 1 is Megatron's distributed optimizer, 3 is FSDP."""
     shard_ranks: int | None = None
@@ -108,6 +114,48 @@ class PlanRequest:
         """Tokens of one microbatch that one rank of cp has."""
         return self.micro_batch * self.sequence // self.degrees.cp
 
+    @cached_property
+    def stages(self) -> tuple[ModelStage, ...]:
+        """The stages of the pipeline, virtual ones each, in the order of the model.
+
+        Raises InputError where the framework cannot divide the layers so.
+        """
+        return stages_of(
+            self.model,
+            self.degrees.pp,
+            self.degrees.chunks,
+            framework=self.framework,
+            counts=self.stage_layers,
+            picture=self.stage_picture,
+        )
+
+    def parameters(self, stage: ModelStage) -> ParameterCount:
+        """Returns what one rank has of a stage's weights, ZeRO aside."""
+        degrees = self.degrees
+        return stage_parameters(
+            self.model,
+            stage,
+            tp=degrees.tp,
+            ep=degrees.ep,
+            etp=degrees.etp,
+            framework=self.framework,
+        )
+
+    def trained(self, stage: ModelStage) -> int:
+        """Returns how many of a rank's parameters of a stage are trained: all, or the adapters."""
+        if self.lora is None:
+            return self.parameters(stage).total
+        degrees = self.degrees
+        return adapter_parameters(
+            self.model,
+            stage,
+            self.lora.rank,
+            self.lora.targets,
+            tp=degrees.tp,
+            ep=degrees.ep,
+            etp=degrees.etp,
+        )
+
     def _require_batch(self) -> None:
         replicas = self.degrees.dp * self.micro_batch
         if self.global_batch < 1 or self.micro_batch < 1 or self.global_batch % replicas:
@@ -122,9 +170,9 @@ class PlanRequest:
 
     def _require_model(self) -> None:
         degrees, model = self.degrees, self.model
-        _divide("heads", model.heads, "tp", degrees.tp)
+        _divide(said("heads"), model.heads, "tp", degrees.tp)
         if degrees.cp > 1:
-            _divide("the sequence", self.sequence, "2 x cp", 2 * degrees.cp)
+            _divide(said("the sequence"), self.sequence, "2 x cp", 2 * degrees.cp)
         if degrees.ep > 1 and model.experts is None:
             raise InputError(
                 "ep={ep} splits experts, and {model} has none; leave ep at 1",
@@ -132,9 +180,10 @@ class PlanRequest:
                 model=model.name,
             )
         if model.experts is not None:
-            _divide("experts", model.experts.count, "ep", degrees.ep)
+            _divide(said("experts"), model.experts.count, "ep", degrees.ep)
         stages = degrees.num_stages
-        if self.stage_layers is None and stages > model.layers + model.mtp_layers + 2:
+        told = self.stage_layers or self.stage_picture
+        if not told and stages > model.layers + model.mtp_layers + 2:
             raise InputError(
                 "{stages} stages have too few layers; {model} has {layers}",
                 stages=stages,
@@ -157,7 +206,7 @@ def _near(batch: int, replicas: int) -> list[int]:
     return sorted({max(1, times - 1), times, times + 1})
 
 
-def _divide(what: str, count: int, axis: str, size: int) -> None:
+def _divide(what: Sentence, count: int, axis: str, size: int) -> None:
     if count % size:
         fitting = [each for each in range(1, min(count, 256) + 1) if count % each == 0]
         raise InputError(

@@ -50,6 +50,19 @@ class ExpertShape:
     """Width of what every token goes through besides, all shared experts together."""
     dense_layers: int = 0
     """Layers, the first of the model, that have a dense feed-forward instead."""
+    every: int = 1
+    """2 where every second of the layers behind those has experts (Llama 4 Maverick)."""
+    has_shared_gate: bool = False
+    """Whether a gate weighs what the shared experts say (Qwen2-MoE)."""
+
+    def is_moe(self, layer: int) -> bool:
+        """Tells whether a layer, numbered from 0, has experts.
+
+        >>> [ExpertShape(16, 1, 8192, every=2).is_moe(layer) for layer in range(4)]
+        [False, True, False, True]
+        """
+        behind = layer - self.dense_layers
+        return behind >= 0 and (behind + 1) % self.every == 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.top_k <= self.count:
@@ -97,12 +110,24 @@ class ModelShape:
     mtp_layers: int = 0
     """Further layers that predict further tokens (DeepSeek-V3, arXiv 2412.19437, section 2.2)."""
     norm: Literal["rms", "layer"] = "rms"
+    norms_per_layer: int = 2
+    """1 where attention and feed-forward share one, 4 where what they add is normed too."""
+    has_norm_bias: bool = True
+    """Whether a LayerNorm has a bias; an RMSNorm has none."""
+    qk_norm: Literal["", "head", "whole"] = ""
+    """What of queries and keys is normed: each head with the same weights, all heads, or none."""
     has_bias: bool = False
-    """Whether every linear layer has a bias."""
+    """Whether every linear layer has a bias, but the output."""
     has_qkv_bias: bool = False
     """Whether queries, keys and values have one, where others have none."""
+    has_o_bias: bool = False
+    """Whether attention's output projection has one, where others have none."""
+    has_sinks: bool = False
+    """Whether each head has a weight that takes attention off all keys (GPT-OSS)."""
     learned_positions: int = 0
     """Rows of a learned table of positions; 0 where positions are computed."""
+    has_embedding_norm: bool = False
+    """Whether a norm stands behind the embedding (BLOOM)."""
     source: str = ""
     """Where the figures are from."""
 
@@ -138,4 +163,8 @@ class ModelShape:
     @property
     def num_moe_layers(self) -> int:
         """Layers with experts."""
-        return self.layers - self.experts.dense_layers if self.experts else 0
+        return sum(map(self.is_moe, range(self.layers))) if self.experts else 0
+
+    def is_moe(self, layer: int) -> bool:
+        """Tells whether a layer, numbered from 0, has experts; those of MTP are as the last is."""
+        return bool(self.experts and self.experts.is_moe(min(layer, self.layers - 1)))

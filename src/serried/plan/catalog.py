@@ -1,0 +1,157 @@
+"""The models, GPUs and clusters that are known by name, made of ``serried.catalog``'s figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+from serried.catalog import figures
+from serried.errors import InputError, listed
+from serried.finding import Sentence, said
+from serried.plan.cluster.cluster import Cluster, Gpu
+from serried.plan.model.shape import ExpertShape, LatentAttention, ModelShape
+
+GB, TERA = 1e9, 1e12
+
+
+def model_named(name: str) -> ModelShape:
+    """Returns a model by its name or another one that it goes by.
+
+    >>> model_named("Llama3.1-8B").layers
+    32
+
+    Raises InputError with the nearest names where there is none.
+    """
+    models = _by_alias("models")
+    key = _key(name)
+    if key not in models:
+        raise unknown(said("model"), name, models)
+    return _model(models[key])
+
+
+def gpu_named(name: str) -> Gpu:
+    """Returns a GPU by its name; raises InputError with the nearest names where there is none.
+
+    >>> gpu_named("h100").peak("bf16")
+    989000000000000.0
+    """
+    gpus = _by_alias("gpus")
+    key = _key(name)
+    if key not in gpus:
+        raise unknown("GPU", name, gpus)
+    return _gpu(gpus[key])
+
+
+def cluster_named(name: str) -> Cluster:
+    """Returns a cluster by its name; a GPU's name is that of the cluster its maker builds of it.
+
+    >>> cluster_named("h100").name, cluster_named("gb200").nvlink_domain
+    ('dgx-h100', 72)
+
+    Raises InputError with the nearest names where there is none.
+    """
+    clusters = _by_alias("clusters")
+    key = _key(name)
+    if key not in clusters:
+        raise unknown(said("cluster"), name, clusters)
+    return _cluster(clusters[key])
+
+
+def model_names() -> tuple[str, ...]:
+    """Returns the models there are, each by its first name."""
+    return tuple(figures("models")["models"])
+
+
+def gpu_names() -> tuple[str, ...]:
+    """Returns the GPUs there are, each by its first name."""
+    return tuple(figures("gpus"))
+
+
+def cluster_names() -> tuple[str, ...]:
+    """Returns the clusters there are, each by its first name."""
+    return tuple(figures("clusters"))
+
+
+def unknown(what: Sentence | str, name: str, known: Iterable[str]) -> InputError:
+    """Returns the error for a name that is not known, with the names nearest to it."""
+    names = list(known)
+    near = get_close_matches(_key(name), names, n=4, cutoff=0.5)
+    if near:
+        return InputError(
+            "there is no {what} '{name}'; the nearest are {near}",
+            what=what,
+            name=name[:40],
+            near=listed(near),
+        )
+    return InputError(
+        "there is no {what} '{name}', and none has a name like it; some there are: {known}",
+        what=what,
+        name=name[:40],
+        known=listed(names, limit=8),
+    )
+
+
+def _key(name: str) -> str:
+    return name.strip().lower().replace("_", "-")
+
+
+@cache
+def _by_alias(table: str) -> Mapping[str, str]:
+    """Returns the first name of each thing by all names that it goes by."""
+    rows = figures(table)["models"] if table == "models" else figures(table)
+    return {alias: name for name, row in rows.items() for alias in (name, *row.get("aliases", ()))}
+
+
+@cache
+def _model(name: str) -> ModelShape:
+    tables = figures("models")
+    row = dict(tables["models"][name])
+    row = tables["families"][row.pop("family")] | row
+    row.pop("aliases", None)
+    experts, latent = row.pop("experts", None), row.pop("latent", None)
+    row.setdefault("kv_heads", row["heads"])
+    row.setdefault("head_dim", row["hidden"] // row["heads"])
+    row.setdefault("ffn", 4 * row["hidden"])
+    return ModelShape(
+        name=name,
+        experts=ExpertShape(**experts) if experts else None,
+        latent=LatentAttention(**latent) if latent else None,
+        **row,
+    )
+
+
+@cache
+def _gpu(name: str) -> Gpu:
+    return gpu_of(name, figures("gpus")[name])
+
+
+def gpu_of(name: str, row: Mapping[str, Any]) -> Gpu:
+    """Returns the GPU that a row of ``gpus.toml`` describes."""
+    return Gpu(
+        name,
+        row["maker"],
+        {each: flops * TERA for each, flops in row["peak_tflops"].items()},
+        row["memory_gb"] * GB,
+        row["memory_gb_per_s"] * GB,
+        row["link"]["gb_per_s"] * GB,
+        row["source"],
+    )
+
+
+@cache
+def _cluster(name: str) -> Cluster:
+    row = figures("clusters")[name]
+    per_node = row["gpus_per_node"]
+    nic = row["nic"]
+    return Cluster(
+        name,
+        _gpu(row["gpu"]),
+        per_node,
+        row.get("nvlink_domain", per_node),
+        nic["gb_per_s"] * GB * nic.get("per_node", per_node) / per_node,
+        row.get("num_gpus"),
+        row.get("network", name),
+        row["source"],
+    )
