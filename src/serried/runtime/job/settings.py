@@ -380,6 +380,11 @@ class TrainSettings:
             compute=self.compute,
             backend=backend,
             options=dict(self.options),
+            work={
+                "layers": self.model.layers,
+                "sequences": self.microbatch_size,
+                "tokens": self.model.seq_len,
+            },
         )
 
     def _refuse_options(self) -> None:

@@ -66,6 +66,9 @@ class TracedJob:
     backend: str = "gloo"
     gpus_per_node: int = 8
     options: Mapping[str, str] = field(default_factory=dict)
+    work: Mapping[str, int] = field(default_factory=dict)
+    """What one microbatch is, where the writer says it: ``layers`` of the model, ``sequences`` of
+    the microbatch on one rank, and ``tokens`` of a sequence."""
 
 
 def boot_id() -> str:
@@ -237,9 +240,10 @@ def _require_plausible(header: RecordHeader) -> None:
     """Raises ValueError for values that no recorder writes."""
     job = header.job
     counts = (job.world_size, job.num_microbatches, job.gpus_per_node, *job.sizes.values())
+    counts += tuple(job.work.values())
     numbers = (header.rank, header.monotonic_ns, header.wall_ns)
     words = [header.run, header.host, header.boot, job.framework, job.order, job.schedule]
-    words += [job.compute, job.backend, *job.options, *job.options.values()]
+    words += [job.compute, job.backend, *job.options, *job.options.values(), *job.work]
     if not (
         all(type(each) is int and 0 < each < 2**31 for each in counts)
         and all(type(each) is int and 0 <= each < 2**62 for each in numbers)

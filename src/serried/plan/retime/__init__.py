@@ -1,0 +1,1 @@
+"""A recorded run timed again: under other degrees, schedules or numbers of microbatches."""

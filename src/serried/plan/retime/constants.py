@@ -1,0 +1,188 @@
+"""Which constant of a plan was wrong: each one's planned and measured value, and what it cost.
+
+    planned step 205 ms, measured 231 ms
+    hop       0.4 -> 1.9 ms    the step with this alone changed: 224 ms, +19 ms
+    forward  12.0 -> 12.6 ms                                     +7 ms
+
+The effects are of one constant at a time, so that they need not add up: what they leave of the
+difference is told as the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from serried.errors import InputError
+from serried.plan.retime.observed import ObservedRun, StageWork
+from serried.plan.retime.retimed import RetimedStep, Target, retime
+
+SCHEMA = "serried.retimed-step/1"
+WORK = ("forward", "input_grad", "weight_grad")
+TIMES = ("hop", "gap", "sums", "around")
+_PARTS = ("layer", "first", "last")
+
+
+@dataclass(frozen=True)
+class ConstantChange:
+    """Says how one constant was planned and found, and what that alone does to the step."""
+
+    name: str
+    planned_s: float
+    """What a microbatch takes on a stage for work, else what one hop, gap or step takes."""
+    measured_s: float
+    more_s: float
+    """The step with this constant as measured, less the planned step."""
+
+
+@dataclass(frozen=True)
+class PlanError:
+    """Holds how far a step is from its plan, by constant; the largest effect first."""
+
+    planned_s: float
+    measured_s: float
+    changes: tuple[ConstantChange, ...]
+
+    @property
+    def more_s(self) -> float:
+        """How much longer the step takes than was planned."""
+        return self.measured_s - self.planned_s
+
+    @property
+    def rest_s(self) -> float:
+        """What no single constant explains of it."""
+        return self.more_s - sum(each.more_s for each in self.changes)
+
+
+def plan_error(planned: RetimedStep, measured: ObservedRun) -> PlanError:
+    """Returns which constants of a plan differ in the run that was to be like it.
+
+    Raises InputError for a run of another pipeline than the plan's.
+    """
+    _require_alike(planned, measured)
+    # The plan's own constants, as if observed in a run of its own sizes: one change at a time.
+    base = _as_run(planned)
+    again = retime(base, Target())
+    changes = [_change(name, base, again, measured, planned) for name in (*WORK, *TIMES)]
+    changes.sort(key=lambda each: -abs(each.more_s))
+    return PlanError(planned.period, measured.period, tuple(changes))
+
+
+def _require_alike(planned: RetimedStep, measured: ObservedRun) -> None:
+    asked = {
+        "pp": (planned.sizes["pp"], measured.sizes.get("pp", 1)),
+        "microbatches": (planned.num_microbatches, measured.num_microbatches),
+        "sequences": (planned.sequences, measured.sequences),
+        "schedule": (planned.schedule.name, measured.schedule),
+    }
+    for name, (told, found) in asked.items():
+        if told != found:
+            raise InputError(
+                "{name} is {told} in the plan and {found} in run {run}; give the run that the "
+                "plan is of",
+                name=name,
+                told=told,
+                found=found,
+                run=measured.run,
+            )
+
+
+def _as_run(planned: RetimedStep) -> ObservedRun:
+    """Returns the plan's constants as those of a run with the plan's own sizes."""
+    observed = planned.observed
+    return replace(
+        observed,
+        sizes={**observed.sizes, **planned.sizes},
+        schedule=planned.schedule.name,
+        num_microbatches=planned.num_microbatches,
+        sequences=planned.sequences,
+        sums=planned.sums,
+    )
+
+
+def _change(
+    name: str,
+    base: ObservedRun,
+    again: RetimedStep,
+    measured: ObservedRun,
+    planned: RetimedStep,
+) -> ConstantChange:
+    if name in TIMES:
+        changed = replace(base, **{name: getattr(measured, name)})
+        values = getattr(base, name), getattr(measured, name)
+    else:
+        changed = _with_work(base, measured, name)
+        values = _of_stage(base, name, planned), _of_stage(measured, name, planned)
+    return ConstantChange(name, *values, retime(changed, Target()).period - again.period)
+
+
+def _with_work(base: ObservedRun, measured: ObservedRun, name: str) -> ObservedRun:
+    """Returns ``base`` with one kind of work as measured, in layers and at both ends."""
+    parts: dict[str, StageWork] = {
+        part: replace(getattr(base, part), **{name: getattr(getattr(measured, part), name)})
+        for part in _PARTS
+    }
+    return replace(base, **parts)  # type: ignore[arg-type]
+
+
+def _of_stage(run: ObservedRun, name: str, planned: RetimedStep) -> float:
+    """Returns what a stage's microbatch takes on average, its share of both ends with it."""
+    layers, ends = run.num_layers, (run.first, run.last)
+    whole = getattr(run.layer, name) * layers + sum(getattr(each, name) for each in ends)
+    return float(whole * planned.sequences / planned.schedule.placement.num_stages)
+
+
+def retimed_document(step: RetimedStep) -> dict[str, Any]:
+    """Returns the ``serried.retimed-step/1`` document, from which ``read_retimed`` makes it again.
+
+    Seconds throughout.
+    """
+    observed, (low, high) = step.observed, step.interval
+    return {
+        "schema": SCHEMA,
+        "from": observed.run,
+        "sizes": step.sizes,
+        "schedule": step.schedule.name,
+        "chunks": step.schedule.placement.stages_per_rank,
+        "microbatches": step.num_microbatches,
+        "sequences": step.sequences,
+        "step_s": step.period,
+        "interval_s": [low, high],
+        "time": {
+            "computing_s": step.computing,
+            "waiting_s": step.waiting,
+            "sums_s": step.sums,
+            "around_s": step.around,
+        },
+        "stage_ms": dict(zip(("forward", "backward"), step.stage_ms, strict=True)),
+        "assumptions": [str(each) for each in step.assumptions],
+        "constants": asdict(observed),
+    }
+
+
+def read_retimed(document: Mapping[str, Any], path: object) -> RetimedStep:
+    """Returns the step that a document is of; raises InputError for what is none."""
+    if document.get("schema") != SCHEMA:
+        raise InputError(
+            "{path} is no plan of a run; serried plan --from RUN -o FILE.json writes one", path=path
+        )
+    try:
+        fields = dict(document["constants"])
+        for part in _PARTS:
+            fields[part] = StageWork(**{key: float(value) for key, value in fields[part].items()})
+        for name in (*TIMES, "period"):
+            fields[name] = float(fields[name])
+        sizes = {axis: int(size) for axis, size in document["sizes"].items()}
+        chunks = int(document["chunks"]) if document["chunks"] > 1 else None
+        target = Target(
+            **sizes,
+            schedule=str(document["schedule"]),
+            microbatches=int(document["microbatches"]),
+            chunks=chunks,
+        )
+        return retime(ObservedRun(**fields), target)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            "the plan in {path} cannot be read: {error}", path=path, error=error
+        ) from error

@@ -1,0 +1,251 @@
+"""What one recorded run shows of its work: seconds of a layer, of messages, of a step's ends.
+
+    step │ fetch │ F F F B F B … one pipeline, by messages … B │ sums, optimizer │ next step
+         └ around ┘└──────────────── pipeline ────────────────┘└───── around ────┘
+
+    forward    of one layer and one sequence: the median over microbatches and replicas of a stage
+               over what it holds; what the first and last stage take beyond it is kept apart
+    backward   likewise; where the run has halves, the input's and the weights' each
+    hop        from the end of what a computation waited for on another rank to its start
+    gap        from the end of a rank's computation to the start of its next, where nothing is
+               waited for
+    around     the step's period less its pipeline: data, sums over replicas, optimizer, Python
+
+Warm-up is left out: the first complete step always, and those of the first tenth of the run
+(``warm_up_steps``). Everything is a median over what remains, so that a pause of one step, or a
+slow replica in one, does not move it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serried.action import COMPUTE, ActionKind, Spans
+from serried.errors import InputError
+from serried.mesh.layers import evenly
+from serried.trace.measure.measured_step import MeasuredStep, measured_step
+from serried.trace.measure.moments import without_waits
+from serried.trace.model.pairs import whole_computations
+from serried.trace.model.trace import Trace
+
+MOST_STEPS = 64
+"""Steps that are looked into: medians move no more after so many."""
+KINDS = (ActionKind.F, ActionKind.B, ActionKind.I, ActionKind.W)
+
+Stages = NDArray[np.float64]
+"""Seconds of each stage's microbatch; NaN where the run has no such work."""
+
+
+@dataclass(frozen=True)
+class StageWork:
+    """Holds what a part of the model takes of a microbatch, in seconds."""
+
+    forward: float = 0.0
+    input_grad: float = 0.0
+    weight_grad: float = 0.0
+
+    def times(self, factor: float) -> StageWork:
+        """Returns that of so much more of the same."""
+        return StageWork(self.forward * factor, self.input_grad * factor, self.weight_grad * factor)
+
+    @property
+    def total(self) -> float:
+        """Forward and both halves of backward."""
+        return self.forward + self.input_grad + self.weight_grad
+
+
+@dataclass(frozen=True)
+class ObservedRun:
+    """Holds the constants of one run, all in seconds; of a rank of one replica.
+
+    ``layer`` is for one layer and one sequence. Raises InputError, from ``observe``, for a run
+    of fewer than two complete steps.
+    """
+
+    run: str
+    framework: str
+    compute: str
+    sizes: Mapping[str, int]
+    schedule: str
+    num_microbatches: int
+    num_layers: int
+    """Layers of the model; where the run does not say them, its stages."""
+    sequences: int
+    """Sequences of one microbatch; 1 where the run does not say them."""
+    layer: StageWork
+    first: StageWork
+    """What the first stage takes of a sequence beyond its layers."""
+    last: StageWork
+    hop: float
+    gap: float
+    sums: float
+    """The sum of gradients over replicas that no computation hides."""
+    around: float
+    """All of the step outside its pipeline, less ``sums``."""
+    period: float
+    """From the beginning of a step to that of the next."""
+    num_steps: int
+    has_halves: bool
+    """Whether the run computes the two halves of backward apart."""
+    says_layers: bool
+
+
+def observe(trace: Trace) -> ObservedRun:
+    """Returns what a run shows; see the module for how each constant is taken."""
+    steps = warm_steps(trace)
+    job = trace.job
+    spans = trace.spans.where(np.isin(trace.spans.step, steps))
+    alone = whole_computations(without_waits(spans))
+    per_stage = {kind: _medians(alone, kind) for kind in KINDS}
+    num_stages = len(per_stage[ActionKind.F])
+    told = job.work.get("layers", 0)
+    num_layers, sequences = told or num_stages, job.work.get("sequences", 0) or 1
+    held = np.array(evenly(num_layers, pp=num_stages).counts, dtype=np.float64)
+    work = _stage_works(per_stage)
+    layer, first, last = _parts(work, held * sequences)
+    window, periods = _windows(spans, steps)
+    measured = [measured_step(trace, step) for step in _sample(steps)]
+    hop, gap = _delays(measured)
+    sums = _exposed_sums(spans, steps)
+    period = float(np.median(periods)) / 1e9
+    return ObservedRun(
+        trace.run,
+        job.framework,
+        job.compute,
+        dict(job.sizes),
+        job.schedule,
+        job.num_microbatches,
+        num_layers,
+        sequences,
+        layer,
+        first.times(1 / sequences),
+        last.times(1 / sequences),
+        hop,
+        gap,
+        sums,
+        max(0.0, period - float(np.median(window)) / 1e9 - sums),
+        period,
+        len(steps),
+        bool(np.isfinite(per_stage[ActionKind.W]).any()),
+        bool(told),
+    )
+
+
+def warm_steps(trace: Trace) -> NDArray[np.int64]:
+    """Returns the steps that are looked into: all but the warm-up and the last one.
+
+    The last has no step after it that tells when it was over. Raises InputError where fewer than
+    two are left.
+    """
+    computed = np.isin(trace.spans.kind, sorted(COMPUTE))
+    steps = np.unique(trace.spans.step[computed]).astype(np.int64)
+    left = steps[max(1, len(steps) // 10) :]
+    if len(left) < 3:
+        raise InputError(
+            "{run} has {steps} recorded steps; at least 4 are needed, of which the first and the "
+            "last are left out",
+            run=trace.run,
+            steps=len(steps),
+        )
+    return left
+
+
+def _sample(steps: NDArray[np.int64]) -> list[int]:
+    """Returns so many of the steps, evenly taken."""
+    some = steps[:-1]
+    places = np.unique(np.linspace(0, len(some) - 1, min(len(some), MOST_STEPS)).astype(int))
+    return [int(step) for step in some[places]]
+
+
+def _medians(spans: Spans, kind: ActionKind) -> Stages:
+    """Returns the median seconds of each stage's work of a kind."""
+    num_stages = int(spans.stage[np.isin(spans.kind, sorted(COMPUTE))].max()) + 1
+    found = np.full(num_stages, np.nan)
+    mine = spans.kind == kind
+    taken = (spans.end_ns - spans.start_ns)[mine] / 1e9
+    for stage in range(num_stages):
+        here = taken[spans.stage[mine] == stage]
+        if len(here):
+            found[stage] = np.median(here)
+    return found
+
+
+def _stage_works(per_stage: Mapping[ActionKind, Stages]) -> list[StageWork]:
+    """Returns each stage's work; a whole backward is taken as two equal halves."""
+    works = []
+    for forward, whole, half, weight in zip(*(per_stage[kind] for kind in KINDS), strict=True):
+        # A first stage may have whole backwards alone, for its input needs no gradient.
+        if np.isfinite(half) and np.isfinite(weight):
+            works.append(StageWork(float(forward), float(half), float(weight)))
+        else:
+            both = float(np.nan_to_num(whole)) or float(np.nansum([half, weight]))
+            works.append(StageWork(float(forward), both / 2, both / 2))
+    return works
+
+
+def _parts(works: list[StageWork], held: Stages) -> tuple[StageWork, StageWork, StageWork]:
+    """Returns the work of a layer and sequence, and what the first and the last stage add to it.
+
+    Of three stages or more the middle ones tell what a layer takes. Of two, or one, nothing
+    tells the ends from layers, and they are counted among these.
+    """
+    rows = np.array([(each.forward, each.input_grad, each.weight_grad) for each in works])
+    if len(works) < 3:
+        return StageWork(*(rows.sum(axis=0) / held.sum()).tolist()), StageWork(), StageWork()
+    layer = np.median(rows[1:-1] / held[1:-1, None], axis=0)
+    ends = (np.maximum(rows[at] - layer * held[at], 0.0) for at in (0, -1))
+    first, last = (StageWork(*end.tolist()) for end in ends)
+    return StageWork(*layer.tolist()), first, last
+
+
+def _windows(spans: Spans, steps: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns each step's pipeline, from its first computation to its last, and its period."""
+    computes = np.isin(spans.kind, sorted(COMPUTE))
+    first = np.array([spans.start_ns[computes & (spans.step == step)].min() for step in steps])
+    last = np.array([spans.end_ns[computes & (spans.step == step)].max() for step in steps])
+    return (last - first)[:-1], np.diff(first)
+
+
+def _exposed_sums(spans: Spans, steps: NDArray[np.int64]) -> float:
+    """Returns the median seconds of gradient sums after a rank's last computation of a step."""
+    sums = spans.kind == ActionKind.REDUCE_GRAD
+    if not sums.any():
+        return 0.0
+    computes = np.isin(spans.kind, sorted(COMPUTE))
+    taken = []
+    for step in steps[:-1]:
+        now = spans.step == step
+        end = spans.end_ns[computes & now].max()
+        late = spans.end_ns[sums & now]
+        taken.append(max(0, int(late.max()) - int(end)) if len(late) else 0)
+    return float(np.median(taken)) / 1e9
+
+
+def _delays(measured: list[MeasuredStep]) -> tuple[float, float]:
+    """Returns the seconds of a hop between ranks and of the gap between computations of one."""
+    hops, gaps = [], []
+    for each in measured:
+        simulation = each.simulation
+        start, end, source = simulation.start, simulation.end, simulation.source
+        first = simulation.schedule.first
+        own = np.r_[0, end[:-1]]
+        own[first[:-1]] = np.iinfo(np.int64).min
+        awaited = np.where(source >= 0, end[source], np.iinfo(np.int64).min)
+        is_hop, is_gap = awaited > own, (own > awaited) & (own > np.iinfo(np.int64).min)
+        hops.append(_middle((start - awaited)[is_hop]))
+        gaps.append(_middle((start - own)[is_gap]))
+    return _middle(np.array(hops)) / 1e9, _middle(np.array(gaps)) / 1e9
+
+
+def _middle(values: NDArray[np.float64] | NDArray[np.int64]) -> float:
+    """Returns the mean of the middle half: as steady as a median, and it adds up as a mean does."""
+    found = np.sort(np.asarray(values, dtype=np.float64))
+    found = found[np.isfinite(found)]
+    if not len(found):
+        return 0.0
+    quarter = len(found) // 4
+    return max(0.0, float(found[quarter : len(found) - quarter].mean()))

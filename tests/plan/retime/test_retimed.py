@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+
+from serried.errors import InputError
+from serried.plan.retime.observed import observe
+from serried.plan.retime.retimed import Target, retime
+from tests.plan.retime.simulated import AROUND_MS, run_of
+
+
+@pytest.mark.parametrize(
+    ("pp", "schedule", "microbatches"),
+    [
+        (4, "zb-h1", 8),
+        (2, "zb-h1", 8),
+        (8, "zb-h1", 16),
+        (4, "zbv", 16),
+        (4, "1f1b", 4),
+        (8, "gpipe", 8),
+        (1, "1f1b", 16),
+        (2, "interleaved-1f1b", 8),
+    ],
+)
+def test_a_step_timed_again_is_the_step_of_a_run_that_was_so(
+    pp: int, schedule: str, microbatches: int
+) -> None:
+    observed = observe(run_of(4, "zb-h1", 8)[0])
+    sequences = 2 * 8 // microbatches
+    _, makespan = run_of(pp, schedule, microbatches, sequences=sequences)
+    told = retime(observed, Target(pp=pp, schedule=schedule, microbatches=microbatches))
+    assert told.sequences == sequences
+    assert told.pipeline == pytest.approx(makespan, rel=1e-3)
+    assert told.period == pytest.approx(makespan + AROUND_MS / 1e3, rel=1e-3)
+    assert told.assumptions == ()
+
+
+def test_computing_and_waiting_are_the_pipeline() -> None:
+    told = retime(observe(run_of(4, "1f1b", 8)[0]), Target())
+    assert told.computing + told.waiting == pytest.approx(told.pipeline)
+    low, high = told.interval
+    assert low < told.period < high
+
+
+def test_more_replicas_leave_the_global_batch_as_it_was() -> None:
+    observed = observe(run_of(2, "1f1b", 4, sequences=4)[0])
+    told = retime(observed, Target(dp=2))
+    assert (told.sequences, told.num_microbatches) == (2, 4)
+    assert "the run has no replicas" in str(told.assumptions[0])
+    with pytest.raises(
+        InputError, match=r"global batch of 16 sequences; numbers .* do: 1, 2, 4, 8"
+    ):
+        retime(observed, Target(dp=2, microbatches=3))
+
+
+def test_halves_that_no_run_showed_are_told_as_assumed() -> None:
+    told = retime(observe(run_of(4, "1f1b", 8)[0]), Target(schedule="zbv"))
+    assert [str(each) for each in told.assumptions] == [
+        "the run has whole backwards; each half is taken to be half of one"
+    ]
+    assert told.error > retime(told.observed, Target()).error
+
+
+def test_faster_computations_shorten_the_pipeline_but_no_message() -> None:
+    observed = observe(run_of(4, "1f1b", 8)[0])
+    plain, fast = (retime(observed, Target(compute_speed=speed)) for speed in (1.0, 2.0))
+    assert plain.pipeline / 2 < fast.pipeline < plain.pipeline
+    far = retime(observed, Target(hop_s=0.01))
+    assert far.pipeline > plain.pipeline
+
+
+def test_more_stages_than_layers_are_refused() -> None:
+    observed = observe(run_of(4, "1f1b", 8)[0])
+    with pytest.raises(
+        InputError, match="16 layers cannot fill the 32 stages that zbv has on pp=16"
+    ):
+        retime(observed, Target(pp=16, schedule="zbv", microbatches=16))
+
+
+@pytest.mark.parametrize("changed", [{"pp": 0}, {"compute_speed": 0.0}, {"microbatches": -1}])
+def test_targets_that_cannot_be_are_refused(changed: dict[str, int]) -> None:
+    with pytest.raises(InputError):
+        Target(**changed)  # type: ignore[arg-type]
+
+
+def test_emulated_times_of_the_answer_are_those_of_its_stages() -> None:
+    told = retime(observe(run_of(4, "1f1b", 8)[0]), Target(pp=8, microbatches=16))
+    assert told.stage_ms == pytest.approx((2 * 2.0, 2 * 4.0), rel=1e-3)
