@@ -11,7 +11,7 @@ from serried.trace.model.traffic import CollectiveMove
 
 ALL_REDUCE, REDUCE_GRAD = ActionKind.ALL_REDUCE, ActionKind.REDUCE_GRAD
 JOB = TracedJob("megatron", 4, {"tp": 2, "pp": 1, "dp": 2}, "tp-cp-ep-dp-pp", "unknown", 1)
-TP_BYTES, DP_BYTES = 4_000_000, 6_000_000_000
+TP_BYTES, DP_BYTES = 4_000_000, 60_000_000
 STEP_NS = 10_000_000
 STEPS = 3
 

@@ -18,8 +18,9 @@ from serried.trace.gpu.meetings import meetings
 from serried.trace.gpu.queue import StreamQueue, stream_queues
 from serried.trace.gpu.stalls import StreamStalls, stream_stalls
 from serried.trace.gpu.steps import counted
-from serried.trace.gpu.traffic import GroupTraffic, group_traffic
+from serried.trace.gpu.traffic import group_traffic
 from serried.trace.gpu.waited_for import RankWaits, rank_waits, waited_for
+from serried.trace.model.group_traffic import GroupTraffic
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,10 @@ def analyse_gpus(trace: GpuTrace, layout: Layout | None = None) -> GpuAnalysis:
     on_one_clock, alignment = aligned_gpus(trace)
     met = meetings([counted(rank) for rank in on_one_clock.ranks], trace.world_size)
     numbers = [rank.rank for rank in trace.ranks]
+    hosts = {rank.rank: rank.host for rank in trace.ranks}
     return GpuAnalysis(
         ranks=tuple(rank_figures(rank) for rank in trace.ranks),
-        traffic=tuple(group_traffic(met, trace.world_size, layout)),
+        traffic=tuple(group_traffic(met, trace.world_size, layout, hosts)),
         waits=tuple(rank_waits(met, numbers)) if len(numbers) > 1 else (),
         alignment=alignment,
     )

@@ -6,6 +6,7 @@ Trace ──> statistics     bubble, idle time by cause, messages        (comple
       ├─> throughput     microbatches and tokens a second
       ├─> paces          ranks beside the others of their stages
       ├─> path           what the step's length is made of
+      ├─> traffic        what kinds of groups moved, and how fast
       └─> replayed       what the step would be without somebody's slowness
 """
 
@@ -24,10 +25,12 @@ from serried.trace.measure.recognition import Recognition, recognise
 from serried.trace.measure.recorded_path import RecordedPath, recorded_path
 from serried.trace.measure.replay_spans import replay_of_trace
 from serried.trace.measure.slowest import RankPace, paces
+from serried.trace.measure.span_traffic import span_traffic
 from serried.trace.measure.statistics import Statistics, measure
 from serried.trace.measure.step_table import StepTable, step_table
 from serried.trace.measure.throughput import Throughput, throughput
 from serried.trace.measure.what_if import WhatIf, what_if
+from serried.trace.model.group_traffic import GroupTraffic
 from serried.trace.model.messages import CLOSED_FORM
 from serried.trace.model.progress import LARGE_SPANS, Listener, unheard
 from serried.trace.model.record import UNKNOWN_SCHEDULE
@@ -51,6 +54,8 @@ class Analysis:
     """Empty where spans hold the waits for their inputs, which are nobody's slowness."""
     path: RecordedPath | None
     replayed: WhatIf | None
+    traffic: tuple[GroupTraffic, ...]
+    """What kinds of groups moved; empty where spans do not carry it."""
     spans: Spans
     """Those of complete steps."""
 
@@ -97,6 +102,7 @@ def analyse(
         paces=() if trace.waits_inside else paces(trace, steps),
         path=path,
         replayed=what_if(replay) if replay else None,
+        traffic=tuple(span_traffic(trace)),
         spans=spans,
     )
 

@@ -28,6 +28,7 @@ LABEL_COLUMNS = 20
 CAUSES_A_LINE = 4
 ROWS_SHOWN = 32
 """Steps and ranks that a table shows; JSON has them all."""
+_NAME_CELLS = 60
 
 
 def headlines(trace: Trace, stats: Statistics, *, lang: str = "en") -> list[str]:
@@ -315,3 +316,17 @@ def labelled(label: str, lines: Sequence[str]) -> list[str]:
 def label_text(text: str = "") -> str:
     """Returns what a line begins with, in as many columns as every line has for it."""
     return text + " " * max(1, LABEL_COLUMNS - cell_len(text))
+
+
+def cut(name: str, letters: int = _NAME_CELLS) -> str:
+    """Returns a name of at most so many letters."""
+    return name if len(name) <= letters else f"{name[: letters - 1]}…"
+
+
+def figures_table(first: str, *others: str) -> Table:
+    """Returns an empty table: a first column of names, then figures."""
+    table = Table()
+    table.add_column(first)
+    for heading in others:
+        table.add_column(heading, justify="right")
+    return table

@@ -15,6 +15,7 @@ from serried.trace.gpu.difference import compare_gpus
 from serried.trace.model.laid_out import laid_out
 from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json
 from serried.views.cli.progress import told
+from serried.views.cli.trace.arguments import NO_REFERENCES, References
 from serried.views.layout.advice import warned
 from serried.views.trace.gpu.comparison import (
     gpu_comparison_document,
@@ -34,7 +35,12 @@ from serried.views.trace.gpu.text import (
 )
 
 
-def tell_gpus(trace: GpuTrace, output: OutputChoice, sizes: Mapping[str, int]) -> None:
+def tell_gpus(
+    trace: GpuTrace,
+    output: OutputChoice,
+    sizes: Mapping[str, int],
+    references: References = NO_REFERENCES,
+) -> None:
     """Prints warnings to stderr and what was measured to stdout.
 
     ``sizes`` say what groups are called, in Megatron's names. Raises InputError where they do not
@@ -45,8 +51,9 @@ def tell_gpus(trace: GpuTrace, output: OutputChoice, sizes: Mapping[str, int]) -
     for warning in trace.warnings:
         click.echo(warned(warning, lang=lang), err=True)
     found = analyse_gpus(trace, layout)
+    traffic = references.beside(found.traffic)
     if output.form_among(TABLE_OR_JSON) == "json":
-        return output.write(as_json(gpu_document(trace, found)))
+        return output.write(as_json(gpu_document(trace, found, traffic)))
     rank = found.idlest
     return output.show(
         *verdict_lines(found, lang=lang),
@@ -57,7 +64,7 @@ def tell_gpus(trace: GpuTrace, output: OutputChoice, sizes: Mapping[str, int]) -
         streams_table(rank, lang=lang),
         "",
         kernels_table(rank, lang=lang),
-        *traffic_parts(found, lang=lang),
+        *traffic_parts(found, traffic, lang=lang),
         "",
         *gpu_lines(rank, lang=lang),
         *alignment_lines(found, lang=lang),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from serried.trace.formats.megatron.statistics import measure_timers
@@ -16,7 +18,14 @@ from serried.trace.model.trace import Trace
 from serried.views.cli.language import lang_option
 from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json, printed_form_option
 from serried.views.cli.progress import told
-from serried.views.cli.trace.arguments import given, places_argument, sizes_options
+from serried.views.cli.trace.arguments import (
+    NO_REFERENCES,
+    References,
+    given,
+    places_argument,
+    reference_options,
+    sizes_options,
+)
 from serried.views.cli.trace.gpus import tell_gpus
 from serried.views.layout.advice import warned
 from serried.views.table import Table
@@ -51,7 +60,11 @@ from serried.views.trace.timers import (
     timers_document,
     timers_table,
 )
+from serried.views.trace.traffic import traffic_document, traffic_table
 from serried.views.trace.verdict import run_verdict_lines
+
+KINDS_SHOWN = 6
+"""Operations over kinds of groups that the terminal shows; JSON has them all."""
 
 
 @click.command("stats", short_help="Measure a recorded run, writing nothing.")
@@ -67,6 +80,7 @@ from serried.views.trace.verdict import run_verdict_lines
     metavar="N",
     help="Tokens of one microbatch, to work out tokens per second.",
 )
+@reference_options
 @sizes_options
 @printed_form_option
 @lang_option
@@ -74,6 +88,8 @@ def stats(
     places: tuple[Folder, ...],
     by: str | None,
     tokens: int | None,
+    busbw: Path | None,
+    network: str | None,
     form: str,
     lang: str,
     **sizes: int | None,
@@ -83,19 +99,21 @@ def stats(
     \b
     serried trace stats runs/first
     serried trace stats runs/first --by step,rank,stage --format json
+    serried trace stats runs/first --busbw busbw.json --network h100
     """
     output = OutputChoice(lang, form)
+    references = References.read(busbw, network)
     if (log := timer_log(places)) is not None:
         _tell_timers(log, given(sizes), output)
         return
     trace = read_recording(places, given(sizes), listener=told(lang))
     if isinstance(trace, GpuTrace):
-        tell_gpus(trace, output, given(sizes))
+        tell_gpus(trace, output, given(sizes), references)
         return
     analysis = analyse(trace, tokens_per_microbatch=tokens, listener=told(lang))
     axes = [axis.strip() for axis in by.split(",")] if by is not None else None
     table = analysis.table().grouped(axes) if axes is not None else None
-    tell_analysis(trace, analysis, output, by=table)
+    tell_analysis(trace, analysis, output, references, by=table)
 
 
 def _tell_timers(log: TimerLog, sizes: dict[str, int], output: OutputChoice) -> None:
@@ -112,16 +130,22 @@ def _tell_timers(log: TimerLog, sizes: dict[str, int], output: OutputChoice) -> 
 
 
 def tell_analysis(
-    trace: Trace, analysis: Analysis, output: OutputChoice, *, by: StepTable | None = None
+    trace: Trace,
+    analysis: Analysis,
+    output: OutputChoice,
+    references: References = NO_REFERENCES,
+    *,
+    by: StepTable | None = None,
 ) -> None:
     """Prints warnings to stderr and what was measured to stdout."""
     lang = output.lang
+    traffic = references.beside(analysis.traffic)
     for warning in trace.warnings:
         click.echo(warned(warning, lang=lang), err=True)
     if output.form_among(TABLE_OR_JSON) == "json":
         document = stats_document(trace, analysis.statistics, analysis.replayed)
         figures = figures_document(figures_of(trace, analysis.statistics))
-        more: dict[str, object] = {"figures": figures}
+        more: dict[str, object] = {"figures": figures, "traffic": traffic_document(traffic)}
         more |= {"by": table_document(by)} if by is not None else {}
         return output.write(as_json({**document, **analysis_document(analysis), **more}))
     found = analysis.statistics
@@ -130,6 +154,7 @@ def tell_analysis(
     # A grouping that was asked for stands in place of the usual tables of steps and ranks.
     if by is not None:
         tables = ["", by_table(by, lang=lang)]
+    tables += ["", traffic_table(traffic, shown=KINDS_SHOWN, lang=lang)] if traffic else []
     verdict = run_verdict_lines(trace, analysis, lang=lang)
     top = [*verdict, *([""] if verdict else []), *headlines(trace, found, lang=lang)]
     lines = _lines(trace, analysis, lang)

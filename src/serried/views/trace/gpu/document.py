@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from serried.plan.traffic_reference import TrafficReference
 from serried.trace.gpu.activity import GpuTrace
 from serried.trace.gpu.analysis import GpuAnalysis, GpuRankFigures
 from serried.trace.gpu.critical_path import GpuPath
 from serried.views.trace.document import finding_document
+from serried.views.trace.traffic import traffic_document
 
 
-def gpu_document(trace: GpuTrace, found: GpuAnalysis) -> dict[str, Any]:
+def gpu_document(
+    trace: GpuTrace, found: GpuAnalysis, traffic: Sequence[TrafficReference]
+) -> dict[str, Any]:
     """Returns the ``serried.gpu-stats/1`` document."""
     return {
         "schema": "serried.gpu-stats/1",
         "tool": trace.tool,
         "world_size": trace.world_size,
         "ranks": [_rank(each) for each in found.ranks],
-        "traffic": [
-            {**_us(each), "busbw_bytes_per_s": each.busbw_bytes_per_s} for each in found.traffic
-        ],
+        "traffic": traffic_document(traffic),
         "waits": [_us(each) for each in found.waits],
         "waited_for": found.waited_for and found.waited_for.rank,
         "alignment": {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from serried.errors import listed
+from serried.plan.traffic_reference import TrafficReference
 from serried.trace.gpu.activity import GpuTrace, OperationKind
 from serried.trace.gpu.analysis import GpuAnalysis, GpuRankFigures
 from serried.trace.gpu.critical_path import GpuPath
@@ -13,14 +14,14 @@ from serried.trace.gpu.launches import LONG_CALL_NS, LONG_DELAY_NS
 from serried.units import bytes_text, duration_text
 from serried.views.sentences import phrase, say, tell
 from serried.views.table import Table
-from serried.views.trace.text import count_text, labelled
+from serried.views.trace.text import count_text, cut, figures_table, labelled
+from serried.views.trace.traffic import traffic_table
 
 RANKS_SHOWN = 4
 STREAMS_SHOWN = 2
 KERNELS_SHOWN = 5
 GROUPS_SHOWN = 2
 COPIES_SHOWN = 2
-_NAME_CELLS = 60
 _MUCH_IDLE = 0.1
 _MUCH_EXPOSED = 0.1
 _MOST = 0.5
@@ -238,28 +239,14 @@ def _copies(rank: GpuRankFigures, lang: str) -> list[str]:
     return parts[:COPIES_SHOWN]
 
 
-def traffic_parts(found: GpuAnalysis, *, lang: str = "en") -> list[str | Table]:
+def traffic_parts(
+    found: GpuAnalysis, rows: Sequence[TrafficReference], *, lang: str = "en"
+) -> list[str | Table]:
     """Returns a table of what kinds of groups exchanged, behind an empty line; [] without any."""
-    if not found.traffic:
+    if not rows:
         return []
-    words = ("operation", "ranks", "times", "mean size", "transfer", "wait", "busbw")
-    table = figures_table(phrase("group", lang), *(phrase(word, lang) for word in words))
-    for row in found.traffic[:GROUPS_SHOWN]:
-        size = "" if row.size_bytes is None else bytes_text(row.size_bytes // row.count)
-        speed = row.busbw_bytes_per_s
-        least = "" if row.is_whole else "≥ "
-        table.add_row(
-            cut(row.group, 24) or phrase("not recorded", lang),
-            row.operation,
-            str(row.num_ranks or ""),
-            f"{row.count:,}",
-            size,
-            duration_text(row.transfer_ns / row.count),
-            duration_text(row.wait_ns / row.count) if len(found.ranks) > 1 else "",
-            "" if speed is None else f"{least}{speed / 1e9:.3g} GB/s",
-        )
-    _add_more(table, len(found.traffic) - GROUPS_SHOWN, lang)
-    return ["", table]
+    has_waits = len(found.ranks) > 1
+    return ["", traffic_table(rows, shown=GROUPS_SHOWN, has_waits=has_waits, lang=lang)]
 
 
 def alignment_lines(found: GpuAnalysis, *, lang: str = "en") -> list[str]:
@@ -280,20 +267,6 @@ def alignment_lines(found: GpuAnalysis, *, lang: str = "en") -> list[str]:
         bad=alignment.violations,
     )
     return labelled(tell("clocks", lang), [told])
-
-
-def cut(name: str, letters: int = _NAME_CELLS) -> str:
-    """Returns a name of at most so many letters."""
-    return name if len(name) <= letters else f"{name[: letters - 1]}…"
-
-
-def figures_table(first: str, *others: str) -> Table:
-    """Returns an empty table: a first column of names, then figures."""
-    table = Table()
-    table.add_column(first)
-    for heading in others:
-        table.add_column(heading, justify="right")
-    return table
 
 
 def _add_more(table: Table, number: int, lang: str) -> None:
