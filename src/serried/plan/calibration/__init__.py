@@ -1,0 +1,1 @@
+"""Measured steps, and the constants that are fitted to them."""

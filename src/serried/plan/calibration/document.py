@@ -1,0 +1,68 @@
+"""Constants as a TOML file: written by a fit, read wherever a plan is made.
+
+schema = "serried.efficiency/1"
+source = "which rows, and when"
+
+[constants]
+"gemm.hopper.8" = { value = 0.92, error = 0.06, bears = 0.86 }
+
+[residuals]
+dense = [-0.11, 0.12]
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from serried import user_file
+from serried.errors import InputError
+from serried.finding import said
+from serried.limits import PLAN_ROWS_BYTES
+from serried.plan.time.constants import Constants, of_document
+
+SCHEMA = "serried.efficiency/1"
+
+
+def constants_text(constants: Constants) -> str:
+    """Returns the TOML of constants, in the order that they have, four digits each.
+
+    >>> from serried.plan.time.constants import Constant
+    >>> text = constants_text(Constants({"nic": Constant(0.9, 0.05)}, {"dense": (-0.1, 0.1)}, "x"))
+    >>> of_document(tomllib.loads(text)).value("nic")
+    0.9
+    """
+    lines = [f'schema = "{SCHEMA}"', f'source = "{constants.source}"', "", "[constants]"]
+    for name, each in constants.entries.items():
+        known = f"error = {each.error:.3f}, bears = {each.bears:.2f}"
+        lines.append(f'"{name}" = {{ value = {each.value:.4g}, {known} }}')
+    lines += ["", "[residuals]"]
+    for name, (low, high) in constants.residuals.items():
+        lines.append(f'"{name}" = [{low:.4f}, {high:.4f}]')
+    return "\n".join(lines) + "\n"
+
+
+def read_constants(path: Path) -> Constants:
+    """Returns the constants of a file; raises InputError for one that holds none."""
+    text = user_file.read_text(path, PLAN_ROWS_BYTES.most, said("a file of efficiency constants"))
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(
+            "{path} is not TOML: {error}; serried plan --calibrate writes such a file",
+            path=str(path),
+            error=str(error),
+        ) from None
+    if document.get("schema") != SCHEMA:
+        raise InputError(
+            "{path} has schema '{found}'; efficiency constants have {wanted}",
+            path=str(path),
+            found=str(document.get("schema", ""))[:60],
+            wanted=SCHEMA,
+        )
+    try:
+        return of_document(document)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            "{path} has constants that cannot be read: {error}", path=str(path), error=str(error)
+        ) from None

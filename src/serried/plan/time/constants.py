@@ -1,0 +1,123 @@
+"""The efficiency constants: what hardware and software reach of what they could, as data.
+
+``catalog/efficiency.toml`` holds them, fitted to measured steps by ``plan.time.fit``:
+
+    gemm.hopper.8      share of the peak FLOP/s that large fp8 GEMMs reach on a generation of GPUs
+    device.h200.8      what one GPU type reaches beside its generation; 1 where nobody measured it
+    attention.hopper   share of the bf16 peak that flash attention's forward reaches at 128 a head
+    memory             share of the memory's bandwidth, and so on, one number for all hardware
+
+A GPU type that was never measured has its generation's constants, and one of an unknown
+generation those of its maker's nearest: its peaks, bandwidths and links do the rest.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from serried.plan.cluster.cluster import Gpu
+
+GENERATIONS: Mapping[str, tuple[str, ...]] = {
+    "volta": ("v100",),
+    "ampere": ("a100", "a800", "a30", "a10", "a6000"),
+    "ada": ("l40s", "l40", "l4", "rtx6000ada"),
+    "hopper": ("h100", "h200", "h800", "h20", "gh200"),
+    "blackwell": ("b100", "b200", "gb200", "b300", "gb300"),
+    "cdna": ("mi250", "mi300a", "mi300x", "mi325x", "mi350x", "mi355x"),
+}
+"""GPU types by generation, the type being the first word of a name."""
+ULTRA = ("b300", "gb300")
+"""Types that compute exponentials at twice their generation's rate (Blackwell Ultra)."""
+LIKE = {"volta": "ampere"}
+"""Generations that nobody measured here, and the one whose constants they have."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Holds one constant, and the standard error of its logarithm: 0.1 is about 10 %."""
+
+    value: float
+    error: float
+    bears: float = 0.0
+    """How far measured steps narrowed it: 0 for what is only expected, 1 for what they settle."""
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Holds all constants by name, where they come from, and how far predictions are off.
+
+    >>> h100 = Gpu("H100-SXM", "nvidia", {"bf16": 989e12}, 80e9, 3.35e12, 450e9)
+    >>> generation(h100), kind(h100)
+    ('hopper', 'h100')
+    """
+
+    entries: Mapping[str, Constant]
+    residuals: Mapping[str, tuple[float, float]]
+    """Quantiles 0.05 and 0.95 of ln(measured / predicted) in cross-validation, by kind of job."""
+    source: str
+
+    def value(self, name: str) -> float:
+        """Returns a constant that is there for all hardware."""
+        return self.entries[name].value
+
+    def gemm(self, gpu: Gpu, bits: str) -> float:
+        """Returns the share of its peak that a GPU's large GEMMs reach in so many bits."""
+        made = LIKE.get(generation(gpu), generation(gpu))
+        for width in (bits, "8", "16"):
+            if f"gemm.{made}.{width}" in self.entries:
+                device = self.entries.get(f"device.{kind(gpu)}.{width}")
+                return self.value(f"gemm.{made}.{width}") * (device.value if device else 1.0)
+        raise KeyError(made)
+
+    def attention(self, gpu: Gpu) -> float:
+        """Returns the share of its bf16 peak that flash attention's forward reaches."""
+        made = LIKE.get(generation(gpu), generation(gpu))
+        ultra = self.value("attention_ultra") if kind(gpu) in ULTRA else 1.0
+        return self.value(f"attention.{made}") * ultra
+
+
+def kind(gpu: Gpu) -> str:
+    """Returns the type that a GPU's name begins with: H100-SXM-80GB is an h100.
+
+    >>> kind(Gpu("GB200 NVL72", "nvidia", {"bf16": 2.5e15}, 186e9, 8e12, 900e9))
+    'gb200'
+    """
+    return gpu.name.lower().replace("_", "-").replace(" ", "-").split("-")[0]
+
+
+def generation(gpu: Gpu) -> str:
+    """Returns the generation a GPU is of; of an unknown type, its maker's nearest by bf16 peak."""
+    for made, kinds in GENERATIONS.items():
+        if kind(gpu) in kinds:
+            return made
+    if gpu.maker.lower() == "amd":
+        return "cdna"
+    peaks = {"ampere": 312e12, "hopper": 989e12, "blackwell": 2250e12}
+    peak = gpu.peak_flops.get("bf16", 1e15)
+    return min(peaks, key=lambda made: abs(math.log(peaks[made] / peak)))
+
+
+@lru_cache(maxsize=1)
+def shipped() -> Constants:
+    """Returns the constants that serried ships."""
+    text = files("serried.catalog").joinpath("efficiency.toml").read_text(encoding="utf-8")
+    return of_document(tomllib.loads(text))
+
+
+def of_document(document: Mapping[str, Any]) -> Constants:
+    """Returns the constants of a read TOML file, {"constants": {name: {value, error, bears}}}."""
+    entries = {
+        name: Constant(float(each["value"]), float(each["error"]), float(each.get("bears", 0.0)))
+        for name, each in document["constants"].items()
+    }
+    residuals = {
+        name: (float(low), float(high))
+        for name, (low, high) in document.get("residuals", {}).items()
+    }
+    return Constants(entries, residuals, str(document.get("source", "")))

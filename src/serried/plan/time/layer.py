@@ -1,0 +1,106 @@
+"""One layer's microbatch on one rank: its parts, and the host that launches them.
+
+    attention part     projections, core attention, elementwise, tp, cp
+    feed-forward part  matrices and elementwise, of dense layers
+    MoE part           experts, routing, ep, the host's waits; of MoE layers
+
+Every layer is counted as the mean of a model's layers; MTP layers are added to the model's. Where
+the GPU would be done sooner than the host launches, the host sets the pace (a smooth maximum).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from serried.plan.time.constants import Constants
+from serried.plan.time.core_attention import core_attention
+from serried.plan.time.elementwise import elementwise
+from serried.plan.time.exposed import in_layers
+from serried.plan.time.jobs import Column, Jobs
+from serried.plan.time.matrices import LayerMatrices, experts_here, layer_matrices
+from serried.plan.time.rates import Rates
+
+PARTS = ("matrices", "attention", "elementwise", "recompute", "tp", "cp", "ep", "launch")
+DENSE_KERNELS = 38.0
+"""Kernels of a dense layer, forward and backward, as Megatron with Transformer Engine runs it."""
+
+
+@dataclass(frozen=True, eq=False)
+class LayerTimes:
+    """Holds seconds of a mean layer, of a microbatch on a rank."""
+
+    parts: dict[str, Column]
+    """By ``PARTS``; forward and backward together."""
+    total: Column
+    forward: Column
+    """What of the total is forward."""
+    weights: LayerMatrices
+
+
+def layer_times(jobs: Jobs, reached: Rates, constants: Constants) -> LayerTimes:
+    """Returns the time of a mean layer, by part."""
+    matrices = layer_matrices(jobs, reached, constants)
+    forward, backward = core_attention(jobs, reached, constants)
+    memory = elementwise(jobs, reached, constants, matrices)
+    local = experts_here(jobs)
+    sent = in_layers(jobs, reached, constants, forward + backward, local)
+    count = np.maximum(jobs.layers, 1.0)
+    every = (jobs.layers + jobs.mtp_layers) / count
+    moe = np.where(jobs.is_moe, (jobs.moe_layers + jobs.mtp_layers) / count, 0.0)
+    dense = np.where(jobs.is_moe, (jobs.layers - jobs.moe_layers) / count, 1.0)
+    linear = every * matrices.attention + dense * matrices.feed_forward + moe * matrices.experts
+    passes = np.where(jobs.is_lora > 0, 2.0, 3.0)
+    by_memory = every * memory.attention + dense * memory.feed_forward + moe * memory.experts
+    full, again = jobs.full_recompute, jobs.recomputed
+    extra = full * (linear + every * forward + 0.4 * by_memory)
+    extra = extra + (1.0 - full) * (
+        again["linear"] * (every * matrices.attention + dense * matrices.feed_forward)
+        + again["core"] * every * forward
+        + again["up"] * every * matrices.up
+        + again["feed_forward"] * dense * matrices.feed_forward
+        + again["routed"] * moe * matrices.experts
+    )
+    parts = {
+        "matrices": passes * linear,
+        "attention": every * (forward + backward),
+        "elementwise": by_memory,
+        "recompute": extra,
+        "tp": every * sent.tp * (1.0 + 0.5 * full),
+        "cp": every * sent.cp,
+        "ep": moe * sent.ep * (1.0 + 0.5 * full),
+    }
+    busy = np.asarray(sum(parts.values()))
+    parts["launch"] = moe * _waits(jobs, constants, local) + gaps(jobs, constants)
+    paced = _paced(busy + parts["launch"], jobs, constants)
+    parts["launch"] = paced - busy
+    ahead = linear + every * forward + 0.4 * by_memory + (parts["tp"] + parts["ep"]) / 2.0
+    return LayerTimes(parts, paced, paced * np.minimum(ahead / busy, 1.0), matrices)
+
+
+def _waits(jobs: Jobs, constants: Constants, experts: Column) -> Column:
+    """Returns how long the host holds up one MoE layer: it asks where tokens go, then launches
+    each expert's kernels; a graph of the whole step spares most of it."""
+    spared = np.where(jobs.cuda_graph > 0.8, 0.05, np.where(jobs.cuda_graph > 0, 0.6, 1.0))
+    return np.asarray(
+        (constants.value("moe_wait") + constants.value("moe_expert") * experts) * spared
+    )
+
+
+def kernels(jobs: Jobs, constants: Constants) -> Column:
+    """Returns how many kernels a layer launches, forward and backward."""
+    count = np.where(jobs.is_moe, DENSE_KERNELS * constants.value("moe_kernels"), DENSE_KERNELS)
+    count = count + np.where(jobs.recipe > 0, 25.0, 0.0) + np.where(jobs.tp > 1, 10.0, 0.0)
+    return np.asarray(count * (1.0 + 0.35 * jobs.full_recompute))
+
+
+def gaps(jobs: Jobs, constants: Constants) -> Column:
+    """Returns what a layer's kernels wait for one another."""
+    return constants.value("kernel_gap") * kernels(jobs, constants)
+
+
+def _paced(busy: Column, jobs: Jobs, constants: Constants) -> Column:
+    """Returns the time of a layer that GPU and host share: nearly that of the slower one."""
+    host = constants.value("launch") * kernels(jobs, constants) * (1.0 - jobs.cuda_graph)
+    return np.asarray((busy**4 + host**4) ** 0.25)
