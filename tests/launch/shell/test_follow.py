@@ -86,6 +86,14 @@ WORDS = [
     ("! true || go a", ["a"]),
     ("{ go a; }", ["a"]),
     ("A=1; (A=2; echo); go $A", ["1"]),
+    ("A=(a b c); unset 'A[1]'; go ${A[@]} ${#A[@]} ${A[2]}", ["a", "c", "2", "c"]),
+    ("A=(a b); unset 'A[5]' 'A[1]'; A+=(z); go ${A[@]} ${A[1]}", ["a", "z", "z"]),
+    ("A=(a b); unset 'A[@]'; go x ${A[@]}", ["x"]),
+    ("IFS=, read -r A B C <<< '4,2,x,y'; go $A $B $C", ["4", "2", "x,y"]),
+    ("read -r A B <<< ' 4  2 '; go $A $B", ["4", "2"]),
+    ("read -r A B <<< 4; go $A x$B", ["4", "x"]),
+    ("IFS=: read -ra A <<< '1:2:3'; go ${A[2]} ${#A[@]}", ["3", "3"]),
+    ("for i in $(seq 2 3); do A+=$i; done; go $A", ["23"]),
 ]
 
 
@@ -261,3 +269,30 @@ def test_any_text_is_followed_or_refused_with_a_sentence(text: str) -> None:
         follow(text, "run.sh", {})
     except InputError as refusal:
         assert str(refusal).startswith("run.sh line ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ID=$(sbatch --parsable --nodes=2 job.slurm)",
+        "SUBMIT='sbatch --nodes=2 job.slurm'\nID=$($SUBMIT)",
+        "echo $(sbatch --nodes=2 job.slurm | awk '{print $4}')",
+    ],
+)
+def test_a_job_is_followed_where_its_number_is_kept(text: str) -> None:
+    job = "#!/bin/bash\n#SBATCH -N 8\nsrun go\n"
+    [run] = [
+        each
+        for each in follow(text, "run.sh", {"job.slurm": job}).runs
+        if each.fields[0].text == "srun"
+    ]
+    assert run.job is not None
+    assert run.job.number("nodes") == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["/usr/local/ascend/set_env.sh", "/opt/x/env.sh", "~/.bashrc", "venv/bin/activate"]
+)
+def test_a_file_of_the_machine_is_no_script_that_is_missing(name: str) -> None:
+    story = follow(f"source {name}\ngo\n", "run.sh", {})
+    assert (list(story.notes), story.not_given) == ([], [])

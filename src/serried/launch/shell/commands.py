@@ -8,18 +8,35 @@ from pathlib import PurePosixPath
 
 from serried.finding import Sentence, said
 from serried.launch.facts.whole_number import count
-from serried.launch.facts.words import Field, Line, Unknown, Value, named, unknown
+from serried.launch.facts.words import (
+    Field,
+    Line,
+    Piece,
+    Unknown,
+    Value,
+    known,
+    named,
+    text_of,
+    unknown,
+)
 from serried.launch.shell.assign import assign, calculate
 from serried.launch.shell.conditions import RAN, Verdict, decide
 from serried.launch.shell.files import ending, given, note_written
 from serried.launch.shell.nested import SCRIPT, handed, start
 from serried.launch.shell.split import joined
-from serried.launch.shell.syntax import Simple
+from serried.launch.shell.syntax import Simple, Substitution
 from serried.launch.shell.walk import Flow, ScriptWalk
 
 # 'trainer.nnodes=2', which no command is called.
 SETTING = re.compile(r"\+{0,2}[A-Za-z_]\w*(?:\.\w+)+=")
+# The command of '$(sbatch --parsable train.slurm)', or of '$($SUBMIT)', which may hold it.
+SUBMITS = re.compile(r"\s*(?:sbatch\s|\$\{?(\w+)\}?\s*$)")
 DECLARES = frozenset(["export", "declare", "local", "readonly", "typeset"])
+# Files of the machine that prepare for the programs installed there, and hold no sizes.
+SETS_UP = re.compile(
+    r"conda|profile|setvars|set_env|bashrc|zshrc|(?:^|/)activate$|^/(?:etc|usr|opt)/|"
+    r"(?:^|/)modules\.sh$"
+)
 Outcome = tuple[Flow, Verdict]
 
 
@@ -28,6 +45,7 @@ def perform(walk: ScriptWalk, simple: Simple) -> Outcome:
     fields = walk.expansion.fields(simple.words)
     name = fields[0].text if fields else ""
     note_written(walk, simple, name)
+    _submit_inside(walk, simple)
     # 'TP=2' and 'export TP=2' set it from here on, 'TP=2 cmd' for that command alone.
     if not fields or name in DECLARES:
         for each in simple.assigns:
@@ -38,7 +56,21 @@ def perform(walk: ScriptWalk, simple: Simple) -> Outcome:
         for each in simple.assigns
         if each.elements is None
     }
+    if name == "read" and walk.inputs and _read_text(walk, fields, prefix.get("IFS")):
+        return "", Verdict(True)
     return _follow(walk, fields, simple.line, prefix)
+
+
+def _submit_inside(walk: ScriptWalk, simple: Simple) -> None:
+    """Follows a job that is submitted where its number is kept: ``ID=$(sbatch train.slurm)``."""
+    for word in (*simple.words, *(each.value for each in simple.assigns)):
+        for part in word:
+            if not isinstance(part, Substitution) or not (found := SUBMITS.match(part.command)):
+                continue
+            held = walk.scope.variables.get(found[1]) if found[1] else None
+            begins = Field(held).start if isinstance(held, tuple) else ""
+            if not found[1] or begins.startswith("sbatch "):
+                walk.made((Piece(part.command, part.line),), part.line)
 
 
 def _follow(
@@ -129,6 +161,28 @@ def _read(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     return "", RAN
 
 
+def _read_text(walk: ScriptWalk, fields: list[Field], marks: Value | None) -> bool:
+    """Follows ``IFS=, read -r TP PP <<< "4,2"``; tells whether what it reads is known."""
+    text = text_of(walk.inputs[-1])
+    mark = None if marks is None else text_of(marks)
+    options = [each.start for each in fields[1:] if each.start.startswith("-")]
+    names = [each.text or "" for each in fields[1:] if not each.start.startswith("-")]
+    is_plain = all(option in ("-r", "-a", "-ra", "-ar") for option in options)
+    if text is None or not is_plain or not names or (marks is not None and mark is None):
+        return False
+    line = fields[0].line
+    row = text.split("\n")[0]
+    mark = None if mark is None or not mark.strip() else mark
+    if any("a" in option for option in options):
+        walk.scope.variables[names[0]] = [known(each, line, "read") for each in row.split(mark)]
+        return len(names) == 1
+    # The last name takes all that is left.
+    parts = row.split(mark, len(names) - 1)
+    for name, part in zip(names, [*parts, *[""] * (len(names) - len(parts))], strict=True):
+        walk.scope.variables[name] = known(part.strip() if mark is None else part, line, "read")
+    return True
+
+
 def _let(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     verdict = RAN
     for each in fields[1:]:
@@ -156,9 +210,7 @@ def _source(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
     text = given(walk, name, is_whole=fields[1].text is not None)
     if text is None:
         # Files that set up an environment rarely hold sizes; a script of the user's own may.
-        if not re.search(r"activate|conda|profile|bashrc|setvars|\.sh$|\.env$", name) or (
-            name.endswith((".sh", ".env")) and not re.search(r"conda|profile|setvars", name)
-        ):
+        if not SETS_UP.search(name):
             why = said("it reads {name}, which is not given beside it", name=name or "?")
             walk.story.note(line, why)
             if SCRIPT.search(name):

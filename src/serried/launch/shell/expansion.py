@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from serried.errors import InputError
 from serried.finding import Sentence, said
 from serried.launch.facts.words import (
     Choice,
@@ -18,8 +19,10 @@ from serried.launch.facts.words import (
     text_of,
     unknown,
 )
+from serried.launch.shell import pipes
 from serried.launch.shell.lexer import Lexer
 from serried.launch.shell.parameters import Parameters, short
+from serried.launch.shell.parser import parse
 from serried.launch.shell.scope import Scope
 from serried.launch.shell.split import distribute, split
 from serried.launch.shell.syntax import (
@@ -28,6 +31,7 @@ from serried.launch.shell.syntax import (
     Literal,
     Parameter,
     Part,
+    Simple,
     Substitution,
     Text,
     Word,
@@ -45,6 +49,9 @@ COUNTS_PARTS = re.compile(
     r"awk\s+-F\s*['\"]?([,;:])['\"]?\s+'\{\s*print\s+NF\s*;?\s*\}')\s*"
 )
 """``echo $CUDA_VISIBLE_DEVICES | tr ',' '\\n' | wc -l``, the number of parts of a list."""
+
+PRINTS = re.compile(r"\s*(?:echo|printf|basename|seq|grep|cut|awk|wc|tr|sed)\s")
+"""Commands that print what follows from their words, or from a text that they are handed."""
 
 EXPR = re.compile(r"\s*expr\s+((?:[\w${}]+\s+(?:[-+/%]|\\\*)\s+)+[\w${}]+)\s*")
 """``expr $GPUS / 8``, which counts as ``$((GPUS / 8))`` does."""
@@ -195,8 +202,39 @@ class Expansion:
         if sum_ := EXPR.fullmatch(part.command):
             words = Lexer(Text.of(sum_[1].replace("\\*", "*"), part.line.file, part.line.number))
             return self.parameters.arithmetic(words.all(), part.line, f"$({part.command})")
+        if text := self._printed(part):
+            return known(text, part.line, f"$({short(part.command)})")
         lists = LISTS_HOSTS.match(part.command)
         return (Unknown(_not_run(part), part.line, counted_by="SLURM_NNODES" if lists else ""),)
+
+    def _printed(self, part: Substitution) -> str | None:
+        """Returns what a pipe of plain tools prints, None where that is not known."""
+        if not PRINTS.match(part.command):
+            return None
+        self.scope.steps.spend(len(part.command))
+        try:
+            script = parse(Text.of(part.command, part.line.file, part.line.number))
+        except InputError:
+            return None
+        if len(script) != 1 or len(script[0].parts) != 1:
+            return None
+        commands: list[list[str]] = []
+        given: str | None = None
+        for command in script[0].parts[0][1].commands:
+            if not isinstance(command, Simple) or command.assigns or not command.words:
+                return None
+            texts = [each.text for each in self.fields(command.words)]
+            words = [each for each in texts if each is not None]
+            if not words or len(words) < len(texts):
+                return None
+            for redirect in command.redirects:
+                if redirect.operator != "<<<" or commands:
+                    return None
+                given = self.text(redirect.target)
+                if given is None:
+                    return None
+            commands.append(words)
+        return pipes.printed(commands, given)
 
 
 def _not_run(part: Substitution) -> Sentence:

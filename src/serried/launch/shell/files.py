@@ -15,7 +15,9 @@ PRINTS = ("-e", "-n", "-en", "%s", "%s\\n")
 def note_written(walk: ScriptWalk, simple: Simple, name: str | None) -> None:
     """Keeps what a command writes to a file, and what its heredocs hand to it."""
     walk.inputs = [
-        walk.expansion.value(each.heredoc.body) for each in simple.redirects if each.heredoc
+        walk.expansion.value(each.heredoc.body if each.heredoc else each.target)
+        for each in simple.redirects
+        if each.heredoc or each.operator == "<<<"
     ]
     # Scripts write others by 'cat <<EOF > a.sh', 'tee a.sh <<EOF' or 'echo … >> a.sh'.
     words = walk.expansion.fields(simple.words)

@@ -11,17 +11,21 @@ lines. What is counted is what takes time: pieces of values, words, letters read
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from serried.errors import InputError
 from serried.finding import Sentence, said
+from serried.launch.facts.whole_number import count
 from serried.launch.facts.words import Array, Choice, Line, Value, letters_in, unknown
 from serried.launch.shell.syntax import Command
 from serried.limits import SCRIPT_CHOICE, SCRIPT_STEPS
 
 T = TypeVar("T")
+# 'A[1]', as 'unset "A[1]"' names one element.
+ELEMENT = re.compile(r"([A-Za-z_]\w*)\[([^\]]+)\]")
 
 
 @dataclass
@@ -97,9 +101,24 @@ class Scope:
     def unset(self, name: str) -> None:
         """Forgets a variable, an element of an array, or an array with all its elements."""
         self.steps.spend(1 + len(self.variables) // 8)
+        element = ELEMENT.fullmatch(name)
+        if element and element[2] not in ("@", "*"):
+            self._unset_element(element[1], element[2])
+            return
+        name = element[1] if element else name
         for key in [key for key in self.variables if key.startswith(f"{name}[")]:
             del self.variables[key]
         self.variables.pop(name, None)
+
+    def _unset_element(self, name: str, index: str) -> None:
+        """Forgets one element; those of the row behind it keep their indices beyond a gap."""
+        place, row = count(index), self.row(name)
+        self.variables.pop(f"{name}[{index}]", None)
+        if place is None or place >= len(row):
+            return
+        self.variables[name] = row[:place]
+        for i, each in enumerate(row[place + 1 :], place + 1):
+            self.variables[f"{name}[{i}]"] = each
 
 
 def merged(scopes: Sequence[Scope], line: Line) -> Scope:
