@@ -38,6 +38,14 @@ def settled(framework: str, version: str, sizes: Sizes) -> Sizes:
             "out",
             stage=stage,
         )
+    experts = sizes.options.get("num_experts", "1")
+    is_checked = sizes.options.get("args_sanity_check", "true").lower() not in ("false", "0")
+    if stage == 0 and experts.isdecimal() and int(experts) > 1 and is_checked:
+        raise InputError(
+            "num_experts={experts} needs zero1 over all data ranks, which is ZeRO stage 1, and "
+            "stage 0 is asked for; leave the stage out",
+            experts=experts,
+        )
     if (stage == 0 and sizes.zero1 not in (None, 1)) or (stage == 1 and sizes.zero1 == 1):
         raise InputError(
             "zero1 over {size} ranks is not ZeRO stage {stage}; leave --zero1-size out, or give "
