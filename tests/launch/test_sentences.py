@@ -87,7 +87,7 @@ SAID = [
     ("x.sh", f"X='a b'\n{RUN} $((X))", "tp: … X on line 2 is not a number"),
     ("x.sh", f"{RUN} $((1 / 0))", "tp: … $((1 / 0)) on line 1 is not worked out"),
     ("x.sh", f"read N\n{RUN} $N", "tp: … 'read' on line 1 sets it"),
-    ("x.sh", f"for i in $(seq 2); do\n{RUN} $i\ndone", "tp: … the loop on line 1 sets it"),
+    ("x.sh", f"for i in $(cat n); do\n{RUN} $i\ndone", "tp: … the loop on line 1 sets it"),
     (
         "x.sh",
         f"if nvcc; then A=(1); else A=(2 3); fi\n{RUN} ${{A[0]}}",
@@ -257,11 +257,11 @@ def test_a_file_of_no_known_format_is_told_which_are_read() -> None:
         read("hello\n", name="x.txt")
     formats = (
         "Megatron scripts and YAML, Slurm scripts, torchrun, accelerate, deepspeed, colossalai, "
-        "ms-swift and Paddle command lines, NeMo and Megatron-Bridge YAML, settings of verl, "
-        "OpenRLHF and NeMo-RL, YAML of Hugging Face trainers, LLaMA-Factory, axolotl and "
-        "llm-foundry, MaxText, FlagScale and Primus YAML, InternLM and InternEvo configs, "
-        "DeepSpeed JSON and hostfiles, Accelerate YAML, torchtitan TOML, nanotron YAML, "
-        "PaddleNLP and PaddleFormers arguments"
+        "ms-swift and Paddle command lines, NeMo, NeMo Automodel and Megatron-Bridge YAML, "
+        "settings of verl, SkyRL, OpenRLHF and NeMo-RL, YAML of Hugging Face trainers, "
+        "LLaMA-Factory, axolotl and llm-foundry, MaxText, FlagScale and Primus YAML, InternLM "
+        "and InternEvo configs, DeepSpeed JSON and hostfiles, Accelerate YAML, torchtitan TOML, "
+        "nanotron YAML, PaddleNLP and PaddleFormers arguments"
     )
     assert str(caught.value).endswith(f"that serried knows; it reads {formats}")
     assert say(caught.value, "zh").endswith("nanotron YAML、PaddleNLP 和 PaddleFormers 的参数")

@@ -2,8 +2,86 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from serried.errors import InputError
 from serried.launch.facts.keys import Keys
+from serried.launch.formats import skypilot
+
+ANSWERS = re.compile(
+    r"(?m)^[ \t]*(?:-[ \t]+)?(?:serve_id|engine_args|gpu_memory_utilization|served_model_name|"
+    r"max_num_seqs|mem_fraction_static|enable_chunked_prefill)[ \t]*:"
+)
+"""Keys of engines that answer requests: vLLM's and SGLang's."""
+
+NO_TRAINING = ("serve", "inference", "compress", "data", "rl_serve")
+"""Tasks of FlagScale that train nothing."""
+
+COMMANDS = {
+    "vllm": ("serve", "bench", "chat", "complete"),
+    "lmdeploy": ("serve", "chat", "lite"),
+    "swift": ("infer", "deploy", "rollout", "eval", "export", "sample", "app", "web-ui"),
+    "llamafactory-cli": ("chat", "webchat", "api", "export", "eval"),
+    "trtllm-serve": (),
+    "lm_eval": (),
+    "lighteval": (),
+    "opencompass": (),
+}
+"""Commands that train nothing, those with verbs only under one of them."""
+
+MODULES = re.compile(r"(?:vllm|sglang|lmdeploy|lm_eval|lighteval|opencompass|tensorrt_llm)\b.*")
+PROGRAMS = re.compile(
+    r"(?:.*[./])?(?:\w*[_-])?(?:infer|inference|generat(?:e|ion)|eval|evaluat(?:e|ion)|serve|server|"
+    r"convert|converter|preprocess|merge|export|download|hf2megatron|mcore2hf|hf2mcore)"
+    r"(?:[_-]\w*)?(?:\.py)?"
+)
+"""Programs that by their names answer, evaluate, convert or prepare."""
+
+CONVERTS = re.compile(
+    r"(?:.*[./])?(?:\w*_)?(?:convert|merge|preprocess|hf2megatron|mcore2hf|hf2mcore)"
+    r"(?:_\w*)?(?:\.py)?"
+)
+"""Those among them that take a trainer's options for the files that they read and write."""
+
+KIND = re.compile(r"(?m)^kind:[ \t]*[\"']?(\w{1,60})")
+
+
+def refuse_answering(text: str, file: str) -> None:
+    """Raises InputError for settings of an engine that answers requests, as YAML or in a list."""
+    if ANSWERS.search(text):
+        raise InputError(
+            "{file} sets up an engine that answers requests, and trains nothing; give the file "
+            "of a training",
+            file=file,
+        )
+
+
+def trains_nothing(words: Sequence[str], program: str) -> bool:
+    """Tells whether a command, or the program that it starts, trains nothing by its name.
+
+    >>> trains_nothing(["vllm", "serve", "x"], ""), trains_nothing(["python"], "run_eval.py")
+    (True, True)
+    >>> trains_nothing(["python"], "train.py"), trains_nothing(["swift", "sft"], "")
+    (False, False)
+    """
+    for i, word in enumerate(words):
+        verbs = COMMANDS.get(word.rpartition("/")[2])
+        if verbs is not None and (not verbs or (words[i + 1 : i + 2] or [""])[0] in verbs):
+            return True
+    return bool(MODULES.fullmatch(program) or PROGRAMS.fullmatch(program))
+
+
+def refuse_manifest(text: str, file: str) -> None:
+    """Raises InputError for a script that hands a manifest to Kubernetes."""
+    found = KIND.search(text) if "kubectl" in text and "\napiVersion:" in text else None
+    if found:
+        raise InputError(
+            "{file} hands a {kind} to Kubernetes; give the command or script that its "
+            "containers run",
+            file=file,
+            kind=found[1],
+        )
 
 
 def refuse_python(file: str) -> None:
@@ -17,6 +95,20 @@ def refuse_python(file: str) -> None:
 
 def refuse_yaml(keys: Keys, file: str) -> None:
     """Raises InputError for YAML that wraps a command, or only names another config."""
+    task = keys.value("experiment.task.type")
+    if task in NO_TRAINING:
+        raise InputError(
+            "{file} is a task of FlagScale of the type '{type}', which trains nothing; give one "
+            "of the type 'train'",
+            file=file,
+            type=str(task),
+        )
+    if skypilot.is_one(keys):
+        raise InputError(
+            "{file} is a task of SkyPilot, and none of its commands starts ranks that serried "
+            "knows; give the script that they run",
+            file=file,
+        )
     kind = keys.value("kind")
     if "apiVersion" in keys and isinstance(kind, str):
         raise InputError(

@@ -32,6 +32,7 @@ from serried.launch.facts.keys import Keys
 from serried.launch.facts.named_files import meant
 from serried.launch.formats import (
     accelerate,
+    automodel,
     axolotl,
     deepspeed,
     flagscale,
@@ -43,13 +44,13 @@ from serried.launch.formats import (
     megatron,
     nanotron,
     nemo,
-    nemo_rl,
     paddle,
     primus,
     recipe,
+    skypilot,
     torchtitan,
-    verl,
 )
+from serried.launch.formats.reinforcement import nemo_rl, skyrl, swift_ray, verl
 from serried.launch.starters import script
 
 # '[parallelism]  # degrees', a line by itself.
@@ -65,8 +66,8 @@ FORMATS = listed(
         said("Megatron scripts and YAML"),
         said("Slurm scripts"),
         said("torchrun, accelerate, deepspeed, colossalai, ms-swift and Paddle command lines"),
-        said("NeMo and Megatron-Bridge YAML"),
-        said("settings of verl, OpenRLHF and NeMo-RL"),
+        said("NeMo, NeMo Automodel and Megatron-Bridge YAML"),
+        said("settings of verl, SkyRL, OpenRLHF and NeMo-RL"),
         said("YAML of Hugging Face trainers, LLaMA-Factory, axolotl and llm-foundry"),
         said("MaxText, FlagScale and Primus YAML"),
         said("InternLM and InternEvo configs"),
@@ -99,6 +100,8 @@ def _refuse_neighbour(text: str, file: str) -> None:
     keys = None if TOML_SECTION.search(text) else _yaml(text, file)
     if keys is not None:
         neighbours.refuse_yaml(keys, file)
+    if file.endswith((".yaml", ".yml")):
+        neighbours.refuse_answering(text, file)
 
 
 def is_known(text: str, file: str, beside: Mapping[str, str]) -> bool:
@@ -131,7 +134,7 @@ def _reading(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
         return _toml(text, file)
     keys = _yaml(text, file)
     if keys is not None:
-        return _composed(keys, beside)
+        return _task(keys, text, beside) if skypilot.is_one(keys) else _composed(keys, beside)
     is_script = script.is_one(text) or script.is_shell(text, file)
     return _script(text, file, beside) if is_script else None
 
@@ -139,6 +142,14 @@ def _reading(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
 def _script(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
     others = {name: other for name, other in beside.items() if name != file}
     return script.read(text, file, others, partial(_other, beside=others), _any_yaml)
+
+
+def _task(keys: Keys, text: str, beside: Mapping[str, str]) -> Reading | None:
+    """Reads the script inside a task of SkyPilot."""
+    reading = _script(skypilot.script(keys, text), keys.file, beside)
+    if reading:
+        reading.format = f"{reading.format} under SkyPilot"
+    return reading
 
 
 def _other(text: str, name: str, beside: Mapping[str, str]) -> Reading | None:
@@ -198,8 +209,10 @@ def _yaml(text: str, file: str) -> Keys | None:
 
 
 YAML_FORMATS: tuple[tuple[Callable[[Keys], bool], Callable[[Keys], Reading | None]], ...] = (
+    (skyrl.is_one, skyrl.read),
     (verl.is_one, verl.read),
     (nemo_rl.is_one, nemo_rl.read),
+    (automodel.is_one, automodel.read),
     (primus.is_one, primus.read),
     (flagscale.is_one, flagscale.read),
     (maxtext.is_one, maxtext.read),
@@ -207,6 +220,7 @@ YAML_FORMATS: tuple[tuple[Callable[[Keys], bool], Callable[[Keys], Reading | Non
     (llm_foundry.is_one, llm_foundry.read),
     (megatron.is_yaml, megatron.read_yaml),
     (accelerate.is_one, accelerate.read),
+    (swift_ray.is_one, swift_ray.read),
     (nanotron.is_one, nanotron.read),
     (nemo.is_one, nemo.read),
     (deepspeed.is_neox, deepspeed.read_neox),

@@ -96,3 +96,14 @@ def test_a_file_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
 )
 def test_the_longest_common_end_is_meant(path: str, expected: str | None) -> None:
     assert meant(path, ["a/z.json", "b/z.json"]) == expected
+
+
+@pytest.mark.parametrize("command", ["bash", "sh", "source", ".", "sbatch --wait x; bash"])
+def test_a_script_without_a_folder_is_looked_for_at_the_root_as_well(
+    tmp_path: Path, command: str
+) -> None:
+    train = "torchrun --nproc_per_node 8 pretrain_gpt.py --tensor-model-parallel-size 2\n"
+    root = laid_down(
+        tmp_path / "r", train_sh=train, jobs__run_sh=f"#!/bin/bash\n{command} train.sh\n"
+    )
+    assert read_path(root / "jobs" / "run.sh").sizes().tp == 2

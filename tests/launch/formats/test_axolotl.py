@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.launch.formats.asking import groups, open_of, settled, told
+from tests.launch.formats.asking import groups, open_of, refusal, settled, told
 
 HEAD = "base_model: x\nmicro_batch_size: 1\ndatasets:\n  - path: y\nsequence_len: 8\n"
 
@@ -52,10 +52,37 @@ def test_data_ranks_fill_the_world(rows: str, widths: dict[str, int]) -> None:
     assert {axis: len(found[axis][0]) for axis in widths} == widths
 
 
-def test_an_axis_of_experts_is_named_as_what_is_not_laid_out() -> None:
-    assert open_of(told(f"{HEAD}expert_parallel_size: 4\n"))["framework"] == (
-        "x.yaml line 6, expert_parallel_size: serried does not lay out axolotl's expert axis"
-    )
+def test_experts_are_the_slowest_axis_and_data_runs_along_it_too() -> None:
+    rows = "expert_parallel_size: 2\ndp_shard_size: 2\ncontext_parallel_size: 2\n"
+    config = told(f"{HEAD}fsdp_version: 2\n{rows}")
+    assert config.framework == "devicemesh"
+    found = groups(config, 8)
+    assert (found["ep"][0], found["dp_shard"][0], found["cp"][0]) == ([0, 4], [0, 2], [0, 1])
+    assert found["dp"] == [[0, 2, 4, 6], [1, 3, 5, 7]]
+    assert found["dp_shard_cp"] == [[*range(8)]]
+
+
+def test_experts_alone_take_all_ranks() -> None:
+    assert groups(told(f"{HEAD}expert_parallel_size: 4\n"), 4)["ep"] == [[0, 1, 2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (
+            "dp_shard_size: 4\n",
+            "ep=4 x dp_shard=4 x cp=1 x tp=1 is 16, but there are 8 ranks; with experts axolotl "
+            "fills none of them, and takes no dp_replicate_size",
+        ),
+        (
+            "tensor_parallel_size: 2\n",
+            "axolotl does not divide experts and tensors at once: ep=4 and tp=2; set one of them "
+            "to 1",
+        ),
+    ],
+)
+def test_experts_with_what_axolotl_refuses_are_refused(rows: str, sentence: str) -> None:
+    assert refusal(told(f"{HEAD}expert_parallel_size: 4\n{rows}"), 8) == sentence
 
 
 def test_its_own_command_takes_every_gpu() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from serried.errors import InputError
 from tests.launch.formats.asking import open_of, told
 
 RUN = """
@@ -48,4 +51,45 @@ def test_meshes_of_unlike_parts_are_named_as_what_is_not_laid_out() -> None:
     assert open_of(told(text))["framework"] == (
         "x.yaml sets system.hetero.enable_hetero, whose meshes of unlike parts serried does not "
         "lay out"
+    )
+
+
+HETERO = "  hetero:\n    enable_hetero: true\n    hetero_process_meshes: [{}]\nmodel:"
+
+
+def test_meshes_that_differ_in_stages_alone_are_one() -> None:
+    text = TASK.replace("model:", HETERO.format("2,1,1,1,3, 2,1,1,1,1"))
+    sizes = told(text).sizes()
+    assert (sizes.world_size, sizes.tp, sizes.pp) == (8, 2, 4)
+
+
+@pytest.mark.parametrize("meshes", ["2,1,1,4,1, 4,1,1,2,1", "2,1,1,4", "2,1,1,x,1"])
+def test_other_meshes_are_not_laid_out(meshes: str) -> None:
+    assert "framework" in open_of(told(TASK.replace("model:", HETERO.format(meshes))))
+
+
+@pytest.mark.parametrize("kind", ["serve", "inference"])
+def test_a_task_that_trains_nothing_is_named(kind: str) -> None:
+    text = RUN.replace("type: train", f"type: {kind}")
+    with pytest.raises(InputError) as caught:
+        told(text)
+    assert str(caught.value) == (
+        f"x.yaml is a task of FlagScale of the type '{kind}', which trains nothing; give one of "
+        "the type 'train'"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- serve_id: vllm_model\n  engine: vllm\n  engine_args:\n    tensor_parallel_size: 8\n",
+        "llm:\n  model: x\n  tensor_parallel_size: 2\n  gpu_memory_utilization: 0.7\n",
+    ],
+)
+def test_settings_of_an_engine_that_answers_are_named(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        told(text)
+    assert str(caught.value) == (
+        "x.yaml sets up an engine that answers requests, and trains nothing; give the file of a "
+        "training"
     )

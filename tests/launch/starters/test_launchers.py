@@ -264,3 +264,13 @@ def test_ranks_that_verl_starts_by_torchrun_are_those_of_torchrun() -> None:
     world = config_of(command).world_size
     assert world is not None
     assert world.value == 8
+
+
+def test_a_script_that_mpirun_starts_has_the_options_of_its_own_program() -> None:
+    script = "python pretrain_gpt.py --tensor-model-parallel-size 4\n"
+    config = read(
+        "mpirun -np 16 --npernode 8 -x A=1 bash train.sh\n",
+        name="run.sh",
+        beside={"train.sh": script},
+    )
+    assert (config.framework, config.sizes().world_size, config.sizes().tp) == ("megatron", 16, 4)

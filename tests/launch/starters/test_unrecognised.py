@@ -31,7 +31,6 @@ def told(text: str, **beside: str) -> LaunchConfig:
     [
         "set -x\nexport A=1\necho 'a: b'\n",
         "#!/bin/bash\nfoo: bar\n",
-        "export MODEL=x\nvllm serve $MODEL --tensor-parallel-size 2\n",
         "cd work\npip install -r requirements.txt\n\tls: x\n",
     ],
 )
@@ -45,9 +44,54 @@ def test_a_shell_script_is_never_called_bad_yaml(text: str, name: str) -> None:
 
 
 def test_a_program_that_is_started_alone_is_named() -> None:
-    assert refusal("#!/bin/bash\npip install x\npython3 tools/convert.py --tp 2\n") == (
-        "run.sh starts tools/convert.py on line 3 as one process, and nothing tells of more "
+    assert refusal("#!/bin/bash\npip install x\npython3 tools/fit.py --tp 2\n") == (
+        "run.sh starts tools/fit.py on line 3 as one process, and nothing tells of more "
         "ranks; give the command or script that starts them"
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [
+        ("vllm serve $M --tensor-parallel-size 2", "vllm serve"),
+        (
+            "python -m vllm.entrypoints.openai.api_server --model $M",
+            "vllm.entrypoints.openai.api_server",
+        ),
+        ("swift infer --model $M", "swift infer"),
+        ("python run_evaluation.py --tp 2", "run_evaluation.py"),
+        ("python -m verl.trainer.main_generation data.n=2", "verl.trainer.main_generation"),
+        (
+            "python tools/convert_ckpt.py --tensor-model-parallel-size 2",
+            "tools/convert_ckpt.py",
+        ),
+    ],
+)
+def test_what_trains_nothing_by_its_name_is_named(command: str, program: str) -> None:
+    assert refusal(f"#!/bin/bash\n{command}\n") == (
+        f"run.sh starts {program} on line 2, which by its name answers, evaluates, converts or "
+        "prepares, and trains nothing; give the command or script that trains"
+    )
+
+
+def test_a_manifest_that_a_script_hands_to_kubernetes_is_named() -> None:
+    text = "#!/bin/bash\nkubectl apply -f - <<EOF\napiVersion: batch/v1\nkind: Job\nEOF\n"
+    assert refusal(text) == (
+        "run.sh hands a Job to Kubernetes; give the command or script that its containers run"
+    )
+
+
+def test_a_helper_whose_config_is_not_known_does_not_stand_for_the_training() -> None:
+    config = told(
+        "torchrun --nproc_per_node 8 -m flame.train\npython -m flame.convert --config $(jq x)\n"
+    )
+    assert config.format == "torchrun command line"
+    assert config.fields["gpus_per_node"].value == 8
+
+
+def test_a_script_that_is_not_given_is_named_once() -> None:
+    assert refusal("#!/bin/bash\nbash y.sh 1\nbash y.sh 2\n") == (
+        "run.sh starts no ranks itself; it starts y.sh, which is not given beside it"
     )
 
 

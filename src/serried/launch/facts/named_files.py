@@ -19,6 +19,11 @@ from serried.limits import FOLDER_BYTES, NAMED_DEPTH, NAMED_FILES
 ENDINGS = r"(?:sh|bash|slurm|sbatch|env|conf|json|ya?ml|toml|py)"
 # 'configs/zero3.json', '$ROOT/configs/zero3.json', '../common/env.sh'.
 PATH = re.compile(rf"(?:[\w.+${{}}()-]{{1,80}}/){{1,12}}[\w.+-]{{1,120}}\.{ENDINGS}\b")
+# 'bash train.sh' and '--deepspeed zero3.json', without a folder: from the root as well.
+BARE = re.compile(
+    rf"(?:\b(?:bash|sh|source|sbatch)|(?:^|[\s;&(])\.|--[\w.-]{{0,40}}config[\w-]{{0,20}}|--deepspeed)"
+    rf"[= \t]+['\"]?([\w+-][\w.+-]{{0,120}}\.{ENDINGS})\b"
+)
 # '  - train: 7b', an entry of Hydra's list of defaults.
 GROUP = re.compile(
     r"(?m)^[ \t]*-[ \t]+(?:override[ \t]+)?/?([\w/]{1,80})(?:@[\w.]+)?:[ \t]*([\w.-]+)$"
@@ -97,6 +102,8 @@ def _named(text: str) -> Iterator[str]:
         kept = [part for part in parts[known:] if part and not set(part) & set("{}()")]
         if kept:
             names.setdefault("/".join(kept))
+    for name in BARE.findall(text):
+        names.setdefault(name)
     for group, name in GROUP.findall(text):
         names.setdefault(f"{group}/{name}.yaml")
     for module in MODULE.findall(text):

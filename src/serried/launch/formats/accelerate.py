@@ -185,8 +185,7 @@ def _fsdp(facts: Facts, name: str, strategy: Found | None) -> Reading:
     facts.claim("sharding_strategy", strategy)
     # These are stages of ZeRO over all ranks; hybrid ones shard over the ranks of a node only.
     if str(strategy.value) in STAGES:
-        stage = Found(STAGES[str(strategy.value)], strategy.file, strategy.line, strategy.key)
-        facts.claim("zero", stage)
+        facts.claim("zero", replace(strategy, value=STAGES[str(strategy.value)]))
     per_node = facts.settled().get("gpus_per_node")
     if str(strategy.value).startswith("HYBRID"):
         if per_node:

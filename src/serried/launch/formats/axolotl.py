@@ -7,9 +7,11 @@ src/axolotl/utils/distributed.py, build_parallelism_config.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
-from serried.finding import said
+from serried.errors import InputError
 from serried.launch.facts.config import Reading
+from serried.launch.facts.device_mesh import laid_over
 from serried.launch.facts.flags import Meaning
 from serried.launch.facts.found import Facts, Found
 from serried.launch.facts.keys import Keys, take
@@ -24,7 +26,7 @@ MEANINGS = {
     "sequence_parallel_degree": Meaning("cp"),
     "dp_shard_size": Meaning("dp_shard_size"),
     "dp_replicate_size": Meaning("dp_replicate_size"),
-    "expert_parallel_size": Meaning("_experts"),
+    "expert_parallel_size": Meaning("expert_parallel_size"),
     "fsdp": Meaning("_fsdp", "list"),
     "fsdp_config.sharding_strategy": Meaning("_strategy", "text"),
     "fsdp_config.fsdp_sharding_strategy": Meaning("_strategy", "text"),
@@ -45,18 +47,13 @@ def read(keys: Keys) -> Reading:
     """Returns what the file says."""
     facts = Facts(keys.file)
     take(facts, keys, MEANINGS, name_of=str)
-    for name in (*MESH, "_experts"):
+    for name in (*MESH, "expert_parallel_size"):
         if facts.number(name) == 1:
             facts.drop(name)
-    experts = facts.drop("_experts")
-    if experts:
+    if facts.says("expert_parallel_size"):
         for name in ("_strategy", "_reshard", "_deepspeed", "_fsdp"):
             facts.drop(name)
-        facts.lack(
-            "framework",
-            said("{where}: serried does not lay out axolotl's expert axis", where=experts.where),
-        )
-        return Reading("axolotl YAML", facts)
+        return Reading("axolotl YAML", facts, "devicemesh", derive=_with_experts)
     json, words = facts.drop("_deepspeed"), facts.drop("_fsdp")
     has_fsdp = words is not None or keys.has("fsdp_config") or keys.has("fsdp_version")
     if any(facts.says(name) for name in MESH):
@@ -77,6 +74,44 @@ def read(keys: Keys) -> Reading:
             facts.claim("_strategy", replace(words, value=strategy))
         return accelerate.settle(facts, "axolotl YAML")
     return Reading("axolotl YAML", facts, "accelerate")
+
+
+def _with_experts(sizes: Sizes) -> Sizes:
+    """Returns the sizes with the mesh that has experts as its slowest axis.
+
+    Each rank of that axis has batches of its own, so that data runs along it too. Raises
+    InputError where axolotl would refuse.
+
+    Source: axolotl src/axolotl/monkeypatch/accelerate/parallelism_config.py (the order), and
+    src/axolotl/integrations/expert_parallel/plugin.py, _resolve_ep_group (what goes together).
+    """
+    options = dict(sizes.options)
+    experts = int(options.pop("expert_parallel_size"))
+    shard = int(options.pop("dp_shard_size", 1))
+    copies = int(options.pop("dp_replicate_size", 1))
+    axes = {"ep": experts, "dp_shard": shard, "cp": sizes.cp, "tp": sizes.tp}
+    if copies > 1 or prod(axes.values()) != sizes.world_size:
+        raise InputError(
+            "ep={ep} x dp_shard={shard} x cp={cp} x tp={tp} is {total}, but there are {world} "
+            "ranks; with experts axolotl fills none of them, and takes no dp_replicate_size",
+            ep=experts,
+            shard=shard,
+            cp=sizes.cp,
+            tp=sizes.tp,
+            total=prod(axes.values()),
+            world=sizes.world_size,
+        )
+    if sizes.tp > 1:
+        raise InputError(
+            "axolotl does not divide experts and tensors at once: ep={ep} and tp={tp}; set one "
+            "of them to 1",
+            ep=experts,
+            tp=sizes.tp,
+        )
+    meshes = [axes, {"dp": experts * shard, "cp": sizes.cp}]
+    if sizes.cp > 1:
+        meshes.append({"dp_shard_cp": sizes.world_size})
+    return laid_over(replace(sizes, options=options), meshes)
 
 
 def _filled(sizes: Sizes) -> Sizes:

@@ -19,6 +19,14 @@ from serried.launch.formats.megatron import MEANINGS, PARALLEL, ask_for_version,
 RUNNER = {"nnodes": Meaning("nodes"), "nproc_per_node": Meaning("gpus_per_node")}
 SECTIONS = ("system", "train.system")
 SWITCH = "hetero.enable_hetero"
+MESHES = "hetero.hetero_process_meshes"
+
+
+PARTS = ("tp", "cp", "ep", "dp", "pp")
+"""What each mesh gives five sizes of, in the order of the file.
+
+Source: FlagScale flagscale/train/hetero/parallel_context.py; stages of all meshes are one row.
+"""
 
 
 def is_one(keys: Keys) -> bool:
@@ -52,7 +60,7 @@ def read(keys: Keys) -> Reading:
                 facts.lack(size, because)
     framework = None if ask_for_version(facts) else "megatron"
     for section in SECTIONS:
-        if keys.value(f"{section}.{SWITCH}") is True:
+        if keys.value(f"{section}.{SWITCH}") is True and not _are_alike(facts, keys, section):
             framework = None
             facts.lack(
                 "framework",
@@ -63,3 +71,27 @@ def read(keys: Keys) -> Reading:
                 ),
             )
     return Reading("FlagScale YAML", facts, framework)
+
+
+def _are_alike(facts: Facts, keys: Keys, section: str) -> bool:
+    """Takes the sizes of meshes that differ in stages alone, which are those of one mesh.
+
+    Tells whether they do: ``hetero_process_meshes: [2,1,1,1,3, 2,1,1,1,1]`` is tp 2 x pp 4.
+    """
+    key = f"{section}.{MESHES}"
+    entries = keys.entries.get(key, [])
+    flat = entries[0].value if len(entries) == 1 else None
+    if not isinstance(flat, tuple) or len(flat) < 5 or len(flat) % 5:
+        return False
+    numbers = [each for each in flat if isinstance(each, int) and each > 0]
+    meshes = [numbers[i : i + 5] for i in range(0, len(numbers), 5)]
+    if len(numbers) != len(flat) or any(each[:4] != meshes[0][:4] for each in meshes):
+        return False
+    shape = [*meshes[0][:4], sum(each[4] for each in meshes)]
+    for name, size in zip(PARTS, shape, strict=True):
+        facts.drop(name)
+        facts.add(name, size, entries[0].line, key)
+    if not facts.says("nodes") and not facts.says("gpus_per_node"):
+        tp, cp, _, dp, pp = shape
+        facts.add("world_size", tp * cp * dp * pp, entries[0].line, key)
+    return True

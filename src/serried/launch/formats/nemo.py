@@ -33,7 +33,10 @@ TRAINER = {"num-nodes": Meaning("nodes")}
 PARALLEL = tuple(name.replace("-", "_") for name in SIZES if name != "num-layers")
 
 
-PROGRAM = re.compile(r"(?:.*/)?megatron_\w+\.py")
+PROGRAM = re.compile(
+    r"(?:.*/)?megatron_\w*(?:pretraining|finetuning|sft|tuning|train|eval|dpo|ppo|rm|reward|generate|"
+    r"config|continue)\w*\.py"
+)
 """Programs of NeMo 1: megatron_gpt_pretraining.py and its like."""
 
 

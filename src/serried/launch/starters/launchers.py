@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from serried.launch.facts.words import Field, Piece
+from serried.launch.formats.reinforcement import skyrl
 from serried.launch.shell import slurm
 from serried.launch.shell.split import split
 from serried.launch.shell.story import StartedCommand
@@ -101,13 +102,17 @@ DRIVER = re.compile(
 
 Source: verl examples/slurm/ray_on_slurm.slurm, which starts one with ``srun --ntasks=1``.
 """
-# 'actor_rollout_ref.actor.strategy=fsdp' and 'worker.actor.fsdp.fsdp_size=8' are settings of it.
-DRIVER_SETTING = re.compile(r"\+{0,2}(?:actor_rollout_ref|worker\.actor)\.")
+# 'actor_rollout_ref.actor.strategy=fsdp' and 'worker.actor.fsdp.fsdp_size=8' are settings of it,
+# 'trainer.placement.policy_num_nodes=2' of SkyRL's.
+DRIVER_SETTING = re.compile(
+    r"\+{0,2}(?:actor_rollout_ref\.|worker\.actor\.|(?:trainer\.)?placement\.(?:policy_)?num_)"
+)
 
 
 def is_driver(program: Field | None, arguments: Sequence[Field]) -> bool:
     """Tells whether a program is one process that has Ray start the ranks."""
-    if program is not None and DRIVER.fullmatch(program.text or ""):
+    name = (program.text if program is not None else None) or ""
+    if DRIVER.fullmatch(name) or skyrl.PROGRAM.fullmatch(name):
         return True
     return any(DRIVER_SETTING.match(each.start) for each in arguments)
 
@@ -152,7 +157,9 @@ def launch_of(run: StartedCommand) -> Launch | None:
     launcher, rest, program = found
     # A plain 'python' is one rank of those that mpirun or srun around it starts.
     if launcher == "python" and outer and outer[0] == "mpirun":
-        launcher, rest = "mpirun", outer[1]
+        if program is None and rest:
+            program, rest = rest[0], rest[1:]
+        return Launch("mpirun", tuple(outer[1]), program, tuple(rest), run, step, has_srun)
     if launcher == "python" and is_driver(program or (rest[0] if rest else None), rest):
         launcher = "ray"
     elif launcher == "python" and has_srun:
@@ -213,12 +220,26 @@ def _head(words: Sequence[Field]) -> tuple[str, Sequence[Field], Field | None] |
         for (command, *verb), launcher in COMMANDS.items():
             if name == command and (not verb or following == verb[0]):
                 return launcher, words[i + 1 + len(verb) :], None
+        # 'uv run --extra fsdp -m pkg.main': the module stands behind options of uv's own.
+        if name == "uv" and following == "run" and (module := _module(words[i + 2 :])):
+            return module
         if PYTHON.fullmatch(name) or (each.text is None and each.via.upper().startswith("PYTHON")):
             return _python(words[i + 1 :])
         if name.endswith(".py"):
             return "python", words[i:], None
     if _is_torchrun(words):
         return "torchrun", words[1:], None
+    return None
+
+
+def _module(words: Sequence[Field]) -> tuple[str, Sequence[Field], Field | None] | None:
+    """Returns the module that ``uv run … -m`` starts, where nothing else stands before it."""
+    for i, each in enumerate(words):
+        if each.start == "-m" and i + 1 < len(words):
+            return _python(words[i:])
+        name = PurePosixPath(each.text or "").name
+        if PYTHON.fullmatch(name) or name.endswith(".py") or any(name == c[0] for c in COMMANDS):
+            return None
     return None
 
 

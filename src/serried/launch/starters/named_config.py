@@ -16,7 +16,8 @@ from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys
 from serried.launch.facts.named_files import meant
 from serried.launch.facts.words import Field, Piece, Value
-from serried.launch.formats import accelerate, nemo, recipe, torchtitan, verl
+from serried.launch.formats import accelerate, nemo, recipe, torchtitan
+from serried.launch.formats.reinforcement import skyrl, verl
 from serried.launch.shell.files import ending
 from serried.launch.starters import program_options
 from serried.launch.starters.launchers import Launch
@@ -35,6 +36,7 @@ WRITTEN = (("colossalai", "config-file"),)
 
 FILE = re.compile(r"\.(py|ya?ml|json|toml)$")
 YAML = re.compile(r"^[^=]+\.ya?ml$")
+YAML_ENDINGS = (".yaml", ".yml")
 DATA = re.compile(r"\.(ya?ml|json|toml)$")
 """A config that stands alone among the arguments; a Python file there is a program."""
 
@@ -83,7 +85,7 @@ def readings(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> list[
     for flag, word in named:
         name = ending(word)
         # Hydra's '--config-name llama' leaves the ending out.
-        if flag == "config-name" and name:
+        if flag == "config-name" and name and not name.endswith(YAML_ENDINGS):
             name += ".yaml"
         if not name and flag in NEEDED:
             found.append(_not_known(word, launch, flag))
@@ -121,8 +123,10 @@ def overridden(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> Rea
             keys.give_way(whole)
             missing += whole.missing
     keys.missing = tuple(missing)
-    # Ray's driver has settings of verl's, though they may be of other things than its ranks.
-    reading = shelf.read_keys(keys) or (verl.read(keys) if launch.launcher == "ray" else None)
+    # A driver has settings of its own trainer's, though they may be of other things than ranks.
+    reading = shelf.read_keys(keys)
+    if reading is None and launch.launcher == "ray":
+        reading = (skyrl if skyrl.PROGRAM.fullmatch(program) else verl).read(keys)
     if reading is None and is_nemo:
         reading = nemo.read_program(keys)
     if reading:

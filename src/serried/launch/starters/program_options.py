@@ -16,10 +16,10 @@ from serried.launch.formats import (
     deepspeed,
     huggingface,
     megatron,
-    openrlhf,
     paddle,
     torchtitan,
 )
+from serried.launch.formats.reinforcement import openrlhf
 from serried.launch.starters.launchers import Launch
 
 SWIFT = re.compile(r"(?:.*[./])?swift[./]cli[./](?:sft|rlhf|pt)(?:\.py)?")

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from serried.errors import InputError, listed
 from serried.finding import said
+from serried.launch import neighbours
 from serried.launch.facts.config import Reading
 from serried.launch.facts.flags import Flag, flags_of, loose
 from serried.launch.facts.found import Facts, Found
@@ -44,6 +45,7 @@ SHELL = re.compile(
 )
 SWIFT = re.compile(r"(?:.*[./])?swift[./]cli[./]_megatron[./]\w+(?:\.py)?")
 """The programs that ``megatron sft`` and its like start."""
+YAML = re.compile(r"\.ya?ml$")
 RANKS = ("world_size", "nodes", "gpus_per_node")
 
 
@@ -70,7 +72,9 @@ def read(
     """
     story = shell.follow(text, file, beside)
     shelf = ConfigFiles(story.files, beside, read_other, read_keys)
-    launches = [launch for run in story.runs if (launch := launch_of(run))]
+    launches = [
+        launch for run in story.runs if (launch := launch_of(run)) and not _converts(launch)
+    ]
     if len(launches) > SCRIPT_STARTS.most:
         raise InputError(
             "{file} starts ranks {count} times, and at most {limit} are read; give the one that "
@@ -82,8 +86,12 @@ def read(
     readings = [(_reading(launch, shelf), launch) for launch in launches]
     # A script may start helpers too: those that tell a framework go first, then those of a
     # launcher; a plain 'python' tells nothing by itself.
-    told = [each for each, _ in readings if each.framework or each.facts.says("framework")]
-    chosen = told or [each for each, launch in readings if launch.launcher != "python"]
+    launched = [each for each, launch in readings if launch.launcher != "python"]
+    told = [each for each, _ in readings if each.framework]
+    # A helper whose config is not known ('python convert.py --config $C') is none to be asked of.
+    asking = [each for each in launched if each.facts.says("framework")]
+    chosen = told or asking or launched
+    chosen = chosen or [each for each, _ in readings if each.facts.says("framework")]
     if not chosen:
         chosen = _loose(story, file)
     if not chosen:
@@ -93,6 +101,12 @@ def read(
     if reading.framework is None and not reading.facts.says("framework"):
         _tell_program(reading, [launch for each, launch in readings if each in chosen])
     return reading
+
+
+def _converts(launch: Launch) -> bool:
+    """Tells whether one process only reads and writes files, whatever options it is given."""
+    program = (launch.program.text if launch.program else None) or ""
+    return launch.launcher == "python" and bool(neighbours.CONVERTS.fullmatch(program))
 
 
 def _tell_program(reading: Reading, launches: Sequence[Launch]) -> None:
@@ -118,7 +132,7 @@ def _refuse_wrapper(story: Story, file: str, text: str, launches: Sequence[Launc
         raise InputError(
             "{file} starts no ranks itself; it starts {others}, which is not given beside it",
             file=file,
-            others=listed(story.not_given),
+            others=listed(dict.fromkeys(story.not_given)),
         )
     if story.not_named:
         raise InputError(
@@ -136,6 +150,8 @@ def _refuse_wrapper(story: Story, file: str, text: str, launches: Sequence[Launc
             line=story.end,
             where=story.end.file,
         )
+    neighbours.refuse_manifest(text, file)
+    _refuse_answering(story, file)
     alone = next((each for each in launches if each.program and each.program.text), None)
     if alone and alone.program:
         raise InputError(
@@ -145,13 +161,29 @@ def _refuse_wrapper(story: Story, file: str, text: str, launches: Sequence[Launc
             program=alone.program.text,
             line=alone.run.line,
         )
-    if is_shell(text, file):
+    if is_shell(text, file) and not YAML.search(file):
         raise InputError(
             "{file} is a shell script, and none of its commands starts ranks; serried looks for "
             "torchrun, srun, mpirun, accelerate launch, deepspeed and their like, and for the "
             "trainers that it knows",
             file=file,
         )
+
+
+def _refuse_answering(story: Story, file: str) -> None:
+    """Raises InputError for a script whose commands answer, evaluate or convert."""
+    for run in story.runs:
+        launch = launch_of(run)
+        program = (launch.program.text if launch and launch.program else None) or ""
+        words = [each.text or "" for each in run.fields]
+        if neighbours.trains_nothing(words, program):
+            raise InputError(
+                "{file} starts {program} on line {line}, which by its name answers, evaluates, "
+                "converts or prepares, and trains nothing; give the command or script that trains",
+                file=file,
+                program=program or " ".join(words[:2]),
+                line=run.line,
+            )
 
 
 def _tell_of_gaps(readings: Sequence[Reading], facts: Facts) -> None:

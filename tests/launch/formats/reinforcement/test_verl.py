@@ -137,7 +137,7 @@ def test_easy_r1_names_its_yaml_by_a_setting() -> None:
 @pytest.mark.parametrize("program", ["main_generation", "main_eval"])
 def test_what_only_writes_answers_is_no_training(program: str) -> None:
     run = f"python3 -m verl.trainer.{program} trainer.nnodes=1 rollout.name=vllm"
-    with pytest.raises(InputError, match="as one process"):
+    with pytest.raises(InputError, match="trains nothing"):
         read(run, name="run.sh")
 
 
@@ -159,3 +159,15 @@ def test_two_settings_that_contradict_are_both_named() -> None:
     [tp] = read(text, name="x.yaml").missing
     assert "it is given as 4 (x.yaml line 9, " in str(tp.because)
     assert " and as 2 (x.yaml line 10, " in str(tp.because)
+
+
+@pytest.mark.parametrize(
+    ("base", "framework"), [("ppo_trainer", "fsdp"), ("ppo_megatron_trainer", "megatron")]
+)
+def test_a_config_that_overrides_little_is_known_by_what_it_takes_in(
+    base: str, framework: str
+) -> None:
+    text = f"defaults:\n  - {base}\n  - _self_\nalgorithm:\n  filter_groups: {{enable: true}}\n"
+    config = read(text, name="dapo_trainer.yaml")
+    assert (config.format, config.framework) == ("verl YAML", framework)
+    assert config.sizes().world_size == 8

@@ -12,14 +12,14 @@ that is trained is the actor's; the engine that writes answers has sizes of its 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from serried.launch.facts.config import Reading
-from serried.launch.facts.device_mesh import laid_over
 from serried.launch.facts.flags import Meaning
 from serried.launch.facts.found import Facts, Found
 from serried.launch.facts.keys import Keys, take
 from serried.launch.formats import megatron
-from serried.mesh.sizes import Sizes
+from serried.launch.formats.reinforcement import weights_and_sequences
 
 ACTOR = "actor_rollout_ref.actor"
 EASY = "worker.actor"
@@ -36,6 +36,9 @@ OWN = frozenset(
     )
 )
 """Configs of the package itself, whose defaults this module knows."""
+
+TRAINERS = ("ppo_trainer", "ppo_megatron_trainer")
+"""Those of its configs that others take in to train by reinforcement."""
 
 MEGATRON_CONFIG = "ppo_megatron_trainer"
 """The one of its configs that trains with Megatron-core unless told otherwise."""
@@ -61,6 +64,8 @@ STRATEGY = {"strategy": Meaning("_strategy", "text")}
 def is_one(keys: Keys) -> bool:
     """Tells whether keys are verl's: an actor to be trained, or its trainer for SFT."""
     if keys.has("actor_rollout_ref") or keys.has(EASY, "trainer"):
+        return True
+    if any(PurePosixPath(name).stem in TRAINERS for name in keys.missing):
         return True
     # What writes answers alone has a section 'rollout' at the top, and trains nothing.
     has_trainer = "trainer.n_gpus_per_node" in keys and not keys.has("rollout")
@@ -123,28 +128,7 @@ def _megatron(facts: Facts, keys: Keys, section: str) -> Reading:
 
 def _fsdp(facts: Facts, keys: Keys, section: str) -> Reading:
     take(facts, keys, {**SHARDS, **RESHARD}, section=section, name_of=str)
-    for name in ("fsdp_size", "ulysses_size"):
-        number = facts.number(name)
-        if number is not None and number <= (1 if name == "ulysses_size" else 0):
-            facts.drop(name)
     whole = facts.drop("_whole_weights")
     found = whole if whole and whole.value == "true" else Found("", default_of="verl")
     stage = 2 if whole and whole.value == "true" else 3
-    facts.claim("zero", replace(found, value=stage))
-    framework = "devicemesh" if facts.says("ulysses_size") else "fsdp"
-    return Reading("verl YAML", facts, framework, derive=_meshes)
-
-
-def _meshes(sizes: Sizes) -> Sizes:
-    """Returns the sizes with the meshes that verl makes once it knows the number of ranks."""
-    options = dict(sizes.options)
-    shard = int(options.pop("fsdp_size", 0) or 0)
-    sequence = int(options.pop("ulysses_size", 1) or 1)
-    bare = replace(sizes, options=options)
-    world = sizes.world_size
-    # A shard as wide as the world, or wider, is all ranks: there are no copies then.
-    shard = shard if 0 < shard < world else world
-    if sequence == 1:
-        return replace(bare, options={**options, "dp_shard": str(shard)})
-    weights = {"ddp": world // shard, "fsdp": shard}
-    return laid_over(bare, [weights, {"dp": world // sequence, "sp": sequence}])
+    return weights_and_sequences.reading_of(facts, "verl YAML", replace(found, value=stage))

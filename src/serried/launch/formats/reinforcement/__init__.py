@@ -1,0 +1,1 @@
+"""Trainers by reinforcement, whose layout is that of what is trained, not of what answers."""
