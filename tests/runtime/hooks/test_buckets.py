@@ -15,9 +15,11 @@ from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_
 from torch.nn.parallel import DistributedDataParallel
 
 import serried
+from serried.action import ActionKind
 from serried.runtime.hooks.buckets import _TimedGroup
 from serried.runtime.recording import api as recorder_doors
 from serried.trace.merge.in_memory import merge
+from serried.trace.model.span_groups import SpanGroup
 from serried.trace.model.trace import Trace
 from tests.runtime.rank_group import DEVICES, run_ranks
 
@@ -126,6 +128,18 @@ def test_a_bucket_leaves_within_its_backward(ran: Ran) -> None:
             around = backwards[span.rank, span.step]
             assert around.start_ns < span.start_ns < span.end_ns
             assert span.start_ns < around.end_ns
+
+
+def test_a_step_s_buckets_moved_all_gradients_over_all_ranks(ran: Ran) -> None:
+    trace = merge([ran.folder / "plain"])
+    spans = trace.spans
+    rows = spans.kind == ActionKind.REDUCE_GRAD
+    groups = {trace.groups[group] for group in spans.group[rows].tolist()}
+    assert groups == {SpanGroup(ActionKind.ALL_REDUCE, tuple(range(WORLD)))}
+    gradients = sum(4 * each.numel() for each in Net().parameters())
+    for step in range(STEPS):
+        mine = rows & (spans.step == step)
+        assert spans.size_bytes[mine].sum() == WORLD * gradients
 
 
 def test_buckets_of_a_communication_hook_of_the_user_s_are_left_to_it(ran: Ran) -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -30,6 +31,7 @@ from torch.distributed.tensor.parallel import (
 from torch.nn.parallel import DistributedDataParallel
 
 import serried
+from serried.action import ActionKind
 from serried.runtime.recording import api as recorder_doors
 from serried.trace.merge.in_memory import merge
 from serried.trace.model.pairs import pair_messages
@@ -224,6 +226,44 @@ def test_weights_are_those_of_a_run_without_a_recording(equal: list[dict[str, An
             "fsdp": True,
             "tp": True,
         }
+
+
+def moved(trace: Trace, rank: int = 0) -> list[tuple[str, str, int]]:
+    """Returns the collectives of a rank by start: kind of span, kind of collective, bytes."""
+    spans = trace.spans
+    rows = np.flatnonzero((spans.rank == rank) & (spans.group >= 0))
+    assert {trace.groups[group].ranks for group in spans.group[rows].tolist()} == {(0, 1)}
+    return [
+        (
+            ActionKind(int(spans.kind[row])).name,
+            trace.groups[spans.group[row]].kind.name,
+            int(spans.size_bytes[row]),
+        )
+        for row in rows.tolist()
+    ]
+
+
+def test_collectives_of_every_library_say_what_they_moved(equal: object, folder: Path) -> None:
+    assert moved(merge([folder / "collectives"])) == [
+        ("BROADCAST", "BROADCAST", 8),
+        ("ALL_REDUCE", "ALL_REDUCE", 8),
+        ("ALL_GATHER", "ALL_GATHER", 16),
+        ("REDUCE_SCATTER", "REDUCE_SCATTER", 16),
+        ("ALL_REDUCE", "ALL_REDUCE", 8),  # functional collectives from here on
+        ("ALL_GATHER", "ALL_GATHER", 16),
+    ]
+
+
+def test_data_and_tensor_parallel_ranks_say_what_they_moved(equal: object, folder: Path) -> None:
+    sharded = merge([folder / "fsdp"])
+    whole = sum(4 * each.numel() for each in model().parameters())
+    scattered = [size for kind, _, size in moved(sharded) if kind == "REDUCE_SCATTER"]
+    assert sum(scattered) == STEPS * whole
+    gathered = sum(size for _, kind, size in moved(sharded) if kind == "ALL_GATHER")
+    assert gathered % whole == 0 and gathered >= STEPS * whole
+    cut = moved(merge([folder / "tp"]))
+    assert {(span, kind) for span, kind, _ in cut} == {("ALL_REDUCE", "ALL_REDUCE")}
+    assert len(cut) == 2 * STEPS
 
 
 def test_tensor_parallel_ranks_reduce_in_forward_and_in_backward(

@@ -18,13 +18,15 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from serried.action import ActionKind
+from serried.runtime.hooks.moved_bytes import ranks_of
 from serried.runtime.recorder.torch_private import set_reducer_group
 from serried.runtime.recorder.tracer import Mark, SpanParts, Tracer
+from serried.trace.model.traffic import CollectiveMove
 
 _NEVER = object()
 _PATIENCE_S = 0.5
-_Flight = tuple[int, Mark, list[Mark]]
-"""Step and launch of a bucket, and its end once that has come."""
+_Flight = tuple[int, Mark, list[Mark], CollectiveMove]
+"""Step and launch of a bucket, its end once that has come, and what it moves."""
 
 
 class Buckets:
@@ -46,7 +48,7 @@ class Buckets:
         """Puts a group that times before each reducer's own."""
         for model in self._models:
             own = model.process_group
-            group = _TimedGroup(own, _timed(own.allreduce, self._tracer, self._flights))
+            group = _TimedGroup(own, _timed(own, self._tracer, self._flights))
             self._groups.append(group)
             set_reducer_group(model, group)
 
@@ -59,7 +61,7 @@ class Buckets:
     def close(self) -> None:
         """Keeps the last too: the rank goes on as soon as they are there, and they end then."""
         until_s = time.monotonic() + _PATIENCE_S
-        while not all(ends for _, _, ends in self._flights) and time.monotonic() < until_s:
+        while not all(ends for _, _, ends, _ in self._flights) and time.monotonic() < until_s:
             time.sleep(0.0005)
         self.keep()
 
@@ -69,9 +71,11 @@ class Buckets:
             return
         waiting = []
         for flight in self._flights:
-            step, start, ends = flight  # the backend's thread appends the end when it comes
+            step, start, ends, move = flight  # the backend's thread appends the end when it comes
             if ends:
-                span = SpanParts(ActionKind.REDUCE_GRAD, start, ends[0], stage=0, step=step)
+                moves = (move,) if len(move.ranks) > 1 else ()
+                kind = ActionKind.REDUCE_GRAD
+                span = SpanParts(kind, start, ends[0], stage=0, step=step, moves=moves)
                 self._tracer.keep_late(span)
             else:
                 waiting.append(flight)
@@ -94,15 +98,16 @@ class _TimedGroup(dist.ProcessGroup):
 
 
 def _timed(
-    allreduce: Callable[..., dist.Work], tracer: Tracer, flights: list[_Flight]
+    own: dist.ProcessGroup, tracer: Tracer, flights: list[_Flight]
 ) -> Callable[..., dist.Work]:
-    """Returns ``allreduce`` that notes when it begins and when its work is done.
+    """Returns ``own``'s allreduce that notes when it begins and when its work is done.
 
     The end is marked in a thread of the backend, for which a frame of Python's would first have to
     be made, at the cost of ten spans. So only what is built in is called there: ``next`` of a
     ``map`` of a list's ``append`` over the marks.
     """
-    mark, work = tracer.mark, tracer.work
+    mark, work, allreduce = tracer.mark, tracer.work, own.allreduce
+    ranks = ranks_of(own)
     marks = iter(mark, _NEVER)
 
     def timed(tensors: list[torch.Tensor], options: Any) -> dist.Work:
@@ -112,7 +117,9 @@ def _timed(
         start, ends = mark(), list[Mark]()
         launched = allreduce(tensors, options)
         launched.get_future().add_done_callback(partial(next, map(ends.append, marks)))
-        flights.append((tracer.step, start, ends))
+        size_bytes = sum(each.nbytes for each in tensors)
+        move = CollectiveMove(ActionKind.ALL_REDUCE, ranks, size_bytes)
+        flights.append((tracer.step, start, ends, move))
         return launched
 
     return timed

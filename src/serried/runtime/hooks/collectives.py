@@ -27,6 +27,7 @@ import torch
 import torch.distributed as dist
 
 from serried.action import ActionKind
+from serried.runtime.hooks.moved_bytes import Mover, of_functional, of_library
 from serried.runtime.recorder.patches import Patch, Wrap
 from serried.runtime.recorder.torch_private import (
     AsyncTensor,
@@ -95,23 +96,6 @@ DEEPSPEED = {
 """Functions of deepspeed.comm; an all-reduce inside a backward is one of gradients."""
 
 
-SIZES = {
-    "all_reduce": "tensor",
-    "broadcast": "tensor",
-    "all_gather_single": "output",
-    "all_gather_into_tensor": "output_tensor",
-    "reduce_scatter_single": "input",
-    "reduce_scatter_tensor": "input",
-    "all_to_all_single": "output",
-}
-"""Functions of torch.distributed whose whole tensor is one argument, and what that is called."""
-FIRST = ("tensor", "output", "output_tensor")
-"""Names of arguments that stand first; ``input`` stands second."""
-
-Sizing = tuple[ActionKind, str]
-"""Kind of a collective, and the argument that is as large as all that it moves."""
-
-
 class Flight(NamedTuple):
     """Says what is on its way, since when, and what it moves."""
 
@@ -126,6 +110,8 @@ class Exchanges:
     def __init__(self, tracer: Tracer) -> None:
         self._tracer, self._work = tracer, tracer.work
         self._flights: WeakKeyDictionary[Any, Flight] = WeakKeyDictionary()
+        self._is_noted = False
+        """Whether what a collective moves is noted that is not done yet."""
         self._tensors: dict[int, Flight] = {}
         """What functional collectives return, by storage, which views of it share."""
 
@@ -136,15 +122,15 @@ class Exchanges:
     def patches(self) -> list[Patch]:
         """Returns a patch of each function that there is, of DeepSpeed's where it is loaded."""
         found = [
-            *self._of(dist, {**COLLECTIVES, **KINDRED}),
+            *self._of(dist, {**COLLECTIVES, **KINDRED}, moved=of_library),
             Patch(dist.Work, "wait", self._waited_for),
         ]
         if functional is not None:
-            found += self._of(functional, FUNCTIONAL)
+            found += self._of(functional, FUNCTIONAL, moved=of_functional)
             found.append(Patch(functional, "wait_tensor", self._tensor_waited_for))
         if deepspeed := sys.modules.get("deepspeed.comm"):
             of_gradients = {"all_reduce", "all_reduce_coalesced"}
-            found += self._of(deepspeed, DEEPSPEED, of_gradients)
+            found += self._of(deepspeed, DEEPSPEED, of_gradients=of_gradients)
         engine = getattr(sys.modules.get("deepspeed.runtime.engine"), "DeepSpeedEngine", None)
         if hasattr(engine, "allreduce_gradients"):
             reduces = self.timed(ActionKind.REDUCE_GRAD)
@@ -157,7 +143,7 @@ class Exchanges:
         *,
         needs: Callable[..., bool] | None = None,
         in_backward: ActionKind | None = None,
-        moved: Sizing | None = None,
+        moved: Mover | None = None,
     ) -> Wrap:
         """Times a function: as ``in_backward`` inside one, and not at all where ``needs`` denies.
 
@@ -168,10 +154,6 @@ class Exchanges:
         tracer, work = self._tracer, self._work
         is_compiling = torch.compiler.is_compiling
 
-        def noted(args: tuple[Any, ...], options: dict[str, Any]) -> None:
-            if moved is not None and (move := _move(moved, args, options)):
-                work.moves.append(move)
-
         def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
             @wraps(original)
             def call(*args: Any, **options: Any) -> Any:
@@ -179,8 +161,21 @@ class Exchanges:
                 # what the trainer times as a whole, would be counted twice.
                 if is_compiling():
                     return original(*args, **options)
-                if moved is not None and tracer.is_on:
-                    noted(args, options)
+                if moved is not None and tracer.is_on and not self._is_noted:
+                    return noted(*args, **options)
+                return timed(*args, **options)
+
+            def noted(*args: Any, **options: Any) -> Any:
+                if moved is not None and (move := moved(args, options)):
+                    work.moves.append(move)
+                # What a collective calls by other names of the library's is a part of it.
+                self._is_noted = True
+                try:
+                    return timed(*args, **options)
+                finally:
+                    self._is_noted = False
+
+            def timed(*args: Any, **options: Any) -> Any:
                 if work.is_exchange:
                     return original(*args, **options)
                 if needs is not None and not needs(*args, **options):
@@ -208,15 +203,20 @@ class Exchanges:
         return wrap
 
     def _of(
-        self, owner: Any, kinds: dict[str, ActionKind], of_gradients: set[str] | None = None
+        self,
+        owner: Any,
+        kinds: dict[str, ActionKind],
+        *,
+        moved: Callable[[str, ActionKind], Mover | None] | None = None,
+        of_gradients: set[str] | None = None,
     ) -> list[Patch]:
         patches = []
         for name, kind in kinds.items():
             # Another torch may lack some of them.
             if hasattr(owner, name):
                 reduces = ActionKind.REDUCE_GRAD if name in (of_gradients or ()) else None
-                moved = (kind, SIZES[name]) if owner is dist and name in SIZES else None
-                wrap = self.timed(kind, in_backward=reduces, moved=moved)
+                mover = moved(name, kind) if moved else None
+                wrap = self.timed(kind, in_backward=reduces, moved=mover)
                 patches.append(Patch(owner, name, wrap))
         return patches
 
@@ -295,27 +295,6 @@ class Exchanges:
                         tracer.keep_moves()
 
         return call
-
-
-def _move(sizing: Sizing, args: tuple[Any, ...], options: dict[str, Any]) -> CollectiveMove | None:
-    """Returns what a call moves; None where it is alone, or its arguments are not as expected."""
-    kind, name = sizing
-    place = 0 if name in FIRST else 1
-    tensor = args[place] if len(args) > place else options.get(name)
-    group = options.get("group")
-    if group is None:
-        group = next((each for each in args if isinstance(each, dist.ProcessGroup)), None)
-        group = group or dist.group.WORLD
-    if not isinstance(tensor, torch.Tensor) or not isinstance(group, dist.ProcessGroup):
-        return None
-    ranks = _RANKS.get(group)
-    if ranks is None:
-        ranks = _RANKS[group] = tuple(dist.get_process_group_ranks(group))
-    return CollectiveMove(kind, ranks, tensor.nbytes) if len(ranks) > 1 else None
-
-
-_RANKS: WeakKeyDictionary[dist.ProcessGroup, tuple[int, ...]] = WeakKeyDictionary()
-"""The global ranks of groups that were met; asking torch costs a microsecond each time."""
 
 
 def _storage(tensor: Any) -> int:

@@ -31,6 +31,7 @@ __all__ = [
     "fsdp_collectives",
     "fsdp_group",
     "functional",
+    "group_by_name",
     "replicate",
     "schedules",
     "set_reducer_group",
@@ -111,6 +112,15 @@ def default_store() -> Any:
     try:
         return dist.distributed_c10d._get_default_store()
     except (AttributeError, ValueError, RuntimeError):
+        return None
+
+
+def group_by_name(name: str) -> Any:
+    """Returns the process group of a name, by which functional collectives know it; or None."""
+    resolve = getattr(dist.distributed_c10d, "_resolve_process_group", None)
+    try:
+        return resolve(name) if resolve else None
+    except (KeyError, ValueError, RuntimeError):
         return None
 
 
