@@ -33,12 +33,14 @@ FOLDER_BYTES = Limit(16 << 20, "bytes", "all files of a folder, or of one drop o
 NAMED_FILES = Limit(60, "files", "what a launch file names by a path, and these by theirs")
 NAMED_DEPTH = Limit(3, "levels", "files that name others by a path, and are looked through")
 SCHEDULE_BYTES = Limit(32 << 20, "bytes", "a schedule; a million actions take 9 MB")
+MODEL_CONFIG_BYTES = Limit(1 << 20, "bytes", "a model's config.json; most take 2 kB")
 BUSBW_BYTES = Limit(64 << 20, "bytes", "a busbw table: some thousands of rows, of 200 bytes each")
 PLAN_ROWS_BYTES = Limit(64 << 20, "bytes", "a table of measured steps; 100,000 rows take 30 MB")
 CHECK_BYTES = Limit(1 << 30, "bytes", "the report of a check; all links of 100,000 ranks take less")
 
 # ----------------------------------------------------------------------- numbers
 
+MODEL_SIZE = Limit(10_000_000, "units", "a size that a model's config says; words are the most")
 PARAMETERS = Limit(10**17, "parameters", "a model; the largest that are published have 10**13")
 STEP_EVENTS = Limit(20_000, "layers x microbatches", "a step that is shown event by event")
 DIGITS = Limit(18, "digits", "a whole number; Python reads longer ones in quadratic time")
