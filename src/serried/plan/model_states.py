@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
+from typing import Any
 
 from serried.errors import InputError
 from serried.limits import PARAMETERS
@@ -149,10 +150,10 @@ def model_states(
 def _weights(cuts: StateCuts, world_size: int, count: int, kept: Precision) -> WeightStates:
     own = -(-count * cuts.data.ranks // world_size)
     held = HeldStates(
-        parameters=kept.parameter_bytes * _share(own, cuts.parameters.ranks),
-        gradients=kept.gradient_bytes * _share(own, cuts.gradients.ranks),
-        optimizer=kept.optimizer_bytes * _share(own, cuts.optimizer.ranks),
-        near=0 if cuts.near.is_whole else kept.computed_bytes * _share(own, cuts.near.ranks),
+        parameters=kept.parameter_bytes * largest_share(own, cuts.parameters.ranks),
+        gradients=kept.gradient_bytes * largest_share(own, cuts.gradients.ranks),
+        optimizer=kept.optimizer_bytes * largest_share(own, cuts.optimizer.ranks),
+        near=0 if cuts.near.is_whole else kept.computed_bytes * largest_share(own, cuts.near.ranks),
         gathered=kept.computed_bytes * own if cuts.is_kept else 0,
     )
     whole = HeldStates(
@@ -161,6 +162,6 @@ def _weights(cuts: StateCuts, world_size: int, count: int, kept: Precision) -> W
     return WeightStates(cuts, own, held, whole)
 
 
-def _share(count: int, ranks: int) -> int:
-    """Returns the largest part of ``count`` numbers cut over ``ranks`` ranks."""
+def largest_share(count: Any, ranks: Any) -> Any:
+    """Returns the largest part of ``count`` numbers cut over ``ranks`` ranks, of arrays as well."""
     return -(-count // ranks)

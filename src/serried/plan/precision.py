@@ -89,6 +89,18 @@ RECIPES: Mapping[str, Precision] = {
             (2, 2),
             "bitsandbytes, arXiv 2110.02861: moments of one byte each, their scales left out",
         ),
+        _recipe(
+            "fp16-scaled",
+            (2, 2, 8, 8),
+            (2, 2),
+            "Megatron-LM d98e8a64, --fp16: gradients are unscaled into fp32 beside the wide copy",
+        ),
+        _recipe(
+            "muon",
+            (2, 4, 4, 4),
+            (2, 4),
+            "Megatron-LM d98e8a64, --optimizer muon: one moment; Adam of embeddings left out",
+        ),
         _recipe("sgd-momentum", (2, 2, 4, 4), (2, 2), "mixed precision, one moment in fp32"),
     )
 }

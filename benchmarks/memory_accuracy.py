@@ -1,0 +1,416 @@
+"""How near planned memory comes to measured memory, table by table.
+
+Run ``python -m benchmarks.memory_accuracy FOLDER``, a folder with any of these tables:
+
+    simumax_b200_real_vs_model.csv                  allocated at most, of the fullest rank
+    megatron_functional_golden_memory_time.csv      allocated at most and between steps, last stage
+    perf_*.csv with a column mem_GiB                in use on the device, of the fullest rank
+
+``--format json`` prints every row with its prediction. Rows whose layout is not stated are left
+out and counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from serried.errors import InputError
+from serried.mesh.layers import unfolded
+from serried.plan.cluster.cluster import Cluster, Gpu
+from serried.plan.degrees import Degrees
+from serried.plan.memory.job_memory import JobMemory, job_memory
+from serried.plan.model.shape import ExpertShape, LatentAttention, ModelShape
+from serried.plan.model.stages import layers_accounted
+from serried.plan.request import PlanRequest, Recompute
+
+Cells = Mapping[str, str]
+GIB = 1 << 30
+B200 = Gpu("b200", "nvidia", {"bf16": 2250e12, "fp8": 4500e12}, 180e9, 8e12, 900e9)
+H100 = Gpu("h100", "nvidia", {"bf16": 989e12, "fp8": 1979e12}, 80e9, 3.35e12, 450e9)
+A100 = Gpu("a100", "nvidia", {"bf16": 312e12}, 80e9, 2.039e12, 300e9)
+
+
+@dataclass(frozen=True)
+class MeasuredMemory:
+    """Holds one figure that was measured, and the job that it was measured of."""
+
+    table: str
+    row: str
+    what: str
+    """Which figure of the plan it is: allocated, steady or in use."""
+    group: str
+    request: PlanRequest
+    num_bytes: float | None
+    """None where the job did not fit."""
+
+    def planned(self) -> float:
+        """Returns the figure that the plan has for it."""
+        return FIGURES[self.what](job_memory(self.request))
+
+
+FIGURES: Mapping[str, Callable[[JobMemory], float]] = {
+    "allocated": lambda job: max(each.allocated for each in job.of_ranks),
+    "allocated, last stage": lambda job: job.of_ranks[-1].allocated,
+    "steady, last stage": lambda job: job.of_ranks[-1].steady,
+    "in use": lambda job: job.fullest.total,
+}
+
+
+def cells_of(path: Path) -> Iterator[Cells]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    yield from csv.DictReader(line for line in lines if not line.startswith("#"))
+
+
+def number(cells: Cells, name: str, otherwise: int = 0) -> int:
+    told = cells.get(name) or ""
+    return int(float(told)) if told else otherwise
+
+
+# ----------------------------------------------------------------------- SimuMax, 8 x B200
+
+_LATENT = LatentAttention(kv_rank=512, nope_dim=128, rope_dim=64, v_dim=128, q_rank=1536)
+SIMUMAX_MODELS = {
+    each.name: each
+    for each in (
+        ModelShape("llama3-8b", 32, 4096, 32, 8, 128, 14336, 128256),
+        ModelShape("llama3-70b", 80, 8192, 64, 8, 128, 28672, 128256),
+        # SimuMax's 405B has 16 heads of keys and values: configs/models/llama3-405b_padding_128.
+        ModelShape("llama3-405b", 128, 16384, 128, 16, 128, 53248, 128256),
+        ModelShape("qwen3-32b", 64, 5120, 64, 8, 128, 25600, 151936),
+        ModelShape("mixtral-8x7b", 32, 4096, 32, 8, 128, 14336, 32000,
+                   experts=ExpertShape(8, 2, 14336)),
+        ModelShape("deepseekv2", 60, 5120, 128, 128, 128, 12288, 102400, latent=_LATENT,
+                   experts=ExpertShape(160, 6, 1536, 3072, 1)),
+        # Its DeepSeek-V3 rows have one dense layer: docs/b200, the notes on the release's rows.
+        ModelShape("deepseekv3", 61, 7168, 128, 128, 128, 18432, 129280, latent=_LATENT,
+                   experts=ExpertShape(256, 8, 2048, 2048, 1)),
+    )
+}  # fmt: skip
+"""Source: MooreThreads/SimuMax 4dcaae5, configs/models."""
+
+
+def simumax(path: Path) -> Iterator[MeasuredMemory]:
+    for cells in cells_of(path):
+        if cells["model"] not in SIMUMAX_MODELS:
+            continue
+        axes = {axis: int(size) for axis, size in re.findall(r"([a-z]+)(\d+)", cells["parallel"])}
+        degrees = _eight(axes, number(cells, "cp", 1))
+        model = replace(SIMUMAX_MODELS[cells["model"]], layers=number(cells, "layers"))
+        request = PlanRequest(
+            model,
+            Cluster("8xb200", B200, 8, 8, 50e9),
+            degrees,
+            sequence=number(cells, "seq"),
+            global_batch=degrees.dp * number(cells, "mbc"),
+            schedule="interleaved-1f1b" if degrees.chunks > 1 else "1f1b",
+            options={"cross_entropy_fusion_impl": "te", "cp_comm_type": "a2a"},
+        )
+        real = float(cells["real_max_rank_GiB"]) * GIB
+        yield MeasuredMemory("simumax b200", cells["case"], "allocated", "", request, real)
+
+
+def _eight(axes: Mapping[str, int], cp: int) -> Degrees:
+    tp, pp = axes.get("tp", 1), axes.get("pp", 1)
+    told = {"ep": axes.get("ep", 1), "etp": axes.get("etp", 1), "chunks": axes.get("vp", 1)}
+    return Degrees(tp=tp, pp=pp, cp=cp, dp=8 // (tp * pp * cp), **told)
+
+
+# ----------------------------------------------------------------------- Megatron-LM's own tests
+
+
+def megatron(path: Path) -> Iterator[MeasuredMemory]:
+    for cells in cells_of(path):
+        if cells["suite"] not in ("gpt", "moe", "mixtral") or not _is_stated(cells):
+            continue
+        try:
+            request = _megatron_request(cells)
+        except InputError:
+            continue
+        row = f"{cells['test']} on {cells['platform']}"
+        group = _group(cells)
+        figures = (
+            ("steady, last stage", "mem_allocated_bytes_last"),
+            ("allocated, last stage", "mem_max_allocated_bytes"),
+        )
+        for what, column in figures:
+            if cells[column]:
+                yield MeasuredMemory(
+                    f"megatron tests, {what}", row, what, group, request, float(cells[column])
+                )
+
+
+def _is_stated(cells: Cells) -> bool:
+    """Tells whether a row says all that its memory follows from.
+
+    Tests without a recipe leave out the ranks; those of GRPO, distillation and offloading have
+    other models or settings beside what the table says, and so have those that account for the
+    embedding in the split or tune the groups of microbatches.
+    """
+    beside = ("grpo", "modelopt", "offloading", "account_for_embedding", "tunable")
+    return bool(cells["world_size"]) and not any(word in cells["test"] for word in beside)
+
+
+def _group(cells: Cells) -> str:
+    tp = number(cells, "tensor_model_parallel_size", 1)
+    kind = "experts" if cells["num_experts"] else "dense"
+    fsdp = ", fsdp" if cells["use_megatron_fsdp"] == "True" else ""
+    return f"{kind}, {'tp' if tp > 1 else 'no tp'}{fsdp}"
+
+
+def _megatron_request(cells: Cells) -> PlanRequest:
+    """Returns the job of a row; what it leaves out is Megatron's default."""
+    tp = number(cells, "tensor_model_parallel_size", 1)
+    pp = number(cells, "pipeline_model_parallel_size", 1)
+    cp = number(cells, "context_parallel_size", 1)
+    dp = number(cells, "world_size") // (tp * pp * cp)
+    picture = cells["pipeline_model_parallel_layout"] or None
+    is_moe = bool(cells["num_experts"])
+    degrees = Degrees(
+        tp=tp,
+        pp=pp,
+        cp=cp,
+        dp=dp,
+        ep=number(cells, "expert_model_parallel_size", 1),
+        etp=number(cells, "expert_tensor_parallel_size", tp) if is_moe else 1,
+        chunks=_chunks(cells, picture, pp),
+    )
+    has_engine = cells["transformer_impl"] != "local"
+    options = {
+        "hidden_dropout": cells["hidden_dropout"] or "0.1",
+        "attention_dropout": cells["attention_dropout"] or "0.1",
+        "transformer_impl": cells["transformer_impl"],
+        "cross_entropy_loss_fusion": cells["cross_entropy_loss_fusion"].lower(),
+    }
+    instances = 2 if "multi_dist_optimizer" in cells["test"] else 1
+    is_fsdp = cells["use_megatron_fsdp"] == "True"
+    return PlanRequest(
+        _megatron_model(cells),
+        Cluster("ci", A100 if _is_ampere(cells["platform"]) else H100, 8, 8, 50e9),
+        degrees,
+        sequence=number(cells, "seq_length"),
+        micro_batch=number(cells, "micro_batch_size"),
+        global_batch=number(cells, "global_batch_size"),
+        schedule="interleaved-1f1b" if degrees.chunks > 1 else "1f1b",
+        stage_picture=picture,
+        zero=3 if is_fsdp else int(cells["use_distributed_optimizer"] == "True"),
+        shard_ranks=dp * cp // instances,
+        states=_states(cells),
+        compute="fp8" if cells["fp8_format"] else "bf16",
+        recompute=_recompute(cells),
+        has_sequence_parallel=cells["sequence_parallel"] == "True",
+        has_flash_attention=has_engine and cells["attention_backend"] != "unfused",
+        options=options,
+    )
+
+
+def _megatron_model(cells: Cells) -> ModelShape:
+    hidden, heads = number(cells, "hidden_size"), number(cells, "num_attention_heads")
+    is_gated = cells["swiglu"] == "True"
+    ffn = number(
+        cells, "ffn_hidden_size", 4 * hidden * 2 // 3 // 64 * 64 if is_gated else 4 * hidden
+    )
+    shares = cells["group_query_attention"] == "True"
+    experts = None
+    if cells["num_experts"]:
+        dense = re.match(r"\(\[0\]\*(\d+)", cells["moe_layer_freq"])
+        experts = ExpertShape(
+            number(cells, "num_experts"),
+            number(cells, "moe_router_topk", 2),
+            number(cells, "moe_ffn_hidden_size", ffn),
+            number(cells, "moe_shared_expert_intermediate_size"),
+            int(dense[1]) if dense else 0,
+        )
+    is_latent = cells["multi_latent_attention"] == "True"
+    ranks = number(cells, "kv_lora_rank", 512), 128, 64, 128, number(cells, "q_lora_rank")
+    is_learned = cells["position_embedding_type"] not in ("rope", "none")
+    return ModelShape(
+        "ci",
+        number(cells, "num_layers"),
+        hidden,
+        heads,
+        number(cells, "num_query_groups", heads) if shares else heads,
+        number(cells, "kv_channels", hidden // heads),
+        ffn,
+        number(cells, "vocab_size", 50257),
+        is_gated=is_gated,
+        is_tied=cells["untie_embeddings_and_output_weights"] != "True",
+        latent=LatentAttention(*ranks) if is_latent else None,
+        experts=experts,
+        mtp_layers=number(cells, "mtp_num_layers"),
+        norm="rms" if cells["normalization"] == "RMSNorm" else "layer",
+        has_bias=cells["disable_bias_linear"] != "True",
+        learned_positions=number(cells, "seq_length") if is_learned else 0,
+    )
+
+
+def _chunks(cells: Cells, picture: str | None, pp: int) -> int:
+    if picture:
+        return (unfolded(picture).count("|") + 1) // pp
+    each = number(cells, "num_layers_per_virtual_pipeline_stage")
+    if each:
+        return number(cells, "num_layers") // pp // each
+    return number(cells, "num_virtual_stages_per_pipeline_rank", 1)
+
+
+def _states(cells: Cells) -> str:
+    if cells["optimizer"].endswith("muon"):
+        return "muon"
+    return "fp16-scaled" if cells["fp16"] == "True" else "fp32-grads"
+
+
+def _recompute(cells: Cells) -> Recompute:
+    if cells["recompute_granularity"] == "full":
+        return Recompute("full")
+    if cells["recompute_granularity"] == "selective":
+        return Recompute("selective", modules=tuple(re.findall(r"\w+", cells["recompute_modules"])))
+    return Recompute()
+
+
+def _is_ampere(platform: str) -> bool:
+    return "a100" in platform or platform == "lts"
+
+
+# ----------------------------------------------------------------------- BigScience, 384 x A100
+
+
+def bigscience(path: Path) -> Iterator[MeasuredMemory]:
+    for cells in cells_of(path):
+        if not cells["mem_GiB"] and cells["score"] != "oom":
+            continue
+        real = float(cells["mem_GiB"]) * GIB if cells["mem_GiB"] else None
+        group = cells["precision"]
+        request = _bigscience_request(cells)
+        yield MeasuredMemory("bigscience", cells["row"], "in use", group, request, real)
+
+
+def _bigscience_request(cells: Cells) -> PlanRequest:
+    extra = dict(re.findall(r"(\w+)=([^;,]+)", cells["extra"]))
+    hidden, heads = int(extra["hidden"]), int(extra["heads"])
+    model = ModelShape(
+        cells["model"],
+        number(cells, "layers"),
+        hidden,
+        heads,
+        heads,
+        hidden // heads,
+        4 * hidden,
+        int(extra["vocab"]),
+        is_gated=extra.get("gated") == "1",
+        is_tied=extra.get("tied") == "1",
+        norm="layer",
+        has_bias=True,
+    )
+    tp, pp, dp = (number(cells, axis, 1) for axis in ("tp", "pp", "dp"))
+    replicas = dp * number(cells, "mbs", 1)
+    is_balanced = "balanced" in extra.get("layout", "")
+    return PlanRequest(
+        model,
+        Cluster("jean-zay", A100, 8, 8, 50e9),
+        Degrees(tp=tp, pp=pp, dp=dp),
+        framework="megatron-deepspeed",
+        sequence=number(cells, "seq", 2048),
+        micro_batch=number(cells, "mbs", 1),
+        global_batch=max(1, round(number(cells, "gbs", 1) / replicas)) * replicas,
+        stage_layers=tuple(layers_accounted(model, pp)) if is_balanced else None,
+        zero=int(cells["sharding"].removeprefix("zero") or 0),
+        states="fp32-grads" if "fp32-grad" in cells["precision"] else "fp16-adam",
+        recompute=Recompute("full" if cells["recompute"] == "full" else "none"),
+        has_sequence_parallel=False,
+        has_flash_attention=False,
+    )
+
+
+# ----------------------------------------------------------------------- the table
+
+
+READERS: Mapping[str, Callable[[Path], Iterator[MeasuredMemory]]] = {
+    "simumax_b200_real_vs_model.csv": simumax,
+    "megatron_functional_golden_memory_time.csv": megatron,
+    "perf_bigscience_a100.csv": bigscience,
+}
+
+
+def measured(folder: Path) -> list[MeasuredMemory]:
+    """Returns every figure that a folder's tables have and that can be planned."""
+    found: list[MeasuredMemory] = []
+    for name, read in READERS.items():
+        if (folder / name).is_file():
+            found += read(folder / name)
+    return found
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Holds how far predictions were off, as parts of what was measured."""
+
+    each: tuple[float, ...]
+    fitting: int
+    """Jobs that did not fit and were said to fit."""
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(np.abs(self.each)))
+
+    @property
+    def most(self) -> float:
+        return float(np.max(np.abs(self.each)))
+
+    def line(self) -> str:
+        sizes = np.abs(self.each)
+        parts = [np.mean(sizes), np.median(sizes), np.quantile(sizes, 0.9), np.max(sizes)]
+        figures = "".join(f"{100 * part:8.2f}" for part in (*parts, np.mean(self.each)))
+        return f"{len(self.each):6d}{figures}"
+
+
+def errors(rows: Iterable[MeasuredMemory]) -> Errors:
+    found, fitting = [], 0
+    for row in rows:
+        if row.num_bytes is None:
+            fitting += job_memory(row.request).fits
+        else:
+            found.append(row.planned() / row.num_bytes - 1)
+    return Errors(tuple(found), fitting)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path(__file__).parent / "data")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    asked = parser.parse_args()
+    rows = measured(asked.folder)
+    if asked.format == "json":
+        found = [
+            {
+                "table": row.table,
+                "row": row.row,
+                "what": row.what,
+                "measured_bytes": row.num_bytes,
+                "planned_bytes": row.planned(),
+            }
+            for row in rows
+        ]
+        print(json.dumps({"rows": found}, indent=1))
+        return
+    names = "".join(f"{name:>8}" for name in ("mean", "median", "p90", "max", "bias"))
+    print(f"{'error of memory, %':48}{'rows':>6}{names}")
+    groups: dict[tuple[str, str], list[MeasuredMemory]] = {}
+    for row in rows:
+        for group in {"", row.group}:
+            groups.setdefault((row.table, group), []).append(row)
+    for (table, group), each in sorted(groups.items()):
+        off = errors(each)
+        name = f"  {group}" if group else table
+        wrong = f"   {off.fitting} said to fit that did not" if off.fitting else ""
+        print(f"{name:48}{off.line()}{wrong}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""What a framework's code keeps besides what the mathematics needs, and the constants measured.
+
+The formulas of this room are one for all; how a framework computes them is told by the flags of
+one ``Implementation``: which kernels are fused, what stays a copy, what lies in torch's allocator
+from the first step on, and what the device holds outside of it.
+
+    torch's allocator   model states, activations, buffers, workspace
+    reserved            x ``reserved_ratio``: what lies between the tensors
+    device              + ``outside_bytes``: CUDA's context, NCCL's buffers, libraries
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from serried.errors import InputError, listed
+
+MIB = 1 << 20
+CrossEntropy = Literal["in-place", "vocab-parallel", "compiled", "torch", "chunked"]
+
+CUBLAS_WORKSPACE = 8 * MIB
+"""What torch has for each handle (torch 2.13, CUDABlas; ``CUBLAS_WORKSPACE_CONFIG`` unset)."""
+GEMM_WORKSPACE = {False: 4 * MIB, True: 32 * MIB}
+"""Transformer Engine's own: before Hopper, and since (2.11, module/base.py)."""
+
+
+@dataclass(frozen=True)
+class LossBytes:
+    """Holds what the loss takes for each score: a token and a word that a rank has."""
+
+    kept: int
+    """From the forward of the last stage to its backward."""
+    worked: int
+    """What stands beside that when most does."""
+
+
+LOSSES: Mapping[CrossEntropy, LossBytes] = {
+    # Transformer Engine's writes the gradient over the scores, which are of 16 bits.
+    "in-place": LossBytes(2, 0),
+    # Megatron's own keeps the softmax in fp32, and has the scores or their gradient beside it.
+    "vocab-parallel": LossBytes(4, 2),
+    # The same through torch's compiler is not in place any more.
+    "compiled": LossBytes(4, 6),
+    # Torch's has scores, log-softmax in fp32, and the gradients of both.
+    "torch": LossBytes(6, 8),
+    # Liger's never has all scores at once: some 1/16th of them.
+    "chunked": LossBytes(0, 0),
+}
+"""What each way to compute the loss takes.
+
+Sources: Transformer Engine 2.11, common/triton/cross_entropy.py; Megatron-LM d98e8a64,
+core/tensor_parallel/cross_entropy.py and core/fusions/fused_cross_entropy.py; torch 2.13,
+LossNLL.cpp; liger-kernel, fused_linear_cross_entropy.
+"""
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """Holds how one framework, of one time, computes a step."""
+
+    name: str
+    source: str
+    cross_entropy: CrossEntropy = "vocab-parallel"
+    norm_root_bytes: int = 0
+    """What a norm keeps of each token besides its input: the root of the variance, and the mean."""
+    norm_copy_bytes: int = 0
+    """What it keeps of each number besides its input, where it is not one kernel."""
+    is_norm_output_whole: bool = False
+    """Whether tp ranks keep a norm's output whole where the sequence is split over them."""
+    activation_copies: int = 0
+    """Copies as wide as the feed-forward that an unfused SwiGLU keeps."""
+    attention_output_copies: int = 0
+    """Further copies of what attention gives, in another order of axes."""
+    mask_bytes: int = 1
+    """What a number's place in a mask of dropout takes."""
+    keeps_blank_gradients: bool = False
+    """Whether a blank gradient of each shape of weight stays (TE 2.3, ``get_dummy_wgrad``)."""
+    keeps_scores_buffer: bool = False
+    """Whether unfused attention has a buffer of one layer's scores that stays (Megatron's own)."""
+    keeps_stage_outputs: bool = False
+    """Whether a stage's output stays until its backward, though it was sent."""
+    stage_messages: int = 0
+    """Messages between stages that lie in the allocator when most does."""
+    steady_messages: int = 0
+    """Further ones that each chunk of a rank still has between two steps."""
+    keeps_narrow_gradients: bool = False
+    """Whether gradients of what is computed with stay beside wider ones they are summed into."""
+    step_bytes: int = 0
+    """What the optimizer's step makes of each weight that a rank updates: a wide gradient."""
+    bucket_bytes: int = 0
+    """Buckets in which gradients and parameters travel."""
+    dispatch_copies: float = 4.5
+    """Copies of all routed tokens that an MoE layer's backward has at once, by measurement."""
+    keeps_gemm_workspace: bool = False
+    """Whether a library has a workspace for matrices besides torch's (Transformer Engine)."""
+    reserved_ratio: float = 1.05
+    outside_bytes: int = 1300 * MIB
+    error: float = 0.05
+    """Within which nine of ten measured peaks lay, as a part of them."""
+
+    def workspace_bytes(self, formats: Collection[str]) -> int:
+        """Returns what libraries keep in the allocator, on a GPU that has these number formats."""
+        own = GEMM_WORKSPACE["fp8" in formats] if self.keeps_gemm_workspace else 0
+        return CUBLAS_WORKSPACE + own
+
+
+_MEGATRON = Implementation(
+    "megatron",
+    "Megatron-LM d98e8a64 with Transformer Engine 2.11",
+    keeps_blank_gradients=True,
+    keeps_gemm_workspace=True,
+    stage_messages=1,
+    steady_messages=2,
+)
+IMPLEMENTATIONS: Mapping[str, Implementation] = {
+    each.name: each
+    for each in (
+        _MEGATRON,
+        replace(
+            _MEGATRON,
+            name="megatron-local",
+            source="Megatron-LM d98e8a64, --transformer-impl local",
+            keeps_gemm_workspace=False,
+            keeps_scores_buffer=True,
+        ),
+        Implementation(
+            "megatron-deepspeed",
+            "bigscience-workshop/Megatron-DeepSpeed of 2022, chronicles of tr11-176B-ml",
+            keeps_stage_outputs=True,
+            keeps_narrow_gradients=True,
+            step_bytes=4,
+            bucket_bytes=2 * 500_000_000 * 2,
+            reserved_ratio=1.09,
+            outside_bytes=4600 * MIB,
+            error=0.07,
+        ),
+        Implementation(
+            "deepspeed",
+            "deepspeed 0.19.8 over models of transformers",
+            cross_entropy="torch",
+            norm_root_bytes=4,
+            activation_copies=1,
+            step_bytes=4,
+            bucket_bytes=2 * 500_000_000 * 2,
+        ),
+        Implementation(
+            "torch",
+            "torch 2.13.0, fsdp and pipelining",
+            cross_entropy="torch",
+            norm_root_bytes=4,
+            is_norm_output_whole=True,
+            activation_copies=1,
+            stage_messages=2,
+        ),
+    )
+}
+"""Each by its name."""
+
+OF_FRAMEWORK: Mapping[str, str] = {
+    "megatron": "megatron",
+    "megatron-deepspeed": "megatron-deepspeed",
+    "nemo": "megatron",
+    "deepspeed": "deepspeed",
+}
+"""The implementation that a framework's jobs are planned by; those of others are torch's."""
+
+
+def implementation_of(framework: str, options: Mapping[str, str]) -> Implementation:
+    """Returns a framework's implementation, as the options of the job change it.
+
+    >>> implementation_of("megatron", {"cross_entropy_fusion_impl": "te"}).cross_entropy
+    'in-place'
+
+    Raises InputError for an implementation that is not known.
+    """
+    name = options.get("implementation") or OF_FRAMEWORK.get(framework, "torch")
+    if name == "megatron" and options.get("transformer_impl") == "local":
+        name = "megatron-local"
+    if name not in IMPLEMENTATIONS:
+        raise InputError(
+            "implementation '{name}' is not known; there are {known}",
+            name=name[:40],
+            known=listed(IMPLEMENTATIONS),
+        )
+    found = IMPLEMENTATIONS[name]
+    if options.get("cross_entropy_fusion_impl") == "te":
+        return replace(found, cross_entropy="in-place")
+    if options.get("cross_entropy_loss_fusion") == "true":
+        return replace(found, cross_entropy="compiled")
+    if options.get("liger") == "true":
+        return replace(found, cross_entropy="chunked", activation_copies=0)
+    return found
