@@ -107,3 +107,11 @@ def test_a_script_without_a_folder_is_looked_for_at_the_root_as_well(
         tmp_path / "r", train_sh=train, jobs__run_sh=f"#!/bin/bash\n{command} train.sh\n"
     )
     assert read_path(root / "jobs" / "run.sh").sizes().tp == 2
+
+
+def test_a_path_of_the_machine_of_the_job_is_looked_for_by_its_end(tmp_path: Path) -> None:
+    path = "/home/me/r/conf/z.json"
+    root = laid_down(tmp_path / "r", conf__z_json=ZERO.format(3), run__a_sh=RUN.format(path))
+    assert read_path(root / "run" / "a.sh").sizes().zero == 3
+    other = laid_down(tmp_path / "o", other__z_json=ZERO.format(3), run__a_sh=RUN.format(path))
+    assert read_path(other / "run" / "a.sh").fields.get("zero") is None

@@ -296,3 +296,10 @@ def test_a_job_is_followed_where_its_number_is_kept(text: str) -> None:
 def test_a_file_of_the_machine_is_no_script_that_is_missing(name: str) -> None:
     story = follow(f"source {name}\ngo\n", "run.sh", {})
     assert (list(story.notes), story.not_given) == ([], [])
+
+
+def test_a_function_of_another_script_is_not_the_one_being_called() -> None:
+    found = words("main() { bash b.sh; }\nmain\n", **{"b.sh": "main() { go inner; }\nmain\n"})
+    assert found == [["go", "inner"]]
+    after = words("f() { go a; }\nbash b.sh\nf\n", **{"b.sh": "f() { go b; }\n"})
+    assert after == [["go", "a"]]

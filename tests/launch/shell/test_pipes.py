@@ -25,6 +25,8 @@ PRINTED = [
     "echo x12y | grep -oE '[0-9]+'",
     "echo 'a b' | sed 's/ /-/'",
     "echo a_b_c | sed -e 's/_/-/g'",
+    "echo 'a  b   c' | sed 's/ \\+/ /g'",
+    "echo 'a   b' | tr -s ' '",
     "seq 3 | head -n 2 | tail -1",
     "seq 2 4 | tail -n 1",
     "basename runs/train_7B.sh .sh",

@@ -147,3 +147,8 @@ def test_a_job_written_by_a_script_is_followed() -> None:
     )
     sizes = read(text, name="sweep.sh").sizes()
     assert (sizes.world_size, sizes.tp) == (16, 4)
+
+
+def test_no_nodes_are_a_blank_to_be_filled_in() -> None:
+    job = job_of("#!/bin/bash\n#SBATCH --nodes=0 --ntasks-per-node=8\n", "x.sh")
+    assert (job.number("nodes"), job.number("ntasks_per_node")) == (None, 8)

@@ -53,6 +53,9 @@ def laid_over(sizes: Sizes, meshes: Sequence[Axes]) -> Sizes:
     # A cell that is an axis of some mesh has its name, the others that of the axis they are in.
     whole = {span: name for name, span in reversed(spans.items())}
     names = [whole.get(cell) or _part(cell, spans, steps) for cell in cells]
+    if len(steps) == 1:
+        # One rank is in every axis; it is called by that of data.
+        names = [next((name for axes in meshes for name in axes if name == "dp"), "rank")]
     merged = {
         name: [each for each, cell in zip(names, cells, strict=True) if _is_in(cell, span)]
         for name, span in spans.items()

@@ -129,4 +129,20 @@ def _place(folder: Path, name: str, root: Path | None) -> Path | None:
                 return at
         except OSError:
             continue
+    return _at_root(name, root) if root is not None else None
+
+
+def _at_root(name: str, root: Path) -> Path | None:
+    """Returns the file below the root that the end of a path means, its folder included.
+
+    A path such as ``home/me/repo/configs/zero3.json`` is that of the machine that runs the job.
+    """
+    parts = _parts(name)
+    for begin in range(1, len(parts) - 1):
+        try:
+            at = root.joinpath(*parts[begin:]).resolve()
+            if at.is_file() and root in at.parents:
+                return at
+        except OSError:
+            continue
     return None

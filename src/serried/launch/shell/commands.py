@@ -215,6 +215,7 @@ def _source(walk: ScriptWalk, fields: list[Field], line: Line) -> Outcome:
             walk.story.note(line, why)
             if SCRIPT.search(name):
                 walk.story.not_given.append(name)
+                walk.story.not_read.append(name)
         return "", RAN
     # 'source env.sh 4' has arguments of its own; without any it sees those of the script.
     outer = walk.scope.arguments

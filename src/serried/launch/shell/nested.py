@@ -89,8 +89,10 @@ def start(
     """Follows the script that a command hands over, on this node or on others."""
     at, kind = what
     # What another shell sets ends with it, so the variables are put back at the end.
-    before = dict(walk.scope.variables)
+    before, functions, calling = dict(walk.scope.variables), walk.scope.functions, walk.calling
     walk.scope.variables |= prefix
+    # It does not know this one's functions either: 'main' there is another 'main'.
+    walk.scope.functions, walk.calling = dict(functions), ()
     name = PurePosixPath(fields[0].text or "").name
     if name == "srun":
         step = slurm.SlurmRequest(slurm.figures(fields[1:at])[0])
@@ -110,6 +112,7 @@ def start(
         value = script.pieces if not script.maybe else as_choice(script, fields[at + 1 :])
         walk.made(value, line, fields[:at])
     walk.scope.variables, walk.submitted = before, None
+    walk.scope.functions, walk.calling = functions, calling
 
 
 def _start_file(

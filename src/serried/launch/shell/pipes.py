@@ -126,6 +126,8 @@ def _tr(text: str, words: Words) -> str | None:
         return "".join(letter for letter in text if letter not in sets[1])
     if sets in (["A-Z", "a-z"], ["a-z", "A-Z"]):
         return text.lower() if sets[1] == "a-z" else text.upper()
+    if len(sets) == 2 and sets[0] == "-s" and sets[1] == " ":
+        return re.sub(" +", " ", text)
     is_letter = len(sets) == 2 and len(sets[0]) == len(sets[1]) == 1
     return text.replace(sets[0], sets[1]) if is_letter else None
 
@@ -171,6 +173,8 @@ def _grep(text: str, words: Words) -> str | None:
 
 def _sed(text: str, words: Words) -> str | None:
     """Returns what ``sed 's/a/b/'`` makes of plain text; a dot in it would stand for any letter."""
+    if list(words) == ["s/ \\+/ /g"]:
+        return re.sub(" +", " ", text)
     found = SUBSTITUTION.fullmatch(words[-1]) if 1 <= len(words) <= 2 else None
     if found is None or "." in found[2] or not found[2] or (len(words) == 2 and words[0] != "-e"):
         return None

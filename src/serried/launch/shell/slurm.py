@@ -53,7 +53,8 @@ class SlurmRequest:
         found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
         if not found or found[2] not in (None, found[1]):
             return None
-        return count(found[1])
+        # '--nodes=0' stands where whoever submits it gives a number.
+        return count(found[1]) or None
 
     def over(self, outer: SlurmRequest | None) -> SlurmRequest:
         """Returns this step's figures, those of the job around it where it says nothing."""

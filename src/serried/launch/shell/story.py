@@ -40,6 +40,8 @@ class Story:
     notes: Remarks = field(default_factory=Remarks)
     not_given: list[str] = field(default_factory=list)
     """Scripts that it starts and that are not given beside it."""
+    not_read: list[str] = field(default_factory=list)
+    """Those among them that it sources."""
     not_named: list[Sentence] = field(default_factory=list)
     """Why scripts that it starts have no name in the file."""
     end: Line | None = None
