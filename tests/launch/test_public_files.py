@@ -149,8 +149,8 @@ def test_a_script_among_the_words_of_another_command_is_not_started() -> None:
         ),
         (
             "#!/bin/bash\nTP=8\n. `pwd`/CONFIG.sh\n. `pwd`/SBATCH.sh\nexit 0\n",
-            "run.sh starts no ranks itself; it starts CONFIG.sh, SBATCH.sh, which is not given "
-            "beside it",
+            "run.sh starts no ranks itself, and it reads CONFIG.sh, SBATCH.sh, which is not "
+            "given beside it",
         ),
         (
             "#!/bin/bash\necho 'not ready yet'\nexit 1\ntorchrun --nproc_per_node 8 x.py\n",

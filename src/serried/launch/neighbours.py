@@ -84,6 +84,18 @@ def refuse_manifest(text: str, file: str) -> None:
         )
 
 
+def refuse_template(text: str, file: str) -> None:
+    """Raises InputError for a manifest that is a template, which is no YAML before it is filled."""
+    found = KIND.search(text)
+    if found and "{{" in text and re.search(r"(?m)^apiVersion:", text):
+        raise InputError(
+            "{file} is a template of a Kubernetes {kind}; give the command or script that its "
+            "containers run",
+            file=file,
+            kind=found[1],
+        )
+
+
 def refuse_python(file: str) -> None:
     """Raises InputError for a Python program, which the command that starts it goes with."""
     raise InputError(

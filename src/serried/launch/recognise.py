@@ -197,6 +197,8 @@ def _yaml(text: str, file: str) -> Keys | None:
     """Returns the keys of a YAML mapping, or None when the text may be a script."""
     if ":" not in text:
         return None
+    if file.endswith((".yaml", ".yml", ".tpl")):
+        neighbours.refuse_template(text, file)
     try:
         return yaml_text.read(text, file)
     except InputError:

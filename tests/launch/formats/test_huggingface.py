@@ -126,3 +126,16 @@ def test_llama_factory_takes_the_gpus_that_the_script_makes_visible() -> None:
     assert told(run, "run.sh", a_yaml=YAML).sizes().world_size == 16
     alone = open_of(told("llamafactory-cli train a.yaml", "run.sh", a_yaml=YAML))
     assert alone["gpus_per_node"] == "llamafactory on line 1 takes every GPU it finds"
+
+
+def test_hosts_of_accelerate_are_no_setting_of_the_layout() -> None:
+    text = (
+        "distributed_type: DEEPSPEED\nnum_machines: 2\nnum_processes: 16\ndeepspeed_config:\n"
+        "  zero_stage: 2\n  deepspeed_hostfile: hosts\n  deepspeed_inclusion_filter: a@b\n"
+    )
+    assert groups(told(text))["data"] == [[*range(16)]]
+
+
+def test_a_config_of_accelerate_by_a_name_that_is_not_known_is_asked_for_by_it() -> None:
+    config = told("accelerate launch --config_file $C train.py\n", "run.sh")
+    assert open_of(config)["framework"] == "--config-file: C on line 1 is not set in the file"

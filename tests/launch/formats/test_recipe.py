@@ -173,3 +173,17 @@ def test_functions_that_call_one_another_end() -> None:
 def test_a_module_without_a_config_is_a_program(text: str) -> None:
     with pytest.raises(InputError, match=r"run\.py"):
         read(text, name="run.py")
+
+
+RUN = (
+    "torchrun --nproc_per_node 8 -m torchtitan.train --module llama3 --config llama3_8b "
+    "--parallelism.data_parallel_shard_degree {shard}"
+)
+
+
+@pytest.mark.parametrize(("shard", "asked"), [(8, {"ep"}), (4, {"tp", "pp", "cp", "ep"})])
+def test_shards_over_all_ranks_leave_a_registry_only_its_experts(
+    shard: int, asked: set[str]
+) -> None:
+    config = read(RUN.format(shard=shard), name="run.sh")
+    assert set(open_of(config)) == asked

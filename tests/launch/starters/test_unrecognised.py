@@ -81,6 +81,19 @@ def test_a_manifest_that_a_script_hands_to_kubernetes_is_named() -> None:
     )
 
 
+def test_a_manifest_with_holes_to_fill_is_no_bad_script() -> None:
+    text = 'apiVersion: v1\nkind: Job\nspec:\n  {{- if (eq .x "y") }}\n  a: 1\n  {{- end }}\n'
+    assert refusal(text, "job.yaml") == (
+        "job.yaml is a template of a Kubernetes Job; give the command or script that its "
+        "containers run"
+    )
+
+
+def test_what_installs_is_not_the_program_that_is_started_alone() -> None:
+    assert "python3 -m pip" not in refusal("#!/bin/bash\npython3 -m pip install x\n")
+    assert "is a shell script, and none" in refusal("#!/bin/bash\npython3 -m pip install x\n")
+
+
 def test_a_helper_whose_config_is_not_known_does_not_stand_for_the_training() -> None:
     config = told(
         "torchrun --nproc_per_node 8 -m flame.train\npython -m flame.convert --config $(jq x)\n"

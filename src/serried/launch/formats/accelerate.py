@@ -69,7 +69,11 @@ STRATEGIES = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID
 """In the order of their numbers, from 1."""
 
 STAGES = {"FULL_SHARD": 3, "SHARD_GRAD_OP": 2, "NO_SHARD": 0}
-PRIVATE = ("_type", "_strategy", "_reshard", "_fsdp_version", "_deepspeed_config")
+PRIVATE = (
+    *("_type", "_strategy", "_reshard", "_fsdp_version", "_deepspeed_config"),
+    # num_machines and num_processes count the ranks; these only say on which hosts.
+    *("_hostfile", "_include", "_exclude"),
+)
 
 
 def is_one(keys: Keys) -> bool:

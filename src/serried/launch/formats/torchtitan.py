@@ -112,6 +112,20 @@ def lack_registry(facts: Facts, flags: Sequence[Flag]) -> None:
         )
 
 
+def tell_rest(reading: Reading) -> None:
+    """Settles sizes of a registry that is not read where shards and copies take every rank."""
+    facts = reading.facts
+    nodes, gpus = facts.number("nodes"), facts.number("gpus_per_node")
+    shard = facts.number("data_parallel_shard_degree")
+    copies = facts.number("data_parallel_replicate_degree") or 1
+    if reading.framework != "torchtitan" or not (nodes and gpus and shard):
+        return
+    if shard * copies == nodes * gpus:
+        for name in ("tp", "pp", "cp"):
+            if name in facts.lacks and name not in facts.claims:
+                facts.drop(name)
+
+
 def _version(keys: Keys) -> str:
     """Returns the newest version that the file can be for."""
     has_experts = any(

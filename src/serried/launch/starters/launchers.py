@@ -237,6 +237,9 @@ def _module(words: Sequence[Field]) -> tuple[str, Sequence[Field], Field | None]
     for i, each in enumerate(words):
         if each.start == "-m" and i + 1 < len(words):
             return _python(words[i:])
+        # In '--extra megatron' the second word is a value, not the command of that name.
+        if i and words[i - 1].start.startswith("--") and "=" not in words[i - 1].start:
+            continue
         name = PurePosixPath(each.text or "").name
         if PYTHON.fullmatch(name) or name.endswith(".py") or any(name == c[0] for c in COMMANDS):
             return None

@@ -184,6 +184,9 @@ def accelerate_launch(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles)
     for flag in flags:
         if flag.name == "config-file" and flag.values:
             name = ending(flag.values[0])
+            if not name.strip("…/"):
+                facts.join(_not_known(flag.values[0], launch, flag.name).facts)
+                return Reading(launch.format, facts)
             text = shelf.text(name)
             keys = yaml_text.read(text, PurePosixPath(name).name) if text is not None else None
             # The kind of job stands in the config, and the framework hangs on it, so nothing is

@@ -128,11 +128,12 @@ def _tell_program(reading: Reading, launches: Sequence[Launch]) -> None:
 
 def _refuse_wrapper(story: Story, file: str, text: str, launches: Sequence[Launch]) -> None:
     """Raises InputError when the script only starts others that are not given, or ends first."""
-    if story.not_given:
+    started = [name for name in dict.fromkeys(story.not_given) if name not in story.not_read]
+    if started:
         raise InputError(
             "{file} starts no ranks itself; it starts {others}, which is not given beside it",
             file=file,
-            others=listed(dict.fromkeys(story.not_given)),
+            others=listed(started),
         )
     if story.not_named:
         raise InputError(
@@ -152,7 +153,7 @@ def _refuse_wrapper(story: Story, file: str, text: str, launches: Sequence[Launc
         )
     neighbours.refuse_manifest(text, file)
     _refuse_answering(story, file)
-    alone = next((each for each in launches if each.program and each.program.text), None)
+    alone = next((each for each in launches if _is_alone(each)), None)
     if alone and alone.program:
         raise InputError(
             "{file} starts {program} on line {line} as one process, and nothing tells of more "
@@ -161,6 +162,12 @@ def _refuse_wrapper(story: Story, file: str, text: str, launches: Sequence[Launc
             program=alone.program.text,
             line=alone.run.line,
         )
+    if story.not_read:
+        raise InputError(
+            "{file} starts no ranks itself, and it reads {others}, which is not given beside it",
+            file=file,
+            others=listed(dict.fromkeys(story.not_read)),
+        )
     if is_shell(text, file) and not YAML.search(file):
         raise InputError(
             "{file} is a shell script, and none of its commands starts ranks; serried looks for "
@@ -168,6 +175,12 @@ def _refuse_wrapper(story: Story, file: str, text: str, launches: Sequence[Launc
             "trainers that it knows",
             file=file,
         )
+
+
+def _is_alone(launch: Launch) -> bool:
+    """Tells whether a start is one program that is named, and none that installs others."""
+    program = launch.program.text if launch.program else None
+    return bool(program) and program not in ("pip", "venv", "ensurepip")
 
 
 def _refuse_answering(story: Story, file: str) -> None:
@@ -229,6 +242,7 @@ def _joined(readings: Sequence[Reading], story: Story, file: str) -> Reading:
     reading = Reading(name, facts, framework, version, first.product, first.derive)
     nanotron.tell_nodes(reading)
     accelerate.tell_nodes(reading)
+    torchtitan.tell_rest(reading)
     return reading
 
 
@@ -256,7 +270,11 @@ def _reading(launch: Launch, shelf: ConfigFiles) -> Reading:
         if reading.format != launch.format:
             reading.format = f"{launch.format}, {reading.format}"
     reading = reading or Reading(launch.format, Facts(file))
+    # The YAML that settings stand over is in their reading already.
+    base = reading.format.replace("command line", "YAML")
     for other in others:
+        if reading.format != launch.format and other.format == base:
+            continue
         if launch.format == reading.format != other.format:
             reading.format = f"{launch.format}, {other.format}"
         _add(reading, other)

@@ -54,6 +54,11 @@ def test_gpus_that_are_not_told_are_asked_for() -> None:
     assert open_of(config)["gpus_per_node"] == "run.sh does not say how many GPUs a node has"
 
 
+def test_a_value_of_an_option_of_uv_is_no_command() -> None:
+    text = f"uv run --extra megatron -m skyrl.train.main_dapo {PLACE}=2"
+    assert settled(told(text, "run.sh"))["gpus_per_node"] == 2
+
+
 @pytest.mark.parametrize("start", ["python -m", "uv run python -m", "uv run -m"])
 def test_a_module_is_found_behind_what_starts_it(start: str) -> None:
     text = f"{start} skyrl.train.main_sft placement.num_gpus_per_node=2"
