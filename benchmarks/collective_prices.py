@@ -16,7 +16,7 @@ import statistics
 from pathlib import Path
 from typing import NamedTuple
 
-from serried.collective.networks import PRESETS
+from serried.collective.networks import preset_of
 from serried.collective.placed_group import PlacedGroup
 from serried.plan.collective_price import CollectiveQuestion, PricedCollective
 
@@ -50,13 +50,13 @@ class Row(NamedTuple):
 def price(network: str, name: str, ranks: int, size: int, algorithm: str | None = None) -> (
     PricedCollective
 ):  # fmt: skip
-    preset = PRESETS[network]
+    preset = preset_of(network)
     group = PlacedGroup.first(ranks, preset.gpus_per_node)
     return CollectiveQuestion(name, group, size, preset.networks(), algorithm).priced()
 
 
 def rows() -> list[Row]:
-    peak = PRESETS["a100"].in_node.peak_bytes_per_s
+    peak = preset_of("a100").in_node.peak_bytes_per_s
     lines = (line for line in TABLE.read_text().splitlines() if not line.startswith("#"))
     found = []
     for line in csv.DictReader(lines):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from serried.collective.networks import PRESETS
+from serried.collective.networks import preset_of
 from serried.collective.placed_group import PlacedGroup
 from serried.collective.price import LinkCost, Network
 from serried.errors import InputError
@@ -22,7 +22,7 @@ def by_size(ranks: int, networks: tuple[Network, ...] = PLAIN) -> AlgorithmsBySi
 
 
 def test_every_size_between_crossings_has_the_quickest_that_is_said() -> None:
-    found = by_size(64, PRESETS["h100"].networks())
+    found = by_size(64, preset_of("h100").networks())
     assert found.crossings
     for each in found.crossings:
         assert found.best(each.size_bytes - 1) == each.before
@@ -33,7 +33,7 @@ def test_every_size_between_crossings_has_the_quickest_that_is_said() -> None:
 
 
 def test_few_steps_win_while_latency_counts_and_few_bytes_while_bandwidth_does() -> None:
-    found = by_size(64, PRESETS["h100"].networks())
+    found = by_size(64, preset_of("h100").networks())
     assert (found.best(1024), found.best(1 << 32)) == ("recursive", "ring")
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from serried.collective.networks import PRESETS, OwnLinks, preset_of
+from serried.collective.networks import OwnLinks, preset_of, presets
 from serried.collective.placed_group import PlacedGroup
 from serried.collective.price import LinkClass, LinkCost, Network
 from serried.errors import InputError
 from serried.plan.busbw import BusbwRow, BusbwTable
 from serried.plan.collective_price import CollectiveQuestion
 
-H100 = PRESETS["h100"]
+H100 = preset_of("h100")
 PLAIN = (Network(LinkCost(1e-6, 100e9), LinkCost(10e-6, 10e9)),)
 
 
@@ -78,7 +78,7 @@ def test_a_bandwidth_of_one_s_own_is_shared_by_protocols_as_the_table_s() -> Non
     assert networks[0].in_node.latency_s == H100.networks()[0].in_node.latency_s
 
 
-@pytest.mark.parametrize("preset", PRESETS.values(), ids=list(PRESETS))
+@pytest.mark.parametrize("preset", presets().values(), ids=list(presets()))
 def test_a_preset_reaches_less_than_its_links_could(preset: object) -> None:
     for wire in (preset.in_node, preset.across):  # type: ignore[attr-defined]
         assert 0.5 < wire.efficiency < 1

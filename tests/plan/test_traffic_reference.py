@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from serried.collective.networks import PRESETS
+from serried.collective.networks import preset_of
 from serried.collective.placed_group import PlacedGroup
 from serried.plan.busbw import BusbwRow, BusbwTable
 from serried.plan.collective_price import CollectiveQuestion
@@ -33,9 +33,9 @@ def test_the_run_s_speed_stands_beside_that_of_the_check() -> None:
 
 
 def test_the_plan_s_price_is_that_of_a_collective_over_the_network() -> None:
-    (found,) = with_references([SLOW], None, PRESETS["a100"])
+    (found,) = with_references([SLOW], None, preset_of("a100"))
     group = PlacedGroup((0, 1, 2, 3), (0, 0, 1, 1))
-    asked = CollectiveQuestion("all-gather", group, 16 * MB, PRESETS["a100"].networks())
+    asked = CollectiveQuestion("all-gather", group, 16 * MB, preset_of("a100").networks())
     assert found.planned == asked.priced().busbw
     assert found.share == pytest.approx(1e9 / (found.planned or 0))
 

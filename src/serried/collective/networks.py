@@ -7,15 +7,20 @@ Bandwidth is of one direction. NCCL moves bytes in one of three ways, of which t
     LL128      120/128 (a flag a line)     14 us    1.9 us               4.0 us
     Simple     all of it                   8.4 us   3.4 us               14 us
 
-In the node LL is also bounded by the threads that it keeps busy (``ll_most``).
+In the node LL is also bounded by the threads that it keeps busy (``ll_most``). Links and NICs are
+those of the clusters in ``serried.catalog``.
 Source: NCCL 2.x, src/graph/tuning.cc at 5067397c: baseLatencies and hwLatencies of rings, llMaxBws.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from math import inf
+from typing import Any
 
+from serried.catalog import figures
 from serried.collective.price import LinkCost, Network
 from serried.errors import InputError, listed
 
@@ -77,7 +82,7 @@ class NetworkPreset:
     def networks(self) -> tuple[Network, ...]:
         """Returns the network as each protocol finds it.
 
-        >>> [network.protocol for network in PRESETS["h100"].networks()]
+        >>> [network.protocol for network in preset_of("h100").networks()]
         ['LL', 'LL128', 'Simple']
         """
         found = []
@@ -96,84 +101,65 @@ def _link(wire: Wire, latency_s: float, bytes_per_s: float) -> LinkCost:
     return LinkCost(latency_s, bytes_per_s, wire.name, wire.peak_bytes_per_s)
 
 
-_TOPO = "NCCL 2.x, src/graph/topo.h"
-_IB = "Calculon, systems/*.json: 0.9 of InfiniBand"
+@cache
+def presets() -> Mapping[str, NetworkPreset]:
+    """Returns every network by name: those of GPUs by theirs, then the catalogue's other clusters.
 
-PRESETS = {
-    each.name: each
-    for each in (
-        NetworkPreset(
-            "a100",
-            "DGX A100: 8 GPUs on NVSwitch, one 200 Gb/s NIC a GPU",
-            8,
-            Wire("NVLink 3", 300e9, 235 / 300, "NCCL 2.x, src/graph/tuning.cc: 235 GB/s at most"),
-            Wire("200 Gb/s InfiniBand", 25e9, 0.9, _IB),
-            ll_most=87.7e9,
-        ),
-        NetworkPreset(
-            "h100",
-            "DGX H100: 8 GPUs on NVSwitch, one 400 Gb/s NIC a GPU",
-            8,
-            Wire("NVLink 4", 450e9, 18 * 20.6 / 450, f"{_TOPO}: 18 links of 20.6 GB/s"),
-            Wire("400 Gb/s InfiniBand", 50e9, 0.9, _IB),
-            ll_most=141e9,
-        ),
-        NetworkPreset(
-            "h200",
-            "DGX H200: the links of DGX H100",
-            8,
-            Wire("NVLink 4", 450e9, 18 * 20.6 / 450, f"{_TOPO}: 18 links of 20.6 GB/s"),
-            Wire("400 Gb/s InfiniBand", 50e9, 0.9, _IB),
-            ll_most=141e9,
-        ),
-        NetworkPreset(
-            "b200",
-            "DGX B200: 8 GPUs on NVSwitch, one 400 Gb/s NIC a GPU",
-            8,
-            Wire("NVLink 5", 900e9, 18 * 40.1 / 900, f"{_TOPO}: 18 links of 40.1 GB/s"),
-            Wire("400 Gb/s InfiniBand", 50e9, 0.9, _IB),
-            ll_most=2 * 141e9,
-        ),
-        NetworkPreset(
-            "gb200",
-            "GB200 NVL72: 72 GPUs on one NVLink switch, one 400 Gb/s NIC a GPU",
-            72,
-            Wire("NVLink 5", 900e9, 18 * 40.1 / 900, f"{_TOPO}: 18 links of 40.1 GB/s"),
-            Wire("400 Gb/s InfiniBand", 50e9, 0.9, _IB),
-            ll_most=2 * 141e9,
-        ),
-        NetworkPreset(
-            "mi300x",
-            "MI300X: 8 GPUs, a link from each to each, one 400 Gb/s NIC a GPU",
-            8,
-            # A port stands for all 7 links of a GPU, over which RCCL spreads its rings.
-            Wire("7 x xGMI", 7 * 64e9, 0.75, "AMD, rocm.blogs.amd.com, mi300x-rccl-xgmi: 48 GB/s"),
-            Wire("400 Gb/s InfiniBand", 50e9, 0.9, _IB),
-        ),
-        NetworkPreset(
-            "ethernet",
-            "Servers without NVLink: 8 GPUs on PCIe 4, one 100 Gb/s Ethernet NIC a node, TCP",
-            8,
-            Wire("PCIe 4 x16", 32e9, 0.75, f"{_TOPO}: 24 GB/s between GPUs of one host"),
-            Wire("100 Gb/s Ethernet", 12.5e9, 0.9, "an assumption: measure it with serried check"),
-            1,
-            SOCKETS,
-        ),
+    >>> list(presets())[:3]
+    ['a100', 'h100', 'h200']
+    """
+    clusters = figures("clusters")
+    first = sorted(clusters, key=lambda name: "network" not in clusters[name])
+    made = [_preset(name, clusters[name]) for name in first]
+    return {each.name: each for each in made}
+
+
+def _preset(name: str, row: Mapping[str, Any]) -> NetworkPreset:
+    """Returns the network of a cluster in the catalogue, whose GPU says what its links are."""
+    link, nic = figures("gpus")[row["gpu"]]["link"], row["nic"]
+    is_tcp = row.get("protocol") == "tcp"
+    per_node = row["gpus_per_node"]
+    domain = row.get("nvlink_domain", per_node)
+    nics = nic.get("per_node", per_node)
+    return NetworkPreset(
+        row.get("network", name),
+        row.get("about", row["source"]),
+        domain,
+        _wire(link),
+        _wire(nic),
+        None if nics == per_node else nics * domain // per_node,
+        SOCKETS if is_tcp else NCCL,
+        link.get("ll_gb_per_s", inf) * 1e9,
     )
-}
-"""Every network that is known by name."""
+
+
+def _wire(row: Mapping[str, Any]) -> Wire:
+    reached = row["reached_gb_per_s"] / row["gb_per_s"]
+    return Wire(row["name"], row["gb_per_s"] * 1e9, reached, row.get("source", _NIC_SHARE))
+
+
+_NIC_SHARE = "Calculon, systems/*.json: 0.9 of InfiniBand"
 
 
 def preset_of(name: str) -> NetworkPreset:
-    """Returns a network by name; raises InputError naming those there are."""
+    """Returns a network by its name or another of its cluster's.
+
+    >>> preset_of("h100").across.name, preset_of("selene").gpus_per_node
+    ('400 Gb/s InfiniBand', 8)
+
+    Raises InputError naming those there are.
+    """
     key = name.strip().lower()
-    if key not in PRESETS:
-        raise InputError(
-            "there is no network '{name}'; those there are: {known}",
-            name=name[:40],
-            known=listed(PRESETS, limit=len(PRESETS)),
-        )
-    return PRESETS[key]
+    if key in presets():
+        return presets()[key]
+    for cluster, row in figures("clusters").items():
+        if key in (cluster, *row.get("aliases", ())):
+            return presets()[row.get("network", cluster)]
+    raise InputError(
+        "there is no network '{name}'; those there are: {known}",
+        name=name[:40],
+        known=listed(presets(), limit=len(presets())),
+    )
 
 
 @dataclass(frozen=True)
@@ -202,7 +188,7 @@ class OwnLinks:
         Where both latency and bandwidth are the user's own, nothing of the table is left: bytes
         move in one way, and a launch costs nothing.
 
-        >>> OwnLinks((1e-6,), (100e9, 10e9)).networks(PRESETS["h100"])[0].across.bytes_per_s
+        >>> OwnLinks((1e-6,), (100e9, 10e9)).networks(preset_of("h100"))[0].across.bytes_per_s
         10000000000.0
         """
         if self.latency_s is not None and self.bytes_per_s is not None:

@@ -44,9 +44,9 @@ OPTIONS = ("channels", "chunks", "split", "causal")
 class CollectiveQuestion:
     """Holds what is asked: a collective over a group, the algorithm, the bytes, the links.
 
-    >>> from serried.collective.networks import PRESETS
-    >>> group = PlacedGroup.first(8)
-    >>> asked = CollectiveQuestion("all-reduce", group, 1 << 30, PRESETS["h100"].networks(), "ring")
+    >>> from serried.collective.networks import preset_of
+    >>> group, links = PlacedGroup.first(8), preset_of("h100").networks()
+    >>> asked = CollectiveQuestion("all-reduce", group, 1 << 30, links, "ring")
     >>> len(asked.priced().collective.steps)
     14
     """

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from serried.collective.networks import PRESETS
+from serried.collective.networks import preset_of
 from serried.collective.placed_group import PlacedGroup
 from serried.plan.collective_crossing import AlgorithmsBySize
 from serried.plan.collective_price import CollectiveQuestion
@@ -17,7 +17,7 @@ from serried.views.drawing import Drawing, DrawnArea, DrawnLine, DrawnWords
 
 def picture(ranks: int, algorithm: str = "ring", *, lang: str = "en") -> Drawing:
     asked = CollectiveQuestion(
-        "all-reduce", PlacedGroup.first(ranks), 1 << 20, PRESETS["h100"].networks(), algorithm
+        "all-reduce", PlacedGroup.first(ranks), 1 << 20, preset_of("h100").networks(), algorithm
     )
     return steps_picture(asked.priced(), lang=lang)
 
@@ -87,7 +87,7 @@ def test_pictures_speak_chinese() -> None:
 
 
 def test_crossings_are_marked_with_their_sizes() -> None:
-    asked = CollectiveQuestion("all-reduce", PlacedGroup.first(64), 1, PRESETS["h100"].networks())
+    asked = CollectiveQuestion("all-reduce", PlacedGroup.first(64), 1, preset_of("h100").networks())
     by_size = AlgorithmsBySize.of(asked)
     drawing = curves(by_size)
     marks = [mark for mark in drawing.marks if isinstance(mark, DrawnArea) and mark.edge]

@@ -188,8 +188,8 @@ def network_options(command: Command) -> Command:
         click.option(
             "--network",
             metavar="NAME",
-            help="Links of the cluster: a100, h100, h200, b200, gb200, mi300x or ethernet; by "
-            "default h100.",
+            help="Links of the cluster: a100, h100, h200, b200, gb200, mi300x, ethernet or "
+            "another that is known by name; by default h100.",
         ),
         click.option(
             "--latency",
