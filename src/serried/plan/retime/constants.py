@@ -15,13 +15,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from serried.errors import InputError
-from serried.plan.retime.observed import ObservedRun, StageWork
+from serried.plan.retime.observed import WORK, ObservedRun, StageWork
 from serried.plan.retime.retimed import RetimedStep, Target, retime
 
 SCHEMA = "serried.retimed-step/1"
-WORK = ("forward", "input_grad", "weight_grad")
 TIMES = ("hop", "gap", "sums", "around")
-_PARTS = ("layer", "first", "last")
+_PARTS = ("layer", "fixed", "first", "last")
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,6 @@ def _as_run(planned: RetimedStep) -> ObservedRun:
         schedule=planned.schedule.name,
         num_microbatches=planned.num_microbatches,
         sequences=planned.sequences,
-        sums=planned.sums,
     )
 
 
@@ -110,7 +108,7 @@ def _change(
 ) -> ConstantChange:
     if name in TIMES:
         changed = replace(base, **{name: getattr(measured, name)})
-        values = getattr(base, name), getattr(measured, name)
+        values = getattr(base, name) or 0.0, getattr(measured, name) or 0.0
     else:
         changed = _with_work(base, measured, name)
         values = _of_stage(base, name, planned), _of_stage(measured, name, planned)
@@ -130,7 +128,8 @@ def _of_stage(run: ObservedRun, name: str, planned: RetimedStep) -> float:
     """Returns what a stage's microbatch takes on average, its share of both ends with it."""
     layers, ends = run.num_layers, (run.first, run.last)
     whole = getattr(run.layer, name) * layers + sum(getattr(each, name) for each in ends)
-    return float(whole * planned.sequences / planned.schedule.placement.num_stages)
+    whole = whole * planned.sequences + getattr(run.fixed, name) * layers
+    return float(whole / planned.sizes["tp"] / planned.schedule.placement.num_stages)
 
 
 def retimed_document(step: RetimedStep) -> dict[str, Any]:
@@ -169,10 +168,12 @@ def read_retimed(document: Mapping[str, Any], path: object) -> RetimedStep:
         )
     try:
         fields = dict(document["constants"])
-        for part in _PARTS:
-            fields[part] = StageWork(**{key: float(value) for key, value in fields[part].items()})
+        for part in (*_PARTS, "exchange"):
+            if fields[part] is not None or part != "exchange":
+                fields[part] = StageWork(**{key: float(s) for key, s in fields[part].items()})
         for name in (*TIMES, "period"):
-            fields[name] = float(fields[name])
+            if fields[name] is not None or name != "sums":
+                fields[name] = float(fields[name])
         sizes = {axis: int(size) for axis, size in document["sizes"].items()}
         chunks = int(document["chunks"]) if document["chunks"] > 1 else None
         target = Target(

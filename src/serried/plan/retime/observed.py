@@ -9,7 +9,9 @@
     hop        from the end of what a computation waited for on another rank to its start
     gap        from the end of a rank's computation to the start of its next, where nothing is
                waited for
-    around     the step's period less its pipeline: data, sums over replicas, optimizer, Python
+    exchange   what a layer's microbatch waits inside its computations for tensor-parallel ranks
+    sums       the sum of gradients over replicas that no computation hides, for the whole model
+    around     the step's period less pipeline and sums: data, optimizer, Python
 
 Warm-up is left out: the first complete step always, and those of the first tenth of the run
 (``warm_up_steps``). Everything is a median over what remains, so that a pause of one step, or a
@@ -35,6 +37,9 @@ from serried.trace.model.trace import Trace
 MOST_STEPS = 64
 """Steps that are looked into: medians move no more after so many."""
 KINDS = (ActionKind.F, ActionKind.B, ActionKind.I, ActionKind.W)
+
+WORK = ("forward", "input_grad", "weight_grad")
+"""The fields of StageWork."""
 
 Stages = NDArray[np.float64]
 """Seconds of each stage's microbatch; NaN where the run has no such work."""
@@ -62,8 +67,7 @@ class StageWork:
 class ObservedRun:
     """Holds the constants of one run, all in seconds; of a rank of one replica.
 
-    ``layer`` is for one layer and one sequence. Raises InputError, from ``observe``, for a run
-    of fewer than two complete steps.
+    ``several`` makes one of these of several runs.
     """
 
     run: str
@@ -77,13 +81,18 @@ class ObservedRun:
     sequences: int
     """Sequences of one microbatch; 1 where the run does not say them."""
     layer: StageWork
+    """What one layer takes of one sequence where tp = 1."""
+    fixed: StageWork
+    """What a layer takes of a microbatch whatever its sequences; a single run tells none of it."""
     first: StageWork
     """What the first stage takes of a sequence beyond its layers."""
     last: StageWork
+    exchange: StageWork | None
+    """What a layer waits in a microbatch for ranks of tp; None where the run has only one."""
     hop: float
     gap: float
-    sums: float
-    """The sum of gradients over replicas that no computation hides."""
+    sums: float | None
+    """The sum of all gradients over endlessly many replicas; None where the run has only one."""
     around: float
     """All of the step outside its pipeline, less ``sums``."""
     period: float
@@ -99,14 +108,14 @@ def observe(trace: Trace) -> ObservedRun:
     steps = warm_steps(trace)
     job = trace.job
     spans = trace.spans.where(np.isin(trace.spans.step, steps))
-    alone = whole_computations(without_waits(spans))
-    per_stage = {kind: _medians(alone, kind) for kind in KINDS}
-    num_stages = len(per_stage[ActionKind.F])
+    alone, whole = (_stage_works(each) for each in (without_waits(spans), spans))
+    if job.compute == "emulated":  # its fixed times have the exchanges in them
+        alone = whole
     told = job.work.get("layers", 0)
-    num_layers, sequences = told or num_stages, job.work.get("sequences", 0) or 1
-    held = np.array(evenly(num_layers, pp=num_stages).counts, dtype=np.float64)
-    work = _stage_works(per_stage)
-    layer, first, last = _parts(work, held * sequences)
+    num_layers, sequences = told or len(alone), job.work.get("sequences", 0) or 1
+    held = np.array(evenly(num_layers, pp=len(alone)).counts, dtype=np.float64)
+    tp, dp, pp = (job.sizes.get(axis, 1) for axis in ("tp", "dp", "pp"))
+    layer, first, last = (each.times(tp) for each in _parts(alone, held * sequences))
     window, periods = _windows(spans, steps)
     measured = [measured_step(trace, step) for step in _sample(steps)]
     hop, gap = _delays(measured)
@@ -122,15 +131,17 @@ def observe(trace: Trace) -> ObservedRun:
         num_layers,
         sequences,
         layer,
+        StageWork(),
         first.times(1 / sequences),
         last.times(1 / sequences),
+        _exchange(alone, whole, held) if tp > 1 else None,
         hop,
         gap,
-        sums,
+        sums * pp * tp * dp / (dp - 1) if dp > 1 else None,
         max(0.0, period - float(np.median(window)) / 1e9 - sums),
         period,
         len(steps),
-        bool(np.isfinite(per_stage[ActionKind.W]).any()),
+        bool((spans.kind == ActionKind.W).any()),
         bool(told),
     )
 
@@ -174,8 +185,10 @@ def _medians(spans: Spans, kind: ActionKind) -> Stages:
     return found
 
 
-def _stage_works(per_stage: Mapping[ActionKind, Stages]) -> list[StageWork]:
+def _stage_works(spans: Spans) -> list[StageWork]:
     """Returns each stage's work; a whole backward is taken as two equal halves."""
+    computes = whole_computations(spans)
+    per_stage = {kind: _medians(computes, kind) for kind in KINDS}
     works = []
     for forward, whole, half, weight in zip(*(per_stage[kind] for kind in KINDS), strict=True):
         # A first stage may have whole backwards alone, for its input needs no gradient.
@@ -200,6 +213,15 @@ def _parts(works: list[StageWork], held: Stages) -> tuple[StageWork, StageWork, 
     ends = (np.maximum(rows[at] - layer * held[at], 0.0) for at in (0, -1))
     first, last = (StageWork(*end.tolist()) for end in ends)
     return StageWork(*layer.tolist()), first, last
+
+
+def _exchange(alone: list[StageWork], whole: list[StageWork], held: Stages) -> StageWork:
+    """Returns what a layer's microbatch waits for tensor-parallel ranks, the median of stages."""
+    rows = [
+        [getattr(long, name) - getattr(short, name) for name in WORK]
+        for short, long in zip(alone, whole, strict=True)
+    ]
+    return StageWork(*np.median(np.array(rows) / held[:, None], axis=0).tolist())
 
 
 def _windows(spans: Spans, steps: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from serried.action import ActionKind
 from serried.errors import InputError, listed
@@ -25,7 +26,7 @@ from serried.pipeline.costs import Costs, Links
 from serried.pipeline.registry import Request, generate
 from serried.pipeline.schedule import Schedule
 from serried.pipeline.simulate import Simulation, simulate
-from serried.plan.retime.observed import ObservedRun
+from serried.plan.retime.observed import WORK, ObservedRun, StageWork
 
 EMULATED_ERROR, REAL_ERROR = 0.05, 0.15
 """How far 90 % of re-timed steps lie from measured ones at most, with emulated and real compute.
@@ -127,11 +128,10 @@ class RetimedStep:
     @property
     def stage_ms(self) -> tuple[float, float]:
         """A stage's forward and backward in milliseconds, as ``--compute emulated`` takes them."""
-        per_stage = self.observed.layer.times(
-            self.observed.num_layers / len(self.layers) * self.sequences
-        )
-        backward = per_stage.input_grad + per_stage.weight_grad
-        return per_stage.forward * 1e3, backward * 1e3
+        observed, layers = self.observed, self.observed.num_layers / len(self.layers)
+        row = _row(observed.layer) * self.sequences + _row(observed.fixed)
+        row = row / self.sizes["tp"] + _row(observed.exchange or StageWork())
+        return float(row[0] * layers * 1e3), float((row[1] + row[2]) * layers * 1e3)
 
 
 def retime(observed: ObservedRun, target: Target) -> RetimedStep:
@@ -189,18 +189,21 @@ def _costs(
     observed: ObservedRun, target: Target, sizes: dict[str, int], sequences: int, num_stages: int
 ) -> tuple[Costs, tuple[int, ...]]:
     """Returns the seconds of each stage's work, and how many layers each has."""
-    shared = observed.sizes.get("tp", 1) / sizes["tp"] / target.compute_speed
+    shared = 1 / sizes["tp"] / target.compute_speed
     if observed.says_layers:
         layers = evenly(observed.num_layers, pp=num_stages).counts
         held = np.array(layers, dtype=np.float64)
     else:  # without their number layers are cut as finely as stages need it
         layers = ()
         held = np.full(num_stages, observed.num_layers / num_stages)
-    rows = np.outer(held, _row(observed.layer))
-    rows[0] += _row(observed.first)
-    rows[-1] += _row(observed.last)
+    rows = np.outer(held, _row(observed.layer) * sequences + _row(observed.fixed))
+    rows[0] += _row(observed.first) * sequences
+    rows[-1] += _row(observed.last) * sequences
+    rows *= shared
+    if sizes["tp"] > 1 and observed.exchange is not None:
+        rows += np.outer(held, _row(observed.exchange))
     # A rank's gap follows each of its computations; a hop has it in it once already.
-    rows = rows * (shared * sequences) + observed.gap
+    rows += observed.gap
     whole = rows[:, 1] + rows[:, 2] - observed.gap
     hop = target.hop_s if target.hop_s is not None else max(0.0, observed.hop - observed.gap)
     costs = Costs(
@@ -213,19 +216,16 @@ def _costs(
     return costs, layers or tuple([0] * num_stages)
 
 
-def _row(work: object) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    names = ("forward", "input_grad", "weight_grad")
-    return np.array([getattr(work, name) for name in names], dtype=np.float64)
+def _row(work: StageWork) -> NDArray[np.float64]:
+    return np.array([getattr(work, name) for name in WORK], dtype=np.float64)
 
 
 def _sums(observed: ObservedRun, sizes: dict[str, int]) -> float:
     """Returns the exposed sums: a ring's share of bytes, of the weights that a rank then has."""
-    before, after = observed.sizes.get("dp", 1), sizes["dp"]
-    if before == 1 or after == 1:
-        return 0.0 if after == 1 else observed.sums
-    had = observed.sizes.get("pp", 1) * observed.sizes.get("tp", 1)
-    held = had / (sizes["pp"] * sizes["tp"])
-    return observed.sums * held * ((after - 1) / after) / ((before - 1) / before)
+    replicas = sizes["dp"]
+    if observed.sums is None:
+        return 0.0
+    return observed.sums / (sizes["pp"] * sizes["tp"]) * (replicas - 1) / replicas
 
 
 def _assumptions(
@@ -233,18 +233,15 @@ def _assumptions(
 ) -> list[Sentence]:
     """Returns what the run does not show and the answer takes for granted."""
     told = []
-    had = observed.sizes
     if np.isin(schedule.kind, _HALVES).any() and not observed.has_halves:
         told.append(said("the run has whole backwards; each half is taken to be half of one"))
-    if sizes["dp"] > 1 and had.get("dp", 1) == 1:
+    if sizes["dp"] > 1 and observed.sums is None:
         told.append(said("the run has no replicas; the sum of gradients over them is left out"))
-    if sizes["tp"] != had.get("tp", 1):
+    if sizes["tp"] > 1 and observed.exchange is None:
         told.append(
             said(
-                "a layer's work is split evenly over tp={tp}; its exchanges are taken as they were "
-                "on tp={had}",
+                "the run has no tensor-parallel ranks; what tp={tp} exchange is left out",
                 tp=sizes["tp"],
-                had=had.get("tp", 1),
             )
         )
     if not observed.says_layers:
