@@ -5,6 +5,8 @@ Trace ──> statistics     bubble, idle time by cause, messages        (comple
       ├─> planned        the bubble that schedule would have
       ├─> throughput     microbatches and tokens a second
       ├─> paces          ranks beside the others of their stages
+      ├─> slow_stage     the stage that all others wait for
+      ├─> periods        what ranks spent their steps on, where there is no pipeline
       ├─> path           what the step's length is made of
       ├─> traffic        what kinds of groups moved, and how fast
       └─> replayed       what the step would be without somebody's slowness
@@ -21,10 +23,12 @@ from serried.action import Spans
 from serried.finding import said
 from serried.pipeline import ideal_bubble
 from serried.trace.measure.planned_bubble import PlannedBubble, planned_bubble
+from serried.trace.measure.ranks.period import StepPeriods, step_periods
+from serried.trace.measure.ranks.slow_stage import SlowStage, slow_stage
+from serried.trace.measure.ranks.slowest import RankPace, paces
 from serried.trace.measure.recognition import Recognition, recognise
 from serried.trace.measure.recorded_path import RecordedPath, recorded_path
 from serried.trace.measure.replay_spans import replay_of_trace
-from serried.trace.measure.slowest import RankPace, paces
 from serried.trace.measure.span_traffic import span_traffic
 from serried.trace.measure.statistics import Statistics, measure
 from serried.trace.measure.step_table import StepTable, step_table
@@ -52,12 +56,15 @@ class Analysis:
     throughput: Throughput | None
     paces: tuple[RankPace, ...]
     """Empty where spans hold the waits for their inputs, which are nobody's slowness."""
+    slow_stage: SlowStage | None
+    periods: StepPeriods | None
+    """None with a pipeline, whose bubble says where its time went."""
     path: RecordedPath | None
     replayed: WhatIf | None
     traffic: tuple[GroupTraffic, ...]
     """What kinds of groups moved; empty where spans do not carry it."""
     spans: Spans
-    """Those of complete steps."""
+    """Those of complete steps, the warm-up's too."""
 
     def table(self) -> StepTable:
         """Returns what every rank did for every stage in every step."""
@@ -73,6 +80,8 @@ def analyse(
     stats = measure(trace)
     steps = np.array([each.step for each in stats.steps], dtype=np.int32)
     spans = trace.spans.where(np.isin(trace.spans.step, steps))
+    counted = np.array([each.step for each in stats.counted], dtype=np.int32)
+    usual = spans if not stats.num_warm_up else spans.where(np.isin(spans.step, counted))
     order = recognition = planned = None
     hear(said("comparing the order with schedules, and finding the critical path"))
     if len(steps) and trace.has_pipeline:
@@ -82,12 +91,14 @@ def analyse(
     schedule = trace.job.schedule if is_named else None
     if order is not None:
         recognition = recognise(order)
-        planned = planned_bubble(trace, spans, order, recognition)
+        planned = planned_bubble(trace, usual, order, recognition)
         # Only an order that fits to the last action says which ideal the run is to be held against.
         if schedule is None and recognition is not None and recognition.is_exact:
             schedule = recognition.best.name
             stats = _with_ideal(stats, schedule, order)
-    path = recorded_path(trace, spans) if len(steps) else None
+    path = recorded_path(trace, usual) if len(steps) else None
+    found = () if trace.waits_inside else paces(trace, steps)
+    has_stages = trace.has_pipeline and bool(found)
     # A replay asks about every rank by itself, so a long run is replayed in part.
     sample = _sample(trace, steps)
     hear(said("replaying {count:,} spans without each rank's slowness", count=len(sample.spans)))
@@ -98,8 +109,10 @@ def analyse(
         order=order,
         recognition=recognition,
         planned=planned,
-        throughput=throughput(trace, spans, tokens_per_microbatch=tokens_per_microbatch),
-        paces=() if trace.waits_inside else paces(trace, steps),
+        throughput=throughput(trace, usual, tokens_per_microbatch=tokens_per_microbatch),
+        paces=found,
+        slow_stage=slow_stage(trace, counted, found) if has_stages else None,
+        periods=None if trace.has_pipeline else step_periods(trace, steps),
         path=path,
         replayed=what_if(replay) if replay else None,
         traffic=tuple(span_traffic(trace)),

@@ -224,7 +224,7 @@ def _sizes(run: Trace) -> Listed:
 
 
 def _window(stats: Statistics) -> float:
-    return float(np.mean([step.window_ns for step in stats.steps]))
+    return float(np.mean([step.window_ns for step in stats.counted]))
 
 
 def _account(first: Statistics, second: Statistics) -> dict[str, float]:
@@ -242,7 +242,7 @@ def _account(first: Statistics, second: Statistics) -> dict[str, float]:
 
 def _medians(trace: Trace, stats: Statistics) -> dict[tuple[int, str], float]:
     """Returns the median duration of every computation of every rank over complete steps."""
-    complete = np.isin(trace.spans.step, [step.step for step in stats.steps])
+    complete = np.isin(trace.spans.step, [step.step for step in stats.counted])
     spans = whole_computations(
         trace.spans.where(complete & np.isin(trace.spans.kind, list(COMPUTE)))
     )
@@ -262,7 +262,7 @@ def _orders(
     first: Trace, second: Trace, first_stats: Statistics, second_stats: Statistics
 ) -> list[OrderChange]:
     ours, theirs = (
-        _computations(trace, stats.steps[0].step)
+        _computations(trace, stats.counted[0].step)
         for trace, stats in ((first, first_stats), (second, second_stats))
     )
     changes = []

@@ -19,7 +19,8 @@ is not idle. So computing and the causes add up to the window, exactly, whatever
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ _BETWEEN = {
     "transfer": (State.TRANSFER,),
     "send": (State.SEND,),
     "reduce": (State.REDUCE, State.FLIGHT),
-    "other": (State.OPTIMIZER, State.OTHER),
+    "other": (State.OPTIMIZER, State.DATA, State.OTHER),
 }
 _WORK = {
     "forward": (State.FORWARD,),
@@ -70,6 +71,16 @@ class MeasuredIdle:
     """Exchanges outside the spans of computations and inside, while nothing was received."""
     own_busy_ns: Table
     """Computing from the rank's own first computation of the step to its last."""
+
+    def of(self, steps: slice) -> MeasuredIdle:
+        """Returns the rows of ``steps``."""
+        by_name = {"by_work": self.by_work, "by_cause": self.by_cause}
+        cut: dict[str, Any] = {
+            name: {key: table[steps] for key, table in tables.items()}
+            for name, tables in by_name.items()
+        }
+        whole = (each.name for each in fields(self) if each.name not in by_name)
+        return MeasuredIdle(**cut, **{name: getattr(self, name)[steps] for name in whole})
 
     @property
     def busy_ns(self) -> Table:

@@ -11,8 +11,9 @@ Where several spans of a rank cover one moment, the first named here counts:
     send        a message being sent
     reduce      gradients or parameters of data parallel ranks, behind no computation
     optimizer   its step
+    data        a batch being loaded, where that was recorded
     flight      an exchange on its way that nothing waits for
-    other       nothing recorded: Python, launches, a data loader
+    other       nothing recorded: Python, launches
 
 So between any two moments the states of a rank add up to the time, to the nanosecond, whatever
 overlaps. Sums between two moments are differences of running sums, so that windows may overlap too.
@@ -53,8 +54,9 @@ class State(IntEnum):
     SEND = 6
     REDUCE = 7
     OPTIMIZER = 8
-    FLIGHT = 9
-    OTHER = 10
+    DATA = 9
+    FLIGHT = 10
+    OTHER = 11
 
 
 COMPUTING = (State.FORWARD, State.BACKWARD, State.WEIGHT)
@@ -195,9 +197,19 @@ class Moments:
     """Whether a computation's span covers it, a wait inside it too."""
 
     @classmethod
-    def of(cls, spans: Spans, ranks: NDArray[np.int64], edges: Times) -> Moments:
-        """Cuts the time of ``ranks``, which ascend and hold all spans, from all ``edges`` on."""
-        rank, begin, end, state, is_receive = _intervals(spans)
+    def of(
+        cls,
+        spans: Spans,
+        ranks: NDArray[np.int64],
+        edges: Times,
+        *,
+        loads: Mask | None = None,
+    ) -> Moments:
+        """Cuts the time of ``ranks``, which ascend and hold all spans, from all ``edges`` on.
+
+        ``loads`` tells which spans are the loading of data, of which a kind does not tell.
+        """
+        rank, begin, end, state, is_receive = _intervals(spans, loads)
         ends = np.concatenate([begin, end, edges])
         low, high = (int(ends.min()), int(ends.max())) if len(ends) else (0, 0)
         count = len(ranks)
@@ -276,7 +288,7 @@ class Moments:
 
 
 def _intervals(
-    spans: Spans,
+    spans: Spans, loads: Mask | None
 ) -> tuple[NDArray[np.int64], Times, Times, NDArray[np.int64], Mask]:
     """Returns rank, begin, end and state of all that goes on, and which are whole receives.
 
@@ -286,6 +298,8 @@ def _intervals(
     for kind, each in _STATE_OF.items():
         state[spans.kind == kind] = each
     state[wait_rows(spans)] = State.EXCHANGE
+    if loads is not None:
+        state[loads] = State.DATA
     begin, end = spans.start_ns.copy(), spans.end_ns.copy()
     pairs = pair_messages(spans)
     # From here on the message was on its way; before, the receiver waited for the sender.

@@ -7,8 +7,9 @@
     bubble = 1 - busy / (ranks x window)       busy: the time in F, B, I and W, waits inside
                                                them (gathers, reductions) not counted
 
-A step that only went forwards ends with its last forward; computations of one rank that
-intersect count once, and where steps overlap a rank that computes for another is busy too. The
+Leading steps that take far longer than the median one, while a job warms up, are in no mean
+(``warm_up``). A step that only went forwards ends with its last forward; computations of one rank
+that intersect count once, and where steps overlap a rank that computes for another is busy too. The
 optimizer and the gaps between steps lie outside the window; waiting inside it, for a message or for
 a collective, is idle time, not computation, and every idle nanosecond has a cause (``idle``).
 Three shares go by the name of bubble rate, and all three are given, as in
@@ -32,6 +33,7 @@ from numpy.typing import NDArray
 
 from serried.action import COMPUTE, EXCHANGES, ActionKind, Spans
 from serried.trace.measure.idle import MeasuredIdle, measured_idle
+from serried.trace.measure.warm_up import warm_up_of
 from serried.trace.model.messages import Alignment, MessageStatistics, ideal_of, measure_messages
 from serried.trace.model.pairs import SENDS
 from serried.trace.model.record import UNKNOWN_SCHEDULE, TracedJob
@@ -50,6 +52,7 @@ WORK: dict[str, tuple[ActionKind, ...]] = {
 
 Table = NDArray[np.int64]
 """One row per step, one column per rank."""
+Times = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,9 @@ class Statistics:
 
     num_ranks: int
     steps: tuple[StepStatistics, ...]
+    """Every complete one, those of the warm-up too."""
+    num_warm_up: int
+    """How many of them, the first ones, are in no mean."""
     left_out: tuple[int, ...]
     """Steps that some rank did not finish."""
     bubble: float | None
@@ -118,9 +124,14 @@ class Statistics:
     has_pipeline: bool = True
     """Whether ``bubble`` is one: without stages it is idle time of any cause."""
 
+    @property
+    def counted(self) -> tuple[StepStatistics, ...]:
+        """The complete steps that means are of."""
+        return self.steps[self.num_warm_up :]
+
 
 def measure(trace: Trace) -> Statistics:
-    """Measures every step that all ranks with a file finished."""
+    """Measures every step that all ranks with a file finished; means are of those after warm-up."""
     compute = trace.spans.where(np.isin(trace.spans.kind, list(COMPUTE)))
     whole = _Grid(np.unique(compute.step), np.asarray(trace.ranks))
     optimizers = trace.spans.where(trace.spans.kind == ActionKind.OPTIMIZER)
@@ -128,12 +139,14 @@ def measure(trace: Trace) -> Statistics:
     grid = _Grid(whole.steps[is_complete], whole.ranks)
     grid, idle = _measured(grid, trace.spans, compute)
     steps, ranks, bubbles = _times(grid, trace.spans, grid.inside(compute), idle)
+    num_warm_up = warm_up_of(np.array([step.window_ns for step in steps], dtype=np.int64))
     messages, alignment = measure_messages(trace, grid.steps)
     return Statistics(
         num_ranks=len(trace.ranks),
         steps=steps,
+        num_warm_up=num_warm_up,
         left_out=tuple(np.setdiff1d(whole.steps, grid.steps).tolist()),
-        bubble=float(np.mean([step.bubble for step in steps])) if steps else None,
+        bubble=bubbles.of_makespan if bubbles else None,
         ideal=ideal_of(trace.job),
         bubbles=bubbles,
         ranks=ranks,
@@ -235,23 +248,28 @@ def _times(
     total = idle.busy_ns.sum(axis=1)
     # `_measured` left no step in which nothing was computed, so nothing is divided by 0 here.
     idle_share = 1 - total / (num_ranks * window)
+    rows = zip(grid.steps, window, total, idle_share, strict=True)
+    steps = tuple(StepStatistics(int(s), int(w), int(t), float(b)) for s, w, t, b in rows)
+    usual = slice(warm_up_of(window), None)
+    grid, idle, window = _Grid(grid.steps[usual], grid.ranks), idle.of(usual), window[usual]
+    compute = grid.inside(compute)
+    ranks = _ranks(grid, grid.inside(spans), window, idle)
+    return steps, ranks, _bubbles(grid, compute, window, idle)
+
+
+def _bubbles(grid: _Grid, compute: Spans, window: Times, idle: MeasuredIdle) -> BubbleStatistics:
+    """Returns the means over the grid's steps."""
+    num_ranks, total = len(grid.ranks), idle.busy_ns.sum(axis=1)
     longest = num_ranks * _longest(grid, compute)
-    steps = zip(grid.steps, window, total, idle_share, strict=True)
-    return (
-        tuple(StepStatistics(int(s), int(w), int(t), float(b)) for s, w, t, b in steps),
-        _ranks(grid, grid.inside(spans), window, idle),
-        BubbleStatistics(
-            of_makespan=float(idle_share.mean()),
-            over_ideal=float((idle.total_ns.sum(axis=1) / total).mean()),
-            longest_window=float((1 - idle.own_busy_ns.sum(axis=1) / longest).mean()),
-            causes={
-                cause: _share(table, window, num_ranks) for cause, table in idle.by_cause.items()
-            },
-            exposed=_share(idle.exposed_ns, window, num_ranks),
-            overlapped=_share(idle.overlapped_ns, window, num_ranks),
-            exchange=_share(idle.exchange_ns, window, num_ranks),
-            step_jitter=float(window.std() / window.mean()),
-        ),
+    return BubbleStatistics(
+        of_makespan=float((1 - total / (num_ranks * window)).mean()),
+        over_ideal=float((idle.total_ns.sum(axis=1) / total).mean()),
+        longest_window=float((1 - idle.own_busy_ns.sum(axis=1) / longest).mean()),
+        causes={cause: _share(table, window, num_ranks) for cause, table in idle.by_cause.items()},
+        exposed=_share(idle.exposed_ns, window, num_ranks),
+        overlapped=_share(idle.overlapped_ns, window, num_ranks),
+        exchange=_share(idle.exchange_ns, window, num_ranks),
+        step_jitter=float(window.std() / window.mean()),
     )
 
 

@@ -14,18 +14,19 @@ from rich.cells import cell_len
 from serried.errors import listed
 from serried.trace.measure.analysis import Analysis
 from serried.trace.measure.planned_bubble import PlannedBubble, Shares
+from serried.trace.measure.ranks.slowest import COMPUTING, RankPace
 from serried.trace.measure.recognition import Likeness
 from serried.trace.measure.recorded_path import PathPiece, RecordedPath
-from serried.trace.measure.slowest import COMPUTING, LEAST_STEPS, NOTHING, RankPace
 from serried.trace.measure.statistics import BubbleStatistics
 from serried.trace.measure.step_table import StepTable
 from serried.trace.measure.throughput import Throughput
 from serried.units import duration_text
 from serried.views.sentences import phrase, say, tell
 from serried.views.table import Table
-from serried.views.trace.text import LABEL_COLUMNS, ROWS_SHOWN, label_text, labelled
+from serried.views.trace.text import ROOM, add_more, label_text, labelled, rows_of
+from serried.views.trace.verdict import standing_text
+from serried.views.trace.words import LONGER
 
-WIDTH = 100
 RANKS_NAMED = 3
 """Slow ranks, and ranks of the critical path, that the terminal names; JSON has them all."""
 
@@ -50,21 +51,6 @@ WORDS = {
     "idle": "idle",
 }
 """What columns and causes are called, before they are translated."""
-
-
-LONGER = {
-    "forward": "forward",
-    "backward": "backward",
-    "weight": "weight gradient",
-    "optimizer": "optimizer",
-    "before": "before its first span",
-    "gaps": "between its spans",
-}
-"""What a slow rank spends more time on."""
-_FAR_LESS = 0.1
-"""The part of a step by which a rank must wait less than all others to be told."""
-_AT_MOST = 0.5
-"""The part of what any other waits that it may wait at most: equal stages differ by less."""
 
 
 def order_lines(analysis: Analysis, *, lang: str = "en") -> list[str]:
@@ -112,10 +98,17 @@ def _nearest(best: Likeness, lang: str) -> list[str]:
     return told
 
 
-def planned_lines(planned: PlannedBubble | None, *, lang: str = "en") -> list[str]:
-    """Returns the bubble that the schedule would have, with the run's times and with even ones."""
+def planned_lines(
+    planned: PlannedBubble | None, *, lang: str = "en", is_whole: bool = True
+) -> list[str]:
+    """Returns the bubble that the schedule would have, with the run's times and with even ones.
+
+    ``is_whole`` adds the other shares that go by the name of bubble.
+    """
     if planned is None:
         return []
+    if not is_whole:
+        return [_planned_line(planned, lang)]
     schedule = phrase(planned.schedule, lang)
     label = tell("bubble planned", lang)
     even = tell("{schedule}, all stages alike", lang, schedule=schedule)
@@ -126,6 +119,19 @@ def planned_lines(planned: PlannedBubble | None, *, lang: str = "en") -> list[st
         *_shares(label, planned.own_times, own, lang),
         *_shares("", planned.uniform, even, lang),
     ]
+
+
+def _planned_line(planned: PlannedBubble, lang: str) -> str:
+    own = planned.own_times or planned.uniform
+    meaning = tell(
+        "{schedule}, all stages alike"
+        if planned.own_times is None
+        else "{schedule}, each stage's own times; {even:.1%} with equal ones",
+        lang,
+        schedule=phrase(planned.schedule, lang),
+        even=planned.uniform.of_makespan,
+    )
+    return f"{label_text(tell('bubble planned', lang))}{own.of_makespan:6.1%}   {meaning}"
 
 
 def _shares(label: str, shares: Shares, what: str, lang: str) -> list[str]:
@@ -181,24 +187,9 @@ def slowest_lines(
     """Returns the ranks that the others of their stages wait for, or why none is told."""
     if not paces:
         return []
-    # A rank is compared with those that hold its stages. Where every stage is on one rank there are
-    # none, and only how little a rank waits can hint that the others wait for it.
-    compared = [each for each in paces if each.waited_for_ns is not None]
-    slow = [each for each in compared if each.is_slow][:RANKS_NAMED]
-    if slow:
-        told = [line for each in slow for line in _slow(each, lang, has_pipeline=has_pipeline)]
-    elif not compared:
-        told = [
-            tell(
-                "every stage is on one rank, so none can be compared with its like"
-                if has_pipeline
-                else "the only rank has none to be compared with",
-                lang,
-            ),
-            *_waits_least(paces, lang),
-        ]
-    else:
-        told = [_none_slow(compared, lang, has_pipeline=has_pipeline)]
+    slow = [each for each in paces if each.is_slow][:RANKS_NAMED]
+    told = [line for each in slow for line in _slow(each, lang, has_pipeline=has_pipeline)]
+    told = told or [standing_text(paces, lang, has_pipeline=has_pipeline)]
     return labelled(tell("slowest ranks", lang), told)
 
 
@@ -234,45 +225,11 @@ def _slow(pace: RankPace, lang: str, *, has_pipeline: bool) -> list[str]:
     return [waited_for, *([why] if pace.longer else [])]
 
 
-def _none_slow(compared: Sequence[RankPace], lang: str, *, has_pipeline: bool) -> str:
-    """Returns that no rank is slow, or why that is not known."""
-    if compared[0].num_steps < LEAST_STEPS:
-        return tell("not told of fewer than {count} steps", lang, count=LEAST_STEPS)
-    evidence = {each.evidence for each in compared}
-    if evidence == {NOTHING}:
-        return tell("not known: what ranks wait for one another was not recorded", lang)
-    # As in _slow: nobody's waits were compared, so only the computing is spoken of.
-    if evidence == {COMPUTING}:
-        return tell("no rank computes longer than others of its stage, step after step", lang)
-    return tell(
-        "no rank keeps the others of its stage waiting, step after step"
-        if has_pipeline
-        else "no rank keeps the others waiting, step after step",
-        lang,
-    )
+def path_lines(path: RecordedPath | None, *, lang: str = "en", is_whole: bool = True) -> list[str]:
+    """Returns what the steps' length is made of: kinds, ranks, and one step's actions in turn.
 
-
-def _waits_least(paces: Sequence[RankPace], lang: str) -> list[str]:
-    """Returns which rank of a pipeline the others wait for, where one waits far less."""
-    least, *others = sorted(paces, key=lambda each: each.waits_ns)
-    # Whom the others wait for waits least itself. Equal ranks differ a little as well, so it must
-    # wait less by a part of a step and, below, by a part of what the next one waits.
-    if not others or others[0].waits_ns - least.waits_ns < _FAR_LESS * least.step_ns:
-        return []
-    if least.waits_ns > _AT_MOST * others[0].waits_ns:
-        return []
-    waits = tell(
-        "rank {rank} waits least, {least} a step, the others {low} or more: they wait for it",
-        lang,
-        rank=least.rank,
-        least=duration_text(least.waits_ns),
-        low=duration_text(others[0].waits_ns),
-    )
-    return [waits, tell("whether it has more to do or takes longer for it is not known", lang)]
-
-
-def path_lines(path: RecordedPath | None, *, lang: str = "en") -> list[str]:
-    """Returns what the steps' length is made of: kinds, ranks, and one step's actions in turn."""
+    ``is_whole`` adds those actions.
+    """
     if path is None:
         return []
     shares = sorted(path.by_kind.items(), key=lambda each: -each[1])
@@ -294,7 +251,11 @@ def path_lines(path: RecordedPath | None, *, lang: str = "en") -> list[str]:
         )
     # Shares are means over steps; the actions can only be of one, the step of median length.
     actions = tell("in step {step}: {actions}", lang, step=path.step, actions=_turns(path.pieces))
-    told = [*_rows(kinds, lang), *_rows(named, lang), *_wrapped(actions)]
+    told = [
+        *rows_of(kinds, lang),
+        *rows_of(named, lang),
+        *(_wrapped(actions) if is_whole else []),
+    ]
     return labelled(tell("critical path", lang), told)
 
 
@@ -305,45 +266,30 @@ def _turns(pieces: Sequence[PathPiece]) -> str:
     return " ".join(name for at, name in enumerate(names) if not at or names[at - 1] != name)
 
 
-def by_table(table: StepTable, *, lang: str = "en") -> Table:
+def by_table(table: StepTable, *, rows: int, lang: str = "en") -> Table:
     """Returns a grouping of the step table: a row per group, a column per kind that took time."""
     shown = [name for name, column in table.columns.items() if column.any()]
     answer = Table()
     for name in (*table.by, *shown):
         answer.add_column(phrase(WORDS[name], lang), justify="right", no_wrap=True)
-    for row in range(min(len(table), ROWS_SHOWN)):
+    for row in range(min(len(table), rows)):
         keys = [str(int(key)) for key in table.keys[row]]
         answer.add_row(*keys, *(duration_text(float(table.columns[name][row])) for name in shown))
-    if len(table) > ROWS_SHOWN:
-        answer.add_row("…", tell("{count:,} more", lang, count=len(table) - ROWS_SHOWN))
+    add_more(answer, len(table) - rows, lang)
     return answer
-
-
-def _rows(items: Sequence[str], lang: str) -> list[str]:
-    """Returns ``items`` joined by commas, as many to a line as fit."""
-    # The limit keeps `listed` from cutting a row short at its usual 12 items.
-    rows: list[list[str]] = [[]]
-    for item in items:
-        if rows[-1] and cell_len(str(say(listed([*rows[-1], item], limit=64), lang))) > _ROOM:
-            rows.append([])
-        rows[-1].append(item)
-    return [str(say(listed(row, limit=64), lang)) for row in rows if row]
-
-
-_ROOM = WIDTH - LABEL_COLUMNS
 
 
 def _wrapped(text: str) -> list[str]:
     """Returns ``text`` broken at blanks, the last line cut where there is no room for more."""
     lines = [""]
     for word in text.split():
-        if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(word) > _ROOM:
+        if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(word) > ROOM:
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
     if len(lines) <= _PATH_LINES:
         return lines
     last = lines[_PATH_LINES - 1]
     # The ellipsis and its blank take two columns, for which words at the end give way.
-    while cell_len(last) + 2 > _ROOM:
+    while cell_len(last) + 2 > ROOM:
         last = last.rpartition(" ")[0]
     return [*lines[: _PATH_LINES - 1], f"{last} …"]

@@ -8,7 +8,7 @@ from typing import Any
 from serried.trace.measure.compare import ActionChange, OrderChange, TraceComparison
 from serried.units import duration_text
 from serried.views.sentences import phrase, tell
-from serried.views.trace.text import OF_A_STEP
+from serried.views.trace.words import OF_A_STEP
 
 CHANGES_SHOWN, ORDERS_SHOWN = 8, 4
 """Actions and ranks that the terminal shows; JSON has them all."""
@@ -34,7 +34,7 @@ def comparison_lines(
 ) -> list[str]:
     """Returns what to say of two traces called ``first`` and ``second``."""
     windows = [
-        sum(step.window_ns for step in stats.steps) / len(stats.steps)
+        sum(step.window_ns for step in stats.counted) / len(stats.counted)
         for stats in (compared.first, compared.second)
     ]
     lines = [

@@ -12,7 +12,7 @@ from typing import Any
 
 from serried.finding import Finding
 from serried.trace.measure.analysis import Analysis
-from serried.trace.measure.rank_figures import SHARES, Values
+from serried.trace.measure.ranks.rank_figures import SHARES, Values
 from serried.trace.measure.statistics import Statistics
 from serried.trace.measure.step_table import StepTable
 from serried.trace.measure.what_if import WhatIf

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 from rich.cells import cell_len
 
+from serried.action import COMPUTE
 from serried.errors import listed
 from serried.finding import said
+from serried.trace.measure.ranks.slowest import RankPace
 from serried.trace.measure.statistics import BubbleStatistics, Statistics
+from serried.trace.measure.warm_up import FEWEST_STEPS, WARM_UP
 from serried.trace.measure.what_if import WhatIf
 from serried.trace.merge.store import Merged
 from serried.trace.model.messages import Alignment
@@ -19,16 +23,15 @@ from serried.units import duration_text
 from serried.views.sentences import phrase, say, tell
 from serried.views.table import Table
 from serried.views.trace.clocks import clock_lines
+from serried.views.trace.words import CAUSES, OF_A_STEP, WIDTH, host_text, stages_text
 
 _WORTH_SAYING = 0.005
 _LEAST_SLOWDOWN = 0.0005
 """The least that is printed as 1.001x."""
 _LARGE_SHARE = 0.5
 LABEL_COLUMNS = 20
-CAUSES_A_LINE = 4
-ROWS_SHOWN = 32
-"""Steps and ranks that a table shows; JSON has them all."""
-_NAME_CELLS = 60
+ROOM = WIDTH - LABEL_COLUMNS
+"""Columns behind a label."""
 
 
 def headlines(trace: Trace, stats: Statistics, *, lang: str = "en") -> list[str]:
@@ -61,41 +64,98 @@ def headlines(trace: Trace, stats: Statistics, *, lang: str = "en") -> list[str]
     return [merged, schedule + compute]
 
 
-def steps_table(trace: Trace, stats: Statistics, *, lang: str = "en") -> Table:
-    """Returns a row per complete step and the mean."""
+def steps_table(trace: Trace, stats: Statistics, *, rows: int, lang: str = "en") -> Table:
+    """Returns a row for each of the ``rows`` longest complete steps, the longest first."""
     idle = tell("bubble" if trace.has_pipeline else "idle", lang)
-    table = _table("step", tell("window", lang), tell("busy, a rank", lang), idle)
-    for step in stats.steps[:ROWS_SHOWN]:
+    table = right_table("step", tell("window", lang), tell("busy, a rank", lang), idle)
+    slowest = sorted(stats.steps, key=lambda each: (-each.window_ns, each.step))
+    for step in slowest[:rows]:
         busy = duration_text(step.busy_ns / stats.num_ranks)
         table.add_row(str(step.step), duration_text(step.window_ns), busy, f"{step.bubble:.1%}")
-    _add_more(table, stats.steps, lang)
+    add_more(table, len(slowest) - rows, lang)
     return table
 
 
-def ranks_table(trace: Trace, stats: Statistics, *, lang: str = "en") -> Table:
-    """Returns a row per rank: where its time within the windows went, a mean per step."""
-    compute = tell("compute (emulated)" if trace.is_emulated else "compute", lang)
+def ranks_table(
+    trace: Trace, stats: Statistics, paces: Sequence[RankPace], *, rows: int, lang: str = "en"
+) -> Table:
+    """Returns a row for each of ``rows`` ranks: where its time in the windows went, a mean step.
+
+    Slow ranks stand first, then those that compute longest.
+    """
+    compute = tell("compute", lang)
     # A run without such waits gets no column of zeros for them.
     has_exchanges = any(each.exchange_wait_ns for each in stats.ranks)
     exchange = (tell("exchange wait", lang),) if has_exchanges else ()
-    headings = compute, tell("receive wait", lang), *exchange, tell("other", lang)
-    table = _table("rank", tell("node", lang), *headings)
-    for rank in stats.ranks[:ROWS_SHOWN]:
+    stage = (phrase("stage", lang),) if trace.has_pipeline else ()
+    late = {each.rank: each.waited_for_ns for each in paces if each.waited_for_ns is not None}
+    waited_for = (tell("others wait", lang),) if late else ()
+    headings = compute, tell("receive wait", lang), *exchange, tell("other", lang), *waited_for
+    table = right_table("rank", *stage, tell("host", lang), *headings)
+    held = {each.rank: stages_text(each.stages) for each in paces} if paces else stages_of(trace)
+    slow = {each.rank for each in paces if each.is_slow}
+    ordered = sorted(stats.ranks, key=lambda each: (each.rank not in slow, -each.compute_ns))
+    for rank in ordered[:rows]:
         waits = (rank.exchange_wait_ns,) if has_exchanges else ()
         times = (rank.compute_ns, rank.receive_wait_ns, *waits, rank.other_ns)
-        node = str(trace.placement.node(rank.rank))
-        table.add_row(str(rank.rank), node, *map(duration_text, times))
-    _add_more(table, stats.ranks, lang)
+        texts = [*map(duration_text, times)]
+        if late:
+            texts.append(waited_for_text(late.get(rank.rank)))
+        stages = [held.get(rank.rank, "")] if stage else []
+        table.add_row(str(rank.rank), *stages, host_text(trace, rank.rank), *texts)
+    add_more(table, len(ordered) - rows, lang)
     return table
 
 
+def waited_for_text(ns: float | None) -> str:
+    """Returns how long the others wait for a rank; nothing where it waits for them."""
+    return duration_text(ns) if ns is not None and ns > 0 else ""
+
+
+def stages_of(trace: Trace) -> dict[int, str]:
+    """Returns the stages that each rank computed, by rank."""
+    spans = trace.spans.where(np.isin(trace.spans.kind, sorted(COMPUTE)))
+    pairs = np.unique(np.stack([spans.rank, spans.stage]), axis=1)
+    return {
+        rank: stages_text(pairs[1, pairs[0] == rank].tolist())
+        for rank in np.unique(pairs[0]).tolist()
+    }
+
+
+def warm_up_lines(stats: Statistics, *, lang: str = "en") -> list[str]:
+    """Returns which steps means are of, and by what rule others were left out."""
+    if not stats.steps:
+        return []
+    told = [
+        tell(
+            "of {steps}; none left out, for of fewer than {few} none is the usual one"
+            if len(stats.steps) < FEWEST_STEPS
+            else "of {steps}; left out, as starting up over {times}x the median: step {which}"
+            if stats.num_warm_up
+            else "of {steps}; none left out: no first step took over {times}x the median",
+            lang,
+            steps=count_text(len(stats.counted), "step", lang),
+            few=FEWEST_STEPS,
+            times=WARM_UP,
+            which=listed(each.step for each in stats.steps[: stats.num_warm_up]),
+        )
+    ]
+    return labelled(tell("means", lang), told)
+
+
 def bubble_lines(
-    trace: Trace, stats: Statistics, *, lang: str = "en", schedule: str | None = None
+    trace: Trace,
+    stats: Statistics,
+    *,
+    lang: str = "en",
+    schedule: str | None = None,
+    is_whole: bool = True,
 ) -> list[str]:
-    """Returns the bubble measured beside the ideal one, or why there is none.
+    """Returns the bubble measured, what it is, and the ideal one, or why there is none.
 
     ``schedule`` is the one recognised where the trace does not name its own. Without a pipeline
-    the same share is idle time, of which no schedule says how much there must be.
+    the same share is idle time, of which no schedule says how much there must be. ``is_whole``
+    adds the other shares that go by the name of bubble.
     """
     if stats.bubble is None:
         return [
@@ -106,13 +166,14 @@ def bubble_lines(
                 lang,
             )
         ]
-    mean = tell(
-        "mean of {steps}, of emulated compute" if trace.is_emulated else "mean of {steps}",
+    meaning = tell(
+        "1 - busy / (ranks x window), of emulated compute; waits are not busy"
+        if trace.is_emulated
+        else "1 - busy / (ranks x window); waits inside computations are not busy",
         lang,
-        steps=count_text(len(stats.steps), "step", lang),
     )
     label = label_text(tell("bubble measured" if trace.has_pipeline else "idle measured", lang))
-    lines = [f"{label}{stats.bubble:6.1%}   {mean}"]
+    lines = [f"{label}{stats.bubble:6.1%}   {meaning}"]
     if not trace.has_pipeline:
         return lines + (
             _idle_lines(stats.bubbles, lang, {**CAUSES, **OF_A_STEP}) if stats.bubbles else []
@@ -124,7 +185,10 @@ def bubble_lines(
             over=stats.bubbles.over_ideal,
             longest=stats.bubbles.longest_window,
         )
-        lines += [label_text("") + others, *_idle_lines(stats.bubbles, lang, CAUSES)]
+        lines += [label_text("") + others] if is_whole else []
+        lines += _idle_lines(stats.bubbles, lang, CAUSES)
+    if not is_whole:
+        return lines
     ideal = label_text(tell("bubble ideal", lang))
     if stats.ideal is None:
         named = schedule or trace.job.schedule
@@ -146,31 +210,11 @@ def _idle_lines(bubbles: BubbleStatistics, lang: str, words: Mapping[str, str]) 
         for cause, share in causes
         if share >= _LEAST_SHARE
     ]
-    rows = [told[at : at + CAUSES_A_LINE] for at in range(0, len(told), CAUSES_A_LINE)]
-    labels = [tell("idle time by cause", lang), *[""] * len(rows)]
-    return [
-        label_text(label) + say(listed(row), lang) for label, row in zip(labels, rows, strict=False)
-    ]
+    return labelled(tell("idle time by cause", lang), rows_of(told, lang))
 
 
 # The least share that is printed as 0.1%.
 _LEAST_SHARE = 0.0005
-CAUSES = {
-    "warm_up": "warm-up",
-    "exchange": "exchange",
-    "late_peer": "late peer",
-    "transfer": "transfer",
-    "send": "send",
-    "reduce": "reduce",
-    "other": "nothing recorded",
-    "cool_down": "cool-down",
-}
-"""What causes of idle time are called, before they are translated."""
-OF_A_STEP = {
-    "warm_up": "before the first computation",
-    "cool_down": "after the last computation",
-}
-"""What some causes are called where there is no pipeline to fill and to drain."""
 
 
 def merged_lines(merged: Merged, store: Path, *, lang: str = "en") -> list[str]:
@@ -187,8 +231,13 @@ def merged_lines(merged: Merged, store: Path, *, lang: str = "en") -> list[str]:
     return [found, *message_lines(merged, lang=lang), further]
 
 
-def message_lines(stats: Statistics | Merged, *, lang: str = "en") -> list[str]:
-    """Returns how many sends and receives found each other, and what they say of the clocks."""
+def message_lines(
+    stats: Statistics | Merged, *, lang: str = "en", is_whole: bool = True
+) -> list[str]:
+    """Returns how many sends and receives found each other, and what they say of the clocks.
+
+    ``is_whole`` adds a line for each host's clock.
+    """
     found, aligned = stats.messages, stats.alignment
     wanted = found.spans if found.expected_spans is None else found.expected_spans
     lone = [(found.lone_sends, "send"), (found.lone_receives, "receive")]
@@ -208,7 +257,7 @@ def message_lines(stats: Statistics | Merged, *, lang: str = "en") -> list[str]:
     lines = paired if wanted or found.spans else []
     if aligned.num_hosts > 1 or aligned.causality_violations:
         lines.append(_clocks_line(aligned, lang))
-    return [*lines, *clock_lines(aligned.clocks, lang=lang)]
+    return [*lines, *(clock_lines(aligned.clocks, lang=lang) if is_whole else [])]
 
 
 def _clocks_line(aligned: Alignment, lang: str) -> str:
@@ -233,8 +282,11 @@ def _clocks_line(aligned: Alignment, lang: str) -> str:
     )
 
 
-def what_if_lines(replayed: WhatIf | None, *, lang: str = "en") -> list[str]:
-    """Returns what replaying the run with ideal durations says, if it could be replayed."""
+def what_if_lines(replayed: WhatIf | None, *, lang: str = "en", is_whole: bool = True) -> list[str]:
+    """Returns what replaying the run with ideal durations says, if it could be replayed.
+
+    ``is_whole`` adds what one stage's and one rank's durations make of it.
+    """
     if replayed is None:
         return []
     recorded, ideal = (duration_text(s * 1e9) for s in (replayed.recorded, replayed.ideal))
@@ -248,7 +300,7 @@ def what_if_lines(replayed: WhatIf | None, *, lang: str = "en") -> list[str]:
     )
     lines = [f"{label_text(tell('slowdown', lang))}{replayed.slowdown:5.3f}x   {times}"]
     # So small a slowdown is told, but no stage or rank is blamed for it.
-    if replayed.slowdown - 1 < _WORTH_SAYING:
+    if replayed.slowdown - 1 < _WORTH_SAYING or not is_whole:
         return lines
     if (replayed.last_stage_share or 0) >= _LARGE_SHARE:
         share = replayed.last_stage_share
@@ -286,16 +338,18 @@ def left_out_lines(stats: Statistics, *, lang: str = "en") -> list[str]:
     return [tell("left out, not finished by every rank: step {steps}", lang, steps=steps)]
 
 
-def _table(*headings: str) -> Table:
+def right_table(*headings: str) -> Table:
+    """Returns a table of figures under ``headings``."""
     table = Table()
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     return table
 
 
-def _add_more(table: Table, rows: Sequence[object], lang: str) -> None:
-    if len(rows) > ROWS_SHOWN:
-        table.add_row("…", tell("{count:,} more", lang, count=len(rows) - ROWS_SHOWN))
+def add_more(table: Table, count: int, lang: str) -> None:
+    """Adds how many rows a table does not show, where there are any."""
+    if count > 0:
+        table.add_row("…", tell("{count:,} more", lang, count=count))
 
 
 def count_text(number: int, what: str, lang: str) -> str:
@@ -313,14 +367,20 @@ def labelled(label: str, lines: Sequence[str]) -> list[str]:
     return [label_text("" if at else label) + line for at, line in enumerate(lines)]
 
 
+def rows_of(items: Sequence[str], lang: str) -> list[str]:
+    """Returns ``items`` joined by commas, as many to a line as fit behind a label."""
+    # The limit keeps `listed` from cutting a row short at its usual 12 items.
+    rows: list[list[str]] = [[]]
+    for item in items:
+        if rows[-1] and cell_len(str(say(listed([*rows[-1], item], limit=64), lang))) > ROOM:
+            rows.append([])
+        rows[-1].append(item)
+    return [str(say(listed(row, limit=64), lang)) for row in rows if row]
+
+
 def label_text(text: str = "") -> str:
     """Returns what a line begins with, in as many columns as every line has for it."""
     return text + " " * max(1, LABEL_COLUMNS - cell_len(text))
-
-
-def cut(name: str, letters: int = _NAME_CELLS) -> str:
-    """Returns a name of at most so many letters."""
-    return name if len(name) <= letters else f"{name[: letters - 1]}…"
 
 
 def figures_table(first: str, *others: str) -> Table:

@@ -9,7 +9,8 @@ from serried.plan.traffic_reference import TrafficReference
 from serried.units import bytes_text, duration_text
 from serried.views.sentences import phrase, tell
 from serried.views.table import Table
-from serried.views.trace.text import cut, figures_table
+from serried.views.trace.text import figures_table
+from serried.views.trace.words import cut
 
 _GROUP_CELLS = 24
 

@@ -10,7 +10,7 @@ import click
 from serried.errors import InputError
 from serried.trace.formats.reading import read_recording
 from serried.trace.gpu.activity import GpuTrace
-from serried.trace.gpu.analysis import analyse_gpus
+from serried.trace.gpu.analysis import GpuAnalysis, analyse_gpus
 from serried.trace.gpu.difference import compare_gpus
 from serried.trace.model.laid_out import laid_out
 from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json
@@ -40,8 +40,10 @@ def tell_gpus(
     output: OutputChoice,
     sizes: Mapping[str, int],
     references: References = NO_REFERENCES,
+    *,
+    places: Sequence[object] = (),
 ) -> None:
-    """Prints warnings to stderr and what was measured to stdout.
+    """Prints warnings to stderr and what was measured of ``places`` to stdout.
 
     ``sizes`` say what groups are called, in Megatron's names. Raises InputError where they do not
     make the job's ranks.
@@ -53,10 +55,12 @@ def tell_gpus(
     found = analyse_gpus(trace, layout)
     traffic = references.beside(found.traffic)
     if output.form_among(TABLE_OR_JSON) == "json":
-        return output.write(as_json(gpu_document(trace, found, traffic)))
+        document = {**gpu_document(trace, found, traffic), **_verdict(found, places)}
+        return output.write(as_json(document))
     rank = found.idlest
     return output.show(
-        *verdict_lines(found, lang=lang),
+        *verdict_lines(found, places=places, lang=lang),
+        "",
         source_line(trace, found, lang=lang),
         "",
         gpu_ranks_table(found, lang=lang),
@@ -69,6 +73,11 @@ def tell_gpus(
         *gpu_lines(rank, lang=lang),
         *alignment_lines(found, lang=lang),
     )
+
+
+def _verdict(found: GpuAnalysis, places: Sequence[object]) -> dict[str, object]:
+    waited_for = [] if found.waited_for is None else [found.waited_for.rank]
+    return {"verdict": {"lines": verdict_lines(found, places=places), "ranks": waited_for}}
 
 
 def compare_profiles(

@@ -14,7 +14,7 @@ from serried.trace.formats.reading import are_recordings, read_recording, read_t
 from serried.trace.gpu.activity import GpuTrace
 from serried.trace.gpu.timeline import gpu_timeline
 from serried.trace.measure.analysis import analyse
-from serried.trace.merge.files import Folder, Url
+from serried.trace.merge.files import Folder, Url, place_of
 from serried.trace.merge.ray import merge_store_on_ray
 from serried.trace.merge.store import Merged, merge_store
 from serried.trace.store.folder import write_store
@@ -91,9 +91,10 @@ def merge(
         whole = gpu_timeline(merged, given(sizes)) if isinstance(merged, GpuTrace) else merged
         (write or write_store)(whole, output)
         if isinstance(merged, GpuTrace):
-            tell_gpus(merged, answer, given(sizes))
+            tell_gpus(merged, answer, given(sizes), places=places)
         else:
-            tell_analysis(merged, analyse(merged, listener=told(lang)), answer)
+            found = analyse(merged, listener=told(lang))
+            tell_analysis(merged, found, answer, places=places)
     _tell_written(output, lang)
 
 
@@ -110,7 +111,8 @@ def _tell_merged(merged: Merged, store: Path, answer: OutputChoice) -> None:
     lang = answer.lang
     if merged.num_spans <= MEASURED_SPANS:
         trace = read_trace([store])
-        return tell_analysis(trace, analyse(trace, listener=told(lang)), answer)
+        found = analyse(trace, listener=told(lang))
+        return tell_analysis(trace, found, answer, places=[place_of(str(store))])
     for warning in merged.trace.warnings:
         click.echo(warned(warning, lang=lang), err=True)
     if answer.form_among(TABLE_OR_JSON) == "json":

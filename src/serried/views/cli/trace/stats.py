@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -11,8 +12,9 @@ from serried.trace.formats.megatron.timers import TimerLog, timer_log
 from serried.trace.formats.reading import read_recording
 from serried.trace.gpu.activity import GpuTrace
 from serried.trace.measure.analysis import Analysis, analyse
-from serried.trace.measure.rank_figures import figures_of
+from serried.trace.measure.ranks.rank_figures import figures_of
 from serried.trace.measure.step_table import StepTable
+from serried.trace.measure.verdict import run_verdict
 from serried.trace.merge.files import Folder
 from serried.trace.model.trace import Trace
 from serried.views.cli.language import lang_option
@@ -28,43 +30,17 @@ from serried.views.cli.trace.arguments import (
 )
 from serried.views.cli.trace.gpus import tell_gpus
 from serried.views.layout.advice import warned
-from serried.views.table import Table
-from serried.views.trace.analysis_text import (
-    by_table,
-    communication_lines,
-    order_lines,
-    path_lines,
-    planned_lines,
-    slowest_lines,
-    throughput_lines,
-)
 from serried.views.trace.document import (
     analysis_document,
     figures_document,
     stats_document,
     table_document,
 )
-from serried.views.trace.text import (
-    bubble_lines,
-    headlines,
-    left_out_lines,
-    message_lines,
-    ranks_table,
-    steps_table,
-    what_if_lines,
-)
-from serried.views.trace.timers import (
-    timed_ranks_table,
-    timer_headlines,
-    timer_lines,
-    timers_document,
-    timers_table,
-)
-from serried.views.trace.traffic import traffic_document, traffic_table
-from serried.views.trace.verdict import run_verdict_lines
-
-KINDS_SHOWN = 6
-"""Operations over kinds of groups that the terminal shows; JSON has them all."""
+from serried.views.trace.page import stats_parts
+from serried.views.trace.periods import periods_document
+from serried.views.trace.timers import timer_parts, timers_document
+from serried.views.trace.traffic import traffic_document
+from serried.views.trace.verdict import verdict_document
 
 
 @click.command("stats", short_help="Measure a recorded run, writing nothing.")
@@ -81,6 +57,12 @@ KINDS_SHOWN = 6
     help="Tokens of one microbatch, to work out tokens per second.",
 )
 @reference_options
+@click.option(
+    "--all",
+    "is_whole",
+    is_flag=True,
+    help="Print every step and rank, and every figure, past the forty lines of an answer.",
+)
 @sizes_options
 @printed_form_option
 @lang_option
@@ -90,11 +72,12 @@ def stats(
     tokens: int | None,
     busbw: Path | None,
     network: str | None,
+    is_whole: bool,
     form: str,
     lang: str,
     **sizes: int | None,
 ) -> None:
-    """Measures a recorded run: bubble beside the plan, ranks, critical path, throughput.
+    """Measures a recorded run: the verdict first, then ranks, bubble beside the plan, path.
 
     \b
     serried trace stats runs/first
@@ -104,29 +87,28 @@ def stats(
     output = OutputChoice(lang, form)
     references = References.read(busbw, network)
     if (log := timer_log(places)) is not None:
-        _tell_timers(log, given(sizes), output)
+        _tell_timers(log, given(sizes), output, is_whole=is_whole)
         return
     trace = read_recording(places, given(sizes), listener=told(lang))
     if isinstance(trace, GpuTrace):
-        tell_gpus(trace, output, given(sizes), references)
+        tell_gpus(trace, output, given(sizes), references, places=places)
         return
     analysis = analyse(trace, tokens_per_microbatch=tokens, listener=told(lang))
     axes = [axis.strip() for axis in by.split(",")] if by is not None else None
     table = analysis.table().grouped(axes) if axes is not None else None
-    tell_analysis(trace, analysis, output, references, by=table)
+    tell_analysis(trace, analysis, output, references, places=places, by=table, is_whole=is_whole)
 
 
-def _tell_timers(log: TimerLog, sizes: dict[str, int], output: OutputChoice) -> None:
+def _tell_timers(
+    log: TimerLog, sizes: dict[str, int], output: OutputChoice, *, is_whole: bool
+) -> None:
     """Prints what a log of Megatron's timers says, which is no trace."""
     found, lang = measure_timers(log, sizes), output.lang
     for warning in log.findings:
         click.echo(warned(warning, lang=lang), err=True)
     if output.form_among(TABLE_OR_JSON) == "json":
         return output.write(as_json(timers_document(log, found)))
-    tables: list[str | Table] = ["", timers_table(found, lang=lang)]
-    tables += ["", timed_ranks_table(found, lang=lang)] if found.ranks else []
-    top, lines = timer_headlines(log, found, lang=lang), timer_lines(log, found, lang=lang)
-    return output.show(*top, *tables, "", *lines)
+    return output.show(*timer_parts(log, found, lang=lang, is_whole=is_whole))
 
 
 def tell_analysis(
@@ -135,43 +117,38 @@ def tell_analysis(
     output: OutputChoice,
     references: References = NO_REFERENCES,
     *,
+    places: Sequence[Folder] = (),
     by: StepTable | None = None,
+    is_whole: bool = False,
 ) -> None:
-    """Prints warnings to stderr and what was measured to stdout."""
+    """Prints warnings to stderr and what was measured of ``places`` to stdout.
+
+    ``is_whole`` prints every step and rank, and every figure.
+    """
     lang = output.lang
     traffic = references.beside(analysis.traffic)
     for warning in trace.warnings:
         click.echo(warned(warning, lang=lang), err=True)
     if output.form_among(TABLE_OR_JSON) == "json":
-        document = stats_document(trace, analysis.statistics, analysis.replayed)
-        figures = figures_document(figures_of(trace, analysis.statistics))
-        more: dict[str, object] = {"figures": figures, "traffic": traffic_document(traffic)}
-        more |= {"by": table_document(by)} if by is not None else {}
-        return output.write(as_json({**document, **analysis_document(analysis), **more}))
-    found = analysis.statistics
-    tables: list[str | Table] = ["", steps_table(trace, found, lang=lang)]
-    tables += ["", ranks_table(trace, found, lang=lang)]
-    # A grouping that was asked for stands in place of the usual tables of steps and ranks.
-    if by is not None:
-        tables = ["", by_table(by, lang=lang)]
-    tables += ["", traffic_table(traffic, shown=KINDS_SHOWN, lang=lang)] if traffic else []
-    verdict = run_verdict_lines(trace, analysis, lang=lang)
-    top = [*verdict, *([""] if verdict else []), *headlines(trace, found, lang=lang)]
-    lines = _lines(trace, analysis, lang)
-    return output.show(*top, *(tables if found.steps else ()), "", *lines)
-
-
-def _lines(trace: Trace, analysis: Analysis, lang: str) -> list[str]:
-    found = analysis.statistics
-    return [
-        *bubble_lines(trace, found, lang=lang, schedule=analysis.schedule),
-        *planned_lines(analysis.planned, lang=lang),
-        *order_lines(analysis, lang=lang),
-        *communication_lines(found.bubbles, lang=lang),
-        *throughput_lines(analysis.throughput, lang=lang),
-        *slowest_lines(analysis.paces, lang=lang, has_pipeline=trace.has_pipeline),
-        *path_lines(analysis.path, lang=lang),
-        *what_if_lines(analysis.replayed, lang=lang),
-        *message_lines(found, lang=lang),
-        *left_out_lines(found, lang=lang),
-    ]
+        found = analysis.statistics
+        verdict = run_verdict(trace, analysis)
+        document = {
+            **stats_document(trace, found, analysis.replayed),
+            **analysis_document(analysis),
+            "verdict": verdict_document(trace, analysis, verdict, places=places),
+            "periods": periods_document(analysis.periods),
+            "figures": figures_document(figures_of(trace, found)),
+            "traffic": traffic_document(traffic),
+            **({"by": table_document(by)} if by is not None else {}),
+        }
+        return output.write(as_json(document))
+    parts = stats_parts(
+        trace,
+        analysis,
+        lang=output.lang,
+        places=places,
+        traffic=traffic,
+        by=by,
+        is_whole=is_whole,
+    )
+    return output.show(*parts)

@@ -11,7 +11,8 @@ from serried.trace.gpu.kind import short_name
 from serried.units import duration_text
 from serried.views.sentences import phrase, tell
 from serried.views.table import Table
-from serried.views.trace.text import cut, figures_table
+from serried.views.trace.text import figures_table
+from serried.views.trace.words import cut
 
 ON_GPU_SHOWN, ON_HOST_SHOWN = 12, 8
 """Rows that the terminal shows; JSON has them all."""

@@ -14,21 +14,29 @@ from serried.trace.gpu.launches import LONG_CALL_NS, LONG_DELAY_NS
 from serried.units import bytes_text, duration_text
 from serried.views.sentences import phrase, say, tell
 from serried.views.table import Table
-from serried.views.trace.text import count_text, cut, figures_table, labelled
+from serried.views.trace.text import count_text, figures_table, labelled, rows_of
 from serried.views.trace.traffic import traffic_table
+from serried.views.trace.words import cut, look_into, next_line
 
 RANKS_SHOWN = 4
 STREAMS_SHOWN = 2
 KERNELS_SHOWN = 5
 GROUPS_SHOWN = 2
 COPIES_SHOWN = 2
+_TOLD = 2
+"""What a verdict tells of, the command that comes next not counted."""
 _MUCH_IDLE = 0.1
 _MUCH_EXPOSED = 0.1
 _MOST = 0.5
 
 
-def verdict_lines(found: GpuAnalysis, *, lang: str = "en") -> list[str]:
-    """Returns what costs most, on which rank, and why: at most three lines."""
+def verdict_lines(
+    found: GpuAnalysis, *, places: Sequence[object] = (), lang: str = "en"
+) -> list[str]:
+    """Returns what costs most, on which rank, and why, and a command to run next on ``places``.
+
+    They are three lines at most.
+    """
     idlest = found.idlest
     exposed = max(found.ranks, key=lambda each: _share(each, each.time.exposed_ns))
     lines = []
@@ -58,7 +66,7 @@ def verdict_lines(found: GpuAnalysis, *, lang: str = "en") -> list[str]:
                 window=duration_text(idlest.time.window_ns),
             )
         )
-    return lines
+    return [*lines[:_TOLD], next_line(look_into, places, lang)]
 
 
 def _idle_line(rank: GpuRankFigures, lang: str) -> str:
@@ -185,7 +193,7 @@ def gpu_lines(rank: GpuRankFigures, *, lang: str = "en") -> list[str]:
 def _kinds(rank: GpuRankFigures, lang: str) -> list[str]:
     busy = sum(each.length_ns for each in rank.kinds) or 1
     told = [f"{_together(each.kinds, lang)} {each.length_ns / busy:.1%}" for each in rank.kinds]
-    return [str(say(listed(told[at : at + 3]), lang)) for at in range(0, len(told), 3)]
+    return rows_of(told, lang)
 
 
 def _together(kinds: Sequence[OperationKind], lang: str) -> str:

@@ -13,7 +13,7 @@ from serried.pipeline import Costs
 from serried.pipeline.spans import fit
 from serried.trace.measure.find import Wish, find
 from serried.trace.measure.overlay import Overlay, overlay_of
-from serried.trace.measure.rank_figures import Values, rank_figures
+from serried.trace.measure.ranks.rank_figures import Values, rank_figures
 from serried.trace.measure.statistics import Statistics, measure
 from serried.trace.measure.stretch import StepWindows
 from serried.trace.model.pairs import Rows, whole_computations

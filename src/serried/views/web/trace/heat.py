@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from serried.errors import InputError, listed
-from serried.trace.measure.rank_figures import SHARES, Values
+from serried.trace.measure.ranks.rank_figures import SHARES, Values
 from serried.views.colours import heat_colours
 from serried.views.web.trace.answers import TraceAnswers
 from serried.views.web.wire.payload import pack

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from serried.trace.measure.overlay import overlay_of
-from serried.trace.measure.rank_figures import FIGURES, SHARES, Values, rank_figures
+from serried.trace.measure.ranks.rank_figures import FIGURES, SHARES, Values, rank_figures
 from serried.trace.measure.statistics import measure
 from serried.trace.model.trace import Trace
 from tests.trace.simulated_run import FORWARD, simulated_run

@@ -8,11 +8,13 @@ comes late. So of ranks that do equal work the late one is that which waits leas
 spent the time on instead is its own: computing, its optimizer, or what came before its first span,
 such as its data. How long a forward or a backward *takes* tells nothing, for waiting is inside it.
 
-Stages differ by their layers, so ranks of different stages are not compared. A rank is held
-against the median of the others of its stages, step by step. It is named if the lag is worth
-saying in four of five steps and varies little, the less the fewer steps there are: neither one slow
-step nor one slow peer moves it. Where no waiting was recorded only a pipeline's computations can be
-compared, and only where nothing says that ranks of one stage wait for one another inside them.
+Stages differ by their layers, so ranks of different stages are not compared. A rank is held against
+the median of the others of its stages, step by step. It is named if the lag is worth saying in four
+of five steps and varies little, the less the fewer steps there are: neither one slow step nor one
+slow peer moves it. Nor is it named for what equal ranks differ by: with three others or more the
+lag must be three times the median by which those differ from their own median. Where no waiting was
+recorded only a pipeline's computations can be compared, and only where nothing says that ranks of
+one stage wait for one another inside them.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.action import COMPUTE, Spans
-from serried.trace.measure.spent import Spent, time_spent
+from serried.trace.measure.ranks.spent import Spent, data_rows, time_spent
 from serried.trace.model.trace import Trace
 
 WORTH_SAYING = 0.02
@@ -41,6 +43,9 @@ LEAST_STEPS = 3
 _SURE_STEPS = 18
 """With this many steps a lag may vary as much as it is; with fewer by as many times less. Drawn at
 random, ranks that are equal are then named in 1 to 4 of 100 runs where steps vary by a third."""
+
+SPREADS = 3
+"""How many times what equal ranks differ by a lag must be: beyond nearly all of a normal law."""
 
 Table = NDArray[np.float64]
 """Nanoseconds: one row per step, one column per rank, or one column alone."""
@@ -76,7 +81,7 @@ class RankPace:
     """Whether the others wait for it, or it computes longer, by a margin worth saying."""
     longer: tuple[tuple[str, float], ...]
     """What it spent more time on than they did and how much, the most first: computations, the
-    ``optimizer``, ``before`` its first span of the step, or in ``gaps`` between spans."""
+    ``optimizer``, loading ``data``, ``before`` its first span of the step, in ``gaps`` between."""
 
 
 def paces(trace: Trace, steps: NDArray[np.int32]) -> tuple[RankPace, ...]:
@@ -91,7 +96,8 @@ def paces(trace: Trace, steps: NDArray[np.int32]) -> tuple[RankPace, ...]:
     if not len(ranks):
         return ()
     # All steps are given, for a step's time begins where the one before ended.
-    spent = time_spent(trace.spans.where(np.isin(trace.spans.rank, ranks)), steps, ranks)
+    mine = np.isin(trace.spans.rank, ranks)
+    spent = time_spent(trace.spans.where(mine), steps, ranks, data_rows(trace)[mine])
     stages = _stages(compute, ranks)
     alike: dict[tuple[int, ...], list[int]] = {}
     for place, held in enumerate(stages):
@@ -122,11 +128,13 @@ def _of_one_kind(
         _medians_of_others(table) for table in (spent.computing, spent.waits, *spent.parts.values())
     ]
     evidence = _evidence(trace, spent)
+    spreads = _spreads_of_others(spent.waits if evidence == WAITS else spent.computing)
     return [
         _pace(
             int(rank),
             stages,
             evidence,
+            spreads[at],
             spent.of([at]),
             # For a rank alone all of these are None: an empty list says that it has no like.
             [column for each in others if (column := each[at]) is not None],
@@ -166,6 +174,24 @@ def _medians_of_others(taken: Table) -> list[Table | None]:
     return list(middle.T)
 
 
+def _spreads_of_others(taken: Table) -> list[float]:
+    """Returns for each column by how much all others differ from their median, the median.
+
+    Fewer than three others say nothing of how ranks differ, and give 0.
+
+    >>> _spreads_of_others(np.array([[10.0, 11.0, 12.0, 40.0]]))
+    [1.0, 2.0, 1.0, 1.0]
+    """
+    middle = np.median(taken, axis=0)
+    if len(middle) < 4:
+        return [0.0] * len(middle)
+    found = []
+    for at in range(len(middle)):
+        others = np.delete(middle, at)
+        found.append(float(np.median(np.abs(others - np.median(others)))))
+    return found
+
+
 def _stages(compute: Spans, ranks: NDArray[np.int64]) -> list[tuple[int, ...]]:
     pairs = np.unique(np.stack([compute.rank, compute.stage]), axis=1)
     return [tuple(pairs[1, pairs[0] == rank].tolist()) for rank in ranks.tolist()]
@@ -175,10 +201,14 @@ def _pace(
     rank: int,
     stages: tuple[int, ...],
     evidence: str,
+    spread_ns: float,
     mine: Spent,
     others: list[Table],
 ) -> RankPace:
-    """Returns a rank's pace; ``others`` holds the medians of its like, none without any."""
+    """Returns a rank's pace; ``others`` holds the medians of its like, none without any.
+
+    ``spread_ns`` is what those differ by.
+    """
     computing, waits = mine.computing[:, 0], mine.waits[:, 0]
     mean = float(computing.mean())
     pace = RankPace(
@@ -208,18 +238,19 @@ def _pace(
     }
     # Only what makes up a good part of the lag is told as its reason.
     worth = _WORTH_A_PART * float(np.median(lag))
-    is_slow = {
-        WAITS: _is_steady(lag, mine.period[:, 0]),
-        COMPUTING: _is_steady(computing - of_computing, of_computing),
-        NOTHING: False,
-    }
+    behind, of = {
+        WAITS: (lag, mine.period[:, 0]),
+        COMPUTING: (computing - of_computing, of_computing),
+        NOTHING: (np.zeros(0), np.zeros(0)),
+    }[evidence]
+    stands_out = len(behind) > 0 and float(np.median(behind)) >= SPREADS * spread_ns
     return replace(
         pace,
         slower=None if evidence == NOTHING else float(np.median(ratio)) - 1,
         slower_steps=0 if evidence == NOTHING else int((ratio > 1).sum()),
         waited_for_ns=float(np.median(lag)),
         waited_for_steps=int((lag > 0).sum()),
-        is_slow=is_slow[evidence],
+        is_slow=stands_out and _is_steady(behind, of),
         longer=tuple(
             sorted(
                 ((name, ns) for name, ns in longer.items() if ns > 0 and ns >= worth),

@@ -50,7 +50,7 @@ def rank_figures(trace: Trace, stats: Statistics, overlay: Overlay | None) -> di
     if not stats.steps:
         return {}
     world = trace.job.world_size
-    window = float(np.mean([step.window_ns for step in stats.steps]))
+    window = float(np.mean([step.window_ns for step in stats.counted]))
     at = np.array([each.rank for each in stats.ranks])
 
     def spread(values: list[float]) -> Values:
@@ -69,7 +69,7 @@ def rank_figures(trace: Trace, stats: Statistics, overlay: Overlay | None) -> di
         found[name] = spread([each.by_work_ns[name] for each in stats.ranks])
     for cause in IDLE:
         found[cause] = spread([each.idle_ns[cause] for each in stats.ranks])
-    steps = np.array([step.step for step in stats.steps])
+    steps = np.array([step.step for step in stats.counted])
     # First the waits, then the kinds: once the collectives are filtered out, nothing tells how
     # long a computation waited inside.
     spans = without_waits(trace.spans.where(np.isin(trace.spans.step, steps)))

@@ -1,11 +1,12 @@
 """What ranks spent their steps on: computing, waiting for one another, gaps; by step and rank.
 
-    rank 0   ..|before|[ F ][ B ..|waits|][gap][OPTIMIZER]|before|[ F ]…
-               └ it was done with the step before         └ and with this one
+    rank 0   ..|before|[data][ F ][ B ..|waits|][gap][OPTIMIZER]|before|[data][ F ]…
+               └ it was done with the step before               └ and with this one
 
 A rank's step lasts from where it was done with the one before to where it is done with this one,
 so that what it does between them, such as reading its data, is part of it. Of the first step that
-was recorded nothing is known before its first span.
+was recorded nothing is known before its first span. The loading of data is told apart where it was
+recorded, as spans named ``data``; else it lies before the first span.
 """
 
 from __future__ import annotations
@@ -17,12 +18,17 @@ from numpy.typing import NDArray
 
 from serried.action import COMPUTE, ActionKind, Spans
 from serried.trace.measure.moments import WAITING, Between, Moments, State, computing_ns
+from serried.trace.model.trace import Trace
+
+DATA = "data"
+"""What a span is called in which a rank loads its data."""
 
 _PARTS = {
     "forward": (State.FORWARD,),
     "backward": (State.BACKWARD,),
     "weight": (State.WEIGHT,),
     "optimizer": (State.OPTIMIZER,),
+    "data": (State.DATA,),
 }
 _GAPS = (State.OTHER, State.FLIGHT)
 
@@ -48,7 +54,7 @@ class Spent:
     computing: Table
     """Forward, backward and weight, each span without the waits inside it."""
     parts: dict[str, Table]
-    """Forward, backward, weight, optimizer, ``before`` the first span, and other ``gaps``."""
+    """Forward, backward, weight, optimizer, data, ``before`` the first span, other ``gaps``."""
 
     def of(self, places: list[int]) -> Spent:
         """Returns the columns ``places``."""
@@ -63,10 +69,27 @@ class Spent:
         )
 
 
-def time_spent(spans: Spans, steps: NDArray[np.int32], ranks: NDArray[np.int64]) -> Spent:
-    """Returns what ``ranks`` spent ``steps`` on; ``spans`` are theirs, of other steps too."""
-    begin, first, end = _periods(spans, steps, ranks)
-    moments = Moments.of(spans, ranks, np.concatenate([begin.ravel(), end.ravel()]))
+def data_rows(trace: Trace) -> NDArray[np.bool_]:
+    """Tells which of the trace's spans are the loading of data: those of that name."""
+    if DATA not in trace.names:
+        return np.zeros(len(trace.spans), dtype=np.bool_)
+    is_named = trace.spans.kind == ActionKind.SPAN
+    return np.asarray(is_named & (trace.spans.peer == trace.names.index(DATA)))
+
+
+def time_spent(
+    spans: Spans,
+    steps: NDArray[np.int32],
+    ranks: NDArray[np.int64],
+    loads: NDArray[np.bool_] | None = None,
+) -> Spent:
+    """Returns what ``ranks`` spent ``steps`` on; ``spans`` are theirs, of other steps too.
+
+    ``loads`` tells which spans are the loading of data.
+    """
+    begin, first, end = _periods(spans, steps, ranks, loads)
+    edges = np.concatenate([begin.ravel(), end.ravel()])
+    moments = Moments.of(spans, ranks, edges, loads=loads)
     whole = moments.between(begin, end)
     before, after = moments.between(begin, first), moments.between(first, end)
 
@@ -94,13 +117,17 @@ def _computing(spans: Spans, steps: NDArray[np.int32], ranks: NDArray[np.int64])
 
 
 def _periods(
-    spans: Spans, steps: NDArray[np.int32], ranks: NDArray[np.int64]
+    spans: Spans,
+    steps: NDArray[np.int32],
+    ranks: NDArray[np.int64],
+    loads: NDArray[np.bool_] | None,
 ) -> tuple[Times, Times, Times]:
     """Returns by step and rank when its time begins, when its first span does, and its last ends.
 
     A step's time begins when the rank was done with the one before, where that was recorded.
     """
-    own = spans.where(~np.isin(spans.kind, [ActionKind.IN_FLIGHT, ActionKind.SPAN]))
+    is_own = ~np.isin(spans.kind, [ActionKind.IN_FLIGHT, ActionKind.SPAN])
+    own = spans.where(is_own if loads is None else is_own | loads)
     # The step before each one as well, for where it ended this one's time begins.
     every = np.union1d(steps, steps - 1)
     own = own.where(np.isin(own.step, every))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serried.action import Action, Span
-from serried.trace.measure.slowest import RankPace, paces
+from serried.trace.measure.ranks.slowest import RankPace, paces
 from serried.trace.model.trace import Trace
 from tests.trace.measure.test_statistics import traced
 from tests.trace.recorded_run import Run

@@ -1,0 +1,1 @@
+"""What each rank spent its steps on, and which of them others wait for."""
