@@ -21,6 +21,7 @@ from serried.action import Action, ActionKind
 from serried.pipeline import Request, Schedule, generate, to_csv
 from serried.runtime.job.pipeline import RUNNABLE
 from serried.runtime.job.settings import ModelSizes, TrainSettings
+from serried.runtime.model.held_stage import HeldStage
 from serried.runtime.model.model import Stage
 from serried.runtime.recording.training import TrainingRecorder
 from serried.runtime.run.loop import RankTrainer
@@ -116,7 +117,7 @@ def run_rank(settings: list[TrainSettings], rank: int, store: str, channel: Conn
     leave(0)
 
 
-def gradients_of(stage: Stage) -> Iterator[tuple[str, NDArray[np.float64]]]:
+def gradients_of(stage: HeldStage) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """Gives a stage's gradients by the names of the whole model."""
     for name, parameter in stage.named_parameters():
         assert parameter.grad is not None

@@ -21,7 +21,7 @@ from serried.plan.reference.activations import held_output, keeps_stream, stream
 from serried.plan.reference.memory import rank_memories, stage_bytes
 from serried.runtime.job.planned import training_of, unplanned
 from serried.runtime.job.settings import Emulated, ModelSizes, OptimizerSettings, TrainSettings
-from serried.runtime.model.model import Stage
+from serried.runtime.model.held_stage import HeldStage
 from serried.runtime.model.precision import compute_dtype
 from serried.runtime.recording.training import TrainingRecorder
 from serried.runtime.run.loop import RankTrainer, make_models
@@ -39,7 +39,7 @@ TWO = replace(ONE, world_size=2, global_batch_size=12)
 class Kept:
     """Counts what autograd keeps, each storage once, but for weights, angles and ``given``."""
 
-    def __init__(self, model: Stage, given: Tensor) -> None:
+    def __init__(self, model: HeldStage, given: Tensor) -> None:
         owned = [*model.parameters(), *model.buffers(), given]
         self._seen = {local_of(each).untyped_storage().data_ptr() for each in owned}
         self._storages: list[torch.UntypedStorage] = []
@@ -55,7 +55,7 @@ class Kept:
         return tensor
 
 
-def kept_by_autograd(settings: TrainSettings, model: Stage, stage: int) -> int:
+def kept_by_autograd(settings: TrainSettings, model: HeldStage, stage: int) -> int:
     """Runs a forward, and the loss where ``stage`` is the last; returns what is kept for it."""
     training = training_of(settings, "cpu")
     length = settings.model.seq_len // settings.cp

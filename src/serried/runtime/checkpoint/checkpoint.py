@@ -20,8 +20,9 @@ from typing import Any
 
 from serried.errors import EnvironmentProblem, InputError, listed
 from serried.finding import said
+from serried.runtime.job.config_model import ConfigModel
 from serried.runtime.job.settings import TrainSettings
-from serried.runtime.training.data import Corpus
+from serried.runtime.training.tokens import text_of
 
 SCHEMA = "serried.checkpoint/1"
 METADATA = ".metadata"
@@ -45,7 +46,7 @@ class Description:
     model: dict[str, Any]
     """The model's sizes, which a run must share to go on from here."""
     text: dict[str, int]
-    """What says which bytes sample n is: ``bytes``, ``seq_len``, ``held_out`` and ``seed``."""
+    """Says which text sample n is: ``bytes`` or ``tokens``, ``seq_len``, ``held_out``, ``seed``."""
     layout: dict[str, Any]
     """Sizes and order; random states fit only ranks that were placed the same."""
     files: dict[str, int]
@@ -209,7 +210,7 @@ def description_of(settings: TrainSettings) -> Description:
         loss_scale=None,
         model=_shape(settings),
         text={
-            "bytes": Corpus.of(settings.data).num_bytes,
+            "tokens" if settings.has_tokens else "bytes": text_of(settings).num_tokens,
             "seq_len": settings.model.seq_len,
             "held_out": settings.validation.held_out,
             "seed": settings.seed,
@@ -227,6 +228,8 @@ def description_of(settings: TrainSettings) -> Description:
 
 def _shape(settings: TrainSettings) -> dict[str, Any]:
     model = settings.model
+    if isinstance(model, ConfigModel):
+        return {"architecture": model.architecture, "config": json.loads(model.config)}
     shape = {name: getattr(model, name) for name in SHAPING} | {"kv_heads": model.num_kv_heads}
     return shape | ({"top_k": model.top_k} if model.experts else {})
 
@@ -239,8 +242,8 @@ def require_fits(path: Path, found: Description, settings: TrainSettings) -> Non
             "{path} is of another model: it has {found}, and this run {wanted}; give it the "
             "checkpoint's sizes, or another folder",
             path=path,
-            found=_differing(found.model, own.model),
-            wanted=_differing(own.model, found.model),
+            found=_differing(_flat(found.model), _flat(own.model)),
+            wanted=_differing(_flat(own.model), _flat(found.model)),
         )
     if found.text != own.text:
         raise InputError(
@@ -259,6 +262,12 @@ def require_fits(path: Path, found: Description, settings: TrainSettings) -> Non
             steps=settings.steps,
             more=2 * found.step,
         )
+
+
+def _flat(model: dict[str, Any]) -> dict[str, Any]:
+    """Returns a model's sizes, with those of its config among them where it has one."""
+    config = model.get("config")
+    return {**config, **model} | {"config": ""} if isinstance(config, dict) else model
 
 
 def _differing(one: dict[str, Any], other: dict[str, Any]) -> Any:

@@ -19,7 +19,8 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, Replicate
 
 from serried.runtime.job.settings import VOCABULARY
-from serried.runtime.model.model import PADDED, Stage
+from serried.runtime.model.held_stage import HeldStage
+from serried.runtime.model.model import PADDED
 from serried.runtime.training.buffers import copy_part, sharded_as
 from serried.runtime.training.loop_state import random_state, set_random_state
 from serried.runtime.training.optimizer import Optimizer
@@ -66,18 +67,18 @@ class _KeptTensor(NamedTuple):
 class RunTensors:
     """Names the tensors of a rank; made before the first forward, while parameters are sharded."""
 
-    def __init__(self, models: Sequence[Stage], optimizer: Optimizer, *, rank: int) -> None:
+    def __init__(self, models: Sequence[HeldStage], optimizer: Optimizer, *, rank: int) -> None:
         self._optimizer = optimizer
         self._rank = rank
         self._held = [
             _KeptTensor(
-                _whole_name(model, name),
+                name,
                 parameter,
                 optimizer.weights[parameter],
                 is_padded=name in PADDED and model.vocabulary > VOCABULARY,
             )
             for model in models
-            for name, parameter in model.named_parameters()
+            for name, parameter in model.weights()
         ]
 
     def tensors(self, *, random: bool) -> dict[str, Tensor]:
@@ -119,7 +120,3 @@ class RunTensors:
             state["exp_avg"] = torch.zeros_like(weight.detach())
             state["exp_avg_sq"] = torch.zeros_like(weight.detach())
         return state
-
-
-def _whole_name(model: Stage, name: str) -> str:
-    return "embed.weight" if model.sizes.tie and name == "output.weight" else name

@@ -10,6 +10,7 @@ from serried.frameworks.framework import divisors
 from serried.mesh import Layout
 from serried.pipeline import Schedule
 from serried.runtime.job.checkpoints import CheckpointSettings, Validation
+from serried.runtime.job.config_model import ConfigModel
 from serried.runtime.job.model import ModelSizes
 from serried.runtime.job.shards import ContextSizes
 
@@ -75,6 +76,7 @@ class _Run(Protocol):
 def check_parallel(settings: _Run) -> None:
     """Raises InputError where an axis does not fit the model or another axis."""
     require_known_axes(settings.layout)
+    _check_config_model(settings)
     _check_layers(settings)
     _check_tensor(settings.model, settings.tp)
     _check_context(settings)
@@ -114,6 +116,38 @@ def _check_layers(settings: _Run) -> None:
             stages=settings.num_stages,
             schedule=settings.pipeline.name,
             pp=settings.pp,
+        )
+
+
+def _check_config_model(settings: _Run) -> None:
+    """Refuses what would have to reach into the code of a model of transformers."""
+    model = settings.model
+    if not isinstance(model, ConfigModel):
+        return
+    out_of_reach = {
+        "cp": settings.cp > 1,
+        "ep": settings.ep > 1,
+        "sequence_parallel": settings.sequence_parallel,
+        "loss_parallel": settings.loss_parallel,
+        "recompute selective": settings.recompute == "selective",
+        "compute emulated": settings.emulated is not None,
+        "dp_style buffer": settings.dp_style == "buffer",
+    }
+    for name, is_asked in out_of_reach.items():
+        if is_asked:
+            raise InputError(
+                "{architecture} brings its own attention, layers and loss, which {name} would have "
+                "to change; leave it out: tp, pp, dp, ZeRO and recompute full work",
+                architecture=model.architecture,
+                name=name,
+            )
+    if model.heads % settings.tp:
+        raise InputError(
+            "tp={tp} does not divide the {heads} heads of {path}; tp can be {fits}",
+            tp=settings.tp,
+            heads=model.heads,
+            path=model.source,
+            fits=listed(divisors(math.gcd(model.heads, model.num_kv_heads))),
         )
 
 

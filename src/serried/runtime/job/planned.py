@@ -12,11 +12,14 @@ from serried.plan.reference.states import groups_of
 from serried.plan.reference.training import BYTES, Gpt, Sharing, Training, kernels_of
 from serried.plan.sharded_step import ShardedStep, pipelined_step
 from serried.plan.step_plan import StagePlan, StepPlan
+from serried.runtime.job.config_model import ConfigModel
 from serried.runtime.job.settings import TrainSettings, stage_layers
 
 
 def unplanned(settings: TrainSettings) -> Sentence | None:
     """Says why the memory of a run is not planned; None where it is."""
+    if isinstance(settings.model, ConfigModel):
+        return said("what a model of transformers keeps for backward follows its own code")
     if settings.emulated:
         return said("emulated compute keeps no activations")
     if settings.model.experts:
@@ -97,6 +100,7 @@ def step_plan(settings: TrainSettings) -> StepPlan | None:
     """
     is_known = not (
         settings.emulated
+        or isinstance(settings.model, ConfigModel)
         or settings.model.experts
         or settings.num_stages != settings.pp
         or settings.dp_style == "buffer"

@@ -99,7 +99,7 @@ class Validated:
     step: int
     loss: float
     num_bytes: int
-    """Bytes predicted: all that are held out, each once."""
+    """Bytes, or tokens, predicted: all that are held out, each once."""
     duration_ms: float
 
 

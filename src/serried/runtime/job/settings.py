@@ -19,6 +19,8 @@ from serried.frameworks import Sizes, layout
 from serried.mesh import Layout
 from serried.pipeline import Request, Schedule
 from serried.runtime.job.checkpoints import CheckpointSettings, Validation
+from serried.runtime.job.config_model import ConfigModel
+from serried.runtime.job.data_file import cache_folder, has_documents
 from serried.runtime.job.limits import require_above_zero, require_positive
 from serried.runtime.job.model import VOCABULARY, ModelSizes, stage_layers
 from serried.runtime.job.optimizer import OptimizerSettings
@@ -240,6 +242,26 @@ class TrainSettings:
         section=TRAINING,
     )
     """A file or folder of text; None takes the Python standard library's own source files."""
+    text_key: str = setting(
+        "text",
+        en="Column of a CSV file, or key of a JSONL file, that holds the text.",
+        zh="文本在 CSV 文件的哪一列，或 JSONL 文件的哪个键。",
+        section=TRAINING,
+        metavar="NAME",
+    )
+    tokenizer: Path | None = setting(
+        None,
+        en=(
+            "Local tokenizer: a tokenizer.json, or a folder with one; by default each byte is "
+            "a token. Documents are packed end to end, so nothing is padded."
+        ),
+        zh=(
+            "本地分词器：tokenizer.json，或者含有它的文件夹；默认一个字节就是一个 token。"
+            "文档首尾相接地打包，不需要填充。"
+        ),
+        section=TRAINING,
+    )
+    """A tokenizer.json or its folder; None takes bytes."""
     seed: int = setting(
         0,
         en="Seed of weights, order of data, and dropout.",
@@ -290,10 +312,13 @@ class TrainSettings:
     validation: Validation = field(default_factory=Validation)
     emulated: Emulated | None = None
     """None computes for real."""
+    token_cache: Path | None = None
+    """The folder that keeps tokens; None takes the user's cache folder."""
 
     def __post_init__(self) -> None:
         check_bounds(self)
         self._refuse_options()
+        self._check_tokenizer()
         check_parallel(self)
         self._check_window()
 
@@ -337,8 +362,15 @@ class TrainSettings:
         >>> [TrainSettings(tp, tp=tp, model=ModelSizes(heads=tp)).vocabulary for tp in (1, 2, 4)]
         [256, 256, 512]
         """
+        if isinstance(self.model, ConfigModel):
+            return self.model.vocabulary  # as its config says; tp ranks take uneven parts
         unit = self.vocab_divisible_by * self.tp
         return -(-VOCABULARY // unit) * unit
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether data is turned into tokens and packed, rather than read as bytes of text."""
+        return self.tokenizer is not None or has_documents(self.data)
 
     @property
     def microbatch_size(self) -> int:
@@ -352,7 +384,7 @@ class TrainSettings:
 
     def resolved(self) -> TrainSettings:
         """Returns the same settings with absolute paths, for processes that start elsewhere."""
-        paths = ("data", "trace_dir", "log_file", "tensorboard")
+        paths = ("data", "tokenizer", "trace_dir", "log_file", "tensorboard")
         named = {name: getattr(self, name) for name in paths}
         schedule = self.schedule
         # A schedule is a name such as 1f1b or a file, and only a file has a path.
@@ -360,6 +392,7 @@ class TrainSettings:
             self,
             schedule=str(Path(schedule).absolute()) if is_file(schedule) else schedule,
             checkpoints=self.checkpoints.resolved(),
+            token_cache=(self.token_cache or cache_folder()) if self.has_tokens else None,
             **{name: path and path.absolute() for name, path in named.items()},
         )
 
@@ -396,6 +429,14 @@ class TrainSettings:
                     key=key,
                     known=listed(PLACING_OPTIONS),
                 )
+
+    def _check_tokenizer(self) -> None:
+        if self.tokenizer is not None and not isinstance(self.model, ConfigModel):
+            raise InputError(
+                "the model of serried's own reads bytes, so that {tokenizer} would do nothing; add "
+                "--model with a config.json, or leave out --tokenizer",
+                tokenizer=self.tokenizer,
+            )
 
     def _check_window(self) -> None:
         if self.trace_steps is None:

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +28,7 @@ from torch.utils.checkpoint import checkpoint
 
 from serried.runtime.job.settings import VOCABULARY, ModelSizes, stage_layers
 from serried.runtime.model.context import Attention as Attend
+from serried.runtime.model.held_stage import HeldStage
 
 PADDED = ("embed.weight", "output.weight")
 """Weights that may have more rows than there are bytes."""
@@ -135,7 +136,7 @@ class Layer(nn.Module):
         return functional.dropout(x, self.dropout, self.training) if self.dropout else x
 
 
-class Stage(nn.Module):
+class Stage(HeldStage):
     """Holds one pipeline stage under the names of the whole model, such as ``layers.3``."""
 
     angles: Tensor
@@ -214,6 +215,22 @@ class Stage(nn.Module):
             *layers,
             *(("norm", "output") if self.is_last else ()),
         )
+
+    def units(self) -> Iterable[nn.Module]:
+        """Returns the layers, which ZeRO gathers one by one."""
+        return self.layers.values()
+
+    def weights(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Yields each weight under its name in the whole model: a tied output is the embedding."""
+        for name, parameter in self.named_parameters():
+            is_copy = self.sizes.tie and name == "output.weight"
+            yield ("embed.weight" if is_copy else name), parameter
+
+    def ends(self) -> tuple[nn.Parameter | None, nn.Parameter | None]:
+        """Returns the embedding's weight and the output's, each where the stage holds it."""
+        embed = self.embed.weight if hasattr(self, "embed") else None
+        output = self.output.weight if self.is_last else None
+        return cast(nn.Parameter | None, embed), cast(nn.Parameter | None, output)
 
     @torch.no_grad()
     def draw_weights(self, seed: int) -> None:

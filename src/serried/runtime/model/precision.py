@@ -66,7 +66,8 @@ def set_dtypes(model: nn.Module, settings: TrainSettings) -> None:
         parameter.data = parameter.data.to(wide if "norm" in name else narrow)
     for module in model.modules():
         for name, buffer in module.named_buffers(recurse=False):
-            setattr(module, name, buffer.to(wide))
+            if buffer.is_floating_point():
+                setattr(module, name, buffer.to(wide))
 
 
 @dataclass

@@ -14,6 +14,7 @@ from serried.runtime.checkpoint.checkpoint import (
     require_safetensors,
     source_of,
 )
+from serried.runtime.job.config_model import ConfigModel
 from serried.runtime.job.report import Place, Progress, TrainResult
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.run import worker
@@ -21,7 +22,10 @@ from serried.runtime.run.local_ranks import run_locally
 from serried.runtime.run.log import RunLog
 from serried.runtime.run.tensorboard import require_tensorboard
 from serried.runtime.run.worker import TrainJob
-from serried.runtime.training.data import Corpus
+from serried.runtime.training.tokens import require_text
+
+LIBRARY = ("transformers.modeling_utils", "transformers.distributed.tensor_parallel")
+"""What ranks need of transformers, which takes seconds to load."""
 
 
 def train(settings: TrainSettings, on_progress: Progress = lambda event: None) -> TrainResult:
@@ -35,7 +39,8 @@ def train(settings: TrainSettings, on_progress: Progress = lambda event: None) -
     require_torch()
     check_files(settings)
     with RunLog(settings, on_progress) as log:
-        with closing(run_locally(TrainJob(settings.resolved()))) as events:
+        preload = LIBRARY if isinstance(settings.model, ConfigModel) else ()
+        with closing(run_locally(TrainJob(settings.resolved()), preload=preload)) as events:
             for event in events:
                 log.tell(event)
         return _exported(settings, log.result())
@@ -122,8 +127,11 @@ def check_files(settings: TrainSettings) -> None:
 
     Raises EnvironmentProblem for a package that is not installed.
     """
-    held_out = settings.validation.held_out
-    Corpus.of(settings.data).require(settings.model.seq_len, settings.data, held_out=held_out)
+    require_text(settings)
+    if isinstance(settings.model, ConfigModel):
+        from serried.runtime.pretrained.check import require_trainable
+
+        require_trainable(settings.model, tp=settings.tp)
     check_keeping(settings)
     if settings.tensorboard:
         require_tensorboard()

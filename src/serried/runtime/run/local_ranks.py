@@ -12,7 +12,7 @@ import multiprocessing
 import signal
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
@@ -30,15 +30,18 @@ GRACE_S = 2.0
 Told = TypeVar("Told")
 
 
-def run_locally(job: worker.RankJob[Told]) -> Generator[Told, None, None]:
+def run_locally(
+    job: worker.RankJob[Told], *, preload: Sequence[str] = ()
+) -> Generator[Told, None, None]:
     """Starts the job's ranks, yields what rank 0 tells, and leaves none running.
 
-    Raises what ended a rank, with that rank's message first, and EnvironmentProblem before any
-    starts where ranks would not reach each other.
+    ``preload`` names modules that the ranks would each have to load themselves. Raises what ended
+    a rank, with that rank's message first, and EnvironmentProblem before any starts where ranks
+    would not reach each other.
     """
     worker.require_loopback()
     with tempfile.TemporaryDirectory(prefix="serried-") as folder:
-        ranks: LocalRanks[Told] = LocalRanks(job)
+        ranks: LocalRanks[Told] = LocalRanks(job, preload)
         try:
             ranks.start(Path(folder) / "store")
             yield from ranks.events()
@@ -49,9 +52,9 @@ def run_locally(job: worker.RankJob[Told]) -> Generator[Told, None, None]:
 class LocalRanks(Generic[Told]):
     """Owns the processes of one job on this host."""
 
-    def __init__(self, job: worker.RankJob[Told]) -> None:
+    def __init__(self, job: worker.RankJob[Told], preload: Sequence[str] = ()) -> None:
         self.processes: list[ForkServerProcess] = []
-        self._job = job
+        self._job, self._preload = job, preload
         self._channels: dict[Connection, int] = {}
         self._stopped = StoppedRanks(self.processes, job.timeout_s)
 
@@ -60,7 +63,7 @@ class LocalRanks(Generic[Told]):
         job = self._job
         self._stopped.start()
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["serried.runtime.run.preload"])
+        context.set_forkserver_preload(["serried.runtime.run.preload", *self._preload])
         start_server()
         for rank in range(job.world_size):
             channel, far_end = context.Pipe(duplex=False)

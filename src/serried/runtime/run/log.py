@@ -91,7 +91,7 @@ class RunLog:
         elif not isinstance(event, LogLost):
             self._memory = event if isinstance(event, MemoryPeaks) else self._memory
             self._saved += [event] if isinstance(event, Saved) else []
-            self._write(_other_line(event))
+            self._write(_other_line(event, "tokens" if self._settings.has_tokens else "bytes"))
         self._on_progress(event)
         if self._scalars and isinstance(event, StepDone | Validated | Resumed):
             with self._keeping_on(self._settings.tensorboard):
@@ -178,7 +178,7 @@ def _is_before(line: str, step: int) -> bool:
         return False
 
 
-def _other_line(event: Validated | Saved | MemoryPeaks) -> dict[str, Any]:
+def _other_line(event: Validated | Saved | MemoryPeaks, unit: str) -> dict[str, Any]:
     if isinstance(event, MemoryPeaks):
         return {"step": event.step, "event": "memory", "peak_bytes": list(event.peak_bytes)}
     if isinstance(event, Validated):
@@ -186,7 +186,7 @@ def _other_line(event: Validated | Saved | MemoryPeaks) -> dict[str, Any]:
             "step": event.step,
             "event": "validated",
             "loss": _finite(event.loss),
-            "bytes": event.num_bytes,
+            unit: event.num_bytes,
             "duration_ms": round(event.duration_ms, 3),
         }
     return {

@@ -20,13 +20,16 @@ from serried.runtime.checkpoint.saving import Checkpoints
 from serried.runtime.checkpoint.tensors import RunTensors
 from serried.runtime.groups.devices import begin_counting, device_of, gathered_peaks, join_world
 from serried.runtime.groups.lost_peers import exchange_lost
+from serried.runtime.job.config_model import ConfigModel
 from serried.runtime.job.report import Learned, Place, Progress, RankReport, Started, StepDone
 from serried.runtime.job.settings import AXES, TrainSettings
 from serried.runtime.model.emulate import EmulatedStage
 from serried.runtime.model.exchange import time_exchanges
 from serried.runtime.model.experts import Experts
+from serried.runtime.model.held_stage import HeldStage
 from serried.runtime.model.model import Parts, Stage
 from serried.runtime.model.precision import loss_dtype, set_dtypes
+from serried.runtime.pretrained.stage import PretrainedStage
 from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recording.training import TrainingRecorder, run_before
 from serried.runtime.training.data_feed import DataFeed
@@ -223,8 +226,8 @@ class RankTrainer:
 class Stages(nn.ModuleList):
     """Holds the stages of one rank, in the order of the model."""
 
-    def __iter__(self) -> Iterator[Stage]:
-        return cast(Iterator[Stage], super().__iter__())
+    def __iter__(self) -> Iterator[HeldStage]:
+        return cast(Iterator[HeldStage], super().__iter__())
 
 
 def make_models(settings: TrainSettings, mesh: TrainMesh, parts: Parts) -> Stages:
@@ -233,16 +236,15 @@ def make_models(settings: TrainSettings, mesh: TrainMesh, parts: Parts) -> Stage
     return Stages(_make_model(settings, mesh, parts, stage) for _, stage in held)
 
 
-def _make_model(settings: TrainSettings, mesh: TrainMesh, parts: Parts, stage: int) -> Stage:
-    place = {
-        "stage": stage,
-        "num_stages": settings.num_stages,
-        "vocabulary": settings.vocabulary,
-    }
-    if settings.emulated:
-        model: Stage = EmulatedStage(settings.model, settings.emulated, **place)
+def _make_model(settings: TrainSettings, mesh: TrainMesh, parts: Parts, stage: int) -> HeldStage:
+    place = {"stage": stage, "num_stages": settings.num_stages}
+    if isinstance(settings.model, ConfigModel):
+        model: HeldStage = PretrainedStage(settings.model, recompute=settings.recompute, **place)
+    elif settings.emulated:
+        vocabulary = settings.vocabulary
+        model = EmulatedStage(settings.model, settings.emulated, vocabulary=vocabulary, **place)
     else:
-        model = Stage(settings.model, parts, **place)
+        model = Stage(settings.model, parts, vocabulary=settings.vocabulary, **place)
     # Weights are drawn whole and cut after that, so every layout begins from the same ones.
     model.draw_weights(settings.seed)
     set_dtypes(model, settings)

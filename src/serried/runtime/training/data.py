@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,6 +148,14 @@ class Corpus:
         """
         files = tuple(_standard_library() if path is None else _files_under(path))
         return cls(files, tuple(accumulate(file.stat().st_size for file in files)))
+
+    size: ClassVar[int] = 256
+    """One more than the largest byte."""
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens in all files: a byte is one."""
+        return self.num_bytes
 
     @property
     def num_bytes(self) -> int:

@@ -17,8 +17,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 from serried.runtime.job.settings import TrainSettings
-from serried.runtime.training.data import BatchShare, Corpus
+from serried.runtime.training.data import BatchShare
 from serried.runtime.training.mesh import TrainMesh
+from serried.runtime.training.tokens import text_of
 
 NOTHING = -100
 """The target of a byte that only fills a batch: torch's cross entropy passes it over."""
@@ -34,7 +35,7 @@ class DataFeed:
         self.needs_text = needs_text
         self.reads = needs_text and mesh.coordinate("tp") == 0
         """Whether this rank reads text itself."""
-        self.corpus = Corpus.of(settings.data) if self.reads else None
+        self.corpus = text_of(settings) if self.reads else None
         self.held_out = settings.validation.held_out
         self.share = BatchShare(
             settings.global_batch_size, settings.microbatches, settings.dp, mesh.coordinate("dp")
@@ -62,7 +63,7 @@ class DataFeed:
         samples, length = self.share.numbers(first), self.settings.model.seq_len
         starts = None
         if self.corpus is not None:
-            begin = self.corpus.num_bytes - 1 - self.held_out * length
+            begin = self.corpus.num_tokens - 1 - self.held_out * length
             starts = [begin + min(each, self.held_out - 1) * length for each in samples]
         inputs, targets = self._cut(self._text(starts))
         is_filling = torch.tensor([[each >= self.held_out] for each in samples])
@@ -70,7 +71,7 @@ class DataFeed:
         return inputs, targets.masked_fill(is_filling.to(targets.device), NOTHING)
 
     def _text(self, starts: list[int] | None) -> Tensor:
-        """Returns (samples, sequence + 1) bytes from ``starts``, or what the tp group's reader has.
+        """Returns (samples, sequence + 1) tokens from ``starts``, or the tp group reader's.
 
         Raises InputError when the text is no longer there.
         """
@@ -78,7 +79,8 @@ class DataFeed:
         length = settings.model.seq_len + 1
         if self.corpus is None or starts is None:
             per_rank = settings.global_batch_size // settings.dp
-            text = torch.empty(per_rank, length, dtype=torch.uint8)
+            dtype = torch.int32 if settings.has_tokens else torch.uint8
+            text = torch.empty(per_rank, length, dtype=dtype)
         else:
             text = torch.from_numpy(self.corpus.batch(starts, length))
         text = text.to(self.mesh.device)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -27,7 +27,7 @@ from serried.errors import SerriedError
 from serried.runtime.job.report import Learned
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.model.experts import Experts
-from serried.runtime.model.model import Stage
+from serried.runtime.model.held_stage import HeldStage
 from serried.runtime.model.precision import loss_dtype
 from serried.runtime.training.buffers import GradientBuffer, copy_part, expert_parameters, local_of
 from serried.runtime.training.loop_state import LoopState
@@ -39,7 +39,7 @@ class Optimizer:
 
     def __init__(
         self,
-        models: list[Stage],
+        models: list[HeldStage],
         buffers: list[GradientBuffer],
         state: LoopState,
         settings: TrainSettings,
@@ -58,9 +58,8 @@ class Optimizer:
             parameter: self._count_holders(parameter, is_expert=id(parameter) in of_experts)
             for parameter in self.weights
         }
-        # Each tp rank then routes its own part of the sequence, so a router's gradients are parts
-        # of a sum.
-        self._routers = list(_routers(models)) if settings.sequence_parallel else []
+        self._in_parts = list(_in_parts(models, settings))
+        """Whole weights of which each tp rank has a part of the gradient."""
 
     def step(self) -> Learned:
         """Learns from the gradients, or skips the step; then there are none any more.
@@ -114,8 +113,8 @@ class Optimizer:
         """Makes gradients whole over tp; returns their norm over the model, a tied weight once."""
         for parameter in self.weights:
             _place_as(parameter)
-        for router in self._routers:
-            dist.all_reduce(_gradient(router), group=self.mesh.group("tp"))
+        for weight in self._in_parts:
+            dist.all_reduce(_gradient(weight), group=self.mesh.group("tp"))
         # A gradient that several ranks hold counts 1 / ranks on each of them, so the sum over all
         # ranks has it once; the second copy of a tied weight is left out.
         copy = self._tied()[1] if self._is_tied_apart else None
@@ -159,9 +158,9 @@ class Optimizer:
 
     def _tied(self) -> tuple[nn.Parameter | None, nn.Parameter | None]:
         """Returns this rank's copies of the tied weight: the first stage's and the last's."""
-        first = next((m.embed.weight for m in self.models if m.stage == 0), None)
-        last = next((m.output.weight for m in self.models if m.is_last), None)
-        return cast(nn.Parameter | None, first), cast(nn.Parameter | None, last)
+        first = next((model.ends()[0] for model in self.models if model.stage == 0), None)
+        last = next((model.ends()[1] for model in self.models if model.is_last), None)
+        return first, last
 
     def _count_holders(self, parameter: nn.Parameter, *, is_expert: bool) -> int:
         """Returns how many ranks of the stage hold the very same shard."""
@@ -192,7 +191,7 @@ class Optimizer:
             copy_part(weight, parameter)
 
 
-def _weights(models: list[Stage], dtype: torch.dtype) -> dict[nn.Parameter, nn.Parameter]:
+def _weights(models: list[HeldStage], dtype: torch.dtype) -> dict[nn.Parameter, nn.Parameter]:
     """Returns what the optimizer changes for each parameter, in ``dtype``.
 
     That is this rank's part of the parameter itself, or a copy of it where types differ.
@@ -204,10 +203,15 @@ def _weights(models: list[Stage], dtype: torch.dtype) -> dict[nn.Parameter, nn.P
     }
 
 
-def _routers(models: list[Stage]) -> Iterator[Tensor]:
+def _in_parts(models: list[HeldStage], settings: TrainSettings) -> Iterator[Tensor]:
+    """Yields the whole weights of which each tp rank has a part of the gradient."""
+    if settings.tp == 1:
+        return
     for model in models:
+        yield from model.partly_seen()
         for module in model.modules():
-            if isinstance(module, Experts):
+            # Under sequence_parallel each tp rank routes its own part of the sequence.
+            if isinstance(module, Experts) and settings.sequence_parallel:
                 yield module.router.weight
 
 

@@ -39,8 +39,10 @@ from torch.distributed.tensor.parallel import (
 from serried.runtime.job.settings import ModelSizes, TrainSettings
 from serried.runtime.model import context
 from serried.runtime.model.experts import Experts
+from serried.runtime.model.held_stage import HeldStage
 from serried.runtime.model.model import FeedForward, Parts, Stage, attend_causally
 from serried.runtime.model.precision import policy_of
+from serried.runtime.pretrained.stage import PretrainedStage
 from serried.runtime.recorder.torch_private import replicate
 from serried.runtime.training.mesh import TrainMesh
 
@@ -80,14 +82,17 @@ def _feed_forward(mesh: TrainMesh) -> Callable[[ModelSizes], nn.Module]:
     return made
 
 
-def parallelize(stage: Stage, settings: TrainSettings, mesh: TrainMesh) -> None:
+def parallelize(stage: HeldStage, settings: TrainSettings, mesh: TrainMesh) -> None:
     """Cuts ``stage`` over its tp group and shares it out over its data parallel ranks, in place."""
-    if settings.tp > 1:
+    if settings.tp > 1 and isinstance(stage, Stage):
         # Every rank drew the whole weight itself: no source rank, so nothing is sent.
         tp = mesh.mesh["tp"]
         parallelize_module(stage, tp, _plan(stage, settings), src_data_rank=None)
         stage.tie()
         stage.score_mesh = tp if settings.loss_parallel else None
+    elif settings.tp > 1:
+        assert isinstance(stage, PretrainedStage)
+        stage.cut_over(mesh.mesh["tp"])
     if is_wrapped(settings):
         _share_out(stage, settings, mesh)
 
@@ -100,7 +105,7 @@ def is_wrapped(settings: TrainSettings) -> bool:
     return settings.dp * settings.cp > 1 or policy_of(settings) is not None or shares_experts
 
 
-def _share_out(stage: Stage, settings: TrainSettings, mesh: TrainMesh) -> None:
+def _share_out(stage: HeldStage, settings: TrainSettings, mesh: TrainMesh) -> None:
     """Wraps experts over edp, then layers (where sharded), then the stage."""
     if settings.zero == 0:
         wrap: Callable[..., Any] = replicate
@@ -112,10 +117,11 @@ def _share_out(stage: Stage, settings: TrainSettings, mesh: TrainMesh) -> None:
         dense = mesh.mesh["replicate", "shard"] if has_copies else mesh.mesh["shard"]
     policy = policy_of(settings)
     options = {} if policy is None else {"mp_policy": policy}
-    for layer in stage.layers.values():
-        if isinstance(layer.feed_forward, Experts):
-            for expert in layer.feed_forward.experts.values():
-                wrap(expert, mesh=mesh.experts, **options)
+    for layer in stage.units():
+        for module in list(layer.modules()):
+            if isinstance(module, Experts):
+                for expert in module.experts.values():
+                    wrap(expert, mesh=mesh.experts, **options)
         if settings.zero:
             wrap(layer, mesh=dense, **options)
     wrap(stage, mesh=dense, **options)

@@ -21,7 +21,7 @@ from torch.distributed.pipelining import PipelineStage
 from serried.action import ActionKind
 from serried.runtime.job.settings import TrainSettings
 from serried.runtime.model.emulate import EmulatedStage
-from serried.runtime.model.model import Stage
+from serried.runtime.model.held_stage import HeldStage
 from serried.runtime.model.precision import compute_dtype
 from serried.runtime.recorder.tracer import Mark
 from serried.runtime.recording.training import TrainingRecorder
@@ -31,10 +31,10 @@ from serried.runtime.training.schedule_runtime import Messages, ScheduleRuntime,
 
 
 class RecordedStage(PipelineStage):
-    """Runs a Stage under torch's schedule runtime and records what it does."""
+    """Runs a HeldStage under torch's schedule runtime and records what it does."""
 
     def __init__(
-        self, stage: Stage, settings: TrainSettings, mesh: TrainMesh, recorder: TrainingRecorder
+        self, stage: HeldStage, settings: TrainSettings, mesh: TrainMesh, recorder: TrainingRecorder
     ) -> None:
         inputs, outputs = _examples(settings, stage)
         # With example tensors at both ends torch infers nothing by running the stage.
@@ -73,7 +73,7 @@ class RecordedStage(PipelineStage):
     def loss(self, output: Tensor, target: Tensor) -> Tensor:
         """Computes the loss, times ``loss_factor``, of the microbatch that was just forwarded."""
         submodule = self.submod
-        assert isinstance(submodule, Stage)
+        assert isinstance(submodule, HeldStage)
         if self.is_validating:
             return submodule.loss(output, target, "sum")
         loss = submodule.loss(output, target) * self.loss_factor
@@ -169,7 +169,7 @@ def make_runtime(
     return runtime
 
 
-def _examples(settings: TrainSettings, stage: Stage) -> tuple[Tensor, Tensor]:
+def _examples(settings: TrainSettings, stage: HeldStage) -> tuple[Tensor, Tensor]:
     """Returns empty tensors shaped as a microbatch's input and output of ``stage``."""
     length = settings.model.seq_len // settings.cp
     stream = length // settings.tp if settings.sequence_parallel else length

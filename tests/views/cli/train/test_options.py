@@ -23,8 +23,11 @@ from serried.views.cli.train.options import train_settings
 from tests.views.explain.reader import has_chinese
 
 PARTS = (ModelSizes, OptimizerSettings, CheckpointSettings, Validation, Emulated)
-NO_OPTION = {"world_size", "model", "optimizer", "checkpoints", "validation", "emulated"}
-"""What --nproc says, and the parts whose fields have options themselves."""
+NO_OPTION = {
+    *("world_size", "model", "optimizer", "checkpoints", "validation", "emulated"),
+    "token_cache",
+}
+"""What --nproc and XDG_CACHE_HOME say, and the parts whose fields have options themselves."""
 
 
 def options(*words: str) -> dict[str, Any]:

@@ -40,6 +40,21 @@ EXPLAIN = click.option(
     is_flag=True,
     help="Print what each rank holds, its groups and gradient buffers, and the memory planned.",
 )
+MODEL = click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    cls=SpokenOption,
+    spoken={
+        "en": (
+            "Local Hugging Face model: a config.json (weights from the seed) or a folder with it "
+            "and safetensors; by default serried's own small GPT over bytes."
+        ),
+        "zh": (
+            "本地的 Hugging Face 模型：config.json（权重由种子抽取），或者含有它和 safetensors 的"
+            "文件夹；默认用 serried 自己的字节级小 GPT。"
+        ),
+    },
+)
 COMPUTE = click.option(
     "--compute",
     type=click.Choice(["real", "emulated"]),
@@ -115,7 +130,7 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = {
         for title in dict.fromkeys(each.section for each in options_of(TrainSettings))
         if title not in ("Ranks", "Training", "Output")
     },
-    "Model": _options(ModelSizes),
+    "Model": (MODEL, *_options(ModelSizes)),
     "Training": _options(TrainSettings, "Training"),
     "Learning": _options(OptimizerSettings),
     "Validation": _options(Validation),
@@ -160,12 +175,37 @@ def train_settings(place: Place | None, options: Mapping[str, Any]) -> TrainSett
     return TrainSettings(
         world_size=_world_size(place, options),
         **own | {"options": read_settings(own["options"])},
-        model=ModelSizes(**_values(ModelSizes, options)),
+        model=_model(options),
         optimizer=OptimizerSettings(**_values(OptimizerSettings, options)),
         checkpoints=CheckpointSettings(**_values(CheckpointSettings, options)),
         validation=Validation(**_values(Validation, options)),
         emulated=_emulated(options),
     )
+
+
+def _model(options: Mapping[str, Any]) -> ModelSizes:
+    """Returns the model of the config named, or serried's own of the sizes asked for."""
+    path = options["model"]
+    if path is None:
+        return ModelSizes(**_values(ModelSizes, options))
+    from serried.runtime.job.config_model import read_model
+
+    for each in options_of(ModelSizes):
+        if each.field not in ("seq_len", "dropout") and _is_typed(each.word):
+            raise InputError(
+                "{flag} is a size of serried's own model, and {path} says what its model is; leave "
+                "out {flag}, or write a config.json with another",
+                flag=each.flag,
+                path=path,
+            )
+    return read_model(path, seq_len=options["seq_len"], dropout=options["dropout"])
+
+
+def _is_typed(word: str) -> bool:
+    """Tells whether the user gave an option, rather than leaving it at its default."""
+    context = click.get_current_context(silent=True)
+    source = context and context.get_parameter_source(word)
+    return source is not None and source is not click.core.ParameterSource.DEFAULT
 
 
 def _values(settings: type, options: Mapping[str, Any]) -> dict[str, Any]:

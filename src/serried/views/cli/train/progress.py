@@ -101,7 +101,9 @@ class TrainProgress:
             )
         elif isinstance(event, Validated):
             yield tell(
-                "after {steps} steps  loss {loss:.4f} on {num_bytes:,} held out bytes",
+                "after {steps} steps  loss {loss:.4f} on {num_bytes:,} held out tokens"
+                if settings.has_tokens
+                else "after {steps} steps  loss {loss:.4f} on {num_bytes:,} held out bytes",
                 lang,
                 steps=event.step,
                 loss=event.loss,

@@ -1,0 +1,1 @@
+"""Models of transformers: built from a config, cut into stages, filled with weights."""
