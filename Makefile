@@ -54,6 +54,7 @@ unit: $(VENV)/.test browser hosts modules
 
 bench: $(VENV)/.test ## print every benchmark beside its peer
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python -W ignore $$file; done
+	@echo "== benchmarks.accuracy"; $(BIN)/python -m benchmarks.accuracy benchmarks/data
 
 oracle: $(VENV)/.test ## fuzz the layouts against the real packages, each in an environment of its own
 	$(BIN)/python -m pytest -q -m oracle -o addopts='--import-mode=importlib --strict-markers' tests/oracle

@@ -9,6 +9,7 @@ mem_GiB, extra (k=v;…), note. The first line names the source. Empty is not st
     sp          with tp, but in Megatron-DeepSpeed
     etp         tp in NeMo, 1 elsewhere
     framework   Megatron, unless the row or the file's source names another
+    documents   fine-tuning packs short ones into a sequence, 512 tokens each; MLPerf's long ones
 
 ``Measured.assumed`` says which of these a row needed.
 """
@@ -33,6 +34,8 @@ from serried.plan.request import LowRank, PlanRequest, Recompute
 
 WHAT = said("a table of measured steps")
 MODELS, GPUS = "perf_models.csv", "gpu_specs.csv"
+DOCUMENT = "512"
+"""Tokens of a document where fine-tuning packs a question-answering set (SQuAD)."""
 _FRAMEWORKS = {
     "megatron-deepspeed": "megatron-deepspeed",
     "llm-foundry": "llm-foundry",
@@ -137,6 +140,9 @@ def measured(
     micro = whole(row, "mbs", 1)
     replicas = micro * degrees.dp
     batch = max(replicas, round(whole(row, "gbs", 1) / replicas) * replicas)
+    if row.get("task") in ("sft", "lora") and "mlperf" not in table:
+        extra["document_tokens"] = DOCUMENT
+        assumed.append("document_tokens=" + DOCUMENT)
     precision = row.get("precision", "")
     if not precision:
         assumed.append("precision=bf16")

@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from serried.errors import InputError, listed
+from serried.plan import catalog
 from serried.plan.cluster.cluster import Gpu
 from serried.plan.model.shape import ExpertShape, LatentAttention, ModelShape
 
 Row = Mapping[str, str]
-_OTHER_GPUS = {
-    # NVIDIA L40S and H200 NVL data sheets; dense figures, PCIe 4 x16 and 4-way NVLink bridge.
-    "L40S": Gpu("L40S", "nvidia", {"bf16": 362e12, "fp8": 733e12}, 48e9, 0.864e12, 28e9),
-    "H200-NVL": Gpu("H200-NVL", "nvidia", {"bf16": 835e12, "fp8": 1671e12}, 141e9, 4.8e12, 450e9),
-}
-"""Types that the tables name and their specifications leave out."""
+_CATALOGED = {"L40S": "l40s", "H200-NVL": "h200"}
+"""Types that the tables name, their specifications leave out and the catalog has."""
 
 
 def number(row: Row, name: str, otherwise: float = 0.0) -> float:
@@ -101,8 +98,6 @@ def gpu_named(key: str, known: Mapping[str, tuple[Gpu, Row]]) -> tuple[Gpu, Row]
     """
     if key in known:
         return known[key]
-    if key in _OTHER_GPUS:
-        return _OTHER_GPUS[key], {}
     word, _, memory = key.partition("-")
     found = [name for name in known if name.replace("(", " ").split()[0].split("-")[0] == word]
     if memory:
@@ -110,6 +105,8 @@ def gpu_named(key: str, known: Mapping[str, tuple[Gpu, Row]]) -> tuple[Gpu, Row]
     if word == "A100" and not memory:
         found = [name for name in found if "40GB" not in name] or found
     if not found:
+        if key in _CATALOGED:
+            return catalog.gpu_named(_CATALOGED[key]), {}
         raise InputError(
             "GPU '{gpu}' is not in the specifications; they have {known}",
             gpu=key,

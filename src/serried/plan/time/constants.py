@@ -34,6 +34,8 @@ GENERATIONS: Mapping[str, tuple[str, ...]] = {
 """GPU types by generation, the type being the first word of a name."""
 ULTRA = ("b300", "gb300")
 """Types that compute exponentials at twice their generation's rate (Blackwell Ultra)."""
+SAME_CHIP = {"b300": "gb300", "h800": "h100", "a800": "a100", "gh200": "h200", "mi350x": "mi355x"}
+"""Types that nobody measured here, and the measured one that has the same chip."""
 LIKE = {"volta": "ampere"}
 """Generations that nobody measured here, and the one whose constants they have."""
 
@@ -71,7 +73,8 @@ class Constants:
         made = LIKE.get(generation(gpu), generation(gpu))
         for width in (bits, "8", "16"):
             if f"gemm.{made}.{width}" in self.entries:
-                device = self.entries.get(f"device.{kind(gpu)}.{width}")
+                chip = SAME_CHIP.get(kind(gpu), kind(gpu))
+                device = self.entries.get(f"device.{chip}.{width}")
                 return self.value(f"gemm.{made}.{width}") * (device.value if device else 1.0)
         raise KeyError(made)
 

@@ -3,9 +3,11 @@
     flash   skips what a causal mask hides: half of s x s; backward is a constant times forward
     eager   multiplies all of s x s, and reads and writes it for mask, softmax and dropout
 
-A flash kernel is slower below 128 numbers a head, where exponentials are more of its work; an
+A flash kernel is slower below 128 numbers a head, where exponentials are more of its work, and for
+short sequences, where the blocks on the diagonal are, half of which is hidden and computed; an
 eager one is much slower where a head's numbers do not divide by 8, and tensor cores idle (the
-150-wide heads of BigScience's chronicles).
+150-wide heads of BigScience's chronicles). Where torch runs a kernel written for Ampere, newer GPUs
+reach a share of what their own kernels, which Megatron and JAX call, do.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from serried.plan.time.constants import Constants
-from serried.plan.time.jobs import Column, Jobs
+from serried.plan.time.jobs import STACKS, Column, Jobs
 from serried.plan.time.rates import Rates
 
 
@@ -23,7 +25,11 @@ def core_attention(jobs: Jobs, reached: Rates, constants: Constants) -> tuple[Co
     half = 2.0 * jobs.tokens * keys_seen(jobs) * (jobs.qk_dim + jobs.v_dim) * heads
     setup = constants.value("attention_head_setup")
     width = jobs.qk_dim / (jobs.qk_dim + setup) * (128.0 + setup) / 128.0
-    flash = half / (reached.attention * width)
+    begun = 1.0 + constants.value("attention_begin") / jobs.sequence * jobs.cp
+    is_new = reached.bf16_peak > 400e12
+    portable = is_new & (jobs.stack == STACKS.index("torch-fsdp"))
+    tuned = np.where(portable, constants.value("attention_portable"), 1.0)
+    flash = half * begun / (reached.attention * width * tuned)
     aligned = np.where(np.mod(jobs.qk_dim, 8) != 0, constants.value("eager_misaligned"), 1.0)
     rate = reached.bf16_peak * constants.value("eager_gemm") / (1.0 + setup / jobs.qk_dim)
     passes = constants.value("eager_passes")
@@ -36,7 +42,7 @@ def core_attention(jobs: Jobs, reached: Rates, constants: Constants) -> tuple[Co
 
 def keys_seen(jobs: Jobs) -> Column:
     """Returns the keys that a query sees under a causal mask, mean over queries and layers."""
-    causal = jobs.sequence / 2.0
+    causal = jobs.document / 2.0
     share = jobs.windowed_layers / np.maximum(jobs.layers, 1.0)
     inside = np.minimum(np.maximum(jobs.window, 1.0), causal)
     return np.asarray(causal * (1.0 - share) + inside * share)

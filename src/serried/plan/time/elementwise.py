@@ -54,13 +54,13 @@ def elementwise(
     trained = np.where(jobs.is_lora > 0, 0.0, 8.0 * constants.value("gradient_sum"))
     return Elementwise(
         attention=(
-            2.0 * tokens * (24.0 * along + rotary) * scale * unfused
+            2.0 * tokens * (24.0 * along + rotary) * scale
             + 2.0 * tokens * (2.0 * hidden + values + fused) * cast
             + trained * weights.attention_weights
         )
         / memory,
         feed_forward=(
-            2.0 * tokens * act * jobs.ffn / tp * scale
+            2.0 * tokens * act * jobs.ffn / tp * scale * unfused
             + 2.0 * tokens * into * jobs.ffn / tp * cast
             + trained * weights.feed_forward_weights
         )

@@ -39,8 +39,9 @@ def in_layers(
 ) -> Exposed:
     """Returns what is exposed in each layer; ``attention`` is the time that hides cp."""
     late, tokens = constants.value("latency"), jobs.tokens
-    tensor = volumes.tensor_bytes(tokens, jobs.hidden, jobs.tp) / link(jobs.tp, reached)
-    tensor = np.where(jobs.tp > 1, tensor + volumes.TP_HALVES * late, 0.0)
+    halves = np.where(jobs.is_sequence_parallel > 0, volumes.SP_HALVES, volumes.TP_HALVES)
+    tensor = volumes.tensor_bytes(tokens, jobs.hidden, jobs.tp, halves) / link(jobs.tp, reached)
+    tensor = np.where(jobs.tp > 1, tensor + halves * late, 0.0)
     share = np.where(
         jobs.is_tp_overlapped > 0, constants.value("tp_overlapped"), constants.value("tp_exposed")
     )

@@ -86,6 +86,8 @@ class Jobs:
     is_balanced: Column
     """Whether embedding and output count as layers where stages were cut."""
     sequence: Column
+    document: Column
+    """Tokens that attention spans: less than a sequence where it is packed of documents."""
     micro_batch: Column
     microbatches: Column
     shard_ranks: Column
@@ -212,6 +214,7 @@ def _row(asked: PlanRequest) -> dict[str, float]:
         "last_layers": last,
         "is_balanced": is_balanced,
         "sequence": asked.sequence,
+        "document": min(asked.sequence, float(asked.options.get("document_tokens", "inf"))),
         "micro_batch": asked.micro_batch,
         "microbatches": asked.num_microbatches,
         "shard_ranks": _shard_ranks(asked),

@@ -18,7 +18,7 @@ from serried.plan.time.constants import Constants
 from serried.plan.time.core_attention import core_attention
 from serried.plan.time.elementwise import elementwise
 from serried.plan.time.exposed import in_layers
-from serried.plan.time.jobs import Column, Jobs
+from serried.plan.time.jobs import STACKS, Column, Jobs
 from serried.plan.time.matrices import LayerMatrices, experts_here, layer_matrices
 from serried.plan.time.rates import Rates
 
@@ -102,5 +102,7 @@ def gaps(jobs: Jobs, constants: Constants) -> Column:
 
 def _paced(busy: Column, jobs: Jobs, constants: Constants) -> Column:
     """Returns the time of a layer that GPU and host share: nearly that of the slower one."""
-    host = constants.value("launch") * kernels(jobs, constants) * (1.0 - jobs.cuda_graph)
+    is_old = jobs.stack == STACKS.index("megatron-deepspeed")
+    each = constants.value("launch") * np.where(is_old, constants.value("launch_deepspeed"), 1.0)
+    host = each * kernels(jobs, constants) * (1.0 - jobs.cuda_graph)
     return np.asarray((busy**4 + host**4) ** 0.25)

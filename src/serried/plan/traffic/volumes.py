@@ -1,7 +1,8 @@
 """Bytes that a rank sends and receives, by group kind: formulas of numbers or of columns.
 
     kind   collective                                bytes a rank, of S = tokens x hidden x 2
-    tp     4 + 4 half collectives a layer            8 S (t-1)/t      an all-reduce is two halves
+    tp     2 + 2 all-reduces a layer                 8 S (t-1)/t
+    sp     4 all-gathers and reduce-scatters, 6 back 10 S (t-1)/t
     cp     keys and values round the ring, 1 + 2     6 (c-1) x tokens x 2 g d / t
     ep     dispatch and combine, there and back      4 S top_k / t (e-1)/e
     pp     one message a boundary and direction      S, /t with sequence parallel
@@ -19,8 +20,9 @@ from numpy.typing import NDArray
 
 Amount = NDArray[np.float64] | float
 
-TP_HALVES = 8
-"""Reduce-scatters and all-gathers of one layer and microbatch, forward and backward."""
+TP_HALVES, SP_HALVES = 8, 10
+"""Reduce-scatters and all-gathers of one layer and microbatch, forward and backward: an all-reduce
+is two. Sequence parallel gathers the inputs of two linear layers again, for their gradients."""
 
 
 def kept(ranks: Amount) -> Amount:
@@ -32,9 +34,9 @@ def kept(ranks: Amount) -> Amount:
     return (ranks - 1.0) / ranks
 
 
-def tensor_bytes(tokens: Amount, hidden: Amount, tp: Amount) -> Amount:
+def tensor_bytes(tokens: Amount, hidden: Amount, tp: Amount, halves: Amount = TP_HALVES) -> Amount:
     """Returns what a rank of tp sends in one layer, forward and backward, of a microbatch."""
-    return TP_HALVES * 2.0 * tokens * hidden * kept(tp)
+    return halves * 2.0 * tokens * hidden * kept(tp)
 
 
 def context_bytes(tokens: Amount, kv_width: Amount, cp: Amount, tp: Amount) -> Amount:

@@ -1,0 +1,145 @@
+"""Prints how near planned steps come to measured ones: ``python -m benchmarks.accuracy FOLDER``.
+
+A folder holds tables of measured steps, perf_*.csv, with its own perf_models.csv and gpu_specs.csv.
+
+    --format json    every row's prediction and interval
+    --held-apart     also what constants fitted without a row's own configuration, model or GPU say
+    --fit            fit the constants to the folder and to the papers' tables beside it, with the
+                     intervals that cross-validation shows, and write them to the catalog
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.accuracy import baselines, fitting, published
+from benchmarks.accuracy.table import HEAD, Errors, line, parts, regrets
+from serried.plan.calibration.document import constants_text
+from serried.plan.calibration.rows import Folder, Measured, read_folder
+from serried.plan.time.constants import shipped
+from serried.plan.time.interval import intervals
+from serried.plan.time.jobs import Jobs
+from serried.plan.time.step import step_times
+
+CATALOG = Path(__file__).parents[2] / "src" / "serried" / "catalog" / "efficiency.toml"
+
+
+def main() -> None:
+    """Reads the arguments and prints."""
+    parser = argparse.ArgumentParser(prog="benchmarks.accuracy", description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=published.DATA)
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--held-apart", action="store_true")
+    parser.add_argument("--fit", action="store_true")
+    asked = parser.parse_args()
+    folder = read_folder(asked.folder)
+    if asked.fit:
+        write_fit(folder)
+    elif asked.format == "json":
+        json.dump(document(folder), sys.stdout, indent=1)
+        print()
+    else:
+        print_table(folder, is_apart=asked.held_apart)
+
+
+def print_table(folder: Folder, *, is_apart: bool) -> None:
+    """Prints errors by table, then of baselines, of papers' tables and of choices."""
+    rows = [row for row in folder.rows if row.step_s]
+    jobs = Jobs.of(row.request for row in rows)
+    measured = np.array([row.step_s for row in rows], np.float64)
+    found = step_times(jobs).step
+    print(f"step time, constants fitted to: {shipped().source}")
+    print(HEAD)
+    for name, chosen in parts(rows):
+        print(line(name, Errors.of(found[chosen], measured[chosen])))
+    low, high = intervals(jobs, found)
+    inside = ((measured >= low) & (measured <= high)).mean() * 100
+    print(f"measured step inside the 90 % interval: {inside:.0f} % of rows")
+    print("\nbaselines, each with factors fitted to these same rows")
+    for name in baselines.BASELINES:
+        print(line(name, Errors.of(baselines.predicted(name, rows), measured)))
+    if asked_papers(folder):
+        print("\npapers' tables")
+        for read in published.ALL:
+            told = read()
+            steps = np.array([each.step_s for each in told])
+            print(line(read.__name__, Errors.of(published.predicted(told), steps)))
+    lost = regrets(rows, found)
+    if lost:
+        mean = np.mean([each for _, _, each in lost])
+        layouts = sum(count for _, count, _ in lost)
+        print(f"\nchoosing among {layouts} measured layouts in {len(lost)} groups", end="")
+        print(f" loses {mean:.1f} % on average, at most {max(each for *_, each in lost):.1f} %")
+    for name, why in folder.left_out:
+        print(f"left out: {name}: {why}")
+    if is_apart:
+        print_apart(rows)
+
+
+def asked_papers(folder: Folder) -> bool:
+    """Returns whether the papers' tables stand beside what is printed."""
+    names = {row.table for row in folder.rows}
+    return "bigscience_a100" in names
+
+
+def print_apart(rows: list[Measured]) -> None:
+    """Prints errors of constants that saw nothing of what they predict."""
+    known, shown = fitting.fitted(rows)
+    groups = {
+        "its configuration": fitting.folds(shown.configurations),
+        "its model": shown.models,
+        "its GPU type": shown.gpus,
+    }
+    for name, group in groups.items():
+        print(f"\nheld apart: constants fitted without a row of {name}")
+        found = fitting.apart(shown, group, known)
+        print(HEAD)
+        for table, chosen in parts(rows):
+            which = np.flatnonzero(chosen)
+            print(line(table, Errors.of(found[which], shown.steps[which])))
+        vtrain = shown.models == "vtrain"
+        print(line("vtrain", Errors.of(found[vtrain], shown.steps[vtrain])))
+
+
+def document(folder: Folder) -> dict[str, object]:
+    """Returns every row's prediction with its interval and what was assumed."""
+    rows = list(folder.rows)
+    jobs = Jobs.of(row.request for row in rows)
+    times = step_times(jobs)
+    low, high = intervals(jobs, times.step)
+    entries = [
+        {
+            "row": row.name,
+            "table": row.table,
+            "step_s": row.step_s,
+            "predicted_s": float(times.step[number]),
+            "interval_s": [float(low[number]), float(high[number])],
+            "interval_share": 0.9,
+            "parts_s": {name: float(each[number]) for name, each in times.parts.items()},
+            "assumed": list(row.assumed),
+        }
+        for number, row in enumerate(rows)
+    ]
+    left = [{"row": name, "why": why} for name, why in folder.left_out]
+    return {"schema": "serried.accuracy/1", "rows": entries, "left_out": left}
+
+
+def write_fit(folder: Folder) -> None:
+    """Fits constants and intervals, and writes them to the catalog."""
+    rows = list(folder.rows)
+    known, shown = fitting.fitted(rows)
+    apart = [fitting.apart(shown, group, known) for group in (shown.models, shown.gpus)]
+    apart.append(fitting.apart(shown, fitting.folds(shown.configurations), known))
+    source = f"{len(rows)} rows of benchmarks/data/perf_*.csv and the papers' tables beside them"
+    written = fitting.named(known, source=source, residuals=fitting.quantiles(shown, apart))
+    CATALOG.write_text(constants_text(written), encoding="utf-8")
+    print(f"wrote {CATALOG}")
+
+
+if __name__ == "__main__":
+    main()

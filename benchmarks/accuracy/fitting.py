@@ -1,0 +1,160 @@
+"""What the shipped constants are fitted to: rows of tables and of papers, and how each weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchmarks.accuracy import published
+from serried.plan.calibration.expected import expectations
+from serried.plan.calibration.fit import fit
+from serried.plan.calibration.rows import Measured
+from serried.plan.request import PlanRequest
+from serried.plan.time.constants import Constants, shipped
+from serried.plan.time.jobs import Jobs
+from serried.plan.time.step import step_times
+
+WEIGHTS: Mapping[str, float] = {
+    "dgxc_baselines": 1.5,
+    "mlperf_pretrain": 2.0,
+    "mlperf_lora": 0.7,
+    "llm_foundry": 0.8,
+    "misc_published": 0.8,
+    "korthikanti": 6.0,
+    "sc21": 2.0,
+    "simumax": 0.7,
+    "llama3": 1.0,
+    "vtrain": 0.03,
+    "mtnlg": 0.0,
+}
+"""Rows of a table count so much each, 1.2 where nothing is said: clean tables more, and large ones
+of one kind less."""
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Holds what a fit learns from, one entry a measured step in every field."""
+
+    requests: tuple[PlanRequest, ...]
+    steps: np.ndarray
+    weights: np.ndarray
+    configurations: np.ndarray
+    models: np.ndarray
+    gpus: np.ndarray
+    kinds: np.ndarray
+
+    @property
+    def jobs(self) -> Jobs:
+        """The requests as columns."""
+        return Jobs.of(self.requests)
+
+
+def kind_of(request: PlanRequest) -> str:
+    """Returns how a job is told apart by how well it is known: lora, moe or dense."""
+    if request.lora is not None:
+        return "lora"
+    return "moe" if request.model.experts is not None else "dense"
+
+
+def examples(rows: Sequence[Measured], constants: Constants) -> Examples:
+    """Returns rows of tables, then the papers' steps, of whose choices the fastest is taken."""
+    told = [row for row in rows if row.step_s]
+    asked = [row.request for row in told]
+    steps = [float(row.step_s or 0.0) for row in told]
+    tables = [row.table for row in told]
+    marks = [(row.configuration, row.model, row.gpu) for row in told]
+    for read in published.ALL:
+        for each in read():
+            asked.append(_fastest(each.choices, constants))
+            steps.append(each.step_s)
+            tables.append(each.table)
+            model = each.choices[0].model.name if each.table != "vtrain" else "vtrain"
+            marks.append((each.name, model, kind_gpu(asked[-1])))
+    configurations, models, gpus = (np.array(each) for each in zip(*marks, strict=True))
+    return Examples(
+        tuple(asked),
+        np.array(steps),
+        np.array([WEIGHTS.get(name, 1.2) for name in tables]),
+        configurations,
+        models,
+        gpus,
+        np.array([kind_of(each) for each in asked]),
+    )
+
+
+def kind_gpu(request: PlanRequest) -> str:
+    """Returns the GPU as the tables call it."""
+    return request.cluster.gpu.name.split("-")[0]
+
+
+def _fastest(choices: tuple[PlanRequest, ...], constants: Constants) -> PlanRequest:
+    if len(choices) == 1:
+        return choices[0]
+    return choices[int(np.argmin(step_times(Jobs.of(choices), constants).step))]
+
+
+def fitted(rows: Sequence[Measured], rounds: int = 2) -> tuple[Constants, Examples]:
+    """Returns constants fitted to all; papers' free choices are made anew in each round."""
+    known, start = shipped(), None
+    for _ in range(rounds):
+        shown = examples(rows, known)
+        found = fit(shown.jobs, shown.steps, expectations(), shown.weights, start)
+        known = found.constants
+        start = {name: each.value for name, each in known.entries.items()}
+    return known, shown
+
+
+def apart(shown: Examples, groups: np.ndarray, constants: Constants) -> np.ndarray:
+    """Returns what each step is predicted to take by a fit that saw no row of its group."""
+    jobs = shown.jobs
+    start = {name: each.value for name, each in constants.entries.items()}
+    found = np.zeros(shown.steps.size)
+    for group in np.unique(groups):
+        hidden = groups == group
+        weights = np.where(hidden, 0.0, shown.weights)
+        known = fit(jobs, shown.steps, expectations(), weights, start, rounds=8).constants
+        found[hidden] = step_times(jobs, known).step[hidden]
+    return found
+
+
+def folds(names: np.ndarray, count: int = 5, seed: int = 0) -> np.ndarray:
+    """Returns a fold for each row, the same for rows of one name."""
+    distinct, which = np.unique(names, return_inverse=True)
+    shuffled = np.random.default_rng(seed).permutation(distinct.size) % count
+    return np.asarray(shuffled[which])
+
+
+def quantiles(
+    shown: Examples, predictions: Sequence[np.ndarray], share: float = 0.9
+) -> dict[str, tuple[float, float]]:
+    """Returns between which residuals ln(measured / predicted) a share lies, by kind of job.
+
+    Every configuration counts once, however often it was repeated.
+    """
+    found = {}
+    tail = (1.0 - share) / 2.0
+    for kind in np.unique(shown.kinds):
+        chosen = (shown.kinds == kind) & (shown.models != "vtrain")
+        residuals = np.concatenate([np.log(shown.steps / each)[chosen] for each in predictions])
+        _, which, counts = np.unique(
+            shown.configurations[chosen], return_inverse=True, return_counts=True
+        )
+        weight = np.tile(1.0 / counts[which], len(predictions))
+        found[str(kind)] = (
+            _weighted(residuals, weight, tail),
+            _weighted(residuals, weight, 1 - tail),
+        )
+    return found
+
+
+def _weighted(values: np.ndarray, weight: np.ndarray, at: float) -> float:
+    order = np.argsort(values)
+    along = np.cumsum(weight[order]) / weight.sum()
+    return float(values[order][np.searchsorted(along, at)])
+
+
+def named(constants: Constants, **told: object) -> Constants:
+    """Returns the same constants with another source or other residuals."""
+    return replace(constants, **told)  # type: ignore[arg-type]
