@@ -16,7 +16,7 @@ from serried.errors import InputError
 from serried.frameworks import Sizes
 from serried.frameworks.paddle import FLEET
 from serried.launch.read import read
-from serried.launch.write import TARGETS, write
+from serried.launch.write import WRITERS, write
 from serried.mesh import Layout, Placement
 
 SIZE = st.sampled_from([1, 2, 4])
@@ -175,7 +175,7 @@ def test_a_launcher_with_options_reads_back_as_the_same_layout(name: str, target
     assert written
 
 
-@pytest.mark.parametrize("target", [name for name in TARGETS if name not in ("torchrun", "slurm")])
+@pytest.mark.parametrize("target", WRITERS)
 @pytest.mark.parametrize("name", [*OWN, "paddle", "colossalai"])
 def test_another_framework_keeps_every_group_or_refuses_and_names_the_axis(
     name: str, target: str
@@ -300,7 +300,8 @@ REFUSED = [
         ("paddle", 16, {"tp": 2, "options": {"cp_degree": "1"}}),
         "vllm",
         "'vllm' is not written; targets that are: megatron, deepspeed, accelerate, internevo, "
-        "internlm, torchtitan, nanotron, paddle, torchrun, slurm",
+        "internlm, torchtitan, nanotron, paddle, verl, swift, axolotl, nemo-rl, maxtext, openrlhf, "
+        "hf-trainer, torchrun, slurm",
     ),
 ]
 

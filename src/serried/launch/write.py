@@ -17,14 +17,19 @@ from serried.frameworks.paddle import ORDERS as PADDLE_ORDERS
 from serried.launch.facts.emit import LaunchJob
 from serried.launch.formats import (
     accelerate,
+    axolotl,
     colossalai,
     deepspeed,
+    huggingface,
     internlm,
+    maxtext,
     megatron,
     nanotron,
     paddle,
+    swift,
     torchtitan,
 )
+from serried.launch.formats.reinforcement import nemo_rl, openrlhf, verl
 from serried.launch.read import read
 from serried.mesh import Layout, Placement
 from serried.mesh.sizes import Sizes
@@ -41,6 +46,17 @@ WRITERS: dict[str, Callable[[LaunchJob], str]] = {
 }
 """Frameworks whose launch files serried writes."""
 
+TRAINERS: dict[str, tuple[tuple[str, ...], Callable[[LaunchJob], str]]] = {
+    "verl": (("megatron", "fsdp", "devicemesh"), verl.write),
+    "swift": (("megatron", "deepspeed", "fsdp", "accelerate", "devicemesh"), swift.write),
+    "axolotl": (("accelerate", "deepspeed", "fsdp", "devicemesh"), axolotl.write),
+    "nemo-rl": (("megatron", "devicemesh"), nemo_rl.write),
+    "maxtext": (("devicemesh",), maxtext.write),
+    "openrlhf": (("deepspeed", "devicemesh"), openrlhf.write),
+    "hf-trainer": (("deepspeed", "fsdp", "accelerate"), huggingface.write),
+}
+"""Trainers, and the frameworks under which each divides the ranks; the first takes all others'."""
+
 PROGRAMS: dict[str, tuple[str, Callable[[LaunchJob], list[str]]]] = {
     "megatron": ("pretrain_gpt.py", megatron.arguments),
     "deepspeed": ("pretrain_gpt.py", deepspeed.arguments_of_torchrun),
@@ -52,7 +68,7 @@ PROGRAMS: dict[str, tuple[str, Callable[[LaunchJob], list[str]]]] = {
 ALONE = ("sharding", "sep", "sp", "gtp_remat", "moe_sharding")
 """Axes that no other framework has."""
 
-TARGETS = (*WRITERS, "torchrun", "slurm")
+TARGETS = (*WRITERS, *TRAINERS, "torchrun", "slurm")
 DIMS = ("tp", "pp", "cp", "ep", "dp")
 
 
@@ -69,12 +85,15 @@ def write(target: str, layout: Layout, placement: Placement, *, sizes: Sizes) ->
             targets=listed(TARGETS, limit=40),
         )
     placement.require_alike()
-    is_launcher = target not in WRITERS
-    wanted = layout.framework if is_launcher else target
+    takes, trainer = TRAINERS.get(target, ((), None))
+    wanted = target if target in WRITERS else layout.framework
+    if takes and wanted not in takes:
+        wanted = takes[0]
     job = LaunchJob(layout, sizes, placement)
     if wanted != layout.framework:
         job = _translated(layout, frameworks.find(wanted), placement)
-    text = _launched(target, job) if is_launcher else WRITERS[target](job)
+    written = trainer or WRITERS.get(target)
+    text = written(job) if written else _launched(target, job)
     _prove(text, target, job)
     return text
 

@@ -57,6 +57,12 @@ class LaunchJob:
         """Nodes that a launcher starts ranks on."""
         return self.sizes.world_size // self.ranks_per_node
 
+    def width(self, kind: str) -> int:
+        """Returns how many ranks a group of ``kind`` has, 1 where the layout makes no such kind."""
+        if all(each.name != kind for each in self.layout.kinds):
+            return 1
+        return len(self.layout.groups(kind).lists()[0])
+
     def size(self, name: str) -> int | None:
         """Returns a size by its neutral name, or an option that is a number."""
         value = getattr(self.sizes, name, None) if name in COUNTS else None
@@ -92,6 +98,27 @@ def options(job: LaunchJob, meanings: Meanings, *, dashes: bool = True) -> list[
         flag = key if dashes else key.replace("-", "_")
         lines.append(f"--{flag} {words}".rstrip())
     return lines
+
+
+def settings(job: LaunchJob, meanings: Meanings) -> dict[str, object]:
+    """Returns the sizes and settings of a job as keys of a config, switches as true."""
+    made: dict[str, object] = {}
+    for line in options(job, meanings, dashes=False):
+        key, _, words = line.removeprefix("--").partition(" ")
+        made[key] = words or True
+    return made
+
+
+def torchrun(job: LaunchJob, program: str, arguments: Iterable[str]) -> str:
+    """Returns a script that has torchrun start ``program`` on each node."""
+    words = [
+        f"torchrun --nnodes {job.num_nodes} --nproc_per_node {job.ranks_per_node} {program}",
+        *(f"    {each}" for each in arguments),
+    ]
+    return "\n".join(["#!/bin/bash", job.mark, ADD_THE_REST, " \\\n".join(words), ""])
+
+
+ADD_THE_REST = "# Layout only: add the model, its data and its training options."
 
 
 def _words(job: LaunchJob, name: str, kind: str) -> str | None:

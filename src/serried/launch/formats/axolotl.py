@@ -12,11 +12,12 @@ from math import prod
 from serried.errors import InputError
 from serried.launch.facts.config import Reading
 from serried.launch.facts.device_mesh import laid_over
+from serried.launch.facts.emit import ADD_THE_REST, LaunchJob, yaml_lines
 from serried.launch.facts.flags import Meaning
 from serried.launch.facts.found import Facts, Found
 from serried.launch.facts.keys import Keys, take
 from serried.launch.formats import accelerate
-from serried.launch.formats.huggingface import STRATEGIES
+from serried.launch.formats.huggingface import STRATEGIES, strategy_of
 from serried.mesh.sizes import Sizes
 
 MEANINGS = {
@@ -126,3 +127,31 @@ def _filled(sizes: Sizes) -> Sizes:
         copies = max(1, left // shard)
     made = {"dp_shard_size": str(max(1, shard)), "dp_replicate_size": str(copies)}
     return replace(sizes, options={**options, **made})
+
+
+# ----------------------------------------------------------------------- writing
+
+
+def write(job: LaunchJob) -> str:
+    """Returns YAML of a job that axolotl trains; its marks stand for what is to be filled in."""
+    head = ["base_model: MODEL", "datasets:", "  - path: DATA", "micro_batch_size: 1"]
+    return "\n".join([job.mark, ADD_THE_REST, *head, *yaml_lines(_strategy(job)), ""])
+
+
+def _strategy(job: LaunchJob) -> dict[str, object]:
+    """Returns the keys that divide the ranks; none where each holds whole weights."""
+    if job.framework == "deepspeed":
+        return {"deepspeed": f"deepspeed_configs/zero{job.sizes.zero or 0}.json"}
+    if job.framework == "fsdp":
+        return {"fsdp_config": {"sharding_strategy": strategy_of(job).upper()}}
+    degrees = {
+        "expert_parallel_size": job.width("ep"),
+        "tensor_parallel_size": job.width("tp"),
+        "context_parallel_size": job.width("cp"),
+        "dp_shard_size": job.width("dp_shard"),
+        "dp_replicate_size": job.width("dp_replicate"),
+    }
+    wide = {key: size for key, size in degrees.items() if size > 1}
+    if set(wide) <= {"dp_replicate_size"}:
+        return {}
+    return {"fsdp_version": 2, **wide}

@@ -18,6 +18,7 @@ from dataclasses import replace
 from serried.finding import said
 from serried.launch.facts.config import Reading
 from serried.launch.facts.device_mesh import laid_over
+from serried.launch.facts.emit import LaunchJob, torchrun
 from serried.launch.facts.flags import Flag, Meaning
 from serried.launch.facts.flags import take as take_flags
 from serried.launch.facts.found import Facts, Found
@@ -165,3 +166,28 @@ def _sequences(sizes: Sizes) -> Sizes:
     return laid_over(
         replace(sizes, options=options), [{"data": sizes.world_size // size, "sequence": size}]
     )
+
+
+# ----------------------------------------------------------------------- writing
+
+
+def write(job: LaunchJob) -> str:
+    """Returns a script that trains with Hugging Face's Trainer, under DeepSpeed or FSDP."""
+    arguments = ["--per_device_train_batch_size 1"]
+    if job.framework == "fsdp":
+        arguments.append(f'--fsdp "{strategy_of(job)}"')
+    if job.framework != "deepspeed":
+        return torchrun(job, "train.py", arguments)
+    script = torchrun(job, "train.py", [*arguments, "--deepspeed ds_config.json"])
+    config = f'{{"zero_optimization": {{"stage": {job.sizes.zero or 0}}}}}'
+    shebang, _, rest = script.partition("\n")
+    return f"{shebang}\ncat > ds_config.json <<'EOF'\n{config}\nEOF\n{rest}"
+
+
+def strategy_of(job: LaunchJob) -> str:
+    """Returns the word of ``--fsdp`` for the shards and copies of a job under FSDP."""
+    if job.layout.sizes.get("dp_shard", 1) == 1:
+        return "no_shard"
+    if job.layout.sizes.get("dp_replicate", 1) > 1:
+        return "hybrid_shard_zero2" if job.sizes.zero == 2 else "hybrid_shard"
+    return "shard_grad_op" if job.sizes.zero == 2 else "full_shard"

@@ -17,10 +17,11 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
-from serried.errors import InputError
+from serried.errors import InputError, listed
 from serried.finding import said
 from serried.launch.facts.config import Reading
 from serried.launch.facts.device_mesh import filled
+from serried.launch.facts.emit import ADD_THE_REST, LaunchJob, yaml_lines
 from serried.launch.facts.flags import Meaning
 from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys, take
@@ -138,3 +139,39 @@ def _slices(told: Mapping[str, int], world_size: int, given: str | None) -> int:
             slices=slices,
         )
     return slices
+
+
+# ----------------------------------------------------------------------- writing
+
+
+def write(job: LaunchJob) -> str:
+    """Returns YAML of a job on MaxText's mesh; raises InputError for axes in another order."""
+    axes = job.layout.mesh.sizes
+    names = [*axes]
+    at = next((i for i in range(len(names) + 1) if _is_divided(names, i)), None)
+    if at is None:
+        raise InputError(
+            "maxtext has the axes {order} in that order, of slices and again of a slice's ranks; "
+            "this layout has {names}",
+            order=listed(AXES, limit=len(AXES)),
+            names=listed(names, limit=len(AXES)),
+        )
+    told = dict.fromkeys(DEFAULTS, 1)
+    for i, name in enumerate(names):
+        level = "dcn" if i < at else "ici"
+        told[_size_name(level, name.removeprefix(f"{level}_"))] = axes[name]
+    slices = prod(axes[name] for name in names[:at])
+    tree: dict[str, object] = {"base_config": "base.yml", "num_slices": slices, **told}
+    return "\n".join([job.mark, ADD_THE_REST, *yaml_lines(tree), ""])
+
+
+def _is_divided(names: list[str], at: int) -> bool:
+    """Tells whether axes up to ``at`` may be those of slices, and the others a slice's."""
+    for level, part in (("dcn", names[:at]), ("ici", names[at:])):
+        plain = [name.removeprefix(f"{level}_") for name in part]
+        if any(name not in AXES for name in plain):
+            return False
+        places = [AXES.index(name) for name in plain]
+        if places != sorted(set(places)):
+            return False
+    return True

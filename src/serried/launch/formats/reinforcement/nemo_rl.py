@@ -16,10 +16,11 @@ from dataclasses import replace
 from serried.finding import said
 from serried.launch.facts.config import Reading
 from serried.launch.facts.device_mesh import laid_over
+from serried.launch.facts.emit import ADD_THE_REST, LaunchJob, settings, yaml_lines
 from serried.launch.facts.flags import Meaning, sizes
 from serried.launch.facts.found import Facts, Found
 from serried.launch.facts.keys import Keys, take
-from serried.launch.formats.megatron import MEANINGS, complete
+from serried.launch.formats.megatron import MEANINGS, WRITTEN, complete
 from serried.mesh.sizes import Sizes
 
 MEGATRON, DTENSOR = "policy.megatron_cfg", "policy.dtensor_cfg"
@@ -112,3 +113,25 @@ def _meshes(sizes: Sizes) -> Sizes:
         wide = sizes.world_size // sizes.tp
         meshes.append({"ep_shard": max(1, wide // experts), "ep": experts} | {"tp": sizes.tp})
     return laid_over(bare, meshes)
+
+
+# ----------------------------------------------------------------------- writing
+
+
+def write(job: LaunchJob) -> str:
+    """Returns YAML of a job that NeMo-RL trains, under Megatron-core or a DeviceMesh."""
+    if job.framework == "megatron":
+        policy = {"megatron_cfg": {"enabled": True, **settings(job, WRITTEN)}}
+    else:
+        degrees = {
+            "tensor_parallel_size": job.width("tp"),
+            "context_parallel_size": job.width("cp"),
+            "dp_replicate_size": job.width("dp_replicate"),
+            "expert_parallel_size": job.width("ep"),
+        }
+        policy = {"dtensor_cfg": {"enabled": True, **degrees}}
+    tree: dict[str, object] = {
+        "policy": policy,
+        "cluster": {"num_nodes": job.num_nodes, "gpus_per_node": job.ranks_per_node},
+    }
+    return "\n".join([job.mark, ADD_THE_REST, *yaml_lines(tree), ""])

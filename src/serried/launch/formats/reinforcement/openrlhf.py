@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from serried.launch.facts.config import Reading
 from serried.launch.facts.device_mesh import laid_over
+from serried.launch.facts.emit import LaunchJob, torchrun
 from serried.launch.facts.flags import Flag, Meaning, take
 from serried.launch.facts.found import Facts, Found
 from serried.mesh.sizes import Sizes
@@ -61,3 +62,17 @@ def _mesh(sizes: Sizes) -> Sizes:
     dp = max(1, sizes.world_size // (ring * sizes.tp))
     mesh = {"dp": dp, "sp": ring, "tp": sizes.tp}
     return laid_over(replace(sizes, options=options), [mesh])
+
+
+# ----------------------------------------------------------------------- writing
+
+
+def write(job: LaunchJob) -> str:
+    """Returns a script that trains with OpenRLHF, under DeepSpeed and the mesh it is handed."""
+    ring, tp = job.width("sp"), job.width("tp")
+    options = [
+        *([f"--zero_stage {job.sizes.zero}"] if job.sizes.zero is not None else []),
+        *([f"--ring_attn_size {ring}"] if ring > 1 else []),
+        *([f"--ds_tensor_parallel_size {tp}"] if tp > 1 else []),
+    ]
+    return torchrun(job, "-m openrlhf.cli.train_sft", options)

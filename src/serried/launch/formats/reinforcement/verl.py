@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from serried.launch.facts.config import Reading
+from serried.launch.facts.emit import ADD_THE_REST, LaunchJob, settings, yaml_lines
 from serried.launch.facts.flags import Meaning
 from serried.launch.facts.found import Facts, Found
 from serried.launch.facts.keys import Keys, take
@@ -132,3 +133,32 @@ def _fsdp(facts: Facts, keys: Keys, section: str) -> Reading:
     found = whole if whole and whole.value == "true" else Found("", default_of="verl")
     stage = 2 if whole and whole.value == "true" else 3
     return weights_and_sequences.reading_of(facts, "verl YAML", replace(found, value=stage))
+
+
+# ----------------------------------------------------------------------- writing
+
+
+def write(job: LaunchJob) -> str:
+    """Returns YAML of a job that verl trains, under Megatron-core or FSDP."""
+    tree: dict[str, object] = {
+        "actor_rollout_ref": {"actor": _actor(job)},
+        "trainer": {"nnodes": job.num_nodes, "n_gpus_per_node": job.ranks_per_node},
+    }
+    return "\n".join([job.mark, ADD_THE_REST, *yaml_lines(tree), ""])
+
+
+def _actor(job: LaunchJob) -> dict[str, object]:
+    if job.framework == "megatron":
+        sizes = settings(job, megatron.WRITTEN)
+        sizes["use_distributed_optimizer"] = job.sizes.zero == 1
+        return {"strategy": "megatron", "megatron": sizes}
+    # Under sequences the mesh of the weights is ddp x fsdp, without them dp_replicate x dp_shard.
+    shard = max(job.width("fsdp"), job.width("dp_shard"))
+    config: dict[str, object] = {"fsdp_size": shard if shard < job.sizes.world_size else -1}
+    if job.sizes.zero == 2:
+        config["reshard_after_forward"] = False
+    return {
+        "strategy": "fsdp",
+        "ulysses_sequence_parallel_size": job.width("sp"),
+        "fsdp_config": config,
+    }
