@@ -60,7 +60,7 @@ def test_a_description_reads_as_it_was_written(run: TrainSettings) -> None:
     folder = keep(run, 40)
     found = describe(folder)
     assert found == replace(description_of(run), step=40, files={"__0_0.distcp": 7})
-    require_fits(folder, found, run)
+    require_fits(folder, found, description_of(run), run.steps)
 
 
 def test_a_folder_without_metadata_was_never_committed(run: TrainSettings) -> None:
@@ -69,7 +69,7 @@ def test_a_folder_without_metadata_was_never_committed(run: TrainSettings) -> No
     torn = keep(run, 11, commit=False)
     (run.checkpoints.folder / "notes").mkdir()
     assert committed(run.checkpoints.folder) == [older, newer]
-    assert source_of(resuming(run)) == newer
+    assert source_of(resuming(run).checkpoints) == newer
     with pytest.raises(InputError) as refused:
         find(torn)
     assert str(refused.value) == (
@@ -89,15 +89,15 @@ def test_halves_that_a_newer_commit_made_useless_are_left_over(run: TrainSetting
 
 
 def test_a_run_resumes_where_there_is_nothing_by_beginning_anew(run: TrainSettings) -> None:
-    assert source_of(resuming(run)) is None
+    assert source_of(resuming(run).checkpoints) is None
     keep(run, 3, commit=False)
-    assert source_of(resuming(run)) is None
+    assert source_of(resuming(run).checkpoints) is None
 
 
 def test_checkpoints_of_another_run_are_not_written_over(run: TrainSettings) -> None:
     keep(run, 40)
     with pytest.raises(InputError) as refused:
-        source_of(run)
+        source_of(run.checkpoints)
     assert str(refused.value) == (
         f"{run.checkpoints.folder} already holds checkpoints up to step-000040; add --resume to go "
         "on from it, or choose another folder"
@@ -110,9 +110,9 @@ def test_a_run_may_begin_from_another_folder_until_it_has_its_own(
     other = keep(replace(run, checkpoints=CheckpointSettings(tmp_path / "other")), 7)
     checkpoints = CheckpointSettings(tmp_path / "runs", begin_from=tmp_path / "other", resume=True)
     branch = replace(run, checkpoints=checkpoints)
-    assert source_of(branch) == other
+    assert source_of(branch.checkpoints) == other
     own = keep(run, 9)
-    assert source_of(branch) == own
+    assert source_of(branch.checkpoints) == own
 
 
 @pytest.mark.parametrize("name", ["", "nowhere", "step-000003"])
@@ -193,7 +193,7 @@ def test_a_description_that_says_something_else_is_refused(
 
 def refusal(settings: TrainSettings, folder: Path, found: Description) -> str:
     with pytest.raises(InputError) as refused:
-        require_fits(folder, found, settings)
+        require_fits(folder, found, description_of(settings), settings.steps)
     return str(refused.value)
 
 

@@ -22,7 +22,7 @@ HALF = TrainSettings(world_size=8, tp=2, pp=2, dtype="float16")
 def drawn(rank: int, settings: TrainSettings) -> float:
     """Returns what a rank's generator draws first."""
     with as_rank(rank, settings) as mesh:
-        seed_dropout(settings, mesh)
+        seed_dropout(settings.seed, mesh, is_sequence_cut=settings.sequence_parallel)
     return torch.rand(()).item()
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from serried.errors import EnvironmentProblem, InputError, listed
 from serried.finding import said
 from serried.runtime.job.config_model import ConfigModel
-from serried.runtime.job.settings import TrainSettings
+from serried.runtime.job.settings import CheckpointSettings, TrainSettings
 from serried.runtime.training.tokens import text_of
 
 SCHEMA = "serried.checkpoint/1"
@@ -87,13 +87,12 @@ def _steps(folder: Path) -> list[Path]:
     return sorted(found, key=lambda each: int(each.name.removeprefix("step-")))
 
 
-def source_of(settings: TrainSettings) -> Path | None:
+def source_of(checkpoints: CheckpointSettings) -> Path | None:
     """Returns the checkpoint that a run begins from; None begins anew.
 
     Raises InputError when a checkpoint asked for is not there, or one is that would be
     written again.
     """
-    checkpoints = settings.checkpoints
     kept = committed(checkpoints.folder) if checkpoints.folder else []
     if kept and not checkpoints.resume:
         raise InputError(
@@ -234,9 +233,11 @@ def _shape(settings: TrainSettings) -> dict[str, Any]:
     return shape | ({"top_k": model.top_k} if model.experts else {})
 
 
-def require_fits(path: Path, found: Description, settings: TrainSettings) -> None:
-    """Raises InputError when the run at hand is of another model, or reads another text."""
-    own = description_of(settings)
+def require_fits(path: Path, found: Description, own: Description, steps: int) -> None:
+    """Raises InputError when the run at hand is of another model, or reads another text.
+
+    ``own`` is what its checkpoints would say, and ``steps`` how many it is to have done.
+    """
     if found.model != own.model:
         raise InputError(
             "{path} is of another model: it has {found}, and this run {wanted}; give it the "
@@ -253,13 +254,13 @@ def require_fits(path: Path, found: Description, settings: TrainSettings) -> Non
             found=_differing(found.text, own.text),
             wanted=_differing(own.text, found.text),
         )
-    if found.step >= settings.steps:
+    if found.step >= steps:
         raise InputError(
             "{path} has done {step} steps, and the run is to end after {steps}; give more steps, "
             "such as --steps {more}",
             path=path,
             step=found.step,
-            steps=settings.steps,
+            steps=steps,
             more=2 * found.step,
         )
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -29,7 +30,6 @@ from serried.runtime.checkpoint.checkpoint import (
     Description,
     committed,
     describe,
-    description_of,
     leftovers,
     require_fits,
     source_of,
@@ -38,7 +38,7 @@ from serried.runtime.checkpoint.checkpoint import (
 from serried.runtime.checkpoint.files import Writer, metadata_of, read_into, reason_of
 from serried.runtime.checkpoint.tensors import RunTensors
 from serried.runtime.job.report import Progress, Resumed, Saved
-from serried.runtime.job.settings import TrainSettings
+from serried.runtime.job.settings import CheckpointSettings
 from serried.runtime.training.loop_state import LoopState
 
 
@@ -55,14 +55,24 @@ class _Pending:
 class Checkpoints:
     """Reads and writes the checkpoints of one rank; all ranks call it together."""
 
-    def __init__(self, tensors: RunTensors, state: LoopState, settings: TrainSettings) -> None:
-        self.settings, self.checkpoints = settings, settings.checkpoints
+    def __init__(
+        self,
+        tensors: RunTensors,
+        state: LoopState,
+        checkpoints: CheckpointSettings,
+        describe_run: Callable[[], Description],
+        *,
+        steps: int,
+        timeout_s: float,
+    ) -> None:
+        """Prepares them for a run of ``steps``, of which ``describe_run`` says what they say."""
+        self.checkpoints, self.steps, self._described = checkpoints, steps, describe_run
         self.tensors, self.state = tensors, state
         self.pending: _Pending | None = None
         self.group: dist.ProcessGroup | None = None
         if self.checkpoints.folder or self.checkpoints.begin_from:
             # Saving talks from its own thread, so over a group of its own; files need no GPU.
-            timeout = timedelta(seconds=settings.timeout_s)
+            timeout = timedelta(seconds=timeout_s)
             self.group = dist.new_group(backend="gloo", timeout=timeout)
 
     def begin(self, tell: Progress) -> None:
@@ -72,15 +82,16 @@ class Checkpoints:
         """
         if self.group is None:
             return
-        source = source_of(self.settings) if dist.get_rank() == 0 else None
+        source = source_of(self.checkpoints) if dist.get_rank() == 0 else None
         chosen = [str(source) if source else None]
         dist.broadcast_object_list(chosen, src=0, group=self.group)
         if chosen[0] is None:
             return
         folder = Path(chosen[0])
         found = describe(folder)
-        require_fits(folder, found, self.settings)
-        has_places = found.layout == description_of(self.settings).layout
+        own = self._described()
+        require_fits(folder, found, own, self.steps)
+        has_places = found.layout == own.layout
         tensors = self.tensors.tensors(random=has_places)
         names = metadata_of(folder).state_dict_metadata
         # A run on another kind of device has no random state of this one's.
@@ -109,7 +120,7 @@ class Checkpoints:
 
     def _is_due(self) -> bool:
         step, every = self.state.step, self.checkpoints.every
-        is_last = step == self.settings.steps
+        is_last = step == self.steps
         return self.checkpoints.folder is not None and (
             is_last or bool(every and step % every == 0)
         )
@@ -183,7 +194,7 @@ class Checkpoints:
     def _description(self) -> Description:
         scale, state = self.state.scale, self.state
         return replace(
-            description_of(self.settings),
+            self._described(),
             step=state.step,
             updates=state.updates,
             samples=state.samples,

@@ -11,16 +11,13 @@ vocabulary that is padded for tp is kept as the bytes alone: those rows, whole, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, Replicate
 
-from serried.runtime.job.settings import VOCABULARY
-from serried.runtime.model.held_stage import HeldStage
-from serried.runtime.model.model import PADDED
 from serried.runtime.training.buffers import copy_part, sharded_as
 from serried.runtime.training.loop_state import random_state, set_random_state
 from serried.runtime.training.optimizer import Optimizer
@@ -33,8 +30,8 @@ class _KeptTensor(NamedTuple):
     parameter: nn.Parameter
     weight: nn.Parameter
     """What the optimizer changes: this rank's part of the parameter, or a wider copy of it."""
-    is_padded: bool
-    """Whether it has rows that are no bytes."""
+    rows: int | None
+    """How many of its rows are kept, where those after them are padding."""
 
     def kept(self, part: Tensor) -> Tensor:
         """Returns what a checkpoint keeps, or reads, of ``part``, for which all its ranks call.
@@ -44,14 +41,14 @@ class _KeptTensor(NamedTuple):
         if not part.dim():
             return part
         lying = sharded_as(self.parameter, part)
-        if not self.is_padded:
+        if self.rows is None:
             return lying
         whole = lying.full_tensor() if isinstance(lying, DTensor) else lying
-        return whole[:VOCABULARY].clone()
+        return whole[: self.rows].clone()
 
     def take(self, kept: Tensor, part: Tensor) -> None:
         """Copies this rank's part of what ``kept`` gave and a checkpoint was read into."""
-        copy_part(self._padded(kept) if self.is_padded and part.dim() else kept, part)
+        copy_part(kept if self.rows is None or not part.dim() else self._padded(kept), part)
 
     def _padded(self, rows: Tensor) -> Tensor:
         """Returns ``rows`` with zeros below them, cut as the parameter is."""
@@ -67,18 +64,23 @@ class _KeptTensor(NamedTuple):
 class RunTensors:
     """Names the tensors of a rank; made before the first forward, while parameters are sharded."""
 
-    def __init__(self, models: Sequence[HeldStage], optimizer: Optimizer, *, rank: int) -> None:
+    def __init__(
+        self,
+        weights: Iterable[tuple[str, nn.Parameter]],
+        optimizer: Optimizer,
+        *,
+        rank: int,
+        rows: Mapping[str, int] | None = None,
+    ) -> None:
+        """Prepares them for this rank's ``weights`` by their names in the whole model.
+
+        Two weights of one name are copies of one. Of those in ``rows`` only so many rows are kept.
+        """
         self._optimizer = optimizer
         self._rank = rank
         self._held = [
-            _KeptTensor(
-                name,
-                parameter,
-                optimizer.weights[parameter],
-                is_padded=name in PADDED and model.vocabulary > VOCABULARY,
-            )
-            for model in models
-            for name, parameter in model.weights()
+            _KeptTensor(name, parameter, optimizer.weights[parameter], (rows or {}).get(name))
+            for name, parameter in weights
         ]
 
     def tensors(self, *, random: bool) -> dict[str, Tensor]:
@@ -86,7 +88,7 @@ class RunTensors:
         found: dict[str, Tensor] = {}
         for held in reversed(self._held):  # of a tied pair, the first is kept
             found[f"model.{held.name}"] = held.kept(held.weight.detach())
-            for key, tensor in self._moments(held.weight).items():
+            for key, tensor in self._optimizer.state_of(held.weight).items():
                 found[f"optimizer.{held.name}.{key}"] = held.kept(tensor)
         if random:
             state = random_state()
@@ -98,7 +100,7 @@ class RunTensors:
         """Goes on with ``loaded``, which ``tensors`` gave and a checkpoint was read into."""
         for held in self._held:
             held.take(loaded[f"model.{held.name}"], held.weight)
-            for key, tensor in self._moments(held.weight).items():
+            for key, tensor in self._optimizer.state_of(held.weight).items():
                 held.take(loaded[f"optimizer.{held.name}.{key}"], tensor)
             copy_part(held.weight, held.parameter)
         prefix = f"random.{self._rank}."
@@ -111,12 +113,3 @@ class RunTensors:
         # this rank.
         if random:
             set_random_state(random)
-
-    def _moments(self, weight: nn.Parameter) -> dict[str, Tensor]:
-        """Returns AdamW's state of ``weight``, made here where no step has made it yet."""
-        state: dict[str, Tensor] = self._optimizer.adamw.state[weight]
-        if not state:
-            state["step"] = torch.tensor(0.0)
-            state["exp_avg"] = torch.zeros_like(weight.detach())
-            state["exp_avg_sq"] = torch.zeros_like(weight.detach())
-        return state

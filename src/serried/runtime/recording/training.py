@@ -1,4 +1,4 @@
-"""The front of a recording session for ``serried train``, which says what it computes and sends.
+"""The front of a recording session for a training that says itself what it computes and sends.
 
     step │ BROADCAST │ F ├ALL_GATHER┤ │ B ├ALL_REDUCE┤ │ REDUCE_GRAD │ OPTIMIZER ├ALL_REDUCE┤ │
 
@@ -23,6 +23,7 @@ from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recorder.tracer import Mark, Tracer
 from serried.runtime.recording.session import RecordingSession
+from serried.trace.model.record import TracedJob
 from serried.trace.model.record_writer import RecordWriter
 
 
@@ -55,15 +56,41 @@ class TrainingRecorder:
         folder = settings.trace_dir
         if not folder:
             return cls()
+        made = cls.into(
+            *(folder, settings.job(backend)),
+            run=run,
+            rank=rank,
+            steps=settings.trace_steps,
+            host=host,
+            num_local_ranks=num_local_ranks,
+        )
+        _keep_plan(folder, settings)
+        return made
+
+    @classmethod
+    def into(
+        cls,
+        folder: Path,
+        job: TracedJob,
+        *,
+        run: str,
+        rank: int,
+        steps: tuple[int, int] | None = None,
+        host: HostTime | None = None,
+        num_local_ranks: int = 0,
+    ) -> TrainingRecorder:
+        """Creates the file of ``rank`` in ``folder``, whose header says which ``job`` it is.
+
+        ``steps`` (first, stop) are recorded, all without it.
+        """
         host = host or HostTime()
         keep_run(first_folder(folder), run)
-        header = header_of(run, rank, settings.job(backend), host)
+        header = header_of(run, rank, job, host)
         session = RecordingSession(
             folder, lambda: header, CollectiveHooks, host=host, num_local_ranks=num_local_ranks
         )
         session.tracer.open()  # now, so that a rank without spans has a file too
-        _keep_plan(folder, settings)
-        return cls(session, settings.trace_steps)
+        return cls(session, steps)
 
     def begin_step(self, step: int) -> None:
         """Tells that ``step`` begins; its spans are kept when it lies in the window."""

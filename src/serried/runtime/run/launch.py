@@ -10,6 +10,7 @@ from dataclasses import replace
 from serried.errors import EnvironmentProblem, InputError
 from serried.runtime.checkpoint.checkpoint import (
     describe,
+    description_of,
     require_fits,
     require_safetensors,
     source_of,
@@ -105,9 +106,9 @@ def require_torch() -> None:
 def check_keeping(settings: TrainSettings) -> None:
     """Raises InputError where checkpoints cannot be kept, or the one to begin from will not do."""
     checkpoints = settings.checkpoints
-    source = source_of(settings)
+    source = source_of(checkpoints)
     if source:
-        require_fits(source, describe(source), settings)
+        require_fits(source, describe(source), description_of(settings), settings.steps)
     if checkpoints.export:
         require_safetensors()
     # Folders are made before any rank starts: at the first checkpoint it would be too late.

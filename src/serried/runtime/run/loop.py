@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
@@ -15,30 +15,31 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.tensor.parallel import loss_parallel
 
-from serried.action import ActionKind
+from serried.runtime.checkpoint.checkpoint import description_of
 from serried.runtime.checkpoint.saving import Checkpoints
 from serried.runtime.checkpoint.tensors import RunTensors
 from serried.runtime.groups.devices import begin_counting, device_of, gathered_peaks, join_world
 from serried.runtime.groups.lost_peers import exchange_lost
 from serried.runtime.job.config_model import ConfigModel
 from serried.runtime.job.report import Learned, Place, Progress, RankReport, Started, StepDone
-from serried.runtime.job.settings import AXES, TrainSettings
+from serried.runtime.job.settings import AXES, VOCABULARY, TrainSettings
 from serried.runtime.model.emulate import EmulatedStage
-from serried.runtime.model.exchange import time_exchanges
 from serried.runtime.model.experts import Experts
 from serried.runtime.model.held_stage import HeldStage
-from serried.runtime.model.model import Parts, Stage
+from serried.runtime.model.model import PADDED, Parts, Stage
 from serried.runtime.model.precision import loss_dtype, set_dtypes
 from serried.runtime.pretrained.stage import PretrainedStage
 from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recording.training import TrainingRecorder, run_before
+from serried.runtime.run.engine import Engine, StepWork
+from serried.runtime.training.buffers import expert_parameters, make_buffers
 from serried.runtime.training.data_feed import DataFeed
 from serried.runtime.training.loop_state import LoopState, seed_dropout
 from serried.runtime.training.mesh import TrainMesh, make_train_mesh
 from serried.runtime.training.optimizer import Optimizer
 from serried.runtime.training.parallelize import parallelize, parameter_bytes, parts_of
-from serried.runtime.training.schedule_runtime import time_messages
-from serried.runtime.training.stage import RecordedStage, make_runtime
+from serried.runtime.training.stage import RecordedStage, shapes_of
+from serried.runtime.training.tied import TiedWeight
 from serried.runtime.training.validation import Validator
 
 
@@ -80,28 +81,29 @@ def train_rank(
         raise lost from error
 
 
-class RankTrainer:
+class RankTrainer(Engine):
     """Trains the stages of one rank."""
 
     def __init__(
         self, settings: TrainSettings, mesh: TrainMesh, recorder: TrainingRecorder
     ) -> None:
         self.settings = settings
-        self.mesh = mesh
-        self.recorder = recorder
-        self.state = LoopState.of(settings)
         parts = parts_of(settings, mesh)
         self.models = make_models(settings, mesh, parts)
-        self.stages = [RecordedStage(model, settings, mesh, recorder) for model in self.models]
-        self.is_first = any(stage.is_first for stage in self.stages)
-        self.is_last = any(stage.is_last for stage in self.stages)
+        work = StepWork(
+            settings.pipeline,
+            settings.global_batch_size,
+            settings.model.seq_len,
+            loss_dtype(settings),
+            gathers=settings.zero > 0,
+        )
+        stages = [_recorded(model, settings, mesh, recorder) for model in self.models]
+        super().__init__(work, stages, mesh, recorder, LoopState.of(settings))
         modules = (module for model in self.models for module in model.modules())
         self.experts = [module for module in modules if isinstance(module, Experts)]
-        self.runtime = make_runtime(self.stages, settings, recorder)
-        self.buffers = [buffer for stage in self.stages for buffer in stage.buffers]
-        self.optimizer = Optimizer(list(self.models), self.buffers, self.state, settings, mesh)
-        tensors = RunTensors(list(self.models), self.optimizer, rank=mesh.rank)
-        self.checkpoints = Checkpoints(tensors, self.state, settings)
+        self.buffers = [buffer for stage in stages for buffer in stage.buffers]
+        self.optimizer = self._make_optimizer()
+        self.checkpoints = self._make_checkpoints()
         needs_text = self.is_first or self.is_last
         self.feed = DataFeed(settings, mesh, parts.places, needs_text=needs_text)
         self.validation = Validator(settings, mesh, self.feed, self.stages, self.runtime)
@@ -124,13 +126,6 @@ class RankTrainer:
             if peaks := gathered_peaks(self.mesh.device, self.state.step):
                 tell(peaks)
 
-    @contextmanager
-    def timed(self) -> Iterator[None]:
-        """Lets the recorder see what its body sends."""
-        tracer = self.recorder.tracer
-        with time_messages(tracer), time_exchanges(tracer):
-            yield
-
     def warm_up(self) -> None:
         """Runs a step once without recording it or learning from it.
 
@@ -138,70 +133,74 @@ class RankTrainer:
         connections, for seconds; that belongs to no step.
         """
         self.compute()
-        self._join_tied()
+        self.join_tied()
         self.optimizer.rehearse()
-        seed_dropout(self.settings, self.mesh)
+        settings = self.settings
+        seed_dropout(settings.seed, self.mesh, is_sequence_cut=settings.sequence_parallel)
 
     def step(self) -> StepDone:
-        """Runs the next step and says what came of it."""
-        step, begun = self.state.step, time.monotonic()
-        self.recorder.begin_step(step)
-        losses = self.compute()
-        self._join_tied()
-        start = self.recorder.begin()
-        learned = self.optimizer.step()
-        self.recorder.end(start, ActionKind.OPTIMIZER)
-        loss = None if self.settings.emulated else self._mean_loss(losses, learned)
-        self.state.step += 1
-        self.state.samples += self.settings.global_batch_size
-        duration_s = time.monotonic() - begun
-        tokens = self.settings.global_batch_size * self.settings.model.seq_len
-        return StepDone(
-            step=step,
-            loss=loss,
-            duration_ms=duration_s * 1e3,
-            learned=None if self.settings.emulated else learned,
-            tokens_per_s=tokens / duration_s,
-        )
+        """Runs the next step and says what came of it; emulated, it learns nothing."""
+        done = super().step()
+        return replace(done, loss=None, learned=None) if self.settings.emulated else done
 
-    def compute(self) -> list[Tensor]:
-        """Runs all forwards and backwards of the next step; returns the last stage's losses.
+    def batch(self, first: int) -> tuple[Tensor | None, Tensor | None]:
+        """Reads this rank's part of the text, or receives it from who read it."""
+        return self.feed.batch(first)
 
-        Each loss is its part of the global batch's mean, times the loss scale, so that
-        gradients are summed over microbatches and ranks, and nowhere divided.
-        """
-        inputs, targets = self.feed.batch(self.state.samples)
-        self._scale_losses()
-        losses: list[Tensor] = []
-        given = (inputs,) if self.is_first else ()
-        wanted = targets if self.is_last else None
-        with loss_parallel() if self.settings.loss_parallel else nullcontext():
-            self.runtime.step(*given, target=wanted, losses=losses, return_outputs=False)
-        return losses
+    def around_compute(self) -> AbstractContextManager[None]:
+        """Lets the loss be taken from scores that stay cut, where that is asked for."""
+        return loss_parallel() if self.settings.loss_parallel else nullcontext()
 
-    def _join_tied(self) -> None:
-        stage = self.optimizer.tied_stage
-        if stage is not None:
-            with self.recorder.tracer.exchange(ActionKind.REDUCE_GRAD, stage):
-                self.optimizer.join_tied()
-
-    def _scale_losses(self) -> None:
-        factor = self.state.loss_scale / (self.settings.microbatches * self.mesh.size("dp_cp"))
-        for stage in self.stages:
-            stage.loss_factor = factor
+    def scale_losses(self, factor: float) -> None:
+        """Sets the factor of losses, and of those that balance experts, which tp ranks share."""
+        super().scale_losses(factor)
         for experts in self.experts:
             experts.balance_scale = factor / self.settings.tp
 
-    def _mean_loss(self, losses: list[Tensor], learned: Learned) -> float:
-        """Sums the parts of the loss on the last stage, then tells the whole pipeline."""
-        mean = torch.zeros((), device=self.mesh.device, dtype=loss_dtype(self.settings))
-        if self.is_last:
-            mean = torch.stack([loss.detach() for loss in losses]).sum() / (learned.loss_scale or 1)
-            dist.all_reduce(mean, group=self.mesh.group("dp_cp"))
-        if self.settings.pp > 1:
-            last = self.settings.pipeline.placement.rank_of[0, -1]
-            dist.broadcast(mean, group_src=int(last), group=self.mesh.group("pp"))
-        return mean.item()
+    def mean_loss(self, losses: list[Tensor], learned: Learned) -> float | None:
+        """Returns the mean loss over the batch; emulated computation has none."""
+        return None if self.settings.emulated else super().mean_loss(losses, learned)
+
+    def _make_optimizer(self) -> Optimizer:
+        settings, models = self.settings, list(self.models)
+        learning = settings.optimizer
+
+        def adamw(weights: Sequence[nn.Parameter]) -> torch.optim.Optimizer:
+            return torch.optim.AdamW(weights, lr=learning.lr, weight_decay=learning.weight_decay)
+
+        return Optimizer(
+            [parameter for model in models for parameter in model.parameters()],
+            self.mesh,
+            self.state,
+            adamw,
+            rate=lambda update: learning.rate(update, settings.steps),
+            clip=learning.clip,
+            dtype=settings.dtype,
+            buffers=self.buffers,
+            experts=[each for model in models for each in expert_parameters(model)],
+            in_parts=list(_in_parts(models, settings)),
+            tied=_tied(models, settings, self.mesh),
+        )
+
+    def _make_checkpoints(self) -> Checkpoints:
+        settings = self.settings
+        # Of a vocabulary that is padded for tp the bytes alone are kept.
+        own = (model for model in self.models if isinstance(model, Stage))
+        is_padded = any(model.vocabulary > VOCABULARY for model in own)
+        tensors = RunTensors(
+            [each for model in self.models for each in model.weights()],
+            self.optimizer,
+            rank=self.mesh.rank,
+            rows=dict.fromkeys(PADDED, VOCABULARY) if is_padded else None,
+        )
+        return Checkpoints(
+            tensors,
+            self.state,
+            settings.checkpoints,
+            lambda: description_of(settings),
+            steps=settings.steps,
+            timeout_s=settings.timeout_s,
+        )
 
     def _gather_reports(self) -> tuple[RankReport, ...]:
         mesh = self.mesh
@@ -221,6 +220,46 @@ class RankTrainer:
         reports: list[RankReport] = [report] * self.settings.world_size
         dist.all_gather_object(reports, report)
         return tuple(reports)
+
+
+def _recorded(
+    model: HeldStage, settings: TrainSettings, mesh: TrainMesh, recorder: TrainingRecorder
+) -> RecordedStage:
+    """Returns what runs ``model`` as a stage of the pipeline."""
+    return RecordedStage(
+        model,
+        model.stage,
+        settings.num_stages,
+        mesh,
+        recorder,
+        shapes=shapes_of(settings, model),
+        loss=model.loss,
+        buffers=make_buffers(model, settings, mesh) if settings.dp_style == "buffer" else (),
+    )
+
+
+def _tied(models: list[HeldStage], settings: TrainSettings, mesh: TrainMesh) -> list[TiedWeight]:
+    """Returns the weight of embedding and output, where two stages have a copy and one is here."""
+    if not settings.model.tie or settings.num_stages == 1:
+        return []
+    last_stage = settings.num_stages - 1
+    first = next((model.ends()[0] for model in models if model.stage == 0), None)
+    last = next((model.ends()[1] for model in models if model.stage == last_stage), None)
+    if first is None and last is None:
+        return []
+    return [TiedWeight((0, last_stage), first, last, mesh.group("embd"))]
+
+
+def _in_parts(models: list[HeldStage], settings: TrainSettings) -> Iterator[Tensor]:
+    """Yields the whole weights of which each tp rank has a part of the gradient."""
+    if settings.tp == 1:
+        return
+    for model in models:
+        yield from model.partly_seen()
+        for module in model.modules():
+            # Under sequence_parallel each tp rank routes its own part of the sequence.
+            if isinstance(module, Experts) and settings.sequence_parallel:
+                yield module.router.weight
 
 
 class Stages(nn.ModuleList):

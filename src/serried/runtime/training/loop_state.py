@@ -46,11 +46,14 @@ class LoopState:
         return self.scale.value if self.scale else 1.0
 
 
-def seed_dropout(settings: TrainSettings, mesh: TrainMesh) -> None:
-    """Seeds this rank's generators by its place; tp peers that see the same rows drop the same."""
-    axes = ("pp", "dp", "cp", "tp") if settings.sequence_parallel else ("pp", "dp", "cp")
+def seed_dropout(seed: int, mesh: TrainMesh, *, is_sequence_cut: bool = False) -> None:
+    """Seeds this rank's generators by its place; tp peers that see the same rows drop the same.
+
+    ``is_sequence_cut`` says that they see other parts of a sequence.
+    """
+    axes = ("pp", "dp", "cp", "tp") if is_sequence_cut else ("pp", "dp", "cp")
     place = "/".join(f"{axis}{mesh.coordinate(axis)}" for axis in axes)
-    digest = hashlib.blake2b(f"{settings.seed}/{place}".encode(), digest_size=8).digest()
+    digest = hashlib.blake2b(f"{seed}/{place}".encode(), digest_size=8).digest()
     torch.manual_seed(int.from_bytes(digest, "big") >> 1)
 
 

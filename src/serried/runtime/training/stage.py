@@ -1,4 +1,4 @@
-"""Pipeline stages that record their work, and the schedule that runs a rank's stages.
+"""Pipeline stages that record their work, each any module that maps one tensor to one.
 
 torch's own runtime executes the actions that ``serried.pipeline`` gives; it derives the
 messages, and each stage notes when each piece of its work began and ended:
@@ -9,12 +9,12 @@ messages, and each stage notes when each piece of its work began and ended:
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.pipelining import PipelineStage
 
@@ -25,26 +25,40 @@ from serried.runtime.model.held_stage import HeldStage
 from serried.runtime.model.precision import compute_dtype
 from serried.runtime.recorder.tracer import Mark
 from serried.runtime.recording.training import TrainingRecorder
-from serried.runtime.training.buffers import GradientBuffer, make_buffers
+from serried.runtime.training.buffers import GradientBuffer
 from serried.runtime.training.mesh import TrainMesh
-from serried.runtime.training.schedule_runtime import Messages, ScheduleRuntime, pipeline
+from serried.runtime.training.schedule_runtime import Messages
 
 
 class RecordedStage(PipelineStage):
-    """Runs a HeldStage under torch's schedule runtime and records what it does."""
+    """Runs a stage under torch's schedule runtime and records what it does."""
 
     def __init__(
-        self, stage: HeldStage, settings: TrainSettings, mesh: TrainMesh, recorder: TrainingRecorder
+        self,
+        module: nn.Module,
+        number: int,
+        num_stages: int,
+        mesh: TrainMesh,
+        recorder: TrainingRecorder,
+        *,
+        shapes: tuple[Tensor, Tensor],
+        loss: Callable[..., Tensor],
+        buffers: Sequence[GradientBuffer] = (),
     ) -> None:
-        inputs, outputs = _examples(settings, stage)
+        """Prepares stage ``number`` of ``num_stages``.
+
+        ``shapes`` are a microbatch's input and output of it, on the meta device. ``loss`` takes
+        the last stage's output and the targets; where it is measured on held out text, the word
+        ``sum`` too. Gradients that stand in ``buffers`` are summed from there.
+        """
         # With example tensors at both ends torch infers nothing by running the stage.
         super().__init__(
-            stage,
-            stage.stage,
-            settings.num_stages,
+            module,
+            number,
+            num_stages,
             mesh.device,
-            input_args=inputs,
-            output_args=outputs,
+            input_args=shapes[0],
+            output_args=shapes[1],
             group=mesh.group("pp"),
         )
         self.recorder = recorder
@@ -52,10 +66,8 @@ class RecordedStage(PipelineStage):
         """What a microbatch's loss is multiplied by: loss scale / all that it is a mean over."""
         self.is_validating = False
         """Whether losses are sums, of held out text, that nothing is learned from."""
-        has_buffers = settings.dp_style == "buffer"
-        self.buffers: list[GradientBuffer] = (
-            make_buffers(stage, settings, mesh) if has_buffers else []
-        )
+        self.buffers = buffers
+        self._loss = loss
         self._forward_from: tuple[Mark, int] = (0, 0)
         self._begun_ns = 0
 
@@ -72,11 +84,9 @@ class RecordedStage(PipelineStage):
 
     def loss(self, output: Tensor, target: Tensor) -> Tensor:
         """Computes the loss, times ``loss_factor``, of the microbatch that was just forwarded."""
-        submodule = self.submod
-        assert isinstance(submodule, HeldStage)
         if self.is_validating:
-            return submodule.loss(output, target, "sum")
-        loss = submodule.loss(output, target) * self.loss_factor
+            return self._loss(output, target, "sum")
+        loss = self._loss(output, target) * self.loss_factor
         start, microbatch = self._forward_from
         self._end(start, ActionKind.F, microbatch)
         return loss
@@ -156,20 +166,7 @@ class RecordedStage(PipelineStage):
         self.recorder.end(start, kind, self.stage_index, microbatch)
 
 
-def make_runtime(
-    stages: Sequence[RecordedStage], settings: TrainSettings, recorder: TrainingRecorder
-) -> ScheduleRuntime:
-    """Returns torch's runtime for this rank's stages, loaded with all ranks' actions."""
-    schedule = settings.pipeline
-    # Only the last stage of the model has a loss, and only the rank that holds it asks for one.
-    runtime = pipeline(stages, schedule, schedule.num_microbatches, stages[-1].loss)
-    if settings.zero:
-        tracer = recorder.tracer
-        runtime.gathering = lambda stage: tracer.exchange(ActionKind.UNSHARD, stage)
-    return runtime
-
-
-def _examples(settings: TrainSettings, stage: HeldStage) -> tuple[Tensor, Tensor]:
+def shapes_of(settings: TrainSettings, stage: HeldStage) -> tuple[Tensor, Tensor]:
     """Returns empty tensors shaped as a microbatch's input and output of ``stage``."""
     length = settings.model.seq_len // settings.cp
     stream = length // settings.tp if settings.sequence_parallel else length
