@@ -11,7 +11,13 @@ from serried.frameworks import Sizes, layout
 from serried.plan.catalog import cluster_named, model_named
 from serried.plan.degrees import Degrees
 from serried.plan.memory.implementation import IMPLEMENTATIONS, Implementation
-from serried.plan.memory.states import WeightBytes, state_bytes, weight_bytes
+from serried.plan.memory.states import (
+    WeightBytes,
+    rank_weights,
+    sharing_of,
+    state_bytes,
+    weight_bytes,
+)
 from serried.plan.model_states import model_states
 from serried.plan.precision import RECIPES, recipe
 from serried.plan.request import LowRank, PlanRequest
@@ -30,7 +36,7 @@ def asked(**told: Any) -> PlanRequest:
 
 def weights(built: Implementation = MEGATRON, **told: Any) -> WeightBytes:
     request = asked(**told)
-    return weight_bytes(request, request.stages, built)
+    return weight_bytes(rank_weights(request, request.stages), sharing_of(request), built)
 
 
 @pytest.mark.parametrize("zero", [0, 1, 2, 3])
@@ -48,8 +54,8 @@ def test_states_of_many_jobs_are_counted_at_once() -> None:
 
 
 def test_experts_are_cut_over_their_own_ranks() -> None:
-    request = asked(model=MIXTRAL, degrees={"dp": 8, "ep": 8})
-    found = weight_bytes(request, request.stages, MEGATRON)
+    told: dict[str, Any] = {"model": MIXTRAL, "degrees": {"dp": 8, "ep": 8}}
+    found, request = weights(**told), asked(**told)
     count = request.parameters(request.stages[0])
     assert found.optimizer == 12 * (count.dense // 8 + count.experts)
 

@@ -19,18 +19,15 @@ from serried.plan.memory.in_flight import (
     fullest_moment,
     schedule_of,
 )
+from serried.plan.memory.items import Beside, items_of
 from serried.plan.memory.layer import LayerPlan
 from serried.plan.memory.numbers import activation_bytes
 from serried.plan.memory.rank_memory import MemoryItem, PlannedMemory
 from serried.plan.memory.recompute import LayerUse, layer_use
-from serried.plan.memory.states import WeightBytes, weight_bytes
+from serried.plan.memory.states import rank_weights, sharing_of, weight_bytes
 from serried.plan.model.parameters import padded_vocab
 from serried.plan.model.stages import ModelStage
 from serried.plan.request import PlanRequest, Recompute
-
-OFFLOADED_LEFT = 0.05
-"""The part of an offloaded state that is on the device at a time, in the buckets it moves by."""
-
 
 USABLE = 0.995 * 2**30 / 1e9
 """Bytes that can be used for each that a card is sold with.
@@ -82,7 +79,7 @@ class _JobWalk:
     def __init__(self, asked: PlanRequest) -> None:
         self.asked = asked
         self.built: Implementation = implementation_of(asked.framework, asked.options)
-        self.split = layer_split(asked)
+        self.split = layer_plan(asked)
         self.stages = asked.stages
         degrees = asked.degrees
         group = asked.options.get("microbatch_group_size_per_vp_stage")
@@ -113,23 +110,41 @@ class _JobWalk:
     def _of_rank(self, pp_rank: int, numbers: tuple[int, ...]) -> PlannedMemory:
         asked, built = self.asked, self.built
         stages = tuple(self.stages[number] for number in numbers)
-        weights = weight_bytes(asked, stages, built)
+        weights = weight_bytes(rank_weights(asked, stages), sharing_of(asked), built)
         holds = {number: self._holds(self.stages[number]) for number in set(numbers)}
         moment = fullest_moment(self.schedule, pp_rank, holds)
-        items = self._items(stages, weights, moment)
-        always = sum(each.num_bytes for each in items if each.name not in _OF_A_MOMENT)
-        if asked.degrees.pp > 1:
-            always += int(built.steady_messages * len(numbers) * self._message())
-        items += self._outside(items)
+        found = items_of(
+            weights,
+            self._beside(stages, moment),
+            built,
+            asked.cluster.gpu.peak_flops,
+            asked.offload,
+        )
+        items = tuple(MemoryItem(name, int(size)) for name, size in found.items() if int(size))
+        ended = built.steady_messages * len(numbers) * self._message()
         return PlannedMemory(
             pp_rank=pp_rank,
             stages=numbers,
             first_rank=pp_rank * asked.degrees.stage_ranks,
-            items=tuple(each for each in items if each.num_bytes),
+            items=items,
             moment=moment.action,
             card_bytes=int(USABLE * asked.cluster.gpu.memory_bytes),
             error=built.error,
-            steady=always,
+            ended_bytes=int(ended) if asked.degrees.pp > 1 else 0,
+        )
+
+    def _beside(self, stages: tuple[ModelStage, ...], moment: FullestMoment) -> Beside:
+        """Returns what a rank has beside weights at its fullest moment."""
+        asked = self.asked
+        gathers = self.split.sp > 1 and any(each.has_output for each in stages)
+        row = activation_bytes(asked.compute) * asked.model.heads / self.split.tp
+        return Beside(
+            held=moment.held,
+            work=moment.work,
+            message=self._message(),
+            is_piped=asked.degrees.pp > 1,
+            whole_stream=self._message() * self.split.sp if gathers else 0,
+            scores=0 if asked.has_flash_attention else row * asked.sequence * asked.tokens,
         )
 
     def _holds(self, stage: ModelStage) -> StageHolds:
@@ -173,54 +188,11 @@ class _JobWalk:
         asked = self.asked
         return padded_vocab(asked.model.vocab, asked.framework, asked.degrees.tp)
 
-    def _items(
-        self, stages: tuple[ModelStage, ...], weights: WeightBytes, moment: FullestMoment
-    ) -> list[MemoryItem]:
-        asked, built = self.asked, self.built
-        left = {
-            name: OFFLOADED_LEFT if asked.offload == state else 1.0
-            for name, state in (("optimizer", "optimizer"), ("parameters", "parameters"))
-        }
-        message = self._message()
-        messages = built.stage_messages * message if asked.degrees.pp > 1 else 0
-        gathers = self.split.sp > 1 and any(each.has_output for each in stages)
-        parameters = weights.parameters * left["parameters"]
-        buffers = message * self.split.sp if gathers else 0
-        if built.keeps_scores_buffer and not asked.has_flash_attention:
-            heads = asked.model.heads / self.split.tp
-            scores = activation_bytes(asked.compute) * heads * asked.sequence * asked.tokens
-            buffers = max(buffers, scores)
-        return [
-            MemoryItem("parameters", int(parameters)),
-            MemoryItem("gradients", int(weights.gradients)),
-            MemoryItem("optimizer", int(weights.optimizer * left["optimizer"])),
-            MemoryItem("copies of weights", int(weights.copies)),
-            MemoryItem("blank gradients", int(weights.blank)),
-            MemoryItem("gathered weights", int(weights.gathered)),
-            MemoryItem("fresh gradients", int(weights.fresh)),
-            MemoryItem("activations", int(moment.held)),
-            MemoryItem("work of backward", int(moment.work)),
-            MemoryItem("messages", int(messages)),
-            MemoryItem("buffers", int(buffers + built.bucket_bytes)),
-            MemoryItem("workspace", built.workspace_bytes(asked.cluster.gpu.peak_flops)),
-        ]
-
-    def _outside(self, items: list[MemoryItem]) -> list[MemoryItem]:
-        allocated = sum(each.num_bytes for each in items)
-        between = int(allocated * (self.built.reserved_ratio - 1))
-        return [
-            MemoryItem("fragments", between),
-            MemoryItem("context", self.built.outside_bytes),
-        ]
-
-
-_OF_A_MOMENT = ("activations", "work of backward", "gathered weights", "fresh gradients")
-
 
 # ----------------------------------------------------------------------- what is asked, read
 
 
-def layer_split(asked: PlanRequest) -> LayerPlan:
+def layer_plan(asked: PlanRequest) -> LayerPlan:
     """Returns how a request splits and computes a layer."""
     degrees, options = asked.degrees, asked.options
     return LayerPlan(

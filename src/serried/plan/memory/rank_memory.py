@@ -8,8 +8,10 @@ parameters │ gradients │ optimizer │ activations │ … │ workspace │
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+OF_A_MOMENT = ("activations", "work of backward", "gathered weights", "fresh gradients")
+"""Items that come and go within a step."""
 OUTSIDE = ("fragments", "context")
 """Items that are not tensors: what lies between them, and what lies outside the allocator."""
 
@@ -42,8 +44,8 @@ class PlannedMemory:
     card_bytes: int
     error: float
     """Within which nine of ten measured peaks lay, as a part of them."""
-    steady: int = field(default=0)
-    """What the allocator has between two steps."""
+    ended_bytes: int = 0
+    """Messages that the allocator still has between two steps."""
 
     @property
     def total(self) -> int:
@@ -54,6 +56,14 @@ class PlannedMemory:
     def allocated(self) -> int:
         """What torch's allocator counts as allocated at most."""
         return sum(each.num_bytes for each in self.items if each.name not in OUTSIDE)
+
+    @property
+    def steady(self) -> int:
+        """What torch's allocator has between two steps."""
+        away = (*OF_A_MOMENT, *OUTSIDE)
+        return self.ended_bytes + sum(
+            each.num_bytes for each in self.items if each.name not in away
+        )
 
     @property
     def reserved(self) -> int:

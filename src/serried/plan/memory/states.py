@@ -16,9 +16,10 @@ fresh gradients          2 layers, before they are cut           ZeRO 2 and 3
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from serried.plan.memory.implementation import Implementation
 from serried.plan.memory.linears import layer_linears
@@ -72,113 +73,127 @@ def state_bytes(count: Any, ranks: Any, zero: int, kept: Precision) -> tuple[Any
 
 @dataclass(frozen=True)
 class Sharing:
-    """Says how weights are kept and over how many ranks their states are cut."""
+    """Says how weights are kept, and over how many ranks their states are cut."""
 
     precision: Precision
     zero: int
     dense_ranks: Any
     expert_ranks: Any
     is_kept_after_forward: bool = False
-
-
-def weight_bytes(
-    asked: PlanRequest, stages: tuple[ModelStage, ...], built: Implementation
-) -> WeightBytes:
-    """Returns what one rank has of the weights of its stages."""
-    degrees, sharing = asked.degrees, sharing_of(asked)
-    whole = sum((asked.parameters(each) for each in stages), ParameterCount())
-    if asked.lora is None:
-        held = _trained(sharing, whole)
-    else:
-        held = _adapted(sharing, whole, sum(asked.trained(each) for each in stages))
-    shapes = set(_shapes(asked, stages))
-    blank = built.keeps_blank_gradients and asked.lora is None
-    gathered, fresh = _units(asked, stages, sharing, whole)
-    linears = sum(
-        each.num_weights
-        for stage in stages
-        for layer in stage.layers
-        for each in layer_linears(
-            asked.model, asked.model.is_moe(layer), degrees.tp, degrees.ep, degrees.etp
-        )
-    )
-    copies = weight_copy_bytes(asked.compute) * linears
-    if asked.options.get("fp8_param_gather") == "true" and is_narrow(asked.compute):
-        copies -= sharing.precision.parameter_bytes * linears
-    own = largest_share(whole.dense, sharing.dense_ranks if asked.zero else 1)
-    own += largest_share(whole.experts, sharing.expert_ranks if asked.zero else 1)
-    fresh += built.step_bytes * own
-    kept = sharing.precision
-    if built.keeps_narrow_gradients and kept.gradient_bytes > kept.computed_bytes:
-        fresh += kept.computed_bytes * whole.total
-    return WeightBytes(
-        *held,
-        copies=copies,
-        blank=sum(2 * rows * columns for rows, columns in shapes) if blank else 0,
-        gathered=gathered,
-        fresh=0 if asked.lora else fresh,
-    )
+    compute: str = "bf16"
+    is_frozen: bool = False
+    """Whether adapters alone are trained."""
+    has_narrow_parameters: bool = False
+    """Whether a linear layer's weight is kept in what is computed in alone."""
 
 
 def sharing_of(asked: PlanRequest) -> Sharing:
     """Returns how a request keeps weights, and over how many ranks it cuts their states."""
-    degrees = asked.degrees
-    most = asked.shard_ranks or degrees.shard_ranks
+    dense, experts = asked.degrees.shard_ranks, asked.degrees.expert_dp
+    if asked.shard_ranks is not None:
+        dense, experts = min(asked.shard_ranks, dense), min(asked.shard_ranks, experts)
     return Sharing(
         precision=recipe(asked.states),
         zero=asked.zero,
-        dense_ranks=min(most, degrees.shard_ranks),
-        expert_ranks=min(most, degrees.expert_dp),
+        dense_ranks=dense,
+        expert_ranks=experts,
         is_kept_after_forward=asked.is_kept_after_forward,
+        compute=asked.compute,
+        is_frozen=asked.lora is not None,
+        has_narrow_parameters=asked.options.get("fp8_param_gather") == "true",
     )
 
 
-def _trained(sharing: Sharing, whole: ParameterCount) -> tuple[Any, Any, Any]:
-    dense = state_bytes(whole.dense, sharing.dense_ranks, sharing.zero, sharing.precision)
-    experts = state_bytes(whole.experts, sharing.expert_ranks, sharing.zero, sharing.precision)
-    return dense[0] + experts[0], dense[1] + experts[1], dense[2] + experts[2]
+@dataclass(frozen=True)
+class RankWeights:
+    """Holds how many weights a rank has, by what follows from their number; numbers or arrays."""
+
+    dense: Any
+    experts: Any
+    ends: Any
+    """Embedding, positions and output, which are no layer's."""
+    linears: Any
+    """Those of linear layers, which have copies in 8 or 4 bits."""
+    largest_layer: Any
+    shapes: Any
+    """Weights of one linear layer of each shape that there is."""
+    adapters: Any = 0
+
+    @property
+    def total(self) -> Any:
+        """All of them but the adapters."""
+        return self.dense + self.experts
 
 
-def _adapted(sharing: Sharing, whole: ParameterCount, adapters: int) -> tuple[Any, Any, Any]:
+def rank_weights(asked: PlanRequest, stages: tuple[ModelStage, ...]) -> RankWeights:
+    """Returns the weights that one rank has of some stages."""
+    model, degrees = asked.model, asked.degrees
+    split = degrees.tp, degrees.ep, degrees.etp
+    whole = sum((asked.parameters(each) for each in stages), ParameterCount())
+    layers = [model.is_moe(layer) for stage in stages for layer in stage.layers]
+    linears = {kind: layer_linears(model, kind, *split) for kind in set(layers)}
+    shapes = {(each.outputs, each.inputs) for kind in linears for each in linears[kind]}
+    if any(stage.has_output for stage in stages):
+        rows = padded_vocab(model.vocab, asked.framework, degrees.tp) // degrees.tp
+        shapes.add((rows, model.hidden))
+    return RankWeights(
+        dense=whole.dense,
+        experts=whole.experts,
+        ends=whole.embedding + whole.positions + whole.output,
+        linears=sum(each.num_weights for kind in layers for each in linears[kind]),
+        largest_layer=max(
+            (layer_parameters(model, kind, *split).total for kind in linears), default=0
+        ),
+        shapes=sum(rows * columns for rows, columns in shapes),
+        adapters=sum(asked.trained(each) for each in stages) if asked.lora else 0,
+    )
+
+
+def weight_bytes(weights: RankWeights, sharing: Sharing, built: Implementation) -> WeightBytes:
+    """Returns what a rank's weights take."""
+    kept = sharing.precision
+    copies = weight_copy_bytes(sharing.compute) * weights.linears
+    if sharing.has_narrow_parameters and is_narrow(sharing.compute):
+        copies = copies - kept.parameter_bytes * weights.linears
+    gathered, fresh = _units(weights, sharing)
+    if sharing.is_frozen:
+        return WeightBytes(*_adapted(weights, sharing), copies, gathered=gathered)
+    zero, cut = sharing.zero, bool(sharing.zero)
+    dense = state_bytes(weights.dense, sharing.dense_ranks, zero, kept)
+    experts = state_bytes(weights.experts, sharing.expert_ranks, zero, kept)
+    own = largest_share(weights.dense, sharing.dense_ranks if cut else 1)
+    own = own + largest_share(weights.experts, sharing.expert_ranks if cut else 1)
+    fresh = fresh + built.step_bytes * own
+    if built.keeps_narrow_gradients and kept.gradient_bytes > kept.computed_bytes:
+        fresh = fresh + kept.computed_bytes * weights.total
+    return WeightBytes(
+        parameters=dense[0] + experts[0],
+        gradients=dense[1] + experts[1],
+        optimizer=dense[2] + experts[2],
+        copies=copies,
+        blank=2 * weights.shapes if built.keeps_blank_gradients else 0,
+        gathered=gathered,
+        fresh=fresh,
+    )
+
+
+def _adapted(weights: RankWeights, sharing: Sharing) -> tuple[Any, Any, Any]:
     """Returns the frozen base, in what is computed with, and the adapters' states."""
     kept = sharing.precision
-    base = largest_share(whole.total, sharing.dense_ranks if sharing.zero >= 3 else 1)
-    trained = state_bytes(adapters, sharing.dense_ranks, sharing.zero, kept)
+    base = largest_share(weights.total, sharing.dense_ranks if sharing.zero >= 3 else 1)
+    trained = state_bytes(weights.adapters, sharing.dense_ranks, sharing.zero, kept)
     return kept.computed_bytes * base + trained[0], trained[1], trained[2]
 
 
-def _shapes(asked: PlanRequest, stages: tuple[ModelStage, ...]) -> Iterator[tuple[int, int]]:
-    """Yields rows and columns of each weight of a linear layer on the rank."""
-    model, degrees = asked.model, asked.degrees
-    kinds = {model.is_moe(layer) for stage in stages for layer in stage.layers}
-    for is_moe in kinds:
-        for each in layer_linears(model, is_moe, degrees.tp, degrees.ep, degrees.etp):
-            yield each.outputs, each.inputs
-    if any(stage.has_output for stage in stages):
-        yield padded_vocab(model.vocab, asked.framework, degrees.tp) // degrees.tp, model.hidden
-
-
-def _units(
-    asked: PlanRequest,
-    stages: tuple[ModelStage, ...],
-    sharing: Sharing,
-    whole: ParameterCount,
-) -> tuple[Any, Any]:
+def _units(weights: RankWeights, sharing: Sharing) -> tuple[Any, Any]:
     """Returns what gathered weights take, and gradients before they are cut."""
     if sharing.zero < 2:
         return 0, 0
-    model, degrees = asked.model, asked.degrees
-    kinds = {model.is_moe(layer) for stage in stages for layer in stage.layers}
-    sizes = [
-        layer_parameters(model, is_moe, degrees.tp, degrees.ep, degrees.etp).total
-        for is_moe in kinds
-    ]
-    largest = max(sizes, default=0)
-    ends = whole.embedding + whole.positions + whole.output
-    units = GATHERED_UNITS * largest + ends
-    fresh = sharing.precision.computed_bytes * (largest + max(largest, ends))
-    fresh += sharing.precision.reduced_bytes * max(largest, ends)
+    kept, layer, ends = sharing.precision, weights.largest_layer, weights.ends
+    largest = np.maximum(layer, ends)
+    fresh = kept.computed_bytes * (layer + largest) + kept.reduced_bytes * largest
     if sharing.zero < 3:
         return 0, fresh
-    gathered = whole.total if sharing.is_kept_after_forward else min(units, whole.total)
-    return sharing.precision.computed_bytes * gathered, fresh
+    units = np.minimum(GATHERED_UNITS * layer + ends, weights.total)
+    gathered = weights.total if sharing.is_kept_after_forward else units
+    return kept.computed_bytes * gathered, fresh
