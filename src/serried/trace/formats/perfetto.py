@@ -18,6 +18,7 @@ gives the same bytes.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,11 +54,15 @@ from serried.trace.model.tracks import (
     stages_of,
     threads_of,
 )
+from serried.trace.store.about import about_document
 from serried.whole_file import whole_file
 
 # Field numbers of Trace and TracePacket.
 _PACKET = 1
 _TIMESTAMP, _SEQUENCE, _EVENT, _FLAGS, _INTERNED, _DESCRIPTOR, _CLOCKS = 8, 10, 11, 13, 12, 60, 6
+_BUNDLE = 5
+ABOUT = "serried"
+"""Under this name all that a trace says but its spans stands among the file's metadata, as JSON."""
 # SEQ_INCREMENTAL_STATE_CLEARED and SEQ_NEEDS_INCREMENTAL_STATE.
 _CLEARED, _NEEDS = 1, 2
 # TYPE_SLICE_BEGIN and TYPE_SLICE_END of a TrackEvent.
@@ -70,7 +75,8 @@ _NUMBERS = ("step", "stage", "microbatch", "peer", "bytes", "group_number")
 _COLUMNS = {"bytes": "size_bytes", "group_number": "group"}
 """Arguments that columns of spans have other names for."""
 _ARGUMENTS = ("action", *_NUMBERS, "group")
-_GROUP_BIT = _NUMBERS[1:].index("group_number")
+_BITS = {"step": 5, "stage": 0, "microbatch": 1, "peer": 2, "bytes": 3, "group_number": 4}
+"""Which bit of a shape says that a slice has an argument, in the order in which they stand."""
 _EVENTS_A_CHUNK = 400_000
 
 
@@ -85,6 +91,7 @@ def write_perfetto(trace: Trace, path: Path) -> None:
 
 def _packets(trace: Trace) -> Iterator[bytes | memoryview]:
     yield _clock_snapshot(trace)
+    yield _about(trace)
     lanes = lanes_of(trace.spans)
     uuids, descriptors = _tracks(trace, lanes)
     yield from descriptors
@@ -113,6 +120,13 @@ def _clock_snapshot(trace: Trace) -> bytes:
     )
     primary = number_field(2, _BOOTTIME)
     return _packet(number_field(_TIMESTAMP, 0), bytes_field(_CLOCKS, clocks + primary))
+
+
+def _about(trace: Trace) -> bytes:
+    """Says of the run what no slice holds, so that the file can be read back."""
+    # Of a ChromeEventBundle: metadata, of whose parts 1 is the name and 2 the text.
+    told = bytes_field(1, ABOUT) + bytes_field(2, json.dumps(about_document(trace)))
+    return _packet(bytes_field(_BUNDLE, bytes_field(2, told)))
 
 
 def _tracks(trace: Trace, lanes: Column) -> tuple[Column, list[bytes]]:
@@ -259,8 +273,9 @@ class _Events:
             + 4 * ((spans.peer[span] >= 0) & (spans.kind[span] != ActionKind.SPAN))
             + 8 * (spans.size_bytes[span] >= 0)
             + 16 * (spans.group[span] >= 0)
-            + 32 * (self.flows[0][span] > 0)
-            + 64 * (self.flows[1][span] > 0)
+            + 32 * (spans.step[span] >= 0)
+            + 64 * (self.flows[0][span] > 0)
+            + 128 * (self.flows[1][span] > 0)
         )
         shape = np.where(is_end, -1, shape)
         tables = []
@@ -282,16 +297,15 @@ class _Events:
             number_field(9, _BEGIN),
             *_number(11, self.uuids[span], self._widths["uuid"]),
             *_argument(1, 17, self.actions[span] + 1, self._widths["action"]),
-            *_argument(2, 4, np.maximum(spans.step[span], 0), self._widths["step"]),
         ]
         # The bits are those of `encoded`, which gathers the rows of one shape.
-        for bit, number in enumerate(_NUMBERS[1:]):
+        for number, bit in _BITS.items():
             if shape & 1 << bit:
                 column = self._numbers(number)[span]
                 event += _argument(_ARGUMENTS.index(number) + 1, 4, column, self._widths[number])
-        if shape & 1 << _GROUP_BIT:
+        if shape & 1 << _BITS["group_number"]:
             event += _argument(len(_ARGUMENTS), 17, self._group_texts[span], self._widths["group"])
-        for bit, field, column in ((5, 47, self.flows[0]), (6, 48, self.flows[1])):
+        for bit, field, column in ((6, 47, self.flows[0]), (7, 48, self.flows[1])):
             event += [tag(field, FIXED64), fixed64(column[span])] if shape & 1 << bit else []
         needs = number_field(_FLAGS, _NEEDS)
         return _rows(spans.start_ns[span], event, needs, self._widths["end_ns"])

@@ -12,10 +12,13 @@ Source: protobuf.dev, Encoding; padding is accepted by the official parsers (tes
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-VARINT, FIXED64, LENGTH = 0, 1, 2
+VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 """Wire types."""
 
 Bytes = NDArray[np.uint8]
@@ -102,3 +105,72 @@ def scattered(tables: list[tuple[NDArray[np.int64], Bytes]], count: int) -> memo
             windows = np.lib.stride_tricks.as_strided(out, shape, (1, 1))
             windows[begins[places]] = rows
     return out.data
+
+
+# ----------------------------------------------------------------------- reading
+
+
+class WireField(NamedTuple):
+    """Says where a field's value stands."""
+
+    number: int
+    wire_type: int
+    begin: int
+    end: int
+
+
+def fields_in(raw: bytes, first: int, last: int) -> Iterator[WireField]:
+    """Yields the fields of the message from ``first`` to before ``last``.
+
+    >>> [field.number for field in fields_in(bytes_field(2, "rank") + number_field(3, 300), 0, 9)]
+    [2, 3]
+
+    Raises ValueError where it is none, or ends within a field.
+    """
+    at = first
+    while at < last:
+        key, begin = varint_at(raw, at, last)
+        wire_type = key & 7
+        if wire_type == VARINT:
+            _, at = varint_at(raw, begin, last)
+        elif wire_type == LENGTH:
+            length, begin = varint_at(raw, begin, last)
+            at = begin + length
+        elif wire_type in _FIXED:
+            at = begin + _FIXED[wire_type]
+        else:
+            raise ValueError(wire_type)
+        if at > last:
+            raise ValueError(at)
+        yield WireField(key >> 3, wire_type, begin, at)
+
+
+_FIXED = {FIXED64: 8, FIXED32: 4}
+_LONGEST = 10
+"""Bytes of the longest varint."""
+
+
+def varint_at(raw: bytes, at: int, last: int) -> tuple[int, int]:
+    """Returns the whole number that stands at ``at``, and what follows it.
+
+    >>> varint_at(bytes.fromhex("ac8200"), 0, 3)
+    (300, 3)
+
+    Raises ValueError where none ends before ``last``.
+    """
+    value = 0
+    for place, byte in enumerate(raw[at : min(last, at + _LONGEST)]):
+        value |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return value, at + place + 1
+    raise ValueError(at)
+
+
+def unpadded(table: Bytes) -> NDArray[np.int64]:
+    """Returns the whole numbers of varints of one width, a row each.
+
+    >>> unpadded(padded(np.array([300, 5]), 3)).tolist()
+    [300, 5]
+    """
+    groups = table.astype(np.int64) & 0x7F
+    return np.asarray((groups << 7 * np.arange(table.shape[1])).sum(axis=1), dtype=np.int64)

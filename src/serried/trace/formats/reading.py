@@ -8,6 +8,7 @@ profile_record_tmp_file_for_rank_N          Paddle's dynamic graph       paddle.
                    with forward-compute     veScale ndtimeline           ndtimeline
                    with pipeline timeline   Paddle's dynamic graph       paddle.dynamic
                    with kernels, no marks   torch.profiler               gpu.torch_profiler
+*.pftrace          merged by serried        own_perfetto
 *.sqlite           with kernels             Nsight Systems               gpu.nsight
 *.parquet          with its columns         StragglerAnalysis            straggler
 _serried.json, node=*/spans.parquet          merged by serried            store
@@ -45,6 +46,7 @@ from serried.trace.store.folder import is_store, read_store
 from serried.units import bytes_text
 
 _EVENT_FILES = ("*.json", "*.json.gz", "trace_step*")
+_PERFETTO = (".pftrace", ".perfetto-trace")
 _OWN_OUTPUT = frozenset({"trace.json", "pipeline_profile.json", "pipeline_profile_perfetto.json"})
 
 
@@ -123,6 +125,8 @@ def _read(
         return paddle_dynamic_trace([read_records(path) for path in records], sizes)
     if tables := _tables(paths):
         return straggler_trace(tables[0])
+    if files := [path for path in paths if path.suffix in _PERFETTO and path.is_file()]:
+        return _own_perfetto(paths, files, sizes)
     if reports := _reports(paths):
         return nsight_trace(reports)
     if files := _event_files(paths):
@@ -155,6 +159,19 @@ def _tables(paths: Sequence[Path]) -> list[Path]:
             paths=listed(found, limit=3, last="and"),
         )
     return found
+
+
+def _own_perfetto(
+    paths: Sequence[Path], files: Sequence[Path], sizes: Mapping[str, int] | None
+) -> Trace:
+    if len(paths) > 1:
+        raise InputError(
+            "{path} holds a whole run; give it alone, or the recordings of all ranks",
+            path=files[0],
+        )
+    from serried.trace.formats.own_perfetto import own_perfetto_trace  # few traces are of it
+
+    return own_perfetto_trace(files[0], sizes)
 
 
 def _reports(paths: Sequence[Path]) -> list[Path]:

@@ -85,3 +85,17 @@ def test_ray_writes_stores_only(serried: Call, folder: Path) -> None:
         "serried: --engine ray merges recordings of serried into a store; give those, and -o a "
         "name that does not end in .json or .pftrace\n"
     )
+
+
+def test_perfetto_s_file_of_a_run_is_measured_and_merged_as_the_run_is(
+    serried: Call, folder: Path, tmp_path: Path
+) -> None:
+    one, other = str(tmp_path / "one.pftrace"), str(tmp_path / "other.pftrace")
+    serried("trace", "merge", str(folder), "-o", one)
+    for form in ("table", "json"):
+        asked = ("--format", form)
+        told, theirs = (serried("trace", "stats", each, *asked) for each in (one, str(folder)))
+        # The next command names the file that was given.
+        assert (told.code, told.out.replace(one, str(folder))) == (0, theirs.out)
+    assert serried("trace", "merge", one, "-o", other).code == 0
+    assert Path(one).read_bytes() == Path(other).read_bytes()
