@@ -162,3 +162,35 @@ def test_hosts_of_different_widths_reach_the_form() -> None:
     assert (answer["job"]["world_size"], answer["job"]["gpus_per_node"]) == (["5"], ["4,1"])
     told = {each["name"]: (each["value"], each["from"]) for each in answer["sources"]}
     assert told["gpus_per_node"] == ("4,1", "run.sh line 1, hostfile")
+
+
+REGISTRY = """
+def small() -> Trainer.Config:
+    return Trainer.Config(parallelism=P(tensor_parallel_degree=2, data_parallel_shard_degree=4))
+
+
+def large() -> Trainer.Config:
+    return Trainer.Config(parallelism=P(tensor_parallel_degree=8, data_parallel_shard_degree=2))
+"""
+
+
+def test_a_module_of_several_configs_asks_which_is_meant() -> None:
+    files = dropped(("config_registry.py", REGISTRY))
+    answer = launch_answer(files, {})
+    [missing] = answer["missing"]
+    assert (missing["name"], missing["choices"]) == ("recipe", ["small", "large"])
+    assert (missing["because"], answer["job"]) == ("config_registry.py holds 2 configs", None)
+    chosen = launch_answer(files, {"recipe": ["large"]})
+    assert (chosen["job"]["tp"], chosen["job"]["world_size"]) == (["8"], ["16"])
+
+
+def test_a_module_of_one_config_asks_nothing() -> None:
+    text = REGISTRY[: REGISTRY.index("def large")]
+    assert launch_answer(dropped(("config_registry.py", text)), {})["missing"] == []
+
+
+def test_a_config_that_the_module_does_not_hold_is_refused() -> None:
+    files = dropped(("config_registry.py", REGISTRY))
+    assert refusal(files, recipe="huge") == (
+        "config_registry.py holds no config huge; those that it holds: small, large"
+    )

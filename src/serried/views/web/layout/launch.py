@@ -13,6 +13,7 @@ from serried.finding import Finding, said
 from serried.frameworks import Sizes
 from serried.launch.facts.config import LaunchConfig
 from serried.launch.facts.found import Missing
+from serried.launch.formats.recipe import recipes
 from serried.launch.read import read, read_among
 from serried.launch.request import LayoutRequest
 from serried.mesh import Layout
@@ -24,7 +25,17 @@ from serried.views.layout.document import advice_document
 from serried.views.layout.sources import SizeSource
 from serried.views.sentences import say
 from serried.views.web.wire.dropped import Dropped
-from serried.views.web.wire.query import Words, read_language, read_query, request_of, words_of
+from serried.views.web.wire.query import (
+    Words,
+    read_language,
+    read_query,
+    read_word,
+    request_of,
+    words_of,
+)
+
+RECIPE = "recipe"
+"""The word that says which config of a Python module is meant."""
 
 TYPES = ("dp", "tp", "pp", "cp")
 """Dimensions that are brought into view where the job splits along them."""
@@ -39,6 +50,8 @@ def launch_answer(files: Sequence[Dropped], words: Words) -> dict[str, Any]:
     known to the question that the page asks with them.
     """
     lang = read_language(words)
+    if (several := _recipes(files)) and not read_word(words, RECIPE):
+        return _which(files[0].name, several, lang)
     request = dropped_request(files, words)
     # Sizes exist only where nothing is missing, and a layout only where the page's own question
     # would not be refused; the document tells as much as there is.
@@ -62,14 +75,42 @@ def launch_answer(files: Sequence[Dropped], words: Words) -> dict[str, Any]:
 
 def dropped_request(files: Sequence[Dropped], words: Words) -> LayoutRequest:
     """Returns what files and words ask for; raises InputError for what cannot be read."""
-    return request_of(words, _config(files))
+    return request_of(words, _config(files, read_word(words, RECIPE)))
 
 
-def _config(files: Sequence[Dropped]) -> LaunchConfig:
-    """Reads one file, or the one launch file among several, as of a folder."""
+def _config(files: Sequence[Dropped], chosen: str) -> LaunchConfig:
+    """Reads one file, or the one launch file among several, as of a folder.
+
+    ``chosen`` is the config that is meant where the one file is a module that makes several.
+    """
     if len(files) == 1:
-        return read(files[0].text(), name=files[0].name)
+        name = f"{files[0].name}:{chosen}" if chosen else files[0].name
+        return read(files[0].text(), name=name)
     return read_among(_texts(files), called=said("what was given"))
+
+
+def _recipes(files: Sequence[Dropped]) -> tuple[str, ...]:
+    """Returns the configs that a dropped Python module makes, where they are several."""
+    if len(files) != 1 or not files[0].name.endswith(".py"):
+        return ()
+    names = tuple(recipes(files[0].text()))
+    return names if len(names) > 1 else ()
+
+
+def _which(file: str, names: Sequence[str], lang: str) -> dict[str, Any]:
+    """Returns the document that asks which of several configs is meant, and says no more."""
+    because = said("{file} holds {count} configs", file=file, count=len(names))
+    asked = {"name": RECIPE, "kind": "choice", "because": say(because, lang)}
+    return {
+        "schema": "serried.launch/1",
+        "file": file,
+        "format": format_name("Python module", lang),
+        "sources": [],
+        "missing": [asked | {"choices": list(names)}],
+        "notes": [],
+        "findings": [],
+        "job": None,
+    }
 
 
 def _texts(files: Sequence[Dropped]) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ import { LABELS } from "../state/sizes.js";
  * @property {string} file
  * @property {string} format
  * @property {{name: string, value: string, from: string, is_setting: boolean}[]} sources
- * @property {{name: string, kind: string, because: string}[]} missing
+ * @property {{name: string, kind: string, because: string, choices?: string[]}[]} missing
  * @property {string[]} notes
  * @property {{kind: string, is_important: boolean, evidence: string[], cure: string | null}[]}
  *   findings
@@ -27,6 +27,7 @@ const NAMES = {
   framework: "job.framework",
   nodes: "reading.nodes",
   encoding: "reading.encoding",
+  recipe: "reading.recipe",
 };
 
 /** Listens to the panel. @param {(answers: Answers) => void} answer @param {() => void} close */
@@ -108,13 +109,16 @@ function fields() {
 
 /** @param {Told} told @param {FrameworkTable[]} frameworks */
 function questions(told, frameworks) {
-  const asked = told.missing.map(({ name, kind, because }, i) =>
+  const titles = frameworks.map(
+    ({ name, title }) => /** @type {[string, string]} */ ([name, title]),
+  );
+  const asked = told.missing.map(({ name, kind, because, choices = [] }, i) =>
     make(
       "div",
       { class: "question" },
       make("label", { for: `asked-${i}` }, nameOf(name)),
-      kind === "framework"
-        ? choice(`asked-${i}`, name, frameworks)
+      kind === "framework" || kind === "choice"
+        ? choice(`asked-${i}`, name, choices.length ? choices.map((each) => [each, each]) : titles)
         : make("input", {
             id: `asked-${i}`,
             name: kind === "setting" ? `set:${name}` : name,
@@ -133,9 +137,9 @@ function questions(told, frameworks) {
   ];
 }
 
-/** @param {string} id @param {string} name @param {FrameworkTable[]} frameworks */
-function choice(id, name, frameworks) {
-  const options = frameworks.map((each) => make("option", { value: each.name }, each.title));
+/** @param {string} id @param {string} name @param {[string, string][]} titles */
+function choice(id, name, titles) {
+  const options = titles.map(([value, title]) => make("option", { value }, title));
   return make(
     "select",
     { id, name },
