@@ -370,6 +370,19 @@ class Errors:
         return f"{len(self.each):6d}{figures}"
 
 
+def covered(rows: Iterable[MeasuredMemory]) -> float:
+    """Returns the part of what was measured that lies in the interval planned for it."""
+    inside = []
+    for row in rows:
+        if row.num_bytes is None or "steady" in row.what:
+            continue
+        job = job_memory(row.request)
+        least, most = (job.of_ranks[-1] if "last" in row.what else job.fullest).interval
+        off = (most - least) / 2
+        inside.append(abs(row.planned() - row.num_bytes) <= off)
+    return float(np.mean(inside))
+
+
 def errors(rows: Iterable[MeasuredMemory]) -> Errors:
     found, fitting = [], 0
     for row in rows:
@@ -399,6 +412,9 @@ def main() -> None:
         ]
         print(json.dumps({"rows": found}, indent=1))
         return
+    peaks = [row for row in rows if row.num_bytes and "steady" not in row.what]
+    part = covered(peaks)
+    print(f"{100 * part:.1f} % of {len(peaks)} peaks lie in the interval of their plan, 90 meant")
     names = "".join(f"{name:>8}" for name in ("mean", "median", "p90", "max", "bias"))
     print(f"{'error of memory, %':48}{'rows':>6}{names}")
     groups: dict[tuple[str, str], list[MeasuredMemory]] = {}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.memory_accuracy import MeasuredMemory, errors, measured
+from benchmarks.memory_accuracy import MeasuredMemory, covered, errors, measured
 
 DATA = Path(__file__).parents[3] / "benchmarks" / "data"
 
@@ -42,3 +42,8 @@ def test_dense_megatron_without_tp_is_within_its_bounds(what: str, mean: float) 
     found = errors(of(f"megatron tests, {what}", "dense, no tp"))
     assert len(found.each) > 90
     assert found.mean < mean
+
+
+def test_intervals_hold_about_nine_of_ten() -> None:
+    for table in ("megatron tests, allocated, last stage", "bigscience"):
+        assert 0.85 <= covered(of(table)) <= 0.95

@@ -130,6 +130,7 @@ class _JobWalk:
             moment=moment.action,
             card_bytes=int(USABLE * asked.cluster.gpu.memory_bytes),
             error=built.error,
+            error_bytes=built.error_bytes,
             ended_bytes=int(ended) if asked.degrees.pp > 1 else 0,
         )
 

@@ -98,7 +98,7 @@ def layer_items(
     for prefix in ("", "shared_", "expert_"):
         if f"{prefix}fc1" in linears:
             ends = linears[f"{prefix}fc1"], linears[f"{prefix}fc2"]
-            items += _feed_forward(prefix, ends, split, built)
+            items += _feed_forward(prefix, ends, split, _copies_of(model, prefix, built))
     if is_moe and model.experts:
         # The router's scores, and what it chooses by, are of 32 bits; its map is of one byte.
         items += (LayerItem("router", 9 * model.experts.count / split.sp, ("moe",)),)
@@ -169,15 +169,24 @@ def _query_width(model: ModelShape, tp: int) -> float:
     return model.heads * model.head_dim / tp + 2 * keys
 
 
+def _copies_of(model: ModelShape, prefix: str, built: Implementation) -> int:
+    """Returns copies as wide as a feed-forward that stay besides what its fc2 reads.
+
+    Experts weigh what they activate, which one kernel does for SwiGLU alone: megatron-core 0.16.1,
+    moe/experts.py and fusions/fused_bias_swiglu.py.
+    """
+    return built.activation_copies + (prefix == "expert_" and not model.is_gated)
+
+
 def _feed_forward(
-    prefix: str, ends: tuple[Linear, Linear], split: LayerPlan, built: Implementation
+    prefix: str, ends: tuple[Linear, Linear], split: LayerPlan, copies: int
 ) -> tuple[LayerItem, ...]:
     into, out = ends
     number, narrow = activation_bytes(split.compute), saved_input_bytes(split.compute)
     share = into.share * split.imbalance if into.is_expert else 1.0
     modules = {"": ("mlp",), "shared_": ("moe", "shared_experts"), "expert_": ("moe",)}[prefix]
     acts = (*modules, "moe_act") if into.is_expert else modules
-    copied = built.activation_copies * number * out.inputs
+    copied = copies * number * out.inputs
     items: tuple[LayerItem, ...] = (
         LayerItem(f"{prefix}fc1 output", share * number * into.outputs, modules),
         LayerItem(f"{prefix}activated", share * (narrow * out.inputs + copied), acts),

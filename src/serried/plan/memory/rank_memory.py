@@ -43,7 +43,8 @@ class PlannedMemory:
     """The action at which most is held, or ``optimizer``."""
     card_bytes: int
     error: float
-    """Within which nine of ten measured peaks lay, as a part of them."""
+    """Nine of ten measured peaks lay within this part of the total and ``error_bytes``."""
+    error_bytes: int = 0
     ended_bytes: int = 0
     """Messages that the allocator still has between two steps."""
 
@@ -88,7 +89,8 @@ class PlannedMemory:
     @property
     def interval(self) -> tuple[int, int]:
         """The least and the most of the total, where nine of ten measured peaks lay."""
-        return round(self.total * (1 - self.error)), round(self.total * (1 + self.error))
+        off = round(self.total * self.error) + self.error_bytes
+        return max(0, self.total - off), self.total + off
 
     def bytes_of(self, name: str) -> int:
         """Returns the bytes of one item, 0 where there is none."""
