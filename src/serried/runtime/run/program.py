@@ -45,6 +45,7 @@ class ProgramJob:
         """Calls ``main``, and leaves only when all ranks have ended theirs."""
         import torch.distributed as dist
 
+        worker.quiet_torch()
         _started[:] = [(place, rendezvous)]
         tell(self.main())
         if dist.is_initialized():
@@ -81,6 +82,7 @@ def join(
     framework: str = "megatron",
     device: str = "auto",
     timeout_s: float = 300.0,
+    zero: int = 0,
     zero_shard: int | None = None,
 ) -> TrainMesh:
     """Joins the ranks of this program and makes its groups; all ranks call it together.
@@ -88,7 +90,8 @@ def join(
     The groups are those of ``layout``, or of tp, pp and cp under the framework's rules, where
     dp is what they leave of the ranks.
     A process that nothing started is a job of one rank. ``device`` is ``auto``, ``cpu`` or
-    ``cuda``; ``zero_shard`` ranks of dp x cp share one copy under ZeRO, all of them by default.
+    ``cuda``. From ``zero`` 1 on, ``zero_shard`` ranks of dp x cp share one copy of what the ZeRO
+    stage shards, all of them by default.
     Raises InputError where the layout is not of as many ranks as there are, or cannot be.
     """
     import torch.distributed as dist
@@ -108,7 +111,7 @@ def join(
     timeout = timedelta(seconds=timeout_s)
     if not dist.is_initialized():
         join_world(on, place, timeout, rendezvous)
-    return make_groups(made, on, timeout, shard=zero_shard)
+    return make_groups(made, on, timeout, zero=zero, shard=zero_shard)
 
 
 def _meeting(timeout_s: float) -> tuple[Place, worker.Rendezvous]:

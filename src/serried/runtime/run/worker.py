@@ -80,11 +80,16 @@ class TrainJob:
         """Trains one rank; torch is loaded only here."""
         from serried.runtime.run.loop import train_rank
 
-        # Its errors come with the whole schedule; ours name the rank and the cause.
-        logging.getLogger("torch.distributed.pipelining").setLevel(logging.CRITICAL)
-        # Gathered scores are a view; nothing here writes into them, which is what torch warns of.
-        warnings.filterwarnings("ignore", message="FSDP2-wrapped module")
+        quiet_torch()
         train_rank(self.settings, place, rendezvous, tell, self.host)
+
+
+def quiet_torch() -> None:
+    """Silences what torch says of no mistake of the user's."""
+    # Its errors come with the whole schedule; ours name the rank and the cause.
+    logging.getLogger("torch.distributed.pipelining").setLevel(logging.CRITICAL)
+    # Gathered scores are a view; nothing here writes into them, which is what torch warns of.
+    warnings.filterwarnings("ignore", message="FSDP2-wrapped module")
 
 
 def prepare_environment(*, local: bool) -> None:

@@ -85,8 +85,20 @@ class ModelCut:
         )
 
     def stage(self, number: int) -> PrunedModel:
-        """Returns stage ``number``, whose parameters are the model's own, under its names."""
-        return pruned(self.model, self.starts, number, self.seen, self.taken)
+        """Returns stage ``number``, whose parameters are the model's own, under its names.
+
+        Of a tied weight the first stage has the model's own, and each other one a copy.
+        """
+        stage = pruned(self.model, self.starts, number, self.seen, self.taken)
+        for name, stages in self.tied.items():
+            if number in stages[1:]:
+                weight = self.model.get_parameter(name)
+                copied = nn.Parameter(weight.detach().clone(), weight.requires_grad)
+                for each, parameter in list(stage.named_parameters(remove_duplicate=False)):
+                    if parameter is weight:
+                        owner, _, key = each.rpartition(".")
+                        setattr(stage.get_submodule(owner), key, copied)
+        return stage
 
     def _stages_of(self, parameter: str) -> set[int]:
         """Returns the stages that hold the parameter of that name."""

@@ -41,6 +41,10 @@ class TrainMesh:
     experts: DeviceMesh
     """This rank's mesh over ``edp``, which holds the same experts."""
     groups: Mapping[str, dist.ProcessGroup]
+    zero: int = 0
+    """The ZeRO stage that ``shard`` is made for."""
+    timeout_s: float = 300.0
+    """How long ranks wait for one another in these groups."""
 
     def group(self, axis: str) -> dist.ProcessGroup:
         """Returns this rank's group along ``axis``: of AXES, MESH_AXES, or named above."""
@@ -66,7 +70,8 @@ def make_train_mesh(settings: TrainSettings, device: torch.device, timeout: time
         settings.layout,
         device,
         timeout,
-        shard=1 if settings.zero == 0 else settings.zero_shard,
+        zero=settings.zero,
+        shard=settings.zero_shard,
         has_experts=settings.model.experts > 0,
         ends=(int(rank_of[0]), int(rank_of[-1])),
     )
@@ -77,22 +82,23 @@ def make_groups(
     device: torch.device,
     timeout: timedelta,
     *,
+    zero: int = 0,
     shard: int | None = None,
     has_experts: bool = False,
     ends: tuple[int, int] = (0, -1),
 ) -> TrainMesh:
     """Makes the groups of ``layout`` that a training needs; all ranks call it together.
 
-    ``shard`` says how many ranks of dp x cp share one copy, None that all do. ``ends`` are
-    the places on pp of the first and the last stage. Raises InputError where the framework
-    places ranks along other axes than AXES, and AssertionError when torch's groups are not the
-    Layout's.
+    ``shard`` says how many ranks of dp x cp share one copy from ZeRO stage 1 on, None that all
+    do; with ``zero`` 0 each has its own. ``ends`` are the places on pp of the first and the last
+    stage. Raises InputError where the framework places ranks along other axes than AXES, and
+    AssertionError when torch's groups are not the Layout's.
     """
     require_known_axes(layout)
     rank = dist.get_rank()
     made: dict[tuple[int, ...], dist.ProcessGroup] = {}
     own: dict[str, dist.ProcessGroup] = {}
-    ranks = _cube(layout, shard)
+    ranks = _cube(layout, shard if zero else 1)
     for axis, rows in _rows(layout, ranks, ends, has_experts=has_experts):
         for members in rows:
             # new_group is called by all ranks in one order; axes with the same ranks share a group.
@@ -107,7 +113,7 @@ def make_groups(
         mesh_dim_names=MESH_AXES,
     )
     experts = DeviceMesh.from_group(own["edp"], device.type, mesh_dim_names=("edp",))
-    held = TrainMesh(rank, layout, device, mesh, experts, own)
+    held = TrainMesh(rank, layout, device, mesh, experts, own, zero, timeout.total_seconds())
     _check(held)
     return held
 

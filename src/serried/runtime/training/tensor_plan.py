@@ -157,13 +157,14 @@ def _divide_counts(
     model: nn.Module, counts: Sequence[str], names: Collection[str], tp: int
 ) -> None:
     """Gives each rank its share of the attributes that ``counts`` match."""
+    held = dict(model.named_modules())
     for pattern in counts:
         owner, _, attribute = pattern.rpartition(".")
         found = _matching(owner, names, model) if owner else [""]
         for name in found:
-            module = model.get_submodule(name)
-            if isinstance(module, AbsentPart):
-                continue
+            module = held.get(name)
+            if module is None or isinstance(module, AbsentPart):
+                continue  # another stage's
             size = getattr(module, attribute, None)
             if not isinstance(size, int):
                 raise InputError(
