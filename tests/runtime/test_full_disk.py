@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -31,9 +31,19 @@ ALL = [PAGE * count for count in range(1, 12)]
 Train = Callable[[Path], None]
 
 
+Item = TypeVar("Item")
+
+
+def recorded(numbers: Iterable[Item], folder: Path, *, start: int = 0) -> Iterator[Item]:
+    """Yields what a program goes over in steps of its own, of which nothing but spans is kept."""
+    for step, number in enumerate(numbers):
+        with package.record_steps(step, start, 1 << 20, folder=folder):
+            yield number
+
+
 def by_doors(folder: Path) -> None:
     """Trains as a program that records itself does."""
-    for _ in package.record(range(STEPS), folder, accumulate=1):
+    for _ in recorded(range(STEPS), folder):
         for number in range(SPANS):
             with package.span(f"part {number % NAMES}", number, 0):
                 pass
@@ -102,7 +112,7 @@ def test_space_that_comes_back_is_used_from_the_next_step_on(
 ) -> None:
     with small_disk(tmp_path / "disk", 16 * PAGE) as disk:
         (disk / "other").write_bytes(bytes(16 * PAGE))
-        for step in package.record(range(4), disk / "run", accumulate=1):
+        for step in recorded(range(4), disk / "run"):
             if step == 2:
                 (disk / "other").unlink()
             with package.span(f"part {step}", 0, 0):
@@ -119,7 +129,7 @@ def test_a_name_cut_short_by_a_full_disk_is_written_over(
 ) -> None:
     long = "x" * (3 * PAGE)
     with small_disk(tmp_path / "disk", 4 * PAGE) as disk:
-        for name in package.record(["a", long, "b"], disk / "run", accumulate=1):
+        for name in recorded(["a", long, "b"], disk / "run"):
             with package.span(name, 0, 0):
                 pass
         recorder_doors.finish()
@@ -152,7 +162,7 @@ def test_a_training_goes_on_whatever_fails(
 def test_a_folder_that_vanishes_is_said_with_all_that_was_in_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for step in package.record(range(4), tmp_path / "run", accumulate=1):
+    for step in recorded(range(4), tmp_path / "run"):
         if step == 2:
             shutil.rmtree(tmp_path / "run")
         with package.span("F", 0, 0):
@@ -164,7 +174,7 @@ def test_a_folder_that_vanishes_is_said_with_all_that_was_in_it(
 
 
 def test_a_folder_that_vanishes_before_the_first_span_is_made_again(tmp_path: Path) -> None:
-    for step in package.record(range(3), tmp_path / "run", steps=(2, 3), accumulate=1):
+    for step in recorded(range(3), tmp_path / "run", start=2):
         if step == 1:
             shutil.rmtree(tmp_path / "run")
         with package.span("F", 0, 0):
@@ -176,7 +186,7 @@ def test_a_folder_that_vanishes_before_the_first_span_is_made_again(tmp_path: Pa
 def test_a_number_that_no_record_holds_loses_its_span_only(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for number in package.record([0, 1 << 40, 2], tmp_path, accumulate=1):
+    for number in recorded([0, 1 << 40, 2], tmp_path):
         with package.span("F", number, 0):
             pass
     recorder_doors.finish()

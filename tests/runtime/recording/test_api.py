@@ -9,6 +9,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -16,11 +17,15 @@ from types import ModuleType
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 import serried
 from serried.errors import InputError
 from serried.frameworks import Sizes, layout
+from serried.runtime.recorder.torch_private import loader_iterator
 from serried.runtime.recording import api as recorder_doors
+from serried.trace.measure.analysis import analyse
+from serried.trace.measure.ranks.period import PARTS
 from serried.trace.measure.statistics import measure
 from serried.trace.merge.in_memory import merge
 from serried.trace.model.record import read_rank_record
@@ -58,7 +63,13 @@ def trace_of(folder: Path) -> Trace:
 
 
 def actions(trace: Trace) -> dict[int, list[str]]:
-    """Returns the actions of each step, those a user named under their names."""
+    """Returns the actions of each step, those a user named under their names, but for ``data``."""
+    every = with_data(trace)
+    return {step: [each for each in said if each != "data"] for step, said in every.items()}
+
+
+def with_data(trace: Trace) -> dict[int, list[str]]:
+    """Returns the same with the loading of batches."""
     found: dict[int, list[str]] = {}
     for span in trace.spans:
         is_named = span.action.kind.name == "SPAN"
@@ -81,6 +92,92 @@ def test_a_step_may_be_a_number_of_batches(tmp_path: Path) -> None:
         training.batch(number, batch)
     step = ["0F0", "0B0", "0F1", "0B1", "0F2", "0B2"]
     assert actions(trace_of(tmp_path)) == {0: step, 1: step}
+
+
+STEP = ["0F0", "0B0", "OPTIMIZER"]
+
+
+def test_the_loading_of_a_batch_is_of_the_step_that_it_is_for(tmp_path: Path) -> None:
+    training = Training(accumulate=2)
+    for number, batch in enumerate(serried.record(BATCHES, tmp_path)):
+        training.batch(number, batch)
+    # Nothing is hooked before the first recorded step, so its first batch is not seen.
+    step = ["0F0", "0B0", "data", "0F1", "0B1", "OPTIMIZER"]
+    assert with_data(trace_of(tmp_path)) == {0: step, 1: ["data", *step], 2: ["data", *step]}
+
+
+def test_a_data_loader_is_seen_before_and_inside_the_steps_of_a_loop(tmp_path: Path) -> None:
+    training, loader = Training(), DataLoader(TensorDataset(torch.randn(6, 4)))
+    for step, (batch,) in enumerate(loader):
+        with serried.record_steps(step, 1, 4, folder=tmp_path / "before"):
+            training.batch(step, batch)
+    first, *others = with_data(trace_of(tmp_path / "before")).values()
+    assert (first, others) == (STEP, [["data", *STEP]] * 2)
+    following = iter(loader)
+    for step in range(4):
+        with serried.record_steps(step, 1, 4, folder=tmp_path / "inside"):
+            training.batch(step, *next(following))
+    assert [*with_data(trace_of(tmp_path / "inside")).values()] == [["data", *STEP]] * 3
+
+
+def test_a_library_that_is_loaded_meanwhile_loses_no_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = Training()
+    for step, batch in enumerate(serried.record(BATCHES[:3], tmp_path)):
+        monkeypatch.setitem(sys.modules, f"loaded_in_step_{step}", ModuleType("loaded"))
+        training.batch(step, batch)
+    assert [*with_data(trace_of(tmp_path)).values()] == [STEP, ["data", *STEP], ["data", *STEP]]
+
+
+def test_a_batch_for_a_step_that_is_not_recorded_is_in_none(tmp_path: Path) -> None:
+    training, following = Training(), iter(DataLoader(TensorDataset(torch.randn(9, 4))))
+    (batch,) = next(following)
+    for step in range(6):
+        window = (0, 2) if step < 3 else (4, 6)
+        with serried.record_steps(step, *window, folder=tmp_path):
+            training.batch(step, batch)
+            (batch,) = next(following)  # after the optimizer: for the step to come
+    assert with_data(trace_of(tmp_path)) == {
+        0: STEP,
+        1: ["data", *STEP],
+        4: STEP,
+        5: ["data", *STEP],
+    }
+
+
+def test_a_loader_around_a_data_loader_counts_once(tmp_path: Path) -> None:
+    training, loader = Training(), DataLoader(TensorDataset(torch.randn(3, 4)))
+    for step, (batch,) in enumerate(serried.record(loader, tmp_path)):
+        training.batch(step, batch)
+    assert [*with_data(trace_of(tmp_path)).values()] == [STEP, ["data", *STEP], ["data", *STEP]]
+
+
+def test_a_data_loader_has_its_own_next_again_after_the_recording(tmp_path: Path) -> None:
+    own = loader_iterator.__next__
+    training = Training()
+    for step, batch in enumerate(serried.record(BATCHES[:2], tmp_path)):
+        assert loader_iterator.__next__ is not own
+        training.batch(step, batch)
+    assert loader_iterator.__next__ is own
+
+
+def test_a_slow_loader_is_found_by_its_own_time(tmp_path: Path) -> None:
+    def slowly() -> Iterator[torch.Tensor]:
+        for batch in BATCHES:
+            time.sleep(0.02)
+            yield batch
+
+    training = Training()
+    for step, batch in enumerate(serried.record(slowly(), tmp_path)):
+        training.batch(step, batch)
+    trace = trace_of(tmp_path)
+    periods = analyse(trace).periods
+    assert periods is not None and periods.has_data
+    (rank,) = periods.ranks
+    assert rank.data_ns >= 0.02e9
+    parts = (getattr(rank, f"{part}_ns") for part in PARTS)
+    assert sum(parts) == pytest.approx(rank.period_ns)
 
 
 def test_steps_go_on_counting_in_the_next_epoch_and_in_the_same_file(tmp_path: Path) -> None:
@@ -183,7 +280,8 @@ def test_a_span_of_the_user_s_has_its_name_stage_and_microbatch(tmp_path: Path) 
             pass
     trace = trace_of(tmp_path)
     assert actions(trace) == {0: ["augment", "读取"], 1: ["augment", "读取"]}
-    assert [str(span.action) for span in trace.spans] == ["3SPAN0", "SPAN", "3SPAN1", "SPAN"]
+    mine = [span for span in trace.spans if trace.names[span.peer] != "data"]
+    assert [str(span.action) for span in mine] == ["3SPAN0", "SPAN", "3SPAN1", "SPAN"]
 
 
 def test_a_span_named_as_an_action_is_that_action(tmp_path: Path) -> None:
@@ -383,16 +481,18 @@ def test_a_folder_that_cannot_be_made_is_said_once_and_the_training_goes_on(
         with serried.span("F", 0, 0):
             pass
     recorder_doors.finish()
-    assert caplog.messages[1:] == [f"3 spans were not recorded: {problem}"]
+    # The loading of the second and the third batch are two of them.
+    assert caplog.messages[1:] == [f"5 spans were not recorded: {problem}"]
 
 
 def train_beyond_the_disk(folder: Path) -> None:
     logging.basicConfig(format="%(message)s")
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
-    for _ in serried.record(range(40), folder, accumulate=1):
-        for microbatch in range(1000):
-            with serried.span("F", microbatch, 0):
-                pass
+    for step in range(40):
+        with serried.record_steps(step, 0, 40, folder=folder):
+            for microbatch in range(1000):
+                with serried.span("F", microbatch, 0):
+                    pass
     recorder_doors.finish()
     sys.stdout.write("trained\n")
 

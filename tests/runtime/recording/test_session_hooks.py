@@ -202,8 +202,10 @@ def test_ddp_s_buckets_are_reductions_and_its_waiting_for_them_is_of_its_own(
 ) -> None:
     trace = merge([folder / "ddp"])
     of_each = ("F", "B", "REDUCE_GRAD", "ALL_REDUCE", "OPTIMIZER")
-    step = dict.fromkeys(of_each, STEPS)
+    # The first batch is loaded before anything is hooked.
+    step = {**dict.fromkeys(of_each, STEPS), "SPAN": STEPS - 1}
     assert kinds(trace) == {0: step, 1: step}
+    assert trace.names == ("data",)
     assert (trace.job.framework, trace.job.sizes, trace.warnings) == ("custom", {"dp": 2}, ())
     assert trace.layout is not None
 

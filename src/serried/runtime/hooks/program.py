@@ -7,6 +7,7 @@
     DDP                                                     ``buckets``
     collectives, FSDP2's, DTensor's, DeepSpeed's            ``collectives``
     torch's pipelines                                       ``pipeline``
+    next(loader)                                            ``loading``         data
     Megatron-core's                                         ``megatron``
 
 Everything but the optimizer's counter is put in when a recorded step begins and taken out after
@@ -31,6 +32,7 @@ from serried.action import ActionKind
 from serried.runtime.hooks.buckets import Buckets
 from serried.runtime.hooks.collectives import Exchanges
 from serried.runtime.hooks.forward import Forwards
+from serried.runtime.hooks.loading import Loading
 from serried.runtime.hooks.megatron import megatron_patches
 from serried.runtime.hooks.pipeline import pipeline_patches
 from serried.runtime.recorder.patches import Patch
@@ -60,6 +62,7 @@ class ProgramHooks:
         """When the backward that runs had all gradients computed."""
         self._optimizer: tuple[int, Mark] | None = None
         self._exchanges = Exchanges(tracer)
+        self.loading = Loading(tracer, lambda: self.has_stepped)
         self._patches: list[Patch] = []
         self._seen: frozenset[str] = frozenset()
         self._num_modules = 0
@@ -87,6 +90,7 @@ class ProgramHooks:
         for patch in self._patches:
             patch.put_in()
         self.are_in = True
+        self.loading.put_in()
         self._forwards.put_in()
         if self._buckets:
             self._buckets.put_in()
@@ -96,6 +100,7 @@ class ProgramHooks:
         if not self.are_in:
             return
         self.are_in = False
+        self.loading.take_out()
         for patch in reversed(self._patches):
             patch.take_out()
         self._forwards.take_out()
@@ -114,8 +119,10 @@ class ProgramHooks:
         # A module loaded since may hold functions to hook, as Megatron's do, and their number tells
         # of it at next to no cost.
         if self.are_in and len(sys.modules) != self._num_modules:
+            held = self.loading.held
             self.take_out()
             self.put_in()
+            self.loading.held = held
         self.has_stepped = False
         self._backwards, self._optimizer = 0, None
         self._work.reset()
@@ -137,6 +144,7 @@ class ProgramHooks:
         self._patches = [
             Patch(torch.autograd, "backward", self._timed_backward),
             *self._exchanges.patches(),
+            *self.loading.patches(),
             *pipeline_patches(self._tracer),
             *megatron_patches(self._tracer),
         ]

@@ -32,6 +32,7 @@ __all__ = [
     "fsdp_group",
     "functional",
     "group_by_name",
+    "loader_iterator",
     "replicate",
     "schedules",
     "set_reducer_group",
@@ -101,6 +102,10 @@ try:
     from torch.distributed._functional_collectives import AsyncCollectiveTensor as AsyncTensor
 except ImportError:
     functional, AsyncTensor = None, None
+
+loader_iterator: Any
+"""The class of what goes over a DataLoader, whose ``__next__`` gives every batch."""
+loader_iterator = getattr(torch.utils.data.dataloader, "_BaseDataLoaderIter", None)
 
 current_stream_number: Callable[[int], int] | None
 """Tells a device's current stream by its number, in 0.2 us; to get the stream takes 5."""

@@ -99,6 +99,12 @@ class Tracer(Protocol):
     def keep_late(self, span: SpanParts) -> None:
         """Keeps a span once its marks have passed; any thread may call."""
 
+    def keep_named(
+        self, name: str, start: Mark, end: Mark, stage: int = -1, microbatch: int = -1
+    ) -> None:
+        """Keeps a span under a name of its own; a tracer of no names keeps it without."""
+        self.keep(ActionKind.SPAN, start, end, stage, microbatch)
+
     def keep_since(self, start: Mark, kind: ActionKind, *place: int) -> None:
         """Keeps a span from ``start`` to now, if the step is recorded.
 

@@ -87,6 +87,7 @@ def record_steps(
     is_recorded = session is not None and session.window.holds(step, (start, stop))
     if session:
         session.begin_step(step, is_recorded=is_recorded)
+        session.hooks.loading.keep_held()
     goes_on = False
     try:
         yield is_recorded
@@ -146,7 +147,7 @@ class RecordedBatches(Generic[Batch]):
         session, first = self._session, True
         seen = 0
         try:
-            for batch in self._batches:
+            for batch in session.hooks.loading.over(self._batches):
                 # A step may take several batches: the optimizer's step, or the number given, tells
                 # where it ends.
                 done = session.hooks.has_stepped
@@ -156,6 +157,7 @@ class RecordedBatches(Generic[Batch]):
                     step = session.tracer.step + 1
                     is_recorded = session.window.holds(step, self._steps)
                     session.begin_step(step, is_recorded=is_recorded)
+                session.hooks.loading.keep_held()
                 first = False
                 seen += 1
                 yield batch

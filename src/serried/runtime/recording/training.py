@@ -1,6 +1,6 @@
 """The front of a recording session for a training that says itself what it computes and sends.
 
-    step │ BROADCAST │ F ├ALL_GATHER┤ │ B ├ALL_REDUCE┤ │ REDUCE_GRAD │ OPTIMIZER ├ALL_REDUCE┤ │
+    │ data ├BROADCAST┤ │ F ├ALL_GATHER┤ │ B ├ALL_REDUCE┤ │ REDUCE_GRAD │ OPTIMIZER ├ALL_REDUCE┤ │
 
 Collectives are hooked (``hooks.collectives``), DTensor's and FSDP2's too, and belong to the
 computation that they are called in. On a GPU times are events of its streams, read in a later
@@ -9,7 +9,8 @@ step; nothing waits for the device.
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from serried.action import COMPUTE, ActionKind
@@ -23,6 +24,7 @@ from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recorder.tracer import Mark, Tracer
 from serried.runtime.recording.session import RecordingSession
+from serried.trace.measure.ranks.spent import DATA
 from serried.trace.model.record import TracedJob
 from serried.trace.model.record_writer import RecordWriter
 
@@ -115,6 +117,14 @@ class TrainingRecorder:
         self.tracer.keep_since(start, kind, stage, microbatch)
         if kind in COMPUTE:
             self.tracer.work.begin(-1, -1)
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """Times its body as the loading of the step's data."""
+        start = self.begin()
+        yield
+        if self.tracer.is_on:
+            self.tracer.keep_named(DATA, start, self.tracer.mark())
 
     def close(self) -> None:
         """Closes the rank's file, and tells what was lost."""

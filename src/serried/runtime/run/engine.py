@@ -121,7 +121,9 @@ class Engine(ABC):
 
         Each loss is its part of the global batch's mean, times the loss scale.
         """
-        inputs, targets = self.batch(self.state.samples)
+        # A rank in the middle of a pipeline reads nothing.
+        with self.recorder.loading() if self.is_first or self.is_last else nullcontext():
+            inputs, targets = self.batch(self.state.samples)
         parts = self.work.schedule.num_microbatches * self.mesh.size("dp_cp")
         self.scale_losses(self.state.loss_scale / parts)
         losses: list[Tensor] = []

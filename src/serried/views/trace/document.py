@@ -47,6 +47,7 @@ def stats_document(
             }
             for step in stats.steps
         ],
+        "warm_up": [step.step for step in stats.steps[: stats.num_warm_up]],
         "left_out": list(stats.left_out),
         "bubble": {
             "definition": "makespan",
