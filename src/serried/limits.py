@@ -70,7 +70,6 @@ PYTHON_FILES = Limit(16, "files", "Python configs that one takes in, again or an
 # ----------------------------------------------------------------------- training
 
 DOCUMENT = Limit(64 << 20, "letters", "one document of a CSV or JSONL file that is trained on")
-MODEL_CONFIG_BYTES = Limit(4 << 20, "bytes", "a model's config.json, which takes some kilobytes")
 TOKENIZER_BYTES = Limit(256 << 20, "bytes", "a tokenizer.json; 256,000 tokens take 35 MB")
 TOKENIZER_CONFIG_BYTES = Limit(16 << 20, "bytes", "a tokenizer_config.json, with its templates")
 WEIGHT_INDEX_BYTES = Limit(64 << 20, "bytes", "the index of a model's safetensors files")

@@ -118,7 +118,7 @@ def read_model(path: Path, *, seq_len: int = 64, dropout: float = 0.0) -> Config
 
 
 def _object(file: Path) -> dict[str, Any]:
-    text = read_text(file, MODEL_CONFIG_BYTES.most, said("a model's config"))
+    text = read_text(file, MODEL_CONFIG_BYTES.most, said("a model's config.json"))
     try:
         read = json.loads(text)
     except (ValueError, RecursionError):
