@@ -74,6 +74,8 @@ def test_a_printed_block_runs_as_it_stands(
     for name in ("train.sh", "runs/train.sh"):
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text(SCRIPT)
+    Path("llama").mkdir()
+    Path("llama/config.json").write_text('{"model_type": "llama", "num_hidden_layers": 2}')
     Path("other.yaml").write_text("compute_environment: LOCAL_MACHINE\nnum_processes: 8\n")
     for command in block:
         if need(command) is None:

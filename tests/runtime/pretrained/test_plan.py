@@ -23,6 +23,7 @@ KINDS = ("llama", "mistral", "qwen2", "qwen3", "gemma2", "phi3", "gpt2", "mixtra
 def whole(sizes: ConfigModel, seed: int = 0) -> Any:
     """Returns the model that transformers makes, with the same weights."""
     model = meta_model(sizes).to_empty(device="cpu")
+    model.config.use_cache = False
     draw(model, model, seed)
     model.tie_weights()
     return model

@@ -5,6 +5,8 @@
 Our names become Llama's; the arithmetic is the same: RMSNorm at 1e-5, SwiGLU, rotary halves at a
 base of 10,000. A model with experts becomes Mixtral's, whose router also lets the best k share
 a weight of 1. The vocabulary is the 256 bytes, so no tokenizer goes with it.
+
+A model of transformers is written by transformers itself (pretrained/export).
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from serried.runtime.checkpoint.files import whole_tensors
 from serried.runtime.job.settings import VOCABULARY, ModelSizes
 from serried.runtime.model.experts import Experts
 from serried.runtime.model.model import FeedForward, Parts, Stage
+from serried.runtime.pretrained.export import export_pretrained
 from serried.whole_file import whole_file, whole_path
 
 WHOLE = {"embed": "model.embed_tokens", "norm": "model.norm", "output": "lm_head"}
@@ -53,13 +56,14 @@ def export(checkpoint: Path, file: Path) -> Path:
 
     folder = find(checkpoint)
     description = describe(folder)
-    sizes = _sizes(description.model, description.text)
-    tensors = {
-        llama_name(name): tensor.contiguous()
-        for name, tensor in whole_tensors(folder, "model.").items()
-    }
-    config = json.dumps(config_of(sizes, tensors.values()), indent=2) + "\n"
     _make(file.absolute().parent)
+    whole = whole_tensors(folder, "model.")
+    if "config" in description.model:
+        export_pretrained(description.model["config"], whole, file)
+        return folder
+    sizes = _sizes(description.model, description.text)
+    tensors = {llama_name(name): tensor.contiguous() for name, tensor in whole.items()}
+    config = json.dumps(config_of(sizes, tensors.values()), indent=2) + "\n"
     with whole_path(file) as part, whole_file(file.parent / "config.json") as beside:
         beside.write(config.encode())
         try:

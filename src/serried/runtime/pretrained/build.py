@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -27,10 +28,15 @@ def meta_model(sizes: ConfigModel) -> Any:
 
     Raises InputError where transformers cannot build it.
     """
+    return model_of(json.loads(sizes.config), sizes.source)
+
+
+def model_of(described: Mapping[str, Any], source: Path | None) -> Any:
+    """Returns the model of a config, of which the user is told as ``source``, without memory."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
     try:
-        config = config_of(json.loads(sizes.config))
+        config = config_of(described)
         kind: Any = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
         with torch.device("meta"):
             model = kind._from_config(config, dtype=torch.float32)
@@ -38,10 +44,9 @@ def meta_model(sizes: ConfigModel) -> Any:
         lines = str(error).strip().splitlines()
         raise InputError(
             "transformers cannot take {path} as a model: {reason}",
-            path=sizes.source,
+            path=source,
             reason=lines[0] if lines else type(error).__name__,
         ) from error
-    model.config.use_cache = False
     return model
 
 

@@ -44,6 +44,7 @@ class PretrainedStage(HeldStage):
         self.sizes, self.stage, self.is_last = sizes, stage, stage == num_stages - 1
         self.vocabulary = sizes.vocabulary
         model = meta_model(sizes)
+        model.config.use_cache = False  # of keys and values, which only generating has a use for
         if recompute == "full":
             model.activation_checkpointing_enable({"use_reentrant": False})
         self.plan = ModelPlan.of(model, sizes)
