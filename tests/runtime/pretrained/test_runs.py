@@ -8,15 +8,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from torch.nn import functional
 from torch.nn.utils import clip_grad_norm_
 
+from serried.errors import InputError
+from serried.runtime.checkpoint.checkpoint import describe, description_of, require_fits
+from serried.runtime.checkpoint.export import export
 from serried.runtime.job.config_model import ConfigModel, read_model
 from serried.runtime.job.report import Validated
-from serried.runtime.job.settings import OptimizerSettings, TrainSettings, Validation
+from serried.runtime.job.settings import (
+    CheckpointSettings,
+    OptimizerSettings,
+    TrainSettings,
+    Validation,
+)
 from serried.runtime.pretrained.build import draw, meta_model
 from serried.runtime.training.tokens import text_of
 from tests.runtime.many_runs import Ran, run_many
@@ -69,9 +78,30 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrainSetting
     return {name: asked(*each) for name, each in LAYOUTS.items()}
 
 
+KEPT = "experts: tp x dp, zero 2"
+ANEW: Mapping[str, dict[str, object]] = {
+    "one process": {"world_size": 1, "tp": 1, "zero": 0},
+    "pp x dp, zero 3": {"world_size": 4, "tp": 1, "pp": 2, "zero": 3},
+    "tp": {"world_size": 2, "zero": 0},
+}
+"""Layouts that go on from what KEPT saved after two steps."""
+
+
 @pytest.fixture(scope="module")
-def ran(settings: dict[str, TrainSettings]) -> dict[str, Ran]:
-    return dict(zip(settings, run_many(list(settings.values())), strict=True))
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("saved")
+
+
+@pytest.fixture(scope="module")
+def ran(settings: dict[str, TrainSettings], saved: Path) -> dict[str, Ran]:
+    keeping = replace(settings[KEPT], checkpoints=CheckpointSettings(saved, every=2))
+    begun = CheckpointSettings(begin_from=saved / "step-000002")
+    anew = {
+        name: replace(settings[KEPT], **layout, checkpoints=begun)  # type: ignore[arg-type]
+        for name, layout in ANEW.items()
+    }
+    asked = settings | {KEPT: keeping} | anew
+    return dict(zip(asked, run_many(list(asked.values())), strict=True))
 
 
 def batch(settings: TrainSettings, numbers: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -116,11 +146,45 @@ def test_losses_and_norms_are_those_of_the_whole_model_alone(
     assert expected[-1][0] < expected[0][0] - 0.1  # it learns
 
 
+@pytest.mark.parametrize("name", ANEW)
+def test_a_run_goes_on_in_another_layout(name: str, ran: dict[str, Ran]) -> None:
+    (found,), expected = ran[name].steps, ran[KEPT].steps[2]
+    assert found.loss == pytest.approx(expected.loss, abs=1e-5)
+    assert found.learned and expected.learned
+    assert found.learned.norm == pytest.approx(expected.learned.norm, abs=1e-4)
+
+
+def test_transformers_reads_what_was_trained_on_tensor_parallel_experts(
+    settings: dict[str, TrainSettings], ran: dict[str, Ran], saved: Path, tmp_path: Path
+) -> None:
+    from transformers import AutoModelForCausalLM
+
+    export(saved, tmp_path / "model.safetensors")
+    model = AutoModelForCausalLM.from_pretrained(tmp_path)
+    run = settings[KEPT]
+    places = [text_of(run).num_tokens - 1 - n * 24 for n in range(5, 0, -1)]
+    rows = torch.from_numpy(text_of(run).batch(places, 25)).long()
+    with torch.no_grad():
+        scores = model(rows[:, :-1]).logits
+    loss = functional.cross_entropy(scores.flatten(0, 1), rows[:, 1:].flatten()).item()
+    told = next(each for each in ran[KEPT].events if isinstance(each, Validated))
+    assert told.loss == pytest.approx(loss, abs=1e-5)
+
+
+def test_a_checkpoint_of_another_config_is_refused(
+    settings: dict[str, TrainSettings], ran: dict[str, Ran], saved: Path
+) -> None:
+    other = settings["tied at both ends of a pipeline: pp x dp"]
+    found, own = describe(saved / "step-000002"), description_of(other)
+    with pytest.raises(InputError, match="is of another model: it has architecture=Mixtral"):
+        require_fits(saved, found, own, 9)
+
+
 def test_held_out_tokens_are_measured_each_once(
     settings: dict[str, TrainSettings], ran: dict[str, Ran]
 ) -> None:
     told = [each for run in ran.values() for each in run.events if isinstance(each, Validated)]
-    assert {each.num_bytes for each in told} == {5 * 24} and len(told) == len(LAYOUTS)
+    assert {each.num_bytes for each in told} == {5 * 24} and len(told) == len(ran)
 
 
 def test_ranks_say_what_they_hold_by_the_model_s_own_names(ran: dict[str, Ran]) -> None:

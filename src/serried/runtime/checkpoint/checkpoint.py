@@ -266,9 +266,11 @@ def require_fits(path: Path, found: Description, own: Description, steps: int) -
 
 
 def _flat(model: dict[str, Any]) -> dict[str, Any]:
-    """Returns a model's sizes, with those of its config among them where it has one."""
+    """Returns a model's sizes; of one with a config its architecture, and then what that says."""
     config = model.get("config")
-    return {**config, **model} | {"config": ""} if isinstance(config, dict) else model
+    if not isinstance(config, dict):
+        return model
+    return {key: each for key, each in model.items() if key != "config"} | config
 
 
 def _differing(one: dict[str, Any], other: dict[str, Any]) -> Any:

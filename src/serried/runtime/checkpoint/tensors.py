@@ -6,7 +6,8 @@
 
 Names know nothing of stages, and a sharded tensor says itself which part of the whole it is, so
 what one layout wrote another reads. A tied output is the embedding, and is kept under its name. A
-vocabulary that is padded for tp is kept as the bytes alone: those rows, whole, from every rank.
+vocabulary that is padded for tp is kept as the bytes alone: those rows, whole, from every rank. So
+is a weight of which a rank holds several parts, as of an expert's two matrices in one.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class _KeptTensor(NamedTuple):
     weight: nn.Parameter
     """What the optimizer changes: this rank's part of the parameter, or a wider copy of it."""
     rows: int | None
-    """How many of its rows are kept, where those after them are padding."""
+    """How many of its rows are kept, as a whole; None keeps the part that each rank holds."""
 
     def kept(self, part: Tensor) -> Tensor:
         """Returns what a checkpoint keeps, or reads, of ``part``, for which all its ranks call.
@@ -74,7 +75,7 @@ class RunTensors:
     ) -> None:
         """Prepares them for this rank's ``weights`` by their names in the whole model.
 
-        Two weights of one name are copies of one. Of those in ``rows`` only so many rows are kept.
+        Two weights of one name are copies of one. Of those in ``rows`` so many are kept, whole.
         """
         self._optimizer = optimizer
         self._rank = rank

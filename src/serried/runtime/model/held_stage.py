@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from torch import Tensor, nn
 
@@ -40,6 +40,13 @@ class HeldStage(nn.Module):
     @abstractmethod
     def ends(self) -> tuple[nn.Parameter | None, nn.Parameter | None]:
         """Returns the embedding's weight and the output's, each where the stage holds it."""
+
+    def kept_whole(self) -> Mapping[str, int]:
+        """Returns which weights a checkpoint keeps whole, by name, and how many of their rows.
+
+        Other weights are kept in the parts in which ranks hold them: none is kept whole.
+        """
+        return {}
 
     def partly_seen(self) -> Iterable[nn.Parameter]:
         """Returns whole weights of which each tp rank sees a part of the gradient: none."""

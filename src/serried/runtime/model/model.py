@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -225,6 +225,10 @@ class Stage(HeldStage):
         for name, parameter in self.named_parameters():
             is_copy = self.sizes.tie and name == "output.weight"
             yield ("embed.weight" if is_copy else name), parameter
+
+    def kept_whole(self) -> Mapping[str, int]:
+        """Returns the weights that are padded for tp, of which the bytes alone are kept."""
+        return dict.fromkeys(PADDED, VOCABULARY) if self.vocabulary > VOCABULARY else {}
 
     def ends(self) -> tuple[nn.Parameter | None, nn.Parameter | None]:
         """Returns the embedding's weight and the output's, each where the stage holds it."""

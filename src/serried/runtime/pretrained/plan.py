@@ -27,6 +27,8 @@ OWN_PLANS = {"gpt2": ("wte", "wpe", "h", "ln_f")}
 
 SUMMED = "replicated_with_grad_allreduce"
 """The style of weights that are whole on every tp rank, and see a part of the heads on each."""
+PACKED = ("packed_colwise", "packed_rowwise")
+"""Styles that give a rank a part of each of two matrices in one."""
 
 
 @dataclass(frozen=True)

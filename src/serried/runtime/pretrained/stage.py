@@ -12,7 +12,7 @@ once a step (``partly_seen``).
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 import torch
@@ -23,7 +23,7 @@ from torch.nn import functional
 from serried.runtime.job.config_model import ConfigModel
 from serried.runtime.model.held_stage import HeldStage
 from serried.runtime.pretrained.build import draw, meta_model, require_set
-from serried.runtime.pretrained.plan import SUMMED, ModelPlan
+from serried.runtime.pretrained.plan import PACKED, SUMMED, ModelPlan
 from serried.runtime.pretrained.weights import load_weights
 from serried.runtime.stages.observed import Observed
 from serried.runtime.stages.pruned import pruned
@@ -120,6 +120,11 @@ class PretrainedStage(HeldStage):
         """Returns the embedding's weight and the output's, each where the stage holds it."""
         held = dict(self.inside.named_parameters(remove_duplicate=False))
         return held.get(f"{self.embedding}.weight"), held.get(f"{self.output}.weight")
+
+    def kept_whole(self) -> Mapping[str, int]:
+        """Returns the experts' weights of which a tp rank holds several parts: gates and ups."""
+        packed = {name for name, style in self.plan.cuts(self.inside).items() if style in PACKED}
+        return {name: len(weight) for name, weight in self.weights() if name in packed}
 
     def partly_seen(self) -> Iterable[nn.Parameter]:
         """Returns the norms of heads, of which each tp rank has a part."""

@@ -22,11 +22,11 @@ from serried.runtime.groups.devices import begin_counting, device_of, gathered_p
 from serried.runtime.groups.lost_peers import exchange_lost
 from serried.runtime.job.config_model import ConfigModel
 from serried.runtime.job.report import Learned, Place, Progress, RankReport, Started, StepDone
-from serried.runtime.job.settings import AXES, VOCABULARY, TrainSettings
+from serried.runtime.job.settings import AXES, TrainSettings
 from serried.runtime.model.emulate import EmulatedStage
 from serried.runtime.model.experts import Experts
 from serried.runtime.model.held_stage import HeldStage
-from serried.runtime.model.model import PADDED, Parts, Stage
+from serried.runtime.model.model import Parts, Stage
 from serried.runtime.model.precision import loss_dtype, set_dtypes
 from serried.runtime.pretrained.stage import PretrainedStage
 from serried.runtime.recorder.host_time import HostTime
@@ -184,14 +184,11 @@ class RankTrainer(Engine):
 
     def _make_checkpoints(self) -> Checkpoints:
         settings = self.settings
-        # Of a vocabulary that is padded for tp the bytes alone are kept.
-        own = (model for model in self.models if isinstance(model, Stage))
-        is_padded = any(model.vocabulary > VOCABULARY for model in own)
         tensors = RunTensors(
             [each for model in self.models for each in model.weights()],
             self.optimizer,
             rank=self.mesh.rank,
-            rows=dict.fromkeys(PADDED, VOCABULARY) if is_padded else None,
+            rows={name: rows for model in self.models for name, rows in model.kept_whole().items()},
         )
         return Checkpoints(
             tensors,
