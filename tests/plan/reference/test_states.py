@@ -7,6 +7,11 @@ from dataclasses import replace
 import pytest
 
 from serried.pipeline import Request, generate
+from serried.plan.memory.states import state_bytes
+from serried.plan.model.parameters import stage_parameters
+from serried.plan.model.shape import ModelShape
+from serried.plan.model.stages import stages_of
+from serried.plan.precision import recipe
 from serried.plan.reference.states import States, groups_of, states_of
 from serried.plan.reference.training import Gpt, Training
 
@@ -83,3 +88,20 @@ def test_buffers_keep_16_bits_beside_wide_copies_and_norms_wide() -> None:
     )
     assert states_of(replace(half, dtype="float16"), 0).gradients == 2 * rest + 4 * norms
     assert columns(states_of(replace(half, dtype="float32"), 0)) == columns(states_of(ONE, 0))
+
+
+@pytest.mark.parametrize("tie", [False, True])
+@pytest.mark.parametrize("pp", [1, 2])
+def test_weights_and_states_are_those_of_the_formulas_of_any_job(pp: int, tie: bool) -> None:
+    model = replace(MODEL, tie=tie)
+    layers, schedule = (2 // pp,) * pp, generate("1f1b", Request(pp, 2))
+    training = replace(
+        ONE, model=model, layers=layers, schedule=schedule, sharing="zero", zero=3, shard=2
+    )
+    shape = ModelShape("reference", 2, 8, 2, 1, 4, 24, 16, is_tied=tie)
+    for number, stage in enumerate(stages_of(shape, pp)):
+        count = stage_parameters(shape, stage).total
+        assert numbers(training, number) == count
+        parameters, _, optimizer = state_bytes(count, 2, 3, recipe("fsdp2-mixed"))
+        states = states_of(training, number)
+        assert (states.parameters, states.optimizer) == (parameters, optimizer)

@@ -238,7 +238,9 @@ def test_in_32_bits_all_but_sums_of_rows_is_twice_as_wide() -> None:
 
 def test_norms_and_swiglu_that_are_written_out_keep_copies() -> None:
     # A norm keeps its input in 32 bits, not the stream's 16, the quotient in 16, and its root.
-    built = replace(CPU, norm_copy_bytes=4, norm_root_bytes=4, activation_copies=1)
+    built = replace(
+        CPU, norm_input_bytes=4, norm_copy_bytes=2, norm_root_bytes=4, activation_copies=1
+    )
     items = layer_items(LLAMA, False, FUSED, built)
     assert kept(UnfusedLayer(LLAMA, FUSED), torch.bfloat16) == TOKENS * sum(
         each.token_bytes for each in items

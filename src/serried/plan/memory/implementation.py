@@ -65,6 +65,8 @@ class Implementation:
     cross_entropy: CrossEntropy = "vocab-parallel"
     norm_root_bytes: int = 0
     """What a norm keeps of each token besides its input: the root of the variance, and the mean."""
+    norm_input_bytes: int = 0
+    """The bytes of a number that it keeps its input in; 0: those of the stream itself."""
     norm_copy_bytes: int = 0
     """What it keeps of each number besides its input, where it is not one kernel."""
     is_norm_output_whole: bool = False

@@ -117,7 +117,9 @@ def _norms(
     masks = 2 * hidden * built.mask_bytes if split.has_hidden_dropout else 0
     more = model.norms_per_layer - 2  # norms of what is added to the stream
     return (
-        LayerItem("norm inputs", (2 + more) * number * hidden / split.sp),
+        LayerItem(
+            "norm inputs", (2 + more) * (built.norm_input_bytes or number) * hidden / split.sp
+        ),
         LayerItem("attention's input", narrow * hidden / whole, ("layernorm",)),
         LayerItem("feed-forward's input", before * hidden / whole, ("layernorm",)),
         LayerItem("norms besides", (2 + more) * besides / split.sp),
@@ -148,7 +150,7 @@ def _attention(model: ModelShape, split: LayerPlan, built: Implementation) -> tu
     again = ("mla_up_proj",) if model.latent else ()
     items: tuple[LayerItem, ...] = (LayerItem("q, k, v", number * wide, again),)
     if split.has_flash_attention:
-        items += (LayerItem("row sums", 4 * heads, ("core_attn",)),)
+        items += (LayerItem("row sums", max(4, number) * heads, ("core_attn",)),)
     else:
         # The softmax; with dropout its mask, and what is left of it.
         scores = number + (built.mask_bytes + number if split.has_attention_dropout else 0)
@@ -158,7 +160,8 @@ def _attention(model: ModelShape, split: LayerPlan, built: Implementation) -> tu
     reads = saved_input_bytes(split.compute)
     if is_narrow(split.compute) and split.has_flash_attention:
         copies += 1
-    return (*items, LayerItem("attended", (reads + number * copies) * attended))
+    own = LayerItem("attended, as it was given", number * copies * attended, ("core_attn",))
+    return (*items, LayerItem("attended", reads * attended), own)
 
 
 def _query_width(model: ModelShape, tp: int) -> float:

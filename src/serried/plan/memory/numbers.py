@@ -17,6 +17,7 @@ OF_A_NUMBER: Mapping[str, float] = {
     "bf16": 2,
     "fp16": 2,
     "fp32": 4,
+    "fp64": 8,
     "fp8": 1,
     "fp8-ds": 1,
     "fp8-cs": 1,
@@ -32,7 +33,7 @@ def activation_bytes(compute: str) -> int:
     >>> activation_bytes("fp8"), activation_bytes("fp32")
     (2, 4)
     """
-    return 4 if compute == "fp32" else 2
+    return {"fp32": 4, "fp64": 8}.get(compute, 2)
 
 
 def is_narrow(compute: str) -> bool:

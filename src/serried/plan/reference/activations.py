@@ -18,17 +18,26 @@ keep a copy. Attention's output is copied where the kernel does not write it as 
                           and one of the output's two copies
     recompute full        the stream before each layer; one layer's all comes back in backward
 
+But for kernels of attention other than flash, these are the formulas of any job, ``memory.layer``,
+told what the reference's code keeps besides.
+
 Torch's tensor parallelism keeps n1 and n2 whole under sequence parallelism too, where Megatron
 gathers them again (arXiv 2205.05198, section 4.2.2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
+from serried.plan.memory.implementation import Implementation
+from serried.plan.memory.layer import LayerPlan, layer_items
+from serried.plan.model.shape import ModelShape
 from serried.plan.reference.training import Training
 
+COMPUTE = {"float64": "fp64", "float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
+"""What the planner of any job calls the types that a run computes in."""
 MASK_ROWS = 32
 """The memory-efficient kernel rounds a sequence up to this for its sums of rows."""
 
@@ -54,17 +63,55 @@ class LayerBytes:
 
 def layer_bytes(training: Training) -> LayerBytes:
     """Returns what a layer keeps with ``recompute`` none or selective."""
-    model, tokens, number = training.model, training.tokens, training.element_bytes
-    is_selective = training.recompute == "selective"
-    attend = _attention_again if is_selective else _attention
-    masks = training.kernels.mask_bytes if model.has_dropout else 0
+    items = _items(training)
+    attend = _attention_again if training.recompute == "selective" else _attention
+    inputs = items["attention's input"] + items["feed-forward's input"]
     return LayerBytes(
-        stream=2 * stream_bytes(training),
-        norms=2 * (norm_bytes(training) + tokens * model.hidden * number),
+        stream=items["norm inputs"],
+        norms=items["norms besides"] + inputs,
         attention=attend(training),
-        feed_forward=4 * _inner(training),
-        masks=2 * training.stream_tokens * model.hidden * masks,
+        feed_forward=items["fc1 output"] + items["activated"],
+        masks=items.get("masks", 0),
     )
+
+
+@lru_cache(maxsize=64)
+def _items(training: Training) -> Mapping[str, int]:
+    """Returns what a layer keeps by the formulas of any job, for the reference's own code.
+
+    Attention's are those of flash attention; other kernels' stand below.
+    """
+    model, wide = training.model, training.wide_bytes
+    shape = ModelShape(
+        "reference",
+        1,
+        model.hidden,
+        model.heads,
+        model.kv_heads,
+        model.hidden // model.heads,
+        model.ffn,
+        model.vocabulary,
+    )
+    plan = LayerPlan(
+        tp=training.tp,
+        has_sequence_parallel=training.sequence_parallel,
+        sequence=model.seq_len,
+        compute=COMPUTE[training.dtype],
+        has_hidden_dropout=model.has_dropout,
+    )
+    built = Implementation(
+        "reference",
+        "serried.runtime.model",
+        norm_root_bytes=wide,
+        norm_input_bytes=_norm_number(training),
+        norm_copy_bytes=0 if training.kernels.fuses_norm else wide,
+        is_norm_output_whole=True,
+        activation_copies=1,
+        attention_output_copies=1,
+        mask_bytes=training.kernels.mask_bytes,
+    )
+    items = layer_items(shape, False, plan, built)
+    return {each.name: round(each.token_bytes * training.tokens) for each in items}
 
 
 def kept_by_layer(training: Training) -> int:
@@ -212,7 +259,8 @@ def _keys(training: Training) -> int:
 
 def _attention_again(training: Training) -> int:
     """Returns what is kept of attention that is computed again: q, k, v and wo's input."""
-    return 2 * _queries(training) + 2 * _keys(training)
+    items = _items(training)
+    return items["q, k, v"] + items["attended"]
 
 
 def _attention(training: Training) -> int:
@@ -227,7 +275,8 @@ def _rows(training: Training) -> int:
 
 def _flash(training: Training) -> int:
     """Returns bytes of q, k, v, the output and its copy, and each row's sum."""
-    return 3 * _queries(training) + 2 * _keys(training) + _rows(training) * training.wide_bytes
+    items = _items(training)
+    return _attention_again(training) + items["attended, as it was given"] + items["row sums"]
 
 
 def _efficient(training: Training) -> int:
