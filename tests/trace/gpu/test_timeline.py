@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
-
 from serried.action import ActionKind
-from serried.errors import InputError
 from serried.trace.gpu.kind import short_name
 from serried.trace.gpu.timeline import gpu_timeline
 from serried.trace.measure.analysis import analyse
@@ -44,8 +41,3 @@ def test_ranks_of_two_hosts_stand_on_one_clock() -> None:
 
 def test_no_bubble_is_claimed_of_it() -> None:
     assert analyse(gpu_timeline(sample(*SAMPLES))).statistics.bubble is None
-
-
-def test_sizes_that_do_not_make_the_jobs_ranks_are_refused() -> None:
-    with pytest.raises(InputError, match="does not divide"):
-        gpu_timeline(sample(*SAMPLES), {"tp": 3})

@@ -46,13 +46,35 @@ class CallKind(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Operations:
+class Timed:
+    """Holds rows with a start and an end: what operations, calls, waits and steps have alike."""
+
+    start_ns: Whole
+    end_ns: Whole
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    def where(self, rows: NDArray[Any]) -> Self:
+        """Returns the rows that a mask or an index chooses."""
+        return replace(self, **{each.name: getattr(self, each.name)[rows] for each in fields(self)})
+
+    def later(self, by_ns: int) -> Self:
+        """Returns the same, moved by some nanoseconds."""
+        return replace(self, start_ns=self.start_ns + by_ns, end_ns=self.end_ns + by_ns)
+
+    @property
+    def duration_ns(self) -> Whole:
+        """How long each took."""
+        return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True, eq=False)
+class Operations(Timed):
     """Holds the operations of a rank's GPUs by start: kernels, copies and fills."""
 
     name: Whole
     kind: Whole
-    start_ns: Whole
-    end_ns: Whole
     device: Whole
     stream: Whole
     correlation: Whole
@@ -64,58 +86,24 @@ class Operations:
     exchange: Whole
     """Which of the rank's exchanges it carries out; -1 for none."""
 
-    def __len__(self) -> int:
-        return len(self.start_ns)
-
-    def where(self, rows: NDArray[Any]) -> Self:
-        """Returns the rows that a mask or an index chooses."""
-        return replace(self, **{each.name: getattr(self, each.name)[rows] for each in fields(self)})
-
-    def later(self, by_ns: int) -> Self:
-        """Returns the same, moved by some nanoseconds."""
-        return replace(self, start_ns=self.start_ns + by_ns, end_ns=self.end_ns + by_ns)
-
     def of_kind(self, kind: OperationKind) -> Self:
         """Returns the operations of one kind."""
         return self.where(self.kind == kind)
 
-    @property
-    def duration_ns(self) -> Whole:
-        """How long each took."""
-        return self.end_ns - self.start_ns
-
 
 @dataclass(frozen=True, eq=False)
-class Calls:
+class Calls(Timed):
     """Holds the calls of a rank's host threads, by start; of two at once the longer first."""
 
     name: Whole
     kind: Whole
-    start_ns: Whole
-    end_ns: Whole
     thread: Whole
     """Which of the host's threads, numbered as they came."""
     correlation: Whole
 
-    def __len__(self) -> int:
-        return len(self.start_ns)
-
-    def where(self, rows: NDArray[Any]) -> Self:
-        """Returns the rows that a mask or an index chooses."""
-        return replace(self, **{each.name: getattr(self, each.name)[rows] for each in fields(self)})
-
-    def later(self, by_ns: int) -> Self:
-        """Returns the same, moved by some nanoseconds."""
-        return replace(self, start_ns=self.start_ns + by_ns, end_ns=self.end_ns + by_ns)
-
     def of_kind(self, kind: CallKind) -> Self:
         """Returns the calls of one kind."""
         return self.where(self.kind == kind)
-
-    @property
-    def duration_ns(self) -> Whole:
-        """How long each took."""
-        return self.end_ns - self.start_ns
 
 
 @dataclass(frozen=True)
@@ -150,12 +138,10 @@ class SyncKind(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Syncs:
+class Syncs(Timed):
     """Holds the waits for a GPU that were recorded (``cuda_sync``), by end."""
 
     kind: Whole
-    start_ns: Whole
-    end_ns: Whole
     stream: Whole
     correlation: Whole
     """What the call that asked for it has too."""
@@ -164,28 +150,12 @@ class Syncs:
     recorded: Whole
     """The correlation of the call that recorded the event; -1 for none."""
 
-    def __len__(self) -> int:
-        return len(self.kind)
-
-    def later(self, by_ns: int) -> Self:
-        """Returns the same, moved by some nanoseconds."""
-        return replace(self, start_ns=self.start_ns + by_ns, end_ns=self.end_ns + by_ns)
-
 
 @dataclass(frozen=True, eq=False)
-class StepRanges:
+class StepRanges(Timed):
     """Holds a rank's steps, by start: the ranges that are called ``ProfilerStep#3``."""
 
     number: Whole
-    start_ns: Whole
-    end_ns: Whole
-
-    def __len__(self) -> int:
-        return len(self.number)
-
-    def later(self, by_ns: int) -> Self:
-        """Returns the same, moved by some nanoseconds."""
-        return replace(self, start_ns=self.start_ns + by_ns, end_ns=self.end_ns + by_ns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,6 +196,11 @@ class GpuTrace:
         """How many ranks the job has: as the files say, else as many as there are."""
         said = [each.world_size or 0 for each in self.ranks]
         return max(*said, 1 + max(each.rank for each in self.ranks), len(self.ranks))
+
+    @property
+    def said_world_size(self) -> int | None:
+        """How many ranks the job has as its files say; None where none of them does."""
+        return next((each.world_size for each in self.ranks if each.world_size), None)
 
     def with_warnings(self, *warnings: Finding) -> Self:
         """Returns the same with more to be said."""

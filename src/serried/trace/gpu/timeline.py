@@ -9,13 +9,13 @@ and backwards are none of it, so no bubble is measured.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from serried.action import ActionKind, Spans
+from serried.mesh import Layout
 from serried.trace.gpu.activity import GpuRank, GpuTrace, OperationKind, Whole
 from serried.trace.gpu.clocks import aligned_gpus
 from serried.trace.gpu.kind import short_name
@@ -34,15 +34,11 @@ _KINDS = {
 """Collectives that spans have a kind for; the others go by their names."""
 
 
-def gpu_timeline(trace: GpuTrace, sizes: Mapping[str, int] | None = None) -> Trace:
-    """Returns the operations of all ranks as spans; ``sizes`` lay the ranks out.
-
-    Without them the ranks are replicas of one another. Raises InputError where the sizes do not
-    make the job's ranks.
-    """
+def gpu_timeline(trace: GpuTrace, layout: Layout | None = None) -> Trace:
+    """Returns the operations of all ranks as spans; without a ``layout`` ranks are replicas."""
     together, _ = aligned_gpus(trace)
     world = trace.world_size
-    layout = laid_out("megatron", world, sizes or {"dp": world})
+    layout = layout or laid_out("megatron", world, {"dp": world})
     names: dict[str, int] = {}
     spans = Spans.joined([_spans(rank, names) for rank in together.ranks])
     machines: dict[str, list[int]] = {}

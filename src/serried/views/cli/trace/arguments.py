@@ -10,10 +10,16 @@ from typing import Any
 import click
 
 from serried.collective.networks import NetworkPreset, preset_of
+from serried.errors import InputError
+from serried.launch.request import LayoutRequest
+from serried.mesh import Layout
 from serried.plan.busbw import BusbwTable, read_busbw
 from serried.plan.traffic_reference import TrafficReference, with_references
+from serried.trace.gpu.activity import GpuTrace
 from serried.trace.merge.files import Folder, place_of
 from serried.trace.model.group_traffic import GroupTraffic
+from serried.trace.model.laid_out import laid_out
+from serried.trace.model.trace import Trace
 
 
 class PlaceType(click.ParamType[Folder]):
@@ -34,7 +40,7 @@ places_argument = click.argument(
 
 
 def sizes_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds --pp, --dp and --tp."""
+    """Adds --pp, --dp, --tp and --layout."""
     for axis, parallel in (("tp", "Tensor"), ("dp", "Data"), ("pp", "Pipeline")):
         option = click.option(
             f"--{axis}",
@@ -44,7 +50,84 @@ def sizes_options(command: Callable[..., None]) -> Callable[..., None]:
             "it.",
         )
         command = option(command)
-    return command
+    layout = click.option(
+        "--layout",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Take the groups from this launch script or config, under its framework's rules.",
+    )
+    return layout(command)
+
+
+@dataclass(frozen=True)
+class AskedLayout:
+    """Holds how the ranks of a trace stand, as far as options and a launch file say it."""
+
+    sizes: Mapping[str, int]
+    file: Path | None = None
+    request: LayoutRequest | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> AskedLayout:
+        """Returns what options say; raises InputError for a launch file that cannot be read."""
+        sizes = {axis: size for axis, size in options.items() if axis != "layout" and size}
+        if (file := options.get("layout")) is None:
+            return cls(sizes)
+        from serried.launch.read import read_path  # few traces come with a launch file
+
+        return cls(sizes, file, LayoutRequest.of(sizes, config=read_path(file)))
+
+    def for_reading(self) -> dict[str, int]:
+        """Returns sizes for files of other tools, which do not say how their ranks stand."""
+        if self.request is None:
+            return {**self.sizes}
+        try:
+            told: Mapping[str, Any] = self.request.layout().sizes
+        except InputError:  # the file does not tell the number of ranks, which traces may
+            config = self.request.config
+            told = {name: each.value for name, each in config.fields.items()} if config else {}
+        found = {axis: told[axis] for axis in _AXES if isinstance(told.get(axis), int)}
+        return {**found, **self.sizes}
+
+    def of_gpus(self, trace: GpuTrace) -> Layout | None:
+        """Returns the layout of a profile's ranks, None where nothing is said of it.
+
+        Raises InputError where it is of another number of ranks.
+        """
+        if self.request is None:
+            sizes = {**self.sizes}
+            return laid_out("megatron", trace.world_size, sizes) if sizes else None
+        try:
+            layout = self.request.layout()
+        except InputError:  # where the file does not tell the number of ranks, the profile does
+            layout = self.request.at(trace.world_size).layout()
+        said = trace.said_world_size
+        if layout.world_size < trace.world_size or said not in (None, layout.world_size):
+            raise self._other_ranks(layout.world_size, trace.world_size)
+        return layout
+
+    def require(self, trace: Trace) -> None:
+        """Raises InputError where a recorded run has another number of ranks than was said."""
+        if self.request is None:
+            return
+        try:
+            laid = self.request.layout().world_size
+        except InputError:  # the file does not tell the number of ranks
+            return
+        if laid != trace.job.world_size:
+            raise self._other_ranks(laid, trace.job.world_size)
+
+    def _other_ranks(self, laid: int, found: int) -> InputError:
+        return InputError(
+            "{file} lays out {laid:,} ranks, and the trace is of {found:,}; give the launch file "
+            "of that job",
+            file=self.file,
+            laid=laid,
+            found=found,
+        )
+
+
+_AXES = ("tp", "cp", "pp", "dp")
 
 
 @dataclass(frozen=True)
@@ -85,8 +168,3 @@ def reference_options(command: Callable[..., None]) -> Callable[..., None]:
         "mi300x or ethernet.",
     )
     return busbw(network(command))
-
-
-def given(sizes: Mapping[str, int | None]) -> dict[str, int]:
-    """Returns the sizes that were given."""
-    return {axis: size for axis, size in sizes.items() if size is not None}

@@ -16,7 +16,7 @@ from serried.trace.model.trace import Trace
 from serried.views.cli.language import lang_option
 from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json, printed_form_option
 from serried.views.cli.progress import told
-from serried.views.cli.trace.arguments import given, sizes_options
+from serried.views.cli.trace.arguments import AskedLayout, sizes_options
 from serried.views.cli.trace.gpus import compare_profiles
 from serried.views.layout.advice import warned
 from serried.views.trace.comparison import comparison_document, comparison_lines
@@ -61,7 +61,7 @@ def compare(
     chunks: int | None,
     form: str,
     lang: str,
-    **sizes: int | None,
+    **layout: int | Path | None,
 ) -> None:
     """Says, action by action, where A took more time than B, and what else differs.
 
@@ -80,14 +80,13 @@ def compare(
         return _tell_sharding(RecordedStep.of(*read_rank_steps(runs[0], rank), step), output)
     if rank is not None or step is not None:
         raise InputError("--rank and --step choose what --sharding shows; add --sharding")
-    first = read_recording([runs[0]], given(sizes), listener=told(lang))
+    sizes = AskedLayout.of(layout).for_reading()
+    first = read_recording([runs[0]], sizes, listener=told(lang))
     if isinstance(first, GpuTrace):
         compare_profiles(first, runs, output, plan=plan)
         return None
     second = (
-        _plan(first, name, chunks)
-        if plan
-        else read_trace([runs[1]], given(sizes), listener=told(lang))
+        _plan(first, name, chunks) if plan else read_trace([runs[1]], sizes, listener=told(lang))
     )
     for warning in (*first.warnings, *second.warnings):
         click.echo(warned(warning, lang=lang), err=True)

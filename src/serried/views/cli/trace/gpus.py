@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from serried.errors import InputError
+from serried.mesh import Layout
 from serried.trace.formats.reading import read_recording
 from serried.trace.gpu.activity import GpuTrace
 from serried.trace.gpu.analysis import GpuAnalysis, analyse_gpus
 from serried.trace.gpu.difference import compare_gpus
-from serried.trace.model.laid_out import laid_out
 from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json
 from serried.views.cli.progress import told
 from serried.views.cli.trace.arguments import NO_REFERENCES, References
@@ -38,17 +38,15 @@ from serried.views.trace.gpu.text import (
 def tell_gpus(
     trace: GpuTrace,
     output: OutputChoice,
-    sizes: Mapping[str, int],
+    layout: Layout | None,
     references: References = NO_REFERENCES,
     *,
     places: Sequence[object] = (),
 ) -> None:
     """Prints warnings to stderr and what was measured of ``places`` to stdout.
 
-    ``sizes`` say what groups are called, in Megatron's names. Raises InputError where they do not
-    make the job's ranks.
+    ``layout`` says what groups are called.
     """
-    layout = laid_out("megatron", trace.world_size, sizes) if sizes else None
     lang = output.lang
     for warning in trace.warnings:
         click.echo(warned(warning, lang=lang), err=True)

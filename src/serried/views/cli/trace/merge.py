@@ -22,7 +22,7 @@ from serried.units import bytes_text
 from serried.views.cli.language import lang_option
 from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json, printed_form_option
 from serried.views.cli.progress import told
-from serried.views.cli.trace.arguments import given, places_argument, sizes_options
+from serried.views.cli.trace.arguments import AskedLayout, places_argument, sizes_options
 from serried.views.cli.trace.gpus import tell_gpus
 from serried.views.cli.trace.stats import tell_analysis
 from serried.views.layout.advice import warned
@@ -61,7 +61,7 @@ def merge(
     engine: str,
     form: str,
     lang: str,
-    **sizes: int | None,
+    **layout: int | Path | None,
 ) -> None:
     """Writes one timeline of all ranks, for Chrome, Perfetto, pandas or DuckDB, and measures it.
 
@@ -87,12 +87,15 @@ def merge(
     if is_piecewise:
         _tell_merged(ENGINES[engine](places, output), output, answer)
     else:
-        merged = read_recording(places, given(sizes), listener=told(lang))
-        whole = gpu_timeline(merged, given(sizes)) if isinstance(merged, GpuTrace) else merged
-        (write or write_store)(whole, output)
+        asked = AskedLayout.of(layout)
+        merged = read_recording(places, asked.for_reading(), listener=told(lang))
         if isinstance(merged, GpuTrace):
-            tell_gpus(merged, answer, given(sizes), places=places)
+            groups = asked.of_gpus(merged)
+            (write or write_store)(gpu_timeline(merged, groups), output)
+            tell_gpus(merged, answer, groups, places=places)
         else:
+            asked.require(merged)
+            (write or write_store)(merged, output)
             found = analyse(merged, listener=told(lang))
             tell_analysis(merged, found, answer, places=places)
     _tell_written(output, lang)

@@ -22,8 +22,8 @@ from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json, print
 from serried.views.cli.progress import told
 from serried.views.cli.trace.arguments import (
     NO_REFERENCES,
+    AskedLayout,
     References,
-    given,
     places_argument,
     reference_options,
     sizes_options,
@@ -75,7 +75,7 @@ def stats(
     is_whole: bool,
     form: str,
     lang: str,
-    **sizes: int | None,
+    **layout: int | Path | None,
 ) -> None:
     """Measures a recorded run: the verdict first, then ranks, bubble beside the plan, path.
 
@@ -85,14 +85,15 @@ def stats(
     serried trace stats runs/first --busbw busbw.json --network h100
     """
     output = OutputChoice(lang, form)
-    references = References.read(busbw, network)
+    references, asked = References.read(busbw, network), AskedLayout.of(layout)
     if (log := timer_log(places)) is not None:
-        _tell_timers(log, given(sizes), output, is_whole=is_whole)
+        _tell_timers(log, asked.for_reading(), output, is_whole=is_whole)
         return
-    trace = read_recording(places, given(sizes), listener=told(lang))
+    trace = read_recording(places, asked.for_reading(), listener=told(lang))
     if isinstance(trace, GpuTrace):
-        tell_gpus(trace, output, given(sizes), references, places=places)
+        tell_gpus(trace, output, asked.of_gpus(trace), references, places=places)
         return
+    asked.require(trace)
     analysis = analyse(trace, tokens_per_microbatch=tokens, listener=told(lang))
     axes = [axis.strip() for axis in by.split(",")] if by is not None else None
     table = analysis.table().grouped(axes) if axes is not None else None
