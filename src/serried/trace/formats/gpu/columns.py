@@ -149,20 +149,20 @@ class GrowingActivity:
         """Returns the calls by start, of two at once the longer first."""
         name, kind, start, end, thread, correlation = map(_column, self._calls)
         order = np.lexsort((-end, start))
-        columns = (name, kind, start, end, thread, correlation)
+        columns = (start, end, name, kind, thread, correlation)
         return Calls(*(column[order] for column in columns))
 
     def steps(self) -> StepRanges:
         """Returns the steps by start."""
         number, start, end = map(_column, self._steps)
         order = np.argsort(start, kind="stable")
-        return StepRanges(number[order], start[order], end[order])
+        return StepRanges(start[order], end[order], number[order])
 
     def syncs(self) -> Syncs:
         """Returns the waits by end."""
-        columns = [*map(_column, self._syncs)]
-        order = np.argsort(columns[2], kind="stable")
-        return Syncs(*(column[order] for column in columns))
+        kind, start, end, *rest = map(_column, self._syncs)
+        order = np.argsort(end, kind="stable")
+        return Syncs(*(column[order] for column in (start, end, kind, *rest)))
 
     def _name(self, name: str) -> int:
         return self._names.setdefault(name, len(self._names))
