@@ -111,8 +111,9 @@ def texts() -> set[str]:
             if isinstance(param, click.Option) and not isinstance(param, SpokenOption):
                 held.add(param.help or "")
     from serried.views.cli.train.options import SECTIONS
+    from serried.views.cli.tune import TuneCommand
 
-    return {*held, *SECTIONS, "Help"}
+    return {*held, *SECTIONS, *TuneCommand.own_sections, "Help"}
 
 
 def test_everything_that_help_says_has_its_chinese() -> None:

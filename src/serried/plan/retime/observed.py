@@ -88,7 +88,8 @@ class ObservedRun:
     """What the first stage takes of a sequence beyond its layers."""
     last: StageWork
     exchange: StageWork | None
-    """What a layer waits in a microbatch for ranks of tp; None where the run has only one."""
+    """What a layer waits in a microbatch for each further rank of tp, as a ring does; None where
+    the run has a single one."""
     hop: float
     gap: float
     sums: float | None
@@ -109,13 +110,13 @@ def observe(trace: Trace) -> ObservedRun:
     job = trace.job
     spans = trace.spans.where(np.isin(trace.spans.step, steps))
     alone, whole = (_stage_works(each) for each in (without_waits(spans), spans))
-    if job.compute == "emulated":  # its fixed times have the exchanges in them
-        alone = whole
     told = job.work.get("layers", 0)
     num_layers, sequences = told or len(alone), job.work.get("sequences", 0) or 1
     held = np.array(evenly(num_layers, pp=len(alone)).counts, dtype=np.float64)
     tp, dp, pp = (job.sizes.get(axis, 1) for axis in ("tp", "dp", "pp"))
-    layer, first, last = (each.times(tp) for each in _parts(alone, held * sequences))
+    # Fixed times of emulated compute have the exchanges in them, up to what these take.
+    computed = whole if job.compute == "emulated" else alone
+    layer, first, last = (each.times(tp) for each in _parts(computed, held * sequences))
     window, periods = _windows(spans, steps)
     measured = [measured_step(trace, step) for step in _sample(steps)]
     hop, gap = _delays(measured)
@@ -134,7 +135,7 @@ def observe(trace: Trace) -> ObservedRun:
         StageWork(),
         first.times(1 / sequences),
         last.times(1 / sequences),
-        _exchange(alone, whole, held) if tp > 1 else None,
+        _exchange(alone, whole, held).times(1 / (tp - 1)) if tp > 1 else None,
         hop,
         gap,
         sums * pp * tp * dp / (dp - 1) if dp > 1 else None,

@@ -127,10 +127,10 @@ class RetimedStep:
 
     @property
     def stage_ms(self) -> tuple[float, float]:
-        """A stage's forward and backward in milliseconds, as ``--compute emulated`` takes them."""
+        """A stage's forward and backward in ms, exchanges apart, as emulated compute takes them."""
         observed, layers = self.observed, self.observed.num_layers / len(self.layers)
         row = _row(observed.layer) * self.sequences + _row(observed.fixed)
-        row = row / self.sizes["tp"] + _row(observed.exchange or StageWork())
+        row = row / self.sizes["tp"]
         return float(row[0] * layers * 1e3), float((row[1] + row[2]) * layers * 1e3)
 
 
@@ -200,8 +200,11 @@ def _costs(
     rows[0] += _row(observed.first) * sequences
     rows[-1] += _row(observed.last) * sequences
     rows *= shared
-    if sizes["tp"] > 1 and observed.exchange is not None:
-        rows += np.outer(held, _row(observed.exchange))
+    if observed.exchange is not None:
+        exchanged = np.outer(held, _row(observed.exchange)) * (sizes["tp"] - 1)
+        # Emulated compute exchanges within its fixed time; what is real exchanges besides.
+        is_emulated = observed.compute == "emulated"
+        rows = np.maximum(rows, exchanged) if is_emulated else rows + exchanged
     # A rank's gap follows each of its computations; a hop has it in it once already.
     rows += observed.gap
     whole = rows[:, 1] + rows[:, 2] - observed.gap

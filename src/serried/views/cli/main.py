@@ -34,6 +34,7 @@ COMMANDS = {
     "train": LazyCommand(
         "train.command", "Trains a small GPT on real text, cut along any axes of a layout."
     ),
+    "tune": LazyCommand("tune", "Finds the best layout of a training for the ranks at hand."),
     "export": LazyCommand(
         "export", "Writes a checkpoint's model as one safetensors file that transformers loads."
     ),

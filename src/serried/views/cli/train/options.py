@@ -142,13 +142,17 @@ SECTIONS: Mapping[str, tuple[Option, ...]] = {
 
 
 class SectionedCommand(click.Command):
-    """Shows its options under the headings of SECTIONS."""
+    """Shows its options under the headings of SECTIONS, then those of ``own_sections``."""
+
+    own_sections: Mapping[str, int] = {}
+    """How many options of its own the command has under each further heading."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the options, section by section."""
         left = iter(self.get_params(ctx))
-        for title, options in [*SECTIONS.items(), ("Help", (click.help_option(),))]:
-            records = list(_records(left, len(options), ctx))
+        counts = {title: len(options) for title, options in SECTIONS.items()}
+        for title, count in {**counts, **self.own_sections, "Help": 1}.items():
+            records = list(_records(left, count, ctx))
             with formatter.section(title):
                 formatter.write_dl(records)
 
