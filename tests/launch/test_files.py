@@ -100,6 +100,18 @@ FILES = {
         "FlagScale YAML", "megatron", None, {"tp": 2, "pp": 2, "ep": 2, "zero": 1}
     ),
     "primus_pretrain.yaml": Said("Primus YAML", "megatron", None, {"tp": 2, "ep": 8, "zero": 1}),
+    "automodel_sft.yaml": Said(
+        "NeMo Automodel YAML",
+        "devicemesh",
+        16,
+        {"tp": 2, "pp": 2},
+        {"dp_size": "4", "expert_size": "8"},
+    ),
+    "skyrl_grpo.sh": Said(
+        "SkyRL command line", "devicemesh", 16, {"zero": 3}, {"ulysses_size": "2"}
+    ),
+    "swift_ray.yaml": Said("ms-swift YAML for Ray", "megatron", 8, {"tp": 2, "pp": 2, "etp": 1}),
+    "skypilot_task.yaml": Said("Megatron script under SkyPilot", "megatron", 16, {"tp": 4}),
     "nemo_rl_grpo.yaml": Said("NeMo-RL YAML", "devicemesh", 16, {"tp": 2, "cp": 2}),
     "axolotl_fsdp.yml": Said("axolotl YAML", "accelerate", None, {"tp": 2}, {"dp_shard_size": "4"}),
     "llm_foundry.yaml": Said(

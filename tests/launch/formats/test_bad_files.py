@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ FOLDER = Path(__file__).parents[1] / "files"
 NAMES = (
     *("verl_grpo.sh", "verl_ppo.yaml", "swift_sft.sh", "fsdp_trainer.sh", "llama_factory.yaml"),
     *("openrlhf_grpo.sh", "maxtext_gpu.yml", "flagscale_task.yaml", "primus_pretrain.yaml"),
-    *("nemo_rl_grpo.yaml", "axolotl_fsdp.yml", "llm_foundry.yaml"),
+    *("nemo_rl_grpo.yaml", "axolotl_fsdp.yml", "llm_foundry.yaml", "automodel_sft.yaml"),
+    *("skyrl_grpo.sh", "swift_ray.yaml", "skypilot_task.yaml"),
 )
 TEXTS = {name: (FOLDER / name).read_text(encoding="utf-8") for name in NAMES}
 TWICE = {
@@ -34,6 +36,12 @@ TWICE = {
         "      tensor_model_parallel_size: ${PRIMUS_TP:4}",
     ),
     "nemo_rl_grpo.yaml": ("  num_nodes: 2", "  num_nodes: 4"),
+    "automodel_sft.yaml": ("  dp_size: 4", "  dp_size: 8"),
+    "skyrl_grpo.sh": (
+        "trainer.placement.policy_num_nodes=2",
+        "trainer.placement.policy_num_nodes=4",
+    ),
+    "swift_ray.yaml": ("  gpus: 8", "  gpus: 4"),
     "axolotl_fsdp.yml": ("tensor_parallel_size: 2", "tensor_parallel_size: 4"),
     "llm_foundry.yaml": (
         "  data_parallel_shard_degree: 8",
@@ -65,6 +73,18 @@ def test_an_empty_a_binary_and_a_huge_file_are_refused(name: str, tmp_path: Path
         path.write_bytes(data)
         with pytest.raises(InputError, match=name):
             read_path(path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_gigabyte_is_refused_by_its_size_and_not_read(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.touch()
+    os.truncate(path, 2**30)
+    with pytest.raises(InputError) as caught:
+        read_path(path)
+    assert str(caught.value) == (
+        f"{path} holds more than 1 MB, the most that serried reads of a launch file"
+    )
 
 
 @pytest.mark.parametrize("name", [each for each in NAMES if not each.endswith(".sh")])
