@@ -24,6 +24,7 @@ COMMANDS = {
     "swift": ("infer", "deploy", "rollout", "eval", "export", "sample", "app", "web-ui"),
     "llamafactory-cli": ("chat", "webchat", "api", "export", "eval"),
     "trtllm-serve": (),
+    "text-generation-launcher": (),
     "lm_eval": (),
     "lighteval": (),
     "opencompass": (),
@@ -57,19 +58,22 @@ def refuse_answering(text: str, file: str) -> None:
         )
 
 
-def trains_nothing(words: Sequence[str], program: str) -> bool:
-    """Tells whether a command, or the program that it starts, trains nothing by its name.
+def trains_nothing(words: Sequence[str], program: str) -> str:
+    """Returns what of a command, or which program that it starts, trains nothing by its name.
 
-    >>> trains_nothing(["vllm", "serve", "x"], ""), trains_nothing(["python"], "run_eval.py")
-    (True, True)
+    "" where none does so.
+
+    >>> trains_nothing(["nice", "vllm", "serve"], ""), trains_nothing(["python"], "eval.py")
+    ('vllm serve', 'eval.py')
     >>> trains_nothing(["python"], "train.py"), trains_nothing(["swift", "sft"], "")
-    (False, False)
+    ('', '')
     """
     for i, word in enumerate(words):
-        verbs = COMMANDS.get(word.rpartition("/")[2])
-        if verbs is not None and (not verbs or (words[i + 1 : i + 2] or [""])[0] in verbs):
-            return True
-    return bool(MODULES.fullmatch(program) or PROGRAMS.fullmatch(program))
+        name, verb = word.rpartition("/")[2], (words[i + 1 : i + 2] or [""])[0]
+        verbs = COMMANDS.get(name)
+        if verbs is not None and (not verbs or verb in verbs):
+            return f"{name} {verb}" if verbs else name
+    return program if MODULES.fullmatch(program) or PROGRAMS.fullmatch(program) else ""
 
 
 def refuse_manifest(text: str, file: str) -> None:
@@ -114,6 +118,12 @@ def refuse_yaml(keys: Keys, file: str) -> None:
             "of the type 'train'",
             file=file,
             type=str(task),
+        )
+    if isinstance(keys.value("command"), str) and keys.has("compute", "image"):
+        raise InputError(
+            "{file} is a run of MosaicML's platform; give the command that it holds, or the YAML "
+            "that this names",
+            file=file,
         )
     if skypilot.is_one(keys):
         raise InputError(

@@ -303,3 +303,8 @@ def test_a_function_of_another_script_is_not_the_one_being_called() -> None:
     assert found == [["go", "inner"]]
     after = words("f() { go a; }\nbash b.sh\nf\n", **{"b.sh": "f() { go b; }\n"})
     assert after == [["go", "a"]]
+
+
+def test_words_behind_the_text_of_a_shell_are_its_own_arguments() -> None:
+    text = """RUN='"$@"; echo done'\nstage() { "$@"; }\nstage bash -c "$RUN" _ go 4\n"""
+    assert ["go", "4"] in words(text)

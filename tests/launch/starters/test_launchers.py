@@ -274,3 +274,19 @@ def test_a_script_that_mpirun_starts_has_the_options_of_its_own_program() -> Non
         beside={"train.sh": script},
     )
     assert (config.framework, config.sizes().world_size, config.sizes().tp) == ("megatron", 16, 4)
+
+
+def test_a_job_that_is_handed_to_ray_has_its_ranks_from_ray() -> None:
+    text = (
+        "#SBATCH -N 2\nsrun --overlap -N 1 -n 1 ray job submit --address=x -- python3 -m "
+        "openrlhf.cli.train_ppo_ray --actor_num_nodes 2 --actor_num_gpus_per_node 4\n"
+    )
+    assert read(text, name="run.sh", beside={}).sizes().world_size == 8
+
+
+def test_experts_of_megablocks_lie_over_the_data_ranks() -> None:
+    text = (
+        "torchrun --nproc_per_node 8 pretrain_gpt.py --tensor-model-parallel-size 2 "
+        "--moe-num-experts 64 --moe-expert-model-parallelism\n"
+    )
+    assert read(text, name="run.sh", beside={}).sizes().ep == 4

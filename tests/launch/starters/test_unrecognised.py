@@ -59,6 +59,8 @@ def test_a_program_that_is_started_alone_is_named() -> None:
             "vllm.entrypoints.openai.api_server",
         ),
         ("swift infer --model $M", "swift infer"),
+        ("srun singularity exec x.sif vllm serve $M", "vllm serve"),
+        ("srun /opt/bin/text-generation-launcher --x", "text-generation-launcher"),
         ("python run_evaluation.py --tp 2", "run_evaluation.py"),
         ("python -m verl.trainer.main_generation data.n=2", "verl.trainer.main_generation"),
         (
@@ -252,3 +254,11 @@ def test_a_config_of_nemo_that_is_not_given_leaves_its_sizes_open() -> None:
         "tp": "mine.yaml is not given beside it",
         "pp": "mine.yaml is not given beside it",
     }
+
+
+def test_a_run_of_mosaicml_s_platform_is_named() -> None:
+    text = "name: x\nimage: y\ncompute:\n  gpus: 8\ncommand: |\n  composer run.py --config a\n"
+    assert refusal(text, "run.yaml") == (
+        "run.yaml is a run of MosaicML's platform; give the command that it holds, or the YAML "
+        "that this names"
+    )

@@ -20,6 +20,7 @@ from serried.launch.facts.flags import Flag, Meaning, sizes, take
 from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys
 from serried.launch.facts.keys import take as take_keys
+from serried.mesh.sizes import Sizes
 
 SIZES = sizes(
     tensor_model_parallel_size="tp",
@@ -61,6 +62,9 @@ INDIRECT = {
 """Options that settle a size only together with another, or no more."""
 
 MEANINGS = {**SIZES, **OPTIONS, **INDIRECT}
+
+MEGABLOCKS = {"moe-expert-model-parallelism": Meaning("_experts_over_data", "yes")}
+"""The option of MegaBlocks' fork that divides experts over the data ranks."""
 
 MARKS = frozenset(
     name
@@ -106,10 +110,20 @@ WRITTEN = {
 def read_flags(flags: Sequence[Flag], file: str) -> Reading:
     """Returns what options on a command line say."""
     facts = Facts(file)
-    take(facts, flags, MEANINGS)
+    take(facts, flags, {**MEANINGS, **MEGABLOCKS})
     complete(facts)
     framework = None if ask_for_version(facts) else "megatron"
-    return Reading("Megatron script", facts, framework, version_of(facts))
+    over_data = facts.drop("_experts_over_data")
+    derive = _experts_over_data if over_data and not facts.says("ep") else None
+    return Reading("Megatron script", facts, framework, version_of(facts), derive=derive)
+
+
+def _experts_over_data(sizes: Sizes) -> Sizes:
+    """Returns the sizes with experts divided over the data ranks, as MegaBlocks' fork does.
+
+    Source: stanford-futuredata/Megatron-LM megatron/arguments.py, --moe-expert-model-parallelism.
+    """
+    return replace(sizes, ep=max(1, sizes.world_size // (sizes.tp * sizes.pp * sizes.cp)))
 
 
 def is_program(program: str, names: Collection[str]) -> bool:

@@ -15,6 +15,7 @@ from serried.launch.facts.flags import Meaning
 from serried.launch.facts.found import Facts, Found, all_of_a_node, not_a_number
 from serried.launch.facts.keys import Keys, take
 from serried.launch.facts.whole_number import count
+from serried.launch.formats import recipe
 from serried.launch.formats.megatron import MEANINGS, SIZES, ask_for_version, complete
 
 SECTIONS = (
@@ -34,10 +35,16 @@ PARALLEL = tuple(name.replace("-", "_") for name in SIZES if name != "num-layers
 
 
 PROGRAM = re.compile(
-    r"(?:.*/)?megatron_\w*(?:pretraining|finetuning|sft|tuning|train|eval|dpo|ppo|rm|reward|generate|"
-    r"config|continue)\w*\.py"
+    r"(?:.*/)?megatron_\w*(?:train|tuning|sft|eval|dpo|ppo|_rm|reward|generate|config|continue)\w*"
+    r"\.py"
 )
 """Programs of NeMo 1: megatron_gpt_pretraining.py and its like."""
+
+RUNS_RECIPE = re.compile(r"(?:.*/)?scripts/(?:training|performance)/run_(?:\w+_)?recipe\w*\.py")
+"""Programs of Megatron-Bridge, which train the recipe that they are given by its name."""
+
+NAMED = "recipe"
+"""The section in which a YAML names a recipe of Megatron-Bridge, and hands it sizes."""
 
 
 def read_program(keys: Keys) -> Reading:
@@ -63,6 +70,8 @@ def is_one(keys: Keys) -> bool:
     """
     if any(f"{section}.{name}" in keys for section in SECTIONS for name in PARALLEL):
         return True
+    if _names_recipe(keys):
+        return True
     return keys.has("model", "train", "checkpoint") and (keys.has("dist") or keys.has("ddp"))
 
 
@@ -72,6 +81,8 @@ def read(keys: Keys) -> Reading:
     for section in SECTIONS:
         take(facts, keys, MEANINGS, section=section)
     take(facts, keys, TRAINER, section="trainer")
+    if _names_recipe(keys):
+        take(facts, keys, recipe.MEGATRON, section=NAMED, name_of=str)
     _devices(facts, keys)
     for name in ("tp", "pp", "cp", "ep", "etp", "virtual_pipeline_model_parallel_size"):
         if facts.number(name) == 0:
@@ -79,17 +90,24 @@ def read(keys: Keys) -> Reading:
     complete(facts)
     framework = None if ask_for_version(facts) else "megatron"
     if _format(keys) == BRIDGE:
-        _tell_of_recipe(facts)
+        _tell_of_recipe(facts, is_named=_names_recipe(keys))
     return Reading(_format(keys), facts, framework)
 
 
-def _tell_of_recipe(facts: Facts) -> None:
-    """Says that Megatron-Bridge merges its YAML into a recipe, which may set more sizes."""
+def _names_recipe(keys: Keys) -> bool:
+    return str(keys.value(f"{NAMED}._target_") or "").startswith("megatron.bridge.")
+
+
+def _tell_of_recipe(facts: Facts, *, is_named: bool) -> None:
+    """Says that Megatron-Bridge merges its YAML into a recipe, which may set more sizes.
+
+    ``is_named`` tells that the file names the recipe, and so is no whole of its own.
+    """
     because = said("{file} overrides a recipe, which is not read", file=facts.file)
     missing = [name for name in RECIPE if not facts.says(name)]
     # A file without any size leaves all of them to the recipe, so they are asked for. One that sets
     # some is read as it stands, with a remark on the others.
-    if len(missing) == len(RECIPE):
+    if len(missing) == len(RECIPE) or is_named:
         for name in missing:
             facts.lack(name, because)
     elif missing:

@@ -46,6 +46,7 @@ MEGATRON = {
     "pipeline_parallelism": Meaning("pp"),
     "context_parallelism": Meaning("cp"),
     "expert_parallelism": Meaning("ep"),
+    "expert_model_parallelism": Meaning("ep"),
     "virtual_pipeline_parallelism": Meaning("virtual_pipeline_model_parallel_size"),
     "num_nodes": Meaning("nodes"),
     "num_gpus_per_node": Meaning("gpus_per_node"),

@@ -110,7 +110,12 @@ def start(
         if kind == "wrap":
             script = script.tail(script.start.index("=") + 1)
         value = script.pieces if not script.maybe else as_choice(script, fields[at + 1 :])
+        # In 'bash -c "$RUN" _ a b' the word behind the text is its $0, and a and b are "$@".
+        outer = walk.scope.arguments
+        if name in SHELLS or kind == "text":
+            walk.scope.arguments = [each.pieces for each in fields[at + 2 :]]
         walk.made(value, line, fields[:at])
+        walk.scope.arguments = outer
     walk.scope.variables, walk.submitted = before, None
     walk.scope.functions, walk.calling = functions, calling
 

@@ -162,7 +162,7 @@ def launch_of(run: StartedCommand) -> Launch | None:
         return Launch("mpirun", tuple(outer[1]), program, tuple(rest), run, step, has_srun)
     if launcher == "python" and is_driver(program or (rest[0] if rest else None), rest):
         launcher = "ray"
-    elif launcher == "python" and has_srun:
+    elif launcher == "python" and has_srun and not _is_submitted(run.fields):
         launcher = "srun"
     switches = SWITCHES.get(launcher, frozenset())
     if program is not None or launcher in ("python", "srun", "ray", *PROGRAMS):
@@ -175,6 +175,12 @@ def launch_of(run: StartedCommand) -> Launch | None:
         options, program, rest = _divided(rest, switches)
     handed_by = _handed_by(run.fields) if launcher != "python" else ""
     return Launch(launcher, tuple(options), program, tuple(rest), run, step, has_srun, handed_by)
+
+
+def _is_submitted(words: Sequence[Field]) -> bool:
+    """Tells ``srun -n 1 ray job submit … -- python x.py``: Ray starts the ranks, not srun."""
+    at = _place(words, "ray")
+    return at is not None and [each.text for each in words[at + 1 : at + 3]] == ["job", "submit"]
 
 
 def _handed_by(words: Sequence[Field]) -> str:

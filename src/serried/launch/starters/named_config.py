@@ -110,7 +110,8 @@ def overridden(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> Rea
     keys = program_options.overrides(launch.arguments, launch.run.line.file)
     program = (launch.program.text if launch.program else None) or ""
     is_nemo = bool(nemo.PROGRAM.fullmatch(program))
-    if not keys.entries and launch.launcher != "ray" and not is_nemo:
+    is_bridge = bool(nemo.RUNS_RECIPE.fullmatch(program))
+    if not keys.entries and launch.launcher != "ray" and not is_nemo and not is_bridge:
         return None
     missing: list[str] = []
     for name in _base_names(launch, flags):
@@ -129,6 +130,8 @@ def overridden(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> Rea
         reading = (skyrl if skyrl.PROGRAM.fullmatch(program) else verl).read(keys)
     if reading is None and is_nemo:
         reading = nemo.read_program(keys)
+    if reading is None and is_bridge:
+        reading = nemo.read(keys)
     if reading:
         reading.format = reading.format.replace("YAML", "command line")
     return reading

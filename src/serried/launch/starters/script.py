@@ -189,12 +189,12 @@ def _refuse_answering(story: Story, file: str) -> None:
         launch = launch_of(run)
         program = (launch.program.text if launch and launch.program else None) or ""
         words = [each.text or "" for each in run.fields]
-        if neighbours.trains_nothing(words, program):
+        if named := neighbours.trains_nothing(words, program):
             raise InputError(
                 "{file} starts {program} on line {line}, which by its name answers, evaluates, "
                 "converts or prepares, and trains nothing; give the command or script that trains",
                 file=file,
-                program=program or " ".join(words[:2]),
+                program=named,
                 line=run.line,
             )
 
