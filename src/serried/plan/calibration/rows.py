@@ -23,9 +23,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from serried import user_file
-from serried.errors import InputError, listed
+from serried.errors import InputError
 from serried.finding import said
 from serried.limits import PLAN_ROWS_BYTES
+from serried.plan import catalog
 from serried.plan.calibration.specs import Row, gpu_named, gpus_of, model_of, number, whole
 from serried.plan.cluster.cluster import Cluster, Gpu
 from serried.plan.degrees import Degrees
@@ -107,6 +108,39 @@ def read_folder(folder: Path, scores: Sequence[str] = ("1",)) -> Folder:
     return Folder(tuple(rows), tuple(left_out))
 
 
+def read_table(path: Path) -> Folder:
+    """Returns the measured steps of one table, its models and GPUs those of the catalog.
+
+    Models and specifications beside it, where there are any, come first. Rows that cannot be
+    planned are left out by name. Raises InputError for a table without rows that can.
+    """
+    beside = {name: path.parent / name for name in (MODELS, GPUS)}
+    models, specs = (
+        ([], [])
+        if not all(each.is_file() for each in beside.values())
+        else (
+            read_csv(beside[MODELS])[1],
+            read_csv(beside[GPUS])[1],
+        )
+    )
+    known = {row["model"]: row for row in models}
+    source, cells = read_csv(path)
+    rows: list[Measured] = []
+    left_out: list[tuple[str, str]] = []
+    for line, row in enumerate(cells, start=2):
+        told = {"row": f"line {line}", "score": "1", **{key: row[key] or "" for key in row}}
+        try:
+            rows.append(measured(told, path.stem, source, known, gpus_of(specs)))
+        except (InputError, KeyError) as error:
+            left_out.append((told["row"], str(error)))
+    if not rows:
+        why = left_out[0][1] if left_out else "it is empty"
+        raise InputError(
+            "{path} has no measured step that can be planned: {why}", path=str(path), why=why
+        )
+    return Folder(tuple(rows), tuple(left_out))
+
+
 def read_csv(path: Path) -> tuple[str, list[dict[str, str]]]:
     """Returns the source line of a table, "" without one, and its rows."""
     text = user_file.read_text(path, PLAN_ROWS_BYTES.most, WHAT)
@@ -154,7 +188,7 @@ def measured(
         sequence=whole(row, "seq", 4096),
         micro_batch=micro,
         global_batch=batch,
-        schedule="interleaved" if degrees.chunks > 1 else "1f1b",
+        schedule="interleaved-1f1b" if degrees.chunks > 1 else "1f1b",
         stage_layers=_stage_layers(extra.get("layout", ""), degrees, model),
         zero=3 if is_fsdp else 0 if sharding == "zero0" else 1,
         shard_ranks=_shard_ranks(row, sharding, is_fsdp),
@@ -212,16 +246,13 @@ def _model(row: Row, extra: Mapping[str, str], models: Mapping[str, Row]) -> Mod
             is_gated=extra.get("gated") == "1",
             is_tied=extra.get("tied") == "1",
         )
-    if row["model"] not in models:
-        raise InputError(
-            "model '{model}' is not in perf_models.csv; it has {known}",
-            model=row["model"],
-            known=listed(models, limit=40),
-        )
-    cells = models[row["model"]]
-    if not cells.get("layers"):
-        raise InputError("model '{model}' has no standard architecture", model=row["model"])
-    shape = model_of(cells)
+    if row["model"] in models:
+        cells = models[row["model"]]
+        if not cells.get("layers"):
+            raise InputError("model '{model}' has no standard architecture", model=row["model"])
+        shape = model_of(cells)
+    else:
+        shape = catalog.model_named(row["model"])
     if not layers:
         return shape
     experts = shape.experts

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from serried.errors import InputError, listed
+from serried.errors import InputError
 from serried.plan import catalog
 from serried.plan.cluster.cluster import Gpu
 from serried.plan.model.shape import ExpertShape, LatentAttention, ModelShape
 
 Row = Mapping[str, str]
-_CATALOGED = {"L40S": "l40s", "H200-NVL": "h200"}
-"""Types that the tables name, their specifications leave out and the catalog has."""
+_CATALOGED = {"H200-NVL": "h200"}
+"""Types that the tables name otherwise than the catalog does."""
 
 
 def number(row: Row, name: str, otherwise: float = 0.0) -> float:
@@ -78,7 +78,16 @@ def model_of(row: Row) -> ModelShape:
         window=whole(row, "window") or None,
         windowed_layers=whole(row, "window_layers"),
         mtp_layers=whole(row, "mtp"),
+        has_bias=_has_bias(row["model"]),
     )
+
+
+def _has_bias(name: str) -> bool:
+    """Returns whether the catalog knows a model and its biases, which tables do not list."""
+    try:
+        return catalog.model_named(name).has_bias
+    except InputError:
+        return False
 
 
 def gpus_of(rows: Iterable[Row]) -> dict[str, tuple[Gpu, Row]]:
@@ -87,7 +96,7 @@ def gpus_of(rows: Iterable[Row]) -> dict[str, tuple[Gpu, Row]]:
 
 
 def gpu_named(key: str, known: Mapping[str, tuple[Gpu, Row]]) -> tuple[Gpu, Row]:
-    """Returns the GPU that a table's key means; raises InputError with those that there are.
+    """Returns the GPU that a table's key means, from the catalog where no specification has it.
 
     >>> names = ("A100-SXM-40GB", "A100-SXM-80GB", "B200 (HGX, 1000W)")
     >>> cells = {"bf16_dense_tflops": "1", "hbm_GB": "1", "hbm_TBps": "1",
@@ -105,13 +114,7 @@ def gpu_named(key: str, known: Mapping[str, tuple[Gpu, Row]]) -> tuple[Gpu, Row]
     if word == "A100" and not memory:
         found = [name for name in found if "40GB" not in name] or found
     if not found:
-        if key in _CATALOGED:
-            return catalog.gpu_named(_CATALOGED[key]), {}
-        raise InputError(
-            "GPU '{gpu}' is not in the specifications; they have {known}",
-            gpu=key,
-            known=listed(known, limit=30),
-        )
+        return catalog.gpu_named(_CATALOGED.get(key, key.lower())), {}
     return known[found[0]]
 
 

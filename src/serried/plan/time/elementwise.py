@@ -7,8 +7,10 @@ Bytes are counted per token of a forward and backward, 2 bytes a number, h and f
     8 f, or 5 f           SwiGLU reads and writes 8 numbers of each f, GELU 5
     4 h + 10 h top_k c    routing an MoE token there and back; c is fitted
 
-A narrow format also reads and writes what it quantises: inputs and gradients of every linear
-layer. Every microbatch's weight gradients are added to the sum of those before: 8 bytes a weight.
+Experts with biases and a clamped activation are not fused and pass over f again and again, but
+where the whole step is one graph, which came with kernels that fuse them. A narrow format also
+reads and writes what it quantises: inputs and gradients of every linear layer. Every microbatch's
+weight gradients are added to the sum of those before: 8 bytes a weight.
 """
 
 from __future__ import annotations
@@ -46,6 +48,8 @@ def elementwise(
     rotary = 4.0 * (jobs.heads + jobs.kv_heads) * jobs.qk_dim / tp
     width = jobs.expert_ffn / jobs.etp
     moved = routed * (act * width + 10.0 * hidden * constants.value("routing"))
+    again = constants.value("expert_bias") * jobs.has_expert_bias * (1.0 - jobs.cuda_graph)
+    moved = moved + routed * width * again
     moved = moved + tokens / tp * 4.0 * hidden + act * tokens * jobs.shared_ffn / tp
     cast = _cast(jobs, constants)
     fused = (jobs.heads + 2 * jobs.kv_heads) * jobs.qk_dim / tp

@@ -68,6 +68,8 @@ class Jobs:
     top_k: Column
     expert_ffn: Column
     shared_ffn: Column
+    has_expert_bias: Column
+    """Whether experts have biases, as GPT-OSS's do, whose activation no kernel fuses."""
     moe_layers: Column
     mtp_layers: Column
     window: Column
@@ -199,6 +201,7 @@ def _row(asked: PlanRequest) -> dict[str, float]:
         "top_k": experts.top_k if experts else 0,
         "expert_ffn": experts.ffn if experts else 0,
         "shared_ffn": experts.shared_ffn if experts else 0,
+        "has_expert_bias": bool(experts and model.has_bias),
         "moe_layers": model.num_moe_layers,
         "mtp_layers": model.mtp_layers,
         "window": model.window or 0,

@@ -1,0 +1,113 @@
+"""Constants for one cluster, from steps that were measured on it: few rows, and what they teach.
+
+    shipped constants, and how well each is known ──┐
+    jobs and their steps ───────────────────────────┴─> fit ──> constants, errors, never measured
+
+What hardware and software reach may differ from what ships by about 15 %; the rest is held as
+firmly as it is known. So five rows move what they bear on and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from serried.errors import InputError, listed
+from serried.plan.calibration.fit import Expectation, fit
+from serried.plan.request import PlanRequest
+from serried.plan.time.constants import Constants, shipped
+from serried.plan.time.jobs import Jobs
+from serried.plan.time.step import step_times
+
+LOOSE = 0.15
+"""Least width of what a cluster has of its own."""
+OWN = ("gemm.", "attention.", "memory", "nvlink", "nic", "launch", "latency", "fixed", "stack_")
+"""Beginnings of the names of constants that differ between clusters."""
+CONTRADICTION = 1.3
+"""Steps of one job that differ by more than this factor cannot both be learned from."""
+UNTOLD = 0.05
+"""A constant that rows narrow by less was not measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Holds constants of one cluster, what changed, and what no row told."""
+
+    constants: Constants
+    before: np.ndarray
+    """ln(predicted / measured) of every row by the constants that ship."""
+    after: np.ndarray
+    unmeasured: tuple[str, ...]
+    """Names of the constants that no row bears on."""
+
+
+def calibrate(
+    names: Sequence[str],
+    requests: Sequence[PlanRequest],
+    steps: Sequence[float],
+    known: Constants | None = None,
+) -> Calibration:
+    """Returns constants fitted to measured steps (seconds); ``names`` are those of the rows.
+
+    Raises InputError without rows, for steps that are not above 0, and for rows that measured one
+    job twice and disagree, named.
+    """
+    if not names:
+        raise InputError("there is no measured step to calibrate by; give rows with step_s")
+    measured = np.array(steps, np.float64)
+    for name, step in zip(names, steps, strict=True):
+        if not (np.isfinite(step) and step > 0):
+            raise InputError("row {row} has a step of {step} s; it is above 0", row=name, step=step)
+    _require_agreement(names, requests, measured)
+    base = known or shipped()
+    jobs = Jobs.of(requests)
+    start = {name: each.value for name, each in base.entries.items()}
+    found = fit(jobs, measured, _expected(base), start=start)
+    before = np.log(step_times(jobs, base).step / measured)
+    constants = replace(
+        found.constants,
+        residuals=_widened(base.residuals, found.residuals),
+        source=f"{len(names)} rows: {listed(names, limit=5)}; else {base.source}",
+    )
+    untold = tuple(name for name, each in constants.entries.items() if each.bears < UNTOLD)
+    return Calibration(constants, before, found.residuals, untold)
+
+
+def _expected(known: Constants) -> Mapping[str, Expectation]:
+    """Returns how firmly each constant is held: by its own error, or loosely where it is local."""
+    found = {}
+    for name, each in known.entries.items():
+        least = LOOSE if name.startswith(OWN) else 0.02
+        found[name] = Expectation(each.value, max(each.error, least))
+    return found
+
+
+def _require_agreement(
+    names: Sequence[str], requests: Sequence[PlanRequest], steps: np.ndarray
+) -> None:
+    """Raises InputError where rows of one job differ by more than runs do."""
+    seen: dict[str, tuple[str, float]] = {}
+    for name, request, step in zip(names, requests, steps.tolist(), strict=True):
+        job = repr(request)
+        other, before = seen.setdefault(job, (name, step))
+        if max(step / before, before / step) > CONTRADICTION:
+            raise InputError(
+                "rows {one} and {other} are of the same job and took {before:.4g} s and {step:.4g} "
+                "s; leave the wrong one out",
+                one=other,
+                other=name,
+                before=before,
+                step=step,
+            )
+
+
+def _widened(
+    shipped_by: Mapping[str, tuple[float, float]], residuals: np.ndarray
+) -> dict[str, tuple[float, float]]:
+    """Returns intervals as shipped, wider where rows lie further off after the fit."""
+    spread = 1.645 * float(np.sqrt(np.mean(residuals**2)))
+    return {
+        kind: (min(low, -spread), max(high, spread)) for kind, (low, high) in shipped_by.items()
+    }
