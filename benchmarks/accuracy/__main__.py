@@ -133,8 +133,8 @@ def write_fit(folder: Folder) -> None:
     """Fits constants and intervals, and writes them to the catalog."""
     rows = list(folder.rows)
     known, shown = fitting.fitted(rows)
-    apart = [fitting.apart(shown, group, known) for group in (shown.models, shown.gpus)]
-    apart.append(fitting.apart(shown, fitting.folds(shown.configurations), known))
+    left = (shown.models, shown.gpus, fitting.folds(shown.configurations))
+    apart = [(fitting.apart(shown, groups, known), groups) for groups in left]
     source = f"{len(rows)} rows of benchmarks/data/perf_*.csv and the papers' tables beside them"
     written = fitting.named(known, source=source, residuals=fitting.quantiles(shown, apart))
     CATALOG.write_text(constants_text(written), encoding="utf-8")

@@ -12,7 +12,7 @@ from serried.plan.calibration.expected import expectations
 from serried.plan.calibration.fit import fit
 from serried.plan.calibration.rows import Measured
 from serried.plan.request import PlanRequest
-from serried.plan.time.constants import Constants, shipped
+from serried.plan.time.constants import Constants, generation, shipped
 from serried.plan.time.jobs import Jobs
 from serried.plan.time.step import step_times
 
@@ -126,26 +126,45 @@ def folds(names: np.ndarray, count: int = 5, seed: int = 0) -> np.ndarray:
     return np.asarray(shuffled[which])
 
 
+def have_peers(shown: Examples, groups: np.ndarray, least: int = 10) -> np.ndarray:
+    """Returns which rows still have rows like them when their group is left out.
+
+    A framework, a generation of GPUs or a kind of job that nobody ever measured is not what an
+    interval speaks of: like rows are of the same framework and generation, and at least 10
+    configurations are of the same kind.
+    """
+    jobs = shown.jobs
+    made = np.array([generation(each.cluster.gpu) for each in shown.requests])
+    found = np.zeros(groups.size, bool)
+    for group in np.unique(groups):
+        inside, others = groups == group, (groups != group) & (shown.weights > 0)
+        for row in np.flatnonzero(inside):
+            alike = others & (jobs.stack == jobs.stack[row]) & (made == made[row])
+            kinds = others & (shown.kinds == shown.kinds[row])
+            found[row] = alike.any() and np.unique(shown.configurations[kinds]).size >= least
+    return found
+
+
 def quantiles(
-    shown: Examples, predictions: Sequence[np.ndarray], share: float = 0.9
+    shown: Examples, predictions: Sequence[tuple[np.ndarray, np.ndarray]], share: float = 0.9
 ) -> dict[str, tuple[float, float]]:
     """Returns between which residuals ln(measured / predicted) a share lies, by kind of job.
 
-    Every configuration counts once, however often it was repeated.
+    Each of ``predictions`` has the groups that it left out. Every configuration counts once,
+    however often it was repeated; rows without peers do not count.
     """
     found = {}
     tail = (1.0 - share) / 2.0
+    told = [
+        (np.log(shown.steps / times), have_peers(shown, groups)) for times, groups in predictions
+    ]
     for kind in np.unique(shown.kinds):
         chosen = (shown.kinds == kind) & (shown.models != "vtrain")
-        residuals = np.concatenate([np.log(shown.steps / each)[chosen] for each in predictions])
-        _, which, counts = np.unique(
-            shown.configurations[chosen], return_inverse=True, return_counts=True
-        )
-        weight = np.tile(1.0 / counts[which], len(predictions))
-        found[str(kind)] = (
-            _weighted(residuals, weight, tail),
-            _weighted(residuals, weight, 1 - tail),
-        )
+        _, which, counts = np.unique(shown.configurations, return_inverse=True, return_counts=True)
+        each = 1.0 / counts[which]
+        values = np.concatenate([off[chosen & peers] for off, peers in told])
+        weight = np.concatenate([each[chosen & peers] for _, peers in told])
+        found[str(kind)] = _weighted(values, weight, tail), _weighted(values, weight, 1 - tail)
     return found
 
 
