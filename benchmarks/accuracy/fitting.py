@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.accuracy import published
+from serried.plan.calibration.calibrate import calibrate
 from serried.plan.calibration.expected import expectations
 from serried.plan.calibration.fit import fit
 from serried.plan.calibration.rows import Measured
@@ -119,6 +120,23 @@ def apart(shown: Examples, groups: np.ndarray, constants: Constants) -> np.ndarr
     return found
 
 
+def calibrated_apart(rows: Sequence[published.Published]) -> np.ndarray:
+    """Returns each step as predicted by a calibration on the other folds of its own table."""
+    requests = [row.choices[0] for row in rows]
+    parts = folds(np.array([row.name for row in rows]))
+    found = np.zeros(len(rows))
+    for part in np.unique(parts):
+        learned = [int(row) for row in np.flatnonzero(parts != part)]
+        tried = [int(row) for row in np.flatnonzero(parts == part)]
+        known = calibrate(
+            [rows[row].name for row in learned],
+            [requests[row] for row in learned],
+            [rows[row].step_s for row in learned],
+        ).constants
+        found[tried] = step_times(Jobs.of(requests[row] for row in tried), known).step
+    return found
+
+
 def folds(names: np.ndarray, count: int = 5, seed: int = 0) -> np.ndarray:
     """Returns a fold for each row, the same for rows of one name."""
     distinct, which = np.unique(names, return_inverse=True)
@@ -137,7 +155,8 @@ def have_peers(shown: Examples, groups: np.ndarray, least: int = 10) -> np.ndarr
     made = np.array([generation(each.cluster.gpu) for each in shown.requests])
     found = np.zeros(groups.size, bool)
     for group in np.unique(groups):
-        inside, others = groups == group, (groups != group) & (shown.weights > 0)
+        inside = groups == group
+        others = ~inside & (shown.weights > 0) & (shown.models != "vtrain")
         for row in np.flatnonzero(inside):
             alike = others & (jobs.stack == jobs.stack[row]) & (made == made[row])
             kinds = others & (shown.kinds == shown.kinds[row])

@@ -29,7 +29,8 @@ GENERATIONS: Mapping[str, tuple[str, ...]] = {
     "ada": ("l40s", "l40", "l4", "rtx6000ada"),
     "hopper": ("h100", "h200", "h800", "h20", "gh200"),
     "blackwell": ("b100", "b200", "gb200", "b300", "gb300"),
-    "cdna": ("mi250", "mi300a", "mi300x", "mi325x", "mi350x", "mi355x"),
+    "cdna3": ("mi250", "mi300a", "mi300x", "mi308x", "mi325x"),
+    "cdna4": ("mi350x", "mi355x"),
 }
 """GPU types by generation, the type being the first word of a name."""
 ULTRA = ("b300", "gb300")
@@ -99,9 +100,9 @@ def generation(gpu: Gpu) -> str:
     for made, kinds in GENERATIONS.items():
         if kind(gpu) in kinds:
             return made
-    if gpu.maker.lower() == "amd":
-        return "cdna"
     peaks = {"ampere": 312e12, "hopper": 989e12, "blackwell": 2250e12}
+    if gpu.maker.lower() == "amd":
+        peaks = {"cdna3": 1307e12, "cdna4": 2500e12}
     peak = gpu.peak_flops.get("bf16", 1e15)
     return min(peaks, key=lambda made: abs(math.log(peaks[made] / peak)))
 

@@ -20,7 +20,7 @@ _BITS = {"fp8": "8", "fp8-ds": "8", "fp8-cs": "8", "mxfp8": "8", "nvfp4": "4"}
 
 
 @dataclass(frozen=True)
-class Throughput:
+class StepThroughput:
     """Holds what a job of some seconds a step reaches."""
 
     tokens_per_s: float
@@ -38,7 +38,7 @@ class Throughput:
         return self.mfu[convention] * self.peak_flops
 
 
-def throughput(request: PlanRequest, step_s: float) -> Throughput:
+def throughput(request: PlanRequest, step_s: float) -> StepThroughput:
     """Returns tokens, MFU and HFU of a job whose step takes so many seconds.
 
     >>> from serried.plan.catalog import cluster_named, model_named
@@ -54,7 +54,7 @@ def throughput(request: PlanRequest, step_s: float) -> Throughput:
     def share(flops: float) -> float:
         return utilization(flops, tokens=tokens, seconds=step_s, gpus=gpus, peak_flops=most)
 
-    return Throughput(
+    return StepThroughput(
         tokens_per_s=tokens / step_s,
         tokens_per_s_gpu=tokens / step_s / gpus,
         peak_flops=most,
