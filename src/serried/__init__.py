@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         analyse,
         layout,
         model_states,
+        plan_job,
         read_launch,
         read_trace,
         schedule,
@@ -31,6 +32,7 @@ __all__ = [
     "analyse",
     "layout",
     "model_states",
+    "plan_job",
     "read_launch",
     "read_trace",
     "record",
@@ -41,7 +43,7 @@ __all__ = [
 
 _MODULE_OF = {
     **dict.fromkeys(
-        ("analyse", "layout", "model_states", "read_launch", "read_trace", "schedule"),
+        ("analyse", "layout", "model_states", "plan_job", "read_launch", "read_trace", "schedule"),
         "serried.api",
     ),
     **dict.fromkeys(("Costs", "Links"), "serried.pipeline.costs"),

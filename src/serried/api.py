@@ -2,6 +2,7 @@
 
     layout, schedule         what would be, from sizes
     model_states             what a rank of a layout holds of a model's state
+    plan_job                 whether a job fits, and how long its step takes
     read_launch, read_trace  what files say
     analyse                  what a trace tells
 
@@ -22,6 +23,9 @@ from serried.pipeline.costs import Costs, Number
 from serried.pipeline.in_flight import Weights
 from serried.pipeline.measured import MeasuredSchedule
 from serried.pipeline.request import ScheduleRequest
+from serried.plan.asked import FIELDS as PLANNED
+from serried.plan.asked import plan_request
+from serried.plan.job_plan import JobPlan, job_plan
 from serried.plan.model_states import ModelStates, read_parameters
 from serried.plan.model_states import model_states as states_of_model
 from serried.plan.precision import DEFAULT
@@ -53,6 +57,39 @@ def layout(
     texts = {key: str(value) for key, value in (settings or {}).items()}
     request = LayoutRequest.of(sizes, framework=framework, settings=texts, config=config)
     return request.layout()
+
+
+def plan_job(
+    launch: str | Path | LaunchConfig | None = None,
+    /,
+    *,
+    framework: str | None = None,
+    settings: Mapping[str, object] | None = None,
+    **asked: object,
+) -> JobPlan:
+    """Returns the plan of a job: memory of each stage, traffic, time of a step and its parts.
+
+    ``asked`` are sizes as ``layout`` takes them, and what ``serried plan`` has as options: model,
+    cluster, sequence, global_batch, micro_batch, schedule, recompute, compute … Raises InputError
+    for what is missing and for a job that cannot be.
+
+    >>> plan = plan_job(
+    ...     model="llama3-8b", cluster="h100", world_size=16, tp=2, pp=4, sequence=8192,
+    ...     global_batch=64,
+    ... )
+    >>> plan.memory.fits, plan.memory.fullest.pp_rank
+    (True, 0)
+    """
+    config = read_launch(launch) if isinstance(launch, str | Path) else launch
+    texts = {key: str(value) for key, value in (settings or {}).items()}
+    words = {
+        name: ",".join(map(str, each)) if isinstance(each, list | tuple) else str(each)
+        for name, each in asked.items()
+        if name in PLANNED and each is not None
+    }
+    sizes = {name: each for name, each in asked.items() if name not in PLANNED}
+    request = LayoutRequest.of(sizes, framework=framework, settings=texts, config=config)
+    return job_plan(plan_request(request, words))
 
 
 def model_states(

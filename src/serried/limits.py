@@ -34,6 +34,7 @@ NAMED_FILES = Limit(60, "files", "what a launch file names by a path, and these 
 NAMED_DEPTH = Limit(3, "levels", "files that name others by a path, and are looked through")
 SCHEDULE_BYTES = Limit(32 << 20, "bytes", "a schedule; a million actions take 9 MB")
 MODEL_CONFIG_BYTES = Limit(1 << 20, "bytes", "a model's config.json; most take 2 kB")
+CLUSTER_BYTES = Limit(1 << 20, "bytes", "a cluster as TOML; most take 2 kB")
 BUSBW_BYTES = Limit(64 << 20, "bytes", "a busbw table: some thousands of rows, of 200 bytes each")
 PLAN_ROWS_BYTES = Limit(64 << 20, "bytes", "a table of measured steps; 100,000 rows take 30 MB")
 CHECK_BYTES = Limit(1 << 30, "bytes", "the report of a check; all links of 100,000 ranks take less")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from serried.catalog import figures
@@ -57,6 +58,19 @@ def cluster_named(name: str) -> Cluster:
     if key not in clusters:
         raise unknown(said("cluster"), name, clusters)
     return _cluster(clusters[key])
+
+
+def model_asked(text: str) -> ModelShape:
+    """Returns the model that a text asks for: a name, a config.json, or a folder with one.
+
+    Raises InputError for a name that is not known and a file that is no config of a model.
+    """
+    path = Path(text).expanduser()
+    if text.endswith(".json") or path.is_dir():
+        from serried.plan.model.hugging_face import shape_of_file
+
+        return shape_of_file(path)
+    return model_named(text)
 
 
 def model_names() -> tuple[str, ...]:
@@ -127,6 +141,12 @@ def _gpu(name: str) -> Gpu:
     return gpu_of(name, figures("gpus")[name])
 
 
+@cache
+def _cluster(name: str) -> Cluster:
+    row = figures("clusters")[name]
+    return cluster_of(name, row, _gpu(row["gpu"]))
+
+
 def gpu_of(name: str, row: Mapping[str, Any]) -> Gpu:
     """Returns the GPU that a row of ``gpus.toml`` describes."""
     return Gpu(
@@ -140,14 +160,12 @@ def gpu_of(name: str, row: Mapping[str, Any]) -> Gpu:
     )
 
 
-@cache
-def _cluster(name: str) -> Cluster:
-    row = figures("clusters")[name]
-    per_node = row["gpus_per_node"]
-    nic = row["nic"]
+def cluster_of(name: str, row: Mapping[str, Any], gpu: Gpu) -> Cluster:
+    """Returns the cluster of such GPUs that a row of ``clusters.toml`` describes."""
+    per_node, nic = row["gpus_per_node"], row["nic"]
     return Cluster(
         name,
-        _gpu(row["gpu"]),
+        gpu,
         per_node,
         row.get("nvlink_domain", per_node),
         nic["gb_per_s"] * GB * nic.get("per_node", per_node) / per_node,

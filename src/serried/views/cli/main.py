@@ -27,6 +27,9 @@ COMMANDS = {
         "collective",
         "Shows who sends which block to whom in a collective, and what each step costs.",
     ),
+    "plan": LazyCommand(
+        "plan", "Plans a job: whether it fits, where it is fullest, how long a step takes and why."
+    ),
     "check": LazyCommand(
         "check",
         "Makes every process group of a layout on real ranks, checks its members, and times it.",

@@ -1,0 +1,120 @@
+"""The plan of a job: what every stage holds, what travels, how long a step takes and what of.
+
+PlanRequest ─┬─> memory     fits, and where it is fullest
+             ├─> traffic    collectives of each group kind
+             └─> time       step, parts that sum to it, 90 % interval ──> tokens/s, MFU, HFU
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from serried.plan.memory.job_memory import JobMemory, job_memory
+from serried.plan.model.flops import CONVENTIONS, adapted_flops, hardware_flops, model_flops
+from serried.plan.request import PlanRequest
+from serried.plan.time.constants import Constants
+from serried.plan.time.interval import intervals
+from serried.plan.time.jobs import Jobs
+from serried.plan.time.step import step_times
+from serried.plan.traffic.transfers import Transfer, step_transfers
+
+CONVENTION = "causal"
+"""The convention of FLOPs that a plan reports first, as Megatron-LM does."""
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """Holds what was asked and everything that follows.
+
+    >>> from serried.launch.request import LayoutRequest
+    >>> from serried.plan.asked import plan_request
+    >>> sizes = LayoutRequest.of({"world_size": 16, "tp": 2, "pp": 4})
+    >>> told = {"model": "llama3-8b", "cluster": "h100", "sequence": "8192", "global_batch": "64"}
+    >>> plan = job_plan(plan_request(sizes, told))
+    >>> plan.memory.fits, round(sum(plan.parts.values()) / plan.step_s, 9)
+    (True, 1.0)
+    """
+
+    asked: PlanRequest
+    memory: JobMemory
+    traffic: tuple[Transfer, ...]
+    step_s: float
+    interval_s: tuple[float, float]
+    """Between which nine of ten steps lie."""
+    parts: Mapping[str, float]
+    """Seconds by what they are spent on; they sum to the step."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of one step of the whole job."""
+        return self.asked.global_batch * self.asked.sequence
+
+    @property
+    def tokens_per_s_gpu(self) -> float:
+        """Tokens per second and GPU."""
+        return self.tokens / self.step_s / self.asked.degrees.world_size
+
+    def flops_per_token(self, convention: str = CONVENTION) -> float:
+        """Returns the model FLOPs of one token's training by a convention."""
+        asked = self.asked
+        if asked.lora is None:
+            return model_flops(asked.model, asked.sequence, convention)
+        adapters = sum(asked.trained(stage) for stage in asked.stages) * asked.degrees.tp
+        is_causal = CONVENTIONS[convention].is_causal
+        return adapted_flops(asked.model, asked.sequence, adapters, is_causal=is_causal)
+
+    @property
+    def hardware_flops_per_token(self) -> float:
+        """FLOPs that really run for one token, recomputation counted."""
+        asked = self.asked
+        if asked.lora is not None:
+            return self.flops_per_token()
+        return hardware_flops(asked.model, asked.sequence, asked.recompute.kind)
+
+    def flops_per_s_gpu(self, convention: str = CONVENTION) -> float:
+        """Returns model FLOP/s of each GPU by a convention."""
+        return self.flops_per_token(convention) * self.tokens_per_s_gpu
+
+    @property
+    def peak_flops(self) -> float:
+        """What a GPU could do in the format that matrices are multiplied in."""
+        gpu = self.asked.cluster.gpu
+        return gpu.peak(peak_format(self.asked.compute, gpu.peak_flops))
+
+    def mfu(self, convention: str = CONVENTION) -> float:
+        """Returns the share of the peak that the model's FLOPs take, by a convention."""
+        return self.flops_per_s_gpu(convention) / self.peak_flops
+
+    @property
+    def hfu(self) -> float:
+        """The share of the peak that all FLOPs take that really run."""
+        return self.hardware_flops_per_token * self.tokens_per_s_gpu / self.peak_flops
+
+
+def peak_format(compute: str, known: Mapping[str, float]) -> str:
+    """Returns the format whose peak counts for what matrices are multiplied in.
+
+    >>> peak_format("mxfp8", {"bf16": 1.0, "fp8": 2.0}), peak_format("bf16", {"fp16": 1.0})
+    ('fp8', 'fp16')
+    """
+    wanted = "fp4" if compute == "nvfp4" else "fp8" if "fp8" in compute else compute
+    others = {"bf16": "fp16", "fp16": "bf16"}
+    return wanted if wanted in known else others.get(wanted, wanted)
+
+
+def job_plan(asked: PlanRequest, constants: Constants | None = None) -> JobPlan:
+    """Returns the plan of a request; without constants, timed by those that serried ships."""
+    jobs = Jobs.of([asked])
+    times = step_times(jobs, constants)
+    low, high = intervals(jobs, times.step, constants)
+    return JobPlan(
+        asked,
+        job_memory(asked),
+        step_transfers(asked),
+        float(np.ravel(times.step)[0]),
+        (float(np.ravel(low)[0]), float(np.ravel(high)[0])),
+        {name: float(np.ravel(part)[0]) for name, part in times.parts.items()},
+    )

@@ -1,0 +1,177 @@
+"""``serried plan``: whether a job fits, how long its step takes, and what of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from serried.errors import InputError
+from serried.plan.asked import FIELDS, plan_request
+from serried.plan.job_plan import JobPlan, job_plan
+from serried.views.cli.job import request_of
+from serried.views.cli.language import lang_option
+from serried.views.cli.options import job_options, size_options
+from serried.views.cli.output import PATH, OutputChoice, as_json, output_option, width
+
+ENDINGS = ("table", "json", "svg", "png")
+
+
+@click.command()
+@click.argument("file", required=False, type=PATH)
+@click.option(
+    "--model",
+    metavar="NAME|FILE",
+    help="Model by its name, such as llama3-8b, or a Hugging Face config.json or its folder.",
+)
+@click.option(
+    "--cluster",
+    metavar="NAME|FILE",
+    help="Cluster by its name or its GPU's, such as h100 or gb200, or a TOML file with its "
+    "figures.",
+)
+@click.option("--sequence", metavar="TOKENS", help="Tokens of one sequence.")
+@click.option("--global-batch", metavar="N", help="Sequences of one step of the whole job.")
+@click.option("--micro-batch", metavar="N", help="Sequences of one microbatch; by default 1.")
+@click.option(
+    "--schedule",
+    metavar="NAME",
+    help="Pipeline schedule, as serried schedule lists them; by default 1f1b, or "
+    "interleaved-1f1b with --chunks.",
+)
+@click.option("--layers-first", metavar="N", help="Layers of the first rank of the pipeline.")
+@click.option("--layers-last", metavar="N", help="Layers of the last rank of the pipeline.")
+@click.option(
+    "--layers-picture",
+    metavar="LAYOUT",
+    help="Stages as Megatron draws them, such as Et*3|(t*4|)*2t*3L.",
+)
+@click.option(
+    "--account-for",
+    metavar="ENDS",
+    help="Count embedding, loss or embedding,loss as a layer each when layers are divided.",
+)
+@click.option(
+    "--states",
+    metavar="NAME",
+    help="Recipe of precision of parameters, gradients and optimizer; by default the framework's.",
+)
+@click.option(
+    "--compute",
+    metavar="FORMAT",
+    help="What matrices are multiplied in: bf16, as by default, fp16, fp8, mxfp8, nvfp4 …",
+)
+@click.option(
+    "--recompute",
+    metavar="WHAT",
+    help="none, full, full:LAYERS, selective or selective:MODULE,MODULE, such as "
+    "selective:core_attn,mlp; by default none.",
+)
+@click.option(
+    "--offload",
+    metavar="WHAT",
+    help="What lies in the host's memory: optimizer, activations or parameters; by default none.",
+)
+@click.option("--lora", metavar="N", help="Train adapters alone, such as 16 or 16:qkv,o,fc1,fc2.")
+@click.option(
+    "--sequence-parallel",
+    metavar="BOOL",
+    help="Whether norms and dropout are split along the sequence over tp; by default true.",
+)
+@click.option(
+    "--flash-attention",
+    metavar="BOOL",
+    help="Whether attention keeps no scores; by default true.",
+)
+@size_options
+@job_options
+@click.option(
+    "--constants",
+    type=PATH,
+    metavar="FILE",
+    help="Time the step by constants that were calibrated, instead of those that serried ships.",
+)
+@click.option(
+    "--emit",
+    metavar="TARGET",
+    help="Print a launch script or config for this layout; a name that is not known lists those "
+    "that are.",
+)
+@click.option(
+    "--explain", is_flag=True, help="Print every formula with its numbers and its source."
+)
+@lang_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(ENDINGS),
+    help="Form of the answer; by default by the ending of --output, else a table.",
+)
+@output_option
+def plan(file: Path | None, **options: Any) -> int:
+    """Plans a job: whether it fits, where it is fullest, how long a step takes and why.
+
+    FILE is a launch script or config, from which the layout, the model and the training are read;
+    options go before what it says.
+
+    \b
+    serried plan train.sh --cluster h100
+    serried plan --model llama3-8b --cluster h100 --world-size 16 --tp 2 --pp 4 \\
+        --sequence 8192 --global-batch 64
+    serried plan train.sh --cluster h100 --tp 4 --recompute full -o plan.svg
+    serried plan --model ./config.json --cluster gb200 --world-size 64 --sequence 4096 \\
+        --global-batch 256 --compute mxfp8 --format json
+    """
+    output = OutputChoice.of(options, ENDINGS)
+    asked = request_of(file, options)
+    made = job_plan(plan_request(asked, plan_words(options)), _constants(options))
+    if options["emit"]:
+        from serried.launch.write import write
+
+        layout, placement = asked.laid_out()
+        output.write(write(options["emit"], layout, placement, sizes=asked.sizes()))
+    elif options["explain"]:
+        from serried.views.plan.explain import explained
+
+        output.show(*explained(made, columns=width(), lang=output.lang))
+    else:
+        _answer(made, output)
+    return 0 if made.memory.fits else 1
+
+
+def plan_words(options: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the words of a plan among the options of a command, as they were typed."""
+    words = {name: options.get(name) for name in FIELDS}
+    for name in ("layers", "chunks"):
+        if isinstance(words[name], tuple):
+            words[name] = ",".join(map(str, words[name] or ()))
+    return {name: str(value) for name, value in words.items() if value is not None}
+
+
+def _constants(options: Mapping[str, Any]) -> Any:
+    if options["constants"] is None:
+        return None
+    from serried.plan.calibration.document import read_constants
+
+    return read_constants(options["constants"])
+
+
+def _answer(made: JobPlan, output: OutputChoice) -> None:
+    form = output.form_among(ENDINGS)
+    if form == "json":
+        from serried.views.plan.document import plan_document
+
+        output.write(as_json(plan_document(made, lang=output.lang)))
+    elif form in ("svg", "png"):
+        from serried.views.plan.picture import plan_picture
+
+        drawing = plan_picture(made, lang=output.lang)
+        if form == "png" and output.path is None:
+            raise InputError("a PNG goes into a file; give one, such as -o plan.png")
+        output.write(drawing.svg() if form == "svg" else drawing.png())
+    else:
+        from serried.views.plan.text import plan_parts
+
+        output.show(*plan_parts(made, columns=width(), lang=output.lang))

@@ -1,0 +1,1 @@
+"""The plan of a job as text, document, picture and explanation."""

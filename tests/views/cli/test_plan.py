@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from serried.views.cli.main import run
+
+JOB = ("plan", "--cluster", "h100", "--world-size", "16", "--tp", "2", "--pp", "4")
+LLAMA = (*JOB, "--model", "llama3-8b", "--sequence", "8192", "--global-batch", "64")
+
+
+def test_a_plan_is_printed_and_fits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*LLAMA]) == 0
+    assert capsys.readouterr().out.startswith("fits: ")
+
+
+def test_what_does_not_fit_is_found_out(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*JOB, "--model", "llama3-70b", "--sequence", "8192", "--global-batch", "64"]) == 1
+    assert capsys.readouterr().out.startswith("does not fit: ")
+
+
+def test_options_reach_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    told = ("--recompute", "full", "--micro-batch", "2", "--compute", "fp8", "--chunks", "2")
+    assert run([*LLAMA, *told, "--format", "json"]) == 0
+    asked = json.loads(capsys.readouterr().out)["asked"]
+    assert (asked["micro_batch"], asked["compute"], asked["recompute"]["kind"]) == (
+        2,
+        "fp8",
+        "full",
+    )
+    assert (asked["schedule"], len(asked["stage_layers"])) == ("interleaved-1f1b", 8)
+
+
+def test_layers_are_listed_as_groups_takes_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*LLAMA, "--layers", "7,8,9,8", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["asked"]["stage_layers"] == [7, 8, 9, 8]
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "json", "txt"])
+def test_the_ending_of_a_file_says_its_form(tmp_path: Path, ending: str) -> None:
+    assert run([*LLAMA, "-o", str(tmp_path / f"plan.{ending}")]) == 0
+    assert (tmp_path / f"plan.{ending}").stat().st_size > 500
+
+
+def test_a_layout_is_handed_to_the_launch_writers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*LLAMA, "--emit", "megatron"]) == 0
+    assert "--pipeline-model-parallel-size 4" in capsys.readouterr().out
+
+
+def test_formulas_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*LLAMA, "--explain"]) == 0
+    assert "MFU: FLOPs x tokens" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [
+        ((), "the model is missing; give it, such as --model llama3-8b"),
+        (("--model", "lama3-8b"), "there is no model 'lama3-8b'; the nearest are llama3-8b"),
+        (("--model", "none.json"), "none.json cannot be read"),
+        ((*LLAMA[9:], "--format", "png"), "a PNG goes into a file"),
+        ((*LLAMA[9:], "--constants", "none.toml"), "none.toml cannot be read"),
+    ],
+)
+def test_bad_input_is_a_sentence(
+    told: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*JOB, *told]) == 2
+    assert sentence in capsys.readouterr().err
