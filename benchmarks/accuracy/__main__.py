@@ -1,4 +1,4 @@
-"""Prints how near planned steps come to measured ones: ``python -m benchmarks.accuracy FOLDER``.
+"""Prints how near plans come to what was measured: ``python -m benchmarks.accuracy FOLDER``.
 
 A folder holds tables of measured steps, perf_*.csv, with its own perf_models.csv and gpu_specs.csv.
 
@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.accuracy import baselines, fitting, published
+from benchmarks.accuracy.memory import document_memory, print_memory
 from benchmarks.accuracy.table import HEAD, Errors, line, parts, regrets
 from serried.plan.calibration.document import constants_text
 from serried.plan.calibration.rows import Folder, Measured, read_folder
@@ -41,10 +42,12 @@ def main() -> None:
     if asked.fit:
         write_fit(folder)
     elif asked.format == "json":
-        json.dump(document(folder), sys.stdout, indent=1)
+        told = document(folder) | {"memory": document_memory(asked.folder)}
+        json.dump(told, sys.stdout, indent=1)
         print()
     else:
         print_table(folder, is_apart=asked.held_apart)
+        print_memory(asked.folder)
 
 
 def print_table(folder: Folder, *, is_apart: bool) -> None:

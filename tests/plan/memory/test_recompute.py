@@ -44,9 +44,16 @@ def test_a_dense_feed_forward_is_recomputed_by_its_own_name() -> None:
 
 
 def test_modules_save_together_no_more_than_all_of_a_layer() -> None:
-    every = use(*RECOMPUTED)
+    every = use(*(each for each in RECOMPUTED if each != "op"))
     assert 0 < every.kept < min(use(module).kept for module in SAVED)
     assert every.kept + every.again == pytest.approx(use().kept)
+
+
+def test_operators_keep_attention_and_every_other_matrix() -> None:
+    told = Recompute("selective", modules=("op",))
+    h, kv, f = 4096, 1024, 14336
+    kept = layer_use(LLAMA, False, LayerPlan(), BUILT, told).kept
+    assert kept == 2 * h + 2 * (h + 2 * kv) + 4 * 32 + 2 * h + 2 * f
 
 
 def test_no_module_is_taken_for_another() -> None:

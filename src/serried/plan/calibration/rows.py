@@ -196,6 +196,7 @@ def measured(
         states="fp32-grads" if "fp32-grad" in precision else "bf16-grads",
         compute=_COMPUTE.get(precision, precision),
         recompute=_recompute(row.get("recompute", "")),
+        offload="optimizer" if "optimizer" in row.get("offload", "") else "none",
         has_sequence_parallel=sp == "1" or (not sp and framework != "megatron-deepspeed"),
         has_flash_attention=framework != "megatron-deepspeed",
         lora=LowRank(16) if row.get("task") == "lora" else None,

@@ -18,7 +18,9 @@ from typing import Literal
 from serried.errors import InputError, listed
 
 MIB = 1 << 20
-CrossEntropy = Literal["in-place", "vocab-parallel", "compiled", "torch", "chunked"]
+CrossEntropy = Literal[
+    "in-place", "vocab-parallel", "compiled", "torch", "torch-compiled", "chunked"
+]
 
 CUBLAS_WORKSPACE = 8 * MIB
 """What torch has for each handle (torch 2.13, CUDABlas; ``CUBLAS_WORKSPACE_CONFIG`` unset)."""
@@ -45,6 +47,8 @@ LOSSES: Mapping[CrossEntropy, LossBytes] = {
     "compiled": LossBytes(4, 6),
     # Torch's has scores, log-softmax in fp32, and the gradients of both.
     "torch": LossBytes(6, 8),
+    # Compiled it has the scores and their gradient, both of 16 bits.
+    "torch-compiled": LossBytes(2, 2),
     # Liger's never has all scores at once: some 1/16th of them.
     "chunked": LossBytes(0, 0),
 }
@@ -77,6 +81,8 @@ class Implementation:
     """Further copies of what attention gives, in another order of axes."""
     mask_bytes: int = 1
     """What a number's place in a mask of dropout takes."""
+    keeps_narrow_weights: bool = False
+    """Whether copies of weights in 8 or 4 bits stay from microbatch to microbatch."""
     keeps_blank_gradients: bool = False
     """Whether a blank gradient of each shape of weight stays (TE 2.3, ``get_dummy_wgrad``)."""
     keeps_scores_buffer: bool = False
@@ -112,6 +118,7 @@ class Implementation:
 _MEGATRON = Implementation(
     "megatron",
     "Megatron-LM d98e8a64 with Transformer Engine 2.11",
+    keeps_narrow_weights=True,
     keeps_blank_gradients=True,
     keeps_gemm_workspace=True,
     stage_messages=1,
@@ -149,6 +156,7 @@ IMPLEMENTATIONS: Mapping[str, Implementation] = {
             activation_copies=1,
             step_bytes=4,
             bucket_bytes=2 * 500_000_000 * 2,
+            reserved_ratio=1.0,
         ),
         Implementation(
             "torch",
@@ -181,6 +189,8 @@ def implementation_of(framework: str, options: Mapping[str, str]) -> Implementat
     Raises InputError for an implementation that is not known.
     """
     name = options.get("implementation") or OF_FRAMEWORK.get(framework, "torch")
+    if "deepspeed" in options:
+        name = "deepspeed"
     if name == "megatron" and options.get("transformer_impl") == "local":
         name = "megatron-local"
     if name not in IMPLEMENTATIONS:
@@ -194,6 +204,10 @@ def implementation_of(framework: str, options: Mapping[str, str]) -> Implementat
         return replace(found, cross_entropy="in-place")
     if options.get("cross_entropy_loss_fusion") == "true":
         return replace(found, cross_entropy="compiled")
-    if options.get("liger") == "true":
+    if "liger" in options:
         return replace(found, cross_entropy="chunked", activation_copies=0)
+    if "torch.compile" in options:
+        return replace(
+            found, cross_entropy="torch-compiled", activation_copies=0, is_norm_output_whole=False
+        )
     return found

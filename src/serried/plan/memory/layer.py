@@ -36,9 +36,14 @@ RECOMPUTED = (
     "mlp",
     "moe",
     "moe_act",
+    "op",
     "shared_experts",
 )
-"""Modules that Megatron recomputes selectively (megatron-core 0.16.1, transformer_config.py)."""
+"""Modules that Megatron recomputes selectively (megatron-core 0.16.1, transformer_config.py).
+
+``op`` is torchtitan's: attention and every other matrix keep what they gave, nothing else is kept
+(torchtitan b5bcd76c, distributed/activation_checkpoint.py).
+"""
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,11 @@ def layer_use(
         kept = stream
     elif told.kind == "selective":
         left_out = _modules(told)
-        kept = sum(each.token_bytes for each in items if not left_out.intersection(each.modules))
+        kept = sum(
+            each.token_bytes * (_of_operators(each) if "op" in left_out else 1.0)
+            for each in items
+            if not left_out.intersection(each.modules)
+        )
     return LayerUse(
         kept=kept,
         again=whole - kept,
@@ -85,6 +89,13 @@ def _modules(recompute: Recompute) -> frozenset[str]:
             known=listed(RECOMPUTED, limit=len(RECOMPUTED)),
         )
     return frozenset(recompute.modules or ("core_attn",))
+
+
+def _of_operators(item: LayerItem) -> float:
+    """Returns the part of an item that stays where every other matrix keeps what it gave."""
+    if item.name == "norm inputs" or item.name.endswith("fc1 output"):
+        return 0.5
+    return 1.0 if item.name in ("q, k, v", "row sums", "attended") else 0.0
 
 
 def _frozen(items: tuple[LayerItem, ...], lora: LowRank) -> tuple[LayerItem, ...]:

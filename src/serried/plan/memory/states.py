@@ -81,6 +81,8 @@ class Sharing:
     expert_ranks: Any
     is_kept_after_forward: bool = False
     compute: str = "bf16"
+    is_stepped_away: bool = False
+    """Whether the optimizer steps on the host, to which it is offloaded."""
     is_frozen: bool = False
     """Whether adapters alone are trained."""
     has_narrow_parameters: bool = False
@@ -99,6 +101,7 @@ def sharing_of(asked: PlanRequest) -> Sharing:
         expert_ranks=experts,
         is_kept_after_forward=asked.is_kept_after_forward,
         compute=asked.compute,
+        is_stepped_away=asked.offload == "optimizer",
         is_frozen=asked.lora is not None,
         has_narrow_parameters=asked.options.get("fp8_param_gather") == "true",
     )
@@ -153,7 +156,9 @@ def weight_bytes(weights: RankWeights, sharing: Sharing, built: Implementation) 
     """Returns what a rank's weights take."""
     kept = sharing.precision
     copies = weight_copy_bytes(sharing.compute) * weights.linears
-    if sharing.has_narrow_parameters and is_narrow(sharing.compute):
+    if not built.keeps_narrow_weights:
+        copies = 0 * weights.linears
+    elif sharing.has_narrow_parameters and is_narrow(sharing.compute):
         copies = copies - kept.parameter_bytes * weights.linears
     gathered, fresh = _units(weights, sharing)
     if sharing.is_frozen:
@@ -163,7 +168,7 @@ def weight_bytes(weights: RankWeights, sharing: Sharing, built: Implementation) 
     experts = state_bytes(weights.experts, sharing.expert_ranks, zero, kept)
     own = largest_share(weights.dense, sharing.dense_ranks if cut else 1)
     own = own + largest_share(weights.experts, sharing.expert_ranks if cut else 1)
-    fresh = fresh + built.step_bytes * own
+    fresh = fresh + (0 if sharing.is_stepped_away else built.step_bytes) * own
     if built.keeps_narrow_gradients and kept.gradient_bytes > kept.computed_bytes:
         fresh = fresh + kept.computed_bytes * weights.total
     return WeightBytes(

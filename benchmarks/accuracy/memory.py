@@ -1,20 +1,15 @@
-"""How near planned memory comes to measured memory, table by table.
-
-Run ``python -m benchmarks.memory_accuracy FOLDER``, a folder with any of these tables:
+"""Measured memory beside planned memory, from any of these tables of a folder.
 
     simumax_b200_real_vs_model.csv                  allocated at most, of the fullest rank
     megatron_functional_golden_memory_time.csv      allocated at most and between steps, last stage
-    perf_*.csv with a column mem_GiB                in use on the device, of the fullest rank
+    perf_*.csv, rows with mem_GiB                   in use on the device, or reserved, of the same
 
-``--format json`` prints every row with its prediction. Rows whose layout is not stated are left
-out and counted.
+Rows of tests that do not say all that their memory follows from are left out.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,8 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.accuracy.table import HEAD, Errors, line
 from serried.errors import InputError
 from serried.mesh.layers import unfolded
+from serried.plan.calibration.rows import MODELS, read_folder
 from serried.plan.cluster.cluster import Cluster, Gpu
 from serried.plan.degrees import Degrees
 from serried.plan.memory.job_memory import JobMemory, job_memory
@@ -61,6 +58,7 @@ FIGURES: Mapping[str, Callable[[JobMemory], float]] = {
     "allocated, last stage": lambda job: job.of_ranks[-1].allocated,
     "steady, last stage": lambda job: job.of_ranks[-1].steady,
     "in use": lambda job: job.fullest.total,
+    "reserved": lambda job: max(each.reserved for each in job.of_ranks),
 }
 
 
@@ -114,7 +112,7 @@ def simumax(path: Path) -> Iterator[MeasuredMemory]:
             options={"cross_entropy_fusion_impl": "te", "cp_comm_type": "a2a"},
         )
         real = float(cells["real_max_rank_GiB"]) * GIB
-        yield MeasuredMemory("simumax b200", cells["case"], "allocated", "", request, real)
+        yield MeasuredMemory("simumax_b200", cells["case"], "allocated", "", request, real)
 
 
 def _eight(axes: Mapping[str, int], cp: int) -> Degrees:
@@ -143,7 +141,7 @@ def megatron(path: Path) -> Iterator[MeasuredMemory]:
         for what, column in figures:
             if cells[column]:
                 yield MeasuredMemory(
-                    f"megatron tests, {what}", row, what, group, request, float(cells[column])
+                    f"megatron, {what}", row, what, group, request, float(cells[column])
                 )
 
 
@@ -278,54 +276,33 @@ def _is_ampere(platform: str) -> bool:
     return "a100" in platform or platform == "lts"
 
 
-# ----------------------------------------------------------------------- BigScience, 384 x A100
+# ----------------------------------------------------------------------- perf_*.csv
 
 
-def bigscience(path: Path) -> Iterator[MeasuredMemory]:
-    for cells in cells_of(path):
-        if not cells["mem_GiB"] and cells["score"] != "oom":
+def of_jobs(folder: Path) -> Iterator[MeasuredMemory]:
+    """Yields rows of measured steps that say what memory they took, or that they found too little.
+
+    What a row's source means by memory stands in its options: all that a device has in use, or
+    what torch's allocator reserved.
+    """
+    if not (folder / MODELS).is_file():
+        return
+    for row in read_folder(folder, ("1", "mem", "oom")).rows:
+        if row.memory_gib is None and row.score != "oom":
             continue
-        real = float(cells["mem_GiB"]) * GIB if cells["mem_GiB"] else None
-        group = cells["precision"]
-        request = _bigscience_request(cells)
-        yield MeasuredMemory("bigscience", cells["row"], "in use", group, request, real)
+        what = "reserved" if "reserved" in row.request.options.get("mem", "") else "in use"
+        real = row.memory_gib * GIB if row.memory_gib else None
+        request = _balanced(row.request)
+        yield MeasuredMemory(row.table, row.name, what, request.framework, request, real)
 
 
-def _bigscience_request(cells: Cells) -> PlanRequest:
-    extra = dict(re.findall(r"(\w+)=([^;,]+)", cells["extra"]))
-    hidden, heads = int(extra["hidden"]), int(extra["heads"])
-    model = ModelShape(
-        cells["model"],
-        number(cells, "layers"),
-        hidden,
-        heads,
-        heads,
-        hidden // heads,
-        4 * hidden,
-        int(extra["vocab"]),
-        is_gated=extra.get("gated") == "1",
-        is_tied=extra.get("tied") == "1",
-        norm="layer",
-        has_bias=True,
-    )
-    tp, pp, dp = (number(cells, axis, 1) for axis in ("tp", "pp", "dp"))
-    replicas = dp * number(cells, "mbs", 1)
-    is_balanced = "balanced" in extra.get("layout", "")
-    return PlanRequest(
-        model,
-        Cluster("jean-zay", A100, 8, 8, 50e9),
-        Degrees(tp=tp, pp=pp, dp=dp),
-        framework="megatron-deepspeed",
-        sequence=number(cells, "seq", 2048),
-        micro_batch=number(cells, "mbs", 1),
-        global_batch=max(1, round(number(cells, "gbs", 1) / replicas)) * replicas,
-        stage_layers=tuple(layers_accounted(model, pp)) if is_balanced else None,
-        zero=int(cells["sharding"].removeprefix("zero") or 0),
-        states="fp32-grads" if "fp32-grad" in cells["precision"] else "fp16-adam",
-        recompute=Recompute("full" if cells["recompute"] == "full" else "none"),
-        has_sequence_parallel=False,
-        has_flash_attention=False,
-    )
+def _balanced(request: PlanRequest) -> PlanRequest:
+    """Returns a job whose ends count as layers, where its row says that these are balanced."""
+    if "balanced" not in request.options.get("layout", ""):
+        return request
+    degrees = request.degrees
+    counts = layers_accounted(request.model, degrees.pp, degrees.chunks)
+    return replace(request, stage_layers=tuple(counts))
 
 
 # ----------------------------------------------------------------------- the table
@@ -334,40 +311,28 @@ def _bigscience_request(cells: Cells) -> PlanRequest:
 READERS: Mapping[str, Callable[[Path], Iterator[MeasuredMemory]]] = {
     "simumax_b200_real_vs_model.csv": simumax,
     "megatron_functional_golden_memory_time.csv": megatron,
-    "perf_bigscience_a100.csv": bigscience,
 }
 
 
-def measured(folder: Path) -> list[MeasuredMemory]:
+def measured_memory(folder: Path) -> list[MeasuredMemory]:
     """Returns every figure that a folder's tables have and that can be planned."""
-    found: list[MeasuredMemory] = []
+    found = list(of_jobs(folder))
     for name, read in READERS.items():
         if (folder / name).is_file():
             found += read(folder / name)
     return found
 
 
-@dataclass(frozen=True)
-class Errors:
-    """Holds how far predictions were off, as parts of what was measured."""
+def errors(rows: Iterable[MeasuredMemory]) -> Errors:
+    """Returns how far plans are off."""
+    pairs = [(row.planned(), row.num_bytes) for row in rows if row.num_bytes]
+    planned, real = zip(*pairs, strict=True)
+    return Errors.of(np.array(planned), np.array(real))
 
-    each: tuple[float, ...]
-    fitting: int
-    """Jobs that did not fit and were said to fit."""
 
-    @property
-    def mean(self) -> float:
-        return float(np.mean(np.abs(self.each)))
-
-    @property
-    def most(self) -> float:
-        return float(np.max(np.abs(self.each)))
-
-    def line(self) -> str:
-        sizes = np.abs(self.each)
-        parts = [np.mean(sizes), np.median(sizes), np.quantile(sizes, 0.9), np.max(sizes)]
-        figures = "".join(f"{100 * part:8.2f}" for part in (*parts, np.mean(self.each)))
-        return f"{len(self.each):6d}{figures}"
+def wrongly_fitting(rows: Iterable[MeasuredMemory]) -> int:
+    """Returns how many jobs that ran out of memory are said to fit."""
+    return sum(job_memory(row.request).fits for row in rows if row.num_bytes is None)
 
 
 def covered(rows: Iterable[MeasuredMemory]) -> float:
@@ -383,50 +348,42 @@ def covered(rows: Iterable[MeasuredMemory]) -> float:
     return float(np.mean(inside))
 
 
-def errors(rows: Iterable[MeasuredMemory]) -> Errors:
-    found, fitting = [], 0
-    for row in rows:
-        if row.num_bytes is None:
-            fitting += job_memory(row.request).fits
-        else:
-            found.append(row.planned() / row.num_bytes - 1)
-    return Errors(tuple(found), fitting)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", default=Path(__file__).parent / "data")
-    parser.add_argument("--format", choices=("text", "json"), default="text")
-    asked = parser.parse_args()
-    rows = measured(asked.folder)
-    if asked.format == "json":
-        found = [
-            {
-                "table": row.table,
-                "row": row.row,
-                "what": row.what,
-                "measured_bytes": row.num_bytes,
-                "planned_bytes": row.planned(),
-            }
-            for row in rows
-        ]
-        print(json.dumps({"rows": found}, indent=1))
+def print_memory(folder: Path) -> None:
+    """Prints the errors of planned memory by table and kind of row."""
+    rows = measured_memory(folder)
+    if not rows:
         return
-    peaks = [row for row in rows if row.num_bytes and "steady" not in row.what]
-    part = covered(peaks)
-    print(f"{100 * part:.1f} % of {len(peaks)} peaks lie in the interval of their plan, 90 meant")
-    names = "".join(f"{name:>8}" for name in ("mean", "median", "p90", "max", "bias"))
-    print(f"{'error of memory, %':48}{'rows':>6}{names}")
+    print("\nmemory of the fullest rank, or of the last stage where that alone was logged")
+    print(HEAD)
     groups: dict[tuple[str, str], list[MeasuredMemory]] = {}
     for row in rows:
         for group in {"", row.group}:
             groups.setdefault((row.table, group), []).append(row)
     for (table, group), each in sorted(groups.items()):
-        off = errors(each)
-        name = f"  {group}" if group else table
-        wrong = f"   {off.fitting} said to fit that did not" if off.fitting else ""
-        print(f"{name:48}{off.line()}{wrong}")
+        if any(row.num_bytes for row in each):
+            print(line(f"  {group}" if group else table, errors(each)))
+    peaks = [row for row in rows if row.num_bytes and "steady" not in row.what]
+    print(f"measured peak inside the 90 % interval: {100 * covered(peaks):.0f} % of rows")
+    missed = [row for row in rows if row.num_bytes is None]
+    if missed:
+        print(f"of {len(missed)} that ran out of memory, {wrongly_fitting(missed)} are said to fit")
 
 
-if __name__ == "__main__":
-    main()
+def document_memory(folder: Path) -> list[dict[str, object]]:
+    """Returns every row's prediction with its interval."""
+    found: list[dict[str, object]] = []
+    for row in measured_memory(folder):
+        job = job_memory(row.request)
+        place = job.of_ranks[-1] if "last" in row.what else job.fullest
+        found.append(
+            {
+                "row": row.row,
+                "table": row.table,
+                "what": row.what,
+                "measured_bytes": row.num_bytes,
+                "predicted_bytes": FIGURES[row.what](job),
+                "interval_bytes": list(place.interval),
+                "fits": job.fits,
+            }
+        )
+    return found
