@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+import serried
 from serried.errors import InputError
 from serried.runtime.job.checkpoints import CheckpointSettings
 from serried.runtime.run.model_training import ModelSplit, ModelTraining
@@ -107,13 +108,14 @@ class _Stopped:
         split = ModelSplit("1f1b", 2)
         kept = CheckpointSettings(folder=self.folder / "a", every=2, resume=True)
         whole = [done.loss for done in training({"pp": 2}, split).run(6)]
-        first = [done.loss for done in training({"pp": 2}, split, checkpoints=kept).run(2)]
+        recorded = {"checkpoints": kept, "trace_dir": self.folder / "trace"}
+        first = [done.loss for done in training({"pp": 2}, split, **recorded).run(2)]
         other = CheckpointSettings(begin_from=self.folder / "a")
         elsewhere = [
             done.loss
             for done in training({"tp": 2}, ModelSplit(plan=PLAN), checkpoints=other).run(6)
         ]
-        again = [done.loss for done in training({"pp": 2}, split, checkpoints=kept).run(6)]
+        again = [done.loss for done in training({"pp": 2}, split, **recorded).run(6)]
         return {"whole": whole, "first": first, "again": again, "elsewhere": elsewhere}
 
 
@@ -126,6 +128,13 @@ def test_a_run_that_was_stopped_goes_on_bit_by_bit_and_in_another_layout(tmp_pat
         "step-000004",
         "step-000006",
     ]
+    steps = [_steps(tmp_path / "trace"), _steps(tmp_path / "trace" / "restart-1")]
+    assert steps == [{0, 1}, {2, 3, 4, 5}]
+
+
+def _steps(folder: Path) -> set[int]:
+    """Returns the steps that a recording holds."""
+    return set(serried.read_trace(folder).spans.step.tolist())
 
 
 def _refusals() -> list[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ import torch
 import torch.distributed as dist
 
 from serried.errors import InputError, SerriedError
+from serried.runtime.groups.rendezvous import free_port
 from serried.runtime.run.program import join, start
 from tests.runtime.rank_processes import in_a_process
 
@@ -64,3 +68,26 @@ def test_a_process_that_nothing_started_is_a_job_of_one_rank(tmp_path: Path) -> 
 def _alone(folder: Path) -> None:
     groups = join()
     os.write(1, f"{groups.rank} {groups.members('dp')} {groups.size('tp')}\n".encode())
+
+
+def test_a_process_of_torchrun_is_a_rank_already(tmp_path: Path) -> None:
+    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
+    (tmp_path / "0").mkdir()
+    (tmp_path / "1").mkdir()
+    (tmp_path / "address").write_text(json.dumps(address | {"LOCAL_WORLD_SIZE": "2"}))
+    with ThreadPoolExecutor() as both:
+        codes = list(both.map(partial(in_a_process, _as_torchrun), tmp_path.glob("[01]")))
+    assert codes == [0, 0]
+    said = sorted(each.read_text() for each in tmp_path.glob("?.out"))
+    assert said == ["rank 0 of (0, 1)\n", "rank 1 of (0, 1)\n"]
+
+
+def _as_torchrun(folder: Path) -> None:
+    os.environ |= json.loads((folder.parent / "address").read_text())
+    os.environ |= {"RANK": folder.name, "LOCAL_RANK": folder.name}
+    start(_say, ranks=8, timeout_s=60)  # torchrun's number of ranks counts
+
+
+def _say() -> None:
+    groups = join(tp=2)
+    os.write(1, f"rank {groups.rank} of {groups.members('tp')}\n".encode())

@@ -16,6 +16,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -351,12 +352,16 @@ def _recorder(
     groups: TrainMesh,
     schedule: Schedule,
 ) -> TrainingRecorder:
-    """Returns what records the run into ``trace_dir``; None records nothing."""
+    """Returns what records the run into ``trace_dir``; None records nothing.
+
+    A run that goes on records into a folder in it, ``restart-1`` and so on, as under torchrun.
+    """
     if trace_dir is None:
         return TrainingRecorder()
-    folder, layout = Path(trace_dir), groups.layout
-    run = [run_before(folder) or secrets.token_hex(4)]
-    dist.broadcast_object_list(run, src=0)
+    first, layout = Path(trace_dir), groups.layout
+    chosen = [run_before(first) or secrets.token_hex(4), str(_free_folder(first))]
+    dist.broadcast_object_list(chosen, src=0)
+    run, folder = chosen
     job = TracedJob(
         framework=layout.framework,
         world_size=layout.world_size,
@@ -366,4 +371,12 @@ def _recorder(
         num_microbatches=schedule.num_microbatches,
         backend=dist.get_backend(),
     )
-    return TrainingRecorder.into(folder, job, run=run[0], rank=groups.rank, steps=steps)
+    return TrainingRecorder.into(Path(folder), job, run=run, rank=groups.rank, steps=steps)
+
+
+def _free_folder(first: Path) -> Path:
+    """Returns ``first``, or the next folder in it that holds no recording yet."""
+    later = (first / f"restart-{number}" for number in count(1))
+    return next(
+        each for each in chain([first], later) if next(each.glob("rank-*.spans"), None) is None
+    )
