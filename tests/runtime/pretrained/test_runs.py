@@ -27,6 +27,7 @@ from serried.runtime.job.settings import (
     Validation,
 )
 from serried.runtime.pretrained.build import draw, meta_model
+from serried.runtime.pretrained.states import planned_states
 from serried.runtime.training.tokens import text_of
 from tests.runtime.many_runs import Ran, run_many
 from tests.runtime.pretrained.tiny import written
@@ -78,6 +79,8 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrainSetting
     return {name: asked(*each) for name, each in LAYOUTS.items()}
 
 
+NORMS = "norms of heads, tied: tp x pp x dp, zero 3"
+HALVES = "16 bits"
 KEPT = "experts: tp x dp, zero 2"
 ANEW: Mapping[str, dict[str, object]] = {
     "one process": {"world_size": 1, "tp": 1, "zero": 0},
@@ -100,7 +103,8 @@ def ran(settings: dict[str, TrainSettings], saved: Path) -> dict[str, Ran]:
         name: replace(settings[KEPT], **layout, checkpoints=begun)  # type: ignore[arg-type]
         for name, layout in ANEW.items()
     }
-    asked = settings | {KEPT: keeping} | anew
+    halves = replace(settings[NORMS], dtype="bfloat16", validation=Validation())
+    asked = settings | {KEPT: keeping} | anew | {HALVES: halves}
     return dict(zip(asked, run_many(list(asked.values())), strict=True))
 
 
@@ -184,7 +188,7 @@ def test_held_out_tokens_are_measured_each_once(
     settings: dict[str, TrainSettings], ran: dict[str, Ran]
 ) -> None:
     told = [each for run in ran.values() for each in run.events if isinstance(each, Validated)]
-    assert {each.num_bytes for each in told} == {5 * 24} and len(told) == len(ran)
+    assert {each.num_bytes for each in told} == {5 * 24} and len(told) == len(ran) - 1
 
 
 def test_ranks_say_what_they_hold_by_the_model_s_own_names(ran: dict[str, Ran]) -> None:
@@ -196,6 +200,22 @@ def test_ranks_say_what_they_hold_by_the_model_s_own_names(ran: dict[str, Ran]) 
         "transformer.h.1",
     )
     assert held[-1] == ("transformer.h.2", "transformer.ln_f", "lm_head")
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_ranks_hold_what_was_planned(
+    name: str, settings: dict[str, TrainSettings], ran: dict[str, Ran]
+) -> None:
+    planned = {each.pp_rank: each.parameters for each in planned_states(settings[name])}
+    first = {rank.coordinates["pp"]: rank for rank in reversed(ran[name].ranks)}
+    assert {place: rank.parameter_bytes for place, rank in first.items()} == planned
+
+
+def test_16_bits_learn_nearly_the_same(
+    settings: dict[str, TrainSettings], ran: dict[str, Ran]
+) -> None:
+    losses = [step.loss for step in ran[HALVES].steps]
+    assert losses == pytest.approx([loss for loss, _ in alone(settings[NORMS])], abs=0.02)
 
 
 def test_tensor_parallel_ranks_hold_half_of_what_the_plan_cuts(

@@ -19,7 +19,7 @@ from serried.runtime.job.settings import TrainSettings, stage_layers
 def unplanned(settings: TrainSettings) -> Sentence | None:
     """Says why the memory of a run is not planned; None where it is."""
     if isinstance(settings.model, ConfigModel):
-        return said("what a model of transformers keeps for backward follows its own code")
+        return said("what layers of transformers keep for backward follows their own code")
     if settings.emulated:
         return said("emulated compute keeps no activations")
     if settings.model.experts:

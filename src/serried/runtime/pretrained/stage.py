@@ -39,7 +39,9 @@ class PretrainedStage(HeldStage):
         stage: int,
         num_stages: int,
         recompute: Literal["none", "selective", "full"] = "none",
+        dtype: torch.dtype = torch.float32,
     ) -> None:
+        """Prepares a stage that computes in ``dtype``."""
         super().__init__()
         self.sizes, self.stage, self.is_last = sizes, stage, stage == num_stages - 1
         self.vocabulary = sizes.vocabulary
@@ -55,7 +57,7 @@ class PretrainedStage(HeldStage):
         self._parts = tuple(part for part, holder in parts.items() if holder == stage)
         self._whole = (model,)
         """The whole model, without memory; in a tuple, so that it is no part of this one."""
-        seen = _observed(parts, sizes, num_stages)
+        seen = _observed(parts, sizes, num_stages, dtype)
         self.inside: Any = pruned(model, self.plan.starts(num_stages), stage, seen, _scores)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -96,15 +98,17 @@ class PretrainedStage(HeldStage):
         """Cuts the weights over the tp ranks of ``mesh``, each of which holds all of them now."""
         from transformers.distributed.tensor_parallel import apply_tensor_parallelism
 
+        apply_tensor_parallelism(self.inside, mesh, self.tensor_cuts())
+        self._tie()
+
+    def tensor_cuts(self) -> dict[str, str]:
+        """Returns how tp ranks cut modules and parameters, by transformers' styles."""
         cuts = self.plan.cuts(self.inside)
         if self.sizes.tie and f"{self.embedding}.weight" not in self.plan.cuts(self._whole[0]):
             # The output is the embedding, which the plan leaves whole: so both are.
             for name in (self.output, f"{self.output}.weight"):
                 cuts.pop(name, None)
-        apply_tensor_parallelism(
-            self.inside, mesh, {name: style for name, style in cuts.items() if style != SUMMED}
-        )
-        self._tie()
+        return {name: style for name, style in cuts.items() if style != SUMMED}
 
     def units(self) -> Iterable[nn.Module]:
         """Returns the layers, which ZeRO gathers one by one."""
@@ -138,10 +142,13 @@ class PretrainedStage(HeldStage):
             self.inside.get_submodule(self.output).weight = embedding
 
 
-def _observed(parts: dict[str, int], sizes: ConfigModel, num_stages: int) -> Observed:
+def _observed(
+    parts: dict[str, int], sizes: ConfigModel, num_stages: int, dtype: torch.dtype
+) -> Observed:
     """Returns what a forward of the model would show, by its plan: nothing is run."""
     tokens = torch.empty(1, sizes.seq_len, dtype=torch.int64, device="meta")
-    hidden = torch.empty(1, sizes.seq_len, sizes.hidden, device="meta")
+    # The type of what an absent embedding gives is that of rotary angles, made after it.
+    hidden = torch.empty(1, sizes.seq_len, sizes.hidden, dtype=dtype, device="meta")
     return Observed(
         stages_of={part: {holder} for part, holder in parts.items()},
         gave=dict.fromkeys(parts, hidden),

@@ -27,7 +27,7 @@ from serried.runtime.model.emulate import EmulatedStage
 from serried.runtime.model.experts import Experts
 from serried.runtime.model.held_stage import HeldStage
 from serried.runtime.model.model import Parts, Stage
-from serried.runtime.model.precision import loss_dtype, set_dtypes
+from serried.runtime.model.precision import compute_dtype, loss_dtype, set_dtypes
 from serried.runtime.pretrained.stage import PretrainedStage
 from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recording.training import TrainingRecorder, run_before
@@ -275,7 +275,13 @@ def make_models(settings: TrainSettings, mesh: TrainMesh, parts: Parts) -> Stage
 def _make_model(settings: TrainSettings, mesh: TrainMesh, parts: Parts, stage: int) -> HeldStage:
     place = {"stage": stage, "num_stages": settings.num_stages}
     if isinstance(settings.model, ConfigModel):
-        model: HeldStage = PretrainedStage(settings.model, recompute=settings.recompute, **place)
+        model: HeldStage = PretrainedStage(
+            settings.model,
+            stage=stage,
+            num_stages=settings.num_stages,
+            recompute=settings.recompute,
+            dtype=compute_dtype(settings),
+        )
     elif settings.emulated:
         vocabulary = settings.vocabulary
         model = EmulatedStage(settings.model, settings.emulated, vocabulary=vocabulary, **place)

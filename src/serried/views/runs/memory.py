@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from serried.finding import said
 from serried.plan.reference.memory import Moment, RankMemory
@@ -10,6 +11,9 @@ from serried.units import memory_text
 from serried.views.layout.text import table
 from serried.views.sentences import say, tell
 from serried.views.table import Table
+
+if TYPE_CHECKING:
+    from serried.runtime.pretrained.states import PlannedStates
 
 MOMENTS = {
     Moment.COMPUTING: said("computing"),
@@ -45,6 +49,22 @@ def memory_table(memories: Sequence[RankMemory], pp_ranks: Mapping[int, int], la
             memory_text(memory.activations),
             memory_text(memory.peak),
             say(MOMENTS[memory.moment], lang),
+        )
+    return rows
+
+
+def states_table(states: Sequence[PlannedStates], pp_ranks: Mapping[int, int], lang: str) -> Table:
+    """Returns what weights take, where nothing is known of what layers keep for backward."""
+    kept = [tell(name, lang) for name in ("parameters", "gradients", "optimizer")]
+    rows = table("rank", "stage", *kept)
+    for column in rows.columns[2:]:
+        column.justify = "right"
+    for each in states:
+        ranks = [rank for rank, place in pp_ranks.items() if place == each.pp_rank]
+        rows.add_row(
+            ranks_in_runs(ranks),
+            " ".join(map(str, each.stages)),
+            *map(memory_text, (each.parameters, each.gradients, each.optimizer)),
         )
     return rows
 

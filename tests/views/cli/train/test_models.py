@@ -46,7 +46,8 @@ def test_a_run_from_documents_to_a_model_that_transformers_reads(
         "--explain",
     )
     assert (done.code, "model.embed_tokens model.layers.0" in done.out) == (0, True), done.err
-    assert "memory is not planned here: what a model of transformers keeps for back" in done.out
+    assert "rank  stage  parameters  gradients  optimizer\n" in done.out
+    assert "memory is not planned here: what layers of transformers keep for back" in done.out
     assert "held out tokens" in done.err
     told = [json.loads(line) for line in log.read_text().splitlines()]
     validated = next(line for line in told if line.get("event") == "validated")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from serried.plan.reference.memory import RankMemory, rank_memories
 from serried.views.cli.language import current_language
-from serried.views.runs.memory import memory_table, peak_line
+from serried.views.runs.memory import memory_table, peak_line, states_table
 from serried.views.sentences import tell
 from serried.views.table import Table
 
@@ -65,14 +65,20 @@ def buffer_parts(ranks: tuple[RankReport, ...]) -> Iterator[str | Table]:
             yield rows
 
 
-def planned_memory(settings: TrainSettings, ranks: Sequence[RankReport]) -> Table | str:
-    """Returns the planned memory of each place in the pipeline, or why there is no plan."""
+def planned_memory(settings: TrainSettings, ranks: Sequence[RankReport]) -> Iterator[Table | str]:
+    """Yields the planned memory of each place in the pipeline, and why there is no more of it."""
+    from serried.runtime.job.config_model import ConfigModel
     from serried.runtime.job.planned import unplanned
 
     lang = current_language()
+    if isinstance(settings.model, ConfigModel):
+        from serried.runtime.pretrained.states import planned_states
+
+        yield states_table(tuple(planned_states(settings)), _places(ranks), lang)
     if reason := unplanned(settings):
-        return tell("memory is not planned here: {reason}", lang, reason=reason)
-    return memory_table(_plan(settings, ranks), _places(ranks), lang)
+        yield tell("memory is not planned here: {reason}", lang, reason=reason)
+    else:
+        yield memory_table(_plan(settings, ranks), _places(ranks), lang)
 
 
 def measured_memory(

@@ -31,7 +31,7 @@ def show_result(settings: TrainSettings, result: TrainResult, *, explain: bool) 
         show(rank_table(result.ranks), "")
         if result.ranks[0].buffers:
             show(*buffer_parts(result.ranks), "")
-        show(planned_memory(settings, result.ranks), "")
+        show(*planned_memory(settings, result.ranks), "")
     show(_summary(settings, result, lang))
     if result.memory:
         show(measured_memory(settings, result.ranks, result.memory))
