@@ -110,6 +110,9 @@ FILES = {
     "skyrl_grpo.sh": Said(
         "SkyRL command line", "devicemesh", 16, {"zero": 3}, {"ulysses_size": "2"}
     ),
+    "veomni_sft.yaml": Said(
+        "VeOmni YAML", "devicemesh", None, {"zero": 3}, {"ulysses_size": "2", "ep_size": "4"}
+    ),
     "swift_ray.yaml": Said("ms-swift YAML for Ray", "megatron", 8, {"tp": 2, "pp": 2, "etp": 1}),
     "skypilot_task.yaml": Said("Megatron script under SkyPilot", "megatron", 16, {"tp": 4}),
     "nemo_rl_grpo.yaml": Said("NeMo-RL YAML", "devicemesh", 16, {"tp": 2, "cp": 2}),

@@ -259,9 +259,9 @@ def test_a_file_of_no_known_format_is_told_which_are_read() -> None:
         "Megatron scripts and YAML, Slurm scripts, torchrun, accelerate, deepspeed, colossalai, "
         "ms-swift and Paddle command lines, NeMo, NeMo Automodel and Megatron-Bridge YAML, "
         "settings of verl, SkyRL, OpenRLHF and NeMo-RL, YAML of Hugging Face trainers, "
-        "LLaMA-Factory, axolotl and llm-foundry, MaxText, FlagScale and Primus YAML, InternLM "
-        "and InternEvo configs, DeepSpeed JSON and hostfiles, Accelerate YAML, torchtitan TOML, "
-        "nanotron YAML, PaddleNLP and PaddleFormers arguments"
+        "LLaMA-Factory, axolotl and llm-foundry, MaxText, VeOmni, FlagScale and Primus YAML, "
+        "InternLM and InternEvo configs, DeepSpeed JSON and hostfiles, Accelerate YAML, "
+        "torchtitan TOML, nanotron YAML, PaddleNLP and PaddleFormers arguments"
     )
     assert str(caught.value).endswith(f"that serried knows; it reads {formats}")
     assert say(caught.value, "zh").endswith("nanotron YAML、PaddleNLP 和 PaddleFormers 的参数")

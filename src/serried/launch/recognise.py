@@ -49,6 +49,7 @@ from serried.launch.formats import (
     recipe,
     skypilot,
     torchtitan,
+    veomni,
 )
 from serried.launch.formats.reinforcement import nemo_rl, skyrl, swift_ray, verl
 from serried.launch.starters import script
@@ -69,7 +70,7 @@ FORMATS = listed(
         said("NeMo, NeMo Automodel and Megatron-Bridge YAML"),
         said("settings of verl, SkyRL, OpenRLHF and NeMo-RL"),
         said("YAML of Hugging Face trainers, LLaMA-Factory, axolotl and llm-foundry"),
-        said("MaxText, FlagScale and Primus YAML"),
+        said("MaxText, VeOmni, FlagScale and Primus YAML"),
         said("InternLM and InternEvo configs"),
         said("DeepSpeed JSON and hostfiles"),
         *("Accelerate YAML", "torchtitan TOML", "nanotron YAML"),
@@ -218,6 +219,7 @@ YAML_FORMATS: tuple[tuple[Callable[[Keys], bool], Callable[[Keys], Reading | Non
     (primus.is_one, primus.read),
     (flagscale.is_one, flagscale.read),
     (maxtext.is_one, maxtext.read),
+    (veomni.is_one, veomni.read),
     (axolotl.is_one, axolotl.read),
     (llm_foundry.is_one, llm_foundry.read),
     (megatron.is_yaml, megatron.read_yaml),

@@ -17,7 +17,7 @@ NAMES = (
     *("verl_grpo.sh", "verl_ppo.yaml", "swift_sft.sh", "fsdp_trainer.sh", "llama_factory.yaml"),
     *("openrlhf_grpo.sh", "maxtext_gpu.yml", "flagscale_task.yaml", "primus_pretrain.yaml"),
     *("nemo_rl_grpo.yaml", "axolotl_fsdp.yml", "llm_foundry.yaml", "automodel_sft.yaml"),
-    *("skyrl_grpo.sh", "swift_ray.yaml", "skypilot_task.yaml"),
+    *("skyrl_grpo.sh", "swift_ray.yaml", "skypilot_task.yaml", "veomni_sft.yaml"),
 )
 TEXTS = {name: (FOLDER / name).read_text(encoding="utf-8") for name in NAMES}
 TWICE = {
@@ -41,6 +41,7 @@ TWICE = {
         "trainer.placement.policy_num_nodes=2",
         "trainer.placement.policy_num_nodes=4",
     ),
+    "veomni_sft.yaml": ("    ulysses_size: 2", "    ulysses_size: 4"),
     "swift_ray.yaml": ("  gpus: 8", "  gpus: 4"),
     "axolotl_fsdp.yml": ("tensor_parallel_size: 2", "tensor_parallel_size: 4"),
     "llm_foundry.yaml": (
