@@ -101,6 +101,8 @@ class Implementation:
     """Buckets in which gradients and parameters travel."""
     dispatch_copies: float = 4.5
     """Copies of all routed tokens that an MoE layer's backward has at once, by measurement."""
+    split_bytes: int = 0
+    """What the allocator has besides where tp splits layers; measured, its cause not found."""
     keeps_gemm_workspace: bool = False
     """Whether a library has a workspace for matrices besides torch's (Transformer Engine)."""
     reserved_ratio: float = 1.05
@@ -109,10 +111,13 @@ class Implementation:
     """Nine of ten measured peaks lay within this part of the plan and ``error_bytes``."""
     error_bytes: int = 0
 
-    def workspace_bytes(self, formats: Collection[str]) -> int:
-        """Returns what libraries keep in the allocator, on a GPU that has these number formats."""
+    def workspace_bytes(self, formats: Collection[str], *, is_split: bool = False) -> int:
+        """Returns what libraries keep in the allocator, on a GPU that has these number formats.
+
+        ``is_split`` is whether tp splits layers.
+        """
         own = GEMM_WORKSPACE["fp8" in formats] if self.keeps_gemm_workspace else 0
-        return CUBLAS_WORKSPACE + own
+        return CUBLAS_WORKSPACE + own + (self.split_bytes if is_split else 0)
 
 
 _MEGATRON = Implementation(
@@ -121,10 +126,11 @@ _MEGATRON = Implementation(
     keeps_narrow_weights=True,
     keeps_blank_gradients=True,
     keeps_gemm_workspace=True,
+    split_bytes=40 * MIB,
     stage_messages=1,
     steady_messages=2,
     error=0.03,
-    error_bytes=400 * MIB,
+    error_bytes=150 * MIB,
 )
 IMPLEMENTATIONS: Mapping[str, Implementation] = {
     each.name: each

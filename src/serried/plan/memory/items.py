@@ -46,6 +46,8 @@ class Beside:
     """Whether there is a stage to send to."""
     whole_stream: Any = 0
     """The stream gathered over the ranks that split the sequence, where the rank has the output."""
+    is_split: bool = False
+    """Whether tp splits layers."""
     scores: Any = 0
     """One layer's scores, where attention is not fused."""
 
@@ -71,7 +73,7 @@ def items_of(
         "work of backward": beside.work,
         "messages": built.stage_messages * beside.message * beside.is_piped,
         "buffers": np.maximum(beside.whole_stream, scores) + built.bucket_bytes,
-        "workspace": built.workspace_bytes(formats),
+        "workspace": built.workspace_bytes(formats, is_split=beside.is_split),
     }
     allocated = sum(items.values())
     return {

@@ -144,6 +144,7 @@ class _JobWalk:
             work=moment.work,
             message=self._message(),
             is_piped=asked.degrees.pp > 1,
+            is_split=asked.degrees.tp > 1,
             whole_stream=self._message() * self.split.sp if gathers else 0,
             scores=0 if asked.has_flash_attention else row * asked.sequence * asked.tokens,
         )

@@ -137,6 +137,7 @@ class _SplitSweep:
             work=work,
             message=message / self.plan.sp,
             is_piped=self.layouts.pp > 1,
+            is_split=self.tp > 1,
             whole_stream=message * last if self.plan.sp > 1 else 0,
             scores=0 if self.plan.has_flash_attention else row * self.asked.sequence * self.tokens,
         )
