@@ -49,20 +49,26 @@ def adamw(weights: Sequence[nn.Parameter]) -> torch.optim.Optimizer:
     return torch.optim.AdamW(weights, lr=1e-2)
 
 
-def model() -> Text:
+def model(dropout: float = 0.0) -> Text:
     torch.manual_seed(0)
     made = Text(4, tie=True)
-    made.drop.p = 0.0
+    made.drop.p = dropout
     with torch.no_grad():
         made.embed.weight.mul_(0.1)
     return made
 
 
-def training(sizes: dict[str, int], split: ModelSplit | None = None, **options: Any) -> Any:
+def training(
+    sizes: dict[str, int],
+    split: ModelSplit | None = None,
+    *,
+    dropout: float = 0.0,
+    **options: Any,
+) -> Any:
     asked: dict[str, Any] = {"global_batch_size": 8, "order": ORDER, "clip": 1.0} | options
     groups = join(**sizes)  # type: ignore[arg-type]
     return ModelTraining(
-        model(), groups, loss=loss_of, batch=batch, optimizer=adamw, split=split, **asked
+        model(dropout), groups, loss=loss_of, batch=batch, optimizer=adamw, split=split, **asked
     )
 
 
@@ -99,36 +105,48 @@ def test_losses_and_norms_are_those_of_one_process_in_every_layout() -> None:
 
 
 class _Stopped:
-    """Runs the same three times: in one go, and stopped after step 2 and gone on with twice."""
+    """Runs the same in one go, and stopped after step 2 and gone on with, in several layouts."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def __call__(self) -> dict[str, list[float]]:
+        return {
+            "whole": self.losses(6, dropout=0.1),
+            "first": self.losses(2, "kept", dropout=0.1),
+            "again": self.losses(6, "kept", dropout=0.1),
+            "plain": self.losses(6),
+            "before": self.losses(2, "other"),
+            "tp": self.elsewhere({"tp": 2}, ModelSplit(plan=PLAN)),
+            "more dp": self.elsewhere({"zero": 1}, ModelSplit()),
+        }
+
+    def losses(self, steps: int, name: str = "", *, dropout: float = 0.0) -> list[float]:
+        """Returns the losses up to ``steps`` on two stages, kept and recorded under ``name``."""
+        folder = self.folder / name
+        kept = CheckpointSettings(folder=folder, every=2, resume=True) if name else None
+        options = {"checkpoints": kept, "trace_dir": folder / "trace" if name else None}
         split = ModelSplit("1f1b", 2)
-        kept = CheckpointSettings(folder=self.folder / "a", every=2, resume=True)
-        whole = [done.loss for done in training({"pp": 2}, split).run(6)]
-        recorded = {"checkpoints": kept, "trace_dir": self.folder / "trace"}
-        first = [done.loss for done in training({"pp": 2}, split, **recorded).run(2)]
-        other = CheckpointSettings(begin_from=self.folder / "a")
-        elsewhere = [
-            done.loss
-            for done in training({"tp": 2}, ModelSplit(plan=PLAN), checkpoints=other).run(6)
-        ]
-        again = [done.loss for done in training({"pp": 2}, split, **recorded).run(6)]
-        return {"whole": whole, "first": first, "again": again, "elsewhere": elsewhere}
+        run = training({"pp": 2}, split, dropout=dropout, **options).run(steps)
+        return [done.loss for done in run]
+
+    def elsewhere(self, sizes: dict[str, int], split: ModelSplit) -> list[float]:
+        """Returns the losses of going on in another layout from where another run stopped."""
+        begun = CheckpointSettings(begin_from=self.folder / "other")
+        return [done.loss for done in training(sizes, split, checkpoints=begun).run(6)]
 
 
 def test_a_run_that_was_stopped_goes_on_bit_by_bit_and_in_another_layout(tmp_path: Path) -> None:
     found = start(_Stopped(tmp_path), ranks=4, timeout_s=60)
-    assert found["first"] + found["again"] == found["whole"]
-    assert found["elsewhere"] == pytest.approx(found["whole"][2:], rel=APART)
-    assert sorted(each.name for each in (tmp_path / "a").iterdir()) == [
+    assert found["first"] + found["again"] == found["whole"] != found["plain"]
+    for other in ("tp", "more dp"):
+        assert found[other] == pytest.approx(found["plain"][2:], rel=APART)
+    assert sorted(each.name for each in (tmp_path / "kept").glob("step-*")) == [
         "step-000002",
         "step-000004",
         "step-000006",
     ]
-    steps = [_steps(tmp_path / "trace"), _steps(tmp_path / "trace" / "restart-1")]
+    steps = [_steps(tmp_path / "kept" / each) for each in ("trace", "trace/restart-1")]
     assert steps == [{0, 1}, {2, 3, 4, 5}]
 
 

@@ -21,6 +21,7 @@ from serried.pipeline import Request, Schedule
 from serried.runtime.job.checkpoints import CheckpointSettings, Validation
 from serried.runtime.job.config_model import ConfigModel
 from serried.runtime.job.data_file import cache_folder, has_documents
+from serried.runtime.job.emulated import Emulated
 from serried.runtime.job.limits import require_above_zero, require_positive
 from serried.runtime.job.model import VOCABULARY, ModelSizes, stage_layers
 from serried.runtime.job.optimizer import OptimizerSettings
@@ -52,33 +53,6 @@ OUTPUT = "Output"
 
 PLACING_OPTIONS = ("use_tp_pp_dp_mapping",)
 """Framework settings that a run obeys, as they place ranks; others would do nothing."""
-
-
-@dataclass(frozen=True)
-class Emulated:
-    """Sets fixed times, in milliseconds, for a stage's computation of one microbatch.
-
-    Each half of a backward that runs in two takes half of its time.
-    """
-
-    forward_ms: float = setting(
-        12.0,
-        en=(
-            "With --compute emulated: milliseconds of a microbatch's forward on a stage; "
-            "by default 12."
-        ),
-        zh="与 --compute emulated 合用：一个 stage 上一次前向的毫秒数；默认 12。",
-        bound=require_above_zero,
-    )
-    backward_ms: float = setting(
-        24.0,
-        en="With --compute emulated: milliseconds of its backward; by default 24.",
-        zh="与 --compute emulated 合用：一次反向的毫秒数；默认 24。",
-        bound=require_above_zero,
-    )
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
 
 
 @dataclass(frozen=True)

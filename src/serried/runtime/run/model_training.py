@@ -77,7 +77,22 @@ class ModelSplit:
 
 
 class ModelTraining(Engine):
-    """Trains a model of one's own; all ranks make it and run it together."""
+    """Trains a model of one's own; all ranks make it and run it together.
+
+    >>> from serried.runtime.run.program import join
+    >>> training = ModelTraining(
+    ...     nn.Linear(1, 1, bias=False),
+    ...     join(),  # this process alone is a job of one rank
+    ...     loss=nn.functional.mse_loss,
+    ...     batch=lambda numbers: (torch.ones(len(numbers), 1), torch.zeros(len(numbers), 1)),
+    ...     global_batch_size=4,
+    ...     optimizer=lambda weights: torch.optim.SGD(weights, lr=0.25),
+    ... )
+    >>> losses = [done.loss for done in training.run(3)]  # the weight halves with each step
+    >>> [round(one / next_one, 3) for one, next_one in zip(losses, losses[1:])]
+    [4.0, 4.0]
+    >>> dist.destroy_process_group()
+    """
 
     def __init__(
         self,

@@ -87,11 +87,17 @@ def join(
 ) -> TrainMesh:
     """Joins the ranks of this program and makes its groups; all ranks call it together.
 
-    The groups are those of ``layout``, or of tp, pp and cp under the framework's rules, where
-    dp is what they leave of the ranks.
-    A process that nothing started is a job of one rank. ``device`` is ``auto``, ``cpu`` or
-    ``cuda``. From ``zero`` 1 on, ``zero_shard`` ranks of dp x cp share one copy of what the ZeRO
-    stage shards, all of them by default.
+    The groups are those of ``layout``, or of tp, pp and cp under the framework's rules, where dp
+    is what they leave of the ranks. ``device`` is ``auto``, ``cpu`` or ``cuda``. From ``zero`` 1
+    on, ``zero_shard`` ranks of dp x cp share one copy of what the ZeRO stage shards, all of them
+    by default. A process that nothing started is a job of one rank:
+
+    >>> groups = join()
+    >>> groups.rank, groups.size("dp"), groups.members("tp")
+    (0, 1, (0,))
+    >>> import torch.distributed as dist
+    >>> dist.destroy_process_group()
+
     Raises InputError where the layout is not of as many ranks as there are, or cannot be.
     """
     import torch.distributed as dist

@@ -39,7 +39,15 @@ def place_as(parameter: nn.Parameter) -> None:
 
 
 class GradientNorm:
-    """Measures the gradients of a rank's stages; all ranks of the job call it together."""
+    """Measures the gradients of a rank's stages; all ranks of the job call it together.
+
+    >>> from serried.runtime.run.program import join
+    >>> weight = nn.Parameter(torch.zeros(2))
+    >>> weight.grad = torch.tensor([3.0, 4.0])
+    >>> GradientNorm([weight], join()).measure()  # a job of one rank
+    5.0
+    >>> dist.destroy_process_group()
+    """
 
     def __init__(
         self,

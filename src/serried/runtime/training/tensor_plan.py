@@ -55,6 +55,14 @@ def cut_over_tp(
     rank has its share. Every rank holds the whole weights now, all the same: nothing is sent.
     A weight under two names stays one.
 
+    >>> from torch.distributed import destroy_process_group
+    >>> from serried.runtime.run.program import join
+    >>> model = nn.ModuleDict({"up": nn.Linear(4, 8), "down": nn.Linear(8, 4)})
+    >>> cut_over_tp(model, join().mesh["tp"], {"up": "column", "downs": "row"})
+    Traceback (most recent call last):
+    serried.errors.InputError: downs matches no module of ModuleDict; names like it: down
+    >>> destroy_process_group()
+
     Raises InputError for a pattern that matches nothing in the whole model, a style that is not
     known, a size that the ranks do not divide, and a shared weight that is cut in two ways.
     """
