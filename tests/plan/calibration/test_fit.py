@@ -46,8 +46,8 @@ def test_a_fit_finds_an_efficiency_that_was_changed() -> None:
     start = {name: known.value(name) for name in expectations()}
     found = fit(jobs, truth, expectations(), start=start).constants
     predicted = step_times(jobs, found).step
-    assert np.abs(predicted / truth - 1).max() < 0.05
-    assert found.value("gemm.hopper.16") < known.value("gemm.hopper.16") * 0.9
+    assert np.abs(predicted / truth - 1).mean() < 0.03
+    assert found.value("gemm.hopper.16") < known.value("gemm.hopper.16") * 0.95
 
 
 def test_what_no_row_bears_on_stays_as_expected_and_says_so() -> None:

@@ -53,6 +53,7 @@ _SHARED = {
     "cast_nvfp4": (3.0, 0.5),
     "loss_passes": (6.0, 0.5),
     "gradient_sum": (1.0, 0.2),
+    "gradient_sum_deepspeed": (2.0, 0.7),
     "routing": (2.0, 0.4),
     "expert_bias": (60.0, 0.6),
     "moe_wait": (2e-3, 0.6),

@@ -31,6 +31,7 @@ from serried.plan.calibration.specs import Row, gpu_named, gpus_of, model_of, nu
 from serried.plan.cluster.cluster import Cluster, Gpu
 from serried.plan.degrees import Degrees
 from serried.plan.model.shape import ModelShape
+from serried.plan.model.stages import layers_accounted
 from serried.plan.request import LowRank, PlanRequest, Recompute
 
 WHAT = said("a table of measured steps")
@@ -193,7 +194,7 @@ def measured(
         zero=3 if is_fsdp else 0 if sharding == "zero0" else 1,
         shard_ranks=_shard_ranks(row, sharding, is_fsdp),
         is_kept_after_forward=sharding == "fsdp-zero2",
-        states="fp32-grads" if "fp32-grad" in precision else "bf16-grads",
+        states=_states(precision, framework),
         compute=_COMPUTE.get(precision, precision),
         recompute=_recompute(row.get("recompute", "")),
         offload="optimizer" if "optimizer" in row.get("offload", "") else "none",
@@ -222,13 +223,13 @@ def measured(
 
 
 def extras(text: str) -> dict[str, str]:
-    """Returns the options of a cell such as ``hidden=14336;heads=112;layout=balanced``.
+    """Returns the options of a cell such as ``hidden=14336;layout=balanced``; a word alone is on.
 
     >>> extras("hidden=14336;deepspeed;layout=Et*4|tmL")
-    {'hidden': '14336', 'deepspeed': '', 'layout': 'Et*4|tmL'}
+    {'hidden': '14336', 'deepspeed': 'true', 'layout': 'Et*4|tmL'}
     """
     parts = [part.partition("=") for part in (text or "").split(";") if part]
-    return {name: value for name, _, value in parts}
+    return {name: value if sign else "true" for name, sign, value in parts}
 
 
 def _model(row: Row, extra: Mapping[str, str], models: Mapping[str, Row]) -> ModelShape:
@@ -246,6 +247,8 @@ def _model(row: Row, extra: Mapping[str, str], models: Mapping[str, Row]) -> Mod
             whole(extra, "vocab", 50257),
             is_gated=extra.get("gated") == "1",
             is_tied=extra.get("tied") == "1",
+            norm="layer",
+            has_bias=True,
         )
     if row["model"] in models:
         cells = models[row["model"]]
@@ -266,6 +269,8 @@ def _framework(row: Row, extra: Mapping[str, str], source: str) -> str:
     """Returns the framework a row names, its reference does, or its file's source alone does."""
     if extra.get("framework"):
         return extra["framework"]
+    if "deepspeed" in extra:
+        return "deepspeed"
     for text in (row.get("ref", ""), source):
         found = {name for word, name in _FRAMEWORKS.items() if word in text.lower()}
         if len(found) == 1 and not (text is source and "see ref" in source):
@@ -323,6 +328,8 @@ def _stage_layers(picture: str, degrees: Degrees, model: ModelShape) -> tuple[in
     >>> _unfolded("Et*4|(t*4|)*2tmL")
     'Etttt|tttt|tttt|tmL'
     """
+    if "balanced" in picture and (model.layers + 2) % degrees.num_stages == 0:
+        return tuple(layers_accounted(model, degrees.pp, degrees.chunks))
     if "|" not in picture:
         return None
     counts = tuple(part.count("t") for part in _unfolded(picture).split("|"))
@@ -340,6 +347,13 @@ def _shard_ranks(row: Row, sharding: str, is_fsdp: bool) -> int | None:
         return whole(row, "fsdp_group") or None
     told = re.search(r"group(\d+)", sharding)
     return int(told[1]) if told else None
+
+
+def _states(precision: str, framework: str) -> str:
+    """Returns the recipe of a row's states; Megatron's fast recipes add gradients up in bf16."""
+    if "fp32-grad" in precision:
+        return "fp32-grads"
+    return "fp16-adam" if framework == "megatron-deepspeed" else "bf16-grads"
 
 
 def _recompute(text: str) -> Recompute:

@@ -10,7 +10,8 @@ Bytes are counted per token of a forward and backward, 2 bytes a number, h and f
 Experts with biases and a clamped activation are not fused and pass over f again and again, but
 where the whole step is one graph, which came with kernels that fuse them. A narrow format also
 reads and writes what it quantises: inputs and gradients of every linear layer. Every microbatch's
-weight gradients are added to the sum of those before: 8 bytes a weight.
+weight gradients are added to the sum of those before: 8 bytes a weight, and more where that is not
+part of their GEMM, as in Megatron-DeepSpeed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from serried.plan.time.constants import Constants
-from serried.plan.time.jobs import RECIPES, Column, Jobs
+from serried.plan.time.jobs import RECIPES, STACKS, Column, Jobs
 from serried.plan.time.matrices import LayerMatrices, routed_tokens
 from serried.plan.time.rates import Rates
 
@@ -55,7 +56,9 @@ def elementwise(
     fused = (jobs.heads + 2 * jobs.kv_heads) * jobs.qk_dim / tp
     into = jobs.matrices
     memory = reached.memory
-    trained = np.where(jobs.is_lora > 0, 0.0, 8.0 * constants.value("gradient_sum"))
+    is_old = jobs.stack == STACKS.index("megatron-deepspeed")
+    apart = np.where(is_old, constants.value("gradient_sum_deepspeed"), 1.0)
+    trained = np.where(jobs.is_lora > 0, 0.0, 8.0 * constants.value("gradient_sum") * apart)
     return Elementwise(
         attention=(
             2.0 * tokens * (24.0 * along + rotary) * scale
