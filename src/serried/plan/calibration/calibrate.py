@@ -17,7 +17,7 @@ import numpy as np
 from serried.errors import InputError, listed
 from serried.plan.calibration.fit import Expectation, fit
 from serried.plan.request import PlanRequest
-from serried.plan.time.constants import Constants, shipped
+from serried.plan.time.constants import Constants, generation, kind, shipped
 from serried.plan.time.jobs import Jobs
 from serried.plan.time.step import step_times
 
@@ -27,8 +27,8 @@ OWN = ("gemm.", "attention.", "memory", "nvlink", "nic", "launch", "latency", "f
 """Beginnings of the names of constants that differ between clusters."""
 CONTRADICTION = 1.3
 """Steps of one job that differ by more than this factor cannot both be learned from."""
-UNTOLD = 0.05
-"""A constant that rows narrow by less was not measured."""
+UNTOLD = 1e-4
+"""A constant that rows narrow by less has no part in any of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Calibration:
     """ln(predicted / measured) of every row by the constants that ship."""
     after: np.ndarray
     unmeasured: tuple[str, ...]
-    """Names of the constants that no row bears on."""
+    """Names of the constants that no row bears on, those of other GPUs left out."""
 
 
 def calibrate(
@@ -71,8 +71,20 @@ def calibrate(
         residuals=_widened(base.residuals, found.residuals),
         source=f"{len(names)} rows: {listed(names, limit=5)}; else {base.source}",
     )
-    untold = tuple(name for name, each in constants.entries.items() if each.bears < UNTOLD)
+    untold = tuple(
+        name
+        for name, each in constants.entries.items()
+        if each.bears < UNTOLD and _concerns(name, requests)
+    )
     return Calibration(constants, before, found.residuals, untold)
+
+
+def _concerns(name: str, requests: Sequence[PlanRequest]) -> bool:
+    """Returns whether a constant is of no GPU, or of one that the jobs run on."""
+    family, _, rest = name.partition(".")
+    gpus = [each.cluster.gpu for each in requests]
+    own = {generation(gpu) for gpu in gpus} | {kind(gpu) for gpu in gpus}
+    return family == name or rest.split(".")[0] in own
 
 
 def _expected(known: Constants) -> Mapping[str, Expectation]:

@@ -94,6 +94,14 @@ ENDINGS = ("table", "json", "svg", "png")
     help="Time the step by constants that were calibrated, instead of those that serried ships.",
 )
 @click.option(
+    "--calibrate",
+    type=PATH,
+    multiple=True,
+    metavar="FILE",
+    help="Fit the constants of your cluster to measured steps, CSV rows of model, gpu, gpus, tp … "
+    "and step_s, and write them into --output, a TOML file for --constants.",
+)
+@click.option(
     "--emit",
     metavar="TARGET",
     help="Print a launch script or config for this layout; a name that is not known lists those "
@@ -121,9 +129,12 @@ def plan(file: Path | None, **options: Any) -> int:
     serried plan --model llama3-8b --cluster h100 --world-size 16 --tp 2 --pp 4 \\
         --sequence 8192 --global-batch 64
     serried plan train.sh --cluster h100 --tp 4 --recompute full -o plan.svg
+    serried plan --calibrate runs.csv -o cluster.toml
     serried plan --model ./config.json --cluster gb200 --world-size 64 --sequence 4096 \\
         --global-batch 256 --compute mxfp8 --format json
     """
+    if options["calibrate"]:
+        return calibrated(options)
     output = OutputChoice.of(options, ENDINGS)
     asked = request_of(file, options)
     made = job_plan(plan_request(asked, plan_words(options)), _constants(options))
@@ -139,6 +150,31 @@ def plan(file: Path | None, **options: Any) -> int:
     else:
         _answer(made, output)
     return 0 if made.memory.fits else 1
+
+
+def calibrated(options: Mapping[str, Any]) -> int:
+    """Fits constants to the tables of --calibrate, prints what moved, and writes the file."""
+    from serried.plan.calibration.calibrate import calibrate
+    from serried.plan.calibration.document import constants_text
+    from serried.plan.calibration.rows import read_table
+    from serried.plan.time.constants import shipped
+    from serried.views.cli.output import show, write
+    from serried.views.plan.calibrated import calibration_parts
+
+    folders = [read_table(path) for path in options["calibrate"]]
+    rows = [row for folder in folders for row in folder.rows if row.step_s]
+    known = _constants(options) or shipped()
+    found = calibrate(
+        [f"{row.table} {row.name}" for row in rows],
+        [row.request for row in rows],
+        [row.step_s or 0.0 for row in rows],
+        known,
+    )
+    left_out = [each for folder in folders for each in folder.left_out]
+    if options["output"] is not None:
+        write(constants_text(found.constants), options["output"])
+    show(*calibration_parts(found, known, left_out, columns=width(), lang=options["lang"]))
+    return 0
 
 
 def plan_words(options: Mapping[str, Any]) -> dict[str, str]:
