@@ -25,7 +25,7 @@ from serried.launch.documents import (
 from serried.launch.documents import (
     yaml as yaml_text,
 )
-from serried.launch.facts import mark
+from serried.launch.facts import mark, training
 from serried.launch.facts.config import Reading
 from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys
@@ -171,9 +171,9 @@ def _json(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
             raise
         return _any_yaml(flowing)
     if deepspeed.is_json(keys):
-        return deepspeed.read(keys, beside)
+        return _heard(deepspeed.read(keys, beside), keys)
     if paddle.is_one(keys):
-        return paddle.read(keys, "JSON")
+        return _heard(paddle.read(keys, "JSON"), keys)
     return _any_yaml(keys)
 
 
@@ -186,12 +186,12 @@ def _hostfile(text: str, file: str) -> Reading:
 
 def _toml(text: str, file: str) -> Reading | None:
     keys = toml_text.read(text, file)
-    return torchtitan.read(keys) if torchtitan.is_one(keys) else None
+    return _heard(torchtitan.read(keys), keys) if torchtitan.is_one(keys) else None
 
 
 def _python(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
     keys, notes = python_text.read(text, file, beside)
-    return internlm.read(keys, notes) if internlm.is_one(keys) else None
+    return _heard(internlm.read(keys, notes), keys) if internlm.is_one(keys) else None
 
 
 def _yaml(text: str, file: str) -> Keys | None:
@@ -239,7 +239,15 @@ Megatron's trainers and Paddle's share names of sizes; keys beside these tell th
 
 
 def _any_yaml(keys: Keys) -> Reading | None:
-    return next((read(keys) for is_one, read in YAML_FORMATS if is_one(keys)), None)
+    found = next((read(keys) for is_one, read in YAML_FORMATS if is_one(keys)), None)
+    return _heard(found, keys)
+
+
+def _heard(reading: Reading | None, keys: Keys) -> Reading | None:
+    """Returns a reading with what its keys say of the model and its training."""
+    if reading:
+        reading.facts.hear(training.of_keys(keys))
+    return reading
 
 
 def _composed(keys: Keys, beside: Mapping[str, str]) -> Reading | None:

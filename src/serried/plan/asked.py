@@ -14,6 +14,7 @@ from pathlib import Path
 
 from serried.errors import InputError, listed
 from serried.finding import Sentence, said
+from serried.launch.facts.config import LaunchConfig
 from serried.launch.request import LayoutRequest
 from serried.mesh import Layout
 from serried.mesh.sizes import whole_number
@@ -21,6 +22,7 @@ from serried.pipeline.registry import ENTRIES
 from serried.plan.catalog import cluster_named, model_asked
 from serried.plan.cluster.cluster import Cluster
 from serried.plan.degrees import Degrees
+from serried.plan.launched import lacking, model_of, words_of
 from serried.plan.model.parameters import LORA_TARGETS
 from serried.plan.model.shape import ModelShape
 from serried.plan.model.stages import layers_accounted, layers_with_ends
@@ -80,9 +82,14 @@ class _Asked:
         self.words = {name: text.strip() for name, text in words.items() if text}
 
     def request(self, asked: LayoutRequest) -> PlanRequest:
-        model = model_asked(self._needed("model", "llama3-8b"))
+        layout = self._layout(asked) if asked.config else None
+        if asked.config and layout:
+            # What is asked for goes before what the file says.
+            degrees = Degrees.of(layout)
+            self.words = words_of(asked.config, degrees.dp, degrees.pp) | self.words
+        model = self._model(asked.config)
         cluster = cluster_asked(self._needed("cluster", "h100"))
-        layout = self._layout(asked)
+        layout = layout or self._layout(asked)
         degrees = Degrees.of(layout, self._chunks())
         sharding = layout.sharding
         zero = sharding.stage if sharding else 0
@@ -119,6 +126,14 @@ class _Asked:
                 asked.framework, {**asked.given, "zero": 1}, asked.settings, None, asked.hosts
             )
         return asked.layout()
+
+    def _model(self, config: LaunchConfig | None) -> ModelShape:
+        if config is None or "model" in self.words:
+            return model_asked(self._needed("model", "llama3-8b"))
+        found = model_of(config)
+        if found is None:
+            raise lacking(config)
+        return found
 
     def _states(self, framework: str) -> str:
         return self.words.get("states") or STATES.get(framework, "fp16-adam")

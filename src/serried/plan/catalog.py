@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -30,6 +31,31 @@ def model_named(name: str) -> ModelShape:
     if key not in models:
         raise unknown(said("model"), name, models)
     return _model(models[key])
+
+
+def model_by_loose_name(name: str) -> ModelShape | None:
+    """Returns the model that a path or a name on Hugging Face's hub says, None where none is meant.
+
+    >>> model_by_loose_name("/models/Meta-Llama-3-8B-Instruct").name
+    'llama3-8b'
+    >>> model_by_loose_name("Qwen/Qwen2.5-7B").name, model_by_loose_name("/models/mine")
+    ('qwen2.5-7b', None)
+    """
+    last = name.rstrip("/").split("/")[-1].lower()
+    loose = {_loose(alias): first for alias, first in _by_alias("models").items()}
+    first = loose.get(_loose(last))
+    return _model(first) if first else None
+
+
+_DECORATION = re.compile(r"^(meta|nvidia|bigscience|hf)-|-(instruct|base|chat|hf|it|bf16|v0\.1)$")
+
+
+def _loose(name: str) -> str:
+    """Returns a name without what says nothing of its sizes: maker, tuning, dashes."""
+    text = name.lower().replace("_", "-")
+    while (bare := _DECORATION.sub("", text)) != text:
+        text = bare
+    return text.replace("-", "")
 
 
 def gpu_named(name: str) -> Gpu:

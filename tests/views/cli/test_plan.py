@@ -69,3 +69,9 @@ def test_bad_input_is_a_sentence(
 ) -> None:
     assert run([*JOB, *told]) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_a_launch_script_is_planned(capsys: pytest.CaptureFixture[str]) -> None:
+    file = Path(__file__).parents[2] / "launch/files/megatron_gpt_175b.sh"
+    assert run(["plan", str(file), "--cluster", "h100"]) == 0
+    assert "128 GPUs of dgx-h100: tp 8 pp 16, ZeRO 0" in capsys.readouterr().out

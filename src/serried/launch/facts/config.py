@@ -60,6 +60,8 @@ class LaunchConfig:
     derive: Derive | None = field(default=None, repr=False, compare=False)
     is_world_contested: bool = field(default=False, repr=False)
     """Whether the file means to give the world size, but does not settle it."""
+    training: Mapping[str, Found] = field(default_factory=dict, repr=False)
+    """What it says of the model and its training, by the names of ``facts.training``."""
     encodings: Mapping[str, str] = field(default_factory=dict)
     """The encodings of files that values come from, where they are not UTF-8, by name."""
 
@@ -81,6 +83,7 @@ class LaunchConfig:
             product=reading.product,
             derive=reading.derive,
             is_world_contested=any(each.name == "world_size" for each in facts.unsettled()),
+            training=facts.training,
         )
         return config._with_missing(facts)
 

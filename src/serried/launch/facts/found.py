@@ -117,6 +117,8 @@ class Facts:
     notes: Remarks = field(default_factory=Remarks)
     examples: dict[str, str] = field(default_factory=dict)
     """Answers to what the file lacks, where it leaves only a few."""
+    training: dict[str, Found] = field(default_factory=dict)
+    """What is said of the model and its training, which no layout needs (``facts.training``)."""
 
     def add(
         self, name: str, value: Value, line: int | None = None, key: str = "", via: str = ""
@@ -150,6 +152,7 @@ class Facts:
         for name, reasons in other.lacks.items():
             for because in reasons:
                 self.lack(name, because, example=other.examples.get(name, ""))
+        self.hear(other.training)
         self.notes.add(*other.notes)
 
     def give_way(self, other: Facts) -> None:
@@ -159,7 +162,12 @@ class Facts:
                 continue
             self.claims |= {name: other.claims[name]} if name in other.claims else {}
             self.lacks |= {name: other.lacks[name]} if name in other.lacks else {}
+        self.hear(other.training)
         self.notes.add(*other.notes)
+
+    def hear(self, training: Mapping[str, Found]) -> None:
+        """Adds what is said of training, where nothing is said of it yet."""
+        self.training = {**training, **self.training}
 
     def drop(self, name: str) -> Found | None:
         """Takes ``name`` out and returns its one value, or None; nothing of it stays."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from serried.errors import InputError, listed
 from serried.finding import said
 from serried.launch import neighbours
+from serried.launch.facts import training
 from serried.launch.facts.config import Reading
 from serried.launch.facts.flags import Flag, flags_of, loose
 from serried.launch.facts.found import Facts, Found
@@ -258,7 +259,9 @@ def _reading(launch: Launch, shelf: ConfigFiles) -> Reading:
     # Megatron-LM's options on the line go first where there are any; what the config of Accelerate
     # says then only fills gaps.
     if launch.launcher == "accelerate" and not program_options.is_megatron(flags):
-        return _unless_handed(named_config.accelerate_launch(launch, flags, shelf), launch)
+        started = named_config.accelerate_launch(launch, flags, shelf)
+        started.facts.training |= training.of_flags(flags)
+        return _unless_handed(started, launch)
     reading = program_options.reading(launch, flags, file)
     if reading is None:
         reading = named_config.overridden(launch, flags, shelf)
@@ -281,6 +284,8 @@ def _reading(launch: Launch, shelf: ConfigFiles) -> Reading:
     _complete(reading, launch, flags)
     _prefer(reading.facts, counted)
     _note_unknown_options(reading.facts, launch.arguments)
+    # What the command says goes before its configs, as it does when it runs.
+    reading.facts.training |= training.of_flags(flags)
     return _unless_handed(reading, launch)
 
 

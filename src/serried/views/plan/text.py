@@ -71,7 +71,7 @@ def job_line(plan: JobPlan) -> Sentence:
     told = " ".join(f"{name} {size}" for name, size in sizes.items() if size > 1) or "dp 1"
     return said(
         "{model} on {world:,} GPUs of {cluster}: {sizes}, ZeRO {zero}, {schedule}, {micro} x "
-        "{times} microbatches of {sequence:,} tokens, {compute}",
+        "{times:,} microbatches of {sequence:,} tokens, {compute}",
         model=asked.model.name,
         world=degrees.world_size,
         cluster=asked.cluster.name,
