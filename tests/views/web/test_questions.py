@@ -11,12 +11,13 @@ from typing import Any
 import httpx
 import pytest
 
-from serried.trace.merge.in_memory import merge
+from serried.trace.formats.reading import read_recording
 from serried.views.web.check.heat import read_check
 from serried.views.web.questions import questions
 from serried.views.web.trace.payload import NamedTrace
 from serried.views.web.trace.shelf import Shelf
 from tests.conftest import Call
+from tests.trace.gpu.samples import FOLDER
 from tests.trace.planned_run import write_planned_run
 from tests.trace.recorded_run import Run
 from tests.views.web import slow_node
@@ -24,6 +25,7 @@ from tests.views.web.reader import read
 from tests.views.web.served import served
 
 RUN = Run(pp=2, tp=2, num_microbatches=3)
+PROFILE = FOLDER / "mi250.json.gz"
 ASKED = (
     "page?lang=zh",
     "layout?world_size=16&tp=2&pp=4&dims=dp,tp",
@@ -46,6 +48,7 @@ ASKED = (
     "trace/sharding?trace=1&rank=1&step=1&lang=zh",
     "trace/late?rank=0&start=0&kinds=F",
     "trace/found?kinds=F,B",
+    "trace/gpus?trace=2&lang=zh",
     "trace/stretch?from=0&to=1000000000&ranks=0-1",
     "checks",
     "check/heat?figure=worst_receive",
@@ -71,7 +74,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def page(run: Path, planned: Path, report: Path) -> Iterator[httpx.Client]:
-    traces = [NamedTrace(each.name, merge([each]), place=each) for each in (run, planned)]
+    places = (run, planned, PROFILE)
+    traces = [NamedTrace.read(each.name, read_recording([each]), each) for each in places]
     checks = [read_check(report)]
     with served(traces, checks=checks) as address, httpx.Client(base_url=address) as visitor:
         yield visitor
@@ -94,7 +98,9 @@ def document_of(answer: httpx.Response) -> dict[str, Any]:
 def test_the_command_line_prints_what_the_page_is_told(
     question: str, page: httpx.Client, run: Path, planned: Path, report: Path, serried: Call
 ) -> None:
-    answer = serried("serve", str(run), str(planned), "--check", str(report), "--ask", question)
+    answer = serried(
+        "serve", *map(str, (run, planned, PROFILE)), "--check", str(report), "--ask", question
+    )
     assert answer.code == 0, answer.err
     assert json.loads(answer.out) == document_of(page.get(f"/api/{question}"))
 

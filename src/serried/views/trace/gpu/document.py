@@ -10,6 +10,7 @@ from serried.plan.traffic_reference import TrafficReference
 from serried.trace.gpu.activity import GpuTrace
 from serried.trace.gpu.analysis import GpuAnalysis, GpuRankFigures
 from serried.trace.gpu.critical_path import GpuPath
+from serried.trace.gpu.kind import short_name
 from serried.views.trace.document import finding_document
 from serried.views.trace.traffic import traffic_document
 
@@ -54,7 +55,12 @@ def _rank(rank: GpuRankFigures) -> dict[str, Any]:
             for each in rank.kinds
         ],
         "kernels": [
-            {**_us(each), "kind": each.kind.name.lower(), "mean_us": each.mean_ns / 1e3}
+            {
+                **_us(each),
+                "short_name": short_name(each.name),
+                "kind": each.kind.name.lower(),
+                "mean_us": each.mean_ns / 1e3,
+            }
             for each in rank.names
         ],
         "streams": [{**_us(each), "idle_us": each.idle_ns / 1e3} for each in rank.streams],

@@ -37,6 +37,11 @@ def verdict_lines(
 
     They are three lines at most.
     """
+    return [*finding_lines(found, lang=lang)[:_TOLD], next_line(look_into, places, lang)]
+
+
+def finding_lines(found: GpuAnalysis, *, lang: str = "en") -> list[str]:
+    """Returns what costs most, on which rank, and why: the worst first, three lines at most."""
     idlest = found.idlest
     exposed = max(found.ranks, key=lambda each: _share(each, each.time.exposed_ns))
     lines = []
@@ -66,7 +71,7 @@ def verdict_lines(
                 window=duration_text(idlest.time.window_ns),
             )
         )
-    return [*lines[:_TOLD], next_line(look_into, places, lang)]
+    return lines
 
 
 def _idle_line(rank: GpuRankFigures, lang: str) -> str:

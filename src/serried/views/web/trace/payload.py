@@ -21,6 +21,9 @@ from serried.launch.request import LayoutRequest
 from serried.mesh import Layout
 from serried.mesh.sizes import COUNTS, SIZES
 from serried.plan.step_plan import PLAN_FILE
+from serried.trace.gpu.activity import GpuTrace
+from serried.trace.gpu.analysis import GpuAnalysis, analyse_gpus
+from serried.trace.gpu.timeline import gpu_timeline
 from serried.trace.model.record import TracedJob
 from serried.trace.model.span_groups import SpanGroup
 from serried.trace.model.trace import Trace
@@ -47,6 +50,21 @@ class NamedTrace:
     """A trace of fewer spans is sent whole."""
     place: Path | None = None
     """Where it was read from."""
+    gpus: GpuTrace | None = None
+    """The profile of GPUs that it draws; None where it is a run that was recorded."""
+
+    @classmethod
+    def read(cls, name: str, found: Trace | GpuTrace, place: Path | None = None) -> NamedTrace:
+        """Returns what was found at ``place``; a profile of GPUs beside its timeline."""
+        if isinstance(found, GpuTrace):
+            return cls(name, gpu_timeline(found), place=place, gpus=found)
+        return cls(name, found, place=place)
+
+    @cached_property
+    def gpu_analysis(self) -> GpuAnalysis:
+        """What is measured of the GPUs of a profile."""
+        assert self.gpus is not None
+        return analyse_gpus(self.gpus)
 
     @property
     def has_step_plan(self) -> bool:
@@ -145,6 +163,7 @@ def trace_payload(named: NamedTrace) -> bytes:
         },
         "names": list(trace.names),
         "groups": [group_document(group) for group in trace.groups],
+        "has_gpus": named.gpus is not None,
         "whole": shown.is_whole,
         "total_ns": table.total_ns,
         "used": np.flatnonzero(np.bincount(trace.spans.kind)).tolist(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from serried.views.web.trace.gpus import gpus_answer
 from serried.views.web.trace.heat import heat_payload
 from serried.views.web.trace.links import links_payload, span_payload
 from serried.views.web.trace.measured import measured_payload
@@ -37,6 +38,7 @@ ANSWERS: dict[str, Answer] = {
     "trace/measured": lambda named, words: measured_payload(named, words),
     "trace/sharding": sharding_of_trace,
     "trace/late": lambda named, words: late_answer(named.answers, words),
+    "trace/gpus": gpus_answer,
     "trace/found": lambda named, words: found_answer(named.answers, named.shown.table, words),
     "trace/stretch": lambda named, words: stretch_answer(named.answers, words),
 }

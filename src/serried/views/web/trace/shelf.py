@@ -19,15 +19,14 @@ from serried.errors import SerriedError
 from serried.finding import Sentence
 from serried.trace.formats.reading import read_recording
 from serried.trace.gpu.activity import GpuTrace
-from serried.trace.gpu.timeline import gpu_timeline
-from serried.trace.model.progress import LARGE_BYTES, Listener, size_bytes, unheard
+from serried.trace.model.progress import LARGE_BYTES, size_bytes
 from serried.trace.model.trace import Trace
 from serried.views.web.trace.payload import NamedTrace
 
 WAIT_S = 2.0
 """How long an answer that was asked to wait does so; the page asks again."""
 
-Reader = Callable[[Path], Trace]
+Reader = Callable[[Path], Trace | GpuTrace]
 
 
 class Shelf:
@@ -55,7 +54,7 @@ class Shelf:
         """
         if not at_once and sum(map(size_bytes, places)) >= LARGE_BYTES:
             return cls((), places)
-        return cls([NamedTrace(_name(path), timeline_of(path), place=path) for path in places])
+        return cls([NamedTrace.read(_name(path), read_recording([path]), path) for path in places])
 
     @property
     def reading(self) -> list[str]:
@@ -75,7 +74,7 @@ class Shelf:
         found: list[NamedTrace] = []
         for path in self._later:
             try:
-                found.append(NamedTrace(_name(path), self._read(path), place=path))
+                found.append(NamedTrace.read(_name(path), self._read(path), path))
             except SerriedError as error:
                 self.problems.append(error)
                 tell(error)
@@ -85,19 +84,10 @@ class Shelf:
         self._done.set()
 
 
-def timeline_of(path: Path, *, listener: Listener = unheard) -> Trace:
-    """Returns the trace of a place; of a profile of GPUs the timeline of its operations.
-
-    Raises InputError as ``read_recording`` does.
-    """
-    found = read_recording([path], listener=listener)
-    return gpu_timeline(found) if isinstance(found, GpuTrace) else found
-
-
-def read_apart(path: Path) -> Trace:
+def read_apart(path: Path) -> Trace | GpuTrace:
     """Reads a trace in a process of its own, whose memory goes back to the system.
 
-    Raises what ``timeline_of`` does.
+    Raises what ``read_recording`` does.
     """
     command = [sys.executable, "-m", __name__, str(path)]
     ran = subprocess.run(command, stdout=subprocess.PIPE, check=False)
@@ -111,7 +101,7 @@ def read_apart(path: Path) -> Trace:
         ) from error
     if isinstance(found, SerriedError):
         raise found
-    assert isinstance(found, Trace)
+    assert isinstance(found, Trace | GpuTrace)
     return found
 
 
@@ -125,7 +115,7 @@ def _tell(sentence: Sentence) -> None:
 
 def _main(path: Path) -> None:
     try:
-        found: Trace | SerriedError = timeline_of(path, listener=_tell)
+        found: Trace | GpuTrace | SerriedError = read_recording([path], listener=_tell)
     except SerriedError as error:
         found = error
     sys.stdout.buffer.write(pickle.dumps(found, pickle.HIGHEST_PROTOCOL))

@@ -5,10 +5,10 @@ import { Waiting } from "../base/waiting.js";
 import { showBubble, showColours, showTimelineBar } from "./bar.js";
 import { Headings } from "./headings.js";
 import { TimelineHover } from "./hover.js";
+import { GpusPanel, StretchPanel } from "./panels.js";
 import { PlanDesk } from "./plan.js";
 import { SeekDesk } from "./seek.js";
 import { namesFor } from "./speech.js";
-import { StretchPanel } from "./stretch.js";
 import { askBubble, askLinks, askScale, askSpan } from "./trace/answers.js";
 import { rangeText, readRange } from "./trace/range.js";
 import { TimelineView } from "./view.js";
@@ -49,6 +49,7 @@ export class TimelineDesk {
     this.plan = new PlanDesk(host, this.view);
     this.seek = new SeekDesk(host, this.view);
     this.stretch = new StretchPanel(host, () => this._unmark());
+    this.gpus = new GpusPanel(host);
     this.hover = new TimelineHover(host, this.view, this.plan, {
       at: (spot, signal) => this._askAt(spot, signal),
       waiting: this.waiting,
@@ -60,7 +61,8 @@ export class TimelineDesk {
   }
 
   get isBusy() {
-    const parts = [this.waiting, this.hover, this.view, this.plan, this.seek, this.stretch];
+    const { waiting, hover, view, plan, seek, stretch, gpus } = this;
+    const parts = [waiting, hover, view, plan, seek, stretch, gpus];
     return parts.some(({ isBusy }) => isBusy);
   }
 
@@ -71,6 +73,7 @@ export class TimelineDesk {
     this.isFresh = true;
     this.view.show(tracks, this.host.trace);
     this.view.take(this.host.store.state.time);
+    void this.gpus.take();
     if (!tracks.statistics) void this.waiting.until(this._askBubble(tracks));
   }
 

@@ -48,6 +48,8 @@ export class Tracks {
     );
     /** What users called spans of theirs. @type {string[]} */
     this.names = header.names;
+    /** Whether it is a profile of GPUs. @type {boolean} */
+    this.hasGpus = Boolean(header.has_gpus);
     /** @type {{collective: string, count: number, ranks: string}[]} */
     this.groups = header.groups ?? [];
     /** Kinds that wait for a message. */
