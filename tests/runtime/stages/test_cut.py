@@ -200,3 +200,8 @@ def test_an_output_that_is_no_tensor_is_refused_unless_told_where_it_stands() ->
 
 def test_a_part_that_is_given_no_tensor_begins_no_stage() -> None:
     assert refusal(Text(2), ["positions"]).startswith("positions is given no tensor")
+
+
+def test_a_model_that_takes_more_than_one_tensor_is_refused() -> None:
+    said = refusal(nn.Bilinear(4, 4, 4), [], torch.ones(1, 4))
+    assert said.startswith("Bilinear is not called with one tensor: ") and "input2" in said

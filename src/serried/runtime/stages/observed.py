@@ -84,7 +84,7 @@ def containers_of(model: nn.Module, starts: Sequence[str]) -> dict[str, nn.Modul
 def observe(model: nn.Module, starts: Sequence[str], example: Tensor) -> Observed:
     """Runs ``model`` on ``example`` without gradients or dropout, and returns what it did.
 
-    Raises InputError where a part at which a stage begins is given no tensor.
+    Raises InputError where it does not take one tensor, or a part at which a stage begins none.
     """
     seen = Observed(streams=[example], others=[{}])
     parts = parts_of(model, starts)
@@ -101,6 +101,13 @@ def observe(model: nn.Module, starts: Sequence[str], example: Tensor) -> Observe
     try:
         with at_rest(model), _Uses(seen, owned):
             seen.output = model(example)
+    except TypeError as error:
+        raise InputError(
+            "{model} is not called with one tensor: {reason}; give a module whose forward takes "
+            "one and calls it",
+            model=type(model).__name__,
+            reason=error,
+        ) from error
     finally:
         for hook in hooks:
             hook.remove()
