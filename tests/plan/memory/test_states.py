@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from serried.errors import InputError
 from serried.frameworks import Sizes, layout
 from serried.plan.catalog import cluster_named, model_named
 from serried.plan.degrees import Degrees
@@ -105,3 +106,19 @@ def test_hybrid_sharding_cuts_over_fewer_ranks() -> None:
     whole = weights(TORCH, zero=3, framework="fsdp")
     hybrid = weights(TORCH, zero=3, framework="fsdp", shard_ranks=4)
     assert hybrid.optimizer == 2 * whole.optimizer
+
+
+def test_a_frozen_base_can_lie_in_fewer_bits() -> None:
+    told: dict[str, Any] = {"lora": LowRank(16), "zero": 0}
+    wide = weights(**told).parameters
+    for name, number in (("fp8", 1), ("nvfp4", 9 / 16)):
+        narrow = weights(**told, options={"frozen_format": name}).parameters
+        assert wide - narrow == (2 - number) * PARAMETERS
+    with pytest.raises(InputError, match="not kept in 'int3'"):
+        weights(**told, options={"frozen_format": "int3"})
+
+
+def test_torch_copies_whole_gradients_into_buckets() -> None:
+    told: dict[str, Any] = {"framework": "fsdp", "states": "fp32", "zero": 0}
+    assert weights(TORCH, **told).fresh == 4 * PARAMETERS
+    assert weights(TORCH, degrees={"dp": 1}, **told).fresh == 0

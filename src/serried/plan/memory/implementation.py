@@ -93,6 +93,8 @@ class Implementation:
     """Messages between stages that lie in the allocator when most does."""
     steady_messages: int = 0
     """Further ones that each chunk of a rank still has between two steps."""
+    keeps_buckets: bool = False
+    """Whether whole gradients are copied into buckets to be summed (torch's DDP, ZeRO 0)."""
     keeps_narrow_gradients: bool = False
     """Whether gradients of what is computed with stay beside wider ones they are summed into."""
     step_bytes: int = 0
@@ -171,6 +173,7 @@ IMPLEMENTATIONS: Mapping[str, Implementation] = {
             norm_root_bytes=4,
             is_norm_output_whole=True,
             activation_copies=1,
+            keeps_buckets=True,
             stage_messages=2,
         ),
     )

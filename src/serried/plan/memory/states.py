@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from serried.errors import InputError, listed
 from serried.plan.memory.implementation import Implementation
 from serried.plan.memory.linears import layer_linears
-from serried.plan.memory.numbers import is_narrow, weight_copy_bytes
+from serried.plan.memory.numbers import OF_A_NUMBER, is_narrow, weight_copy_bytes
 from serried.plan.model.parameters import (
     ParameterCount,
     layer_parameters,
@@ -83,8 +84,8 @@ class Sharing:
     compute: str = "bf16"
     is_stepped_away: bool = False
     """Whether the optimizer steps on the host, to which it is offloaded."""
-    is_frozen: bool = False
-    """Whether adapters alone are trained."""
+    frozen_bytes: float | None = None
+    """Bytes of a weight that is not trained, where adapters alone are."""
     has_narrow_parameters: bool = False
     """Whether a linear layer's weight is kept in what is computed in alone."""
 
@@ -102,9 +103,31 @@ def sharing_of(asked: PlanRequest) -> Sharing:
         is_kept_after_forward=asked.is_kept_after_forward,
         compute=asked.compute,
         is_stepped_away=asked.offload == "optimizer",
-        is_frozen=asked.lora is not None,
+        frozen_bytes=_frozen_bytes(asked),
         has_narrow_parameters=asked.options.get("fp8_param_gather") == "true",
     )
+
+
+def _frozen_bytes(asked: PlanRequest) -> float | None:
+    """Returns the bytes of a frozen weight: as it is computed with, or in a format that is told.
+
+    Megatron-Bridge and NeMo keep it in 8 bits with ``fp8_param_gather``; ``frozen_format`` tells
+    any other. Raises InputError for a format that is not known.
+    """
+    if asked.lora is None:
+        return None
+    told = asked.options.get("frozen_format")
+    if told is None and asked.options.get("fp8_param_gather") == "true":
+        told = asked.compute
+    if told is None:
+        return recipe(asked.states).computed_bytes
+    if told not in OF_A_NUMBER:
+        raise InputError(
+            "frozen weights are not kept in '{format}'; formats are {known}",
+            format=told[:40],
+            known=listed(OF_A_NUMBER, limit=len(OF_A_NUMBER)),
+        )
+    return OF_A_NUMBER[told]
 
 
 @dataclass(frozen=True)
@@ -159,16 +182,20 @@ def weight_bytes(weights: RankWeights, sharing: Sharing, built: Implementation) 
     if not built.keeps_narrow_weights:
         copies = 0 * weights.linears
     elif sharing.has_narrow_parameters and is_narrow(sharing.compute):
-        copies = copies - kept.parameter_bytes * weights.linears
+        whole = kept.parameter_bytes if sharing.frozen_bytes is None else sharing.frozen_bytes
+        copies = copies - whole * weights.linears
     gathered, fresh = _units(weights, sharing)
-    if sharing.is_frozen:
-        return WeightBytes(*_adapted(weights, sharing), copies, gathered=gathered)
+    if sharing.frozen_bytes is not None:
+        held = _adapted(weights, sharing, sharing.frozen_bytes)
+        return WeightBytes(*held, copies, gathered=gathered)
     zero, cut = sharing.zero, bool(sharing.zero)
     dense = state_bytes(weights.dense, sharing.dense_ranks, zero, kept)
     experts = state_bytes(weights.experts, sharing.expert_ranks, zero, kept)
     own = largest_share(weights.dense, sharing.dense_ranks if cut else 1)
     own = own + largest_share(weights.experts, sharing.expert_ranks if cut else 1)
     fresh = fresh + (0 if sharing.is_stepped_away else built.step_bytes) * own
+    if built.keeps_buckets and not cut:
+        fresh = fresh + kept.reduced_bytes * (sharing.dense_ranks > 1) * weights.total
     if built.keeps_narrow_gradients and kept.gradient_bytes > kept.computed_bytes:
         fresh = fresh + kept.computed_bytes * weights.total
     return WeightBytes(
@@ -182,12 +209,12 @@ def weight_bytes(weights: RankWeights, sharing: Sharing, built: Implementation) 
     )
 
 
-def _adapted(weights: RankWeights, sharing: Sharing) -> tuple[Any, Any, Any]:
-    """Returns the frozen base, in what is computed with, and the adapters' states."""
+def _adapted(weights: RankWeights, sharing: Sharing, frozen: float) -> tuple[Any, Any, Any]:
+    """Returns the frozen base and the adapters' states."""
     kept = sharing.precision
     base = largest_share(weights.total, sharing.dense_ranks if sharing.zero >= 3 else 1)
     trained = state_bytes(weights.adapters, sharing.dense_ranks, sharing.zero, kept)
-    return kept.computed_bytes * base + trained[0], trained[1], trained[2]
+    return frozen * base + trained[0], trained[1], trained[2]
 
 
 def _units(weights: RankWeights, sharing: Sharing) -> tuple[Any, Any]:
