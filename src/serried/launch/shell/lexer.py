@@ -232,8 +232,10 @@ class Lexer:
     def _expansion(self, quoted: bool) -> list[Part]:
         start, line = self.at, self.line
         # '$((' is arithmetic only where '))' closes it; '$((a); b)' is a command in brackets.
-        if self.peek("$((") and (inner := self.balanced_arithmetic()) is not None:
-            return [Arithmetic(inner, line, quoted, self.text[start : self.at])]
+        # '$[N * 8]' is how '$((N * 8))' was written before.
+        for opens in ("((", "["):
+            if self.peek(f"${opens}") and (inner := self.balanced_arithmetic(opens)) is not None:
+                return [Arithmetic(inner, line, quoted, self.text[start : self.at])]
         if self.peek("$("):
             command = self.balanced(self.at + 1)
             return [Substitution(command, line, quoted)]
@@ -315,27 +317,27 @@ class Lexer:
         self.at = end + 1
         return Substitution(command, line, quoted)
 
-    def balanced_arithmetic(self) -> Word | None:
-        """Reads ``$((…))`` or ``((…))``; None, reading nothing, when it is no arithmetic."""
-        start = self.at
-        opening = self.text.index("((", start) + 2
+    def balanced_arithmetic(self, opens: str = "((") -> Word | None:
+        """Reads ``$((…))``, ``((…))`` or ``$[…]``; None, reading nothing, when it is none."""
+        begin, end_letter = ("(", ")") if opens == "((" else ("[", "]")
+        closing, opening = end_letter * len(opens), self.text.index(opens, self.at) + len(opens)
         depth, at = 0, opening
         end = min(len(self.text), opening + SCRIPT_ARITHMETIC.most)
         while at < end:
             letter = self.text[at]
-            if letter == "(":
+            if letter == begin:
                 depth += 1
-            elif letter == ")":
+            elif letter == end_letter:
                 if not depth:
                     break
                 depth -= 1
             at += 1
         # The scan stops at the ')' that nothing inside opened: in '((a); (b))' a ';' follows it, so
         # these are brackets around commands.
-        if self.text[at : at + 2] != "))":
+        if self.text[at : at + len(closing)] != closing:
             return None
         inner = Lexer(self.source.part(opening, at), self._depth, self.parts).all()
-        self.at = at + 2
+        self.at = at + len(closing)
         return inner
 
     # ------------------------------------------------------------------- blanks

@@ -24,12 +24,16 @@ STARTERS = (
 PROGRAMS = re.compile(r"python[\d.]*|torchrun|accelerate|deepspeed|colossalai")
 # A script without such an ending is followed only behind a shell, for './run' may be a program.
 SCRIPT = re.compile(r"\.(sh|slurm|sbatch|sub|bash|job)$")
+# Programs of MaxText that run a command on every host: MaxText multihost_runner.py.
+MULTIHOST = re.compile(r"multihost_(?:runner|job)\w*\.py")
 Handed = tuple[int, str]
 """Where the script stands among the words, and what it is: text, a file, wrap or input."""
 
 
 def handed(fields: Sequence[Field]) -> Handed | None:
     """Returns where a command holds a script for another shell, or None."""
+    if any(MULTIHOST.fullmatch(PurePosixPath(each.text or "").name) for each in fields[:4]):
+        return _to_hosts(fields, "--COMMAND")
     for i, each in enumerate(fields):
         # A shell counts behind other words ('srun -N 2 bash run.sh'), until a program that starts
         # something itself: 'python x.py bash' hands nothing over. sbatch and ssh must come first.
@@ -39,7 +43,7 @@ def handed(fields: Sequence[Field]) -> Handed | None:
         if i == 0 and name == "sbatch":
             return _to_sbatch(fields)
         # 'ssh node1 "cd run && torchrun x.py"': a last word with blanks is a script for that node.
-        if i == 0 and name == "xpk" and (script := _to_xpk(fields)):
+        if i == 0 and name == "xpk" and (script := _to_hosts(fields, "--command")):
             return script
         if i == 0 and name in REMOTE and len(fields) > 1 and " " in fields[-1].start:
             return len(fields) - 1, "text"
@@ -63,12 +67,12 @@ def _to_shell(fields: Sequence[Field], at: int) -> Handed | None:
     return None
 
 
-def _to_xpk(fields: Sequence[Field]) -> Handed | None:
-    """Returns the command that a workload of XPK runs on each host: --command='…'."""
+def _to_hosts(fields: Sequence[Field], option: str) -> Handed | None:
+    """Returns the command that XPK, or a runner of MaxText's, has each host run: --command='…'."""
     for i, each in enumerate(fields):
-        if each.start.startswith("--command="):
+        if each.start.startswith(f"{option}="):
             return i, "wrap"
-        if each.start == "--command" and i + 1 < len(fields):
+        if each.start == option and i + 1 < len(fields):
             return i + 1, "text"
     return None
 
