@@ -111,6 +111,12 @@ def refuse_python(file: str) -> None:
 
 def refuse_yaml(keys: Keys, file: str) -> None:
     """Raises InputError for YAML that wraps a command, or only names another config."""
+    if keys.has("distributed_strategy", "model_source"):
+        raise InputError(
+            "{file} is for AWS Neuron's neuronx-distributed-training, whose groups serried does "
+            "not lay out",
+            file=file,
+        )
     task = keys.value("experiment.task.type")
     if task in NO_TRAINING:
         raise InputError(

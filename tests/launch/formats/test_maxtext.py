@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.launch.formats.asking import groups, open_of, refusal, told
+from tests.launch.formats.asking import groups, open_of, refusal, settled, told
 
 BASE = "per_device_batch_size: 1\nbase_output_directory: x\n"
 
@@ -119,3 +119,12 @@ def test_sizes_that_do_not_make_the_world_are_refused() -> None:
 def test_two_values_of_a_key_are_both_named() -> None:
     config = told(f"{BASE}ici_tensor_parallelism: 2\nici_tensor_parallelism: 4\n")
     assert "it is given as 2" in open_of(config)["ici_tensor_parallelism"]
+
+
+@pytest.mark.parametrize("runner", ["multihost_runner.py", "multihost_job.py"])
+def test_a_command_that_every_host_is_given_is_read(runner: str) -> None:
+    inner = "python3 -m MaxText.train base.yml ici_tensor_parallelism=4"
+    text = f"python3 {runner} --TPU_PREFIX=x --COMMAND='bash -c \"{inner}\"'\n"
+    config = told(text, "run.sh")
+    assert config.format == "MaxText command line"
+    assert settled(config)["ici_tensor_parallelism"] == 4

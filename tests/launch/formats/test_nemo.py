@@ -40,3 +40,12 @@ def test_a_program_that_runs_a_recipe_leaves_its_sizes_open(program: str) -> Non
 def test_a_program_of_nemo_is_known_by_what_it_does(program: str, is_nemo: bool) -> None:
     config = told(f"torchrun --nproc_per_node 8 {program} x.y=1\n", "run.sh")
     assert (config.framework == "megatron") == is_nemo
+
+
+def test_what_a_recipe_is_overridden_with_leaves_its_other_sizes_open() -> None:
+    config = told(
+        "torchrun --nproc_per_node 8 scripts/training/run_recipe.py --recipe x "
+        "model.tensor_model_parallel_size=4 model.pipeline_model_parallel_size=1\n",
+        "run.sh",
+    )
+    assert (config.fields["tp"].value, set(open_of(config))) == (4, {"cp", "ep"})

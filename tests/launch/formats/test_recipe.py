@@ -187,3 +187,9 @@ def test_shards_over_all_ranks_leave_a_registry_only_its_experts(
 ) -> None:
     config = read(RUN.format(shard=shard), name="run.sh")
     assert set(open_of(config)) == asked
+
+
+def test_a_module_that_is_started_itself_is_a_program() -> None:
+    text = f"{TITAN}\nif __name__ == '__main__':\n    small()\n"
+    with pytest.raises(InputError, match=r"run\.py is a Python program"):
+        read(text, name="run.py")

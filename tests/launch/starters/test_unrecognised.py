@@ -262,3 +262,11 @@ def test_a_run_of_mosaicml_s_platform_is_named() -> None:
         "run.yaml is a run of MosaicML's platform; give the command that it holds, or the YAML "
         "that this names"
     )
+
+
+def test_a_config_for_neuron_is_named() -> None:
+    text = "model_source: hf\ndistributed_strategy:\n  tensor_model_parallel_size: 8\n"
+    assert refusal(text, "x.yaml") == (
+        "x.yaml is for AWS Neuron's neuronx-distributed-training, whose groups serried does not "
+        "lay out"
+    )

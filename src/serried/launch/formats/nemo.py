@@ -75,8 +75,11 @@ def is_one(keys: Keys) -> bool:
     return keys.has("model", "train", "checkpoint") and (keys.has("dist") or keys.has("ddp"))
 
 
-def read(keys: Keys) -> Reading:
-    """Returns what the file says."""
+def read(keys: Keys, *, is_named: bool = False) -> Reading:
+    """Returns what the file says.
+
+    ``is_named`` tells that it overrides a recipe which is known by its name alone.
+    """
     facts = Facts(keys.file)
     for section in SECTIONS:
         take(facts, keys, MEANINGS, section=section)
@@ -90,7 +93,7 @@ def read(keys: Keys) -> Reading:
     complete(facts)
     framework = None if ask_for_version(facts) else "megatron"
     if _format(keys) == BRIDGE:
-        _tell_of_recipe(facts, is_named=_names_recipe(keys))
+        _tell_of_recipe(facts, is_named=is_named or _names_recipe(keys))
     return Reading(_format(keys), facts, framework)
 
 

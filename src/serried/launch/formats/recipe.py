@@ -55,6 +55,9 @@ MEGATRON = {
 RETURNS = {"Trainer.Config": "torchtitan", "ConfigContainer": "megatron"}
 """What a config's function returns, as it is annotated -> the framework that it is for."""
 
+# A module that is started itself is a program, whatever its functions return.
+RUNS = re.compile(r"(?m)^if __name__ ==")
+
 NEMO = ("Partial", "Config")
 """What NeMo 2's functions return of ``nemo_run``, where they set a strategy of Megatron-core."""
 
@@ -73,7 +76,9 @@ def recipes(text: str) -> dict[str, Recipe]:
     >>> [*recipes("def a() -> Trainer.Config:\\n    return 1\\ndef b():\\n    return 2")]
     ['a']
     """
-    found = {}
+    found: dict[str, Recipe] = {}
+    if RUNS.search(text):
+        return found
     for node in _functions(text).values():
         returned = ast.unparse(node.returns) if node.returns else ""
         framework = next((each for end, each in RETURNS.items() if returned.endswith(end)), None)

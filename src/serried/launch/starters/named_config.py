@@ -125,13 +125,11 @@ def overridden(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> Rea
             missing += whole.missing
     keys.missing = tuple(missing)
     # A driver has settings of its own trainer's, though they may be of other things than ranks.
-    reading = shelf.read_keys(keys)
+    reading = nemo.read(keys, is_named=True) if is_bridge else shelf.read_keys(keys)
     if reading is None and launch.launcher == "ray":
         reading = (skyrl if skyrl.PROGRAM.fullmatch(program) else verl).read(keys)
     if reading is None and is_nemo:
         reading = nemo.read_program(keys)
-    if reading is None and is_bridge:
-        reading = nemo.read(keys)
     if reading:
         reading.format = reading.format.replace("YAML", "command line")
     return reading
