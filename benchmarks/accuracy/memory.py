@@ -307,6 +307,10 @@ def of_jobs(folder: Path) -> Iterator[MeasuredMemory]:
         what = "reserved" if "reserved" in row.request.options.get("mem", "") else "in use"
         real = row.memory_gib * GIB if row.memory_gib else None
         request = _balanced(row.request)
+        try:
+            job_memory(request)
+        except InputError:
+            continue
         yield MeasuredMemory(row.table, row.name, what, request.framework, request, real)
 
 

@@ -44,3 +44,9 @@ def test_what_a_row_leaves_open_is_assumed_and_said() -> None:
 def test_a_folder_without_models_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"perf_models\.csv"):
         read_folder(tmp_path)
+
+
+def test_layers_that_do_not_divide_leave_the_last_stage_the_rest() -> None:
+    request = ROWS["b1e1c8da.1"].request
+    assert request.degrees.pp == 16
+    assert request.stage_layers == (4,) * 15 + (1,)

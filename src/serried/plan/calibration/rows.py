@@ -4,6 +4,7 @@ One schema for all tables: row, score, ref, release, task, model, layers, gpu, g
 cp, ep, etp, dp, sharding, fsdp_group, sp, precision, recompute, offload, seq, mbs, gbs, step_s,
 mem_GiB, extra (k=v;…), note. The first line names the source. Empty is not stated, and then
 
+    ep          the largest that divides experts and ranks of a stage, where that given does not
     vpp         pretraining in a pipeline is interleaved as deeply as its layers divide, up to 12
     recompute   none
     sp          with tp, but in Megatron-DeepSpeed
@@ -17,6 +18,7 @@ mem_GiB, extra (k=v;…), note. The first line names the source. Empty is not st
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -301,11 +303,17 @@ def _degrees(row: Row, model: ModelShape, extra: Mapping[str, str], assumed: lis
         chunks = _chunks(row, model.layers, pp)
         if pp > 1:
             assumed.append(f"vpp={chunks}")
+    stage, told = tp * cp * dp, ep
+    ep = math.gcd(ep, stage, model.experts.count if model.experts else 1)
+    if ep != told:
+        assumed.append(f"ep={ep}")
     etp = whole(row, "etp")
     if not etp:
         etp = tp if extra.get("framework") == "nemo" and ep > 1 else 1
         if ep > 1:
             assumed.append(f"etp={etp}")
+    if stage % (ep * etp):
+        etp = 1
     return Degrees(tp, pp, cp, dp, ep, etp if ep > 1 else 1, chunks)
 
 
@@ -331,10 +339,28 @@ def _stage_layers(picture: str, degrees: Degrees, model: ModelShape) -> tuple[in
     if "balanced" in picture and (model.layers + 2) % degrees.num_stages == 0:
         return tuple(layers_accounted(model, degrees.pp, degrees.chunks))
     if "|" not in picture:
-        return None
+        return _uneven(degrees, model)
     counts = tuple(part.count("t") for part in _unfolded(picture).split("|"))
     fits = len(counts) == degrees.num_stages and sum(counts) == model.layers
-    return counts if fits else None
+    return counts if fits else _uneven(degrees, model)
+
+
+def _uneven(degrees: Degrees, model: ModelShape) -> tuple[int, ...] | None:
+    """Returns layers by stage where they do not divide, None where they do.
+
+    Ends that count as a layer each are taken where that divides; else the last stage, which has the
+    loss and MTP too, has what is left, or the first stages have one more.
+    """
+    stages = degrees.num_stages
+    each, more = divmod(model.layers, stages)
+    if not more:
+        return None
+    if (model.layers + 2) % stages == 0:
+        return tuple(layers_accounted(model, degrees.pp, degrees.chunks))
+    least = model.layers - (each + 1) * (stages - 1)
+    if least >= 0:
+        return (each + 1,) * (stages - 1) + (least,)
+    return tuple(each + (stage < more) for stage in range(stages))
 
 
 def _unfolded(picture: str) -> str:
