@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-LENGTH, BATCH, STEPS = 32, 16, 8
+LENGTH, BATCH, STEPS = 32, 16, 6
 TEXT = torch.tensor(list(Path(__file__).parent.with_name("README.md").read_bytes()))
 
 

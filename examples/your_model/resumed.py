@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from serried import runtime
 
-LENGTH, BATCH, STEPS = 32, 16, 8
+LENGTH, BATCH, STEPS = 32, 16, 6
 FOLDER = Path("runs/your-model")
 TEXT = torch.tensor(list(Path(__file__).parent.with_name("README.md").read_bytes()))
 
@@ -93,7 +93,7 @@ def main() -> list[float]:
         optimizer=lambda weights: torch.optim.AdamW(weights, lr=3e-3),
         clip=1.0,
         split=SPLIT,
-        checkpoints=runtime.CheckpointSettings(folder=FOLDER, every=4, resume=True),
+        checkpoints=runtime.CheckpointSettings(folder=FOLDER, every=3, resume=True),
         trace_dir=FOLDER / "trace",
     )
     losses = []

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from serried import runtime
 
-LENGTH, BATCH, STEPS = 32, 16, 8
+LENGTH, BATCH, STEPS = 32, 16, 6
 TEXT = torch.tensor(list(Path(__file__).parent.with_name("README.md").read_bytes()))
 
 

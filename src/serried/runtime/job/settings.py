@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from serried.errors import InputError, listed
 from serried.frameworks import Sizes, layout
 from serried.mesh import Layout
 from serried.pipeline import Request, Schedule
@@ -28,6 +27,11 @@ from serried.runtime.job.optimizer import OptimizerSettings
 from serried.runtime.job.option import check_bounds, setting, size_setting
 from serried.runtime.job.parallel import AXES, check_parallel
 from serried.runtime.job.pipeline import is_file, schedule_of
+from serried.runtime.job.without_effect import (
+    require_placing,
+    require_recorded,
+    require_tokens_read,
+)
 from serried.trace.model.record import TracedJob
 
 __all__ = [
@@ -50,9 +54,6 @@ DATA = "Data parallelism (dp is the world size over all other sizes)"
 TRAINING = "Training"
 OUTPUT = "Output"
 """Headings that the options of a run stand under."""
-
-PLACING_OPTIONS = ("use_tp_pp_dp_mapping",)
-"""Framework settings that a run obeys, as they place ranks; others would do nothing."""
 
 
 @dataclass(frozen=True)
@@ -291,10 +292,10 @@ class TrainSettings:
 
     def __post_init__(self) -> None:
         check_bounds(self)
-        self._refuse_options()
-        self._check_tokenizer()
+        require_placing(self.options)
+        require_tokens_read(self.tokenizer, self.model)
         check_parallel(self)
-        self._check_window()
+        require_recorded(self.trace_steps, self.steps)
 
     @cached_property
     def layout(self) -> Layout:
@@ -393,35 +394,3 @@ class TrainSettings:
                 "tokens": self.model.seq_len,
             },
         )
-
-    def _refuse_options(self) -> None:
-        for key in self.options:
-            if key not in PLACING_OPTIONS:
-                raise InputError(
-                    "setting '{key}' does not place ranks and a run would ignore it; "
-                    "settings that do: {known}",
-                    key=key,
-                    known=listed(PLACING_OPTIONS),
-                )
-
-    def _check_tokenizer(self) -> None:
-        if self.tokenizer is not None and not isinstance(self.model, ConfigModel):
-            raise InputError(
-                "the model of serried's own reads bytes, so that {tokenizer} would do nothing; add "
-                "--model with a config.json, or leave out --tokenizer",
-                tokenizer=self.tokenizer,
-            )
-
-    def _check_window(self) -> None:
-        if self.trace_steps is None:
-            return
-        first, end = self.trace_steps
-        if not 0 <= first < end or first >= self.steps:
-            raise InputError(
-                "trace steps {first}:{end} hold none of the steps 0 to {last}; "
-                "give the first and the one after the last, such as 0:{steps}",
-                first=first,
-                end=end,
-                last=self.steps - 1,
-                steps=self.steps,
-            )

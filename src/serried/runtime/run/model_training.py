@@ -12,11 +12,8 @@ so a run goes on from its checkpoint as if it had not stopped, at another layout
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +23,14 @@ from torch import Tensor, nn
 
 from serried.errors import InputError, listed
 from serried.pipeline import Request, Schedule
-from serried.runtime.checkpoint.checkpoint import Description
 from serried.runtime.checkpoint.saving import Checkpoints
 from serried.runtime.checkpoint.tensors import RunTensors
 from serried.runtime.groups.lost_peers import exchange_lost
 from serried.runtime.job.checkpoints import CheckpointSettings
 from serried.runtime.job.pipeline import schedule_of
 from serried.runtime.job.report import Progress, StepDone
-from serried.runtime.recording.training import TrainingRecorder, run_before
 from serried.runtime.run.engine import Engine, StepWork
+from serried.runtime.run.identity import described, recorder_into
 from serried.runtime.stages.cut import ModelCut, cut, layers_of
 from serried.runtime.stages.observed import at_rest, on_meta
 from serried.runtime.training.data import BatchShare, SampleOrder
@@ -45,7 +41,6 @@ from serried.runtime.training.sharing import share_out
 from serried.runtime.training.stage import RecordedStage
 from serried.runtime.training.tensor_plan import TensorPlan, cut_over_tp
 from serried.runtime.training.tied import TiedWeight
-from serried.trace.model.record import TracedJob
 
 ReadBatch = Callable[[Sequence[int]], tuple[Tensor, Tensor]]
 """Returns inputs and targets, (samples, …) each, of the samples at the places given."""
@@ -127,8 +122,12 @@ class ModelTraining(Engine):
             global_batch_size, split.microbatches, groups.size("dp"), groups.coordinate("dp")
         )
         inputs, targets = batch(self._places(list(range(self.share.microbatch_size))))
-        self._description = _described(model, order, groups, schedule)
-        recorder = _recorder(trace_dir, trace_steps, groups, schedule)
+        self._description = described(model, order, groups, schedule)
+        tokens = targets[0].numel()
+        work = {"sequences": self.share.microbatch_size, "tokens": tokens}
+        if layers := _layers(model, split):
+            work["layers"] = len(layers)
+        recorder = recorder_into(trace_dir, trace_steps, groups, schedule, work)
         made = _cut(model, split, schedule, groups, inputs)
         modules = _held(made, split, schedule, groups)
         shapes = _shapes(modules, made, schedule, groups)
@@ -145,13 +144,13 @@ class ModelTraining(Engine):
             )
             for number, module in modules.items()
         ]
-        work = StepWork(
+        step = StepWork(
             schedule,
             global_batch_size,
-            targets[0].numel(),
+            tokens,
             gathers=groups.zero > 0 and groups.size("dp_cp") > 1,
         )
-        super().__init__(work, stages, groups, recorder, LoopState())
+        super().__init__(step, stages, groups, recorder, LoopState())
         self.optimizer = Optimizer(
             [parameter for module in modules.values() for parameter in module.parameters()],
             *(groups, self.state, optimizer),
@@ -279,12 +278,17 @@ def _with_gradient(tensor: Tensor) -> Tensor:
     return tensor.detach().requires_grad_(tensor.is_floating_point())
 
 
+def _layers(model: nn.Module, split: ModelSplit) -> list[str]:
+    """Returns the names of a model's layers; a model without a list of them has none."""
+    try:
+        return layers_of(model, split.layers)
+    except InputError:
+        return []
+
+
 def _units(made: ModelCut, module: nn.Module, number: int, split: ModelSplit) -> list[nn.Module]:
     """Returns the layers of a stage, which ZeRO gathers one by one."""
-    try:
-        layers = layers_of(made.model, split.layers)
-    except InputError:  # a model without a list of layers is gathered in one piece
-        return []
+    layers = _layers(made.model, split)
     held = made.parts(number) if made.starts else layers
     return [module.get_submodule(name) for name in layers if name in held]
 
@@ -332,66 +336,3 @@ def _tied(
             first, last = stages
             found.append(TiedWeight((first, last), copies[0], copies[1], groups.group("embd")))
     return found
-
-
-def _described(
-    model: nn.Module, order: SampleOrder | None, groups: TrainMesh, schedule: Schedule
-) -> Description:
-    """Returns what checkpoints say of the run: one of another model or text does not fit it."""
-    shapes = [(name, tuple(each.shape)) for name, each in model.named_parameters()]
-    text = {} if order is None else {"length": order.length, "seq_len": order.seq_len}
-    layout = groups.layout
-    return Description(
-        step=0,
-        updates=0,
-        samples=0,
-        loss_scale=None,
-        model={
-            "parameters": sum(each.numel() for each in model.parameters()),
-            "weights": hashlib.blake2b(repr(shapes).encode(), digest_size=8).hexdigest(),
-        },
-        text=text | ({} if order is None else {"seed": order.seed}),
-        layout={
-            "world_size": layout.world_size,
-            "order": layout.order,
-            **layout.sizes,
-            "schedule": schedule.name,
-        },
-        files={},
-    )
-
-
-def _recorder(
-    trace_dir: str | Path | None,
-    steps: tuple[int, int] | None,
-    groups: TrainMesh,
-    schedule: Schedule,
-) -> TrainingRecorder:
-    """Returns what records the run into ``trace_dir``; None records nothing.
-
-    A run that goes on records into a folder in it, ``restart-1`` and so on, as under torchrun.
-    """
-    if trace_dir is None:
-        return TrainingRecorder()
-    first, layout = Path(trace_dir), groups.layout
-    chosen = [run_before(first) or secrets.token_hex(4), str(_free_folder(first))]
-    dist.broadcast_object_list(chosen, src=0)
-    run, folder = chosen
-    job = TracedJob(
-        framework=layout.framework,
-        world_size=layout.world_size,
-        sizes=dict(layout.sizes),
-        order=layout.order,
-        schedule=schedule.name,
-        num_microbatches=schedule.num_microbatches,
-        backend=dist.get_backend(),
-    )
-    return TrainingRecorder.into(Path(folder), job, run=run, rank=groups.rank, steps=steps)
-
-
-def _free_folder(first: Path) -> Path:
-    """Returns ``first``, or the next folder in it that holds no recording yet."""
-    later = (first / f"restart-{number}" for number in count(1))
-    return next(
-        each for each in chain([first], later) if next(each.glob("rank-*.spans"), None) is None
-    )
