@@ -13,9 +13,11 @@ from torch.nn import functional
 
 import serried
 from serried.errors import InputError
+from serried.pipeline import Request, generate
 from serried.runtime.job.checkpoints import CheckpointSettings
-from serried.runtime.run.model_training import ModelSplit, ModelTraining
+from serried.runtime.run.model_training import ModelSplit, ModelTraining, tied_weights
 from serried.runtime.run.program import join, start
+from serried.runtime.stages.cut import cut
 from serried.runtime.training.data import SampleOrder
 from tests.runtime.stages.models import LENGTH, VOCABULARY, Text
 
@@ -181,3 +183,20 @@ def test_what_a_model_cannot_do_is_refused_in_a_sentence() -> None:
         "the model is cut into 3 stages, and 1f1b on pp=2 has 2; name 1 layers at which one begins"
     )
     assert batches.startswith("global batch size 8 is not a multiple of dp=2 x 3 microbatches")
+
+
+class _FourStages:
+    """Stands for the groups of a pipeline of four ranks, as its first one sees them."""
+
+    def size(self, axis: str) -> int:
+        return 4
+
+
+def test_a_weight_of_two_stages_in_mid_pipeline_is_refused() -> None:
+    shared = Text(4)
+    first, second = (shared.get_submodule(f"layers.{number}.mix") for number in range(2))
+    second.weight = first.weight
+    groups: Any = _FourStages()
+    with pytest.raises(InputError) as refused:
+        tied_weights(cut(shared, 4, batch([0])[0]), {}, generate("gpipe", Request(4, 4)), groups)
+    assert str(refused.value).startswith("layers.0.mix.weight is one weight of stages 0 and 1; two")

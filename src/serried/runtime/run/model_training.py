@@ -157,7 +157,7 @@ class ModelTraining(Engine):
             rate=rate,
             clip=clip,
             dtype=str(next(model.parameters()).dtype).removeprefix("torch."),
-            tied=_tied(made, modules, schedule, groups),
+            tied=tied_weights(made, modules, schedule, groups),
         )
         self.checkpoints = Checkpoints(
             RunTensors(_named(made, modules), self.optimizer, rank=groups.rank),
@@ -310,7 +310,7 @@ def _named(made: ModelCut, modules: Mapping[int, nn.Module]) -> Iterator[tuple[s
             yield aliases[name], parameter
 
 
-def _tied(
+def tied_weights(
     made: ModelCut, modules: Mapping[int, nn.Module], schedule: Schedule, groups: TrainMesh
 ) -> list[TiedWeight]:
     """Returns the weights that two stages share, of which this rank has a copy."""
