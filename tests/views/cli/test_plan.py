@@ -75,3 +75,14 @@ def test_a_launch_script_is_planned(capsys: pytest.CaptureFixture[str]) -> None:
     file = Path(__file__).parents[2] / "launch/files/megatron_gpt_175b.sh"
     assert run(["plan", str(file), "--cluster", "h100"]) == 0
     assert "128 GPUs of dgx-h100: tp 8 pp 16, ZeRO 0" in capsys.readouterr().out
+
+
+def test_the_planned_step_is_written_as_a_timeline(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*LLAMA, "--trace", str(tmp_path / "plan.json")]) == 0
+    capsys.readouterr()
+    assert run(["trace", "stats", str(tmp_path / "plan.json"), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["schema"] == "serried.trace-stats/1"
+    assert run([*LLAMA, "--trace", str(tmp_path / "plan.doc")]) == 2
+    assert "no suffix that says what to write; those that do: .json" in capsys.readouterr().err

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from serried.errors import InputError
+from serried.errors import InputError, listed
+from serried.launch.request import LayoutRequest
 from serried.plan.asked import FIELDS, plan_request
 from serried.plan.job_plan import JobPlan, job_plan
 from serried.views.cli.job import request_of
@@ -110,6 +111,13 @@ ENDINGS = ("table", "json", "svg", "png")
 @click.option(
     "--explain", is_flag=True, help="Print every formula with its numbers and its source."
 )
+@click.option(
+    "--trace",
+    type=PATH,
+    metavar="FILE",
+    help="Write the planned step of all ranks as a timeline that the workbench, Chrome and "
+    "Perfetto open: .json or .pftrace.",
+)
 @lang_option
 @click.option(
     "--format",
@@ -138,6 +146,8 @@ def plan(file: Path | None, **options: Any) -> int:
     output = OutputChoice.of(options, ENDINGS)
     asked = request_of(file, options)
     made = job_plan(plan_request(asked, plan_words(options)), _constants(options))
+    if options["trace"]:
+        _write_trace(made, asked, options)
     if options["emit"]:
         from serried.launch.write import write
 
@@ -175,6 +185,28 @@ def calibrated(options: Mapping[str, Any]) -> int:
         write(constants_text(found.constants), options["output"])
     show(*calibration_parts(found, known, left_out, columns=width(), lang=options["lang"]))
     return 0
+
+
+def _write_trace(made: JobPlan, asked: LayoutRequest, options: Mapping[str, Any]) -> None:
+    """Writes the planned step as a timeline; raises InputError for an ending that says no form."""
+    from serried.plan.planned_trace import planned_trace
+    from serried.trace.formats.chrome import write_chrome
+    from serried.trace.formats.perfetto import write_perfetto
+    from serried.views.cli.language import current_language
+    from serried.views.sentences import tell
+
+    path: Path = options["trace"]
+    writers = {".json": write_chrome, ".pftrace": write_perfetto}
+    write = writers.get(path.suffix.lower())
+    if write is None:
+        raise InputError(
+            "{path} has no suffix that says what to write; those that do: {suffixes}",
+            path=path,
+            suffixes=listed(writers),
+        )
+    layout, placement = asked.laid_out()
+    write(planned_trace(made.asked, layout, placement, _constants(options)), path)
+    click.echo(tell("wrote {path}", current_language(), path=path), err=True)
 
 
 def plan_words(options: Mapping[str, Any]) -> dict[str, str]:
