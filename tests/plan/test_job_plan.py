@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from serried.errors import InputError
 from serried.launch.request import LayoutRequest
 from serried.plan.asked import plan_request
 from serried.plan.job_plan import JobPlan, job_plan, peak_format
@@ -41,6 +42,14 @@ def test_adapters_take_two_thirds_of_the_flops() -> None:
     plan = planned("llama2-70b", lora="16")
     assert 0.64 < plan.flops_per_token() / planned("llama2-70b").flops_per_token() < 0.72
     assert plan.hfu == pytest.approx(plan.mfu())
+
+
+def test_what_the_gpu_does_not_multiply_in_is_refused() -> None:
+    with pytest.raises(InputError, match="steps in fp32 are not planned"):
+        planned(compute="fp32")
+    with pytest.raises(InputError, match="GPU a100-80 has no fp8 figure; it has bf16, fp16"):
+        planned(compute="mxfp8", cluster="a100")
+    assert planned(cluster="v100").asked.compute == "fp16"
 
 
 def test_the_peak_is_that_of_the_format_that_is_multiplied_in() -> None:

@@ -110,7 +110,7 @@ class _Asked:
             shard_ranks=sharding.dense.optimizer.ranks if sharding and zero else None,
             is_kept_after_forward=bool(sharding and sharding.dense.is_kept),
             states=recipe(self._states(framework)).name,
-            compute=self.words.get("compute", "bf16"),
+            compute=self.words.get("compute") or _usual_format(cluster),
             recompute=read_recompute(self.words.get("recompute", "none")),
             has_sequence_parallel=self._switch("sequence_parallel", default=True),
             has_flash_attention=self._switch("flash_attention", default=True),
@@ -272,6 +272,11 @@ def read_lora(text: str) -> LowRank:
             known=listed(LORA_TARGETS),
         )
     return LowRank(number, names)
+
+
+def _usual_format(cluster: Cluster) -> str:
+    """Returns what matrices are multiplied in where nobody says: fp16 before GPUs had bf16."""
+    return "bf16" if "bf16" in cluster.gpu.peak_flops else "fp16"
 
 
 def cluster_asked(text: str) -> Cluster:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from serried.errors import InputError, listed
 from serried.plan.memory.job_memory import JobMemory, job_memory
 from serried.plan.model.flops import CONVENTIONS, adapted_flops, hardware_flops, model_flops
-from serried.plan.request import PlanRequest
+from serried.plan.request import COMPUTE_FORMATS, PlanRequest
 from serried.plan.time.constants import Constants
 from serried.plan.time.interval import intervals
 from serried.plan.time.jobs import Jobs
@@ -106,7 +107,19 @@ def peak_format(compute: str, known: Mapping[str, float]) -> str:
 
 
 def job_plan(asked: PlanRequest, constants: Constants | None = None) -> JobPlan:
-    """Returns the plan of a request; without constants, timed by those that serried ships."""
+    """Returns the plan of a request; without constants, timed by those that serried ships.
+
+    Raises InputError for steps in fp32, of which none were measured, and for a format that the GPU
+    does not multiply in.
+    """
+    if asked.compute == "fp32":
+        raise InputError(
+            "steps in fp32 are not planned, as none that were measured ran so; formats that are: "
+            "{known}",
+            known=listed([each for each in COMPUTE_FORMATS if each != "fp32"]),
+        )
+    gpu = asked.cluster.gpu
+    gpu.peak(peak_format(asked.compute, gpu.peak_flops))
     jobs = Jobs.of([asked])
     times = step_times(jobs, constants)
     low, high = intervals(jobs, times.step, constants)

@@ -10,7 +10,11 @@ from serried.plan.cluster.cluster import Gpu
 from serried.plan.time.constants import Constants
 from serried.plan.time.jobs import FORMATS, Column, Jobs
 
-_PEAK_OF = {"16": ("bf16",), "8": ("fp8", "bf16"), "4": ("fp4", "fp8", "bf16")}
+_PEAK_OF = {
+    "16": ("bf16", "fp16"),
+    "8": ("fp8", "bf16", "fp16"),
+    "4": ("fp4", "fp8", "bf16", "fp16"),
+}
 
 
 @dataclass(frozen=True, eq=False)
