@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from serried.errors import EnvironmentProblem, InputError
-from serried.runtime.job.config_model import read_model
+from serried.runtime.job.config_model import ConfigModel, read_model
 from serried.runtime.job.settings import TrainSettings
 from tests.runtime.pretrained.tiny import written
 
@@ -97,6 +97,17 @@ def test_safetensors_beside_a_config_are_its_weights(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"")
     (tmp_path / "pytorch_model.bin").write_bytes(b"")
     assert read_model(tmp_path).weights == tmp_path
+
+
+def test_ranks_are_told_the_weights_by_an_absolute_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path / "llama")
+    (tmp_path / "llama" / "model.safetensors").write_bytes(b"")
+    monkeypatch.chdir(tmp_path)
+    model = TrainSettings(1, model=read_model(Path("llama"))).resolved().model
+    assert isinstance(model, ConfigModel)
+    assert (model.source, model.weights) == (Path("llama"), tmp_path / "llama")
 
 
 def test_a_missing_package_is_named_with_its_command(

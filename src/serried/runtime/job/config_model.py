@@ -13,9 +13,9 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from serried.errors import EnvironmentProblem, InputError, listed
 from serried.finding import said
@@ -50,6 +50,10 @@ class ConfigModel(ModelSizes):
     """Width of the feed-forward layer, or of one expert."""
     positions: int = 0
     """The longest sequence that the model has places for."""
+
+    def resolved(self) -> Self:
+        """Returns the same model with the absolute path of its weights."""
+        return replace(self, weights=self.weights and self.weights.absolute())
 
     @property
     def head_size(self) -> int:

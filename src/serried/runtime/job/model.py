@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Self
 
 from serried.errors import InputError, listed
 from serried.frameworks.framework import divisors
@@ -112,6 +113,10 @@ class ModelSizes:
                 kv_heads=self.num_kv_heads,
                 fits=listed(divisors(self.heads)),
             )
+
+    def resolved(self) -> Self:
+        """Returns the same model with absolute paths, of which this one has none."""
+        return self
 
     @property
     def head_size(self) -> int:

@@ -212,8 +212,11 @@ class TrainSettings:
     """Parts of a rank's batch that run one by one, their gradients accumulated."""
     data: Path | None = setting(
         None,
-        en=("Text file or folder to train on; by default the sources of Python's own library."),
-        zh="训练用的文本文件或文件夹；默认用 Python 标准库的源码。",
+        en=(
+            "Text, CSV or JSONL file, or a folder of text, to train on; by default the sources of "
+            "Python's own library."
+        ),
+        zh="训练用的文本、CSV 或 JSONL 文件，或装文本的文件夹；默认用 Python 标准库的源码。",
         section=TRAINING,
     )
     """A file or folder of text; None takes the Python standard library's own source files."""
@@ -367,6 +370,7 @@ class TrainSettings:
             self,
             schedule=str(Path(schedule).absolute()) if is_file(schedule) else schedule,
             checkpoints=self.checkpoints.resolved(),
+            model=self.model.resolved(),
             token_cache=(self.token_cache or cache_folder()) if self.has_tokens else None,
             **{name: path and path.absolute() for name, path in named.items()},
         )

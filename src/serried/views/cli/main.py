@@ -35,7 +35,7 @@ COMMANDS = {
         "Makes every process group of a layout on real ranks, checks its members, and times it.",
     ),
     "train": LazyCommand(
-        "train.command", "Trains a small GPT on real text, cut along any axes of a layout."
+        "train.command", "Trains a small GPT, or your own model, cut along any axes of a layout."
     ),
     "tune": LazyCommand("tune", "Finds the best layout of a training for the ranks at hand."),
     "export": LazyCommand(

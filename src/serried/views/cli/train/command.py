@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 @click.command(cls=SectionedCommand)
 @with_options
 def train(explain: bool, **options: Any) -> None:
-    """Trains a small GPT on real text, cut along any axes of a layout.
+    """Trains a small GPT, or your own model, cut along any axes of a layout.
 
     \b
     serried train --nproc 8 --tp 2 --pp 2
     serried train --nproc 8 --pp 4 --compute emulated --trace-dir runs/pp4
     serried train --pp 4 --schedule zbv --layers 8
+    serried train --model llama/config.json --data notes.jsonl --tokenizer llama --tp 2
     torchrun --nproc-per-node 8 --no-python serried train --tp 2 --pp 2
     """
     from serried.runtime.run import launch, worker
