@@ -125,7 +125,8 @@ def refuse_yaml(keys: Keys, file: str) -> None:
             file=file,
             type=str(task),
         )
-    if isinstance(keys.value("command"), str) and keys.has("compute", "image"):
+    is_placed = keys.has("compute") or "gpu_num" in keys
+    if isinstance(keys.value("command"), str) and keys.has("image") and is_placed:
         raise InputError(
             "{file} is a run of MosaicML's platform; give the command that it holds, or the YAML "
             "that this names",

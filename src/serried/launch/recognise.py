@@ -166,7 +166,10 @@ def _json(text: str, file: str, beside: Mapping[str, str]) -> Reading | None:
         keys = json_text.read(text, file)
     except InputError:
         # GPT-NeoX writes YAML that begins as JSON does.
-        flowing = None if file.endswith(".json") else _yaml(text, file)
+        if file.endswith((".yaml", ".yml")):
+            flowing = yaml_text.read(text, file)
+        else:
+            flowing = None if file.endswith(".json") else _yaml(text, file)
         if flowing is None:
             raise
         return _any_yaml(flowing)

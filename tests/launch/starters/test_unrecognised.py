@@ -256,8 +256,9 @@ def test_a_config_of_nemo_that_is_not_given_leaves_its_sizes_open() -> None:
     }
 
 
-def test_a_run_of_mosaicml_s_platform_is_named() -> None:
-    text = "name: x\nimage: y\ncompute:\n  gpus: 8\ncommand: |\n  composer run.py --config a\n"
+@pytest.mark.parametrize("place", ["compute:\n  gpus: 8", "gpu_num: 16"])
+def test_a_run_of_mosaicml_s_platform_is_named(place: str) -> None:
+    text = f"name: x\nimage: y\n{place}\ncommand: |\n  composer run.py --config a\n"
     assert refusal(text, "run.yaml") == (
         "run.yaml is a run of MosaicML's platform; give the command that it holds, or the YAML "
         "that this names"
@@ -270,3 +271,8 @@ def test_a_config_for_neuron_is_named() -> None:
         "x.yaml is for AWS Neuron's neuronx-distributed-training, whose groups serried does not "
         "lay out"
     )
+
+
+def test_yaml_that_begins_as_json_does_is_blamed_where_it_breaks() -> None:
+    text = '{\n  # deepspeed\n  "pipe-parallel-size": 1,\n  "norm": "x"\n  "seed": 1\n}\n'
+    assert refusal(text, "x.yml").startswith("x.yml line 5 is no YAML: ")
