@@ -75,6 +75,11 @@ def test_a_launch_script_is_planned(capsys: pytest.CaptureFixture[str]) -> None:
     file = Path(__file__).parents[2] / "launch/files/megatron_gpt_175b.sh"
     assert run(["plan", str(file), "--cluster", "h100"]) == 0
     assert "128 GPUs of dgx-h100: tp 8 pp 16, ZeRO 0" in capsys.readouterr().out
+    assert run(["plan", str(file), "--cluster", "h100", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["read"]["hidden"] == {
+        "value": 12288,
+        "where": "megatron_gpt_175b.sh line 33, --hidden-size",
+    }
 
 
 def test_the_planned_step_is_written_as_a_timeline(

@@ -158,7 +158,7 @@ def plan(file: Path | None, **options: Any) -> int:
 
         output.show(*explained(made, columns=width(), lang=output.lang))
     else:
-        _answer(made, output)
+        _answer(made, output, asked)
     return 0 if made.memory.fits else 1
 
 
@@ -226,12 +226,15 @@ def _constants(options: Mapping[str, Any]) -> Any:
     return read_constants(options["constants"])
 
 
-def _answer(made: JobPlan, output: OutputChoice) -> None:
+def _answer(made: JobPlan, output: OutputChoice, asked: LayoutRequest) -> None:
     form = output.form_among(ENDINGS)
     if form == "json":
-        from serried.views.plan.document import plan_document
+        from serried.views.plan.document import plan_document, read_document
 
-        output.write(as_json(plan_document(made, lang=output.lang)))
+        document = plan_document(made, lang=output.lang)
+        if asked.config:
+            document["read"] = read_document(asked.config, lang=output.lang)
+        output.write(as_json(document))
     elif form in ("svg", "png"):
         from serried.views.plan.picture import plan_picture
 

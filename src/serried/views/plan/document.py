@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from serried.launch.facts.config import LaunchConfig
 from serried.plan.job_plan import CONVENTION, JobPlan
 from serried.plan.memory.rank_memory import PlannedMemory
 from serried.plan.model.flops import CONVENTIONS
@@ -39,6 +40,14 @@ def plan_document(plan: JobPlan, *, lang: str = "en") -> dict[str, Any]:
         "hfu": plan.hfu,
         "flops_convention": CONVENTION,
         "mfu_by_convention": {name: plan.mfu(name) for name in CONVENTIONS},
+    }
+
+
+def read_document(config: LaunchConfig, *, lang: str = "en") -> dict[str, Any]:
+    """Returns what a launch file says of the model and its training, each with its place."""
+    return {
+        name: {"value": found.value, "where": say(found.where, lang)}
+        for name, found in config.training.items()
     }
 
 
