@@ -17,8 +17,11 @@ from serried.trace.formats.megatron.statistics import measure_timers
 from serried.trace.formats.megatron.timers import read_timer_log
 from serried.trace.formats.paddle.folder import copied_machines
 from serried.trace.formats.paddle.log import read_paddle_logs
-from serried.trace.formats.reading import read_trace
+from serried.trace.formats.perfetto import write_perfetto
+from serried.trace.formats.reading import read_recording, read_trace
 from serried.trace.formats.straggler.table import COLUMNS, read_straggler_table, replay_of
+from serried.trace.gpu.activity import GpuTrace
+from serried.trace.gpu.analysis import analyse_gpus
 from serried.trace.merge.files import rank_files
 from serried.trace.merge.survey import survey
 from serried.trace.model.record import names_in
@@ -176,6 +179,39 @@ def store(folder: Path, count: int) -> Callable[[], object]:
     return lambda: read_store(folder / "run.store")
 
 
+def kernels(folder: Path, count: int) -> Path:
+    """Writes a profile of GPUs: launches, kernels on two streams, an all-reduce every fifth."""
+    found: list[Event] = []
+    for n in range(count):
+        names = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", f"gemm_{n % 9}"
+        args = {"device": 0, "stream": 7 if n % 5 else 20, "correlation": n}
+        timed = {"ph": "X", "ts": 20 * n, "dur": 15}
+        found += [
+            {**timed, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "dur": 3, "args": args},
+            {**timed, "cat": "kernel", "name": names[bool(n % 5)], "args": args},
+        ]
+    path = folder / "rank0.json"
+    path.write_text(json.dumps({"traceEvents": found}))
+    return path
+
+
+def profile(folder: Path, count: int) -> Callable[[], object]:
+    path = kernels(folder, count)
+    return lambda: read_recording([path])
+
+
+def profile_measured(folder: Path, count: int) -> Callable[[], object]:
+    found = read_recording([kernels(folder, count)])
+    assert isinstance(found, GpuTrace)
+    return lambda: analyse_gpus(found)
+
+
+def own_perfetto(folder: Path, count: int) -> Callable[[], object]:
+    run = Run(pp=2, dp=2, num_steps=count, num_microbatches=2)
+    write_perfetto(read_trace([run.write(folder / "run")]), folder / "run.pftrace")
+    return lambda: read_trace([folder / "run.pftrace"])
+
+
 READERS: dict[str, tuple[Write, int]] = {
     "kineto": (partial(events, kineto), 200),
     "kineto, a file a rank": (many_event_files, 30),
@@ -192,6 +228,9 @@ READERS: dict[str, tuple[Write, int]] = {
     "a record": (record, 50),
     "names": (names, 300),
     "a store of many ranks": (store, 20),
+    "a profile of GPUs": (profile, 300),
+    "what is measured of a profile": (profile_measured, 200),
+    "our own Perfetto file": (own_perfetto, 20),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import tracemalloc
 from contextlib import closing
 from pathlib import Path
 
@@ -164,3 +165,45 @@ def test_damaged_rows_harm_no_other(tmp_path: Path) -> None:
     insert into NVTX_EVENTS values (5, null, 34, 'mark', 1, null);
     """
     assert len(gpus(export(tmp_path, more=damaged)).ranks[0].operations) == 3
+
+
+def test_unknown_tables_and_columns_are_left_where_they_are(tmp_path: Path) -> None:
+    more = """
+    alter table CUPTI_ACTIVITY_KIND_KERNEL add column greenContextId int;
+    alter table NVTX_EVENTS add column jsonTextId text;
+    create table CUPTI_ACTIVITY_KIND_ZEBRA (start int, stripes blob);
+    insert into CUPTI_ACTIVITY_KIND_ZEBRA values (1, x'00ff');
+    """
+    plain, again = gpus(export(tmp_path)), gpus(export(tmp_path, "rank4.sqlite", more=more))
+    for each in ("start_ns", "end_ns", "stream", "kind"):
+        one, two = (getattr(found.ranks[0].operations, each) for found in (plain, again))
+        assert one.tolist() == two.tolist()
+
+
+def test_columns_that_an_older_export_lacks_are_done_without(tmp_path: Path) -> None:
+    less = """
+    alter table CUPTI_ACTIVITY_KIND_KERNEL drop column demangledName;
+    drop table NVTX_EVENTS; drop table TARGET_INFO_GPU;
+    """
+    (rank,) = gpus(export(tmp_path, more=less)).ranks
+    assert rank.names_of(rank.operations.name)[0] == "gemm"
+    assert (rank.gpu, len(rank.steps)) == ("", 0)
+
+
+def test_a_large_export_takes_the_memory_of_what_is_kept_of_it(tmp_path: Path) -> None:
+    # A kilobyte of each row is of no use here; rows come one by one.
+    more = f"""
+    alter table CUPTI_ACTIVITY_KIND_KERNEL add column stack text;
+    with recursive n(at) as (select 1 union all select at + 1 from n where at < 24000)
+    insert into CUPTI_ACTIVITY_KIND_KERNEL
+        select 9000 * at, 9000 * at + 50, 0, 1, 7, -1, {PROCESS}, 1, 2, hex(zeroblob(500)) from n;
+    """
+    path = export(tmp_path, more=more)
+    assert path.stat().st_size > 24 << 20
+    tracemalloc.start()
+    try:
+        assert len(gpus(path).ranks[0].operations) == 24_003
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 14 << 20

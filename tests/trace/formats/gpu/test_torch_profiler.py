@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -213,3 +214,32 @@ def test_more_than_the_memory_is_for_is_refused(
 def test_a_damaged_event_harms_no_other(tmp_path: Path, broken: dict[str, Any]) -> None:
     (rank,) = gpus(written(tmp_path, [{**KERNEL, **broken}, KERNEL])).ranks
     assert 1 <= len(rank.operations) <= 2
+
+
+def test_unknown_keys_are_left_where_they_are(tmp_path: Path) -> None:
+    plain = gpus(written(tmp_path, [LAUNCH, KERNEL]))
+    known: dict[str, Any] = dict(KERNEL)
+    args = {**known["args"], "warp schedulers": {"a": [1, None]}, "": 7}
+    more = {**known, "args": args, "cname": "x", "tts": [3], "id2": {"local": 1}}
+    other = {"ph": "X", "cat": "of another tool", "name": "?", "ts": 1, "dur": 1}
+    events: list[dict[str, Any]] = [{"ph": "Z"}, other, LAUNCH, more]
+    again = gpus(written(tmp_path, events, "rank1.json", deviceGreetings=[{"a": 1}], zebra=None))
+    for each in ("start_ns", "end_ns", "stream", "exchange"):
+        one, two = (getattr(found.ranks[0].operations, each) for found in (plain, again))
+        assert one.tolist() == two.tolist()
+    assert plain.ranks[0].exchanges == again.ranks[0].exchanges
+
+
+def test_a_large_file_takes_the_memory_of_what_is_kept_of_it(tmp_path: Path) -> None:
+    # A kilobyte of each event is of no use here; a piece of the text is held at a time.
+    args = {"device": 0, "stream": 7, "Call stack": "x" * 1000}
+    events = [{**KERNEL, "ts": 10 * n, "dur": 5, "args": args} for n in range(24_000)]
+    path = written(tmp_path, events)
+    assert path.stat().st_size > 24 << 20
+    tracemalloc.start()
+    try:
+        assert len(gpus(path).ranks[0].operations) == 24_000
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 14 << 20
