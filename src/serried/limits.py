@@ -104,6 +104,7 @@ PERFETTO_BYTES = Limit(8 << 30, "bytes", "a file of Perfetto's format, which is 
 EVENT_LETTERS = Limit(32 << 20, "letters", "an event, or a value beside the events")
 EVENTS = Limit(8_000_000, "events", "one file that are of a pipeline, at about 1 kB each")
 ACTIVITIES = Limit(40_000_000, "events", "one file's kernels and calls, at about 80 bytes each")
+PATH_EVENTS = Limit(2_000_000, "events", "a step whose critical path is told, at about 800 bytes")
 PARQUET_VALUES = Limit(100, "values", "each byte of a Parquet file, beyond two million in all")
 PINGS_BYTES = Limit(256 << 20, "bytes", "a rank's pings, which are 2 MB a day")
 NAMES_BYTES = Limit(64 << 20, "bytes", "the names of a rank's spans, of which there are 65,535")

@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from serried.limits import Limit
 from serried.trace.formats.gpu.columns import GrowingActivity
 from serried.trace.formats.gpu.torch_profiler import rank_of
+from serried.trace.gpu import critical_path as module
 from serried.trace.gpu.activity import CallKind, GpuRank, OperationKind, SyncKind
 from serried.trace.gpu.critical_path import GpuPath, PathPart, critical_path
 from tests.trace.gpu.made import US
@@ -103,3 +105,9 @@ def test_names_on_it_are_told_the_longest_first() -> None:
 def test_a_window_in_which_nothing_begins_has_none() -> None:
     (rank,) = sample("mi250.json.gz").ranks
     assert critical_path(rank, (0, 1)) is None
+
+
+def test_of_more_than_the_memory_is_for_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    (rank,) = sample("alexnet.json.gz").ranks
+    monkeypatch.setattr(module, "PATH_EVENTS", Limit(100, "events", "a step"))
+    assert critical_path(rank) is None

@@ -45,7 +45,7 @@ class GpuRankFigures:
     queues: tuple[StreamQueue, ...]
     copies: tuple[CopyBandwidth, ...]
     path: GpuPath | None
-    """The critical path of its first step; None where no call of the host was recorded."""
+    """The critical path of its first step; None of a step without calls, or of millions."""
 
     @property
     def host_wait_share(self) -> float | None:

@@ -22,6 +22,7 @@ from enum import Enum
 
 import numpy as np
 
+from serried.limits import PATH_EVENTS
 from serried.trace.gpu.activity import CallKind, GpuRank, OperationKind, SyncKind
 from serried.trace.gpu.launches import Launches, launches
 from serried.trace.gpu.queue import queue_lengths
@@ -92,14 +93,14 @@ class _Graph:
 def critical_path(rank: GpuRank, window: tuple[int, int] | None = None) -> GpuPath | None:
     """Returns the critical path of a rank's first step, or of what begins in ``window``.
 
-    Returns None where nothing begins in it.
+    Returns None where nothing begins in it, and where more does than a path is looked for in.
     """
     step = None
     if window is None:
         step, window = _first_step(rank)
     pairs = launches(rank)
     calls, operations = _within(rank, pairs, window)
-    if not len(calls) and not len(operations):
+    if not 0 < len(calls) + len(operations) <= PATH_EVENTS.most:
         return None
     graph = _Graph([], [])
     of_call = {int(row): 2 * at for at, row in enumerate(calls.tolist())}
