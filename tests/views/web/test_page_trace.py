@@ -8,9 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from serried.trace.model.trace import Trace
 from serried.views.web.trace.payload import NamedTrace
 from tests.page import Open
+from tests.trace.measure.ranks.test_slowest import even
 from tests.trace.simulated_run import FORWARD, simulated_run
+from tests.views.trace.test_verdict import data_parallel
 from tests.views.web.served import served
 from tests.views.web.workbench import Workbench
 
@@ -23,11 +26,19 @@ def slow(pipeline: int, step: int, stage: int, microbatch: int) -> int:
     return FORWARD + EXTRA * ((pipeline, step, stage, microbatch) == (0, 1, 2, 3))
 
 
+def slow_loader() -> Trace:
+    own = even(4, 6)
+    for row in own["loader"]:
+        row[2] += 15
+    return data_parallel(own, loads=1.0)
+
+
 @pytest.fixture(scope="module")
 def planned() -> Iterator[str]:
     """The address of a workbench with a run of 8 ranks and 3 steps, and two like it.
 
-    One is shown as if it were large, the other says no schedule and has the order of none.
+    One is shown as if it were large, the other says no schedule and has the order of none. The
+    fourth is of replicas alone, one of which loads slowly.
     """
     run = simulated_run(forward=slow)
     job = dataclasses.replace(run.job, schedule="unknown")
@@ -37,6 +48,7 @@ def planned() -> Iterator[str]:
         NamedTrace("slow", run),
         NamedTrace("large", run, whole_below=10),
         NamedTrace("unknown", unknown),
+        NamedTrace("replicas", slow_loader()),
     ]
     with served(traces, keeps=True) as address:
         yield address
@@ -276,3 +288,27 @@ def test_another_layout_than_the_trace_s_is_not_coloured_and_says_so(
 def test_a_figure_that_the_trace_lacks_is_said(page_of: Open, planned: str) -> None:
     workbench = page_of(planned, "heat=exchange")
     assert "'exchange' is no figure of this trace" in workbench.text("#heat-panel")
+
+
+PERIOD = {
+    "en-US": ("period 49", "rank 2 on a holds the others up: 15.0 ms", "data 4.750 ms (9.7 %)"),
+    "zh-CN": ("周期 49", "a 上的 rank 2 让其他 rank 等", "数据 4.750 ms (9.7 %)"),
+}
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_a_job_without_a_pipeline_has_its_period_in_place_of_a_bubble(
+    page_of: Open, planned: str, lang: str
+) -> None:
+    workbench = page_of(planned, "trace=3", lang=lang)
+    period, verdict, data = PERIOD[lang]
+    assert workbench.text("#bubble").startswith(period)
+    assert workbench.text("#period .verdict >> nth=0").startswith(verdict)
+    assert data in workbench.text("#period .legend")
+    assert workbench.text("#period tbody tr >> nth=0 >> th") == "2"
+    workbench.click("#period-toggle")
+    assert workbench.page.is_hidden("#period")
+    assert workbench.page.get_attribute("#period-toggle", "aria-expanded") == "false"
+    workbench.open("trace=0")
+    assert "27.3 %" in workbench.text("#bubble")
+    assert workbench.page.is_hidden("#period")

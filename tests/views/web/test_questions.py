@@ -39,6 +39,7 @@ ASKED = (
     "trace/window?bucket=1024&first=0&last=40&tracks=0-1",
     "trace/rows?by=tp",
     "trace/bubble",
+    "trace/period",
     "trace/scale?of=lateness",
     "trace/links?slice=3",
     "trace/span?slice=3&by=1",

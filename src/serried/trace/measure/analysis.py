@@ -120,6 +120,27 @@ def analyse(
     )
 
 
+def analyse_periods(trace: Trace) -> Analysis:
+    """Returns of an analysis what a job without a pipeline is judged by, and nothing else."""
+    stats = measure(trace)
+    steps = np.array([each.step for each in stats.steps], dtype=np.int32)
+    return Analysis(
+        statistics=stats,
+        schedule=None,
+        order=None,
+        recognition=None,
+        planned=None,
+        throughput=None,
+        paces=() if trace.waits_inside else paces(trace, steps),
+        slow_stage=None,
+        periods=None if trace.has_pipeline else step_periods(trace, steps),
+        path=None,
+        replayed=None,
+        traffic=(),
+        spans=trace.spans.where(np.isin(trace.spans.step, steps)),
+    )
+
+
 _MOST_REPLAYED = 1_000_000
 """How many spans are replayed; of a longer run as many steps as that are, evenly spread."""
 _MOST_CURED = 100_000_000

@@ -123,6 +123,8 @@ def _lines(trace: Trace, analysis: Analysis, lang: str, *, is_whole: bool) -> li
             *bubble_lines(trace, found, lang=lang, schedule=analysis.schedule, is_whole=is_whole),
         ]
     has_pipeline = trace.has_pipeline
+    # A period's parts say of a job without a pipeline what a path and a replay would.
+    has_path = has_pipeline or is_whole
     slow = [each for each in analysis.paces if each.is_slow]
     # The verdict has told of one slow rank, or of none; of several the others are told here.
     slowest = slowest_lines(analysis.paces, lang=lang, has_pipeline=has_pipeline)
@@ -133,13 +135,8 @@ def _lines(trace: Trace, analysis: Analysis, lang: str, *, is_whole: bool) -> li
         *communication_lines(found.bubbles, lang=lang),
         *throughput_lines(analysis.throughput, lang=lang),
         *(slowest if is_whole or len(slow) > 1 else []),
-        # A period's parts say of a job without a pipeline what a path would.
-        *(
-            path_lines(analysis.path, lang=lang, is_whole=is_whole)
-            if has_pipeline or is_whole
-            else []
-        ),
-        *what_if_lines(analysis.replayed, lang=lang, is_whole=is_whole),
+        *(path_lines(analysis.path, lang=lang, is_whole=is_whole) if has_path else []),
+        *(what_if_lines(analysis.replayed, lang=lang, is_whole=is_whole) if has_path else []),
         *message_lines(found, lang=lang, is_whole=is_whole),
         *left_out_lines(found, lang=lang),
     ]

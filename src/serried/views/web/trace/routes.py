@@ -16,6 +16,7 @@ from serried.views.web.trace.payload import (
     statistics_answer,
     trace_payload,
 )
+from serried.views.web.trace.period import period_answer
 from serried.views.web.trace.plan import late_answer, plan_payload
 from serried.views.web.trace.sharding import sharding_of_trace
 from serried.views.web.trace.stretch import found_answer, stretch_answer
@@ -30,6 +31,7 @@ ANSWERS: dict[str, Answer] = {
     "trace/window": lambda named, words: window_payload(named.shown, words),
     "trace/rows": lambda named, words: rows_payload(named, read_word(words, "by")),
     "trace/bubble": lambda named, _: statistics_answer(named),
+    "trace/period": lambda named, _: period_answer(named),
     "trace/scale": lambda named, words: scale_answer(named, read_word(words, "of")),
     "trace/links": lambda named, words: links_payload(named.shown, words),
     "trace/span": lambda named, words: span_payload(named.shown, words),

@@ -3,6 +3,7 @@
 import { duration } from "../base/clock.js";
 import { byId, make } from "../base/dom.js";
 import { has, language, number, t } from "../base/i18n.js";
+import { showPeriod } from "./period.js";
 import { COLOURS, TURNS } from "./trace/colours.js";
 
 /** @typedef {import("./trace/tracks.js").Tracks} Tracks */
@@ -138,9 +139,12 @@ function item(colour, text) {
   return make("li", {}, swatch, text);
 }
 
-/** Shows the bubble, once it is known. @param {Tracks} tracks */
-export function showBubble({ statistics }) {
+/** Shows the bubble, or without a pipeline the period, once it is known. @param {Tracks} tracks */
+export function showBubble(tracks) {
+  const { statistics } = tracks;
   const place = byId("bubble");
+  showPeriod(tracks, tracks.periods);
+  if (tracks.periods?.periods) return void place.removeAttribute("title");
   const percent = (/** @type {number} */ share) => `${(100 * share).toFixed(1)} %`;
   if (!statistics || statistics.bubble === null) {
     place.replaceChildren();

@@ -9,7 +9,7 @@ import { GpusPanel, StretchPanel } from "./panels.js";
 import { PlanDesk } from "./plan.js";
 import { SeekDesk } from "./seek.js";
 import { namesFor } from "./speech.js";
-import { askBubble, askLinks, askScale, askSpan } from "./trace/answers.js";
+import { askBubble, askLinks, askPeriods, askScale, askSpan } from "./trace/answers.js";
 import { rangeText, readRange } from "./trace/range.js";
 import { TimelineView } from "./view.js";
 
@@ -74,7 +74,7 @@ export class TimelineDesk {
     this.view.show(tracks, this.host.trace);
     this.view.take(this.host.store.state.time);
     void this.gpus.take();
-    if (!tracks.statistics) void this.waiting.until(this._askBubble(tracks));
+    void this.waiting.until(this._askBubble(tracks));
   }
 
   /**
@@ -159,9 +159,11 @@ export class TimelineDesk {
     if (this.host.store.state.range) this._range(null, true);
   }
 
-  /** @param {Tracks} tracks */
+  /** Asks for the bubble, where it did not come along, or for the period. @param {Tracks} tracks */
   async _askBubble(tracks) {
-    tracks.statistics = await askBubble(this.host.trace);
+    const { trace } = this.host;
+    tracks.statistics ??= await askBubble(trace);
+    if (!tracks.statistics.pipeline) tracks.periods ??= await askPeriods(trace);
     if (tracks === this.host.tracks) showBubble(tracks);
   }
 

@@ -89,3 +89,12 @@ export async function askScale(trace, of) {
 export function askBubble(trace) {
   return askDocument(`trace/bubble?trace=${trace}`);
 }
+
+/**
+ * Asks for the periods of a trace without a pipeline.
+ * @param {number} trace
+ * @returns {Promise<import("./tracks.js").Periods>}
+ */
+export function askPeriods(trace) {
+  return askDocument(`trace/period?trace=${trace}`);
+}

@@ -6,6 +6,25 @@ import { SpanColumns, wholeSheet } from "./sheet.js";
 
 /** @typedef {{number: number, name: string, colour: string, computes: boolean}} ActionTable */
 /**
+ * @typedef {object} RankPeriod  of one rank, in microseconds of a mean step
+ * @property {number} rank
+ * @property {string} host
+ * @property {number} period_us
+ * @property {number} data_us
+ * @property {number} compute_us
+ * @property {number} communication_us
+ * @property {number} optimizer_us
+ * @property {number} before_us
+ * @property {number} gaps_us
+ * @property {number} waited_for_us
+ */
+/**
+ * @typedef {object} Periods  what Python measured (serried.trace-period/1)
+ * @property {{mean: Omit<RankPeriod, "rank" | "host" | "waited_for_us">, ranks: RankPeriod[],
+ *   has_data: boolean} | null} periods
+ * @property {Record<string, string[]> | null} verdict
+ */
+/**
  * @typedef {object} Row  tracks track .. track + lanes - 1
  * @property {number} track
  * @property {number} lanes
@@ -42,6 +61,8 @@ export class Tracks {
     this.warnings = header.warnings;
     /** That of a large trace is asked for on its own. @type {Bubble | null} */
     this.statistics = header.statistics;
+    /** Of a job without a pipeline. @type {Periods | null} */
+    this.periods = null;
     /** @type {Map<number, ActionTable>} */
     this.actions = new Map(
       header.actions.map((/** @type {ActionTable} */ each) => [each.number, each]),
