@@ -25,13 +25,14 @@ from torch.nn.parallel import DistributedDataParallel
 import serried
 from serried.runtime.recording import api as recorder_doors
 from serried.trace.measure.analysis import analyse
+from serried.trace.measure.verdict import Trouble, run_verdict
 from serried.trace.merge.in_memory import merge
 from tests.runtime.rank_group import run_ranks
 
 WORLD, STEPS, WIDTH = 2, 8, 64
 MORE_S = 0.06
 """How long the slow rank is held up a step: by sleep, which other processes make no longer."""
-PLACES = {"F": "forward", "B": "backward", "data": "before", "step": "optimizer"}
+PLACES = {"F": "forward", "B": "backward", "data": "data", "step": "optimizer"}
 """Where a rank is held up, and what of its time is told to be longer."""
 
 Hold = Callable[[str], None]
@@ -148,7 +149,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("kind", "place"), SLOW)
 def test_the_rank_that_others_wait_for_is_named(kind: str, place: str, folder: Path) -> None:
-    found = analyse(merge([folder / kind / place]))
+    trace = merge([folder / kind / place])
+    found = analyse(trace)
+    verdict = run_verdict(trace, found)
+    assert (verdict.trouble, verdict.ranks) == (Trouble.SLOW_RANK, (SLOW[kind, place],))
     named = [each for each in found.paces if each.is_slow]
     assert [each.rank for each in named] == [SLOW[kind, place]]
     assert named[0].longer[0][0] == PLACES[place]
