@@ -19,9 +19,12 @@ from serried.plan.request import COMPUTE_FORMATS, PlanRequest
 from serried.plan.time.constants import Constants
 from serried.plan.time.interval import intervals
 from serried.plan.time.jobs import Jobs
+from serried.plan.time.simulated import simulated_step
 from serried.plan.time.step import step_times
 from serried.plan.traffic.transfers import Transfer, step_transfers
 
+IN_CLOSED_FORM = ("1f1b", "interleaved-1f1b", "gpipe", "looped-bfs", "eager-1f1b")
+"""Schedules whose bubble is that of the closed form; others are walked action by action."""
 CONVENTION = "causal"
 """The convention of FLOPs that a plan reports first, as Megatron-LM does."""
 
@@ -122,12 +125,24 @@ def job_plan(asked: PlanRequest, constants: Constants | None = None) -> JobPlan:
     gpu.peak(peak_format(asked.compute, gpu.peak_flops))
     jobs = Jobs.of([asked])
     times = step_times(jobs, constants)
-    low, high = intervals(jobs, times.step, constants)
-    return JobPlan(
-        asked,
-        job_memory(asked),
-        step_transfers(asked),
-        float(np.ravel(times.step)[0]),
-        (float(np.ravel(low)[0]), float(np.ravel(high)[0])),
-        {name: float(np.ravel(part)[0]) for name, part in times.parts.items()},
-    )
+    step = float(np.ravel(times.step)[0])
+    parts = {name: float(np.ravel(part)[0]) for name, part in times.parts.items()}
+    if asked.schedule not in IN_CLOSED_FORM:
+        step, parts = _walked(asked, step, parts, constants)
+    low, high = intervals(jobs, np.array([step]), constants)
+    interval = float(np.ravel(low)[0]), float(np.ravel(high)[0])
+    return JobPlan(asked, job_memory(asked), step_transfers(asked), step, interval, parts)
+
+
+def _walked(
+    asked: PlanRequest, step: float, parts: dict[str, float], constants: Constants | None
+) -> tuple[float, dict[str, float]]:
+    """Returns the step and its parts with the schedule walked instead of 1F1B's closed form.
+
+    The ranks' work stays; what the schedule fills comes off the bubble.
+    """
+    walked = simulated_step(asked, constants).step_s
+    slower = step / (step - parts["straggling"])
+    spared = (step - walked) / slower
+    changed = {"bubble": parts["bubble"] - spared, "straggling": walked * (1 - 1 / slower)}
+    return walked, parts | changed

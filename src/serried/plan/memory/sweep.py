@@ -1,7 +1,7 @@
 """The fullest rank of many layouts of one job at once, by closed forms: what a search asks.
 
     columns of tp, cp, pp, dp, ep, etp, chunks, microbatch …       one layout a row
-      ─> rows of equal tp, cp, ep, etp: what layers keep, once
+      ─> rows of equal tp, ep, etp, with cp or without: what layers keep, once
       ─> ranks 0, 1 and p - 1 of each: weights, what is in flight, items
       ─> the most of the three
 
@@ -86,7 +86,8 @@ def fullest_bytes(asked: PlanRequest, layouts: Layouts) -> NDArray[np.float64]:
     has no closed form.
     """
     found = np.zeros(len(layouts))
-    split = np.stack([layouts.tp, layouts.cp, layouts.ep, layouts.etp])
+    # What a layer keeps of a token is the same for every cp above 1.
+    split = np.stack([layouts.tp, np.minimum(layouts.cp, 2), layouts.ep, layouts.etp])
     kinds, inverse = np.unique(split, axis=1, return_inverse=True)
     for number, (tp, cp, ep, etp) in enumerate(kinds.T.tolist()):
         chosen = np.flatnonzero(inverse.ravel() == number)
@@ -102,10 +103,10 @@ class _SplitSweep:
         self, asked: PlanRequest, layouts: Layouts, split: tuple[int, int, int, int]
     ) -> None:
         self.asked, self.layouts = asked, layouts
-        self.tp, self.cp, self.ep, self.etp = split
+        self.tp, some_cp, self.ep, self.etp = split
         self.built: Implementation = implementation_of(asked.framework, asked.options)
         self.plan: LayerPlan = replace(
-            layer_plan(asked), tp=self.tp, cp=self.cp, ep=self.ep, etp=self.etp
+            layer_plan(asked), tp=self.tp, cp=some_cp, ep=self.ep, etp=self.etp
         )
         model = asked.model
         self.is_moe = np.array([model.is_moe(layer) for layer in range(model.layers)])
@@ -115,7 +116,7 @@ class _SplitSweep:
             for kind in (False, True)
             if kind in self.is_moe
         }
-        self.tokens = layouts.micro_batch * asked.sequence // self.cp
+        self.tokens = layouts.micro_batch * asked.sequence // layouts.cp
 
     def fullest(self) -> NDArray[np.float64]:
         """Returns the most of the first rank, the second and the last."""
@@ -225,7 +226,8 @@ class _SplitSweep:
     def _sharing(self) -> Sharing:
         layouts = self.layouts
         most = self.asked.shard_ranks
-        dense, ranks = self.cp * layouts.dp, self.tp * self.cp * layouts.dp
+        dense = layouts.cp * layouts.dp
+        ranks = self.tp * dense
         experts = np.maximum(1, ranks // (self.ep * self.etp))
         if most is not None:
             dense, experts = np.minimum(dense, most), np.minimum(experts, most)

@@ -37,6 +37,10 @@ COMMANDS = {
     "train": LazyCommand(
         "train.command", "Trains a small GPT, or your own model, cut along any axes of a layout."
     ),
+    "search": LazyCommand(
+        "search",
+        "Finds the best layouts of a model on a cluster, and says why the others lose.",
+    ),
     "tune": LazyCommand("tune", "Finds the best layout of a training for the ranks at hand."),
     "export": LazyCommand(
         "export", "Writes a checkpoint's model as one safetensors file that transformers loads."

@@ -10,90 +10,22 @@ import click
 
 from serried.errors import InputError, listed
 from serried.launch.request import LayoutRequest
-from serried.plan.asked import FIELDS, plan_request
+from serried.plan.asked import plan_request
 from serried.plan.job_plan import JobPlan, job_plan
 from serried.views.cli.job import request_of
 from serried.views.cli.language import lang_option
 from serried.views.cli.options import job_options, size_options
 from serried.views.cli.output import PATH, OutputChoice, as_json, output_option, width
+from serried.views.cli.plan_options import plan_constants, plan_options, plan_words
 
 ENDINGS = ("table", "json", "svg", "png")
 
 
 @click.command()
 @click.argument("file", required=False, type=PATH)
-@click.option(
-    "--model",
-    metavar="NAME|FILE",
-    help="Model by its name, such as llama3-8b, or a Hugging Face config.json or its folder.",
-)
-@click.option(
-    "--cluster",
-    metavar="NAME|FILE",
-    help="Cluster by its name or its GPU's, such as h100 or gb200, or a TOML file with its "
-    "figures.",
-)
-@click.option("--sequence", metavar="TOKENS", help="Tokens of one sequence.")
-@click.option("--global-batch", metavar="N", help="Sequences of one step of the whole job.")
-@click.option("--micro-batch", metavar="N", help="Sequences of one microbatch; by default 1.")
-@click.option(
-    "--schedule",
-    metavar="NAME",
-    help="Pipeline schedule, as serried schedule lists them; by default 1f1b, or "
-    "interleaved-1f1b with --chunks.",
-)
-@click.option("--layers-first", metavar="N", help="Layers of the first rank of the pipeline.")
-@click.option("--layers-last", metavar="N", help="Layers of the last rank of the pipeline.")
-@click.option(
-    "--layers-picture",
-    metavar="LAYOUT",
-    help="Stages as Megatron draws them, such as Et*3|(t*4|)*2t*3L.",
-)
-@click.option(
-    "--account-for",
-    metavar="ENDS",
-    help="Count embedding, loss or embedding,loss as a layer each when layers are divided.",
-)
-@click.option(
-    "--states",
-    metavar="NAME",
-    help="Recipe of precision of parameters, gradients and optimizer; by default the framework's.",
-)
-@click.option(
-    "--compute",
-    metavar="FORMAT",
-    help="What matrices are multiplied in: bf16, as by default, fp16, fp8, mxfp8, nvfp4 …",
-)
-@click.option(
-    "--recompute",
-    metavar="WHAT",
-    help="none, full, full:LAYERS, selective or selective:MODULE,MODULE, such as "
-    "selective:core_attn,mlp; by default none.",
-)
-@click.option(
-    "--offload",
-    metavar="WHAT",
-    help="What lies in the host's memory: optimizer, activations or parameters; by default none.",
-)
-@click.option("--lora", metavar="N", help="Train adapters alone, such as 16 or 16:qkv,o,fc1,fc2.")
-@click.option(
-    "--sequence-parallel",
-    metavar="BOOL",
-    help="Whether norms and dropout are split along the sequence over tp; by default true.",
-)
-@click.option(
-    "--flash-attention",
-    metavar="BOOL",
-    help="Whether attention keeps no scores; by default true.",
-)
+@plan_options
 @size_options
 @job_options
-@click.option(
-    "--constants",
-    type=PATH,
-    metavar="FILE",
-    help="Time the step by constants that were calibrated, instead of those that serried ships.",
-)
 @click.option(
     "--calibrate",
     type=PATH,
@@ -145,7 +77,7 @@ def plan(file: Path | None, **options: Any) -> int:
         return calibrated(options)
     output = OutputChoice.of(options, ENDINGS)
     asked = request_of(file, options)
-    made = job_plan(plan_request(asked, plan_words(options)), _constants(options))
+    made = job_plan(plan_request(asked, plan_words(options)), plan_constants(options))
     if options["trace"]:
         _write_trace(made, asked, options)
     if options["emit"]:
@@ -173,7 +105,7 @@ def calibrated(options: Mapping[str, Any]) -> int:
 
     folders = [read_table(path) for path in options["calibrate"]]
     rows = [row for folder in folders for row in folder.rows if row.step_s]
-    known = _constants(options) or shipped()
+    known = plan_constants(options) or shipped()
     found = calibrate(
         [f"{row.table} {row.name}" for row in rows],
         [row.request for row in rows],
@@ -205,25 +137,8 @@ def _write_trace(made: JobPlan, asked: LayoutRequest, options: Mapping[str, Any]
             suffixes=listed(writers),
         )
     layout, placement = asked.laid_out()
-    write(planned_trace(made.asked, layout, placement, _constants(options)), path)
+    write(planned_trace(made.asked, layout, placement, plan_constants(options)), path)
     click.echo(tell("wrote {path}", current_language(), path=path), err=True)
-
-
-def plan_words(options: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the words of a plan among the options of a command, as they were typed."""
-    words = {name: options.get(name) for name in FIELDS}
-    for name in ("layers", "chunks"):
-        if isinstance(words[name], tuple):
-            words[name] = ",".join(map(str, words[name] or ()))
-    return {name: str(value) for name, value in words.items() if value is not None}
-
-
-def _constants(options: Mapping[str, Any]) -> Any:
-    if options["constants"] is None:
-        return None
-    from serried.plan.calibration.document import read_constants
-
-    return read_constants(options["constants"])
 
 
 def _answer(made: JobPlan, output: OutputChoice, asked: LayoutRequest) -> None:

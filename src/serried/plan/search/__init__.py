@@ -1,0 +1,1 @@
+"""The best layouts of a model on a cluster: all that can be, weighed as columns and ranked."""

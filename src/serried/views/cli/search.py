@@ -1,0 +1,129 @@
+"""``serried search``: the best layouts of a model on a cluster, and why the others lose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from serried.errors import InputError
+from serried.launch.request import LayoutRequest
+from serried.mesh.sizes import read_settings, whole_number
+from serried.plan.asked import plan_request
+from serried.plan.request import PlanRequest
+from serried.plan.search.search import search as searched
+from serried.plan.search.space import SearchSpace
+from serried.views.cli.language import current_language, lang_option
+from serried.views.cli.options import COUNT, size_options
+from serried.views.cli.output import OutputChoice, as_json, output_option, width
+from serried.views.cli.plan_options import plan_constants, plan_options, plan_words
+from serried.views.explain.plain import wrap
+from serried.views.plan.search_text import (
+    miss_table,
+    pareto_table,
+    search_document,
+    search_table,
+    search_verdict,
+)
+from serried.views.sentences import tell
+
+ENDINGS = ("table", "json", "svg", "png")
+FIXED = ("tp", "pp", "cp", "ep")
+
+
+@click.command()
+@plan_options
+@size_options
+@click.option("--chunks", type=COUNT, help="Model chunks on each rank, where only these are meant.")
+@click.option(
+    "--most", type=COUNT, default=10, show_default=True, help="How many layouts are shown."
+)
+@click.option(
+    "--pareto", is_flag=True, help="Show the layouts that none beats in both time and memory."
+)
+@lang_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(ENDINGS),
+    help="Form of the answer; by default by the ending of --output, else a table.",
+)
+@output_option
+def search(most: int, *, pareto: bool, **options: Any) -> int:
+    """Finds the best layouts of a model on a cluster, and says why the others lose.
+
+    Every layout that the rules allow is weighed: degrees, schedule, chunks, microbatch, ZeRO
+    stage, recomputation. A size or setting that is given is kept. Exits with 1 where none fits.
+
+    \b
+    serried search --model llama3-70b --cluster h100 --world-size 256 --sequence 8192 \\
+        --global-batch 512
+    serried search --model ./config.json --cluster gb200 --world-size 64 --sequence 4096 \\
+        --global-batch 256 --compute mxfp8 --tp 4 -o search.svg
+    """
+    output = OutputChoice.of(options, ENDINGS)
+    form = output.form_among(ENDINGS)
+    asked, space = _asked(options)
+    found = searched(asked, space, most=most, constants=plan_constants(options), progress=_tell)
+    if form == "json":
+        output.write(as_json(search_document(found, lang=output.lang)))
+    elif form in ("svg", "png"):
+        from serried.views.plan.search_picture import search_picture
+
+        if form == "png" and output.path is None:
+            raise InputError("a PNG goes into a file; give one, such as -o search.png")
+        drawing = search_picture(found, lang=output.lang)
+        output.write(drawing.svg() if form == "svg" else drawing.png())
+    else:
+        lang = output.lang
+        made = pareto_table if pareto and found.best else search_table
+        rows = made(found, lang=lang) if found.best else miss_table(found, lang=lang)
+        verdict = [
+            line for text in search_verdict(found, lang=lang) for line in wrap(text, width())
+        ]
+        output.show(*verdict, "", rows)
+    return 0 if found.best else 1
+
+
+def _asked(options: dict[str, Any]) -> tuple[PlanRequest, SearchSpace]:
+    """Returns what is searched for, and what of it is fixed."""
+    words, world = plan_words(options), _world(options)
+    # The degrees are what is searched: the request begins on one rank, and each layout has its own.
+    alone = LayoutRequest.of(
+        {"world_size": 1, "zero": options.get("zero")},
+        framework=options["framework"],
+        settings=read_settings(options["settings"]),
+    )
+    fixed = {name: (options[name],) for name in FIXED if options.get(name)}
+    schedule, recompute = words.pop("schedule", None), words.get("recompute")
+    chunks, micro = words.pop("chunks", None), words.pop("micro_batch", None)
+    asked = plan_request(alone, words)
+    space = SearchSpace(world, **fixed)
+    told: dict[str, Any] = {}
+    if schedule:
+        told["schedules"] = (schedule,)
+    if recompute:
+        told["recomputes"] = (asked.recompute.kind,)
+    if options.get("zero") is not None:
+        told["zeros"] = (options["zero"],)
+    if words.get("offload"):
+        told["offloads"] = (asked.offload,)
+    if chunks:
+        told["chunks"] = (whole_number(chunks, "chunks"),)
+    if micro:
+        told["micro_batch"] = (whole_number(micro, "micro_batch"),)
+    return asked, SearchSpace(world, **{**fixed, **told}) if told else space
+
+
+def _world(options: dict[str, Any]) -> int:
+    told = options.get("world_size")
+    if not told or len(told) > 1:
+        raise InputError("the number of GPUs is missing; give it, such as --world-size 64")
+    return int(told[0])
+
+
+def _tell(done: int, of: int, weighed: int) -> None:
+    """Prints on stderr how far a long search is, a line for each quarter."""
+    if weighed > 200_000 and done % max(1, of // 4) == 0:
+        text = tell("{count:,} layouts weighed", current_language(), count=weighed)
+        click.echo(text, err=True)

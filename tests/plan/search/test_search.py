@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from serried.errors import InputError
+from serried.plan.catalog import cluster_named, model_named
+from serried.plan.job_plan import job_plan
+from serried.plan.request import PlanRequest
+from serried.plan.search.search import SearchResult, search
+from serried.plan.search.space import SearchSpace
+
+LLAMA = PlanRequest(model_named("llama3-8b"), cluster_named("h100"), sequence=8192, global_batch=64)
+
+
+@pytest.fixture(scope="module")
+def found() -> SearchResult:
+    return search(LLAMA, SearchSpace(16))
+
+
+def test_pruned_and_exhaustive_searches_rank_alike(found: SearchResult) -> None:
+    whole = search(LLAMA, SearchSpace(16), is_pruned=False)
+    assert [each.request for each in whole.best] == [each.request for each in found.best]
+    assert [each.step_s for each in whole.pareto] == [each.step_s for each in found.pareto]
+    assert (whole.num_layouts, whole.num_fitting) == (found.num_layouts, found.num_fitting)
+
+
+def test_the_best_is_planned_just_as_the_plan_of_its_layout(found: SearchResult) -> None:
+    for each in found.best[:3]:
+        made = job_plan(each.request)
+        assert made.step_s == each.step_s
+        assert made.memory.fits
+        assert sum(each.parts.values()) == pytest.approx(each.step_s)
+
+
+def test_no_layout_that_fits_is_quicker_than_the_best(found: SearchResult) -> None:
+    card = found.best[0].card
+    quickest = min(
+        float(np.min(each.step[each.in_use <= card], initial=np.inf)) for each in found.manners
+    )
+    # Columns take a schedule that splits backward as filling its bubble whole; walked, it does not.
+    assert found.best[0].step_s <= 1.05 * quickest
+    steps = [each.step_s for each in found.best]
+    assert steps == sorted(steps)
+
+
+def test_each_loser_names_the_part_that_costs_most(found: SearchResult) -> None:
+    first, *others = found.best
+    assert first.slower_part == ""
+    for each in others:
+        more = {name: each.parts[name] - first.parts[name] for name in each.parts}
+        assert each.slower_s == max(more.values()) == more[each.slower_part]
+
+
+def test_none_beats_a_layout_of_the_front_in_both(found: SearchResult) -> None:
+    steps = [each.step_s for each in found.pareto]
+    used = [each.in_use for each in found.pareto]
+    assert steps == sorted(steps)
+    assert used == sorted(used, reverse=True)
+    for manner in found.manners:
+        for each in found.pareto:
+            better = (manner.step < each.step_s) & (manner.in_use < each.in_use)
+            assert not better.any()
+
+
+def test_what_fits_nowhere_is_told_by_its_nearest_misses() -> None:
+    asked = replace(LLAMA, model=model_named("llama3.1-405b"), global_batch=8)
+    none = search(asked, SearchSpace(8))
+    assert none.best == none.pareto == ()
+    lacks = [each.lacks for each in none.misses]
+    assert lacks == sorted(lacks)
+    assert lacks[0] > 0
+
+
+def test_a_batch_that_nothing_divides_is_refused() -> None:
+    with pytest.raises(InputError, match="no layout of llama3-8b on 7 GPUs"):
+        search(replace(LLAMA, global_batch=5), SearchSpace(7))
+
+
+def test_progress_counts_up_to_all_manners() -> None:
+    seen: list[tuple[int, int, int]] = []
+    result = search(LLAMA, SearchSpace(8), progress=lambda *told: seen.append(told))
+    assert seen[-1][0] == seen[-1][1]
+    assert seen[-1][2] == result.num_layouts

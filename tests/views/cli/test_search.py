@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Call
+
+JOB = ("search", "--model", "llama3-8b", "--cluster", "h100", "--sequence", "8192")
+
+
+def test_the_best_layouts_come_with_what_each_loses(serried: Call) -> None:
+    done = serried(*JOB, "--world-size", "16", "--global-batch", "64", "--most", "5")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert lines[0].startswith("best of ")
+    assert max(map(len, lines)) <= 100
+    assert len([line for line in lines if line[:2].strip().isdigit()]) == 5
+
+
+def test_chinese_holds_no_english_sentence(serried: Call) -> None:
+    done = serried(*JOB, "--world-size", "8", "--global-batch", "16", "--lang", "zh")
+    assert "布局" in done.out
+    assert "best of" not in done.out and "why not" not in done.out
+
+
+def test_what_fits_nowhere_exits_with_one_and_says_what_would_help(serried: Call) -> None:
+    job = ("search", "--model", "llama3.1-405b", "--cluster", "h100", "--sequence", "8192")
+    done = serried(*job, "--world-size", "8", "--global-batch", "8")
+    assert done.code == 1
+    assert "fits; the nearest lacks" in done.out
+    assert "would make it fit" in done.out.replace("\n", " ")
+
+
+def test_given_sizes_are_kept(serried: Call) -> None:
+    job = (*JOB, "--world-size", "16", "--global-batch", "64", "--tp", "4", "--zero", "1")
+    done = serried(*job, "--schedule", "1f1b", "--micro-batch", "2", "--format", "json")
+    asked = [each["asked"] for each in json.loads(done.out)["best"]]
+    assert {each["sizes"]["tp"] for each in asked} == {4}
+    assert {(each["schedule"], each["micro_batch"]) for each in asked} == {("1f1b", 2)}
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_pictures_are_written(serried: Call, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"search.{ending}"
+    done = serried(*JOB, "--world-size", "8", "--global-batch", "16", "-o", str(path))
+    assert done.code == 0, done.err
+    assert path.stat().st_size > 2000
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--global-batch", "64"), "the number of GPUs is missing"),
+        (("--global-batch", "5", "--world-size", "7"), "no layout of"),
+        (("--global-batch", "64", "--world-size", "16", "--recompute", "some"), "recompute"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(
+    serried: Call, words: tuple[str, ...], sentence: str
+) -> None:
+    done = serried(*JOB, *words)
+    assert done.code == 2
+    assert sentence in done.err
