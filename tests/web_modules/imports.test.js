@@ -13,13 +13,13 @@ const ORDER = [
   ["base/canvas"],
   ["map", "timeline/trace", "schedule/model"],
   ["timeline/paint", "schedule/paint"],
-  ["timeline", "schedule", "collective", "sharding"],
+  ["timeline", "schedule", "collective", "sharding", "plan"],
   ["desk/state"],
   ["desk/side", "desk/launch"],
   ["desk"],
   ["."],
 ];
-const ROOMS = ["map", "timeline", "schedule", "collective", "sharding"];
+const ROOMS = ["map", "timeline", "schedule", "collective", "sharding", "plan"];
 const MOST_IMPORTS = 12;
 const MOST_IN_A_FOLDER = 20;
 

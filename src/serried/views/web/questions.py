@@ -16,6 +16,7 @@ from serried.views.web.check.heat import NamedCheck, check_heat_payload, checks_
 from serried.views.web.collective.payload import CHOICES, OFFERS, collective_payload
 from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
 from serried.views.web.layout.sharding import sharding_answer
+from serried.views.web.plan.answer import plan_answer, plan_offers
 from serried.views.web.schedule.payload import schedule_payload, schedules_answer
 from serried.views.web.schedule.query import read_schedule_query
 from serried.views.web.trace.payload import NamedTrace, traces_answer
@@ -62,7 +63,7 @@ def _known(values: list[float]) -> list[float | None]:
 
 
 def _of_jobs() -> dict[str, Answering]:
-    """Returns what is answered without any trace: layouts, ranks, words and schedules."""
+    """Returns what is answered without any trace: layouts, ranks, words, plans, schedules."""
     return {
         "page": lambda words: {
             **page_answer(read_language(words)),
@@ -74,6 +75,8 @@ def _of_jobs() -> dict[str, Answering]:
             read_query(words), read_rank(words), read_language(words)
         ),
         "sharding": lambda words: sharding_answer(read_query(words), words, read_language(words)),
+        "plans": lambda _: plan_offers(),
+        "plan": lambda words: plan_answer(read_query(words), words, read_language(words)),
         "schedules": lambda _: schedules_answer(),
         "schedule": lambda words: schedule_payload(read_schedule_query(words)),
         "collective": lambda words: collective_payload(words, read_language(words)),

@@ -37,6 +37,7 @@ from serried.views.sentences import say
 from serried.views.web.check.heat import NamedCheck, read_check
 from serried.views.web.gate import Gate, GateMiddleware, is_loopback, new_token
 from serried.views.web.layout.launch import launch_answer
+from serried.views.web.plan.query import field_of as plan_field_of
 from serried.views.web.questions import Answer, Answering, questions
 from serried.views.web.schedule.query import field_of
 from serried.views.web.squeeze import squeezed
@@ -207,7 +208,8 @@ def _words(request: Request) -> Words:
 def _refusal(error: SerriedError, words: Words) -> Response:
     """Returns a user's mistake as its sentence, with the word of the question it is about."""
     lang = "zh" if "zh" in words.get("lang", ()) else "en"
-    field = error.values.get("axis") or field_of(error) or error.values.get("name")
+    found = field_of(error) or plan_field_of(error)
+    field = error.values.get("axis") or found or error.values.get("name")
     return JSONResponse({"error": say(error, lang), "field": field}, 400)
 
 

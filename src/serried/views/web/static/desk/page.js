@@ -6,6 +6,7 @@
 //   runs        traces and reports of checks     timelines   the trace in view
 //   selection   what is pinned and pointed at    heats       the figure that colours the map
 //   collectives the player of a group's collective    sharding   what ranks hold under ZeRO
+//   plan        whether the job fits, and its step
 
 import { Store } from "../base/store.js";
 import { Waiting } from "../base/waiting.js";
@@ -13,7 +14,7 @@ import { TimelineDesk } from "../timeline/desk.js";
 import { HeatDesk } from "./heats.js";
 import { Launch } from "./launch/reading.js";
 import { LayoutDesk } from "./layout.js";
-import { makeCollectives, makeSharding } from "./players.js";
+import { makeCollectives, makePlan, makeSharding } from "./players.js";
 import { Runs } from "./runs.js";
 import { Selection } from "./selection.js";
 import { DEFAULTS, readState, writeState } from "./state/fields.js";
@@ -51,6 +52,7 @@ export class Page {
     /** @type {import("../collective/desk.js").CollectiveDesk} */
     this.collectives = makeCollectives(this.layout, this.map, () => this.selection.show());
     this.sharding = makeSharding(this.layout, this.runs);
+    this.plan = makePlan(this.layout);
     this.list = makeList(this.layout, this.selection);
     this.timelines = new TimelineDesk(this._host());
     this.heats = new HeatDesk(this.layout, this.runs, this.selection, this.map);
@@ -60,7 +62,7 @@ export class Page {
   }
 
   get isBusy() {
-    const players = [this.collectives, this.sharding];
+    const players = [this.collectives, this.sharding, this.plan];
     const parts = [this.waiting, this.layout, this.timelines, this.heats, ...players];
     const { redraw, relight } = this.map;
     return parts.some(({ isBusy }) => isBusy) || redraw.waiting || relight.waiting;
@@ -119,6 +121,7 @@ export class Page {
     this.selection.show();
     void this.collectives.take();
     void this.sharding.take();
+    void this.plan.take();
   }
 
   /**

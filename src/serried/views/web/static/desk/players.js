@@ -1,8 +1,9 @@
-// The players below the map: of a group's collective, and of a step under ZeRO, each told of the
-// job in view.
+// The panels below the map: of a group's collective, of a step under ZeRO, and of the job's plan,
+// each told of the job in view.
 
 import { language } from "../base/i18n.js";
 import { CollectiveDesk } from "../collective/desk.js";
+import { PlanDesk } from "../plan/desk.js";
 import { ShardingDesk } from "../sharding/desk.js";
 import { question } from "./state/fields.js";
 
@@ -39,6 +40,16 @@ export function makeSharding(layout, runs) {
     question: questionOf(layout),
     stage: (zero) => layout.edit({ zero, event: "" }),
     planned: () => (runs.offer?.has_step_plan ? runs.trace : -1),
+  });
+}
+
+/** Makes the panel of the plan, which takes the place of the others. @param {LayoutDesk} layout */
+export function makePlan(layout) {
+  const others = { collective: "", step: "", sharded: "", event: "" };
+  return new PlanDesk({
+    store: layout.store,
+    question: questionOf(layout),
+    open: (planned) => layout.edit({ planned, ...(planned ? others : {}) }),
   });
 }
 

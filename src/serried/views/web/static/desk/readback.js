@@ -1,7 +1,8 @@
 // window.serried: what the page shows, read back. Tests use it; so may a script in the console.
 //
 // What is read of the Schedule view stands in schedule/readback.js, of the player in
-// collective/readback.js, of the ZeRO panel in sharding/readback.js.
+// collective/readback.js, of the ZeRO panel in sharding/readback.js, of the Plan panel in
+// plan/readback.js.
 //
 //   busy()          whether an answer is awaited or a picture is still to be drawn
 //   settled()       a promise that is kept once the page is not busy
@@ -22,6 +23,7 @@
 import { duration } from "../base/clock.js";
 import { css, theme } from "../base/theme.js";
 import { collectiveReadback } from "../collective/readback.js";
+import { planReadback } from "../plan/readback.js";
 import { scheduleReadback } from "../schedule/readback.js";
 import { shardingReadback } from "../sharding/readback.js";
 import { timelineReadback } from "../timeline/readback.js";
@@ -46,6 +48,7 @@ export function publish(page, schedules) {
       ...scheduleReadback(schedules),
       ...collectiveReadback(page.collectives),
       ...shardingReadback(page.sharding),
+      ...planReadback(page.plan),
       busy,
       settled,
       state: () => ({ ...store.state }),

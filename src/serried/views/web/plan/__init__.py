@@ -1,0 +1,1 @@
+"""Plans of a job as the page asks for them."""

@@ -1,0 +1,65 @@
+"""What the Plan panel asks for, read from the words of an address: a job, its model and batch.
+
+world_size=16 tp=2 pp=4      model=llama3-8b cluster=h100 sequence=8192 global_batch=64
+└─ the layout in view ─┘     └─ the words of ``serried plan``, names alone: no file is read ─┘
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from serried.errors import SerriedError
+from serried.finding import Sentence
+from serried.plan.asked import option_of, plan_request
+from serried.plan.catalog import cluster_named, model_named
+from serried.plan.request import PlanRequest
+from serried.views.web.wire.query import Query, Words, read_word
+
+FIELDS = (
+    *("model", "cluster", "sequence", "global_batch", "micro_batch"),
+    *("recompute", "compute"),
+)
+"""Words that the panel has a field for."""
+BY_WORDING = {
+    "global batch of": "global_batch",
+    "is not recomputed": "recompute",
+    "matrices are not multiplied": "compute",
+    "has no {format} figure": "compute",
+    "steps in fp32": "compute",
+}
+"""Fields of refusals whose values name none, by what their sentences say."""
+
+
+def read_plan_request(query: Query, words: Words) -> PlanRequest:
+    """Returns the plan that is asked of a job; raises InputError as ``serried plan`` does.
+
+    Models and clusters are known by name alone: no address opens a file.
+    """
+    told = given(words)
+    for name, named in (("model", model_named), ("cluster", cluster_named)):
+        if name in told:
+            named(told[name])
+    return plan_request(query.request, told)
+
+
+def given(words: Words) -> dict[str, str]:
+    """Returns the words of a plan that are not empty."""
+    return {name: text for name in FIELDS if (text := read_word(words, name))}
+
+
+def command(query: Query, words: Words) -> str:
+    """Returns the command line that prints the same plan."""
+    options = [part for name, text in given(words).items() for part in (option_of(name), text)]
+    layout = shlex.split(query.command([]))[2:]  # without: serried groups
+    return shlex.join(["serried", "plan", *options, *layout])
+
+
+def field_of(error: SerriedError) -> str:
+    """Returns the field that a refused word was typed into, "" where it is none."""
+    values = error.values
+    said = [values.get(key, "") for key in ("what", "option", "name")]
+    texts = [each.template if isinstance(each, Sentence) else str(each) for each in said]
+    words = [text.removeprefix("--").replace("-", "_") for text in texts]
+    named = (word for word in words if word in FIELDS)
+    worded = (field for part, field in BY_WORDING.items() if part in error.template)
+    return next(named, "") or next(worded, "")

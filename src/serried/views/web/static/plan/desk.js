@@ -1,0 +1,209 @@
+// The desk of the Plan panel: whether the job in view fits, how long its step takes, and what of.
+
+import { Redraw, Surface } from "../base/canvas/surface.js";
+import { byId, make } from "../base/dom.js";
+import { t } from "../base/i18n.js";
+import { bytesText } from "../base/quantity.js";
+import { Refusal, askDocument } from "../base/questions.js";
+import { onThemeChange, theme } from "../base/theme.js";
+import { hideTip, showTip } from "../base/tip.js";
+import { Waiting } from "../base/waiting.js";
+import { foundAt, paintPlan } from "./paint.js";
+import { stacked, stagesText } from "./planned.js";
+import { PLAN_FIELDS, planField, planWords } from "./state.js";
+import { memoryRows, mfuText, secondsText, timeRows, trafficRows } from "./words.js";
+
+/** @typedef {import("./planned.js").PlanAnswer} PlanAnswer */
+/** @typedef {import("./state.js").PlanField} PlanField */
+/** @typedef {import("./state.js").PlanState} PlanState */
+/**
+ * @typedef {object} PlanHost  the page around the panel
+ * @property {import("../base/store.js").Part<PlanState>} store
+ * @property {(words: Record<string, string>) => string} question  about the job in view
+ * @property {(planned: string) => void} open  opens the panel in place of others, or closes it
+ */
+
+const TYPING_MS = 220;
+
+/** Holds the panel together; its state is the page's. */
+export class PlanDesk {
+  /** @param {PlanHost} host */
+  constructor(host) {
+    this.host = host;
+    /** @type {PlanAnswer | null} */
+    this.answer = null;
+    this.asking = new AbortController();
+    this.hasOffers = false;
+    this.surface = new Surface(byId("plan"), byId("plan-frame"));
+    this.redraw = new Redraw(() => this._draw());
+    this.waiting = new Waiting((error) => {
+      console.error(error);
+      this._blame(t("error.server"), "");
+    });
+    /** @type {number | null} */
+    this.typing = null;
+    this._listen();
+  }
+
+  get state() {
+    return this.host.store.state;
+  }
+
+  get isOpen() {
+    return this.state.planned === "1";
+  }
+
+  get isBusy() {
+    return this.waiting.isBusy || this.typing !== null || this.redraw.waiting;
+  }
+
+  /** Shows what the state asks for. */
+  async take() {
+    byId("plan-section").hidden = !this.isOpen;
+    byId("plan-open").setAttribute("aria-pressed", String(this.isOpen));
+    if (this.isOpen && document.documentElement.dataset.spoken)
+      await this.waiting.until(this._ask());
+  }
+
+  _listen() {
+    const toggle = () => this.host.open(this.isOpen ? "" : "1");
+    byId("plan-open").addEventListener("click", toggle);
+    byId("plan-close").addEventListener("click", toggle);
+    for (const field of PLAN_FIELDS) {
+      const control = fieldOf(field);
+      const change = () => this._edit({ [field]: control.value.trim() }, field);
+      control.addEventListener("input", change);
+      control.addEventListener("focusout", () => this.host.store.leaveField());
+    }
+    byId("plan").addEventListener("pointermove", (event) => this._point(event));
+    byId("plan").addEventListener("pointerleave", hideTip);
+    new ResizeObserver(() => this.redraw.request()).observe(byId("plan-frame"));
+    onThemeChange(() => this.redraw.request());
+  }
+
+  /** @param {Partial<PlanState>} change @param {PlanField} field */
+  _edit(change, field) {
+    this.host.store.step(change, field);
+    if (this.typing !== null) clearTimeout(this.typing);
+    this.typing = setTimeout(() => {
+      this.typing = null;
+      void this.take();
+    }, TYPING_MS);
+  }
+
+  async _ask() {
+    this.asking.abort();
+    this.asking = new AbortController();
+    const { signal } = this.asking;
+    try {
+      if (!this.hasOffers) this._offer(await askDocument("plans"));
+      this._fill();
+      const asked = `plan?${this.host.question(planWords(this.state))}`;
+      this.answer = await askDocument(asked, signal);
+      this._blame("", "");
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof Refusal)) throw error;
+      this._blame(error.message, planField(error.field));
+    }
+    this._show();
+  }
+
+  /** @param {Record<"models" | "clusters" | "recompute" | "compute", string[]>} offers */
+  _offer({ models, clusters, recompute, compute }) {
+    this.hasOffers = true;
+    const options = (/** @type {string[]} */ names) =>
+      names.map((name) => make("option", { value: name }, name));
+    byId("plan-models").replaceChildren(...options(models));
+    byId("plan-clusters").replaceChildren(...options(clusters));
+    byId("plan-recomputes").replaceChildren(...options(recompute));
+    byId("plan-compute").append(...options(compute));
+  }
+
+  /** Shows the state in the fields, but for the one that is typed into. */
+  _fill() {
+    for (const field of PLAN_FIELDS) {
+      const control = fieldOf(field);
+      if (document.activeElement !== control) control.value = this.state[field];
+    }
+  }
+
+  /**
+   * Says what was wrong beside its field, or above the plan where it is of no field.
+   * @param {string} sentence
+   * @param {string} field
+   */
+  _blame(sentence, field) {
+    byId("plan-alert").textContent = field ? "" : sentence;
+    byId("plan-section").classList.toggle("stale", Boolean(sentence));
+    for (const each of PLAN_FIELDS) {
+      const isWrong = each === field;
+      byId(`plan-fault-${each}`).textContent = isWrong ? sentence : "";
+      if (isWrong) fieldOf(each).setAttribute("aria-invalid", "true");
+      else fieldOf(each).removeAttribute("aria-invalid");
+    }
+  }
+
+  _show() {
+    const { answer } = this;
+    byId("plan-told").hidden = byId("plan-frame").hidden = !answer;
+    byId("plan-tables").hidden = !answer;
+    if (!answer) return;
+    byId("plan-verdict").textContent = answer.verdict;
+    byId("plan-verdict").classList.toggle("fault", !answer.fits);
+    byId("plan-time-verdict").textContent = answer.time.verdict;
+    byId("plan-mfu").textContent = mfuText(answer);
+    byId("plan-memory-rows").replaceChildren(...memoryRows(answer));
+    byId("plan-time-rows").replaceChildren(...timeRows(answer));
+    byId("plan-traffic-rows").replaceChildren(...trafficRows(answer));
+    byId("plan-traffic").hidden = !answer.traffic.length;
+    byId("plan-command").textContent = answer.command;
+    byId("plan").setAttribute("aria-label", `${answer.verdict} ${answer.time.verdict}`);
+    this.redraw.request();
+  }
+
+  _draw() {
+    const { answer, isOpen } = this;
+    if (!isOpen || !answer) return;
+    this.surface.resize();
+    const { width, height } = this.surface;
+    paintPlan({
+      context: this.surface.begin(),
+      width,
+      height,
+      plan: answer,
+      theme: theme(),
+      card: t("plan.card", { size: bytesText(Math.min(...answer.memory.map((at) => at.card))) }),
+      step: `${t("plan.step")} ${secondsText(answer.time.step_s)}`,
+    });
+  }
+
+  /** Tells of what is pointed at. @param {MouseEvent} event */
+  _point(event) {
+    const { answer } = this;
+    const found = answer && foundAt(answer, this.surface, this.surface.point(event));
+    if (!answer || !found) return hideTip();
+    const lines = "part" in found ? partLines(answer, found.part) : placeLines(answer, found.place);
+    showTip(lines, event.clientX, event.clientY);
+  }
+}
+
+/** @param {PlanField} field */
+function fieldOf(field) {
+  return /** @type {HTMLInputElement | HTMLSelectElement} */ (byId(`plan-${field}`));
+}
+
+/** @param {PlanAnswer} plan @param {import("./planned.js").Part} part */
+function partLines({ words }, { name, from, to }) {
+  return [`${words.time[name] ?? name}: ${secondsText(to - from)}`];
+}
+
+/** @param {PlanAnswer} plan @param {number} place */
+function placeLines({ memory, words }, place) {
+  const { first_rank: rank, items, total } = memory[place];
+  const parts = stacked(items, Object.keys(words.memory)).reverse();
+  return [
+    t("plan.place", { stages: stagesText(memory[place]), rank, size: bytesText(total) }),
+    ...parts.map(({ name, from, to }) => `${words.memory[name] ?? name}: ${bytesText(to - from)}`),
+  ];
+}

@@ -1,0 +1,90 @@
+// The tables of a plan: memory by item and place, the step by part, and what travels.
+
+import { duration } from "../base/clock.js";
+import { make } from "../base/dom.js";
+import { number, t } from "../base/i18n.js";
+import { bytesText, percentText } from "../base/quantity.js";
+import { itemsOf, partsOf, stagesText } from "./planned.js";
+
+/** @typedef {import("./planned.js").PlanAnswer} PlanAnswer */
+
+/** Writes seconds. @param {number} seconds */
+export function secondsText(seconds) {
+  return duration(seconds * 1e9);
+}
+
+/** Writes the MFU by each convention of FLOPs, the plan's own first. @param {PlanAnswer} plan */
+export function mfuText({ flops_convention: own, mfu_by_convention: by }) {
+  const others = Object.keys(by).filter((name) => name !== own);
+  const told = [own, ...others].map((name) => `${name} ${percentText(by[name])}`);
+  return t("plan.mfu", { shares: told.join(" · ") });
+}
+
+/** Returns the rows of memory: an item each, and their sum. @param {PlanAnswer} plan */
+export function memoryRows(plan) {
+  const head = [t("plan.stage"), ...plan.memory.map(stagesText)];
+  const rows = itemsOf(plan).map(({ name, bytes }) =>
+    row(named(plan.words.memory[name] ?? name, plan.colours[name]), bytes.map(sizeText)),
+  );
+  const sums = plan.memory.map(({ total }) => bytesText(total));
+  return [heading(head), ...rows, row([t("plan.sum")], sums)];
+}
+
+/** Returns the rows of the step: a part each, how long, and its share. @param {PlanAnswer} plan */
+export function timeRows(plan) {
+  const all = plan.time.step_s;
+  const rows = partsOf(plan).map(({ name, from, to }) =>
+    row(named(plan.words.time[name] ?? name, plan.colours[name]), [
+      secondsText(to - from),
+      percentText((to - from) / all),
+    ]),
+  );
+  const sum = row([t("plan.step")], [secondsText(all), percentText(1)]);
+  return [heading([t("plan.part"), t("plan.time"), t("plan.share")]), ...rows, sum];
+}
+
+/** Returns the rows of what travels: a collective each. @param {PlanAnswer} plan */
+export function trafficRows({ traffic, words }) {
+  const heads = ["group", "collective", "ranks", "bytes", "times", "sent", "link", "beside"];
+  const said = (/** @type {string} */ name) => words.traffic[name] ?? name;
+  return [
+    heading(heads.map((head) => t(`plan.${head}`))),
+    ...traffic.map((each) =>
+      row(
+        [each.kind],
+        [
+          each.collective,
+          number(each.ranks),
+          bytesText(each.size_bytes),
+          number(Math.round(each.times)),
+          bytesText(each.sent_bytes * each.times),
+          said(each.link),
+          said(each.beside),
+        ],
+      ),
+    ),
+  ];
+}
+
+/** @param {number} bytes */
+function sizeText(bytes) {
+  return bytes ? bytesText(bytes) : "";
+}
+
+/** @param {string} word @param {string | undefined} colour */
+function named(word, colour) {
+  const swatch = make("span", { class: "swatch" });
+  swatch.style.background = colour ?? "transparent";
+  return [swatch, " ", word];
+}
+
+/** @param {string[]} names */
+function heading(names) {
+  return make("tr", {}, ...names.map((name) => make("th", { scope: "col" }, name)));
+}
+
+/** @param {(Node | string)[]} name @param {string[]} values */
+function row(name, values) {
+  const cells = values.map((value) => make("td", {}, value));
+  return make("tr", {}, make("th", { scope: "row" }, ...name), ...cells);
+}

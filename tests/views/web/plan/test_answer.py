@@ -1,0 +1,48 @@
+"""What the page is told of a plan is what ``serried plan`` prints."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+from serried.plan.catalog import cluster_named, model_named
+from serried.views.plan.words import COLOURS
+from serried.views.web.plan.answer import plan_answer, plan_offers
+from serried.views.web.wire.query import read_query
+from tests.conftest import Call
+
+WORDS = {
+    **{"framework": ["deepspeed"], "world_size": ["16"], "tp": ["2"], "pp": ["4"], "zero": ["1"]},
+    **{"model": ["llama3-8b"], "cluster": ["h100"], "sequence": ["8192"], "global_batch": ["64"]},
+    **{"recompute": ["selective"], "micro_batch": ["2"]},
+}
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_document_is_the_one_that_its_command_prints(serried: Call, lang: str) -> None:
+    answer = json.loads(json.dumps(plan_answer(read_query(WORDS), WORDS, lang)))
+    command = shlex.split(answer["command"])[1:]
+    printed = json.loads(serried(*command, "--format", "json", "--lang", lang).out)
+    assert {name: answer[name] for name in printed} == printed
+    assert set(answer) - set(printed) == {"command", "words", "colours"}
+
+
+def test_every_part_that_is_drawn_has_its_word_and_colour() -> None:
+    answer = plan_answer(read_query(WORDS), WORDS, "zh")
+    for place in answer["memory"]:
+        assert set(place["items"]) <= set(answer["words"]["memory"])
+    assert set(answer["time"]["parts_s"]) <= set(answer["words"]["time"])
+    drawn = {*answer["words"]["memory"], *answer["words"]["time"]}
+    assert drawn <= set(COLOURS)
+
+
+def test_what_is_offered_can_be_asked_for() -> None:
+    offers = plan_offers()
+    assert "llama3-8b" in offers["models"]
+    assert "fp32" not in offers["compute"]
+    for name in offers["models"]:
+        assert model_named(name).name == name
+    for name in offers["clusters"]:
+        assert cluster_named(name).name == name

@@ -1,0 +1,60 @@
+"""The page plans the job in view: what Python plans is what stands in the panel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from serried.units import memory_text
+from serried.views.web.plan.answer import plan_answer
+from serried.views.web.wire.query import read_query
+from tests.page import Open
+
+ASKED = {
+    **{"model": "llama3-8b", "cluster": "dgx-h100", "sequence": "8192", "global_batch": "64"},
+    **{"micro_batch": "1", "recompute": "none"},
+}
+
+
+def planned(**changed: str) -> dict[str, Any]:
+    job = {"world_size": "16", "tp": "2", "pp": "4", **ASKED, **changed}
+    words = {name: [text] for name, text in job.items()}
+    answer = plan_answer(read_query(words), words, "en")
+    return {
+        "verdict": answer["verdict"],
+        "fits": answer["fits"],
+        "step_s": answer["time"]["step_s"],
+        "totals": [place["total"] for place in answer["memory"]],
+    }
+
+
+def test_the_plan_of_the_job_in_view_follows_every_field(page_of: Open, plain: str) -> None:
+    workbench = page_of(plain, "dims=tp")
+
+    def shown() -> dict[str, Any]:
+        return {name: each for name, each in workbench.read("plan()").items() if name != "command"}
+
+    workbench.click("#plan-open")
+    assert shown() == planned()
+    rows = workbench.page.locator("#plan-memory-rows tr").all()
+    totals = [memory_text(total) for total in planned()["totals"]]
+    assert rows[-1].locator("td").all_inner_texts() == totals
+    before = workbench.picture("plan")
+
+    workbench.fill(**{"plan-model": "gpt3-175b"})
+    assert shown() == planned(model="gpt3-175b")
+    assert not workbench.read("plan()")["fits"]
+    assert workbench.picture("plan") != before
+    workbench.fill(tp="4")
+    assert shown() == planned(model="gpt3-175b", tp="4")
+
+    workbench.fill(**{"plan-global_batch": "7", "plan-micro_batch": "2"})
+    assert "7" in workbench.text("#plan-fault-global_batch")
+    assert workbench.page.get_attribute("#plan-global_batch", "aria-invalid") == "true"
+    assert workbench.text("#plan-alert") == ""
+    assert "planned=1&model=gpt3-175b&global_batch=7&micro_batch=2" in workbench.query()
+    workbench.page.go_back()
+    workbench.page.go_back()
+    workbench.settle()
+    assert shown() == planned(model="gpt3-175b", tp="4")
+    workbench.click("#plan-close")
+    assert workbench.read("plan()") is None
