@@ -386,7 +386,10 @@ BRIDGE = (
 def test_a_bridge_override_leaves_sizes_to_its_recipe() -> None:
     config = config_of(BRIDGE, name="b.yaml")
     assert (config.format, config.framework) == ("Megatron-Bridge YAML", "megatron")
-    assert asked(config)["tp"] == "b.yaml overrides a recipe, which is not read"
+    assert asked(config)["tp"] == (
+        "b.yaml overrides a recipe, which is not read; pp, cp, ep are taken as 1 unless they are "
+        "given too"
+    )
 
 
 def test_a_bridge_override_with_sizes_notes_the_others() -> None:

@@ -27,10 +27,13 @@ def test_sizes_that_a_named_recipe_is_handed_are_read_and_its_others_asked_for()
 @pytest.mark.parametrize(
     "program", ["scripts/training/run_recipe.py", "scripts/performance/run_perf_recipe.py"]
 )
-def test_a_program_that_runs_a_recipe_leaves_its_sizes_open(program: str) -> None:
-    config = told(f"torchrun --nproc_per_node 8 {program} --recipe qwen3_8b\n", "run.sh")
+def test_one_question_asks_for_all_sizes_of_a_recipe_that_is_not_known(program: str) -> None:
+    config = told(f"torchrun --nproc_per_node 8 {program} --recipe mine\n", "run.sh")
     assert (config.format, config.framework) == ("Megatron-Bridge command line", "megatron")
-    assert set(open_of(config)) == {"tp", "pp", "cp", "ep"}
+    assert open_of(config) == {
+        "tp": "run.sh overrides a recipe, which is not read; pp, cp, ep are taken as 1 unless "
+        "they are given too"
+    }
 
 
 @pytest.mark.parametrize(
@@ -42,10 +45,11 @@ def test_a_program_of_nemo_is_known_by_what_it_does(program: str, is_nemo: bool)
     assert (config.framework == "megatron") == is_nemo
 
 
-def test_what_a_recipe_is_overridden_with_leaves_its_other_sizes_open() -> None:
+def test_what_an_unknown_recipe_is_overridden_with_is_not_asked_for() -> None:
     config = told(
         "torchrun --nproc_per_node 8 scripts/training/run_recipe.py --recipe x "
         "model.tensor_model_parallel_size=4 model.pipeline_model_parallel_size=1\n",
         "run.sh",
     )
-    assert (config.fields["tp"].value, set(open_of(config))) == (4, {"cp", "ep"})
+    assert (config.fields["tp"].value, set(open_of(config))) == (4, {"cp"})
+    assert "; ep are taken as 1 unless" in open_of(config)["cp"]

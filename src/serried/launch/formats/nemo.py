@@ -7,15 +7,15 @@ NeMo 1: examples/nlp/language_modeling/conf (``trainer`` and ``model``). NeMo 2:
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from serried.errors import listed
 from serried.finding import said
 from serried.launch.facts.config import Reading
-from serried.launch.facts.flags import Meaning
+from serried.launch.facts.flags import Flag, Meaning
 from serried.launch.facts.found import Facts, Found, all_of_a_node, not_a_number
 from serried.launch.facts.keys import Keys, take
 from serried.launch.facts.whole_number import count
-from serried.launch.formats import recipe
+from serried.launch.formats import bridge, recipe
 from serried.launch.formats.megatron import MEANINGS, SIZES, ask_for_version, complete
 
 SECTIONS = (
@@ -28,8 +28,6 @@ SECTIONS = (
     "trainer.strategy.ddp",
 )
 BRIDGE = "Megatron-Bridge YAML"
-RECIPE = ("tp", "pp", "cp", "ep")
-"""Sizes that a recipe may set."""
 TRAINER = {"num-nodes": Meaning("nodes")}
 PARALLEL = tuple(name.replace("-", "_") for name in SIZES if name != "num-layers")
 
@@ -39,9 +37,6 @@ PROGRAM = re.compile(
     r"\.py"
 )
 """Programs of NeMo 1: megatron_gpt_pretraining.py and its like."""
-
-RUNS_RECIPE = re.compile(r"(?:.*/)?scripts/(?:training|performance)/run_(?:\w+_)?recipe\w*\.py")
-"""Programs of Megatron-Bridge, which train the recipe that they are given by its name."""
 
 NAMED = "recipe"
 """The section in which a YAML names a recipe of Megatron-Bridge, and hands it sizes."""
@@ -75,10 +70,10 @@ def is_one(keys: Keys) -> bool:
     return keys.has("model", "train", "checkpoint") and (keys.has("dist") or keys.has("ddp"))
 
 
-def read(keys: Keys, *, is_named: bool = False) -> Reading:
-    """Returns what the file says.
+def read(keys: Keys, flags: Sequence[Flag] | None = None) -> Reading:
+    """Returns what the file says, or the settings of a command that runs a recipe.
 
-    ``is_named`` tells that it overrides a recipe which is known by its name alone.
+    ``flags`` are the options of such a command, None for a file.
     """
     facts = Facts(keys.file)
     for section in SECTIONS:
@@ -86,37 +81,26 @@ def read(keys: Keys, *, is_named: bool = False) -> Reading:
     take(facts, keys, TRAINER, section="trainer")
     if _names_recipe(keys):
         take(facts, keys, recipe.MEGATRON, section=NAMED, name_of=str)
+    # Options go before settings only where these say nothing, as run_recipe.py has it.
+    handed = Facts(keys.file)
+    bridge.take_flags(handed, flags or ())
+    facts.give_way(handed)
     _devices(facts, keys)
     for name in ("tp", "pp", "cp", "ep", "etp", "virtual_pipeline_model_parallel_size"):
         if facts.number(name) == 0:
             facts.drop(name)
     complete(facts)
     framework = None if ask_for_version(facts) else "megatron"
-    if _format(keys) == BRIDGE:
-        _tell_of_recipe(facts, is_named=is_named or _names_recipe(keys))
-    return Reading(_format(keys), facts, framework)
+    if flags is not None or _names_recipe(keys):
+        named = bridge.named_by(flags or ()) or str(keys.value(f"{NAMED}._target_") or "")
+        bridge.complete(facts, named)
+    elif _format(keys) == BRIDGE:
+        bridge.ask(facts, is_named=False)
+    return Reading(BRIDGE if flags is not None else _format(keys), facts, framework)
 
 
 def _names_recipe(keys: Keys) -> bool:
     return str(keys.value(f"{NAMED}._target_") or "").startswith("megatron.bridge.")
-
-
-def _tell_of_recipe(facts: Facts, *, is_named: bool) -> None:
-    """Says that Megatron-Bridge merges its YAML into a recipe, which may set more sizes.
-
-    ``is_named`` tells that the file names the recipe, and so is no whole of its own.
-    """
-    because = said("{file} overrides a recipe, which is not read", file=facts.file)
-    missing = [name for name in RECIPE if not facts.says(name)]
-    # A file without any size leaves all of them to the recipe, so they are asked for. One that sets
-    # some is read as it stands, with a remark on the others.
-    if len(missing) == len(RECIPE) or is_named:
-        for name in missing:
-            facts.lack(name, because)
-    elif missing:
-        facts.note(
-            said("{because}; {names} are taken as 1", because=because, names=listed(missing))
-        )
 
 
 def _format(keys: Keys) -> str:

@@ -16,7 +16,7 @@ from serried.launch.facts.found import Facts
 from serried.launch.facts.keys import Keys
 from serried.launch.facts.named_files import meant
 from serried.launch.facts.words import Field, Piece, Value
-from serried.launch.formats import accelerate, nemo, recipe, torchtitan
+from serried.launch.formats import accelerate, bridge, nemo, recipe, torchtitan
 from serried.launch.formats.reinforcement import skyrl, verl
 from serried.launch.shell.files import ending
 from serried.launch.starters import program_options
@@ -110,7 +110,7 @@ def overridden(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> Rea
     keys = program_options.overrides(launch.arguments, launch.run.line.file)
     program = (launch.program.text if launch.program else None) or ""
     is_nemo = bool(nemo.PROGRAM.fullmatch(program))
-    is_bridge = bool(nemo.RUNS_RECIPE.fullmatch(program))
+    is_bridge = bool(bridge.PROGRAM.fullmatch(program))
     if not keys.entries and launch.launcher != "ray" and not is_nemo and not is_bridge:
         return None
     missing: list[str] = []
@@ -125,7 +125,7 @@ def overridden(launch: Launch, flags: Sequence[Flag], shelf: ConfigFiles) -> Rea
             missing += whole.missing
     keys.missing = tuple(missing)
     # A driver has settings of its own trainer's, though they may be of other things than ranks.
-    reading = nemo.read(keys, is_named=True) if is_bridge else shelf.read_keys(keys)
+    reading = nemo.read(keys, flags) if is_bridge else shelf.read_keys(keys)
     if reading is None and launch.launcher == "ray":
         reading = (skyrl if skyrl.PROGRAM.fullmatch(program) else verl).read(keys)
     if reading is None and is_nemo:

@@ -12,6 +12,7 @@ from serried.launch.facts.keys import ConfigValue, Keys
 from serried.launch.facts.whole_number import NUMBER
 from serried.launch.facts.words import Field, Unknown
 from serried.launch.formats import (
+    bridge,
     colossalai,
     deepspeed,
     huggingface,
@@ -38,6 +39,9 @@ def reading(launch: Launch, flags: Sequence[Flag], file: str) -> Reading | None:
     if launch.launcher == "paddle" or names & paddle.MARKS:
         return _paddle(flags, names, file)
     program = launch.program.text if launch.program else None
+    # Sizes that change a recipe are no whole of their own.
+    if bridge.PROGRAM.fullmatch(program or ""):
+        return None
     if names & set(torchtitan.FLAGS) or torchtitan.PROGRAM.fullmatch(program or ""):
         return _torchtitan(flags, file)
     if names & megatron.MARKS or megatron.is_program(program or "", names):
