@@ -135,9 +135,11 @@ def test_what_a_run_measured_is_told_in_chinese(serried: Call, tmp_path: Path) -
     Run(pp=4, tp=1, dp=2, num_microbatches=8, num_steps=2).write(tmp_path)
     answer = serried("trace", "stats", str(tmp_path), "--lang", "zh")
     lines = answer.out.splitlines()
-    assert lines[3] == "运行 run-a：8 个 rank，在 1 台主机上，2 个完整的 step，656 个 span"
-    assert lines[4].endswith("；1f1b，8 个 microbatch；计算是用固定时长模拟的")
-    assert "实测气泡             27.3%   2 个 step 的平均，计算是模拟的" in lines
+    assert lines[0] == "气泡占一个 step 33.0 ms 的 27.3%；1f1b 本身就有 27.3%"
+    assert lines[4] == "运行 run-a：8 个 rank，在 1 台主机上，2 个完整的 step，656 个 span"
+    assert lines[5].endswith("；1f1b，8 个 microbatch；计算是用固定时长模拟的")
+    bubble = "1 - 忙碌 / (rank 数 x 窗口)，计算是模拟的；等待不算忙碌"
+    assert f"实测气泡             27.3%   {bubble}" in lines
     assert "send 与 receive 配上对的：384 个里有 384 个" in lines
     assert english_in(answer) == []
 
