@@ -138,6 +138,23 @@ def test_a_hostfile_is_no_second_job_of_a_folder() -> None:
     assert (alone.file, alone.sizes().world_size) == ("hosts", 16)
 
 
+def test_a_hostfile_that_merely_lies_beside_a_config_counts_no_ranks(tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("node1 slots=8\nnode2 slots=8", encoding="utf-8")
+    (tmp_path / "ds.json").write_text('{"zero_optimization": {"stage": 1}}', encoding="utf-8")
+    script = tmp_path / "run.sh"
+    script.write_text("deepspeed --hostfile hosts x.py --deepspeed ds.json\n", encoding="utf-8")
+    assert read_path(tmp_path / "ds.json").world_size is None
+    # The script names it.
+    assert read_path(script).sizes().world_size == 16
+
+
+def test_the_usual_hostfile_counts_only_where_a_script_names_it(tmp_path: Path) -> None:
+    (tmp_path / "hostfile").write_text("node1 slots=8\n", encoding="utf-8")
+    script = tmp_path / "run.sh"
+    script.write_text("deepspeed x.py --deepspeed ds.json\n", encoding="utf-8")
+    assert read_path(script).world_size is None
+
+
 def test_a_folder_with_two_jobs_asks_which(tmp_path: Path) -> None:
     command = "torchrun --nproc_per_node 8 pretrain_gpt.py --tensor-model-parallel-size"
     (tmp_path / "a.sh").write_text(f"{command} 2", encoding="utf-8")

@@ -57,7 +57,7 @@ def read_path(path: Path, *, beside: Mapping[str, str] | None = None) -> LaunchC
     if path.is_dir():
         return read_among({**_texts(path), **(beside or {})}, called=path.name or path)
     text = source.text_at(path)
-    around = {**named_files.texts(path, text), **_texts(path.parent)}
+    around = {**named_files.texts(path, text), **_beside(path, text)}
     return read(text, name=path.name, beside={**around, **(beside or {})})
 
 
@@ -88,6 +88,27 @@ def read_among(texts: Mapping[str, str], *, called: object) -> LaunchConfig:
             names=listed(jobs),
         )
     return read(texts[jobs[0]], name=jobs[0], beside=texts)
+
+
+def _beside(path: Path, text: str) -> dict[str, str]:
+    """Returns the texts of the folder of ``path``, a hostfile only where one of them names it.
+
+    A hostfile that merely lies there may be that of another job.
+    """
+    texts = _texts(path.parent)
+    named = frozenset().union(
+        _words(text), *(_words(each) for each in texts.values() if not hostfile.is_one(each))
+    )
+    return {
+        name: each
+        for name, each in texts.items()
+        if not hostfile.is_one(each) or _names_hosts(text, name, named)
+    }
+
+
+def _names_hosts(text: str, name: str, named: frozenset[str]) -> bool:
+    """Tells whether a hostfile is meant: by a script, that is, for a config names none."""
+    return _short(name) in named and not text.lstrip().startswith("{")
 
 
 def _short(name: str) -> str:

@@ -59,6 +59,15 @@ COUNTED = [
     ("deepspeed --hostfile hosts --num_gpus 2 PROGRAM", 4),
     ("deepspeed --include localhost:1,3,5 PROGRAM", 3),
     ("CUDA_VISIBLE_DEVICES=0,1,2 deepspeed PROGRAM", 3),
+    # ezpz
+    ("ezpz launch -n 16 python3 PROGRAM", 16),
+    ("ezpz launch --nproc 24 --nproc_per_node 12 -- python3 -m pkg.PROGRAM", 24),
+    ("ezpz launch -ppn 4 -nh 2 -- python3 PROGRAM", 8),
+    # the program of a tool, and a command with blanks to spare
+    ("$(which torchrun) --nproc_per_node 2 PROGRAM", 2),
+    ("ezpz launch -n 2 $(command -v python3) PROGRAM", 2),
+    ('C="torchrun  --nproc_per_node 2 PROGRAM  $X"\neval $(echo "$C" | sed -e \'s/  */ /g\')', 2),
+    ("C=\"torchrun --nproc_per_node 2  PROGRAM $X\"\nC=$(echo $C | tr -s ' ')\neval $C", 2),
     # ColossalAI
     ("colossalai run --nproc_per_node 8 train.py --tp 2", 8),
     ("colossalai run --nproc_per_node 8 --host a,b,c train.py --tp 2", 24),
@@ -290,3 +299,36 @@ def test_experts_of_megablocks_lie_over_the_data_ranks() -> None:
         "--moe-num-experts 64 --moe-expert-model-parallelism\n"
     )
     assert read(text, name="run.sh", beside={}).sizes().ep == 4
+
+
+def test_ezpz_takes_every_gpu_of_the_job_unless_told() -> None:
+    config = config_of("ezpz launch python3 PROGRAM")
+    assert [(each.name, str(each.because)) for each in config.missing] == [
+        ("world_size", "ezpz on line 1 takes every GPU it finds")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "framework"),
+    [("ds_args", "deepspeed"), ("DEEPSPEED_ARGS", "deepspeed"), ("ARGS", "megatron")],
+)
+def test_options_of_deepspeed_are_known_by_the_variable_that_holds_them(
+    name: str, framework: str
+) -> None:
+    config = config_of(f"torchrun --nproc_per_node 8 PROGRAM ${name}")
+    assert config.framework == framework
+
+
+@pytest.mark.parametrize(
+    ("other", "framework"),
+    [("python -m paddle.distributed.launch --gpus $CUDA", "paddle"), ("torchrun", "accelerate")],
+)
+def test_a_program_that_paddle_starts_elsewhere_in_a_script_is_paddles(
+    other: str, framework: str
+) -> None:
+    text = (
+        "CMD='train.py --per_device_train_batch_size 2'\n"
+        'if [ "$1" = many ]; then RUN="PLACE $CMD"; else RUN="python $CMD"; fi\n'
+        "python $CMD\n"
+    )
+    assert config_of(text.replace("PLACE", other)).framework == framework

@@ -43,6 +43,15 @@ COUNTS_HOSTS = re.compile(r"scontrol\s+show\s+hostnames?\b.*\|\s*wc\s+-[lw]\s*$"
 LISTS_HOSTS = re.compile(r"^\s*scontrol\s+show\s+hostnames?\b[^|]*$", re.S)
 NAMES_PATH = re.compile(r"\s*(?:realpath|readlink\s+-[ef])\s+([\w./-]*\w)\s*")
 """Commands that make a path whole; the file it names stays the same."""
+# '$(which python3)', a path to the program of that name.
+NAMES_TOOL = re.compile(
+    r"\s*(?:which|command -v|type -P)\s+(python[\d.]*|torchrun|deepspeed|accelerate)\s*"
+)
+# '$(echo "$CMD" | sed -e 's/  */ /g')', which makes one blank of several.
+SQUEEZES = re.compile(
+    r"\s*echo\s+\"?\$\{?(\w+)\}?\"?\s*\|\s*(?:sed\s+(?:-e\s+)?(['\"])s/(?:  \*| \\\+| \+)/ /g\2|"
+    r"tr\s+-s\s+(?:' '|\" \")|xargs)\s*"
+)
 COUNTS_PARTS = re.compile(
     r"\s*echo\s+\"?\$\{?(\w+)\}?\"?\s*\|\s*(?:"
     r"tr\s+['\"]?([,;:])['\"]?\s+['\"]\\n['\"]\s*\|\s*wc\s+-l|"
@@ -194,6 +203,11 @@ class Expansion:
             return self.parameters.look_up("SLURM_NNODES", part.line)
         if path := NAMES_PATH.fullmatch(part.command):
             return known(path[1], part.line)
+        if tool := NAMES_TOOL.fullmatch(part.command):
+            return known(tool[1], part.line)
+        if held := SQUEEZES.fullmatch(part.command):
+            # Words stay as they are, those that are not known among them.
+            return self.parameters.look_up(held[1], part.line)
         if parts := COUNTS_PARTS.fullmatch(part.command):
             listed = text_of(self.parameters.look_up(parts[1], part.line))
             if listed:

@@ -31,6 +31,7 @@ COMMANDS = {
     ("colossalai", "run"): "colossalai",
     ("mpirun",): "mpirun",
     ("mpiexec",): "mpirun",
+    ("ezpz", "launch"): "ezpz",
     ("msrun",): "msrun",
     ("fleetrun",): "paddle",
     ("paddleformers-cli", "train"): "paddle",
@@ -77,6 +78,7 @@ FORMATS = {
     "paddle": "Paddle command line",
     "mpirun": "mpirun command line",
     "msrun": "msrun command line",
+    "ezpz": "ezpz command line",
     "swift": "ms-swift command line",
     "megatron-swift": "Megatron command of ms-swift",
     "llamafactory": "LLaMA-Factory command line",
@@ -169,7 +171,7 @@ def launch_of(run: StartedCommand) -> Launch | None:
         options: Sequence[Field] = ()
         if program is None and rest and launcher not in PROGRAMS:
             program, rest = rest[0], rest[1:]
-    elif launcher == "mpirun":
+    elif launcher in ("mpirun", "ezpz"):
         options, program, rest = _mpi(rest)
     else:
         options, program, rest = _divided(rest, switches)

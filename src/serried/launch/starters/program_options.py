@@ -45,7 +45,8 @@ def reading(launch: Launch, flags: Sequence[Flag], file: str) -> Reading | None:
     if names & set(torchtitan.FLAGS) or torchtitan.PROGRAM.fullmatch(program or ""):
         return _torchtitan(flags, file)
     if names & megatron.MARKS or megatron.is_program(program or "", names):
-        is_deepspeed = bool(names & deepspeed.MARKS) or launch.launcher == "deepspeed"
+        has_marks = bool(names & deepspeed.MARKS) or any(map(_holds_marks, launch.arguments))
+        is_deepspeed = has_marks or launch.launcher == "deepspeed"
         read_flags = deepspeed.read_flags if is_deepspeed else megatron.read_flags
         found = read_flags(flags, file)
         if not names & megatron.MARKS:
@@ -80,6 +81,15 @@ def _lack_sizes(facts: Facts, launch: Launch) -> None:
 
 # '$MODEL_ARGS', which behind a switch reads as the value of it.
 OPTIONS_NAME = re.compile(r"(?i)\w*(?:args|arguments|opts?|options|flags|params)")
+
+# '$ds_args' and '$DEEPSPEED_ARGS', which hold '--deepspeed --zero-stage 1' and their like.
+DEEPSPEED_NAME = re.compile(r"(?i)(?:ds|deepspeed)_(?:args|arguments|opts?|options|flags)")
+
+
+def _holds_marks(word: Field) -> bool:
+    """Tells whether a word that is not known is called as those that hold DeepSpeed's options."""
+    first = word.pieces[0] if word.pieces else None
+    return isinstance(first, Unknown) and bool(DEEPSPEED_NAME.fullmatch(first.name))
 
 
 def _holds_options(word: Field) -> bool:

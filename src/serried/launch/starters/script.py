@@ -32,7 +32,7 @@ from serried.limits import SCRIPT_STARTS
 MENTIONS_LAUNCH = re.compile(
     r"torchrun|torch\.distributed|deepspeed|accelerate launch|colossalai run|srun|mpirun|"
     r"paddle\.distributed|paddleformers-cli|(?:megatron|swift) (?:sft|pt|rlhf)|#SBATCH|"
-    r"(?:llamafactory-cli|axolotl) train|\bcomposer -|openrlhf\.cli|"
+    r"(?:llamafactory-cli|axolotl) train|\bezpz launch\b|\bcomposer -|openrlhf\.cli|"
     r"\bsbatch\b|\bverl\.\w|"
     r"--[\w.-]{0,60}parallel[-_](?:size|degree)|pretrain_\w{1,60}\.py|nproc[-_]per[-_]node"
 )
@@ -47,6 +47,8 @@ SHELL = re.compile(
 SWIFT = re.compile(r"(?:.*[./])?swift[./]cli[./]_megatron[./]\w+(?:\.py)?")
 """The programs that ``megatron sft`` and its like start."""
 YAML = re.compile(r"\.ya?ml$")
+# A program that the same script hands to Paddle's launcher elsewhere, or a trainer of Paddle's.
+PADDLE = re.compile(r"\bpaddle\.distributed\b|\bpaddle(?:nlp|mix|formers)\b", re.I)
 RANKS = ("world_size", "nodes", "gpus_per_node")
 
 
@@ -84,7 +86,8 @@ def read(
             count=len(launches),
             limit=SCRIPT_STARTS.most,
         )
-    readings = [(_reading(launch, shelf), launch) for launch in launches]
+    has_paddle = bool(PADDLE.search(text))
+    readings = [(_reading(launch, shelf, has_paddle=has_paddle), launch) for launch in launches]
     # A script may start helpers too: those that tell a framework go first, then those of a
     # launcher; a plain 'python' tells nothing by itself.
     launched = [each for each, launch in readings if launch.launcher != "python"]
@@ -250,8 +253,8 @@ def _joined(readings: Sequence[Reading], story: Story, file: str) -> Reading:
 # ----------------------------------------------------------------------- one command
 
 
-def _reading(launch: Launch, shelf: ConfigFiles) -> Reading:
-    """Returns what one start of ranks says."""
+def _reading(launch: Launch, shelf: ConfigFiles, *, has_paddle: bool) -> Reading:
+    """Returns what one start of ranks says; ``has_paddle`` tells of a script for Paddle."""
     flags = flags_of((*launch.options, *launch.arguments))
     file = launch.run.line.file
     counted = Facts(file)
@@ -263,6 +266,9 @@ def _reading(launch: Launch, shelf: ConfigFiles) -> Reading:
         started.facts.training |= training.of_flags(flags)
         return _unless_handed(started, launch)
     reading = program_options.reading(launch, flags, file)
+    # Paddle's trainers share options with Hugging Face's, and a plain 'python' tells neither.
+    if reading and has_paddle and reading.framework == "accelerate" and launch.launcher == "python":
+        reading = Reading(launch.format, Facts(file), "paddle")
     if reading is None:
         reading = named_config.overridden(launch, flags, shelf)
     if reading and reading.framework == "torchtitan":

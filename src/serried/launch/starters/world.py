@@ -51,6 +51,13 @@ MPI = {
     "host": Meaning("_hosts", "text"),
 }
 
+EZPZ = {
+    **{each: Meaning("world_size") for each in ("n", "np", "nproc", "nprocs", "world-size")},
+    **{each: Meaning("gpus_per_node") for each in ("ppn", "nproc-per-node")},
+    **{each: Meaning("nodes") for each in ("nh", "nhost", "nhosts", "nnode", "nnodes")},
+}
+"""Options of ``ezpz launch``; ezpz src/ezpz/cli/flags.py, build_launch_parser."""
+
 
 def count(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
     """Adds to ``facts`` how many ranks ``launch`` starts, and on how many nodes."""
@@ -147,6 +154,20 @@ def _mpirun(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
     if not facts.says("world_size"):
         facts.lack(
             "world_size", said("mpirun on line {line} is given no -np", line=launch.run.line)
+        )
+
+
+def _ezpz(launch: Launch, facts: Facts, beside: Mapping[str, str]) -> None:
+    """Counts as ezpz does: one rank for each GPU of the job around it, unless told."""
+    take_options(launch, facts, EZPZ)
+    if not facts.says("world_size") and not (facts.says("nodes") and facts.says("gpus_per_node")):
+        facts.lack(
+            "world_size",
+            said(
+                "{launcher} on line {line} takes every GPU it finds",
+                launcher="ezpz",
+                line=launch.run.line,
+            ),
         )
 
 
@@ -285,6 +306,7 @@ RULES: dict[str, Rule] = {
     "colossalai": hosts.colossalai,
     "mpirun": _mpirun,
     "msrun": _msrun,
+    "ezpz": _ezpz,
     "paddle": _paddle,
     "swift": _swift,
     "megatron-swift": _swift,
