@@ -84,3 +84,9 @@ def test_progress_counts_up_to_all_manners() -> None:
     result = search(LLAMA, SearchSpace(8), progress=lambda *told: seen.append(told))
     assert seen[-1][0] == seen[-1][1]
     assert seen[-1][2] == result.num_layouts
+
+
+def test_a_layout_shards_over_its_own_replicas_not_those_asked_with(found: SearchResult) -> None:
+    alone = search(replace(LLAMA, shard_ranks=1), SearchSpace(16))
+    assert [each.step_s for each in alone.best] == [each.step_s for each in found.best]
+    assert [each.in_use for each in alone.best] == [each.in_use for each in found.best]

@@ -68,6 +68,7 @@ class SearchSpace:
                 recompute=Recompute(recompute),
                 offload=offload,
                 degrees=Degrees(),
+                shard_ranks=None,  # each layout's own, not the one rank's that was asked with
                 stage_layers=None,
             )
 
