@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from serried.units import memory_text
 from serried.views.web.plan.answer import plan_answer
+from serried.views.web.plan.search import search_answer
 from serried.views.web.wire.query import read_query
 from tests.page import Open
 
@@ -58,3 +61,23 @@ def test_the_plan_of_the_job_in_view_follows_every_field(page_of: Open, plain: s
     assert shown() == planned(model="gpt3-175b", tp="4")
     workbench.click("#plan-close")
     assert workbench.read("plan()") is None
+
+
+def test_a_layout_that_was_found_becomes_the_job_s_and_its_plan_the_one_found(
+    page_of: Open, plain: str
+) -> None:
+    workbench = page_of(plain, "dims=tp&planned=1")
+    workbench.click("#plan-search")
+    words = {name: [text] for name, text in {"world_size": "16", **ASKED}.items()}
+    best = search_answer(read_query(words), words, "en")["best"]
+    rows = workbench.page.locator("#plan-found-rows button")
+    assert rows.count() == len(best)
+    rows.nth(1).click()
+    workbench.settle()
+    sizes = best[1]["asked"]["sizes"]
+    assert [workbench.value(name) for name in ("tp", "pp")] == [
+        str(sizes[name]) for name in ("tp", "pp")
+    ]
+    assert workbench.read("plan()")["step_s"] == pytest.approx(best[1]["step_s"], rel=1e-9)
+    assert rows.nth(1).get_attribute("aria-pressed") == "true"
+    assert "searched=1" in workbench.query()

@@ -17,6 +17,7 @@ from serried.views.web.collective.payload import CHOICES, OFFERS, collective_pay
 from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
 from serried.views.web.layout.sharding import sharding_answer
 from serried.views.web.plan.answer import plan_answer, plan_offers
+from serried.views.web.plan.search import search_answer
 from serried.views.web.schedule.payload import schedule_payload, schedules_answer
 from serried.views.web.schedule.query import read_schedule_query
 from serried.views.web.trace.payload import NamedTrace, traces_answer
@@ -77,6 +78,7 @@ def _of_jobs() -> dict[str, Answering]:
         "sharding": lambda words: sharding_answer(read_query(words), words, read_language(words)),
         "plans": lambda _: plan_offers(),
         "plan": lambda words: plan_answer(read_query(words), words, read_language(words)),
+        "search": lambda words: search_answer(read_query(words), words, read_language(words)),
         "schedules": lambda _: schedules_answer(),
         "schedule": lambda words: schedule_payload(read_schedule_query(words)),
         "collective": lambda words: collective_payload(words, read_language(words)),

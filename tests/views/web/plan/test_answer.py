@@ -10,6 +10,7 @@ import pytest
 from serried.plan.catalog import cluster_named, model_named
 from serried.views.plan.words import COLOURS
 from serried.views.web.plan.answer import plan_answer, plan_offers
+from serried.views.web.plan.search import search_answer
 from serried.views.web.wire.query import read_query
 from tests.conftest import Call
 
@@ -46,3 +47,11 @@ def test_what_is_offered_can_be_asked_for() -> None:
         assert model_named(name).name == name
     for name in offers["clusters"]:
         assert cluster_named(name).name == name
+
+
+def test_a_search_is_the_one_that_its_command_prints(serried: Call) -> None:
+    words = {**WORDS, "framework": ["megatron"], "world_size": ["8"]}
+    answer = json.loads(json.dumps(search_answer(read_query(words), words, "en")))
+    printed = json.loads(serried(*shlex.split(answer["command"])[1:], "--format", "json").out)
+    assert answer == {**printed, "command": answer["command"]}
+    assert printed["best"]

@@ -13,6 +13,7 @@ from serried.finding import Sentence
 from serried.plan.catalog import cluster_names, model_names
 from serried.plan.job_plan import job_plan
 from serried.plan.request import COMPUTE_FORMATS
+from serried.plan.search.space import SCHEDULES
 from serried.views.plan.document import plan_document
 from serried.views.plan.words import COLOURS, MEMORY, TIME, TRAFFIC
 from serried.views.sentences import say
@@ -47,6 +48,7 @@ def plan_offers() -> dict[str, Any]:
         "models": list(model_names()),
         "clusters": list(cluster_names()),
         "recompute": list(RECOMPUTE),
+        "schedules": list(SCHEDULES),
         # Steps in fp32 are refused, as none were measured.
         "compute": [each for each in COMPUTE_FORMATS if each != "fp32"],
     }

@@ -7,6 +7,7 @@ world_size=16 tp=2 pp=4      model=llama3-8b cluster=h100 sequence=8192 global_b
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 
 from serried.errors import SerriedError
 from serried.finding import Sentence
@@ -17,7 +18,7 @@ from serried.views.web.wire.query import Query, Words, read_word
 
 FIELDS = (
     *("model", "cluster", "sequence", "global_batch", "micro_batch"),
-    *("recompute", "compute"),
+    *("recompute", "compute", "schedule", "chunks", "account_for"),
 )
 """Words that the panel has a field for."""
 BY_WORDING = {
@@ -26,6 +27,7 @@ BY_WORDING = {
     "matrices are not multiplied": "compute",
     "has no {format} figure": "compute",
     "steps in fp32": "compute",
+    "there is no schedule": "schedule",
 }
 """Fields of refusals whose values name none, by what their sentences say."""
 
@@ -36,10 +38,15 @@ def read_plan_request(query: Query, words: Words) -> PlanRequest:
     Models and clusters are known by name alone: no address opens a file.
     """
     told = given(words)
+    require_names(told)
+    return plan_request(query.request, told)
+
+
+def require_names(told: Mapping[str, str]) -> None:
+    """Raises InputError where a model or a cluster is not known by name."""
     for name, named in (("model", model_named), ("cluster", cluster_named)):
         if name in told:
             named(told[name])
-    return plan_request(query.request, told)
 
 
 def given(words: Words) -> dict[str, str]:

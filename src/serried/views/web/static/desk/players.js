@@ -50,6 +50,7 @@ export function makePlan(layout) {
     store: layout.store,
     question: questionOf(layout),
     open: (planned) => layout.edit({ planned, ...(planned ? others : {}) }),
+    pick: (change) => layout.edit(change),
   });
 }
 

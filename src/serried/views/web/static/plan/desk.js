@@ -9,19 +9,22 @@ import { onThemeChange, theme } from "../base/theme.js";
 import { hideTip, showTip } from "../base/tip.js";
 import { Waiting } from "../base/waiting.js";
 import { foundAt, paintPlan } from "./paint.js";
-import { stacked, stagesText } from "./planned.js";
+import { PlanSearch } from "./search.js";
 import { PLAN_FIELDS, planField, planWords } from "./state.js";
-import { memoryRows, mfuText, secondsText, timeRows, trafficRows } from "./words.js";
+import {
+  memoryRows,
+  mfuText,
+  partLines,
+  placeLines,
+  secondsText,
+  timeRows,
+  trafficRows,
+} from "./words.js";
 
 /** @typedef {import("./planned.js").PlanAnswer} PlanAnswer */
 /** @typedef {import("./state.js").PlanField} PlanField */
+/** @typedef {import("./state.js").PlanHost} PlanHost */
 /** @typedef {import("./state.js").PlanState} PlanState */
-/**
- * @typedef {object} PlanHost  the page around the panel
- * @property {import("../base/store.js").Part<PlanState>} store
- * @property {(words: Record<string, string>) => string} question  about the job in view
- * @property {(planned: string) => void} open  opens the panel in place of others, or closes it
- */
 
 const TYPING_MS = 220;
 
@@ -36,6 +39,7 @@ export class PlanDesk {
     this.hasOffers = false;
     this.surface = new Surface(byId("plan"), byId("plan-frame"));
     this.redraw = new Redraw(() => this._draw());
+    this.search = new PlanSearch(host);
     this.waiting = new Waiting((error) => {
       console.error(error);
       this._blame(t("error.server"), "");
@@ -54,7 +58,8 @@ export class PlanDesk {
   }
 
   get isBusy() {
-    return this.waiting.isBusy || this.typing !== null || this.redraw.waiting;
+    const isDrawing = this.redraw.waiting || this.search.isBusy;
+    return this.waiting.isBusy || this.typing !== null || isDrawing;
   }
 
   /** Shows what the state asks for. */
@@ -62,7 +67,7 @@ export class PlanDesk {
     byId("plan-section").hidden = !this.isOpen;
     byId("plan-open").setAttribute("aria-pressed", String(this.isOpen));
     if (this.isOpen && document.documentElement.dataset.spoken)
-      await this.waiting.until(this._ask());
+      await Promise.all([this.waiting.until(this._ask()), this.search.take()]);
   }
 
   _listen() {
@@ -109,14 +114,15 @@ export class PlanDesk {
     this._show();
   }
 
-  /** @param {Record<"models" | "clusters" | "recompute" | "compute", string[]>} offers */
-  _offer({ models, clusters, recompute, compute }) {
+  /** @param {Record<string, string[]>} offers */
+  _offer({ models, clusters, recompute, compute, schedules }) {
     this.hasOffers = true;
     const options = (/** @type {string[]} */ names) =>
       names.map((name) => make("option", { value: name }, name));
     byId("plan-models").replaceChildren(...options(models));
     byId("plan-clusters").replaceChildren(...options(clusters));
     byId("plan-recomputes").replaceChildren(...options(recompute));
+    byId("plan-schedules").replaceChildren(...options(schedules));
     byId("plan-compute").append(...options(compute));
   }
 
@@ -191,19 +197,4 @@ export class PlanDesk {
 /** @param {PlanField} field */
 function fieldOf(field) {
   return /** @type {HTMLInputElement | HTMLSelectElement} */ (byId(`plan-${field}`));
-}
-
-/** @param {PlanAnswer} plan @param {import("./planned.js").Part} part */
-function partLines({ words }, { name, from, to }) {
-  return [`${words.time[name] ?? name}: ${secondsText(to - from)}`];
-}
-
-/** @param {PlanAnswer} plan @param {number} place */
-function placeLines({ memory, words }, place) {
-  const { first_rank: rank, items, total } = memory[place];
-  const parts = stacked(items, Object.keys(words.memory)).reverse();
-  return [
-    t("plan.place", { stages: stagesText(memory[place]), rank, size: bytesText(total) }),
-    ...parts.map(({ name, from, to }) => `${words.memory[name] ?? name}: ${bytesText(to - from)}`),
-  ];
 }

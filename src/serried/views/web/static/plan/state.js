@@ -10,8 +10,19 @@
  * @property {string} micro_batch   sequences of one microbatch
  * @property {string} recompute     none, selective, full …
  * @property {string} compute       what matrices are multiplied in, "" as the GPU usually does
+ * @property {string} schedule      of the pipeline, "" for 1f1b
+ * @property {string} plan_chunks   model chunks of each rank, "" as the schedule has them
+ * @property {string} account_for   embedding,loss where both count as a layer each
+ * @property {string} searched      1 while layouts are searched
  */
-/** @typedef {Exclude<keyof PlanState, "planned">} PlanField */
+/** @typedef {Exclude<keyof PlanState, "planned" | "searched">} PlanField */
+/**
+ * @typedef {object} PlanHost  the page around the panel
+ * @property {import("../base/store.js").Part<PlanState>} store
+ * @property {(words: Record<string, string>) => string} question  about the job in view
+ * @property {(planned: string) => void} open  opens the panel in place of others, or closes it
+ * @property {(change: Record<string, string>) => void} pick  makes a layout that of the job
+ */
 
 /** @type {Readonly<PlanState>} */
 export const PLAN_DEFAULTS = Object.freeze({
@@ -23,6 +34,10 @@ export const PLAN_DEFAULTS = Object.freeze({
   micro_batch: "1",
   recompute: "none",
   compute: "",
+  schedule: "",
+  plan_chunks: "",
+  account_for: "",
+  searched: "",
 });
 
 /** Fields of the panel, in their order. @type {readonly PlanField[]} */
@@ -34,7 +49,13 @@ export const PLAN_FIELDS = Object.freeze([
   "micro_batch",
   "recompute",
   "compute",
+  "schedule",
+  "plan_chunks",
+  "account_for",
 ]);
+
+/** Fields that the server knows by another name. @type {Partial<Record<PlanField, string>>} */
+const WORDS = { plan_chunks: "chunks" };
 
 /**
  * Returns what a state asks of the server beside the job.
@@ -42,11 +63,11 @@ export const PLAN_FIELDS = Object.freeze([
  * @returns {Record<string, string>}
  */
 export function planWords(state) {
-  const told = PLAN_FIELDS.map((field) => [field, state[field].trim()]);
+  const told = PLAN_FIELDS.map((field) => [WORDS[field] ?? field, state[field].trim()]);
   return Object.fromEntries(told.filter(([, word]) => word));
 }
 
 /** Returns the field that a refusal is about, "" where it is about none. @param {string} word */
 export function planField(word) {
-  return PLAN_FIELDS.find((field) => field === word) ?? "";
+  return PLAN_FIELDS.find((field) => (WORDS[field] ?? field) === word) ?? "";
 }

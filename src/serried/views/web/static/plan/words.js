@@ -4,7 +4,7 @@ import { duration } from "../base/clock.js";
 import { make } from "../base/dom.js";
 import { number, t } from "../base/i18n.js";
 import { bytesText, percentText } from "../base/quantity.js";
-import { itemsOf, partsOf, stagesText } from "./planned.js";
+import { itemsOf, partsOf, stacked, stagesText } from "./planned.js";
 
 /** @typedef {import("./planned.js").PlanAnswer} PlanAnswer */
 
@@ -63,6 +63,25 @@ export function trafficRows({ traffic, words }) {
         ],
       ),
     ),
+  ];
+}
+
+/**
+ * Tells a part of the step.
+ * @param {PlanAnswer} plan
+ * @param {import("./planned.js").Part} part
+ */
+export function partLines({ words }, { name, from, to }) {
+  return [`${words.time[name] ?? name}: ${secondsText(to - from)}`];
+}
+
+/** Tells a place in the pipeline. @param {PlanAnswer} plan @param {number} place */
+export function placeLines({ memory, words }, place) {
+  const { first_rank: rank, items, total } = memory[place];
+  const parts = stacked(items, Object.keys(words.memory)).reverse();
+  return [
+    t("plan.place", { stages: stagesText(memory[place]), rank, size: bytesText(total) }),
+    ...parts.map(({ name, from, to }) => `${words.memory[name] ?? name}: ${bytesText(to - from)}`),
   ];
 }
 

@@ -1,0 +1,41 @@
+"""The best layouts of the panel's model and batch on as many GPUs as the job in view has."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from serried.plan.asked import option_of, plan_request
+from serried.plan.search.search import search
+from serried.plan.search.space import SearchSpace
+from serried.views.plan.search_text import search_document
+from serried.views.web.plan.query import given, require_names
+from serried.views.web.wire.query import Query, Words, read_each, read_word, request_of
+
+KEPT = ("model", "cluster", "sequence", "global_batch", "compute")
+"""Words of the panel that a search keeps; it varies all others, and every degree."""
+
+
+def search_answer(query: Query, words: Words, lang: str) -> dict[str, Any]:
+    """Returns the ``serried.search/1`` document, and the command that prints it.
+
+    Raises InputError as ``serried search`` does.
+    """
+    world = query.request.sizes().world_size
+    told = {name: text for name, text in given(words).items() if name in KEPT}
+    require_names(told)
+    job = {name: words.get(name, ()) for name in ("framework", "set")}
+    found = search(plan_request(request_of({**job, "world_size": ["1"]}), told), SearchSpace(world))
+    return {
+        **search_document(found, lang=lang),
+        "command": _command(world, told, words),
+    }
+
+
+def _command(world: int, told: dict[str, str], words: Words) -> str:
+    options = [part for name, text in told.items() for part in (option_of(name), text)]
+    options += ["--world-size", str(world)]
+    if framework := read_word(words, "framework"):
+        options += ["--framework", framework]
+    options += [part for each in read_each(words, "set") for part in ("--set", each)]
+    return shlex.join(["serried", "search", *options])
