@@ -61,6 +61,38 @@ def test_a_plan_reads_back_as_the_same_step(planned: RetimedStep) -> None:
 
 
 @pytest.mark.parametrize(
+    "asked",
+    [
+        Target(pp=2, compute_speed=1.5, hop_s=0.004),
+        Target(pp=4, schedule="interleaved-1f1b", chunks=4),
+        Target(pp=2, schedule="zbv", dp=2),
+    ],
+)
+def test_what_a_plan_was_asked_for_is_read_with_it(ran: ObservedRun, asked: Target) -> None:
+    step = retime(ran, asked)
+    again = read_retimed(json.loads(json.dumps(retimed_document(step))), "plan.json")
+    assert (again.period, again.stage_ms) == (step.period, step.stage_ms)
+
+
+def test_a_plan_of_faster_computations_and_slower_messages_is_held_against_these(
+    ran: ObservedRun,
+) -> None:
+    planned = retime(ran, Target(compute_speed=2.0, hop_s=0.004))
+    ends = {name: getattr(ran, name).times(0.5) for name in ("layer", "first", "last")}
+    so = replace(ran, hop=0.004 + ran.gap, period=planned.period, **ends)
+    assert [each.more_s for each in plan_error(planned, so).changes] == pytest.approx([0.0] * 7)
+    slow = plan_error(planned, replace(so, hop=0.04)).changes[0]
+    assert (slow.name, slow.planned_s) == ("hop", pytest.approx(0.004 + ran.gap))
+
+
+def test_a_run_that_does_not_say_its_layers_is_held_against_its_plan() -> None:
+    planned = retime(observe(run_of(4, "1f1b", 8, says_layers=False)[0]), Target(pp=2))
+    ran = observe(run_of(2, "1f1b", 8, says_layers=False)[0])
+    found = plan_error(planned, ran)
+    assert [each.name for each in found.changes if abs(each.more_s) > found.planned_s / 10] == []
+
+
+@pytest.mark.parametrize(
     "document",
     [
         {},

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from serried.errors import InputError
@@ -32,6 +34,14 @@ def test_a_step_timed_again_is_the_step_of_a_run_that_was_so(
     assert told.pipeline == pytest.approx(makespan, rel=1e-3)
     assert told.period == pytest.approx(makespan + AROUND_MS / 1e3, rel=1e-3)
     assert told.assumptions == ()
+
+
+def test_stages_on_each_rank_stay_as_the_run_had_them() -> None:
+    run = observe(run_of(4, "interleaved-1f1b", 8)[0])
+    assert run.chunks == 2
+    more = replace(run, chunks=4)
+    assert retime(more, Target()).schedule.placement.stages_per_rank == 4
+    assert retime(more, Target(schedule="1f1b")).schedule.placement.stages_per_rank == 1
 
 
 def test_computing_and_waiting_are_the_pipeline() -> None:

@@ -59,6 +59,7 @@ def plan_error(planned: RetimedStep, measured: ObservedRun) -> PlanError:
 
     Raises InputError for a run of another pipeline than the plan's.
     """
+    measured = _with_layers_of(measured, planned.observed)
     _require_alike(planned, measured)
     # The plan's own constants, as if observed in a run of its own sizes: one change at a time.
     base = _as_run(planned)
@@ -68,12 +69,28 @@ def plan_error(planned: RetimedStep, measured: ObservedRun) -> PlanError:
     return PlanError(planned.period, measured.period, tuple(changes))
 
 
+def _with_layers_of(measured: ObservedRun, planned: ObservedRun) -> ObservedRun:
+    """Returns the run with its work told by the plan's layers, where it does not say its own."""
+    if measured.says_layers and planned.says_layers:
+        return measured
+    share = measured.num_layers / planned.num_layers
+    exchange = measured.exchange and measured.exchange.times(share)
+    return replace(
+        measured,
+        num_layers=planned.num_layers,
+        layer=measured.layer.times(share),
+        fixed=measured.fixed.times(share),
+        exchange=exchange,
+    )
+
+
 def _require_alike(planned: RetimedStep, measured: ObservedRun) -> None:
-    asked = {
-        "pp": (planned.sizes["pp"], measured.sizes.get("pp", 1)),
+    asked: dict[str, tuple[object, object]] = {
+        **{axis: (size, measured.sizes.get(axis, 1)) for axis, size in planned.sizes.items()},
         "microbatches": (planned.num_microbatches, measured.num_microbatches),
         "sequences": (planned.sequences, measured.sequences),
         "schedule": (planned.schedule.name, measured.schedule),
+        "layers": (planned.observed.num_layers, measured.num_layers),
     }
     for name, (told, found) in asked.items():
         if told != found:
@@ -89,11 +106,16 @@ def _require_alike(planned: RetimedStep, measured: ObservedRun) -> None:
 
 def _as_run(planned: RetimedStep) -> ObservedRun:
     """Returns the plan's constants as those of a run with the plan's own sizes."""
-    observed = planned.observed
+    observed, shorter = planned.observed, 1 / planned.compute_speed
+    hop = observed.hop if planned.hop_s is None else planned.hop_s + observed.gap
+    works = {name: getattr(observed, name).times(shorter) for name in _PARTS}
     return replace(
         observed,
+        **works,
+        hop=hop,
         sizes={**observed.sizes, **planned.sizes},
         schedule=planned.schedule.name,
+        chunks=planned.schedule.placement.stages_per_rank,
         num_microbatches=planned.num_microbatches,
         sequences=planned.sequences,
     )
@@ -146,6 +168,8 @@ def retimed_document(step: RetimedStep) -> dict[str, Any]:
         "chunks": step.schedule.placement.stages_per_rank,
         "microbatches": step.num_microbatches,
         "sequences": step.sequences,
+        "compute_speed": step.compute_speed,
+        "hop_s": step.hop_s,
         "step_s": step.period,
         "interval_s": [low, high],
         "time": {
@@ -176,11 +200,14 @@ def read_retimed(document: Mapping[str, Any], path: object) -> RetimedStep:
                 fields[name] = float(fields[name])
         sizes = {axis: int(size) for axis, size in document["sizes"].items()}
         chunks = int(document["chunks"]) if document["chunks"] > 1 else None
+        hop = document["hop_s"]
         target = Target(
             **sizes,
             schedule=str(document["schedule"]),
             microbatches=int(document["microbatches"]),
             chunks=chunks,
+            compute_speed=float(document["compute_speed"]),
+            hop_s=None if hop is None else float(hop),
         )
         return retime(ObservedRun(**fields), target)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -75,6 +75,8 @@ class ObservedRun:
     compute: str
     sizes: Mapping[str, int]
     schedule: str
+    chunks: int
+    """Stages on each rank."""
     num_microbatches: int
     num_layers: int
     """Layers of the model; where the run does not say them, its stages."""
@@ -128,6 +130,7 @@ def observe(trace: Trace) -> ObservedRun:
         job.compute,
         dict(job.sizes),
         job.schedule,
+        max(1, len(alone) // pp),
         job.num_microbatches,
         num_layers,
         sequences,

@@ -86,6 +86,9 @@ class RetimedStep:
     simulation: Simulation
     sums: float
     assumptions: tuple[Sentence, ...]
+    compute_speed: float = 1.0
+    hop_s: float | None = None
+    """As they were asked for; None is the run's own."""
 
     @property
     def pipeline(self) -> float:
@@ -130,7 +133,7 @@ class RetimedStep:
         """A stage's forward and backward in ms, exchanges apart, as emulated compute takes them."""
         observed, layers = self.observed, self.observed.num_layers / len(self.layers)
         row = _row(observed.layer) * self.sequences + _row(observed.fixed)
-        row = row / self.sizes["tp"]
+        row = row / self.sizes["tp"] / self.compute_speed
         return float(row[0] * layers * 1e3), float((row[1] + row[2]) * layers * 1e3)
 
 
@@ -143,7 +146,10 @@ def retime(observed: ObservedRun, target: Target) -> RetimedStep:
     name = target.schedule or observed.schedule
     if target.schedule is None and sizes["pp"] == 1:
         name = "1f1b"  # what has several stages a rank needs several ranks
-    asked = Request(sizes["pp"], microbatches, target.chunks, target.group)
+    chunks = target.chunks
+    if chunks is None and name == observed.schedule and observed.chunks > 1:
+        chunks = observed.chunks
+    asked = Request(sizes["pp"], microbatches, chunks, target.group)
     schedule = generate(name, asked)
     num_stages = schedule.placement.num_stages
     if observed.says_layers and num_stages > observed.num_layers:
@@ -166,6 +172,8 @@ def retime(observed: ObservedRun, target: Target) -> RetimedStep:
         simulate(schedule, costs),
         _sums(observed, sizes),
         tuple(_assumptions(observed, sizes, schedule, target)),
+        target.compute_speed,
+        target.hop_s,
     )
 
 
