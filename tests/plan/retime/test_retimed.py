@@ -86,7 +86,9 @@ def test_more_stages_than_layers_are_refused() -> None:
         retime(observed, Target(pp=16, schedule="zbv", microbatches=16))
 
 
-@pytest.mark.parametrize("changed", [{"pp": 0}, {"compute_speed": 0.0}, {"microbatches": -1}])
+@pytest.mark.parametrize(
+    "changed", [{"pp": 0}, {"compute_speed": 0.0}, {"microbatches": -1}, {"hop_s": -1e-6}]
+)
 def test_targets_that_cannot_be_are_refused(changed: dict[str, int]) -> None:
     with pytest.raises(InputError):
         Target(**changed)  # type: ignore[arg-type]

@@ -68,6 +68,11 @@ class Target:
                 "computations {speed} times as fast cannot be; give a factor such as 1.5",
                 speed=self.compute_speed,
             )
+        if self.hop_s is not None and not 0 <= self.hop_s < 1e6:
+            raise InputError(
+                "a message of {hop} us cannot be; give a time of at least 0 us, such as 15",
+                hop=self.hop_s * 1e6,
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from serried.views.cli.job import request_of
 from serried.views.cli.language import lang_option
 from serried.views.cli.options import job_options, size_options
 from serried.views.cli.output import PATH, OutputChoice, as_json, output_option, width
+from serried.views.cli.plan_from import from_options, require_run, retimed_plan
 from serried.views.cli.plan_options import plan_constants, plan_options, plan_words
 
 ENDINGS = ("table", "json", "svg", "png")
@@ -26,6 +27,7 @@ ENDINGS = ("table", "json", "svg", "png")
 @plan_options
 @size_options
 @job_options
+@from_options
 @click.option(
     "--calibrate",
     type=PATH,
@@ -70,9 +72,13 @@ def plan(file: Path | None, **options: Any) -> int:
         --sequence 8192 --global-batch 64
     serried plan train.sh --cluster h100 --tp 4 --recompute full -o plan.svg
     serried plan --calibrate runs.csv -o cluster.toml
+    serried plan --from runs/pp4 --pp 2 --schedule zbv --microbatches 16
     serried plan --model ./config.json --cluster gb200 --world-size 64 --sequence 4096 \\
         --global-batch 256 --compute mxfp8 --format json
     """
+    if options["runs"]:
+        return retimed_plan(options)
+    require_run(options)
     if options["calibrate"]:
         return calibrated(options)
     output = OutputChoice.of(options, ENDINGS)
@@ -100,9 +106,17 @@ def calibrated(options: Mapping[str, Any]) -> int:
     from serried.plan.calibration.document import constants_text
     from serried.plan.calibration.rows import read_table
     from serried.plan.time.constants import shipped
+    from serried.trace.merge.files import PATTERN as RECORDED
     from serried.views.cli.output import show, write
     from serried.views.plan.calibrated import calibration_parts
 
+    for path in options["calibrate"]:
+        if path.is_dir() and any(path.glob(RECORDED)):
+            raise InputError(
+                "{path} is a recorded run, and constants are fitted to tables of steps; serried "
+                "plan --from {path} times its own step again",
+                path=path,
+            )
     folders = [read_table(path) for path in options["calibrate"]]
     rows = [row for folder in folders for row in folder.rows if row.step_s]
     known = plan_constants(options) or shipped()
