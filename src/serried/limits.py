@@ -36,6 +36,7 @@ SCHEDULE_BYTES = Limit(32 << 20, "bytes", "a schedule; a million actions take 9 
 MODEL_CONFIG_BYTES = Limit(1 << 20, "bytes", "a model's config.json; most take 2 kB")
 CLUSTER_BYTES = Limit(1 << 20, "bytes", "a cluster as TOML; most take 2 kB")
 BUSBW_BYTES = Limit(64 << 20, "bytes", "a busbw table: some thousands of rows, of 200 bytes each")
+RETIMED_BYTES = Limit(1 << 20, "bytes", "the plan of a recorded run; it takes 3 kB")
 PLAN_ROWS_BYTES = Limit(64 << 20, "bytes", "a table of measured steps; 100,000 rows take 30 MB")
 CHECK_BYTES = Limit(1 << 30, "bytes", "the report of a check; all links of 100,000 ranks take less")
 

@@ -10,13 +10,19 @@ difference is told as the rest.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from math import inf
+from pathlib import Path
 from typing import Any
 
+from serried import user_file
 from serried.errors import InputError
+from serried.finding import said
+from serried.limits import RETIMED_BYTES
 from serried.plan.retime.observed import WORK, ObservedRun, StageWork
-from serried.plan.retime.retimed import RetimedStep, Target, retime
+from serried.plan.retime.retimed import RetimedStep, Target, exposed_sums, retime
 
 SCHEMA = "serried.retimed-step/1"
 TIMES = ("hop", "gap", "sums", "around")
@@ -131,6 +137,8 @@ def _change(
     if name in TIMES:
         changed = replace(base, **{name: getattr(measured, name)})
         values = getattr(base, name) or 0.0, getattr(measured, name) or 0.0
+        if name == "sums":  # of this step, not of the whole model and endlessly many replicas
+            values = planned.sums, exposed_sums(measured, planned.sizes)
     else:
         changed = _with_work(base, measured, name)
         values = _of_stage(base, name, planned), _of_stage(measured, name, planned)
@@ -184,6 +192,16 @@ def retimed_document(step: RetimedStep) -> dict[str, Any]:
     }
 
 
+def read_retimed_file(path: Path) -> RetimedStep:
+    """Returns the step that a file of JSON is of; raises InputError for what is none."""
+    text = user_file.read_text(path, RETIMED_BYTES.most, said("a plan of a run"))
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError("{file} is no JSON: {reason}", file=path.name, reason=error) from error
+    return read_retimed(document if isinstance(document, Mapping) else {}, path)
+
+
 def read_retimed(document: Mapping[str, Any], path: object) -> RetimedStep:
     """Returns the step that a document is of; raises InputError for what is none."""
     if document.get("schema") != SCHEMA:
@@ -194,10 +212,10 @@ def read_retimed(document: Mapping[str, Any], path: object) -> RetimedStep:
         fields = dict(document["constants"])
         for part in (*_PARTS, "exchange"):
             if fields[part] is not None or part != "exchange":
-                fields[part] = StageWork(**{key: float(s) for key, s in fields[part].items()})
+                fields[part] = StageWork(**{key: _time(s) for key, s in fields[part].items()})
         for name in (*TIMES, "period"):
             if fields[name] is not None or name != "sums":
-                fields[name] = float(fields[name])
+                fields[name] = _time(fields[name])
         sizes = {axis: int(size) for axis, size in document["sizes"].items()}
         chunks = int(document["chunks"]) if document["chunks"] > 1 else None
         hop = document["hop_s"]
@@ -214,3 +232,11 @@ def read_retimed(document: Mapping[str, Any], path: object) -> RetimedStep:
         raise InputError(
             "the plan in {path} cannot be read: {error}", path=path, error=error
         ) from error
+
+
+def _time(value: object) -> float:
+    """Returns seconds as a file has them; raises ValueError for what no time can be."""
+    seconds = float(value)  # type: ignore[arg-type]
+    if not 0 <= seconds < inf:
+        raise ValueError(f"{value} s is no time")
+    return seconds

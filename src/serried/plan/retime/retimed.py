@@ -175,7 +175,7 @@ def retime(observed: ObservedRun, target: Target) -> RetimedStep:
         sequences,
         layers,
         simulate(schedule, costs),
-        _sums(observed, sizes),
+        exposed_sums(observed, sizes),
         tuple(_assumptions(observed, sizes, schedule, target)),
         target.compute_speed,
         target.hop_s,
@@ -236,7 +236,7 @@ def _row(work: StageWork) -> NDArray[np.float64]:
     return np.array([getattr(work, name) for name in WORK], dtype=np.float64)
 
 
-def _sums(observed: ObservedRun, sizes: dict[str, int]) -> float:
+def exposed_sums(observed: ObservedRun, sizes: dict[str, int]) -> float:
     """Returns the exposed sums: a ring's share of bytes, of the weights that a rank then has."""
     replicas = sizes["dp"]
     if observed.sums is None:

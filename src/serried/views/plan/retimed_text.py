@@ -39,7 +39,7 @@ def retimed_verdict(now: RetimedStep, then: RetimedStep) -> Sentence:
         after=_text(then.period),
         low=_text(low),
         high=_text(high),
-        share=then.period / recorded - 1,
+        share=round(then.period / recorded - 1, 3) + 0.0,
         part=PARTS[name],
         had=_text(getattr(now, name)),
         has=_text(getattr(then, name)),
@@ -68,6 +68,21 @@ def layout_line(step: RetimedStep, *, is_recorded: bool) -> Sentence:
     )
 
 
+def again_line(now: RetimedStep) -> Sentence:
+    """Says how far the run's own step is from what it recorded, timed again as it was."""
+    off = round(now.period / now.observed.period - 1, 3) + 0.0  # no -0.0%
+    told: dict[str, object] = {"again": _text(now.period), "off": off}
+    if abs(off) <= now.error:
+        return said(
+            "timed again as it was, the recorded step takes {again}, {off:+.1%} off", **told
+        )
+    return said(
+        "timed again as it was, the recorded step takes {again}, {off:+.1%} off: its ranks were "
+        "held up in ways that no constant holds; record it where nothing else runs",
+        **told,
+    )
+
+
 def retimed_parts(then: RetimedStep, *, columns: int, lang: str = "en") -> list[str | Table]:
     """Returns the verdict, both layouts, the table of parts, assumptions, and what checks it."""
     now = as_recorded(then)
@@ -77,11 +92,7 @@ def retimed_parts(then: RetimedStep, *, columns: int, lang: str = "en") -> list[
         layout_line(then, is_recorded=False),
     ]
     notes = [
-        said(
-            "timed again as it was, the recorded step takes {again}, {off:+.1%} off",
-            again=_text(now.period),
-            off=now.period / now.observed.period - 1,
-        ),
+        again_line(now),
         *(said("assumed: {what}", what=each) for each in then.assumptions),
     ]
     lines = [line for each in head for line in wrap(say(each, lang), columns)]

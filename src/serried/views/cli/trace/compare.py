@@ -41,6 +41,12 @@ from serried.views.trace.recorded_step import RecordedStep
 @click.option(
     "--step", type=click.IntRange(min=0), metavar="NUMBER", help="With --sharding: of this step."
 )
+@click.option(
+    "--planned",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Compare A with its plan that serried plan --from wrote, constant by constant.",
+)
 @click.option("--name", metavar="SCHEDULE", help="The schedule of --plan, where A does not say it.")
 @click.option(
     "--chunks",
@@ -57,6 +63,7 @@ def compare(
     sharding: bool,
     rank: int | None,
     step: int | None,
+    planned: Path | None,
     name: str | None,
     chunks: int | None,
     form: str,
@@ -69,12 +76,9 @@ def compare(
     serried trace compare runs/today runs/yesterday
     serried trace compare runs/today --plan
     serried trace compare runs/today --sharding --step 3
+    serried trace compare runs/check --planned plan.json
     """
-    if len(runs) != (1 if plan or sharding else 2):
-        raise InputError(
-            "compare takes two runs, or one with --plan or --sharding; {count} were given",
-            count=len(runs),
-        )
+    _require_runs(len(runs), [plan, sharding, planned is not None])
     output = OutputChoice(lang, form)
     if sharding:
         return _tell_sharding(RecordedStep.of(*read_rank_steps(runs[0], rank), step), output)
@@ -82,8 +86,12 @@ def compare(
         raise InputError("--rank and --step choose what --sharding shows; add --sharding")
     sizes = AskedLayout.of(layout).for_reading()
     first = read_recording([runs[0]], sizes, listener=told(lang))
+    if planned is not None and isinstance(first, Trace):
+        from serried.views.cli.trace.planned import tell_planned
+
+        return tell_planned(first, planned, output)
     if isinstance(first, GpuTrace):
-        compare_profiles(first, runs, output, plan=plan)
+        compare_profiles(first, runs, output, plan=plan or planned is not None)
         return None
     second = (
         _plan(first, name, chunks) if plan else read_trace([runs[1]], sizes, listener=told(lang))
@@ -95,6 +103,18 @@ def compare(
     if output.form_among(TABLE_OR_JSON) == "json":
         return output.write(as_json(comparison_document(compared, *names)))
     return output.show(*comparison_lines(compared, *names, lang=lang))
+
+
+def _require_runs(count: int, plans: list[bool]) -> None:
+    """Raises InputError unless there are two runs, or one that is laid beside one plan."""
+    if sum(plans) > 1:
+        raise InputError("--plan, --sharding and --planned compare with different plans; take one")
+    if count != (1 if any(plans) else 2):
+        raise InputError(
+            "compare takes two runs, or one with --plan, --sharding or --planned; {count} were "
+            "given",
+            count=count,
+        )
 
 
 def _tell_sharding(found: RecordedStep, output: OutputChoice) -> None:
