@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +17,11 @@ from serried.views.cli.language import lang_option
 from serried.views.cli.options import job_options, size_options
 from serried.views.cli.output import PATH, OutputChoice, as_json, output_option, width
 from serried.views.cli.plan_from import from_options, require_run, retimed_plan
+from serried.views.cli.plan_goodput import goodput_options, job_goodput, require_goodput
 from serried.views.cli.plan_options import plan_constants, plan_options, plan_words
+
+if TYPE_CHECKING:
+    from serried.plan.job_goodput import JobGoodput
 
 ENDINGS = ("table", "json", "svg", "png")
 
@@ -28,6 +32,7 @@ ENDINGS = ("table", "json", "svg", "png")
 @size_options
 @job_options
 @from_options
+@goodput_options
 @click.option(
     "--calibrate",
     type=PATH,
@@ -75,6 +80,7 @@ def plan(file: Path | None, **options: Any) -> int:
     serried plan --from runs/pp4 --pp 2 --schedule zbv --microbatches 16
     serried plan --model ./config.json --cluster gb200 --world-size 64 --sequence 4096 \\
         --global-batch 256 --compute mxfp8 --format json
+    serried plan train.sh --cluster h100 --gpu-mtbf 50000 --checkpoint-time 30 --restart-time 600
     """
     if options["runs"]:
         return retimed_plan(options)
@@ -82,6 +88,7 @@ def plan(file: Path | None, **options: Any) -> int:
     if options["calibrate"]:
         return calibrated(options)
     output = OutputChoice.of(options, ENDINGS)
+    require_goodput(options)
     asked = request_of(file, options)
     made = job_plan(plan_request(asked, plan_words(options)), plan_constants(options))
     if options["trace"]:
@@ -96,7 +103,7 @@ def plan(file: Path | None, **options: Any) -> int:
 
         output.show(*explained(made, columns=width(), lang=output.lang))
     else:
-        _answer(made, output, asked)
+        _answer(made, output, asked, job_goodput(made, options))
     return 0 if made.memory.fits else 1
 
 
@@ -155,14 +162,19 @@ def _write_trace(made: JobPlan, asked: LayoutRequest, options: Mapping[str, Any]
     click.echo(tell("wrote {path}", current_language(), path=path), err=True)
 
 
-def _answer(made: JobPlan, output: OutputChoice, asked: LayoutRequest) -> None:
+def _answer(
+    made: JobPlan, output: OutputChoice, asked: LayoutRequest, failing: JobGoodput | None
+) -> None:
     form = output.form_among(ENDINGS)
     if form == "json":
         from serried.views.plan.document import plan_document, read_document
+        from serried.views.plan.goodput_text import goodput_document
 
         document = plan_document(made, lang=output.lang)
         if asked.config:
             document["read"] = read_document(asked.config, lang=output.lang)
+        if failing:
+            document["goodput"] = goodput_document(failing)
         output.write(as_json(document))
     elif form in ("svg", "png"):
         from serried.views.plan.picture import plan_picture
@@ -174,4 +186,9 @@ def _answer(made: JobPlan, output: OutputChoice, asked: LayoutRequest) -> None:
     else:
         from serried.views.plan.text import plan_parts
 
-        output.show(*plan_parts(made, columns=width(), lang=output.lang))
+        parts = plan_parts(made, columns=width(), lang=output.lang)
+        if failing:
+            from serried.views.plan.goodput_text import goodput_parts
+
+            parts += ["", *goodput_parts(failing, columns=width(), lang=output.lang)]
+        output.show(*parts)
