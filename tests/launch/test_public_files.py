@@ -282,9 +282,15 @@ def test_torchtitan_is_told_by_what_it_starts() -> None:
     config = config_of(text)
     why = "line 1 names llama3_8b of torchtitan's Python registry, which is not read"
     assert config.framework == "torchtitan"
-    assert {name: asked(config)[name] for name in ("tp", "pp", "cp", "ep")} == dict.fromkeys(
-        ("tp", "pp", "cp", "ep"), why
-    )
+    assert asked(config) == {"tp": f"{why}; pp, cp, ep are taken as 1 unless they are given too"}
+
+
+def test_sizes_in_a_torchtitan_file_that_is_not_given_are_one_question() -> None:
+    text = "torchrun --nproc_per_node 8 train.py --job.config_file ./c/8b.toml"
+    assert [*asked(config_of(text))] == ["tp"]
+    some = asked(config_of(f"{text} --parallelism.tensor_parallel_degree 2"))
+    assert [*some] == ["pp"]
+    assert some["pp"].endswith("; cp, ep are taken as 1 unless they are given too")
 
 
 def test_sizes_that_a_torchtitan_command_leaves_to_its_registry_are_noted() -> None:

@@ -169,6 +169,13 @@ def test_functions_that_call_one_another_end() -> None:
         read(text, name="x.py")
 
 
+def test_a_function_that_changes_a_config_makes_none() -> None:
+    text = "def prepare(config: ConfigContainer) -> ConfigContainer:\n    return config\n"
+    with pytest.raises(InputError, match=r"x\.py is a Python program"):
+        read(text, name="x.py")
+    assert read(f"{text}\n\n{BRIDGE}", name="x.py").fields["tp"].value == 4
+
+
 @pytest.mark.parametrize("text", ["def a(:\n", "import x\nx.main()\n", "", "\x00"])
 def test_a_module_without_a_config_is_a_program(text: str) -> None:
     with pytest.raises(InputError, match=r"run\.py"):
@@ -181,7 +188,7 @@ RUN = (
 )
 
 
-@pytest.mark.parametrize(("shard", "asked"), [(8, {"ep"}), (4, {"tp", "pp", "cp", "ep"})])
+@pytest.mark.parametrize(("shard", "asked"), [(8, {"ep"}), (4, {"tp"})])
 def test_shards_over_all_ranks_leave_a_registry_only_its_experts(
     shard: int, asked: set[str]
 ) -> None:

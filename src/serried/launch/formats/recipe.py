@@ -84,7 +84,7 @@ def recipes(text: str) -> dict[str, Recipe]:
         framework = next((each for end, each in RETURNS.items() if returned.endswith(end)), None)
         if framework is None and returned.split(".")[-1] in NEMO and _sets_sizes(node):
             framework = "megatron"
-        if framework and not node.name.startswith("_"):
+        if framework and not node.name.startswith("_") and not _takes_config(node, returned):
             found[node.name] = Recipe(node, framework)
     return found
 
@@ -141,6 +141,12 @@ def _functions(text: str) -> dict[str, ast.FunctionDef]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def _takes_config(node: ast.FunctionDef, returned: str) -> bool:
+    """Tells whether a function changes a config that it is handed, and so makes none."""
+    arguments = (*node.args.posonlyargs, *node.args.args)
+    return any(each.annotation and ast.unparse(each.annotation) == returned for each in arguments)
 
 
 def _sets_sizes(node: ast.FunctionDef) -> bool:

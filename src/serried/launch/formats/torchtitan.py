@@ -113,17 +113,43 @@ def lack_registry(facts: Facts, flags: Sequence[Flag]) -> None:
 
 
 def tell_rest(reading: Reading) -> None:
-    """Settles sizes of a registry that is not read where shards and copies take every rank."""
-    facts = reading.facts
+    """Settles what it can of sizes in a config that is not here, and asks for the rest at once."""
+    if reading.framework == "torchtitan":
+        _settle_sharded(reading.facts)
+        _ask_once(reading.facts)
+
+
+def _settle_sharded(facts: Facts) -> None:
+    """Takes sizes for one where shards and copies take every rank."""
     nodes, gpus = facts.number("nodes"), facts.number("gpus_per_node")
     shard = facts.number("data_parallel_shard_degree")
     copies = facts.number("data_parallel_replicate_degree") or 1
-    if reading.framework != "torchtitan" or not (nodes and gpus and shard):
-        return
-    if shard * copies == nodes * gpus:
+    if nodes and gpus and shard and shard * copies == nodes * gpus:
         for name in ("tp", "pp", "cp"):
             if name in facts.lacks and name not in facts.claims:
                 facts.drop(name)
+
+
+def _ask_once(facts: Facts) -> None:
+    """Makes one question of sizes that are open for the same reason.
+
+    It says what the others are unless they are given with it.
+    """
+    names = [name for name in ASKED if name in facts.lacks and name not in facts.claims]
+    because = facts.lacks[names[0]][0] if names else None
+    first, *others = [name for name in names if facts.lacks[name] == [because]] or [""]
+    if because is None or not others:
+        return
+    for name in (first, *others):
+        facts.drop(name)
+    facts.lack(
+        first,
+        said(
+            "{because}; {names} are taken as 1 unless they are given too",
+            because=because,
+            names=listed(others),
+        ),
+    )
 
 
 def _version(keys: Keys) -> str:

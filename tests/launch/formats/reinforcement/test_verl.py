@@ -124,6 +124,21 @@ def test_a_trainer_of_answers_alone_takes_its_ranks_from_torchrun() -> None:
     assert (config.framework, config.sizes().tp) == ("megatron", 2)
 
 
+@pytest.mark.parametrize(
+    ("engine", "framework"),
+    [
+        ("engine=megatron trainer.n_gpus_per_node=16", "megatron"),
+        ("engine=megatron engine.tensor_model_parallel_size=4", "megatron"),
+        ("engine.tensor_model_parallel_size=4", "megatron"),
+        ("engine=fsdp engine.fsdp_size=4", "fsdp"),
+    ],
+)
+def test_the_engine_that_is_chosen_trains(engine: str, framework: str) -> None:
+    run = "torchrun --nproc_per_node 16 -m verl.trainer.sft_trainer data.train_files=x"
+    config = read(f"{run} {engine}", name="x.sh")
+    assert (config.framework, config.sizes().world_size) == (framework, 16)
+
+
 EASY = "worker:\n  actor:\n    fsdp:\n      fsdp_size: 4\ntrainer:\n  nnodes: 1\n"
 
 

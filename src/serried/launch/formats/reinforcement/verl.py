@@ -112,10 +112,10 @@ def _strategy(facts: Facts, keys: Keys) -> str:
         return str(told.value)
     if MEGATRON_CONFIG in {name.removesuffix(".yaml") for name in keys.missing}:
         return "megatron"
-    sized = (f"{ACTOR}.megatron", f"{ENGINE}.tensor_model_parallel_size")
-    return (
-        "megatron" if keys.value("model_engine") == "megatron" or keys.has(*sized[:1]) else "fsdp"
-    )
+    # 'engine=megatron' chooses one of the engines' configs of verl, and so which sizes it has.
+    chosen = (keys.value(ENGINE), keys.value("model_engine"))
+    sized = keys.has(f"{ACTOR}.megatron") or f"{ENGINE}.tensor_model_parallel_size" in keys
+    return "megatron" if "megatron" in chosen or sized else "fsdp"
 
 
 def _megatron(facts: Facts, keys: Keys, section: str) -> Reading:
