@@ -35,6 +35,7 @@ NEEDS = {
         "serried trace compare",
     ),
     "the program that stands above it": ("python ",),
+    "a model of the reader's own": ("serried train --model",),
     "a run, which the command above it makes": (
         "serried trace merge runs/",
         "serried trace stats runs/",

@@ -24,7 +24,9 @@ def own(block: tuple[str, ...]) -> list[str]:
 
 
 RUNS = {
-    block: name for block, name in BLOCKS.items() if any(each.startswith(STARTS) for each in block)
+    block: name
+    for block, name in BLOCKS.items()
+    if any(each.startswith(STARTS) and need(each) is None for each in block)
 }
 
 

@@ -15,6 +15,7 @@ from torch import nn
 from torch._dynamo.testing import CompileCounter
 
 import serried
+from serried.action import Span
 from serried.runtime.recording import api as recorder_doors
 from serried.trace.merge.in_memory import merge
 from serried.trace.model.trace import Trace
@@ -74,6 +75,15 @@ def trace_of(folder: Path) -> Trace:
     return merge([folder])
 
 
+def named(trace: Trace) -> list[Span]:
+    """Returns the user's own spans: not the recorder's of the wait for each batch."""
+    return [
+        span
+        for span in trace.spans
+        if span.action.kind.name == "SPAN" and trace.names[span.peer] != "data"
+    ]
+
+
 def forwards(trace: Trace) -> list[tuple[int, str]]:
     return [(s.step, str(s.action)) for s in trace.spans if s.action.kind.name == "F"]
 
@@ -104,7 +114,7 @@ def test_a_model_with_hooks_begins_before_and_ends_after_them(tmp_path: Path) ->
     trace = trace_of(tmp_path)
     assert forwards(trace) == EACH_STEP
     around = {span.step: span for span in trace.spans if span.action.kind.name == "F"}
-    others = [span for span in trace.spans if span.action.kind.name != "F"]
+    others = named(trace)
     assert len(others) == 2 * STEPS
     for span in others:
         one = around[span.step]
@@ -145,7 +155,7 @@ def test_a_forward_that_fails_is_left_out_and_does_not_begin_the_next(tmp_path: 
         model(torch.randn(2, 4))
     trace = trace_of(tmp_path)
     assert forwards(trace) == EACH_STEP
-    (failed, whole) = (s for s in trace.spans if s.step == 2 and s.action.kind.name == "SPAN")
+    (failed, whole) = (span for span in named(trace) if span.step == 2)
     (forward,) = (s for s in trace.spans if s.step == 2 and s.action.kind.name == "F")
     assert failed.end_ns <= forward.start_ns <= whole.start_ns
 

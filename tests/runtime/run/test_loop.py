@@ -35,8 +35,8 @@ TOLERANCE = 2e-5
 
 
 def without_exchanges(spans: Spans) -> list[Span]:
-    """Returns all but what lies within other spans."""
-    within = {*EXCHANGES, ActionKind.IN_FLIGHT}
+    """Returns all but what lies within other spans, and the wait for a step's text."""
+    within = {*EXCHANGES, ActionKind.IN_FLIGHT, ActionKind.SPAN}
     return [span for span in spans if span.action.kind not in within]
 
 

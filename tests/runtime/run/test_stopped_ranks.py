@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,8 +93,8 @@ def disturbed(
     """Disturbs the job that runs inside, which must end with all of its ranks, not by patience."""
     made: list[Disturbed] = []
 
-    def make(job: RankJob[Any]) -> Disturbed:
-        made.append(Disturbed(job))
+    def make(job: RankJob[Any], preload: Sequence[str]) -> Disturbed:
+        made.append(Disturbed(job, preload))
         made[0].lost, made[0].delay_s = lost, delay_s
         return made[0]
 
