@@ -7,6 +7,7 @@ import pytest
 
 from tests.conftest import Call
 
+SMALL = ("--global-batch", "64", "--world-size", "16")
 JOB = ("search", "--model", "llama3-8b", "--cluster", "h100", "--sequence", "8192")
 
 
@@ -41,6 +42,15 @@ def test_given_sizes_are_kept(serried: Call) -> None:
     assert {(each["schedule"], each["micro_batch"]) for each in asked} == {("1f1b", 2)}
 
 
+def test_given_replicas_and_modules_are_kept(serried: Call) -> None:
+    job = (*JOB, *SMALL, "--dp", "2", "--recompute", "selective:mlp", "--format", "json")
+    done = serried(*job)
+    asked = [each["asked"] for each in json.loads(done.out)["best"]]
+    assert {each["sizes"]["dp"] for each in asked} == {2}
+    told = [each["recompute"] for each in asked]
+    assert all((each["kind"], each["modules"]) == ("selective", ["mlp"]) for each in told)
+
+
 @pytest.mark.parametrize("ending", ["svg", "png"])
 def test_pictures_are_written(serried: Call, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"search.{ending}"
@@ -55,6 +65,15 @@ def test_pictures_are_written(serried: Call, tmp_path: Path, ending: str) -> Non
         (("--global-batch", "64"), "the number of GPUs is missing"),
         (("--global-batch", "5", "--world-size", "7"), "no layout of"),
         (("--global-batch", "64", "--world-size", "16", "--recompute", "some"), "recompute"),
+        ((*SMALL, "--recompute", "full:4"), "all layers or none"),
+        ((*SMALL, "--order", "tp-pp-dp"), "does not look at --order"),
+        ((*SMALL, "--gpus-per-node", "4"), "does not look at --gpus-per-node"),
+        ((*SMALL, "--account-for", "loss"), "does not look at --account-for"),
+        ((*SMALL, "--ep", "2"), "has no experts, so that --ep would do nothing"),
+        ((*SMALL, "--most", "0"), "most=0; it is at least 1"),
+        ((*SMALL, "--tp", "0"), "at least 1"),
+        ((*SMALL, "--micro-batch", "0"), "micro_batch=0; it is at least 1"),
+        ((*SMALL, "--tp", "3"), "on 16 GPUs has tp 3: tp must divide 32 heads"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(

@@ -130,7 +130,7 @@ def search(
     return SearchResult(
         _beside(best),
         _pareto(weighed, card),
-        _misses(weighed, card, most),
+        _misses(weighed, card, most, constants),
         count,
         fitting,
         tuple(weighed),
@@ -237,7 +237,9 @@ def _front(step: Real, used: Real) -> Whole:
     return order[is_first]
 
 
-def _misses(weighed: list[WeighedManner], card: float, most: int) -> tuple[FoundLayout, ...]:
+def _misses(
+    weighed: list[WeighedManner], card: float, most: int, constants: Constants | None
+) -> tuple[FoundLayout, ...]:
     """Returns layouts that do not fit, those first that lack least, and time them too."""
     keys = []
     for number, manner in enumerate(weighed):
@@ -245,18 +247,33 @@ def _misses(weighed: list[WeighedManner], card: float, most: int) -> tuple[Found
         order = np.argsort(manner.in_use[rows], kind="stable")[:most]
         keys += [(manner.in_use[row], number, int(row)) for row in rows[order]]
     keys.sort()
-    return tuple(_timed(weighed[number], row, card) for _, number, row in keys[:most])
+    return tuple(_timed(weighed[number], row, card, constants) for _, number, row in keys[:most])
 
 
-def _timed(manner: WeighedManner, row: int, card: float) -> FoundLayout:
+def _timed(
+    manner: WeighedManner, row: int, card: float, constants: Constants | None
+) -> FoundLayout:
     rows = {name: column[row : row + 1] for name, column in manner.rows.items()}
-    step, parts = times_of(manner.asked, rows)
+    step, parts = times_of(manner.asked, rows, constants)
     told = {name: float(each[0]) for name, each in parts.items()}
     used = float(manner.in_use[row])
     return FoundLayout(manner.request(row), float(step[0]), told, used, card)
 
 
 def _none(asked: PlanRequest, space: SearchSpace) -> InputError:
+    if space.fixed:
+        return InputError(
+            "no layout of {model} on {gpus} GPUs has {sizes}: tp must divide {heads} heads, stages "
+            "{layers} layers, dp x microbatch the global batch of {batch}, 2 cp the sequence of "
+            "{sequence}, and all of them the GPUs; leave a size open, or give another",
+            model=asked.model.name,
+            gpus=space.num_gpus,
+            sizes=" ".join(f"{name} {size}" for name, size in space.fixed.items()),
+            heads=asked.model.heads,
+            layers=asked.model.layers,
+            batch=asked.global_batch,
+            sequence=asked.sequence,
+        )
     return InputError(
         "no layout of {model} on {gpus} GPUs has dp x microbatch that divides the global batch of "
         "{batch} and stages that divide {layers} layers; give another batch or number of GPUs",

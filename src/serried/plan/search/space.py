@@ -47,7 +47,9 @@ class SearchSpace:
     """None: every size that the rules allow."""
     pp: tuple[int, ...] | None = None
     cp: tuple[int, ...] | None = None
+    dp: tuple[int, ...] | None = None
     ep: tuple[int, ...] | None = None
+    etp: tuple[int, ...] | None = None
     micro_batch: tuple[int, ...] | None = None
     chunks: tuple[int, ...] | None = None
 
@@ -55,17 +57,29 @@ class SearchSpace:
         if self.num_gpus < 1:
             raise InputError("{gpus} GPUs cannot be; a cluster has at least 1", gpus=self.num_gpus)
 
+    @property
+    def fixed(self) -> dict[str, int]:
+        """Sizes that are asked for, by name.
+
+        >>> SearchSpace(64, tp=(4,), chunks=(2,)).fixed
+        {'tp': 4, 'chunks': 2}
+        """
+        names = ("tp", "pp", "cp", "dp", "ep", "etp", "micro_batch", "chunks")
+        told = {name: getattr(self, name) for name in names}
+        return {name: value[0] for name, value in told.items() if value and len(value) == 1}
+
     def manners(self, asked: PlanRequest) -> Iterator[PlanRequest]:
         """Returns a request for each schedule, ZeRO stage, recompute and offload."""
         kinds = product(self.schedules, self.zeros, self.recomputes, self.offloads)
         for schedule, zero, recompute, offload in kinds:
-            if recompute == "selective" and asked.has_flash_attention:
+            told = asked.recompute if asked.recompute.kind == recompute else Recompute(recompute)
+            if recompute == "selective" and asked.has_flash_attention and not told.modules:
                 continue  # what it would compute again is never kept
             yield replace(
                 asked,
                 schedule=schedule,
                 zero=zero,
-                recompute=Recompute(recompute),
+                recompute=told,
                 offload=offload,
                 degrees=Degrees(),
                 shard_ranks=None,  # each layout's own, not the one rank's that was asked with
@@ -94,6 +108,8 @@ def _splits(
                 if asked.zero >= 3 and pp > 1:
                     continue  # frameworks gather weights whole for each microbatch of a stage
                 dp = world // (tp * cp * pp)
+                if space.dp is not None and dp not in space.dp:
+                    continue
                 for ep, etp in _expert_sizes(space, asked, tp, tp * cp * dp):
                     yield tp, cp, pp, dp, ep, etp
 
@@ -160,7 +176,7 @@ def _expert_sizes(
     if experts is None:
         yield 1, tp
         return
-    for etp in sorted({1, tp}):
+    for etp in _chosen(space.etp, sorted({1, tp})):
         for ep in _chosen(space.ep, _divisors(experts.count, stage_ranks)):
             if stage_ranks % (ep * etp) == 0 and experts.ffn % etp == 0:
                 yield ep, etp

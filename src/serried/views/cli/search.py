@@ -9,7 +9,7 @@ import click
 from serried.errors import InputError
 from serried.launch.request import LayoutRequest
 from serried.mesh.sizes import read_settings, whole_number
-from serried.plan.asked import plan_request
+from serried.plan.asked import option_of, plan_request
 from serried.plan.request import PlanRequest
 from serried.plan.search.search import search as searched
 from serried.plan.search.space import SearchSpace
@@ -28,7 +28,12 @@ from serried.views.plan.search_text import (
 from serried.views.sentences import tell
 
 ENDINGS = ("table", "json", "svg", "png")
-FIXED = ("tp", "pp", "cp", "ep")
+FIXED = ("tp", "pp", "cp", "dp", "ep", "etp")
+UNSEEN = (
+    *("order", "zero1_size", "nettest_size", "gpus_per_node", "gpus_per_rank"),
+    *("layers_first", "layers_last", "layers_picture", "account_for"),
+)
+"""Options of a plan that no search looks at."""
 
 
 @click.command()
@@ -63,6 +68,7 @@ def search(most: int, *, pareto: bool, **options: Any) -> int:
     """
     output = OutputChoice.of(options, ENDINGS)
     form = output.form_among(ENDINGS)
+    _at_least_one("most", most)
     asked, space = _asked(options)
     found = searched(asked, space, most=most, constants=plan_constants(options), progress=_tell)
     if form == "json":
@@ -87,6 +93,7 @@ def search(most: int, *, pareto: bool, **options: Any) -> int:
 
 def _asked(options: dict[str, Any]) -> tuple[PlanRequest, SearchSpace]:
     """Returns what is searched for, and what of it is fixed."""
+    _require_seen(options)
     words, world = plan_words(options), _world(options)
     # The degrees are what is searched: the request begins on one rank, and each layout has its own.
     alone = LayoutRequest.of(
@@ -94,12 +101,16 @@ def _asked(options: dict[str, Any]) -> tuple[PlanRequest, SearchSpace]:
         framework=options["framework"],
         settings=read_settings(options["settings"]),
     )
-    fixed = {name: (options[name],) for name in FIXED if options.get(name)}
+    fixed = {
+        name: (_at_least_one(name, options[name]),)
+        for name in FIXED
+        if options.get(name) is not None
+    }
     schedule, recompute = words.pop("schedule", None), words.get("recompute")
     chunks, micro = words.pop("chunks", None), words.pop("micro_batch", None)
     asked = plan_request(alone, words)
-    space = SearchSpace(world, **fixed)
-    told: dict[str, Any] = {}
+    _require_effect(asked, fixed)
+    told: dict[str, Any] = {**fixed}
     if schedule:
         told["schedules"] = (schedule,)
     if recompute:
@@ -109,10 +120,45 @@ def _asked(options: dict[str, Any]) -> tuple[PlanRequest, SearchSpace]:
     if words.get("offload"):
         told["offloads"] = (asked.offload,)
     if chunks:
-        told["chunks"] = (whole_number(chunks, "chunks"),)
+        told["chunks"] = (_at_least_one("chunks", whole_number(chunks, "chunks")),)
     if micro:
-        told["micro_batch"] = (whole_number(micro, "micro_batch"),)
-    return asked, SearchSpace(world, **{**fixed, **told}) if told else space
+        told["micro_batch"] = (_at_least_one("micro_batch", whole_number(micro, "micro_batch")),)
+    return asked, SearchSpace(world, **told)
+
+
+def _require_seen(options: dict[str, Any]) -> None:
+    """Raises InputError for an option that would do nothing."""
+    for name in UNSEEN:
+        if options.get(name) is not None:
+            raise InputError(
+                "a search does not look at {option}; leave it out here, and give it to serried "
+                "plan with the layout that is found",
+                option=option_of(name),
+            )
+
+
+def _require_effect(asked: PlanRequest, fixed: dict[str, tuple[int]]) -> None:
+    """Raises InputError for sizes of experts without experts, and for a count of layers."""
+    for name in ("ep", "etp"):
+        if name in fixed and asked.model.experts is None:
+            raise InputError(
+                "{model} has no experts, so that {option} would do nothing; leave it out",
+                model=asked.model.name,
+                option=option_of(name),
+            )
+    if asked.recompute.layers is not None:
+        raise InputError(
+            "a search recomputes all layers or none, not {layers} of a stage; give --recompute "
+            "full, or plan one layout with serried plan",
+            layers=asked.recompute.layers,
+        )
+
+
+def _at_least_one(name: str, value: int) -> int:
+    """Returns a size that can be; raises InputError for one below 1."""
+    if value < 1:
+        raise InputError("{name}={value}; it is at least 1", name=name, value=value)
+    return value
 
 
 def _world(options: dict[str, Any]) -> int:
