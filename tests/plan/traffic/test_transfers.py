@@ -10,7 +10,7 @@ from serried.plan.busbw import BusbwRow, BusbwTable
 from serried.plan.cluster.cluster import Cluster, Gpu
 from serried.plan.degrees import Degrees
 from serried.plan.model.shape import ExpertShape, ModelShape
-from serried.plan.request import PlanRequest
+from serried.plan.request import LowRank, PlanRequest
 from serried.plan.traffic.transfers import Transfer, step_transfers
 
 H100 = Gpu("h100", "nvidia", {"bf16": 989e12}, 80e9, 3.35e12, 450e9)
@@ -73,3 +73,11 @@ def test_what_a_check_measured_stands_in_for_closed_forms() -> None:
     assert by["all_gather"].algorithm == "measured"
     assert by["all_gather"].seconds == pytest.approx(1.0)
     assert by["reduce_scatter"].algorithm != "measured"
+
+
+def test_replicas_of_adapters_send_the_adapters_alone() -> None:
+    made = asked(Degrees(dp=16), lora=LowRank(16))
+    sent = {each.collective: each.size_bytes for each in step_transfers(made)}
+    # r (in + out) of qkv, 4,096 to 6,144, and of o, 4,096 to 4,096, in 32 layers; fp32 and bf16
+    adapters = 32 * 16 * (4096 + 6144 + 4096 + 4096)
+    assert sent == {"reduce_scatter": 4 * adapters, "all_gather": 2 * adapters}

@@ -182,7 +182,9 @@ def _replicas(asked: PlanRequest, pricer: _Pricer, times: float) -> Iterator[Tra
 
 
 def _weights(asked: PlanRequest) -> tuple[float, float]:
-    """Returns the dense and the routed weights of a rank, ends of the model left to others."""
+    """Returns the dense and routed weights that a rank trains, the model's ends left to others."""
+    if asked.lora is not None:
+        return sum(map(asked.trained, asked.stages)) / asked.degrees.pp, 0.0
     model, degrees = asked.model, asked.degrees
     hidden, columns = model.hidden, 3 if model.is_gated else 2
     latent = model.latent
@@ -201,8 +203,7 @@ def _weights(asked: PlanRequest) -> tuple[float, float]:
         dense += moe * columns * hidden * experts.shared_ffn
         routed = moe * columns * hidden * experts.ffn * experts.count
         routed /= degrees.ep * degrees.etp * degrees.pp
-    trained = 1.0 if asked.lora is None else 0.003
-    return trained * dense / degrees.tp / degrees.pp, trained * routed
+    return dense / degrees.tp / degrees.pp, routed
 
 
 @dataclass(frozen=True)
