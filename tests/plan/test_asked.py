@@ -31,6 +31,11 @@ def test_a_framework_that_shards_weights_trains_as_it_does() -> None:
     assert (made.zero, made.states, made.shard_ranks) == (3, "fsdp2-mixed", 8)
 
 
+def test_switches_may_be_numbers_as_in_scripts() -> None:
+    made = asked({"sequence_parallel": "0", "flash_attention": "1"})
+    assert (made.has_sequence_parallel, made.has_flash_attention) == (False, True)
+
+
 def test_stages_are_listed_drawn_or_counted_with_their_ends() -> None:
     assert [each.num_layers for each in asked({"layers": "7,8,9,8"}).stages] == [7, 8, 9, 8]
     drawn = asked({"layers_picture": "Et*7|t*8|t*9|t*8L"})
@@ -78,6 +83,9 @@ def test_texts_of_recomputation_and_adapters() -> None:
         ({"schedule": "2f2b"}, {}, "no schedule '2f2b'; those there are: gpipe, 1f1b"),
         ({"recompute": "some"}, {}, "'some' is not recomputed; it reads none, full"),
         ({"recompute": "none:4"}, {}, "'none:4' is not recomputed"),
+        ({"recompute": "full:0"}, {}, "recompute=0; it is at least 1"),
+        ({"account_for": "head"}, {}, "'head' is no end of a model; ends are embedding and loss"),
+        ({"sequence_parallel": "2"}, {}, "sequence_parallel=2 is not a switch"),
         ({"offload": "all"}, {}, "'all' is not offloaded; what can be: none, optimizer"),
         ({"lora": "0"}, {}, "lora=0 cannot be"),
         ({"lora": "8:gate"}, {}, "lora=8:gate cannot be; it reads a rank and linear layers"),

@@ -51,7 +51,10 @@ SHARDS_BY_CHOICE = ("megatron", "deepspeed", "nanotron", "paddle", "colossalai")
 """Frameworks that shard nothing unless told to; a plan from options alone takes stage 1."""
 BOTH_WAYS = ("dualpipe", "chimera")
 """Schedules whose ranks hold a stage for each direction; the model has pp stages all the same."""
-SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+SWITCHES = {
+    **{"true": True, "yes": True, "on": True, "1": True},
+    **{"false": False, "no": False, "off": False, "0": False},
+}
 
 
 def plan_request(layout: LayoutRequest, words: Mapping[str, str]) -> PlanRequest:
@@ -151,7 +154,12 @@ class _Asked:
             first, last = (self._count(name, 0) or None for name in ("layers_first", "layers_last"))
             return tuple(layers_with_ends(model, pp, chunks, first, last)), None
         if "account_for" in words:
-            ends = words["account_for"].replace("+", ",").split(",")
+            ends = [each.strip() for each in words["account_for"].replace("+", ",").split(",")]
+            if unknown := [each for each in ends if each not in ("embedding", "loss")]:
+                raise InputError(
+                    "'{name}' is no end of a model; ends are embedding and loss",
+                    name=unknown[0][:40],
+                )
             counted = {each: each in ends for each in ("embedding", "loss")}
             return tuple(layers_accounted(model, pp, chunks, **counted)), None
         return None, None
@@ -242,7 +250,10 @@ def read_recompute(text: str) -> Recompute:
     if kind == "full" and not rest:
         return Recompute("full")
     if kind == "full":
-        return Recompute("full", layers=whole_number(rest, "recompute"))
+        layers = whole_number(rest, "recompute")
+        if layers < 1:
+            raise InputError("{name}={value}; it is at least 1", name="recompute", value=layers)
+        return Recompute("full", layers=layers)
     if kind == "selective":
         return Recompute("selective", modules=tuple(each for each in rest.split(",") if each))
     if kind == "none" and not rest:
