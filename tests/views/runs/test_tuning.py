@@ -50,6 +50,11 @@ def test_the_verdict_names_the_best_run_and_how_far_plans_were_off(found: Tuning
     assert "average" not in zh
 
 
+def test_one_run_has_no_order(constants: ObservedRun) -> None:
+    alone = Tuning((layout_of(constants, "zbv", -0.02),), constants)
+    assert tuning_verdict(alone)[1] == "the planned step is off by 2.0%"
+
+
 def test_runs_stand_before_what_was_only_planned(found: Tuning) -> None:
     lines = list(tuning_table(found).lines(100))
     assert [line.split(", ")[3] for line in lines[1:]] == ["zb-h1", "zbv", "gpipe"]

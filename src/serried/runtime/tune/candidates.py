@@ -39,7 +39,8 @@ class Candidate:
         """
         its = self.settings
         schedule = f"{its.pipeline.name}, " if its.pp > 1 else ""
-        return f"tp {its.tp}, pp {its.pp}, dp {its.dp}, {schedule}{its.microbatches} microbatches"
+        count = f"{its.microbatches} microbatch{'' if its.microbatches == 1 else 'es'}"
+        return f"tp {its.tp}, pp {its.pp}, dp {its.dp}, {schedule}{count}"
 
 
 def candidates(

@@ -35,7 +35,9 @@ def tuning_verdict(found: Tuning, *, lang: str = "en") -> list[str]:
             planned=_seconds(best.planned.period),
         )
     ]
-    if found.run:
+    if len(found.run) == 1:
+        lines.append(tell("the planned step is off by {error:.1%}", lang, error=found.mean_error))
+    elif found.run:
         lines.append(
             tell(
                 "planned steps are off by {error:.1%} on average over {runs} runs, and in the "
