@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from serried.errors import InputError
 from serried.views.cli.language import current_language
 from serried.views.cli.options import COUNT
 from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json, output_option
@@ -18,6 +19,12 @@ from serried.views.runs.tuning import (
     tuning_verdict,
 )
 from serried.views.sentences import tell
+
+OF_ONE_RUN = (
+    *("emit", "nodes", "gpus_per_node", "image", "save_dir", "save_every", "keep", "resume"),
+    *("load", "export", "log_file", "tensorboard", "explain"),
+)
+"""Options of a training that say nothing of many short ones."""
 
 if TYPE_CHECKING:
     from serried.runtime.tune.tuning import RunBegun
@@ -50,7 +57,7 @@ class TuneCommand(SectionedCommand):
     help="Form of the answer; by default a table, or JSON where --output ends in .json.",
 )
 @output_option
-def tune(best: int, schedules: str | None, explain: bool, **options: Any) -> None:
+def tune(best: int, schedules: str | None, **options: Any) -> None:
     """Finds the best layout of a training for the ranks at hand.
 
     Takes the options of serried train; tp, pp, schedule and microbatches are what is searched.
@@ -64,6 +71,7 @@ def tune(best: int, schedules: str | None, explain: bool, **options: Any) -> Non
     from serried.runtime.tune.candidates import SCHEDULES, candidates
     from serried.runtime.tune.tuning import tune as tuned
 
+    _require_of_many()
     output = OutputChoice.of(options, TABLE_OR_JSON)
     form = output.form_among(TABLE_OR_JSON)
     settings = train_settings(None, options)
@@ -82,6 +90,18 @@ def tune(best: int, schedules: str | None, explain: bool, **options: Any) -> Non
     lang = output.lang
     verdict, notes = tuning_verdict(found, lang=lang), tuning_notes(found, lang=lang)
     output.show(*verdict, "", tuning_table(found, lang=lang), *notes)
+
+
+def _require_of_many() -> None:
+    """Raises InputError for an option that belongs to one training, not to the runs of tuning."""
+    context = click.get_current_context()
+    for word in OF_ONE_RUN:
+        if context.get_parameter_source(word) is not click.core.ParameterSource.DEFAULT:
+            raise InputError(
+                "{option} belongs to one training, and tuning runs several; leave it out here, and "
+                "give it to serried train with the layout that is found",
+                option=f"--{word.replace('_', '-')}",
+            )
 
 
 def _tell(begun: RunBegun) -> None:
