@@ -91,3 +91,10 @@ def test_the_planned_step_is_written_as_a_timeline(
     assert json.loads(capsys.readouterr().out)["schema"] == "serried.trace-stats/1"
     assert run([*LLAMA, "--trace", str(tmp_path / "plan.doc")]) == 2
     assert "no suffix that says what to write; those that do: .json" in capsys.readouterr().err
+
+
+def test_a_png_loses_no_words_in_chinese(tmp_path: Path) -> None:
+    paths = {lang: tmp_path / f"{lang}.png" for lang in ("en", "zh")}
+    for lang, path in paths.items():
+        assert run([*LLAMA, "--lang", lang, "-o", str(path)]) == 0
+    assert paths["zh"].read_bytes() == paths["en"].read_bytes()

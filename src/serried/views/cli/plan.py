@@ -179,7 +179,8 @@ def _answer(
     elif form in ("svg", "png"):
         from serried.views.plan.picture import plan_picture
 
-        drawing = plan_picture(made, lang=output.lang)
+        # The letters of a PNG are drawn without a font, and have no Chinese.
+        drawing = plan_picture(made, lang="en" if form == "png" else output.lang)
         if form == "png" and output.path is None:
             raise InputError("a PNG goes into a file; give one, such as -o plan.png")
         output.write(drawing.svg() if form == "svg" else drawing.png())

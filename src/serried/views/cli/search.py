@@ -78,7 +78,8 @@ def search(most: int, *, pareto: bool, **options: Any) -> int:
 
         if form == "png" and output.path is None:
             raise InputError("a PNG goes into a file; give one, such as -o search.png")
-        drawing = search_picture(found, lang=output.lang)
+        # The letters of a PNG are drawn without a font, and have no Chinese.
+        drawing = search_picture(found, lang="en" if form == "png" else output.lang)
         output.write(drawing.svg() if form == "svg" else drawing.png())
     else:
         lang = output.lang
