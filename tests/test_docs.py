@@ -16,6 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.conftest import Call
+from tests.trace.recorded_run import Run
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -65,6 +66,8 @@ def test_a_command_prints_what_the_page_shows(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tests").symlink_to(ROOT / "tests")  # examples read files of the repository
+    if "runs/pp4" in example.command:
+        Run(num_steps=6).write(tmp_path / "runs" / "pp4")
     name, *words = shlex.split(example.command)
     assert name == "serried", "console blocks hold serried commands; use a sh block for others"
     answer = serried(*words)

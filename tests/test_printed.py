@@ -40,7 +40,9 @@ NEEDS = {
         "serried trace merge runs/",
         "serried trace stats runs/",
         "serried export",
+        "serried plan --from",
     ),
+    "ranks of its own for a minute": ("serried tune",),
 }
 """What is not run here, by how it begins."""
 SCRIPT = "torchrun --nproc-per-node 8 pretrain_gpt.py --tensor-model-parallel-size 2\n"
