@@ -112,6 +112,10 @@ def test_a_command_of_torchtitan_takes_the_config_that_it_names(tmp_path: Path) 
     (tmp_path / "run.sh").write_text(run.format("small"), encoding="utf-8")
     config = read_path(tmp_path / "run.sh")
     assert (config.sizes().world_size, config.sizes().tp) == (8, 2)
+    variables = 'MODULE=${MODULE:-"llama9"}\nCONFIG=${CONFIG:-small}\n'
+    held = run.format("${CONFIG}").replace("--module llama9", "--module ${MODULE}")
+    (tmp_path / "run.sh").write_text(f"{variables}{held}", encoding="utf-8")
+    assert read_path(tmp_path / "run.sh").sizes().tp == 2
     option = "large --parallelism.tensor_parallel_degree 2"
     (tmp_path / "run.sh").write_text(run.format(option), encoding="utf-8")
     config = read_path(tmp_path / "run.sh")
@@ -167,6 +171,18 @@ def test_functions_that_call_one_another_end() -> None:
     text = f"{many}\n\ndef a() -> ConfigContainer:\n    return f0()\n"
     with pytest.raises(InputError, match="unfolds to more than"):
         read(text, name="x.py")
+
+
+def test_a_config_of_another_registry_leaves_one_question() -> None:
+    text = (
+        "from torchtitan.models.llama3.config_registry import llama3_70b\n"
+        "def mine() -> Trainer.Config:\n    config = changed(llama3_70b())\n    return config\n"
+    )
+    assert open_of(read(text, name="x.py")) == {
+        "tp": "line 3 of x.py takes over llama3_70b, which stands in another module; pp, cp, ep "
+        "are taken as 1 unless they are given too",
+        "world_size": ANY,
+    }
 
 
 def test_a_function_that_changes_a_config_makes_none() -> None:

@@ -28,8 +28,10 @@ BARE = re.compile(
 GROUP = re.compile(
     r"(?m)^[ \t]*-[ \t]+(?:override[ \t]+)?/?([\w/]{1,80})(?:@[\w.]+)?:[ \t]*([\w.-]+)$"
 )
-# '--module llama3', which torchtitan looks for among its models and experiments.
-MODULE = re.compile(r"--module[= ]+['\"]?([\w.]{1,80})")
+# '--module llama3', which torchtitan looks for among its models and experiments, and
+# '--module ${MODULE}', where 'MODULE=${MODULE:-"llama3"}' stands above.
+MODULE = re.compile(r"--module[= ]+['\"]?(?:([\w.]{1,80})|\$\{?(\w{1,80}))")
+DEFAULT = re.compile(r"\b(\w{1,80})=['\"]?(?:\$\{\w{1,80}:-)?['\"]?([\w.]{1,80})")
 # '--config-path conf --config-name=train'.
 HYDRA = re.compile(r"--config-(path|name)[= ]+['\"]?([\w./$-]{1,120})")
 
@@ -106,8 +108,9 @@ def _named(text: str) -> Iterator[str]:
         names.setdefault(name)
     for group, name in GROUP.findall(text):
         names.setdefault(f"{group}/{name}.yaml")
-    for module in MODULE.findall(text):
-        for folder in ("torchtitan/models", "torchtitan/experiments"):
+    held = dict(DEFAULT.findall(text)) if "--module" in text else {}
+    for module in (plain or held.get(name, "") for plain, name in MODULE.findall(text)):
+        for folder in ("torchtitan/models", "torchtitan/experiments") if module else ():
             names.setdefault(f"{folder}/{module.replace('.', '/')}/config_registry.py")
     hydra = dict(HYDRA.findall(text))
     if "verl" in text and "name" in hydra:

@@ -33,6 +33,8 @@ from serried.limits import CONFIG_VALUES, PYTHON_IMPORTS
 FOREIGN = re.compile(r"trainer|\w*_recipe|\w*recipe_performance|\w+_config")
 """Functions of other modules whose config a recipe may take over, its sizes with it."""
 ASKED = ("tp", "pp", "cp")
+REGISTRY = re.compile(r"(?:.*\.)?config_registry")
+"""Modules of torchtitan whose functions make configs, which a registry may take over."""
 
 TITAN = {name.replace("-", "_"): meaning for name, meaning in torchtitan.DEGREES.items()}
 MEGATRON = {
@@ -116,7 +118,7 @@ def read(text: str, file: str, name: str) -> Reading:
     recipe = found[name]
     table = TITAN if recipe.framework == "torchtitan" else MEGATRON
     keys = Keys(file)
-    reader = _Reader(file, _functions(text), table)
+    reader = _Reader(file, _functions(text), table, _taken_over(text))
     made = reader.sizes(recipe.node, {}, 0)
     for key, leaf in made.items():
         keys.add(key, ConfigValue(leaf.value, leaf.line, leaf.via, leaf.why))
@@ -124,6 +126,9 @@ def read(text: str, file: str, name: str) -> Reading:
     take(facts, keys, table, name_of=str)
     if recipe.framework == "torchtitan":
         torchtitan.tidy(facts)
+        if reader.foreign:
+            torchtitan.lack_sizes(facts, reader.foreign[0])
+            torchtitan.ask_once(facts)
         return Reading("torchtitan registry", facts, "torchtitan", product=torchtitan.PRODUCT)
     complete(facts)
     for size in ASKED if reader.foreign else ():
@@ -134,13 +139,27 @@ def read(text: str, file: str, name: str) -> Reading:
 
 def _functions(text: str) -> dict[str, ast.FunctionDef]:
     """Returns the functions at the top of a module, none where it is no Python."""
+    return {node.name: node for node in _body(text) if isinstance(node, ast.FunctionDef)}
+
+
+def _taken_over(text: str) -> frozenset[str]:
+    """Returns the names that a module takes from another registry."""
+    return frozenset(
+        each.asname or each.name
+        for node in _body(text)
+        if isinstance(node, ast.ImportFrom) and REGISTRY.fullmatch(node.module or "")
+        for each in node.names
+    )
+
+
+def _body(text: str) -> list[ast.stmt]:
+    """Returns the statements at the top of a module, none where it is no Python."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(text)
+            return ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        return []
 
 
 def _takes_config(node: ast.FunctionDef, returned: str) -> bool:
@@ -159,9 +178,14 @@ class _Reader:
     """Goes through functions, statement by statement, for the sizes that they leave set."""
 
     def __init__(
-        self, file: str, functions: Mapping[str, ast.FunctionDef], table: Mapping[str, Meaning]
+        self,
+        file: str,
+        functions: Mapping[str, ast.FunctionDef],
+        table: Mapping[str, Meaning],
+        taken_over: frozenset[str],
     ) -> None:
         self.file, self.functions, self.table = file, functions, table
+        self.taken_over = taken_over
         self.num_read = 0
         self.foreign: list[Sentence] = []
         """Configs of other modules that are taken over, and are not followed."""
@@ -244,7 +268,9 @@ class _Reader:
             made |= self.sizes(self.functions[name], given, depth + 1)
             return
         called = node.func.attr if isinstance(node.func, ast.Attribute) else name
-        if FOREIGN.fullmatch(called) and not called.startswith("default_"):
+        # torchtitan's registries name what they take over; functions called so are parts there.
+        is_recipe = self.table is MEGATRON and FOREIGN.fullmatch(called)
+        if (is_recipe and not called.startswith("default_")) or name in self.taken_over:
             self.foreign.append(
                 said(
                     "line {line} of {file} takes over {name}, which stands in another module",

@@ -116,7 +116,7 @@ def tell_rest(reading: Reading) -> None:
     """Settles what it can of sizes in a config that is not here, and asks for the rest at once."""
     if reading.framework == "torchtitan":
         _settle_sharded(reading.facts)
-        _ask_once(reading.facts)
+        ask_once(reading.facts)
 
 
 def _settle_sharded(facts: Facts) -> None:
@@ -130,7 +130,7 @@ def _settle_sharded(facts: Facts) -> None:
                 facts.drop(name)
 
 
-def _ask_once(facts: Facts) -> None:
+def ask_once(facts: Facts) -> None:
     """Makes one question of sizes that are open for the same reason.
 
     It says what the others are unless they are given with it.
