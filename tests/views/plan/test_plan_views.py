@@ -3,8 +3,10 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from itertools import pairwise
 
 import pytest
+from rich.cells import cell_len
 
 from serried.launch.request import LayoutRequest
 from serried.plan.asked import plan_request
@@ -16,6 +18,8 @@ from serried.views.plan.picture import plan_picture
 from serried.views.plan.text import plan_parts
 from serried.views.plan.words import COLOURS, MEMORY, TIME
 from serried.views.table import Table
+
+UNITS = {"MiB": 1.0, "GiB": 1024.0}
 
 
 @cache
@@ -102,3 +106,20 @@ def test_bars_of_the_picture_are_as_tall_as_the_memory() -> None:
     tall = sum(each.height for each in areas if each.x == areas[0].x)
     assert tall / 300 == pytest.approx(place.total / place.card_bytes, rel=1e-6)
     assert drawing.svg().startswith("<svg") and drawing.png()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_table_of_memory_keeps_to_the_terminal_and_its_sum(lang: str) -> None:
+    table = next(
+        part for part in plan_parts(plan(), columns=100, lang=lang) if part and _rows(part)
+    )
+    lines = _rows(table)
+    assert max(map(cell_len, lines)) <= 100
+    last = lines[-1].split()
+    sizes = [float(size) * UNITS[unit] for size, unit in pairwise(last[2:]) if unit in UNITS]
+    *items, whole, _ = sizes
+    assert sum(items) == pytest.approx(whole, rel=0.02)
+
+
+def _rows(part: str | Table) -> list[str]:
+    return list(part.lines(100)) if isinstance(part, Table) else []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
+
 from serried.errors import listed
 from serried.finding import Sentence, said
 from serried.plan.job_plan import CONVENTION, JobPlan
@@ -90,16 +92,29 @@ def plan_parts(plan: JobPlan, *, columns: int, lang: str = "en") -> list[str | T
     head: list[str | Table] = []
     for each in (fit_verdict(plan), time_verdict(plan), job_line(plan)):
         head += wrap(say(each, lang), columns)
-    parts = [*head, "", memory_table(plan, lang=lang), "", time_table(plan, lang=lang)]
+    memory = memory_table(plan, columns=columns, lang=lang)
+    parts = [*head, "", memory, "", time_table(plan, lang=lang)]
     return [*parts, "", traffic_table(plan, lang=lang)] if plan.traffic else parts
 
 
-def memory_table(plan: JobPlan, *, lang: str = "en") -> Table:
-    """Returns a row for each place in the pipeline: its layers, items, sum, and room."""
+def memory_table(plan: JobPlan, *, columns: int = 0, lang: str = "en") -> Table:
+    """Returns a row for each place in the pipeline: its layers, items, sum, and room.
+
+    Where it is wider than ``columns``, the smallest items are counted among the others; 0 is any
+    width.
+    """
+    names = _shown(plan)
+    rows = _memory_rows(plan, names, lang)
+    while columns and len(names) > 1 and max(map(cell_len, rows.lines(columns))) > columns:
+        names.remove(min(names, key=lambda name: _most(plan, name)))
+        rows = _memory_rows(plan, names, lang)
+    return rows
+
+
+def _memory_rows(plan: JobPlan, names: list[str], lang: str) -> Table:
     rows = Table()
     rows.add_column("stage", no_wrap=True)
     rows.add_column(tell("layers", lang), justify="right")
-    names = _shown(plan)
     for name in names:
         rows.add_column(say(memory_word(name), lang), justify="right")
     for word in (said("other"), said("sum"), said("room")):
@@ -160,11 +175,12 @@ def traffic_table(plan: JobPlan, *, lang: str = "en") -> Table:
 def _shown(plan: JobPlan) -> list[str]:
     """Returns the items of memory that have a column of their own."""
     fullest = plan.memory.fullest
-    return [
-        name
-        for name in MEMORY
-        if max(each.bytes_of(name) for each in plan.memory.of_ranks) >= LEAST * fullest.total
-    ]
+    return [name for name in MEMORY if _most(plan, name) >= LEAST * fullest.total]
+
+
+def _most(plan: JobPlan, name: str) -> int:
+    """Returns the most bytes that any place has of an item."""
+    return max(each.bytes_of(name) for each in plan.memory.of_ranks)
 
 
 def _stages_text(memory: PlannedMemory) -> str:
