@@ -63,6 +63,8 @@ def test_without_failures_nothing_is_said_of_them(serried: Call) -> None:
         ((*FAILING, "--steps", "0"), "a job of 0 steps cannot be"),
         ((*FAILING, "--spares", "3"), "give --repair-time too"),
         ((*FAILING, "--tokens", "many"), "'many' is not a number of tokens; one reads 15T"),
+        ((*FAILING, "--explain"), "goodput stands in the table and in JSON; leave out --explain"),
+        ((*FAILING, "--format", "svg"), "leave out --format svg or --gpu-mtbf"),
         (("--gpu-mtbf", "0", *FAILING[2:]), "gpu_mtbf_s=0.0; it is above 0"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -19,9 +19,6 @@ from serried.views.cli.output import PATH, OutputChoice, as_json, output_option,
 from serried.views.cli.plan_from import from_options, require_run, retimed_plan
 from serried.views.cli.plan_goodput import goodput_options, job_goodput, require_goodput
 from serried.views.cli.plan_options import plan_constants, plan_options, plan_words
-
-if TYPE_CHECKING:
-    from serried.plan.job_goodput import JobGoodput
 
 ENDINGS = ("table", "json", "svg", "png")
 
@@ -85,10 +82,10 @@ def plan(file: Path | None, **options: Any) -> int:
     if options["runs"]:
         return retimed_plan(options)
     require_run(options)
+    require_goodput(options)
     if options["calibrate"]:
         return calibrated(options)
     output = OutputChoice.of(options, ENDINGS)
-    require_goodput(options)
     asked = request_of(file, options)
     made = job_plan(plan_request(asked, plan_words(options)), plan_constants(options))
     if options["trace"]:
@@ -103,7 +100,7 @@ def plan(file: Path | None, **options: Any) -> int:
 
         output.show(*explained(made, columns=width(), lang=output.lang))
     else:
-        _answer(made, output, asked, job_goodput(made, options))
+        _answer(made, output, asked, options)
     return 0 if made.memory.fits else 1
 
 
@@ -163,9 +160,11 @@ def _write_trace(made: JobPlan, asked: LayoutRequest, options: Mapping[str, Any]
 
 
 def _answer(
-    made: JobPlan, output: OutputChoice, asked: LayoutRequest, failing: JobGoodput | None
+    made: JobPlan, output: OutputChoice, asked: LayoutRequest, options: Mapping[str, Any]
 ) -> None:
     form = output.form_among(ENDINGS)
+    require_goodput(options, form)
+    failing = job_goodput(made, options)
     if form == "json":
         from serried.views.plan.document import plan_document, read_document
         from serried.views.plan.goodput_text import goodput_document

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., object])
 
 NEEDED = ("gpu_mtbf", "checkpoint_time", "restart_time")
+ELSEWHERE = ("calibrate", "emit", "explain")
+"""Options whose answer has no place for goodput."""
 FURTHER = ("write_time", "repair_time", "spares", "steps", "tokens")
 
 _OPTIONS = (
@@ -73,8 +75,8 @@ def goodput_options(command: Command) -> Command:
     return command
 
 
-def require_goodput(options: Mapping[str, Any]) -> None:
-    """Raises InputError where some of what failures need is given and some is missing."""
+def require_goodput(options: Mapping[str, Any], form: str | None = None) -> None:
+    """Raises InputError where what failures need is missing, or an answer has no goodput."""
     given = [name for name in (*NEEDED, *FURTHER) if options[name] is not None]
     missing = [name for name in NEEDED if options[name] is None]
     if given and missing:
@@ -82,6 +84,13 @@ def require_goodput(options: Mapping[str, Any]) -> None:
             "{given} is of a job with failures, which needs {missing} too",
             given=_flag(given[0]),
             missing=listed(map(_flag, missing)),
+        )
+    other = next((name for name in ELSEWHERE if given and options[name]), None)
+    if other is not None or (given and form in ("svg", "png")):
+        raise InputError(
+            "goodput stands in the table and in JSON; leave out {other} or {given}",
+            other=f"--format {form}" if other is None else _flag(other),
+            given=_flag(given[0]),
         )
     if options["steps"] is not None and options["tokens"] is not None:
         raise InputError("--steps and --tokens both say how long the job is; leave out one of them")
@@ -95,7 +104,6 @@ def require_goodput(options: Mapping[str, Any]) -> None:
 
 def job_goodput(plan: JobPlan, options: Mapping[str, Any]) -> JobGoodput | None:
     """Returns what failures do to a planned job; None where nothing is said of them."""
-    require_goodput(options)
     if options["gpu_mtbf"] is None:
         return None
     from serried.plan.goodput import FailingJob

@@ -47,8 +47,8 @@ def error_verdict(found: PlanError) -> Sentence:
         )
     if abs(found.rest_s) > abs(largest.more_s):
         return said(
-            "planned step {planned}, measured {measured}: {share:+.1%}; no constant explains most "
-            "of it ({rest}): the ranks were held up by something else",
+            "planned step {planned}, measured {measured}: {share:+.1%}; no constant alone explains "
+            "most of it ({rest}): several together, or single delays, as from other programs",
             rest=signed(found.rest_s),
             **told,
         )
