@@ -65,6 +65,11 @@ def test_a_recipe_whose_sizes_changed_between_releases_is_asked_for() -> None:
     assert set(open_of(run("--recipe gpt_oss_20b_pretrain_config"))) == {"tp"}
 
 
+def test_a_recipe_that_leaves_the_tensor_size_of_experts_to_megatron_is_asked_for() -> None:
+    """qwen3_vl_235b_a22b_sft_config: tp 4, ep 32, and no expert_tensor_parallel_size."""
+    assert set(open_of(run("--recipe qwen3_vl_235b_a22b_sft_config"))) == {"tp"}
+
+
 def test_a_recipe_that_a_variable_names_is_asked_for() -> None:
     assert set(open_of(run('--recipe "$RECIPE"'))) == {"tp"}
 

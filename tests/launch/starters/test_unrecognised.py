@@ -94,6 +94,7 @@ def test_a_manifest_with_holes_to_fill_is_no_bad_script() -> None:
 def test_what_installs_is_not_the_program_that_is_started_alone() -> None:
     assert "python3 -m pip" not in refusal("#!/bin/bash\npython3 -m pip install x\n")
     assert "is a shell script, and none" in refusal("#!/bin/bash\npython3 -m pip install x\n")
+    assert "is a shell script, and none" in refusal("#!/bin/bash\npython3 -c 'import x'\n")
 
 
 def test_a_helper_whose_config_is_not_known_does_not_stand_for_the_training() -> None:

@@ -4,7 +4,8 @@
 
 The sizes of NVIDIA's own recipes stand in ``bridge_recipes.csv`` beside this module, as the
 functions of Megatron-Bridge src/megatron/bridge/recipes set them. It holds those recipes whose
-sizes are the same in each release from 0.2.0 to 0.6.0 that has them, whichever one is installed.
+sizes are the same in each release from 0.2.0 to 0.6.0 that has them, whichever one is installed,
+and leaves out those with experts whose tensor size is told by Megatron-core alone.
 """
 
 from __future__ import annotations

@@ -182,9 +182,9 @@ def _refuse_wrapper(story: Story, file: str, text: str, launches: Sequence[Launc
 
 
 def _is_alone(launch: Launch) -> bool:
-    """Tells whether a start is one program that is named, and none that installs others."""
+    """Tells whether a start is one program that has a name, and none that installs others."""
     program = launch.program.text if launch.program else None
-    return bool(program) and program not in ("pip", "venv", "ensurepip")
+    return bool(program) and program not in ("pip", "venv", "ensurepip", "-c")
 
 
 def _refuse_answering(story: Story, file: str) -> None:
