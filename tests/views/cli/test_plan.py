@@ -98,3 +98,19 @@ def test_a_png_loses_no_words_in_chinese(tmp_path: Path) -> None:
     for lang, path in paths.items():
         assert run([*LLAMA, "--lang", lang, "-o", str(path)]) == 0
     assert paths["zh"].read_bytes() == paths["en"].read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--explain", "--emit", "megatron"), "two answers"),
+        (("--emit", "megatron", "--format", "json"), "has no --format"),
+        (("--explain", "-o", "plan.json"), "--explain is text"),
+        (("--world-size", "16,32"), "one number of ranks"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
+) -> None:
+    assert run([*LLAMA, *words]) == 2
+    assert sentence in capsys.readouterr().err

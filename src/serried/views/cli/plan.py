@@ -86,6 +86,7 @@ def plan(file: Path | None, **options: Any) -> int:
     if options["calibrate"]:
         return calibrated(options)
     output = OutputChoice.of(options, ENDINGS)
+    _require_one_answer(output, options)
     asked = request_of(file, options)
     made = job_plan(plan_request(asked, plan_words(options)), plan_constants(options))
     if options["trace"]:
@@ -102,6 +103,20 @@ def plan(file: Path | None, **options: Any) -> int:
     else:
         _answer(made, output, asked, options)
     return 0 if made.memory.fits else 1
+
+
+def _require_one_answer(output: OutputChoice, options: Mapping[str, Any]) -> None:
+    """Raises InputError for options of which one would do nothing."""
+    if len(options.get("world_size") or ()) > 1:
+        raise InputError(
+            "a plan is of one number of ranks, and --world-size gives several; give one"
+        )
+    if options["explain"] and options["emit"]:
+        raise InputError("--explain and --emit are two answers; ask for one of them")
+    if options["emit"] and options["form"]:
+        raise InputError("--emit writes a launch file, which has no --format; leave it out")
+    if options["explain"] and output.form_among(ENDINGS) != "table":
+        raise InputError("--explain is text; leave out --format, or write into a .txt file")
 
 
 def calibrated(options: Mapping[str, Any]) -> int:
