@@ -55,6 +55,12 @@ def test_experts_have_the_tensor_size_that_their_recipe_gives_them() -> None:
     assert (config.fields["ep"].value, config.fields["etp"].value) == (8, 1)
 
 
+def test_the_tensor_size_of_experts_stays_where_their_number_is_changed() -> None:
+    """Megatron-Bridge 0.6.0: nemotron_3_super_peft_config has ep 1 and etp 1."""
+    config = run("--recipe nemotron_3_super_peft_config -tp 2 -ep 8")
+    assert (config.fields["ep"].value, config.fields["etp"].value) == (8, 1)
+
+
 def test_a_mode_that_trains_few_weights_is_that_of_a_peft_recipe() -> None:
     config = run("--model llama32_1b --mode lora")
     assert (open_of(config), degrees(config)["tp"]) == ({}, 1)
