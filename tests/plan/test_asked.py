@@ -158,3 +158,33 @@ def test_a_model_of_ones_own_is_a_config_json(tmp_path: Path) -> None:
     assert asked({"model": str(tmp_path)}).model.layers == 8
     with pytest.raises(InputError, match=r"nothing\.json cannot be read"):
         asked({"model": str(tmp_path / "nothing.json")})
+
+
+def test_paddle_shards_only_over_the_axis_that_is_given() -> None:
+    told = {"model": "llama3-8b", "cluster": "h100", "sequence": "8192", "global_batch": "64"}
+    plain = plan_request(LayoutRequest.of({"world_size": 16}, framework="paddle"), told)
+    assert (plain.zero, plain.shard_ranks) == (0, None)
+    plain = plan_request(LayoutRequest.of({"world_size": 16}, framework="megatron"), told)
+    assert (plain.zero, plain.shard_ranks) == (1, 16)
+
+
+def test_nodes_and_fast_links_that_are_given_are_the_cluster_s() -> None:
+    told = {"model": "llama3-8b", "cluster": "h100", "sequence": "8192", "global_batch": "64"}
+
+    def placed(cluster: str, **sizes: int) -> tuple[int, int]:
+        asked = LayoutRequest.of({"world_size": 16, **sizes})
+        found = plan_request(asked, told | {"cluster": cluster}).cluster
+        return found.gpus_per_node, found.nvlink_domain
+
+    assert placed("h100") == (8, 8)
+    assert placed("h100", gpus_per_node=4) == (4, 4)
+    assert placed("h100", nvlink_domain=4) == (8, 4)
+    assert placed("gb200", gpus_per_node=2)[1] == 72
+
+
+def test_ranks_of_several_gpus_and_unequal_nodes_are_refused() -> None:
+    told = {"model": "llama3-8b", "cluster": "h100", "sequence": "8192", "global_batch": "64"}
+    with pytest.raises(InputError, match="one GPU a rank"):
+        plan_request(LayoutRequest.of({"world_size": 16, "gpus_per_rank": 2}), told)
+    with pytest.raises(InputError, match="nodes of one number of GPUs; it got 4, 8"):
+        plan_request(LayoutRequest.of({"world_size": 12, "gpus_per_node": (4, 8)}), told)

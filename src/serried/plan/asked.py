@@ -10,6 +10,7 @@ before what a launch file says of the training.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from serried.errors import InputError, listed
@@ -47,8 +48,11 @@ STATES: Mapping[str, str] = {
 
 Source: Megatron-LM arguments.py, bf16 sums gradients in fp32; torch FSDP2's mixed precision.
 """
-SHARDS_BY_CHOICE = ("megatron", "deepspeed", "nanotron", "paddle", "colossalai")
-"""Frameworks that shard nothing unless told to; a plan from options alone takes stage 1."""
+SHARDS_BY_CHOICE = ("megatron", "deepspeed", "nanotron", "colossalai")
+"""Frameworks that shard nothing unless told to; a plan from options alone takes stage 1.
+
+Paddle shards over an axis of its own, whose size nobody can guess.
+"""
 BOTH_WAYS = ("dualpipe", "chimera")
 """Schedules whose ranks hold a stage for each direction; the model has pp stages all the same."""
 SWITCHES = {
@@ -91,11 +95,12 @@ class _Asked:
             degrees = Degrees.of(layout)
             self.words = words_of(asked.config, degrees.dp, degrees.pp) | self.words
         model = self._model(asked.config)
-        cluster = cluster_asked(self._needed("cluster", "h100"))
+        cluster = _as_placed(cluster_asked(self._needed("cluster", "h100")), asked)
         layout = layout or self._layout(asked)
         degrees = Degrees.of(layout, self._chunks())
         sharding = layout.sharding
-        zero = sharding.stage if sharding else 0
+        # A stage whose states are cut over one rank shards nothing, as Paddle's without its axis.
+        zero = sharding.stage if sharding and sharding.dense.cut_states else 0
         counts, picture = self._stages(model, degrees)
         framework = layout.framework.split("@")[0].split(" ")[0]
         return PlanRequest(
@@ -288,6 +293,28 @@ def read_lora(text: str) -> LowRank:
 def _usual_format(cluster: Cluster) -> str:
     """Returns what matrices are multiplied in where nobody says: fp16 before GPUs had bf16."""
     return "bf16" if "bf16" in cluster.gpu.peak_flops else "fp16"
+
+
+def _as_placed(cluster: Cluster, asked: LayoutRequest) -> Cluster:
+    """Returns the cluster with the GPUs of a node and of an NVLink domain that are asked for.
+
+    Raises InputError for nodes of different numbers of GPUs, and for ranks of several.
+    """
+    per_node, domain = asked.numbers("gpus_per_node"), asked.number("nvlink_domain")
+    if isinstance(per_node, tuple) and len(set(per_node)) > 1:
+        raise InputError(
+            "a plan takes nodes of one number of GPUs; it got {given}", given=listed(per_node)
+        )
+    if (asked.number("gpus_per_rank") or 1) > 1:
+        raise InputError("a plan takes one GPU a rank; leave out --gpus-per-rank")
+    each = per_node[0] if isinstance(per_node, tuple) else per_node
+    if each is None and domain is None:
+        return cluster
+    kept = each or cluster.gpus_per_node
+    # Fast links end where a node does, but for racks such as NVL72.
+    is_of_node = cluster.nvlink_domain == cluster.gpus_per_node
+    wired = domain or (kept if is_of_node else cluster.nvlink_domain)
+    return replace(cluster, gpus_per_node=kept, nvlink_domain=wired)
 
 
 def cluster_asked(text: str) -> Cluster:
