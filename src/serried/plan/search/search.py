@@ -17,6 +17,7 @@ import numpy as np
 from serried.errors import InputError
 from serried.plan.degrees import Degrees
 from serried.plan.job_plan import JobPlan, job_plan
+from serried.plan.memory.implementation import implementation_of
 from serried.plan.memory.job_memory import USABLE
 from serried.plan.request import PlanRequest
 from serried.plan.search.space import DEGREES, SearchSpace, Whole, rows_of
@@ -54,6 +55,22 @@ class WeighedManner:
         )
 
 
+@dataclass(frozen=True)
+class Room:
+    """Holds what a card can use, and what a plan may take of it to fit for sure."""
+
+    card: float
+    limit: float
+    """Plans up to here leave nine of ten peaks within the card."""
+
+    @classmethod
+    def of(cls, asked: PlanRequest) -> Room:
+        """Returns the room on the GPUs of a request's cluster."""
+        card = asked.cluster.gpu.memory_bytes * USABLE
+        built = implementation_of(asked.framework, asked.options)
+        return cls(card, (card - built.error_bytes) / (1 + built.error))
+
+
 @dataclass(frozen=True, eq=False)
 class FoundLayout:
     """Holds one layout that a search found: what it takes, and why it is not the best."""
@@ -66,6 +83,8 @@ class FoundLayout:
     """Bytes of the fullest rank."""
     card: float
     """Bytes of a card that can be used."""
+    limit: float
+    """Bytes up to which nine of ten peaks stay within the card, by what plans are off by."""
     plan: JobPlan | None = None
     """The whole plan, where schedule and memory were walked."""
     slower_part: str = ""
@@ -75,8 +94,8 @@ class FoundLayout:
 
     @property
     def lacks(self) -> float:
-        """Bytes that a card lacks; 0 where it fits."""
-        return max(0.0, self.in_use - self.card)
+        """Bytes that a card lacks to hold it for sure; 0 where it does."""
+        return max(0.0, self.in_use - self.limit)
 
     @property
     def tokens_per_gpu_s(self) -> float:
@@ -113,19 +132,19 @@ def search(
 
     Raises InputError where the rules allow no layout at all.
     """
-    card = asked.cluster.gpu.memory_bytes * USABLE
+    card = Room.of(asked)
     wanted = list(space.manners(asked))
     weighed: list[WeighedManner] = []
     count = 0
     for done, manner in enumerate(wanted, 1):
-        found = _weigh(manner, space, card, constants, is_pruned=is_pruned)
+        found = _weigh(manner, space, card.limit, constants, is_pruned=is_pruned)
         if found is not None:
             weighed.append(found)
             count += len(found.in_use)
         progress(done, len(wanted), count)
     if not weighed:
         raise _none(asked, space)
-    fitting = sum(int((each.in_use <= card).sum()) for each in weighed)
+    fitting = sum(int((each.in_use <= card.limit).sum()) for each in weighed)
     best = _exact(_quickest(weighed, card, most * CHECKED), most, constants)
     return SearchResult(
         _beside(best),
@@ -140,7 +159,7 @@ def search(
 def _weigh(
     manner: PlanRequest,
     space: SearchSpace,
-    card: float,
+    limit: float,
     constants: Constants | None,
     *,
     is_pruned: bool,
@@ -149,7 +168,7 @@ def _weigh(
     if not len(rows["tp"]):
         return None
     in_use = bytes_of(manner, rows)
-    timed = np.flatnonzero(in_use <= card) if is_pruned else np.arange(len(in_use))
+    timed = np.flatnonzero(in_use <= limit) if is_pruned else np.arange(len(in_use))
     step = np.full(len(in_use), np.inf)
     parts: dict[str, Real] = {}
     if len(timed):
@@ -169,17 +188,17 @@ def _layers_of(layers: int, stages: int) -> tuple[int, ...] | None:
     return (whole - 1, *[whole] * (stages - 2), whole - 1)
 
 
-def _layout(manner: WeighedManner, row: int, card: float) -> FoundLayout:
+def _layout(manner: WeighedManner, row: int, card: Room) -> FoundLayout:
     parts = {name: float(each[row]) for name, each in manner.parts.items()}
     step, used = float(manner.step[row]), float(manner.in_use[row])
-    return FoundLayout(manner.request(row), step, parts, used, card)
+    return FoundLayout(manner.request(row), step, parts, used, card.card, card.limit)
 
 
-def _quickest(weighed: list[WeighedManner], card: float, most: int) -> list[FoundLayout]:
+def _quickest(weighed: list[WeighedManner], card: Room, most: int) -> list[FoundLayout]:
     """Returns the layouts that fit, the quickest first; of equal ones that which holds less."""
     keys = []
     for number, manner in enumerate(weighed):
-        rows = np.flatnonzero(manner.in_use <= card)
+        rows = np.flatnonzero(manner.in_use <= card.limit)
         order = np.lexsort((manner.in_use[rows], manner.step[rows]))[:most]
         keys += [(manner.step[row], manner.in_use[row], number, row) for row in rows[order]]
     keys.sort()
@@ -191,9 +210,17 @@ def _exact(found: list[FoundLayout], most: int, constants: Constants | None) -> 
     kept = []
     for each in found:
         made = job_plan(each.request, constants)
-        if made.memory.fits:
-            used = float(made.memory.fullest.total)
-            kept.append(FoundLayout(each.request, made.step_s, made.parts, used, each.card, made))
+        fullest = made.memory.fullest
+        if fullest.interval[1] <= fullest.card_bytes:
+            kept.append(
+                replace(
+                    each,
+                    step_s=made.step_s,
+                    parts=made.parts,
+                    in_use=float(fullest.total),
+                    plan=made,
+                )
+            )
     kept.sort(key=lambda each: each.step_s)
     return kept[:most]
 
@@ -211,11 +238,11 @@ def _beside(found: list[FoundLayout]) -> tuple[FoundLayout, ...]:
     return tuple(told)
 
 
-def _pareto(weighed: list[WeighedManner], card: float) -> tuple[FoundLayout, ...]:
+def _pareto(weighed: list[WeighedManner], card: Room) -> tuple[FoundLayout, ...]:
     places = [
         (manner.step[row], manner.in_use[row], number, int(row))
         for number, manner in enumerate(weighed)
-        for row in _front(manner.step, np.where(manner.in_use <= card, manner.in_use, np.inf))
+        for row in _front(manner.step, np.where(manner.in_use <= card.limit, manner.in_use, np.inf))
     ]
     places.sort()
     found, least = [], np.inf
@@ -238,26 +265,24 @@ def _front(step: Real, used: Real) -> Whole:
 
 
 def _misses(
-    weighed: list[WeighedManner], card: float, most: int, constants: Constants | None
+    weighed: list[WeighedManner], card: Room, most: int, constants: Constants | None
 ) -> tuple[FoundLayout, ...]:
     """Returns layouts that do not fit, those first that lack least, and time them too."""
     keys = []
     for number, manner in enumerate(weighed):
-        rows = np.flatnonzero(manner.in_use > card)
+        rows = np.flatnonzero(manner.in_use > card.limit)
         order = np.argsort(manner.in_use[rows], kind="stable")[:most]
         keys += [(manner.in_use[row], number, int(row)) for row in rows[order]]
     keys.sort()
     return tuple(_timed(weighed[number], row, card, constants) for _, number, row in keys[:most])
 
 
-def _timed(
-    manner: WeighedManner, row: int, card: float, constants: Constants | None
-) -> FoundLayout:
+def _timed(manner: WeighedManner, row: int, card: Room, constants: Constants | None) -> FoundLayout:
     rows = {name: column[row : row + 1] for name, column in manner.rows.items()}
     step, parts = times_of(manner.asked, rows, constants)
     told = {name: float(each[0]) for name, each in parts.items()}
     used = float(manner.in_use[row])
-    return FoundLayout(manner.request(row), float(step[0]), told, used, card)
+    return FoundLayout(manner.request(row), float(step[0]), told, used, card.card, card.limit)
 
 
 def _none(asked: PlanRequest, space: SearchSpace) -> InputError:

@@ -67,8 +67,7 @@ def _drawn(found: SearchResult) -> tuple[NDArray[np.float64], NDArray[np.float64
     """Returns step and memory of what fits and is not far too slow, evenly thinned."""
     step = np.concatenate([each.step for each in found.manners])
     used = np.concatenate([each.in_use for each in found.manners])
-    card = found.pareto[0].card
-    kept = (used <= card) & np.isfinite(step)
+    kept = (used <= found.pareto[0].limit) & np.isfinite(step)
     kept &= step <= SLOWEST * found.pareto[0].step_s
     step, used = step[kept], used[kept]
     every = -(-len(step) // MOST_MARKS)
