@@ -77,6 +77,6 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence(
     assert "rank 7 recorded nothing in" in refused(alike, "--sharding", "--rank", "7")
     assert "these were: 0, 1" in refused(alike, "--sharding", "--step", "9")
     assert "add --sharding" in refused(alike, "--plan", "--step", "1")
-    assert "--plan or --sharding; 2 were given" in refused(alike, alike, "--sharding")
+    assert "--plan, --sharding or --planned; 2 were given" in refused(alike, alike, "--sharding")
     plain = str(RUN.write(tmp_path / "plain"))
     assert "holds no planned-step.json" in refused(plain, "--sharding")
