@@ -33,6 +33,7 @@ NEEDS = {
         "serried trace merge s3:",
         "serried trace merge /shared/run",
         "serried trace compare",
+        "serried plan --from",
     ),
     "the program that stands above it": ("python ",),
     "a model of the reader's own": ("serried train --model",),
@@ -40,7 +41,6 @@ NEEDS = {
         "serried trace merge runs/",
         "serried trace stats runs/",
         "serried export",
-        "serried plan --from",
     ),
     "ranks of its own for a minute": ("serried tune",),
 }
