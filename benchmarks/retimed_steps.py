@@ -35,7 +35,7 @@ BASE = TrainSettings(
     model=ModelSizes(layers=16),
     emulated=Emulated(20.0, 40.0),
 )
-REAL = replace(BASE, emulated=None, model=ModelSizes(layers=16, hidden=256, seq_len=128))
+REAL = replace(BASE, emulated=None, model=ModelSizes(layers=8, hidden=128))
 TARGETS = (
     *((4, 2, schedule, 8) for schedule in ("gpipe", "zb-h1", "zbv", "interleaved-1f1b")),
     *((4, 4, schedule, 8) for schedule in ("1f1b", "gpipe", "zb-h1", "zb-h2", "zbv")),
