@@ -32,7 +32,7 @@ EMULATED_ERROR, REAL_ERROR = 0.05, 0.3
 """How far 90 % of re-timed steps lie from measured ones at most, with emulated and real compute.
 
 Measured by ``benchmarks/retimed_steps.py`` on two cores: emulated 2.4 % in the mean, 18 of 20 in
-their interval; real 14 % over 17 layouts of as many ranks as were recorded, of which one lay beyond
+their interval; real 14.7 % over 17 layouts of as many ranks as were recorded, one of them beyond
 30 %. Of fewer ranks than were recorded steps came out 60 to 100 % too long, for ranks that compute
 share the cores, which no constant here knows.
 """
