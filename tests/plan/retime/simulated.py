@@ -55,5 +55,6 @@ def run_of(
     hosts = {"a": range(pp * dp)}
     trace = trace_of_layout("simulated", layout, hosts, Spans.joined(parts), schedule=schedule)
     work = {"layers": num_layers, "sequences": sequences, "tokens": 8} if says_layers else {}
-    job = dataclasses.replace(trace.job, work=work)
+    # On GPUs: ranks on CPUs would share cores, of which a simulation knows nothing.
+    job = dataclasses.replace(trace.job, work=work, backend="nccl")
     return dataclasses.replace(trace, job=job), float(simulation.makespan) / 1e3

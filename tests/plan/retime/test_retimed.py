@@ -97,3 +97,20 @@ def test_targets_that_cannot_be_are_refused(changed: dict[str, int]) -> None:
 def test_emulated_times_of_the_answer_are_those_of_its_stages() -> None:
     told = retime(observe(run_of(4, "1f1b", 8)[0]), Target(pp=8, microbatches=16))
     assert told.stage_ms == pytest.approx((2 * 2.0, 2 * 4.0), rel=1e-3)
+
+
+def test_other_ranks_on_shared_cores_have_a_wide_interval_and_say_why() -> None:
+    alone = observe(run_of(2, "1f1b", 4, sequences=4)[0])
+    assert not alone.shares_cores
+    real = replace(alone, compute="real", shares_cores=True)
+    alike, fewer = retime(real, Target()), retime(real, Target(pp=1))
+    assert alike.error == pytest.approx(0.3)
+    assert fewer.error == pytest.approx(0.65)
+    assert str(fewer.assumptions[-1]).startswith("each of 1 ranks is taken to compute as fast")
+
+
+def test_messages_that_no_run_showed_are_told_as_assumed() -> None:
+    silent = replace(observe(run_of(2, "1f1b", 4, sequences=4)[0]), sizes={"pp": 1}, hop=0.0)
+    told = [str(each) for each in retime(silent, Target(pp=2)).assumptions]
+    assert told == ["the run has no messages between stages; they are taken to take no time"]
+    assert retime(silent, Target(pp=2, hop_s=1e-3)).assumptions == ()

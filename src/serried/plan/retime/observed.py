@@ -20,6 +20,7 @@ slow replica in one, does not move it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -104,6 +105,13 @@ class ObservedRun:
     has_halves: bool
     """Whether the run computes the two halves of backward apart."""
     says_layers: bool
+    shares_cores: bool = False
+    """Whether its ranks compute for real on CPUs, whose cores they share."""
+
+    @property
+    def num_ranks(self) -> int:
+        """Ranks of the run."""
+        return math.prod(self.sizes.get(axis, 1) for axis in ("tp", "cp", "pp", "dp"))
 
 
 def observe(trace: Trace) -> ObservedRun:
@@ -147,6 +155,7 @@ def observe(trace: Trace) -> ObservedRun:
         len(steps),
         bool((spans.kind == ActionKind.W).any()),
         bool(told),
+        job.compute != "emulated" and job.backend == "gloo",
     )
 
 

@@ -32,6 +32,12 @@ def retimed_verdict(now: RetimedStep, then: RetimedStep) -> Sentence:
     low, high = then.interval
     name = max(PARTS, key=lambda part: abs(getattr(then, part) - getattr(now, part)))
     recorded = now.observed.period
+    if all(getattr(then, part) == getattr(now, part) for part in PARTS):
+        return said(
+            "step {before} as recorded, {after} as asked: it is asked for as it was recorded",
+            before=_text(recorded),
+            after=_text(then.period),
+        )
     return said(
         "step {before} as recorded, {after} as asked (9 of 10 lie within {low} to {high}): "
         "{share:+.1%}; what changes most is {part}, {had} to {has}",
