@@ -48,6 +48,9 @@ COMMANDS = {
     "trace": LazyCommand(
         "trace.command", "Merges and measures the timeline that a run recorded with --trace-dir."
     ),
+    "diagnose": LazyCommand(
+        "diagnose", "Says which rank hung, which is slow, and why; or what evidence is missing."
+    ),
     "serve": LazyCommand(
         "serve",
         "Opens the workbench: the cluster map, the groups, and the timelines of recorded runs.",

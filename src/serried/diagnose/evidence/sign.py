@@ -1,0 +1,58 @@
+"""A sign: one fact that a line or an entry states, before anybody asks what it means.
+
+    [rank3]:[E … Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7753, …
+       │                                │                          └── collective
+       └── speaker                      └── kind "timeout"
+
+>>> sign = Sign(
+...     "timeout",
+...     Quote("job.log", 4, "... WorkNCCL(SeqNum=7, OpType=ALLREDUCE, ...) ran for 600061 ..."),
+...     Speaker(rank=3),
+...     collective=CollectiveFacts("ALLREDUCE", seq=7, timeout_ms=600_000, ran_ms=600_061),
+... )
+>>> sign.collective.seq
+7
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from serried.diagnose.evidence.quote import NOBODY, Quote, Speaker
+
+
+@dataclass(frozen=True)
+class CollectiveFacts:
+    """Says of one collective what was printed; None is what was not."""
+
+    op: str | None = None
+    """As it was printed: ``ALLREDUCE``, ``_ALLGATHER_BASE``, ``all_reduce``."""
+    seq: int | None = None
+    numel_in: int | None = None
+    numel_out: int | None = None
+    dtype: str | None = None
+    timeout_ms: int | None = None
+    ran_ms: int | None = None
+    group: str | None = None
+    """The group as it was printed: a number, a name, a communicator."""
+    last_enqueued: int | None = None
+    last_completed: int | None = None
+
+
+@dataclass(frozen=True)
+class Sign:
+    """Holds one fact of the evidence: its kind, whose it is, when, and where it stands."""
+
+    kind: str
+    """A short word of its reader, such as ``timeout``, ``exit``, ``xid``."""
+    quote: Quote
+    speaker: Speaker = NOBODY
+    time: float | None = None
+    """Seconds since 1970, where the line tells a whole date; hosts' clocks may differ."""
+    collective: CollectiveFacts | None = None
+    code: int | None = None
+    """An exit code, a signal as a negative number, an Xid."""
+    text: str = ""
+    """What it says in its own words: an exception with its message."""
+    facts: dict[str, object] = field(default_factory=dict)
+    """What else its reader knows, by names that its module states."""

@@ -1,0 +1,27 @@
+"""All evidence of one job: signs of its logs, the state of its ranks, and what was not there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.waits.state import JobState
+from serried.finding import Sentence
+from serried.mesh import Layout
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Holds what was read of a job, in whatever mixture it was at hand."""
+
+    signs: tuple[Sign, ...] = ()
+    """In the order of their files and lines."""
+    state: JobState | None = None
+    """From dumps, stacks and records; None where there are none."""
+    layout: Layout | None = None
+    sources: tuple[str, ...] = ()
+    """The files that were read."""
+    num_lines: int = 0
+    """Lines of logs that were read."""
+    notes: tuple[Sentence, ...] = ()
+    missing: tuple[Sentence, ...] = ()

@@ -1,0 +1,74 @@
+"""A diagnosis as JSON, ``serried.diagnosis/1``: the first cause on top, then every finding."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from serried.diagnose.diagnosis import Cause, CauseClass, Diagnosis
+from serried.finding import said
+from serried.views.sentences import say
+
+SCHEMA = "serried.diagnosis/1"
+NOTHING_FOUND = said("nothing wrong was found in what was read")
+
+
+def diagnosis_document(diagnosis: Diagnosis, lang: str = "en") -> dict[str, Any]:
+    """Returns a diagnosis as JSON values.
+
+    ``ranks`` is null where no culprit can be told and [] where no rank is at fault; the top level
+    repeats the first finding.
+    """
+    findings = [_finding(cause, lang) for cause in diagnosis.causes]
+    top = findings[0] if findings else _no_fault(lang)
+    return {
+        "schema": SCHEMA,
+        **top,
+        "missing_evidence": [say(each, lang) for each in diagnosis.missing],
+        "notes": [say(each, lang) for each in diagnosis.notes],
+        "ranks_heard": list(diagnosis.ranks_heard),
+        "world_size": diagnosis.world_size,
+        "findings": findings,
+    }
+
+
+def _finding(cause: Cause, lang: str) -> dict[str, Any]:
+    return {
+        "verdict": say(cause.verdict, lang),
+        "class": cause.cause_class.value,
+        "kind": cause.kind,
+        "ranks": None if cause.ranks is None else list(cause.ranks),
+        "groups": list(cause.groups),
+        "collective": asdict(cause.collective) if cause.collective else None,
+        "waiting": [
+            {
+                "rank": each.rank,
+                "waits_for": list(each.waits_for),
+                "what": say(each.what, lang),
+                "directly": each.directly,
+            }
+            for each in cause.waiting
+        ],
+        "chain": [say(each, lang) for each in cause.chain],
+        "cures": [say(each, lang) for each in cause.cures],
+        "evidence": [asdict(quote) for quote in cause.quotes],
+        "confidence": cause.confidence,
+        "cost": cause.cost,
+    }
+
+
+def _no_fault(lang: str) -> dict[str, Any]:
+    return {
+        "verdict": say(NOTHING_FOUND, lang),
+        "class": CauseClass.NO_FAULT.value,
+        "kind": CauseClass.NO_FAULT.value,
+        "ranks": [],
+        "groups": [],
+        "collective": None,
+        "waiting": [],
+        "chain": [],
+        "cures": [],
+        "evidence": [],
+        "confidence": 0.5,
+        "cost": None,
+    }
