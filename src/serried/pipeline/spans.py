@@ -1,11 +1,13 @@
 """Schedules and spans: a simulated schedule as a trace's rows, and costs fitted to a run's.
 
 simulation  -- planned_spans -->  spans of step 0        a plan beside a run
+            -- planned_messages -->  sends and receives  between its ranks
 costs       <------ fit -------   a recorded run's spans  a plan timed as the run was
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,65 @@ def planned_spans(simulation: Simulation, *, unit_ns: Number = 1_000_000) -> Spa
         _nanoseconds(simulation, simulation.end, unit_ns),
     )
     return Spans.joined([actions, _tail(simulation, unit_ns)])
+
+
+def planned_messages(simulation: Simulation, *, unit_ns: Number = 1_000_000) -> Spans:
+    """Returns every message as the two spans of its send and its receive, each other's peers.
+
+        rank 0   [ 0F2 ][ SEND_F2 ]             from the end of its action until it arrives
+        rank 1   [1B0]     [RECV_F2][ 1F2 ]     from when the rank is free until it arrives
+
+    A receive of what has arrived before takes no time.
+
+    >>> from serried.pipeline.costs import Costs
+    >>> from serried.pipeline.schedules.gpipe import gpipe
+    >>> from serried.pipeline.simulate import simulate
+    >>> found = planned_messages(simulate(gpipe(2, 1), Costs()))
+    >>> [(str(span.action), span.rank, span.peer) for span in found]
+    [('0SEND_F0', 0, 1), ('0RECV_B0', 0, 1), ('1RECV_F0', 1, 0), ('1SEND_B0', 1, 0)]
+    """
+    schedule = simulation.schedule
+    to = np.flatnonzero(simulation.source >= 0)
+    of = simulation.source[to]
+    arrived = np.maximum(simulation.arrival[to], simulation.end[of])
+    free = _free(simulation)[to]
+    is_forward = schedule.kind[to] == ActionKind.F
+    sends = np.where(is_forward, ActionKind.SEND_F, ActionKind.SEND_B)
+    receives = np.where(is_forward, ActionKind.RECV_F, ActionKind.RECV_B)
+    moved = np.full(len(to), round(float(simulation.costs.links.message_bytes)), np.int64)
+    ends = (
+        (of, to, sends, simulation.end[of], arrived),
+        (to, of, receives, free, np.maximum(free, arrived)),
+    )
+    return Spans.joined(
+        [
+            replace(
+                _spans(
+                    schedule.rank[here],
+                    schedule.stage[here],
+                    kinds,
+                    schedule.microbatch[here],
+                    _nanoseconds(simulation, start, unit_ns),
+                    _nanoseconds(simulation, end, unit_ns),
+                ),
+                peer=schedule.rank[there].astype(np.int32),
+                size_bytes=moved,
+            )
+            for here, there, kinds, start, end in ends
+        ]
+    )
+
+
+def _free(simulation: Simulation) -> Times:
+    """Returns when each entry's rank has ended what it ran before; 0 where that is nothing."""
+    schedule = simulation.schedule
+    entries = np.arange(len(schedule.code))
+    before = entries - 1
+    # Both halves of a pair run at once: what ran before the second stands before the first.
+    before -= schedule.joined[before]
+    first = schedule.first[schedule.rank]
+    free: Times = np.where(before >= first, simulation.end[before], 0)
+    return free
 
 
 def _tail(simulation: Simulation, unit_ns: Number) -> Spans:

@@ -1,62 +1,122 @@
 """The planned step of all ranks as a trace, so that whatever shows a run shows a plan.
 
 simulated step of one pipeline ─> spans of its ranks ─> the same for every rank at that place
+                                  messages with ranks of its own pipeline as peers
                                   reductions and optimizer behind them
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from serried.action import ActionKind, Spans
 from serried.errors import InputError
 from serried.limits import PLANNED_SPANS
 from serried.mesh import Layout, Placement
 from serried.mesh.layers import positions
-from serried.pipeline.spans import planned_spans
+from serried.pipeline.spans import planned_messages, planned_spans
 from serried.plan.request import PlanRequest
 from serried.plan.time.constants import Constants
 from serried.plan.time.simulated import SimulatedStep, simulated_step
 from serried.trace.model.laid_out import trace_of_layout
+from serried.trace.model.record import PLANNED
 from serried.trace.model.trace import Trace
+
+Ranks = NDArray[np.int64]
 
 REDUCED = 0.7
 """The share of what follows the pipeline that is drawn as the reduction of gradients."""
 
 
 def planned_trace(
-    asked: PlanRequest, layout: Layout, placement: Placement, constants: Constants | None = None
+    asked: PlanRequest,
+    layout: Layout,
+    placement: Placement,
+    constants: Constants | None = None,
+    *,
+    most: int = PLANNED_SPANS.most,
+    is_cut: bool = False,
 ) -> Trace:
     """Returns the trace of one planned step; its spans end with the step that is planned.
+
+    With ``is_cut``, where all ranks together have more than ``most`` spans, it is that of one
+    replica's ranks, or of one pipeline's: what runs alike is shown once.
 
     Raises InputError for a schedule that cannot have the job's sizes, and where all ranks together
     have more spans than a trace of one step holds.
     """
     step = simulated_step(asked, constants)
-    spans = Spans.joined(
-        [planned_spans(step.schedule.simulation, unit_ns=1), _after(asked, step)]
-    ).in_order()
+    simulated = step.schedule.simulation
+    one = Spans.joined(
+        [
+            planned_spans(simulated, unit_ns=1),
+            planned_messages(simulated, unit_ns=1),
+            _after(asked, step),
+        ]
+    )
     place = positions(layout)
-    first = np.searchsorted(spans.rank, np.arange(asked.degrees.pp + 1))
+    first = np.searchsorted(one.rank, np.arange(asked.degrees.pp + 1))
     counts = np.diff(first)[place]
-    total = int(counts.sum())
-    if total > PLANNED_SPANS.most:
+    ranks = _ranks(layout, counts, most if is_cut else None)
+    total = int(counts[ranks].sum())
+    if total > most:
         raise InputError(
             "the planned step has {spans:,} spans on {ranks:,} ranks; at most {most:,} are "
             "written: plan fewer replicas or microbatches for its timeline",
             spans=total,
-            ranks=layout.world_size,
-            most=PLANNED_SPANS.most,
+            ranks=len(ranks),
+            most=most,
         )
-    rows = np.concatenate([np.arange(first[each], first[each + 1]) for each in place.tolist()])
-    every = spans.where(rows)
-    ranks = np.repeat(np.arange(layout.world_size, dtype=spans.rank.dtype), counts)
-    every = Spans(**{**every.columns(), "rank": ranks})
     machines = {
         f"node{number}": list(placement.ranks_on(number)) for number in range(placement.num_nodes)
     }
-    name = f"plan of {asked.model.name}"
-    return trace_of_layout(name, layout, machines, every, schedule=asked.schedule)
+    return trace_of_layout(
+        f"plan of {asked.model.name}",
+        layout,
+        machines,
+        _of_ranks(one, first, layout, ranks),
+        schedule=asked.schedule,
+        compute=PLANNED,
+    )
+
+
+def _of_ranks(one: Spans, first: Ranks, layout: Layout, ranks: Ranks) -> Spans:
+    """Returns one pipeline's spans for all these ranks, peers being ranks of their own pipeline."""
+    place = positions(layout)[ranks]
+    rows = np.concatenate([np.arange(first[each], first[each + 1]) for each in place.tolist()])
+    of = np.repeat(np.arange(len(ranks)), np.diff(first)[place])
+    every = one.where(rows)
+    has_peer = every.peer >= 0
+    every.peer[has_peer] = _pipelines(layout)[ranks[of[has_peer]], every.peer[has_peer]]
+    return Spans(**{**every.columns(), "rank": ranks[of].astype(np.int32)})
+
+
+def _pipelines(layout: Layout) -> Ranks:
+    """Returns the ranks of each rank's own pipeline, by place; of one stage itself."""
+    if layout.sizes.get("pp", 1) == 1:
+        return np.arange(layout.world_size)[:, None]
+    found = layout.groups(layout.kind_of("pp"))
+    return np.array(found.lists())[found.index(layout.world_size)]
+
+
+def _ranks(layout: Layout, counts: Ranks, most: int | None) -> Ranks:
+    """Returns all ranks; beyond ``most`` spans those of one replica, or else of one pipeline."""
+    every = np.arange(layout.world_size)
+    if most is None or counts.sum() <= most:
+        return every
+    replica = _replica(layout)
+    if counts[replica].sum() <= most:
+        return replica
+    return np.sort(_pipelines(layout)[0])
+
+
+def _replica(layout: Layout) -> Ranks:
+    """Returns the ranks that come first in their data group."""
+    if "dp" not in layout.dims:
+        return np.arange(layout.world_size)
+    groups = layout.groups(layout.dims["dp"]).lists()
+    return np.sort(np.array([each[0] for each in groups]))
 
 
 def _after(asked: PlanRequest, step: SimulatedStep) -> Spans:

@@ -21,7 +21,7 @@ from serried.finding import Finding
 from serried.frameworks import Sizes
 from serried.limits import TRACE_LENGTH
 from serried.mesh import Layout
-from serried.trace.model.record import UNKNOWN_SCHEDULE, TracedJob
+from serried.trace.model.record import REAL, UNKNOWN_SCHEDULE, TracedJob
 from serried.trace.model.replay import Replay
 from serried.trace.model.trace import Host, Trace
 
@@ -47,6 +47,7 @@ def trace_of_layout(
     spans: Spans,
     *,
     schedule: str = UNKNOWN_SCHEDULE,
+    compute: str = REAL,
     findings: Sequence[Finding] = (),
     waits_inside: bool = False,
     replay: Replay | None = None,
@@ -76,6 +77,7 @@ def trace_of_layout(
         num_microbatches=max(1, 1 + int(spans.microbatch.max())),
         gpus_per_node=_ranks_per_node([*machines.values()], world),
         options=of_axes | of_ranks,
+        compute=compute,
     )
     return Trace(
         run=run,

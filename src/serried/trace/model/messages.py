@@ -38,6 +38,7 @@ class Alignment:
     """
 
     num_hosts: int
+    """Hosts with clocks of their own; all ranks of a plan share one."""
     checked: int
     causality_violations: int
     uncertainty_ns: float | None = 0.0
@@ -68,13 +69,17 @@ def measure_messages(trace: Trace, steps: NDArray[np.int32]) -> tuple[MessageSta
     )
     violations = int(early.sum())
     return messages, Alignment(
-        len(trace.hosts), len(pairs), violations, uncertainty_ns, trace.clocks
+        1 if trace.is_planned else len(trace.hosts),
+        len(pairs),
+        violations,
+        uncertainty_ns,
+        trace.clocks,
     )
 
 
 def _uncertainty_ns(trace: Trace) -> float | None:
     """Returns how far any two hosts' clocks may be apart, None where that is not known."""
-    if len(trace.hosts) == 1:
+    if len(trace.hosts) == 1 or trace.is_planned:
         return 0.0
     known = [clock.uncertainty_ns for clock in trace.clocks]
     worst = [each for each in known if each is not None]

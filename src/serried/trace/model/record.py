@@ -49,6 +49,8 @@ LARGEST_NAME = 65_535
 
 UNKNOWN_SCHEDULE = "unknown"
 """Stands for the schedule of a run whose writer does not say it."""
+REAL, EMULATED, PLANNED = "real", "emulated", "planned"
+"""What a job computed: for real, by fixed times that stood for it, or nothing, being a plan."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,8 @@ class TracedJob:
     order: str
     schedule: str
     num_microbatches: int
-    compute: str = "real"
-    """``real``, or ``emulated`` where fixed times stand for the computation."""
+    compute: str = REAL
+    """``real``, ``emulated`` where fixed times stand for the computation, or ``planned``."""
     backend: str = "gloo"
     gpus_per_node: int = 8
     options: Mapping[str, str] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from serried.finding import Finding, said
 from serried.frameworks import Sizes
 from serried.mesh import Layout, Placement
 from serried.trace.model.admission import admitted
-from serried.trace.model.record import TracedJob
+from serried.trace.model.record import EMULATED, PLANNED, TracedJob
 from serried.trace.model.replay import Replay
 from serried.trace.model.span_groups import SpanGroup
 
@@ -121,7 +121,12 @@ class Trace:
     @property
     def is_emulated(self) -> bool:
         """Whether fixed times stood for the computation."""
-        return self.job.compute != "real"
+        return self.job.compute == EMULATED
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether nothing ran: its times are those of a plan, on one clock."""
+        return self.job.compute == PLANNED
 
 
 def layout_of(job: TracedJob) -> tuple[Layout | None, Finding | None]:

@@ -60,7 +60,13 @@ def headlines(trace: Trace, stats: Statistics, *, lang: str = "en") -> list[str]
         schedule=job.schedule,
         microbatches=count_text(job.num_microbatches, "microbatch", lang),
     )
-    compute = tell("; compute is emulated by fixed times", lang) if trace.is_emulated else ""
+    compute = (
+        tell("; planned, nothing ran", lang)
+        if trace.is_planned
+        else tell("; compute is emulated by fixed times", lang)
+        if trace.is_emulated
+        else ""
+    )
     return [merged, schedule + compute]
 
 
