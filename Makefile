@@ -52,9 +52,12 @@ unit: $(VENV)/.test browser hosts modules
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder tests/runtime $(PACE:%=--ignore %)
 	$(BIN)/python -m pytest -q $(PACE)
 
+# llm-analysis asks for a transformers that is older than the tests'; without it nothing is lacking.
 bench: $(VENV)/.test ## print every benchmark beside its peer
-	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python -W ignore $$file; done
-	@echo "== benchmarks.accuracy"; $(BIN)/python -m benchmarks.accuracy benchmarks/data
+	-@$(BIN)/pip install -q --no-deps --target $(VENV)/peers --upgrade llm-analysis==0.2.2 fire termcolor
+	@set -e; export PYTHONPATH=$(VENV)/peers; \
+	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python -W ignore $$file; done; \
+	echo "== benchmarks.accuracy"; $(BIN)/python -m benchmarks.accuracy benchmarks/data
 
 oracle: $(VENV)/.test ## fuzz the layouts against the real packages, each in an environment of its own
 	$(BIN)/python -m pytest -q -m oracle -o addopts='--import-mode=importlib --strict-markers' tests/oracle

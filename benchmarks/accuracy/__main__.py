@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.accuracy import baselines, fitting, published
+from benchmarks.accuracy import baselines, fitting, llm_analysis, published
 from benchmarks.accuracy.memory import document_memory, print_memory
 from benchmarks.accuracy.table import HEAD, Errors, line, parts, regrets
 from serried.plan.calibration.document import constants_text
@@ -64,8 +64,9 @@ def print_table(folder: Folder, *, is_apart: bool) -> None:
     inside = ((measured >= low) & (measured <= high)).mean() * 100
     print(f"measured step inside the 90 % interval: {inside:.0f} % of rows")
     print("\nbaselines, each with factors fitted to these same rows")
-    for name in baselines.BASELINES:
+    for name in (*baselines.BASELINES, baselines.RIDGE):
         print(line(name, Errors.of(baselines.predicted(name, rows), measured)))
+    print_peer(rows, found)
     if asked_papers(folder):
         print("\npapers' tables")
         for read in published.ALL:
@@ -82,6 +83,21 @@ def print_table(folder: Folder, *, is_apart: bool) -> None:
         print(f"left out: {name}: {why}")
     if is_apart:
         print_apart(rows)
+
+
+def print_peer(rows: list[Measured], found: np.ndarray) -> None:
+    """Prints llm-analysis, the simple ways and these plans on the rows that it can express."""
+    peer = llm_analysis.peer_steps(rows)
+    if peer is None:
+        print(f"\n{llm_analysis.MISSING}")
+        return
+    same = [rows[at] for at in peer.rows]
+    measured = np.array([row.step_s for row in same], np.float64)
+    print("\nthe dense rows that llm-analysis has: no experts, adapters, cp or windows")
+    print(line(peer.name, Errors.of(peer.steps, measured)))
+    for name in (*baselines.BASELINES, baselines.RIDGE):
+        print(line(name, Errors.of(baselines.predicted(name, same), measured)))
+    print(line("serried", Errors.of(found[peer.rows], measured)))
 
 
 def asked_papers(folder: Folder) -> bool:

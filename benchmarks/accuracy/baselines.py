@@ -1,4 +1,4 @@
-"""What simpler ways make of the same rows: FLOPs over a fitted share of the peak, in five steps."""
+"""What simpler ways make of the same rows: FLOPs over a fitted share of the peak, and a ridge."""
 
 from __future__ import annotations
 
@@ -49,8 +49,37 @@ BASELINES: Mapping[str, tuple[Callable[[Measured], float], Callable[[Measured], 
 """How a baseline times a row, and by which group of rows its one factor is fitted; None: none."""
 
 
+RIDGE = "ridge, 12 features and GPU"
+
+
+def ridge(rows: Sequence[Measured]) -> np.ndarray:
+    """Returns seconds by a log-linear regression on the rows' sizes, fitted to these rows."""
+    steps = np.log([row.step_s or np.nan for row in rows])
+    sizes = np.array([_features(row) for row in rows])
+    sizes = (sizes - sizes.mean(axis=0)) / np.maximum(sizes.std(axis=0), 1e-9)
+    families = np.array([_family(row) for row in rows])
+    types = (families[:, None] == np.unique(families)).astype(float)
+    table = np.hstack([sizes, types])
+    base = np.log([with_overheads(row) for row in rows])
+    curve = table.T @ table + 0.3 * np.eye(table.shape[1])
+    return np.asarray(np.exp(base + table @ np.linalg.solve(curve, table.T @ (steps - base))))
+
+
+def _features(row: Measured) -> list[float]:
+    asked = row.request
+    degrees, model = asked.degrees, asked.model
+    told = (
+        *(degrees.tp, degrees.pp, degrees.cp, degrees.ep, degrees.world_size),
+        *(asked.micro_batch, asked.num_microbatches, asked.sequence),
+        *(model.hidden, model.layers, 1 + (asked.zero >= 3), 1 + (model.experts is not None)),
+    )
+    return [float(np.log(each)) for each in told]
+
+
 def predicted(name: str, rows: Sequence[Measured]) -> np.ndarray:
     """Returns a baseline's seconds, its factors being medians over the same rows."""
+    if name == RIDGE:
+        return ridge(rows)
     time, group = BASELINES[name]
     raw = np.array([time(row) for row in rows])
     if group is None:

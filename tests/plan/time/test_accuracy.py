@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from benchmarks.accuracy import published
+from benchmarks.accuracy import llm_analysis, published
 from benchmarks.accuracy.baselines import predicted
 from benchmarks.accuracy.table import Errors, regrets
 from serried.plan.calibration.rows import read_folder
@@ -78,3 +78,23 @@ def test_choosing_by_the_plan_loses_little() -> None:
     lost = [each for _, _, each in regrets(ROWS, PREDICTED)]
     assert len(lost) > 20
     assert np.mean(lost) <= 2.0
+
+
+def test_without_llm_analysis_its_column_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(llm_analysis, "find_spec", lambda name: None)
+    assert llm_analysis.peer_steps(ROWS) is None
+    assert "pip install" in llm_analysis.MISSING
+
+
+def test_llm_analysis_is_asked_for_dense_rows_that_it_can_express() -> None:
+    asked = [row for row in ROWS if llm_analysis.is_expressed(row)]
+    assert len(asked) == 413
+    assert all(row.request.model.experts is None and row.request.degrees.cp == 1 for row in asked)
+
+
+def test_plans_are_nearer_than_llm_analysis_on_the_same_rows() -> None:
+    peer = llm_analysis.peer_steps(ROWS)
+    if peer is None:
+        pytest.skip(llm_analysis.MISSING)
+    theirs = Errors.of(peer.steps, MEASURED[peer.rows])
+    assert Errors.of(PREDICTED[peer.rows], MEASURED[peer.rows]).mean < theirs.mean / 2
