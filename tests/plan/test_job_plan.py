@@ -21,6 +21,26 @@ def test_parts_sum_to_the_step_and_the_interval_is_around_it() -> None:
     assert plan.interval_s[0] < plan.step_s < plan.interval_s[1]
 
 
+@pytest.mark.parametrize("schedule", ["zbv", "zb-h2", "dualpipe", "dualpipev"])
+@pytest.mark.parametrize("batch", [16, 256])
+def test_no_part_of_a_walked_step_is_below_0_and_they_sum_to_it(schedule: str, batch: int) -> None:
+    sizes = LayoutRequest.of({"world_size": 8, "tp": 2, "pp": 4})
+    told = {"model": "llama3-8b", "cluster": "h100", "sequence": "2048"}
+    made = job_plan(plan_request(sizes, {**told, "global_batch": str(batch), "schedule": schedule}))
+    assert min(made.parts.values()) >= 0
+    assert sum(made.parts.values()) == pytest.approx(made.step_s)
+
+
+def test_both_ways_share_the_head_so_that_the_fullest_rank_has_half_of_it() -> None:
+    sizes = LayoutRequest.of({"world_size": 4, "pp": 4})
+    told = {"model": "llama3-8b", "cluster": "h100", "sequence": "2048", "global_batch": "64"}
+    one_way, both = (
+        job_plan(plan_request(sizes, {**told, "schedule": name})).parts["embedding and output"]
+        for name in ("1f1b", "dualpipe")
+    )
+    assert both == pytest.approx(one_way / 2, rel=0.05)
+
+
 def test_mfu_is_the_share_of_the_peak_by_a_named_convention() -> None:
     plan = planned()
     causal = model_flops(plan.asked.model, 8192, "causal")

@@ -20,7 +20,7 @@ from serried.plan.time.constants import Constants
 from serried.plan.time.interval import intervals
 from serried.plan.time.jobs import Jobs
 from serried.plan.time.simulated import simulated_step
-from serried.plan.time.step import step_times
+from serried.plan.time.step import StepTimes, step_times
 from serried.plan.traffic.transfers import Transfer, step_transfers
 
 IN_CLOSED_FORM = ("1f1b", "interleaved-1f1b", "gpipe", "looped-bfs", "eager-1f1b")
@@ -125,24 +125,40 @@ def job_plan(asked: PlanRequest, constants: Constants | None = None) -> JobPlan:
     gpu.peak(peak_format(asked.compute, gpu.peak_flops))
     jobs = Jobs.of([asked])
     times = step_times(jobs, constants)
-    step = float(np.ravel(times.step)[0])
-    parts = {name: float(np.ravel(part)[0]) for name, part in times.parts.items()}
-    if asked.schedule not in IN_CLOSED_FORM:
-        step, parts = _walked(asked, step, parts, constants)
+    if asked.schedule in IN_CLOSED_FORM:
+        step = float(np.ravel(times.step)[0])
+        parts = {name: float(np.ravel(part)[0]) for name, part in times.parts.items()}
+    else:
+        step, parts = _walked(asked, times, constants)
     low, high = intervals(jobs, np.array([step]), constants)
     interval = float(np.ravel(low)[0]), float(np.ravel(high)[0])
     return JobPlan(asked, job_memory(asked), step_transfers(asked), step, interval, parts)
 
 
 def _walked(
-    asked: PlanRequest, step: float, parts: dict[str, float], constants: Constants | None
+    asked: PlanRequest, times: StepTimes, constants: Constants | None
 ) -> tuple[float, dict[str, float]]:
     """Returns the step and its parts with the schedule walked instead of 1F1B's closed form.
 
-    The ranks' work stays; what the schedule fills comes off the bubble.
+    The work told is that of the rank which works most under this schedule: in a V, or both ways,
+    it is another one than 1F1B's fullest. What it does not work is messages, up to what the closed
+    form counts of them, and bubble; so neither falls below 0.
     """
-    walked = simulated_step(asked, constants).step_s
+    parts = {name: float(np.ravel(part)[0]) for name, part in times.parts.items()}
+    step = float(np.ravel(times.step)[0])
     slower = step / (step - parts["straggling"])
-    spared = (step - walked) / slower
-    changed = {"bubble": parts["bubble"] - spared, "straggling": walked * (1 - 1 / slower)}
-    return walked, parts | changed
+    walked = simulated_step(asked, constants)
+    counted = asked.num_microbatches * float(np.ravel(times.stages.slowest_layers)[0])
+    layers = {name: parts[name] / counted * walked.layers for name in times.layer.parts}
+    rest = walked.pipeline_s - walked.work_s
+    told = {
+        **parts,
+        **layers,
+        "embedding and output": max(0.0, walked.work_s - sum(layers.values())),
+        "pp": min(parts["pp"], rest),
+        "straggling": walked.step_s * (1 - 1 / slower),
+    }
+    told["bubble"] = 0.0
+    # Floats of nanoseconds leave about 1e-16 of a step below 0 where ranks are never idle.
+    told["bubble"] = max(0.0, walked.step_s - sum(told.values()))
+    return walked.step_s, told

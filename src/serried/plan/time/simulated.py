@@ -10,9 +10,11 @@ What follows the pipeline (replicas, optimizer, stragglers) is that of the close
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from serried.action import ActionKind
 from serried.pipeline.costs import Costs, Links
 from serried.pipeline.measured import MeasuredSchedule
 from serried.pipeline.request import ScheduleRequest
@@ -48,10 +50,31 @@ class SimulatedStep:
     after_s: float
     """What replicas, the optimizer, stragglers and the rest add."""
 
+    stage_layers: tuple[int, ...]
+    """Layers of each stage, in their order through the model."""
+
     @property
     def step_s(self) -> float:
         """The whole step, in seconds."""
         return self.pipeline_s + self.after_s
+
+    @cached_property
+    def fullest(self) -> int:
+        """The rank of the pipeline that works most."""
+        return int(np.argmax(self.schedule.simulation.work))
+
+    @property
+    def work_s(self) -> float:
+        """What the fullest rank works of the pipeline's time."""
+        simulation = self.schedule.simulation
+        return float(simulation.ticks.number(simulation.work[self.fullest])) / NS
+
+    @property
+    def layers(self) -> int:
+        """Layers that the fullest rank runs forward, once for each microbatch."""
+        lists = self.schedule.schedule
+        is_its = (lists.rank == self.fullest) & (lists.kind == ActionKind.F)
+        return int(np.array(self.stage_layers)[lists.stage[is_its]].sum())
 
 
 def simulated_step(request: PlanRequest, constants: Constants | None = None) -> SimulatedStep:
@@ -88,7 +111,8 @@ def simulated_step(request: PlanRequest, constants: Constants | None = None) -> 
     slower = float(times.parts["straggling"][0]) / float(
         times.step[0] - times.parts["straggling"][0]
     )
-    return SimulatedStep(schedule, passes, pipeline, after + (pipeline + after) * slower)
+    layers = tuple(stage.num_layers for stage in _stages(request))
+    return SimulatedStep(schedule, passes, pipeline, after + (pipeline + after) * slower, layers)
 
 
 def stage_passes(request: PlanRequest, times: StepTimes) -> StagePasses:
