@@ -44,6 +44,11 @@ CHECK_BYTES = Limit(1 << 30, "bytes", "the report of a check; all links of 100,0
 
 MODEL_SIZE = Limit(10_000_000, "units", "a size that a model's config says; words are the most")
 PARAMETERS = Limit(10**17, "parameters", "a model; the largest that are published have 10**13")
+SEQUENCE = Limit(
+    1 << 30, "tokens", "one sequence that is planned; 10 million are the longest known"
+)
+BATCH = Limit(1 << 30, "sequences", "a step that is planned; jobs take some thousands")
+ADAPTER_RANK = Limit(1 << 16, "units", "the rank of LoRA's adapters; most have 8 to 256")
 PLANNED_SPANS = Limit(4_000_000, "spans", "a planned step of all ranks, at 40 bytes each")
 STEP_EVENTS = Limit(20_000, "layers x microbatches", "a step that is shown event by event")
 DIGITS = Limit(18, "digits", "a whole number; Python reads longer ones in quadratic time")

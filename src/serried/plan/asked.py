@@ -17,6 +17,7 @@ from serried.errors import InputError, listed
 from serried.finding import Sentence, said
 from serried.launch.facts.config import LaunchConfig
 from serried.launch.request import LayoutRequest
+from serried.limits import ADAPTER_RANK, BATCH, SEQUENCE
 from serried.mesh import Layout
 from serried.mesh.sizes import whole_number
 from serried.pipeline.registry import ENTRIES
@@ -183,6 +184,14 @@ class _Asked:
         name = self.words.get("schedule", "")
         fixed = ENTRIES[name].chunks if name in ENTRIES else None
         if name in BOTH_WAYS:  # a rank's two stages are two of the same model's, each held twice
+            if "chunks" in self.words and self._count("chunks", 1) != 1:
+                raise InputError(
+                    "{name} has one stage on each rank for either direction, and {chunks} chunks "
+                    "were asked for; leave out --chunks, or take a schedule of chunks such as "
+                    "interleaved-1f1b",
+                    name=name,
+                    chunks=self.words["chunks"],
+                )
             return 1
         return self._count("chunks", fixed or (2 if name and fixed is None else 1))
 
@@ -220,7 +229,7 @@ class _Asked:
         number = whole_number(text, name)
         if number < 1:
             raise InputError("{name}={value}; it is at least 1", name=name, value=number)
-        return number
+        return _within_limits(name, number)
 
     def _switch(self, name: str, *, default: bool) -> bool:
         told = self.words.get(name, "").lower()
@@ -229,6 +238,27 @@ class _Asked:
                 "{key}={value} is not a switch; it is true or false", key=name, value=told[:40]
             )
         return SWITCHES[told] if told else default
+
+
+MOST: Mapping[str, int] = {
+    "sequence": SEQUENCE.most,
+    "micro_batch": BATCH.most,
+    "global_batch": BATCH.most,
+    "lora": ADAPTER_RANK.most,
+}
+"""The most that a word's number may be, beyond which no plan means anything."""
+
+
+def _within_limits(name: str, number: int) -> int:
+    """Returns the number; raises InputError where it is beyond its row of ``MOST``."""
+    if number > MOST.get(name, number):
+        raise InputError(
+            "{name}={value} is too large; it is at most {most}",
+            name=name,
+            value=number,
+            most=MOST[name],
+        )
+    return number
 
 
 WHAT: Mapping[str, Sentence] = {
@@ -287,7 +317,7 @@ def read_lora(text: str) -> LowRank:
             text=text[:40],
             known=listed(LORA_TARGETS),
         )
-    return LowRank(number, names)
+    return LowRank(_within_limits("lora", number), names)
 
 
 def _usual_format(cluster: Cluster) -> str:

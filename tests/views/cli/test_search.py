@@ -59,6 +59,28 @@ def test_pictures_are_written(serried: Call, tmp_path: Path, ending: str) -> Non
     assert path.stat().st_size > 2000
 
 
+def test_only_the_front_is_given_as_json_and_drawn(serried: Call, tmp_path: Path) -> None:
+    job = (*JOB, "--world-size", "8", "--global-batch", "16")
+    whole, front = (
+        json.loads(serried(*job, "--format", "json", *more).out) for more in ((), ("--pareto",))
+    )
+    assert "best" in whole and "best" not in front and "misses" not in front
+    assert front["pareto"] == whole["pareto"]
+    marks = []
+    for name, more in (("whole.svg", ()), ("front.svg", ("--pareto",))):
+        assert serried(*job, "-o", str(tmp_path / name), *more).code == 0
+        marks.append((tmp_path / name).read_text().count("<rect"))
+    assert marks[1] < marks[0] / 2
+
+
+def test_every_row_says_why_it_loses(serried: Call) -> None:
+    found = json.loads(serried(*JOB, *SMALL, "--format", "json").out)
+    for name in ("best", "pareto"):
+        assert [bool(each["why_not"]) for each in found[name]][:1] == [False]
+        assert all(" +" in each["why_not"] for each in found[name][1:])
+    assert all("on stage " in each["why_not"] for each in found["misses"])
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

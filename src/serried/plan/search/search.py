@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from serried.errors import InputError
 from serried.plan.degrees import Degrees
 from serried.plan.job_plan import JobPlan, job_plan
 from serried.plan.memory.implementation import implementation_of
-from serried.plan.memory.job_memory import USABLE
+from serried.plan.memory.job_memory import USABLE, job_memory
 from serried.plan.request import PlanRequest
 from serried.plan.search.space import DEGREES, SearchSpace, Whole, rows_of
 from serried.plan.search.weigh import Real, bytes_of, times_of
@@ -97,6 +98,12 @@ class FoundLayout:
         """Bytes that a card lacks to hold it for sure; 0 where it does."""
         return max(0.0, self.in_use - self.limit)
 
+    @cached_property
+    def fullest_stages(self) -> tuple[int, ...]:
+        """The stages of the rank that has most in use, its schedule walked for it."""
+        memory = self.plan.memory if self.plan else job_memory(self.request)
+        return memory.fullest.stages
+
     @property
     def tokens_per_gpu_s(self) -> float:
         """Tokens per second and GPU."""
@@ -113,7 +120,7 @@ class SearchResult:
     pareto: tuple[FoundLayout, ...]
     """Layouts that no other beats in both memory and time, the quickest first."""
     misses: tuple[FoundLayout, ...]
-    """The quickest of those that do not fit; where nothing fits, those that lack least."""
+    """Those that do not fit and lack least."""
     num_layouts: int
     num_fitting: int
     manners: tuple[WeighedManner, ...] = field(repr=False)
@@ -148,7 +155,7 @@ def search(
     best = _exact(_quickest(weighed, card, most * CHECKED), most, constants)
     return SearchResult(
         _beside(best),
-        _pareto(weighed, card),
+        _beside(_pareto(weighed, card)),
         _misses(weighed, card, most, constants),
         count,
         fitting,
@@ -238,7 +245,7 @@ def _beside(found: list[FoundLayout]) -> tuple[FoundLayout, ...]:
     return tuple(told)
 
 
-def _pareto(weighed: list[WeighedManner], card: Room) -> tuple[FoundLayout, ...]:
+def _pareto(weighed: list[WeighedManner], card: Room) -> list[FoundLayout]:
     places = [
         (manner.step[row], manner.in_use[row], number, int(row))
         for number, manner in enumerate(weighed)
@@ -250,7 +257,7 @@ def _pareto(weighed: list[WeighedManner], card: Room) -> tuple[FoundLayout, ...]
         if used < least:
             least = used
             found.append(_layout(weighed[number], row, card))
-    return tuple(found)
+    return found
 
 
 def _front(step: Real, used: Real) -> Whole:

@@ -10,7 +10,7 @@ from serried.views.cli.collective_answer import ENDINGS, answer_collective
 from serried.views.cli.collective_trial import try_collective
 from serried.views.cli.language import lang_option
 from serried.views.cli.options import collective_options, network_options
-from serried.views.cli.output import OutputChoice, output_option
+from serried.views.cli.output import OutputChoice, form_option, output_option
 from serried.views.collective.text import registry_table
 
 
@@ -56,12 +56,7 @@ from serried.views.collective.text import registry_table
     is_flag=True,
     help="Explain what the collective is for, what it costs, and common mistakes.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(ENDINGS),
-    help="Form of the answer; by default by the ending of --output, else a table.",
-)
+@form_option(ENDINGS)
 @lang_option
 @output_option
 def collective(name: str | None, **options: Any) -> int:

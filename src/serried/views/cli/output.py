@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -90,6 +90,16 @@ def output_option(command: Command) -> Command:
         type=PATH,
         help="Write the answer into this file; its ending says the form, such as .json.",
     )(command)
+
+
+def form_option(forms: Sequence[str]) -> Callable[[Command], Command]:
+    """Adds ``--format``, which goes before what the ending of ``--output`` says."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(forms),
+        help="Form of the answer; by default by the ending of --output, else a table.",
+    )
 
 
 def printed_form_option(command: Command) -> Command:

@@ -15,7 +15,7 @@ from serried.plan.job_plan import JobPlan, job_plan
 from serried.views.cli.job import request_of
 from serried.views.cli.language import lang_option
 from serried.views.cli.options import job_options, size_options
-from serried.views.cli.output import PATH, OutputChoice, as_json, output_option, width
+from serried.views.cli.output import PATH, OutputChoice, as_json, form_option, output_option, width
 from serried.views.cli.plan_from import from_options, require_run, retimed_plan
 from serried.views.cli.plan_goodput import goodput_options, job_goodput, require_goodput
 from serried.views.cli.plan_options import plan_constants, plan_options, plan_words
@@ -55,12 +55,7 @@ ENDINGS = ("table", "json", "svg", "png")
     "Perfetto open: .json or .pftrace.",
 )
 @lang_option
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(ENDINGS),
-    help="Form of the answer; by default by the ending of --output, else a table.",
-)
+@form_option(ENDINGS)
 @output_option
 def plan(file: Path | None, **options: Any) -> int:
     """Plans a job: whether it fits, where it is fullest, how long a step takes and why.

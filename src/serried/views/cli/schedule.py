@@ -14,7 +14,7 @@ from serried.pipeline import ENTRIES, fit, to_csv
 from serried.pipeline.measured import MeasuredSchedule
 from serried.pipeline.request import ScheduleRequest
 from serried.views.cli.language import current_language, lang_option
-from serried.views.cli.output import OutputChoice, as_json, output_option, width
+from serried.views.cli.output import OutputChoice, as_json, form_option, output_option, width
 from serried.views.layout.advice import advice_lines
 from serried.views.schedule.document import chrome_document, schedules_document
 from serried.views.schedule.picture import picture
@@ -150,12 +150,7 @@ PICTURE_RANKS = 64
     help="Take the times of a recorded run (a folder or file).",
 )
 @click.option("--summary", is_flag=True, help="Leave the lists of actions out of the JSON.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    help="Form of the answer; by default by the ending of --output, else a table.",
-)
+@form_option(FORMATS)
 @lang_option
 @output_option
 def schedule(

@@ -15,7 +15,7 @@ from serried.plan.search.search import search as searched
 from serried.plan.search.space import SearchSpace
 from serried.views.cli.language import current_language, lang_option
 from serried.views.cli.options import COUNT, size_options
-from serried.views.cli.output import OutputChoice, as_json, output_option, width
+from serried.views.cli.output import OutputChoice, as_json, form_option, output_option, width
 from serried.views.cli.plan_options import plan_constants, plan_options, plan_words
 from serried.views.explain.plain import wrap
 from serried.views.plan.search_text import (
@@ -47,12 +47,7 @@ UNSEEN = (
     "--pareto", is_flag=True, help="Show the layouts that none beats in both time and memory."
 )
 @lang_option
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(ENDINGS),
-    help="Form of the answer; by default by the ending of --output, else a table.",
-)
+@form_option(ENDINGS)
 @output_option
 def search(most: int, *, pareto: bool, **options: Any) -> int:
     """Finds the best layouts of a model on a cluster, and says why the others lose.
@@ -72,14 +67,15 @@ def search(most: int, *, pareto: bool, **options: Any) -> int:
     asked, space = _asked(options)
     found = searched(asked, space, most=most, constants=plan_constants(options), progress=_tell)
     if form == "json":
-        output.write(as_json(search_document(found, lang=output.lang)))
+        output.write(as_json(search_document(found, lang=output.lang, only_front=pareto)))
     elif form in ("svg", "png"):
         from serried.views.plan.search_picture import search_picture
 
         if form == "png" and output.path is None:
             raise InputError("a PNG goes into a file; give one, such as -o search.png")
         # The letters of a PNG are drawn without a font, and have no Chinese.
-        drawing = search_picture(found, lang="en" if form == "png" else output.lang)
+        lang = "en" if form == "png" else output.lang
+        drawing = search_picture(found, lang=lang, only_front=pareto)
         output.write(drawing.svg() if form == "svg" else drawing.png())
     else:
         lang = output.lang

@@ -30,15 +30,18 @@ MOST_MARKS = 4000
 DOT, FRONT = "#9cc3e6", "#c4570f"
 
 
-def search_picture(found: SearchResult, *, lang: str = "en") -> Drawing:
-    """Returns the picture; where nothing fits, its words alone."""
+def search_picture(found: SearchResult, *, lang: str = "en", only_front: bool = False) -> Drawing:
+    """Returns the picture; where nothing fits, its words alone.
+
+    ``only_front`` leaves out what another beats in both, and draws the front from end to end.
+    """
     verdict = search_verdict(found, lang=lang)
     drawing = Drawing(WIDTH, HEIGHT, verdict[0])
     for number, line in enumerate([*folds(verdict[0], 120)][:2]):
         drawing.add(DrawnWords(20, 28 + 20 * number, line, 14, is_strong=number == 0))
     if not found.pareto:
         return drawing
-    step, used = _drawn(found)
+    step, used = _front(found) if only_front else _drawn(found)
     first, last = float(step.min()), float(step.max())
     card = found.pareto[0].card
     wide, tall = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
@@ -49,8 +52,9 @@ def search_picture(found: SearchResult, *, lang: str = "en") -> Drawing:
     def y_of(held: float) -> float:
         return TOP + tall * (1 - held / card)
 
-    for seconds, held in zip(step.tolist(), used.tolist(), strict=True):
-        drawing.add(DrawnArea(x_of(seconds) - 1.5, y_of(held) - 1.5, 3, 3, DOT))
+    if not only_front:
+        for seconds, held in zip(step.tolist(), used.tolist(), strict=True):
+            drawing.add(DrawnArea(x_of(seconds) - 1.5, y_of(held) - 1.5, 3, 3, DOT))
     front = [each for each in found.pareto if each.step_s <= last]
     for left, right in pairwise(front):
         ends = [(x_of(each.step_s), y_of(each.in_use)) for each in (left, right)]
@@ -61,6 +65,13 @@ def search_picture(found: SearchResult, *, lang: str = "en") -> Drawing:
     drawing.add(DrawnWords(x_of(best.step_s) + 8, y_of(best.in_use) - 6, layout_name(best.request)))
     _axes(drawing, first, last, card, lang)
     return drawing
+
+
+def _front(found: SearchResult) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns step and memory of what none beats in both."""
+    ends = [(each.step_s, each.in_use) for each in found.pareto]
+    step, used = np.array(ends, np.float64).T
+    return step, used
 
 
 def _drawn(found: SearchResult) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

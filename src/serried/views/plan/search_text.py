@@ -80,28 +80,34 @@ def search_table(found: SearchResult, *, lang: str = "en") -> Table:
 
 
 def miss_table(found: SearchResult, *, lang: str = "en") -> Table:
-    """Returns a row for each of those that lack least, and how much memory they lack."""
-    sizes = [memory_text(round(each.lacks)) for each in found.misses]
-    lacks = [tell("lacks {size}", lang, size=size) for size in sizes]
-    return _table(found.misses, lacks, lang)
+    """Returns a row for each of those that lack least: how much memory, and on which stage."""
+    return _table(found.misses, [_lack(each, lang) for each in found.misses], lang)
 
 
 def pareto_table(found: SearchResult, *, lang: str = "en") -> Table:
     """Returns a row for each layout that none beats in both time and memory."""
-    return _table(found.pareto, [""] * len(found.pareto), lang)
+    return _table(found.pareto, [_loss(each, lang) for each in found.pareto], lang)
 
 
-def search_document(found: SearchResult, *, lang: str = "en") -> dict[str, Any]:
-    """Returns the ``serried.search/1`` document; bytes and seconds."""
-    return {
+def search_document(
+    found: SearchResult, *, lang: str = "en", only_front: bool = False
+) -> dict[str, Any]:
+    """Returns the ``serried.search/1`` document; bytes and seconds.
+
+    ``only_front`` leaves the best and the misses out: what is asked for is what none beats in both.
+    """
+    head = {
         "schema": SCHEMA,
         "verdict": " ".join(search_verdict(found, lang=lang)),
         "layouts": found.num_layouts,
         "fitting": found.num_fitting,
-        "best": [_document(each, _loss(each, lang)) for each in found.best],
-        "pareto": [_document(each, "") for each in found.pareto],
-        "misses": [_document(each, "") for each in found.misses],
     }
+    front = {"pareto": [_document(each, _loss(each, lang)) for each in found.pareto]}
+    if only_front:
+        return head | front
+    best = {"best": [_document(each, _loss(each, lang)) for each in found.best]}
+    misses = {"misses": [_document(each, _lack(each, lang)) for each in found.misses]}
+    return head | best | front | misses
 
 
 def _told(each: FoundLayout) -> dict[str, object]:
@@ -125,6 +131,13 @@ def _loss(each: FoundLayout, lang: str) -> str:
         return ""
     more = duration_text(each.slower_s * 1e9)
     return tell("{part} +{more}", lang, part=time_word(each.slower_part), more=more)
+
+
+def _lack(each: FoundLayout, lang: str) -> str:
+    """Returns what a layout that does not fit lacks, and on which stage."""
+    stages = "+".join(map(str, each.fullest_stages))
+    size = memory_text(round(each.lacks))
+    return tell("lacks {size} on stage {stages}", lang, size=size, stages=stages)
 
 
 def _cure(miss: FoundLayout) -> Sentence:

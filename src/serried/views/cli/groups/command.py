@@ -18,7 +18,7 @@ from serried.views.cli.options import (
     network_options,
     size_options,
 )
-from serried.views.cli.output import PATH, OutputChoice, output_option
+from serried.views.cli.output import PATH, OutputChoice, form_option, output_option
 
 
 @click.command()
@@ -90,12 +90,7 @@ from serried.views.cli.output import PATH, OutputChoice, output_option
     help="List the settings that --set takes for --framework: meaning, values, default, versions.",
 )
 @lang_option
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(answers.FORMATS),
-    help="Form of the answer; by default by the ending of --output, else a table.",
-)
+@form_option(answers.FORMATS)
 @output_option
 def groups(file: Path | None, **options: Any) -> int:
     """Prints which rank is in which process group, under the framework's own rules.
