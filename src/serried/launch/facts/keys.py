@@ -148,6 +148,19 @@ def too_many(file: str) -> InputError:
     )
 
 
+def leave_open(facts: Facts, keys: Keys, sizes: Sequence[str]) -> None:
+    """Leaves sizes open that a config may say which the file takes in, where it is not given."""
+    for name in keys.missing:
+        for size in sizes:
+            if not facts.says(size):
+                because = said(
+                    "{file} takes in {name}, which is not given beside it",
+                    file=keys.file,
+                    name=name,
+                )
+                facts.lack(size, because)
+
+
 def take(
     facts: Facts,
     keys: Keys,

@@ -12,13 +12,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from serried.errors import InputError
-from serried.finding import said
 from serried.launch.facts.config import Reading
 from serried.launch.facts.device_mesh import laid_over
 from serried.launch.facts.flags import Meaning
 from serried.launch.facts.flags import sizes as size_meanings
 from serried.launch.facts.found import Facts
-from serried.launch.facts.keys import Keys, take
+from serried.launch.facts.keys import Keys, leave_open, take
 from serried.mesh.sizes import Sizes
 
 SECTION = "distributed"
@@ -62,15 +61,7 @@ def read(keys: Keys) -> Reading:
         number = facts.number(name)
         if number is not None and (number < 1 or (number == 1 and name in ALONE[1:])):
             facts.drop(name)
-    for name in keys.missing:
-        for size in ("tp", "cp", "pp"):
-            if not facts.says(size):
-                because = said(
-                    "{file} takes in {name}, which is not given beside it",
-                    file=keys.file,
-                    name=name,
-                )
-                facts.lack(size, because)
+    leave_open(facts, keys, ("tp", "cp", "pp"))
     if str(keys.value(f"{SECTION}.strategy") or "").lower() == WHOLE:
         return Reading("NeMo Automodel YAML", facts, "accelerate")
     return Reading("NeMo Automodel YAML", facts, "devicemesh", product=PRODUCT, derive=_meshes)

@@ -13,7 +13,7 @@ from serried.finding import said
 from serried.launch.facts.config import Reading
 from serried.launch.facts.flags import Meaning, sizes
 from serried.launch.facts.found import Facts
-from serried.launch.facts.keys import Keys, take
+from serried.launch.facts.keys import Keys, leave_open, take
 from serried.launch.formats.megatron import MEANINGS, PARALLEL, ask_for_version, complete
 
 RUNNER = {"nnodes": Meaning("nodes"), "nproc_per_node": Meaning("gpus_per_node")}
@@ -48,16 +48,7 @@ def read(keys: Keys) -> Reading:
     for section in ("model", "train.model"):
         take(facts, keys, sizes(num_layers="layers"), section=section)
     complete(facts)
-    # The task holds the sizes, so that they are open where it is not given.
-    for name in keys.missing:
-        for size in ("tp", "pp"):
-            if not facts.says(size):
-                because = said(
-                    "{file} takes in {name}, which is not given beside it",
-                    file=keys.file,
-                    name=name,
-                )
-                facts.lack(size, because)
+    leave_open(facts, keys, ("tp", "pp"))  # the task holds them
     framework = None if ask_for_version(facts) else "megatron"
     for section in SECTIONS:
         if keys.value(f"{section}.{SWITCH}") is True and not _are_alike(facts, keys, section):

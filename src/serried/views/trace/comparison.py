@@ -8,25 +8,13 @@ from typing import Any
 from serried.trace.measure.compare import ActionChange, OrderChange, TraceComparison
 from serried.units import duration_text
 from serried.views.sentences import phrase, tell
-from serried.views.trace.words import OF_A_STEP
+from serried.views.trace.words import CAUSES, LONGER, OF_A_STEP
 
 CHANGES_SHOWN, ORDERS_SHOWN = 8, 4
 """Actions and ranks that the terminal shows; JSON has them all."""
 
 _LEAST_SHARE = 0.001
-_WORDS = {
-    "forward": "forward",
-    "backward": "backward",
-    "weight": "weight gradient",
-    "warm_up": "warm-up",
-    "exchange": "exchange",
-    "late_peer": "late peer",
-    "transfer": "transfer",
-    "send": "send",
-    "reduce": "reduce",
-    "other": "nothing recorded",
-    "cool_down": "cool-down",
-}
+_WORDS = {**LONGER, **CAUSES}
 
 
 def comparison_lines(

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from serried.finding import said
 from serried.launch.facts.config import Reading
 from serried.launch.facts.device_mesh import laid_over
 from serried.launch.facts.emit import ADD_THE_REST, LaunchJob, settings, yaml_lines
 from serried.launch.facts.flags import Meaning, sizes
 from serried.launch.facts.found import Facts, Found
-from serried.launch.facts.keys import Keys, take
+from serried.launch.facts.keys import Keys, leave_open, take
 from serried.launch.formats.megatron import MEANINGS, WRITTEN, complete
 from serried.mesh.sizes import Sizes
 
@@ -51,15 +50,7 @@ def read(keys: Keys) -> Reading:
         complete(facts)
     else:
         take(facts, keys, DEGREES, section=DTENSOR)
-    for base in keys.missing:
-        for size in ("tp", "pp") if is_megatron else ("tp", "cp"):
-            if not facts.says(size):
-                because = said(
-                    "{file} takes in {name}, which is not given beside it",
-                    file=keys.file,
-                    name=base,
-                )
-                facts.lack(size, because)
+    leave_open(facts, keys, ("tp", "pp") if is_megatron else ("tp", "cp"))
     if is_megatron:
         return Reading("NeMo-RL YAML", facts, "megatron")
     if facts.number("dp_replicate_size") == 1:
