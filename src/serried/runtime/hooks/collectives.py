@@ -151,56 +151,71 @@ class Exchanges:
         one span, and is made of several collectives. Code that torch compiles keeps its own
         collectives, and is not seen.
         """
-        tracer, work = self._tracer, self._work
+        work = self._work
         is_compiling = torch.compiler.is_compiling
 
         def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-            @wraps(original)
-            def call(*args: Any, **options: Any) -> Any:
+            def timed(*args: Any, **options: Any) -> Any:
                 # An outer exchange is one span: what a coalesced or functional one calls, and
                 # what the trainer times as a whole, would be counted twice.
-                if is_compiling():
-                    return original(*args, **options)
-                if moved is not None and tracer.is_on and not self._is_noted:
-                    return noted(*args, **options)
-                return timed(*args, **options)
-
-            def noted(*args: Any, **options: Any) -> Any:
-                if moved is not None and (move := moved(args, options)):
-                    work.moves.append(move)
-                # What a collective calls by other names of the library's is a part of it.
-                self._is_noted = True
-                try:
-                    return timed(*args, **options)
-                finally:
-                    self._is_noted = False
-
-            def timed(*args: Any, **options: Any) -> Any:
                 if work.is_exchange:
                     return original(*args, **options)
                 if needs is not None and not needs(*args, **options):
                     return original(*args, **options)
                 what = in_backward if in_backward and work.is_backward else kind
-                start = tracer.mark()
-                work.is_exchange = True
-                try:
-                    done = original(*args, **options)
-                finally:
-                    work.is_exchange = False
-                # A handle means that it has only begun: its span comes when that is waited for.
-                flight = Flight(what, start, tuple(work.moves))
-                is_over = done is None or not self._takes_off(done, flight)
-                if not is_over:
-                    work.moves.clear()
-                elif tracer.is_on:
-                    tracer.keep(what, start, tracer.mark(), work.stage, work.microbatch)
-                    if work.moves:
-                        tracer.keep_moves()
-                return done
+                return self._spanned(what, original, args, options)
+
+            noted = timed if moved is None else self._noted(timed, moved)
+
+            @wraps(original)
+            def call(*args: Any, **options: Any) -> Any:
+                return (original if is_compiling() else noted)(*args, **options)
 
             return call
 
         return wrap
+
+    def _noted(self, timed: Callable[..., Any], moved: Mover) -> Callable[..., Any]:
+        """Returns ``timed`` with the bytes of each call noted before, while spans are kept."""
+        tracer, work = self._tracer, self._work
+
+        def noted(*args: Any, **options: Any) -> Any:
+            if not tracer.is_on or self._is_noted:
+                return timed(*args, **options)
+            if move := moved(args, options):
+                work.moves.append(move)
+            # What a collective calls by other names of the library's is a part of it.
+            self._is_noted = True
+            try:
+                return timed(*args, **options)
+            finally:
+                self._is_noted = False
+
+        return noted
+
+    def _spanned(
+        self,
+        kind: ActionKind,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        options: dict[str, Any],
+    ) -> Any:
+        """Calls a function and keeps its span; of one that only begins, when it is waited for."""
+        tracer, work = self._tracer, self._work
+        start = tracer.mark()
+        work.is_exchange = True
+        try:
+            done = original(*args, **options)
+        finally:
+            work.is_exchange = False
+        # A handle means that it has only begun: its span comes when that is waited for.
+        if done is not None and self._takes_off(done, Flight(kind, start, tuple(work.moves))):
+            work.moves.clear()
+        elif tracer.is_on:
+            tracer.keep(kind, start, tracer.mark(), work.stage, work.microbatch)
+            if work.moves:
+                tracer.keep_moves()
+        return done
 
     def _of(
         self,

@@ -124,18 +124,10 @@ class ModelTraining(Engine):
         inputs, targets = batch(self._places(list(range(self.share.microbatch_size))))
         self._description = described(model, order, groups, schedule)
         tokens = targets[0].numel()
-        work = {"sequences": self.share.microbatch_size, "tokens": tokens}
-        if layers := _layers(model, split):
-            work["layers"] = len(layers)
+        work = _work(self.share, tokens, len(_layers(model, split)))
         recorder = recorder_into(trace_dir, trace_steps, groups, schedule, work)
         made = _cut(model, split, schedule, groups, inputs)
-        modules = _held(made, split, schedule, groups)
-        shapes = _shapes(modules, made, schedule, groups)
-        for number, module in modules.items():
-            if groups.size("dp_cp") > 1:
-                share_out(
-                    module, groups, zero=groups.zero, units=_units(made, module, number, split)
-                )
+        modules, shapes = _laid_out(made, split, schedule, groups)
         stages = [
             RecordedStage(
                 *(module, number, made.num_stages, groups, recorder),
@@ -144,12 +136,8 @@ class ModelTraining(Engine):
             )
             for number, module in modules.items()
         ]
-        step = StepWork(
-            schedule,
-            global_batch_size,
-            tokens,
-            gathers=groups.zero > 0 and groups.size("dp_cp") > 1,
-        )
+        gathers = groups.zero > 0 and groups.size("dp_cp") > 1
+        step = StepWork(schedule, global_batch_size, tokens, gathers=gathers)
         super().__init__(step, stages, groups, recorder, LoopState())
         self.optimizer = Optimizer(
             [parameter for module in modules.values() for parameter in module.parameters()],
@@ -159,15 +147,21 @@ class ModelTraining(Engine):
             dtype=str(next(model.parameters()).dtype).removeprefix("torch."),
             tied=tied_weights(made, modules, schedule, groups),
         )
-        self.checkpoints = Checkpoints(
-            RunTensors(_named(made, modules), self.optimizer, rank=groups.rank),
+        self.checkpoints = self._saving(_named(made, modules), checkpoints or CheckpointSettings())
+        seed_dropout(seed, groups)
+
+    def _saving(
+        self, weights: Iterator[tuple[str, nn.Parameter]], settings: CheckpointSettings
+    ) -> Checkpoints:
+        """Returns what saves these weights and the run's state, and begins from what is saved."""
+        return Checkpoints(
+            RunTensors(weights, self.optimizer, rank=self.mesh.rank),
             self.state,
-            checkpoints or CheckpointSettings(),
+            settings,
             lambda: self._description,
             steps=0,
-            timeout_s=groups.timeout_s,
+            timeout_s=self.mesh.timeout_s,
         )
-        seed_dropout(seed, groups)
 
     def run(self, steps: int) -> Iterator[StepDone]:
         """Runs the run's steps up to ``steps``, from its checkpoint on, and yields each.
@@ -235,6 +229,26 @@ def _cut(
             starts=stages - 1,
         )
     return made
+
+
+def _work(share: BatchShare, tokens: int, layers: int) -> dict[str, int]:
+    """Returns what a record says of a microbatch; the layers only of a model that lists them."""
+    told = {"sequences": share.microbatch_size, "tokens": tokens}
+    return told | {"layers": layers} if layers else told
+
+
+def _laid_out(
+    made: ModelCut, split: ModelSplit, schedule: Schedule, groups: TrainMesh
+) -> tuple[dict[int, nn.Module], dict[int, tuple[Tensor, Tensor]]]:
+    """Returns this rank's stages, cut over tp and shared out over replicas, and their shapes."""
+    modules = _held(made, split, schedule, groups)
+    # Before they are shared out: a stage whose weights are cut by ZeRO does not run by itself.
+    shapes = _shapes(modules, made, schedule, groups)
+    if groups.size("dp_cp") > 1:
+        for number, module in modules.items():
+            units = _units(made, module, number, split)
+            share_out(module, groups, zero=groups.zero, units=units)
+    return modules, shapes
 
 
 def _held(
