@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.accuracy.published import DATA
 from benchmarks.accuracy.table import HEAD, Errors, line
 from serried.errors import InputError
 from serried.mesh.layers import unfolded
@@ -129,8 +130,21 @@ def _eight(axes: Mapping[str, int], cp: int) -> Degrees:
 # ----------------------------------------------------------------------- Megatron-LM's own tests
 
 
+SETTINGS = "megatron_functional_settings.csv"
+"""What the tests' own files say that the table of their figures leaves out."""
+
+
+def _settings(folder: Path) -> Mapping[str, Cells]:
+    """Returns what is told of each test: beside the table, else in this package's own data."""
+    told = folder / SETTINGS
+    found = cells_of(told if told.is_file() else DATA / SETTINGS)
+    return {cells["test"]: cells for cells in found}
+
+
 def megatron(path: Path) -> Iterator[MeasuredMemory]:
-    for cells in cells_of(path):
+    settings = _settings(path.parent)
+    for figures in cells_of(path):
+        cells = {**figures, **settings.get(figures["test"], {})}
         if cells["suite"] not in ("gpt", "moe", "mixtral") or not _is_stated(cells):
             continue
         try:
@@ -139,11 +153,11 @@ def megatron(path: Path) -> Iterator[MeasuredMemory]:
             continue
         row = f"{cells['test']} on {cells['platform']}"
         group = _group(cells)
-        figures = (
+        columns = (
             ("steady, last stage", "mem_allocated_bytes_last"),
             ("allocated, last stage", "mem_max_allocated_bytes"),
         )
-        for what, column in figures:
+        for what, column in columns:
             if cells[column]:
                 yield MeasuredMemory(
                     f"megatron, {what}", row, what, group, request, float(cells[column])
@@ -191,17 +205,26 @@ def _megatron_request(cells: Cells) -> PlanRequest:
         "attention_dropout": cells["attention_dropout"] or "0.1",
         "transformer_impl": cells["transformer_impl"],
         "cross_entropy_loss_fusion": cells["cross_entropy_loss_fusion"].lower(),
+        # Of a test whose settings are not known: what nearly all tests have.
+        "gradient_accumulation_fusion": cells.get("gradient_accumulation_fusion", "False").lower(),
+        "cublas_workspace_config": cells.get("cublas_workspace_config", ":4096:8"),
+        "moe_grouped_gemm": "true" if cells["moe_grouped_gemm"] == "True" else "false",
+        "moe_token_dispatcher_type": cells["moe_token_dispatcher_type"] or "allgather",
+        "a2a_overlap": cells.get("overlap_moe_expert_parallel_comm", ""),
+        "tp_comm_overlap": cells.get("tp_comm_overlap", ""),
+        "fp8_param_gather": cells.get("fp8_param_gather", "").lower(),
     }
-    instances = 2 if "multi_dist_optimizer" in cells["test"] else 1
+    instances = number(cells, "num_distributed_optimizer_instances", 1)
     is_fsdp = cells["use_megatron_fsdp"] == "True"
     return PlanRequest(
         _megatron_model(cells),
-        Cluster("ci", A100 if _is_ampere(cells["platform"]) else H100, 8, 8, 50e9),
+        Cluster("ci", _gpu(cells["platform"]), 8, 8, 50e9),
         degrees,
         sequence=number(cells, "seq_length"),
         micro_batch=number(cells, "micro_batch_size"),
         global_batch=number(cells, "global_batch_size"),
         schedule="interleaved-1f1b" if degrees.chunks > 1 else "1f1b",
+        stage_layers=_layers(cells, degrees),
         stage_picture=picture,
         zero=3 if is_fsdp else int(cells["use_distributed_optimizer"] == "True"),
         shard_ranks=dp * cp // instances,
@@ -232,7 +255,13 @@ def _megatron_model(cells: Cells) -> ModelShape:
             int(dense[1]) if dense else 0,
         )
     is_latent = cells["multi_latent_attention"] == "True"
-    ranks = number(cells, "kv_lora_rank", 512), 128, 64, 128, number(cells, "q_lora_rank")
+    ranks = (
+        number(cells, "kv_lora_rank", 512),
+        number(cells, "qk_head_dim", 128),
+        number(cells, "qk_pos_emb_head_dim", 64),
+        number(cells, "v_head_dim", 128),
+        number(cells, "q_lora_rank"),
+    )
     is_learned = cells["position_embedding_type"] not in ("rope", "none")
     return ModelShape(
         "ci",
@@ -263,6 +292,16 @@ def _chunks(cells: Cells, picture: str | None, pp: int) -> int:
     return number(cells, "num_virtual_stages_per_pipeline_rank", 1)
 
 
+def _layers(cells: Cells, degrees: Degrees) -> tuple[int, ...] | None:
+    """Returns the layers of each stage where the first or the last has a number of its own."""
+    first = number(cells, "decoder_first_pipeline_num_layers")
+    last = number(cells, "decoder_last_pipeline_num_layers")
+    if not (first and last) or degrees.chunks > 1:
+        return None
+    between = (number(cells, "num_layers") - first - last) // (degrees.pp - 2)
+    return (first, *[between] * (degrees.pp - 2), last)
+
+
 def _states(cells: Cells) -> str:
     if cells["optimizer"].endswith("muon"):
         return "muon"
@@ -286,8 +325,10 @@ def _is_fused(cells: Cells) -> bool:
     return told != "unfused" and (bool(told) or "dracooci" not in cells["platform"])
 
 
-def _is_ampere(platform: str) -> bool:
-    return "a100" in platform or platform == "lts"
+def _gpu(platform: str) -> Gpu:
+    if "gb200" in platform:
+        return B200
+    return A100 if "a100" in platform or platform == "lts" else H100
 
 
 # ----------------------------------------------------------------------- perf_*.csv

@@ -40,6 +40,8 @@ class Precision:
     """The gradient as it is summed over ranks."""
     source: str
     """Paper, or package and version."""
+    table_moment_bytes: int = 0
+    """What the optimizer remembers besides of embeddings and output, which it may treat apart."""
 
     @property
     def optimizer_bytes(self) -> int:
@@ -53,9 +55,13 @@ class Precision:
 
 
 def _recipe(
-    name: str, kept: tuple[int, int, int, int], moved: tuple[int, int], source: str
+    name: str,
+    kept: tuple[int, int, int, int],
+    moved: tuple[int, int],
+    source: str,
+    table_moment_bytes: int = 0,
 ) -> Precision:
-    return Precision(name, *kept, *moved, source)
+    return Precision(name, *kept, *moved, source, table_moment_bytes)
 
 
 # Kept are parameter, gradient, wide copy and moments; moved are parameter and gradient.
@@ -99,7 +105,8 @@ RECIPES: Mapping[str, Precision] = {
             "muon",
             (2, 4, 4, 4),
             (2, 4),
-            "Megatron-LM d98e8a64, --optimizer muon: one moment; Adam of embeddings left out",
+            "Megatron-LM d98e8a64, --optimizer muon: one moment, and Adam's two of embeddings",
+            table_moment_bytes=4,
         ),
         _recipe("sgd-momentum", (2, 2, 4, 4), (2, 2), "mixed precision, one moment in fp32"),
     )

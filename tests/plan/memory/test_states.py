@@ -11,7 +11,11 @@ from serried.errors import InputError
 from serried.frameworks import Sizes, layout
 from serried.plan.catalog import cluster_named, model_named
 from serried.plan.degrees import Degrees
-from serried.plan.memory.implementation import IMPLEMENTATIONS, Implementation
+from serried.plan.memory.implementation import (
+    IMPLEMENTATIONS,
+    Implementation,
+    implementation_of,
+)
 from serried.plan.memory.states import (
     WeightBytes,
     rank_weights,
@@ -65,6 +69,24 @@ def test_blank_gradients_are_kept_once_a_shape() -> None:
     shapes = {(6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336), (128256, 4096)}
     assert weights().blank == sum(2 * rows * columns for rows, columns in shapes)
     assert weights(TORCH).blank == 0
+
+
+def test_fused_sums_of_gradients_alone_need_blank_ones() -> None:
+    apart = implementation_of("megatron", {"gradient_accumulation_fusion": "false"})
+    assert weights(apart).blank == 0
+    assert weights(apart).optimizer == weights().optimizer
+
+
+def test_muon_keeps_both_moments_of_adam_for_embeddings_and_output() -> None:
+    found = weights(states="muon", zero=0).optimizer
+    assert found == 8 * PARAMETERS + 4 * 2 * 128256 * 4096
+
+
+def test_several_optimizer_instances_cut_experts_as_many_times_less() -> None:
+    told: dict[str, Any] = {"model": MIXTRAL, "degrees": {"dp": 8, "ep": 2}}
+    count = asked(**told).parameters(asked(**told).stages[0])
+    found = weights(**told, shard_ranks=4).optimizer
+    assert found == 12 * (-(-count.dense // 4) + -(-count.experts // 2))
 
 
 def test_zero_3_has_two_layers_whole_and_what_is_no_layers() -> None:

@@ -38,7 +38,7 @@ def shown(made: JobPlan, lang: str = "en") -> str:
 
 def test_the_verdict_stands_first_and_tables_follow() -> None:
     text = shown(plan())
-    assert text.startswith("fits: at most 33.0 GiB of 79.6 GiB, on stage 0 (rank 0)")
+    assert text.startswith("fits: at most 33.1 GiB of 79.6 GiB, on stage 0 (rank 0)")
     assert "MFU" in text and "causal attention" in text
     assert re.search(r"(?m)^step +[\d.]+ s +100\.0%", text)
     assert re.search(r"(?m)^tp +all_gather +2 ", text)
@@ -51,7 +51,7 @@ def test_a_job_that_does_not_fit_says_how_much_is_too_much() -> None:
 
 def test_the_same_is_said_in_chinese() -> None:
     text = shown(plan(), "zh")
-    assert text.startswith("放得下：最多用 33.0 GiB")
+    assert text.startswith("放得下：最多用 33.1 GiB")
     assert not re.search(r"[a-z]{4,} [a-z]{4,} [a-z]{4,}", text)
 
 

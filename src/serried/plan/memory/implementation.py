@@ -11,7 +11,7 @@ from the first step on, and what the device holds outside of it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -21,11 +21,6 @@ MIB = 1 << 20
 CrossEntropy = Literal[
     "in-place", "vocab-parallel", "compiled", "torch", "torch-compiled", "chunked"
 ]
-
-CUBLAS_WORKSPACE = 8 * MIB
-"""What torch has for each handle (torch 2.13, CUDABlas; ``CUBLAS_WORKSPACE_CONFIG`` unset)."""
-GEMM_WORKSPACE = {False: 4 * MIB, True: 32 * MIB}
-"""Transformer Engine's own: before Hopper, and since (2.11, module/base.py)."""
 
 
 @dataclass(frozen=True)
@@ -101,25 +96,17 @@ class Implementation:
     """What the optimizer's step makes of each weight that a rank updates: a wide gradient."""
     bucket_bytes: int = 0
     """Buckets in which gradients and parameters travel."""
-    dispatch_copies: float = 4.5
+    dispatch_copies: float = 4.0
     """Copies of all routed tokens that an MoE layer's backward has at once, by measurement."""
-    split_bytes: int = 0
-    """What the allocator has besides where tp splits layers; measured, its cause not found."""
     keeps_gemm_workspace: bool = False
     """Whether a library has a workspace for matrices besides torch's (Transformer Engine)."""
+    routes_by_engine: bool = False
+    """Whether experts' routers multiply by Transformer Engine, whatever else does."""
     reserved_ratio: float = 1.05
     outside_bytes: int = 1300 * MIB
     error: float = 0.1
     """Nine of ten measured peaks lay within this part of the plan and ``error_bytes``."""
     error_bytes: int = 0
-
-    def workspace_bytes(self, formats: Collection[str], *, is_split: bool = False) -> int:
-        """Returns what libraries keep in the allocator, on a GPU that has these number formats.
-
-        ``is_split`` is whether tp splits layers.
-        """
-        own = GEMM_WORKSPACE["fp8" in formats] if self.keeps_gemm_workspace else 0
-        return CUBLAS_WORKSPACE + own + (self.split_bytes if is_split else 0)
 
 
 _MEGATRON = Implementation(
@@ -128,7 +115,7 @@ _MEGATRON = Implementation(
     keeps_narrow_weights=True,
     keeps_blank_gradients=True,
     keeps_gemm_workspace=True,
-    split_bytes=40 * MIB,
+    routes_by_engine=True,
     stage_messages=1,
     steady_messages=2,
     error=0.03,
@@ -209,6 +196,8 @@ def implementation_of(framework: str, options: Mapping[str, str]) -> Implementat
             known=listed(IMPLEMENTATIONS),
         )
     found = IMPLEMENTATIONS[name]
+    if options.get("gradient_accumulation_fusion") == "false":
+        found = replace(found, keeps_blank_gradients=False)
     if options.get("cross_entropy_fusion_impl") == "te":
         return replace(found, cross_entropy="in-place")
     if options.get("cross_entropy_loss_fusion") == "true":

@@ -19,7 +19,7 @@ context              outside the allocator
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,8 +46,6 @@ class Beside:
     """Whether there is a stage to send to."""
     whole_stream: Any = 0
     """The stream gathered over the ranks that split the sequence, where the rank has the output."""
-    is_split: bool = False
-    """Whether tp splits layers."""
     scores: Any = 0
     """One layer's scores, where attention is not fused."""
 
@@ -56,10 +54,13 @@ def items_of(
     weights: WeightBytes,
     beside: Beside,
     built: Implementation,
-    formats: Collection[str],
+    workspace: int,
     offload: Offloaded = "none",
 ) -> Mapping[str, Any]:
-    """Returns bytes by the name of the item; they sum to what the device has in use."""
+    """Returns bytes by the name of the item; they sum to what the device has in use.
+
+    ``workspace`` is what libraries keep for products of matrices.
+    """
     scores = beside.scores if built.keeps_scores_buffer else 0
     items = {
         "parameters": weights.parameters * (OFFLOADED_LEFT if offload == "parameters" else 1),
@@ -73,7 +74,7 @@ def items_of(
         "work of backward": beside.work,
         "messages": built.stage_messages * beside.message * beside.is_piped,
         "buffers": np.maximum(beside.whole_stream, scores) + built.bucket_bytes,
-        "workspace": built.workspace_bytes(formats, is_split=beside.is_split),
+        "workspace": workspace,
     }
     allocated = sum(items.values())
     return {

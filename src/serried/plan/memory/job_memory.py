@@ -25,6 +25,7 @@ from serried.plan.memory.numbers import activation_bytes
 from serried.plan.memory.rank_memory import MemoryItem, PlannedMemory
 from serried.plan.memory.recompute import LayerUse, layer_use
 from serried.plan.memory.states import rank_weights, sharing_of, weight_bytes
+from serried.plan.memory.workspaces import workspace_bytes
 from serried.plan.model.parameters import padded_vocab
 from serried.plan.model.stages import ModelStage
 from serried.plan.request import PlanRequest, Recompute
@@ -81,6 +82,12 @@ class _JobWalk:
         self.built: Implementation = implementation_of(asked.framework, asked.options)
         self.split = layer_plan(asked)
         self.stages = asked.stages
+        self.workspace = workspace_bytes(
+            self.built,
+            asked.cluster.gpu,
+            asked.options,
+            has_experts=asked.model.experts is not None,
+        )
         degrees = asked.degrees
         group = asked.options.get("microbatch_group_size_per_vp_stage")
         self.schedule = schedule_of(
@@ -117,11 +124,11 @@ class _JobWalk:
             weights,
             self._beside(stages, moment),
             built,
-            asked.cluster.gpu.peak_flops,
+            self.workspace,
             asked.offload,
         )
         items = tuple(MemoryItem(name, int(size)) for name, size in found.items() if int(size))
-        ended = built.steady_messages * len(numbers) * self._message()
+        ended = self._ended(len(numbers))
         return PlannedMemory(
             pp_rank=pp_rank,
             stages=numbers,
@@ -131,8 +138,19 @@ class _JobWalk:
             card_bytes=int(USABLE * asked.cluster.gpu.memory_bytes),
             error=built.error,
             error_bytes=built.error_bytes,
-            ended_bytes=int(ended) if asked.degrees.pp > 1 else 0,
+            ended_bytes=int(ended),
         )
+
+    def _ended(self, chunks: int) -> float:
+        """Returns what the allocator still has between two steps: messages, and routed tokens.
+
+        A dispatcher that gathers all tokens of its experts' ranks keeps those of one layer.
+        """
+        asked, degrees = self.asked, self.asked.degrees
+        found = self.built.steady_messages * chunks * self._message() * (degrees.pp > 1)
+        if asked.model.experts and asked.options.get("moe_token_dispatcher_type") == "allgather":
+            found += degrees.ep * degrees.etp * self._message()
+        return found
 
     def _beside(self, stages: tuple[ModelStage, ...], moment: FullestMoment) -> Beside:
         """Returns what a rank has beside weights at its fullest moment."""
@@ -144,7 +162,6 @@ class _JobWalk:
             work=moment.work,
             message=self._message(),
             is_piped=asked.degrees.pp > 1,
-            is_split=asked.degrees.tp > 1,
             whole_stream=self._message() * self.split.sp if gathers else 0,
             scores=0 if asked.has_flash_attention else row * asked.sequence * asked.tokens,
         )

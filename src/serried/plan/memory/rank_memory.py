@@ -46,7 +46,7 @@ class PlannedMemory:
     """Nine of ten measured peaks lay within this part of the total and ``error_bytes``."""
     error_bytes: int = 0
     ended_bytes: int = 0
-    """Messages that the allocator still has between two steps."""
+    """Messages and routed tokens that the allocator still has between two steps."""
 
     @property
     def total(self) -> int:

@@ -94,7 +94,7 @@ def sharing_of(asked: PlanRequest) -> Sharing:
     """Returns how a request keeps weights, and over how many ranks it cuts their states."""
     dense, experts = asked.degrees.shard_ranks, asked.degrees.expert_dp
     if asked.shard_ranks is not None:
-        dense, experts = min(asked.shard_ranks, dense), min(asked.shard_ranks, experts)
+        dense, experts = cut_ranks(asked.shard_ranks, dense, experts)
     return Sharing(
         precision=recipe(asked.states),
         zero=asked.zero,
@@ -106,6 +106,22 @@ def sharing_of(asked: PlanRequest) -> Sharing:
         frozen_bytes=_frozen_bytes(asked),
         has_narrow_parameters=asked.options.get("fp8_param_gather") == "true",
     )
+
+
+def cut_ranks(most: int, dense: Any, experts: Any) -> tuple[Any, Any]:
+    """Returns ranks that share states where ``most`` do: experts' are as many times fewer.
+
+    Counts are numbers or arrays. Source: Megatron-LM d98e8a64, parallel_state.py, the groups of
+    ``--num-distributed-optimizer-instances``.
+
+    >>> cut_ranks(2, 4, 2)
+    (2, 1)
+    """
+    cut = np.minimum(most, dense)
+    times = dense // cut
+    if isinstance(dense, int):
+        return int(cut), max(1, int(experts // times))
+    return cut, np.maximum(1, experts // times)
 
 
 def _frozen_bytes(asked: PlanRequest) -> float | None:
@@ -193,6 +209,7 @@ def weight_bytes(weights: RankWeights, sharing: Sharing, built: Implementation) 
     experts = state_bytes(weights.experts, sharing.expert_ranks, zero, kept)
     own = largest_share(weights.dense, sharing.dense_ranks if cut else 1)
     own = own + largest_share(weights.experts, sharing.expert_ranks if cut else 1)
+    tables = largest_share(weights.ends, sharing.dense_ranks if cut else 1)
     fresh = fresh + (0 if sharing.is_stepped_away else built.step_bytes) * own
     if built.keeps_buckets and not cut:
         fresh = fresh + kept.reduced_bytes * (sharing.dense_ranks > 1) * weights.total
@@ -201,7 +218,7 @@ def weight_bytes(weights: RankWeights, sharing: Sharing, built: Implementation) 
     return WeightBytes(
         parameters=dense[0] + experts[0],
         gradients=dense[1] + experts[1],
-        optimizer=dense[2] + experts[2],
+        optimizer=dense[2] + experts[2] + kept.table_moment_bytes * tables,
         copies=copies,
         blank=2 * weights.shapes if built.keeps_blank_gradients else 0,
         gathered=gathered,

@@ -29,7 +29,8 @@ from serried.plan.memory.layer import LayerPlan
 from serried.plan.memory.linears import layer_linears
 from serried.plan.memory.numbers import activation_bytes
 from serried.plan.memory.recompute import layer_use
-from serried.plan.memory.states import RankWeights, Sharing, sharing_of, weight_bytes
+from serried.plan.memory.states import RankWeights, Sharing, cut_ranks, sharing_of, weight_bytes
+from serried.plan.memory.workspaces import workspace_bytes
 from serried.plan.model.parameters import (
     adapter_parameters,
     layer_parameters,
@@ -109,6 +110,9 @@ class _SplitSweep:
             layer_plan(asked), tp=self.tp, cp=some_cp, ep=self.ep, etp=self.etp
         )
         model = asked.model
+        self.workspace = workspace_bytes(
+            self.built, asked.cluster.gpu, asked.options, has_experts=model.experts is not None
+        )
         self.is_moe = np.array([model.is_moe(layer) for layer in range(model.layers)])
         self.moe_before = np.concatenate([[0], np.cumsum(self.is_moe)])
         self.uses = {
@@ -138,12 +142,10 @@ class _SplitSweep:
             work=work,
             message=message / self.plan.sp,
             is_piped=self.layouts.pp > 1,
-            is_split=self.tp > 1,
             whole_stream=message * last if self.plan.sp > 1 else 0,
             scores=0 if self.plan.has_flash_attention else row * self.asked.sequence * self.tokens,
         )
-        formats = self.asked.cluster.gpu.peak_flops
-        items = items_of(weights, beside, self.built, formats, self.asked.offload)
+        items = items_of(weights, beside, self.built, self.workspace, self.asked.offload)
         found: NDArray[np.float64] = np.broadcast_to(
             np.asarray(sum(items.values()), dtype=np.float64), place.shape
         )
@@ -230,7 +232,7 @@ class _SplitSweep:
         ranks = self.tp * dense
         experts = np.maximum(1, ranks // (self.ep * self.etp))
         if most is not None:
-            dense, experts = np.minimum(dense, most), np.minimum(experts, most)
+            dense, experts = cut_ranks(most, dense, experts)
         return replace(sharing_of(self.asked), dense_ranks=dense, expert_ranks=experts)
 
     def _activations(

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from serried.finding import Sentence, said
 from serried.plan.job_plan import CONVENTION, JobPlan
+from serried.plan.memory.states import sharing_of
 from serried.plan.model.flops import CONVENTIONS, forward_flops, hardware_flops
 from serried.plan.model.parameters import layer_parameters, model_parameters, padded_vocab
 from serried.plan.model.shape import ModelShape
@@ -160,7 +161,8 @@ def _states(plan: JobPlan) -> dict[str, _State]:
     asked, kept = plan.asked, recipe(plan.asked.states)
     held = [asked.parameters(asked.stages[each]) for each in set(plan.memory.fullest.stages)]
     dense, experts = sum(each.dense for each in held), sum(each.experts for each in held)
-    shards = (asked.shard_ranks or asked.degrees.shard_ranks, asked.degrees.expert_dp)
+    sharing = sharing_of(asked)
+    shards = (sharing.dense_ranks, sharing.expert_ranks)
     found = {}
     for name, size, least in (
         ("parameters", kept.parameter_bytes, 3),
@@ -178,7 +180,8 @@ SOURCES = {
     "autograd keeps them",
     "fragments": "reserved over allocated bytes, SimuMax 1.2, 43 runs on 8 B200",
     "context": "CUDA context and NCCL's buffers, outside torch's allocator",
-    "workspace": "cuBLAS workspaces",
+    "workspace": "cuBLAS has one for each thread that multiplies, Transformer Engine its own: "
+    "torch 2.13, CublasHandlePool.cpp; Transformer Engine 2.11, module/base.py",
 }
 """Where the figures of other items are from."""
 
