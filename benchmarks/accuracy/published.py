@@ -249,7 +249,10 @@ def llama3() -> list[Published]:
 
 
 def mtnlg() -> list[Published]:
-    """Returns the three steps of the 530B model, batch 1,920, microbatches of one sequence."""
+    """Returns the three steps of the 530B model, batch 1,920, microbatches of one sequence.
+
+    Its pipeline is DeepSpeed's, 1F1B with ZeRO 1, over Megatron's layers (arXiv 2201.11990, 2).
+    """
     return [
         Published(
             f"{row['gpus']} GPUs",
@@ -259,10 +262,10 @@ def mtnlg() -> list[Published]:
                     gpt(105, 20480, 128),
                     SELENE,
                     Degrees(8, 35, dp=int(row["dp"]), chunks=1),
-                    framework="megatron",
+                    framework="megatron-deepspeed",
                     sequence=2048,
                     global_batch=1920,
-                    zero=0,
+                    zero=1,
                     recompute=Recompute("full"),
                     has_sequence_parallel=False,
                     has_flash_attention=False,
