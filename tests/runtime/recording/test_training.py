@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from serried.action import ActionKind
 from serried.runtime.job.settings import TrainSettings
@@ -22,7 +23,11 @@ def test_only_steps_of_the_window_are_kept(tmp_path: Path) -> None:
         recorder.end(start, ActionKind.OPTIMIZER)
     recorder.close()
     read = read_rank_record(tmp_path / "rank-00000.spans")
-    assert read.header.job == settings.job("gloo")
+    job = read.header.job
+    assert job == settings.job("gloo")
+    assert (job.device, job.threads) == ("cpu", torch.get_num_threads())
+    assert job.cores >= 1
+    assert (job.model["hidden"], job.model["vocab"], job.training["dtype"]) == (64, 256, "float32")
     assert [(span.step, str(span.action), span.peer) for span in read.spans] == [
         (1, "2SEND_F5", 7),
         (1, "OPTIMIZER", -1),

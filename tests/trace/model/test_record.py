@@ -403,6 +403,11 @@ def test_a_header_that_says_something_else_is_refused(
         ("sizes", [4]),
         ("options", {"key": 1}),
         ("schedule", ["1f1b"]),
+        ("cores", -2),
+        ("threads", 0),
+        ("device", 7),
+        ("model", {"hidden": "wide"}),
+        ("training", {"zero": 1}),
     ],
 )
 def test_a_header_with_a_value_that_cannot_be_is_refused(

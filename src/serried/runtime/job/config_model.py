@@ -55,6 +55,10 @@ class ConfigModel(ModelSizes):
         """Returns the same model with the absolute path of its weights."""
         return replace(self, weights=self.weights and self.weights.absolute())
 
+    def told(self, vocabulary: int) -> dict[str, int]:
+        """Returns nothing: its config says more than a recording's few sizes could."""
+        return {}
+
     @property
     def head_size(self) -> int:
         """Width of one attention head, which need not be hidden / heads."""

@@ -118,6 +118,21 @@ class ModelSizes:
         """Returns the same model with absolute paths, of which this one has none."""
         return self
 
+    def told(self, vocabulary: int) -> dict[str, int]:
+        """Returns the sizes as a recording says them; SwiGLU makes the feed-forward gated."""
+        return {
+            "hidden": self.hidden,
+            "heads": self.heads,
+            "kv_heads": self.num_kv_heads,
+            "head_dim": self.head_size,
+            "ffn": self.ffn,
+            "vocab": vocabulary,
+            "experts": self.experts,
+            "top_k": self.top_k if self.experts else 0,
+            "gated": 1,
+            "tied": int(self.tie),
+        }
+
     @property
     def head_size(self) -> int:
         """Width of one attention head."""

@@ -397,4 +397,6 @@ class TrainSettings:
                 "sequences": self.microbatch_size,
                 "tokens": self.model.seq_len,
             },
+            model=self.model.told(self.vocabulary),
+            training={"zero": str(self.zero), "dtype": self.dtype},
         )

@@ -15,6 +15,7 @@ import logging
 import os
 import uuid
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -78,10 +79,28 @@ def kept_run(folder: Path) -> str:
 
 
 def header_of(run: str, rank: int, job: TracedJob, host: HostTime) -> RecordHeader:
-    """Returns a rank's header, with its host's two clocks read one after the other."""
+    """Returns a rank's header, with its host's two clocks read one after the other.
+
+    It says what this host computes with, too.
+    """
+    job = replace(job, device=_device(), cores=_cores(), threads=torch.get_num_threads())
     return RecordHeader(
         run, rank, job, host.name, host.boot, monotonic_ns=host.now_ns(), wall_ns=host.wall_ns()
     )
+
+
+def _device() -> str:
+    """Returns what this rank computes on: the GPU that it uses, by its name, else the CPU."""
+    # torch leaves this function untyped.
+    is_used: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return torch.cuda.get_device_name() if is_used else "cpu"
+
+
+def _cores() -> int:
+    """Returns the CPU cores that this process may run on, which ranks of a host share."""
+    # Not every system says to which cores a process is bound.
+    bound = getattr(os, "sched_getaffinity", None)
+    return len(bound(0)) if bound else os.cpu_count() or 0
 
 
 def _job(layout: Layout | None, framework: str, stages: int) -> TracedJob:

@@ -71,6 +71,19 @@ class TracedJob:
     work: Mapping[str, int] = field(default_factory=dict)
     """What one microbatch is, where the writer says it: ``layers`` of the model, ``sequences`` of
     the microbatch on one rank, and ``tokens`` of a sequence."""
+    model: Mapping[str, int] = field(default_factory=dict)
+    """The model's sizes, where the writer says them: ``hidden``, ``heads``, ``kv_heads``,
+    ``head_dim``, ``ffn``, ``vocab``, ``experts``, ``top_k``, and 1 for ``gated`` and ``tied``."""
+    training: Mapping[str, str] = field(default_factory=dict)
+    """How it trains, where the writer says it: ``zero``, its stage, and ``dtype``, what it computes
+    in, as torch calls it."""
+    device: str = field(default="", compare=False)
+    """What its ranks compute on: ``cpu``, or the GPU by its name; "" where nobody says. This and
+    what follows may differ from host to host, and is that of the first rank."""
+    cores: int = field(default=0, compare=False)
+    """CPU cores that the ranks of one host may run on; 0 where nobody says."""
+    threads: int = field(default=1, compare=False)
+    """Threads that one rank computes with on them."""
 
 
 def boot_id() -> str:
@@ -242,10 +255,11 @@ def _require_plausible(header: RecordHeader) -> None:
     """Raises ValueError for values that no recorder writes."""
     job = header.job
     counts = (job.world_size, job.num_microbatches, job.gpus_per_node, *job.sizes.values())
-    counts += tuple(job.work.values())
-    numbers = (header.rank, header.monotonic_ns, header.wall_ns)
+    counts += (*job.work.values(), job.threads)
+    numbers = (header.rank, header.monotonic_ns, header.wall_ns, job.cores, *job.model.values())
     words = [header.run, header.host, header.boot, job.framework, job.order, job.schedule]
     words += [job.compute, job.backend, *job.options, *job.options.values(), *job.work]
+    words += [job.device, *job.model, *job.training, *job.training.values()]
     if not (
         all(type(each) is int and 0 < each < 2**31 for each in counts)
         and all(type(each) is int and 0 <= each < 2**62 for each in numbers)

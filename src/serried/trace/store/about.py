@@ -187,8 +187,9 @@ def _value(written: Any) -> object:
 _TEXT, _NUMBER, _WHOLE = (str,), (int, float), (int,)
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("run", "name", "host", "source", "framework", "order", "schedule"), _TEXT),
-    **dict.fromkeys(("compute", "backend"), _TEXT),
+    **dict.fromkeys(("compute", "backend", "device", "training"), _TEXT),
     **dict.fromkeys(("world_size", "num_microbatches", "gpus_per_node", "base_ns"), _WHOLE),
+    **dict.fromkeys(("model", "cores", "threads"), _WHOLE),
     "resolution_ns": _WHOLE,
     **dict.fromkeys(("ranks", "torn", "missing", "sizes"), _WHOLE),
     **dict.fromkeys(("offset_ns", "drift"), _NUMBER),
