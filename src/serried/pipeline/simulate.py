@@ -33,6 +33,7 @@ from serried.pipeline.dependencies import Positions, dependencies
 from serried.pipeline.longest_path import Lists, Times, longest_path
 from serried.pipeline.packed import Numbers
 from serried.pipeline.schedule import Schedule
+from serried.pipeline.shared_cores import SharedCores, shared_times
 from serried.pipeline.timing import Ticks, Timing, spread, timing
 from serried.pipeline.validate import deadlock
 
@@ -144,8 +145,12 @@ class Simulation:
         return arrived
 
 
-def simulate(schedule: Schedule, costs: Costs) -> Simulation:
-    """Runs a schedule; raises InputError for one that deadlocks, and for costs of other sizes."""
+def simulate(schedule: Schedule, costs: Costs, shared: SharedCores | None = None) -> Simulation:
+    """Runs a schedule; raises InputError for one that deadlocks, and for costs of other sizes.
+
+    With ``shared`` cores the costs are what each takes on a core of its own, and entries take as
+    long as they then get of the cores; a sender that blocks would use none, and is not known there.
+    """
     needs = dependencies(schedule, Positions.of(schedule))
     source = np.where(needs.is_remote, needs.producer, -1)
     times = timing(schedule, costs, source)
@@ -156,11 +161,13 @@ def simulate(schedule: Schedule, costs: Costs) -> Simulation:
     # blocking message keeps its sender busy until it has arrived, so it is counted into how long
     # the sender runs, and taken off the way again.
     delay = times.travel - times.early - np.where(producer >= 0, times.held[producer], 0)
-    ends = longest_path(Lists(schedule.first, producer, times.duration + times.held, delay))
+    lists = Lists(schedule.first, producer, times.duration + times.held, delay)
+    on_cores = shared_times(lists, shared) if shared else None
+    ends = on_cores.ends if on_cores else longest_path(lists)
     if ends.stuck:
         raise deadlock(schedule, producer, ends.stuck)
     end = ends.end - times.held
-    start = end - times.duration
+    start = on_cores.start if on_cores else end - times.duration
     forward = np.flatnonzero(schedule.joined)
     end[forward], start[forward] = end[forward + 1], start[forward + 1]
     after = tail(schedule, costs, times.ticks, end, ends.end)

@@ -11,6 +11,7 @@ from serried.action import Spans
 from serried.frameworks import Sizes
 from serried.mesh.layers import evenly
 from serried.pipeline import Costs, Links, Request, generate, planned_spans, simulate
+from serried.pipeline.shared_cores import SharedCores
 from serried.trace.model.laid_out import trace_of_layout
 from serried.trace.model.trace import Trace
 
@@ -38,11 +39,15 @@ def run_of(
     dp: int = 1,
     num_steps: int = 6,
     says_layers: bool = True,
+    cores: int = 0,
 ) -> tuple[Trace, float]:
-    """Returns the run, and how long each of its pipelines takes, in seconds."""
+    """Returns the run, and how long each of its pipelines takes, in seconds.
+
+    With ``cores`` its ranks compute for real on so many, which they share.
+    """
     made = generate(schedule, Request(pp, microbatches))
     costs = costs_of(num_layers, made.placement.num_stages, sequences)
-    simulation = simulate(made, costs)
+    simulation = simulate(made, costs, SharedCores(cores, dp) if cores else None)
     one = planned_spans(simulation)
     layout = frameworks.layout("megatron", Sizes(pp * dp, pp=pp))
     step_ns = int((float(simulation.makespan) + AROUND_MS) * 1e6)
@@ -55,6 +60,7 @@ def run_of(
     hosts = {"a": range(pp * dp)}
     trace = trace_of_layout("simulated", layout, hosts, Spans.joined(parts), schedule=schedule)
     work = {"layers": num_layers, "sequences": sequences, "tokens": 8} if says_layers else {}
-    # On GPUs: ranks on CPUs would share cores, of which a simulation knows nothing.
-    job = dataclasses.replace(trace.job, work=work, backend="nccl")
+    # On GPUs ranks share no cores.
+    computes = {"device": "cpu", "cores": cores} if cores else {"backend": "nccl"}
+    job = dataclasses.replace(trace.job, work=work, **computes)
     return dataclasses.replace(trace, job=job), float(simulation.makespan) / 1e3

@@ -104,9 +104,49 @@ def test_other_ranks_on_shared_cores_have_a_wide_interval_and_say_why() -> None:
     assert not alone.shares_cores
     real = replace(alone, compute="real", shares_cores=True)
     alike, fewer = retime(real, Target()), retime(real, Target(pp=1))
-    assert alike.error == pytest.approx(0.3)
+    assert alike.error == pytest.approx(0.2)
     assert fewer.error == pytest.approx(0.65)
     assert str(fewer.assumptions[-1]).startswith("each of 1 ranks is taken to compute as fast")
+
+
+@pytest.mark.parametrize(
+    ("pp", "dp", "schedule", "microbatches"),
+    [
+        (4, 2, "1f1b", 8),
+        (4, 1, "1f1b", 16),
+        (2, 2, "gpipe", 8),
+        (1, 2, "1f1b", 8),
+        (8, 1, "1f1b", 8),
+    ],
+)
+def test_ranks_on_shared_cores_are_timed_as_a_run_that_shares_them_so(
+    pp: int, dp: int, schedule: str, microbatches: int
+) -> None:
+    observed = observe(run_of(4, "1f1b", 8, sequences=4, dp=2, cores=2)[0])
+    assert observed.cores == 2
+    batch = 4 * 8 * 2
+    _, makespan = run_of(
+        pp, schedule, microbatches, sequences=batch // (dp * microbatches), dp=dp, cores=2
+    )
+    told = retime(observed, Target(pp=pp, dp=dp, schedule=schedule, microbatches=microbatches))
+    assert told.pipeline == pytest.approx(makespan, rel=0.01)
+
+
+def test_a_single_real_run_says_what_it_cannot_tell_of_other_microbatches_and_halves() -> None:
+    whole = observe(run_of(4, "1f1b", 8, sequences=4, cores=2)[0])
+    split = observe(run_of(4, "zb-h1", 8, sequences=4, cores=2)[0])
+    smaller = retime(whole, Target(microbatches=16))
+    assert str(smaller.assumptions[0]).startswith("a microbatch is taken to take as long as it has")
+    assert smaller.error == pytest.approx(0.35)
+    joined = retime(split, Target(schedule="1f1b"))
+    assert str(joined.assumptions[0]).startswith("the run has backwards in halves")
+
+
+def test_a_first_stage_without_a_half_for_its_input_never_takes_less_than_nothing() -> None:
+    run = observe(run_of(4, "zb-h1", 8, cores=4)[0])
+    ends = replace(run, first=replace(run.first, input_grad=-4 * run.layer.input_grad))
+    fewer = retime(ends, Target(pp=8, microbatches=8))
+    assert fewer.period > 0
 
 
 def test_messages_that_no_run_showed_are_told_as_assumed() -> None:

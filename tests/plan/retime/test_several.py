@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from serried.errors import InputError
-from serried.plan.retime.observed import ObservedRun, StageWork, observe
+from serried.plan.retime.observed import WORK, ObservedRun, StageWork, observe
 from serried.plan.retime.retimed import Target, retime
 from serried.plan.retime.several import together
 from tests.plan.retime.simulated import run_of
@@ -47,3 +47,31 @@ def test_runs_of_different_models_are_refused(one: ObservedRun) -> None:
         together([one, replace(one, num_layers=8)])
     with pytest.raises(InputError, match="no run is given"):
         together([])
+
+
+def test_what_a_stage_takes_is_told_by_stages_of_two_sizes() -> None:
+    one = observe(run_of(4, "1f1b", 8)[0])
+    runs = [
+        replace(
+            one, sizes={"pp": pp}, sequences=n, layer=StageWork(each, each, each), compute="real"
+        )
+        for pp, n in ((2, 2), (4, 2), (4, 8), (8, 1))
+        for each in [0.002 + 0.003 / n + 0.004 * pp / 16 / n]
+    ]
+    found = together(runs)
+    for name in WORK:
+        told = [getattr(part, name) for part in (found.layer, found.fixed, found.stage)]
+        assert told == pytest.approx([0.002, 0.003, 0.004], rel=1e-6)
+
+
+def test_halves_are_told_by_the_runs_that_have_them_and_wholes_by_the_others() -> None:
+    whole = replace(observe(run_of(4, "1f1b", 8)[0]), compute="real")
+    dearer = StageWork(whole.layer.forward, 0.9 * whole.layer.backward, 0.6 * whole.layer.backward)
+    split = replace(whole, has_halves=True, layer=dearer, first=StageWork(), run="split")
+    both = together([whole, split])
+    assert both.layer.backward == pytest.approx(whole.layer.backward)
+    assert both.halves is not None
+    assert (both.halves.input_grad, both.halves.weight_grad) == pytest.approx((0.9, 0.6))
+    slower, quicker = (retime(each, Target(schedule="zb-h1")) for each in (both, whole))
+    assert slower.computing > 1.2 * quicker.computing
+    assert not slower.assumptions

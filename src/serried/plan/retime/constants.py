@@ -21,12 +21,12 @@ from serried import user_file
 from serried.errors import InputError
 from serried.finding import said
 from serried.limits import RETIMED_BYTES
-from serried.plan.retime.observed import WORK, ObservedRun, StageWork
+from serried.plan.retime.observed import WORK, ObservedRun, SplitBackward, StageWork
 from serried.plan.retime.retimed import RetimedStep, Target, exposed_sums, retime
 
 SCHEMA = "serried.retimed-step/1"
 TIMES = ("hop", "gap", "sums", "around")
-_PARTS = ("layer", "fixed", "first", "last")
+_PARTS = ("layer", "fixed", "stage", "first", "last")
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,10 @@ def _of_stage(run: ObservedRun, name: str, planned: RetimedStep) -> float:
     """Returns what a stage's microbatch takes on average, its share of both ends with it."""
     layers, ends = run.num_layers, (run.first, run.last)
     whole = getattr(run.layer, name) * layers + sum(getattr(each, name) for each in ends)
+    stages = planned.schedule.placement.num_stages * planned.sizes["tp"]
     whole = whole * planned.sequences + getattr(run.fixed, name) * layers
-    return float(whole / planned.sizes["tp"] / planned.schedule.placement.num_stages)
+    whole += getattr(run.stage, name) * stages
+    return float(whole / stages)
 
 
 def retimed_document(step: RetimedStep) -> dict[str, Any]:
@@ -212,7 +214,10 @@ def read_retimed(document: Mapping[str, Any], path: object) -> RetimedStep:
         fields = dict(document["constants"])
         for part in (*_PARTS, "exchange"):
             if fields[part] is not None or part != "exchange":
-                fields[part] = StageWork(**{key: _time(s) for key, s in fields[part].items()})
+                told = {key: _time(s, part == "first") for key, s in fields[part].items()}
+                fields[part] = StageWork(**told)
+        if (halves := fields.get("halves")) is not None:
+            fields["halves"] = SplitBackward(**{key: _time(each) for key, each in halves.items()})
         for name in (*TIMES, "period"):
             if fields[name] is not None or name != "sums":
                 fields[name] = _time(fields[name])
@@ -234,9 +239,12 @@ def read_retimed(document: Mapping[str, Any], path: object) -> RetimedStep:
         ) from error
 
 
-def _time(value: object) -> float:
-    """Returns seconds as a file has them; raises ValueError for what no time can be."""
+def _time(value: object, may_be_less: bool = False) -> float:
+    """Returns seconds as a file has them; raises ValueError for what no time can be.
+
+    A first stage may take less than its layers: its input needs no gradient.
+    """
     seconds = float(value)  # type: ignore[arg-type]
-    if not 0 <= seconds < inf:
+    if not (-inf if may_be_less else 0) <= seconds < inf or seconds == -inf:
         raise ValueError(f"{value} s is no time")
     return seconds

@@ -9,6 +9,8 @@
     hop        from the end of what a computation waited for on another rank to its start
     gap        from the end of a rank's computation to the start of its next, where nothing is
                waited for
+    cores      where ranks share CPU cores all of these are told as on cores of their own, by how
+               many computed at once (``own_cores``)
     exchange   what a layer's microbatch waits inside its computations for tensor-parallel ranks
     sums       the sum of gradients over replicas that no computation hides, for the whole model
     around     the step's period less pipeline and sums: data, optimizer, Python
@@ -30,6 +32,7 @@ from numpy.typing import NDArray
 from serried.action import COMPUTE, ActionKind, Spans
 from serried.errors import InputError
 from serried.mesh.layers import evenly
+from serried.plan.retime.own_cores import cores_of, on_own_cores, share_of_cores
 from serried.trace.measure.measured_step import MeasuredStep, measured_step
 from serried.trace.measure.moments import without_waits
 from serried.trace.model.pairs import whole_computations
@@ -37,6 +40,8 @@ from serried.trace.model.trace import Trace
 
 MOST_STEPS = 64
 """Steps that are looked into: medians move no more after so many."""
+NO_GRADIENT = 0.1
+"""A first stage's half for its input that takes less than this of the others' computes none."""
 KINDS = (ActionKind.F, ActionKind.B, ActionKind.I, ActionKind.W)
 
 WORK = ("forward", "input_grad", "weight_grad")
@@ -59,9 +64,28 @@ class StageWork:
         return StageWork(self.forward * factor, self.input_grad * factor, self.weight_grad * factor)
 
     @property
+    def backward(self) -> float:
+        """Both halves of backward."""
+        return self.input_grad + self.weight_grad
+
+    @property
     def total(self) -> float:
         """Forward and both halves of backward."""
         return self.forward + self.input_grad + self.weight_grad
+
+
+@dataclass(frozen=True)
+class SplitBackward:
+    """Says what the halves of a backward take of a whole one, where runs showed both.
+
+    Together they may take more than 1: the halves of torch's autograd each walk the graph. The
+    first stage's input needs no gradient.
+    """
+
+    input_grad: float
+    weight_grad: float
+    first_input_grad: float
+    first_weight_grad: float
 
 
 @dataclass(frozen=True)
@@ -87,6 +111,8 @@ class ObservedRun:
     """What one layer takes of one sequence where tp = 1."""
     fixed: StageWork
     """What a layer takes of a microbatch whatever its sequences; a single run tells none of it."""
+    stage: StageWork
+    """What a stage takes of a microbatch whatever it holds; a single run tells none of it."""
     first: StageWork
     """What the first stage takes of a sequence beyond its layers."""
     last: StageWork
@@ -107,6 +133,13 @@ class ObservedRun:
     says_layers: bool
     shares_cores: bool = False
     """Whether its ranks compute for real on CPUs, whose cores they share."""
+    cores: float = 0.0
+    """Ranks of a host that its cores let compute at once; work is then told as on a core of its
+    own. 0 where ranks share no cores, or the run does not say how many there are."""
+    ranks_per_host: int = 0
+    halves: SplitBackward | None = None
+    """The halves of a backward, where only some of several runs have them; the work of ``layer``
+    and ends is then that of the whole ones."""
 
     @property
     def num_ranks(self) -> int:
@@ -119,13 +152,17 @@ def observe(trace: Trace) -> ObservedRun:
     steps = warm_steps(trace)
     job = trace.job
     spans = trace.spans.where(np.isin(trace.spans.step, steps))
-    alone, whole = (_stage_works(each) for each in (without_waits(spans), spans))
+    without = without_waits(spans)
+    cores = cores_of(trace)
+    own = on_own_cores(trace, without, cores) if cores else without
+    share = share_of_cores(without, own)
+    alone, whole = (_stage_works(each) for each in (without, spans))
     told = job.work.get("layers", 0)
     num_layers, sequences = told or len(alone), job.work.get("sequences", 0) or 1
     held = np.array(evenly(num_layers, pp=len(alone)).counts, dtype=np.float64)
     tp, dp, pp = (job.sizes.get(axis, 1) for axis in ("tp", "dp", "pp"))
     # Fixed times of emulated compute have the exchanges in them, up to what these take.
-    computed = whole if job.compute == "emulated" else alone
+    computed = whole if job.compute == "emulated" else _stage_works(own, has_tail=cores > 0)
     layer, first, last = (each.times(tp) for each in _parts(computed, held * sequences))
     window, periods = _windows(spans, steps)
     measured = [measured_step(trace, step) for step in _sample(steps)]
@@ -144,11 +181,12 @@ def observe(trace: Trace) -> ObservedRun:
         sequences,
         layer,
         StageWork(),
+        StageWork(),
         first.times(1 / sequences),
         last.times(1 / sequences),
-        _exchange(alone, whole, held).times(1 / (tp - 1)) if tp > 1 else None,
+        _exchange(alone, whole, held).times(share / (tp - 1)) if tp > 1 else None,
         hop,
-        gap,
+        gap * share,
         sums * pp * tp * dp / (dp - 1) if dp > 1 else None,
         max(0.0, period - float(np.median(window)) / 1e9 - sums),
         period,
@@ -156,6 +194,8 @@ def observe(trace: Trace) -> ObservedRun:
         bool((spans.kind == ActionKind.W).any()),
         bool(told),
         job.compute != "emulated" and job.backend == "gloo",
+        cores,
+        max(len(host.ranks) for host in trace.hosts),
     )
 
 
@@ -185,8 +225,12 @@ def _sample(steps: NDArray[np.int64]) -> list[int]:
     return [int(step) for step in some[places]]
 
 
-def _medians(spans: Spans, kind: ActionKind) -> Stages:
-    """Returns the median seconds of each stage's work of a kind."""
+def _usual(spans: Spans, kind: ActionKind, *, has_tail: bool) -> Stages:
+    """Returns the usual seconds of each stage's work of a kind: the median, or a trimmed mean.
+
+    Of ranks that share cores computations have a long tail, which makes up a part of each step:
+    their mean counts, without the longest twentieth.
+    """
     num_stages = int(spans.stage[np.isin(spans.kind, sorted(COMPUTE))].max()) + 1
     found = np.full(num_stages, np.nan)
     mine = spans.kind == kind
@@ -194,14 +238,15 @@ def _medians(spans: Spans, kind: ActionKind) -> Stages:
     for stage in range(num_stages):
         here = taken[spans.stage[mine] == stage]
         if len(here):
-            found[stage] = np.median(here)
+            kept = np.sort(here)[: max(1, len(here) * 19 // 20)]
+            found[stage] = kept.mean() if has_tail else np.median(here)
     return found
 
 
-def _stage_works(spans: Spans) -> list[StageWork]:
+def _stage_works(spans: Spans, *, has_tail: bool = False) -> list[StageWork]:
     """Returns each stage's work; a whole backward is taken as two equal halves."""
     computes = whole_computations(spans)
-    per_stage = {kind: _medians(computes, kind) for kind in KINDS}
+    per_stage = {kind: _usual(computes, kind, has_tail=has_tail) for kind in KINDS}
     works = []
     for forward, whole, half, weight in zip(*(per_stage[kind] for kind in KINDS), strict=True):
         # A first stage may have whole backwards alone, for its input needs no gradient.
@@ -223,9 +268,10 @@ def _parts(works: list[StageWork], held: Stages) -> tuple[StageWork, StageWork, 
     if len(works) < 3:
         return StageWork(*(rows.sum(axis=0) / held.sum()).tolist()), StageWork(), StageWork()
     layer = np.median(rows[1:-1] / held[1:-1, None], axis=0)
-    ends = (np.maximum(rows[at] - layer * held[at], 0.0) for at in (0, -1))
-    first, last = (StageWork(*end.tolist()) for end in ends)
-    return StageWork(*layer.tolist()), first, last
+    first, last = (np.maximum(rows[at] - layer * held[at], 0.0) for at in (0, -1))
+    if rows[0][1] < NO_GRADIENT * layer[1] * held[0]:
+        first[1] = rows[0][1] - layer[1] * held[0]
+    return StageWork(*layer.tolist()), StageWork(*first.tolist()), StageWork(*last.tolist())
 
 
 def _exchange(alone: list[StageWork], whole: list[StageWork], held: Stages) -> StageWork:

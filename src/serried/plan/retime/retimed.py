@@ -3,6 +3,7 @@
     observed run ──> seconds of a layer and sequence, of a hop, of what surrounds a pipeline
     target       ──> layers of each stage, sequences of a microbatch, the schedule's lists
                      └── simulated, message by message ──> step = pipeline + sums + around
+                         on the cores that ranks share, where they compute for real on CPUs
 
 The model and the global batch stay as they were: with twice the replicas or twice the microbatches
 a microbatch has half the sequences. What one run cannot show is assumed, and each such assumption
@@ -13,6 +14,7 @@ reports a mean error of 3.3 % for it on up to 512 H100.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,20 +28,22 @@ from serried.mesh.layers import evenly
 from serried.pipeline.costs import Costs, Links
 from serried.pipeline.registry import Request, generate
 from serried.pipeline.schedule import Schedule
+from serried.pipeline.shared_cores import SharedCores
 from serried.pipeline.simulate import Simulation, simulate
 from serried.plan.retime.observed import WORK, ObservedRun, StageWork
 
-EMULATED_ERROR, REAL_ERROR, SHARED_ERROR = 0.05, 0.3, 0.6
+EMULATED_ERROR, REAL_ERROR = 0.05, 0.2
 """How far 90 % of re-timed steps lie from measured ones at most, with emulated and real compute.
 
 Measured by ``benchmarks/retimed_steps.py`` on two cores: emulated 2.4 % in the mean, 18 of 20 in
-their interval; real 14.7 % over 17 layouts of as many ranks as were recorded, one of them beyond
-30 %. The third is for another number of ranks that compute on cores which they share: half as many
-took half as long as planned.
+their interval; real from four runs 9.1 % over 19 layouts of 2 and 4 ranks, 18 of them within 20 %.
 """
+SHARED_ERROR = 0.6
+"""The same for another number of ranks on shared cores, where the run does not say how many."""
 _HALVES = [int(ActionKind.I), int(ActionKind.W)]
-UNKNOWN_ERROR = 0.05
-"""What each assumption adds to it."""
+UNKNOWN_ERROR, UNKNOWN_OF_REAL = 0.05, 0.15
+"""What each assumption adds to it. With real compute halves of a backward, and small microbatches,
+took up to a third more than from a run without them."""
 
 
 @dataclass(frozen=True)
@@ -130,10 +134,12 @@ class RetimedStep:
     def error(self) -> float:
         """The share by which 90 % of such answers are off at most."""
         observed = self.observed
-        base = EMULATED_ERROR if observed.compute == "emulated" else REAL_ERROR
+        if observed.compute == "emulated":
+            return EMULATED_ERROR + UNKNOWN_ERROR * len(self.assumptions)
         if _changes_sharing(observed, self.sizes):
-            base = SHARED_ERROR
-        return base + UNKNOWN_ERROR * len(self.assumptions)
+            return SHARED_ERROR + UNKNOWN_ERROR * len(self.assumptions)
+        each = UNKNOWN_OF_REAL if observed.shares_cores else UNKNOWN_ERROR
+        return REAL_ERROR + each * len(self.assumptions)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -144,9 +150,9 @@ class RetimedStep:
     def stage_ms(self) -> tuple[float, float]:
         """A stage's forward and backward in ms, exchanges apart, as emulated compute takes them."""
         observed, layers = self.observed, self.observed.num_layers / len(self.layers)
-        row = _row(observed.layer) * self.sequences + _row(observed.fixed)
-        row = row / self.sizes["tp"] / self.compute_speed
-        return float(row[0] * layers * 1e3), float((row[1] + row[2]) * layers * 1e3)
+        row = layers * (_row(observed.layer) * self.sequences + _row(observed.fixed))
+        row = (row / self.sizes["tp"] + _row(observed.stage)) / self.compute_speed
+        return float(row[0] * 1e3), float((row[1] + row[2]) * 1e3)
 
 
 def retime(observed: ObservedRun, target: Target) -> RetimedStep:
@@ -181,9 +187,9 @@ def retime(observed: ObservedRun, target: Target) -> RetimedStep:
         microbatches,
         sequences,
         layers,
-        simulate(schedule, costs),
+        simulate(schedule, costs, _cores(observed, sizes)),
         exposed_sums(observed, sizes),
-        tuple(_assumptions(observed, sizes, schedule, target)),
+        tuple(_assumptions(observed, sizes, schedule, target, sequences)),
         target.compute_speed,
         target.hop_s,
     )
@@ -217,17 +223,21 @@ def _costs(
         layers = ()
         held = np.full(num_stages, observed.num_layers / num_stages)
     rows = np.outer(held, _row(observed.layer) * sequences + _row(observed.fixed))
+    rows += _row(observed.stage) * sizes["tp"]  # which tp does not cut
     rows[0] += _row(observed.first) * sequences
     rows[-1] += _row(observed.last) * sequences
-    rows *= shared
+    # A first stage that computes no half for its input has less than its layers, never below 0.
+    rows = np.maximum(rows * shared, 0.0)
     if observed.exchange is not None:
         exchanged = np.outer(held, _row(observed.exchange)) * (sizes["tp"] - 1)
         # Emulated compute exchanges within its fixed time; what is real exchanges besides.
         is_emulated = observed.compute == "emulated"
         rows = np.maximum(rows, exchanged) if is_emulated else rows + exchanged
+    whole = rows[:, 1] + rows[:, 2] + observed.gap
+    if observed.halves is not None:
+        rows[:, 1:] = _halves(observed, rows[:, 1] + rows[:, 2])
     # A rank's gap follows each of its computations; a hop has it in it once already.
     rows += observed.gap
-    whole = rows[:, 1] + rows[:, 2] - observed.gap
     hop = target.hop_s if target.hop_s is not None else max(0.0, observed.hop - observed.gap)
     costs = Costs(
         forward=rows[:, 0].tolist(),
@@ -237,6 +247,29 @@ def _costs(
         links=Links(latency=float(hop)),
     )
     return costs, layers or tuple([0] * num_stages)
+
+
+def _halves(observed: ObservedRun, whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the halves of each stage's whole backward, shape (stages, 2)."""
+    halves = observed.halves
+    if halves is None:
+        raise ValueError(observed)
+    shares = np.tile([halves.input_grad, halves.weight_grad], (len(whole), 1))
+    shares[0] = halves.first_input_grad, halves.first_weight_grad
+    return np.asarray(whole[:, None] * shares)
+
+
+def _cores(observed: ObservedRun, sizes: dict[str, int]) -> SharedCores | None:
+    """Returns the cores that the ranks share, on as many hosts as they then fill.
+
+    Each rank of a pipeline stands for all its replicas and tensor-parallel ranks, which compute at
+    the same time as it. Hosts are taken together: stages are spread over them as evenly as ranks.
+    """
+    if not observed.cores:
+        return None
+    ranks = _num_ranks(observed, sizes)
+    hosts = -(-ranks // max(1, observed.ranks_per_host))
+    return SharedCores(observed.cores * hosts, ranks // sizes["pp"])
 
 
 def _row(work: StageWork) -> NDArray[np.float64]:
@@ -252,12 +285,19 @@ def exposed_sums(observed: ObservedRun, sizes: dict[str, int]) -> float:
 
 
 def _assumptions(
-    observed: ObservedRun, sizes: dict[str, int], schedule: Schedule, target: Target
+    observed: ObservedRun,
+    sizes: dict[str, int],
+    schedule: Schedule,
+    target: Target,
+    sequences: int,
 ) -> list[Sentence]:
     """Returns what the run does not show and the answer takes for granted."""
     told = []
-    if np.isin(schedule.kind, _HALVES).any() and not observed.has_halves:
+    is_split = bool(np.isin(schedule.kind, _HALVES).any())
+    if is_split and not observed.has_halves:
         told.append(said("the run has whole backwards; each half is taken to be half of one"))
+    if observed.shares_cores:
+        told += _of_real_compute(observed, sequences, is_split=is_split)
     if sizes["dp"] > 1 and observed.sums is None:
         told.append(said("the run has no replicas; the sum of gradients over them is left out"))
     if sizes["tp"] > 1 and observed.exchange is None:
@@ -291,10 +331,27 @@ def _assumptions(
     return told
 
 
+def _of_real_compute(
+    observed: ObservedRun, sequences: int, *, is_split: bool
+) -> Iterator[Sentence]:
+    """Yields what one run with real compute does not show, and several do."""
+    if observed.has_halves and not is_split and observed.halves is None:
+        yield said("the run has backwards in halves; a whole one is taken to be both")
+    tells_parts = observed.fixed.total + observed.stage.total > 0
+    if sequences != observed.sequences and not tells_parts:
+        yield said(
+            "a microbatch is taken to take as long as it has sequences; a run with another number "
+            "of microbatches tells what it takes besides"
+        )
+
+
 def _num_ranks(observed: ObservedRun, sizes: dict[str, int]) -> int:
     return math.prod(sizes.values()) * observed.sizes.get("cp", 1)
 
 
 def _changes_sharing(observed: ObservedRun, sizes: dict[str, int]) -> bool:
-    """Tells whether other ranks than the recorded ones would share the cores that compute."""
-    return observed.shares_cores and _num_ranks(observed, sizes) != observed.num_ranks
+    """Tells whether other ranks would share cores, of which the run does not say how many."""
+    is_told = observed.cores > 0
+    return (
+        observed.shares_cores and not is_told and _num_ranks(observed, sizes) != observed.num_ranks
+    )

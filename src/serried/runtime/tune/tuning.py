@@ -1,6 +1,6 @@
 """Tuning: a few short runs show what the work takes, the rest is planned, the best are run.
 
-    candidates ──> 2 to 4 calibrating runs ──> constants ──> every candidate's step, planned
+    candidates ──> 2 to 5 calibrating runs ──> constants ──> every candidate's step, planned
                                                               └─> the best few, run for real
                                                                   planned beside measured
 
@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from serried.action import ActionKind
 from serried.errors import InputError
 from serried.plan.retime.observed import ObservedRun, observe
 from serried.plan.retime.retimed import RetimedStep, Target, retime
@@ -134,7 +135,8 @@ def calibrating(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
     """Returns the few candidates whose runs together show every constant.
 
     One with stages and, where ranks allow it, replicas; one with another size of microbatch; one
-    with tensor-parallel ranks; one with replicas where the first has none.
+    with tensor-parallel ranks; one with replicas where the first has none; one with backwards in
+    halves, which take more than a whole one where stages really compute.
     """
     plain = [each for each in found if each.settings.tp == 1] or list(found)
     staged = [each for each in plain if each.settings.pp > 1 and each.settings.dp > 1] or [
@@ -146,8 +148,14 @@ def calibrating(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
     split = [each for each in found if each.settings.tp > 1]
     has_replicas = any(each.settings.dp > 1 for each in chosen)
     copied = [] if has_replicas else [each for each in plain if each.settings.dp > 1]
-    chosen += [_middle(each) for each in (others, split, copied) if each]
+    halved = [] if chosen[0].settings.emulated else [each for each in plain if _has_halves(each)]
+    chosen += [_middle(each) for each in (others, split, copied, halved) if each]
     return tuple({each.name: each for each in chosen}.values())
+
+
+def _has_halves(candidate: Candidate) -> bool:
+    """Tells whether its schedule computes the halves of a backward apart."""
+    return bool((candidate.settings.pipeline.kind == ActionKind.W).any())
 
 
 def _middle(found: Sequence[Candidate]) -> Candidate:

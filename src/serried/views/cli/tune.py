@@ -61,7 +61,7 @@ def tune(best: int, schedules: str | None, **options: Any) -> None:
     """Finds the best layout of a training for the ranks at hand.
 
     Takes the options of serried train; tp, pp, schedule and microbatches are what is searched.
-    Two to four short runs show what the work takes, every layout is planned from them, and the
+    Two to five short runs show what the work takes, every layout is planned from them, and the
     best are run: planned beside measured.
 
     \b
