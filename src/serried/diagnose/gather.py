@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from serried.diagnose.evidence.log_line import LogLine, log_line
-from serried.diagnose.evidence.watchdog import timeouts
+from serried.diagnose.evidence.log_file import LogFile
+from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.evidence.text.reader import text_signs
 from serried.diagnose.gathered import Evidence
-from serried.user_file import opened
+from serried.finding import Sentence, said
 
 
 def gather(places: Sequence[Path]) -> Evidence:
@@ -17,16 +18,28 @@ def gather(places: Sequence[Path]) -> Evidence:
     Raises InputError for a place that is not there or cannot be read.
     """
     files = [file for place in places for file in _files(place)]
-    lines = [line for file in files for line in _lines(file)]
-    signs = tuple(sign for line in lines for sign in timeouts(line))
-    return Evidence(signs, sources=tuple(map(str, files)), num_lines=len(lines))
+    signs: list[Sign] = []
+    num_lines = 0
+    notes: list[Sentence] = []
+    for file in files:
+        log = LogFile(file, file.name)
+        signs += text_signs(log.lines())
+        num_lines += log.num_lines
+        notes += _odd(log)
+    return Evidence(
+        tuple(signs), sources=tuple(map(str, files)), num_lines=num_lines, notes=tuple(notes)
+    )
 
 
 def _files(place: Path) -> list[Path]:
     return sorted(p for p in place.rglob("*") if p.is_file()) if place.is_dir() else [place]
 
 
-def _lines(file: Path) -> Iterator[LogLine]:
-    with opened(file) as stream:
-        for number, raw in enumerate(stream, 1):
-            yield log_line(raw.decode("utf-8", "replace").rstrip("\r\n"), file.name, number)
+def _odd(log: LogFile) -> list[Sentence]:
+    if log.is_binary:
+        return [said("{name} holds no text, so it was not read as a log", name=log.name)]
+    if log.is_damaged:
+        return [
+            said("{name} breaks off within its packing; what came before was read", name=log.name)
+        ]
+    return []

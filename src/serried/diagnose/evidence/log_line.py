@@ -1,18 +1,37 @@
 """A line of a log without what launchers put before it, and whose it is.
 
+    2026-04-22T21:34:20Z 3: [default3]:[rank11]: RuntimeError: x
+    └── container        │  │          └── torch: global rank
+                         │  └── torchrun --tee: rank within the node
+                         └── srun --label: task
+
 >>> line = log_line("[default3]:[rank11]: RuntimeError: x", "console.log", 7)
 >>> line.text, line.speaker.rank
 ('RuntimeError: x', 11)
+>>> log_line("(Worker pid=41, ip=10.0.0.7) Killed", "driver.log", 1).speaker.host
+'10.0.0.7'
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-from serried.diagnose.evidence.quote import NOBODY, Quote, Speaker
+from serried.diagnose.evidence.quote import NOBODY, Numbering, Quote, Speaker
 
-_RANK = re.compile(r"^(?:\[default\d+\]:)?\[rank(\d+)\]:\s?")
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
+_CONTAINER = re.compile(rf"({_STAMP})\s+(?:std(?:out|err)\s+[FP]\s)?(?=\S)")
+_GLOBAL = re.compile(r"\[(?:rank|RANK)[: ]?\s?(\d+)\][: ]\s?|rank\s?(\d+):\s", re.ASCII)
+_LOCAL = re.compile(r"\[default(\d+)\]:\s?")
+_TASK = re.compile(r"\s?(\d{1,5}):\s(?=\S|\s|$)")
+_RAY = re.compile(r"\([\w.<>:\-* ()]*?pid=(\d+)(?:, ip=([\d.]+))?\)\s?")
+_POD = re.compile(r"\[pod/([\w.\-]+)/[\w.\-]+\]\s|([\w.\-]+)\s+\|\s(?=\S)")
+_HOST = re.compile(r"((?:[A-Za-z][\w.]*-\d[\w.\-]*|\d+\.\d+\.\d+\.\d+)):\s(?=\S)")
+_LINE_NUMBER = re.compile(r"\[?\d+\]?\s+(?=\[rank)")
+_DATE = re.compile(_STAMP)
+MOST_PREFIXES = 6
 
 
 @dataclass(frozen=True)
@@ -22,12 +41,56 @@ class LogLine:
     text: str
     speaker: Speaker
     quote: Quote
+    time: float | None = None
+    """Seconds since 1970, where the line tells a whole date."""
 
 
-def log_line(raw: str, source: str, number: int) -> LogLine:
-    """Returns a line taken apart."""
-    quote = Quote(source, number, raw)
-    found = _RANK.match(raw)
+def log_line(raw: str, source: str, number: int, default: Speaker = NOBODY) -> LogLine:
+    """Returns a line taken apart; ``default`` is whose file it is, where its name tells that."""
+    text = _COLOUR.sub("", raw) if "\x1b" in raw else raw
+    speaker, time = default, None
+    for _ in range(MOST_PREFIXES):
+        taken = _prefix(text, speaker)
+        if taken is None:
+            break
+        length, speaker = taken
+        time = time if time is not None else _time(text[:length])
+        text = text[length:]
+    if time is None and (dated := _DATE.search(text[:80])):
+        time = _time(dated[0])
+    return LogLine(text, speaker, Quote(source, number, raw), time)
+
+
+def _prefix(text: str, speaker: Speaker) -> tuple[int, Speaker] | None:
+    """Returns the length of a prefix and what it tells of the speaker, None where none stands."""
+    if found := _GLOBAL.match(text):
+        rank = int(found[1] or found[2])
+        return found.end(), replace(speaker, rank=rank, numbering=Numbering.GLOBAL)
+    if found := _LOCAL.match(text):
+        if speaker.rank is not None and speaker.numbering is Numbering.GLOBAL:
+            return found.end(), speaker
+        return found.end(), replace(speaker, rank=int(found[1]), numbering=Numbering.LOCAL)
+    if found := _RAY.match(text):
+        host = found[2] or speaker.host
+        return found.end(), replace(speaker, pid=int(found[1]), host=host)
+    if found := _CONTAINER.match(text) or _LINE_NUMBER.match(text):
+        return found.end(), speaker
+    if found := _TASK.match(text):
+        if speaker.rank is not None:
+            return found.end(), speaker
+        return found.end(), replace(speaker, rank=int(found[1]), numbering=Numbering.TASK)
+    if found := _POD.match(text):
+        return found.end(), replace(speaker, host=found[1] or found[2])
+    if found := _HOST.match(text):
+        return found.end(), replace(speaker, host=found[1])
+    return None
+
+
+def _time(text: str) -> float | None:
+    found = _DATE.search(text)
     if not found:
-        return LogLine(raw, NOBODY, quote)
-    return LogLine(raw[found.end() :], Speaker(int(found[1])), quote)
+        return None
+    try:
+        return datetime.fromisoformat(found[0].replace(",", ".")).timestamp()
+    except ValueError:
+        return None

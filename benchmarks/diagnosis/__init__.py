@@ -1,0 +1,1 @@
+"""Diagnosis of real logs: what is read right, beside the launcher's own word on the same logs."""

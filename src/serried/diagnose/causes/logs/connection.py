@@ -1,0 +1,368 @@
+"""Connections: networks between hosts, and the stores through which ranks find one another.
+
+Of a connection that was reset the other side ended first, so it is never the root itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate, candidates
+from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
+from serried.diagnose.diagnosis import CauseClass
+from serried.diagnose.whom import named
+from serried.finding import said
+
+_PEER = said("look at the peer first: its log, its kernel log, whether its process still lives")
+_LINKS = said(
+    "test the fabric between the hosts (ibstat, ib_write_bw, nccl-tests) and read the ports' error "
+    "counters; a link that flaps shows there"
+)
+_DEBUG = said("run again with NCCL_DEBUG=INFO to see the interface and the failing call")
+_INTERFACE = said("name the interface that the hosts share: NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME")
+_PORT = said(
+    "end the job that still holds the port, or choose another one (MASTER_PORT, --rdzv-endpoint)"
+)
+_NAMES = said(
+    "use an address instead of a name, or make the name resolve on every host (getent hosts NAME)"
+)
+_FIREWALL = said("open the port between the hosts (nc -vz HOST PORT), and check MASTER_ADDR")
+_FIRST = said("look at what rank 0 does: it opens the store when it reaches init_process_group")
+
+_MEANINGS = (
+    SignMeaning(
+        ("ib",),
+        CauseClass.NETWORK,
+        "network",
+        Standing.CONNECTION,
+        (
+            said(
+                "NCCL lost its peer {peer} over InfiniBand (completion error {status}): the link "
+                "is "
+                "down, or the process there is gone"
+            ),
+            said(
+                "NCCL lost a peer over InfiniBand (completion error {status}): the link is down, "
+                "or the "
+                "process there is gone"
+            ),
+            said("InfiniBand reports an event on the way between hosts: {what}"),
+            said("InfiniBand reports an error"),
+        ),
+        (_PEER, _LINKS),
+        0.8,
+        "unknown",
+    ),
+    SignMeaning(
+        ("port_down",),
+        CauseClass.NETWORK,
+        "network",
+        Standing.EXHAUSTED,
+        (said("a network port went down"),),
+        (_LINKS,),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
+        ("port_in_use",),
+        CauseClass.NETWORK,
+        "port_in_use",
+        Standing.MISMATCH,
+        (said("the port is in use already: another job, or one that did not end, listens there"),),
+        (_PORT,),
+        0.95,
+        "unknown",
+    ),
+    SignMeaning(
+        ("dns",),
+        CauseClass.NETWORK,
+        "dns",
+        Standing.MISMATCH,
+        (said("a host's name cannot be resolved"),),
+        (_NAMES,),
+        0.9,
+        "unknown",
+    ),
+    SignMeaning(
+        ("interface", "ib_device"),
+        CauseClass.NETWORK,
+        "interface",
+        Standing.CONNECTION,
+        (
+            said("the network device cannot be used: {call} failed with {what}"),
+            said("NCCL or gloo found no network interface that it can use"),
+        ),
+        (_INTERFACE, _DEBUG),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
+        ("no_route",),
+        CauseClass.NETWORK,
+        "network",
+        Standing.MISMATCH,
+        (said("a host cannot be reached over the network (no route, or a firewall drops it)"),),
+        (_FIREWALL, _INTERFACE),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
+        ("socket",),
+        CauseClass.NETWORK,
+        "network",
+        Standing.WAITS,
+        (
+            said("NCCL's connection between two ranks failed: {why}"),
+            said("NCCL's connection between two ranks failed"),
+        ),
+        (_PEER, _INTERFACE, _DEBUG),
+        0.6,
+        "unknown",
+    ),
+    SignMeaning(
+        ("nccl_remote",),
+        CauseClass.NETWORK,
+        "network",
+        Standing.WAITS,
+        (
+            said(
+                "NCCL lost a peer: its process ended, or the network between them failed; which "
+                "of both "
+                "this log does not tell"
+            ),
+        ),
+        (_PEER, _LINKS),
+        0.6,
+        "unknown",
+    ),
+    SignMeaning(
+        ("nccl_system",),
+        CauseClass.NETWORK,
+        "network",
+        Standing.WAITS,
+        (
+            said(
+                "a system call of NCCL's failed (socket, shared memory or device); the line that "
+                "NCCL "
+                "prints with NCCL_DEBUG=WARN names it"
+            ),
+        ),
+        (
+            said("run again with NCCL_DEBUG=WARN: the first WARN line names the failing call"),
+            _INTERFACE,
+        ),
+        0.6,
+        "unknown",
+    ),
+    SignMeaning(
+        ("nccl_internal",),
+        CauseClass.NETWORK,
+        "nccl_internal",
+        Standing.WAITS,
+        (said("NCCL failed inside; the line that it prints with NCCL_DEBUG=WARN names the call"),),
+        (_DEBUG,),
+        0.5,
+        "unknown",
+    ),
+    SignMeaning(
+        ("gloo_connect",),
+        CauseClass.NETWORK,
+        "gloo_connect",
+        Standing.CONNECTION,
+        (
+            said("gloo cannot connect the ranks: {why}"),
+            said("gloo cannot connect the ranks with one another"),
+        ),
+        (_INTERFACE, _NAMES),
+        0.8,
+        "unknown",
+    ),
+    SignMeaning(
+        ("refused",),
+        CauseClass.NETWORK,
+        "refused",
+        Standing.NOTICED,
+        (said("a connection was refused: nothing listens there yet, or no longer"),),
+        (_PEER, _FIREWALL),
+        0.5,
+        "unknown",
+    ),
+    SignMeaning(
+        ("reset", "gloo_closed"),
+        CauseClass.NETWORK,
+        "peer_closed",
+        Standing.FOLLOWS,
+        (
+            said(
+                "{who} lost its connection to a peer: that peer ended first, and why stands in "
+                "its own log"
+            ),
+        ),
+        (_PEER,),
+        0.5,
+        "unknown",
+    ),
+    SignMeaning(
+        ("store_lost",),
+        CauseClass.NETWORK,
+        "store_lost",
+        Standing.FOLLOWS,
+        (
+            said(
+                "{who} lost the store of the job: the process that holds it (rank 0 or the "
+                "launcher) ended "
+                "first, and why stands in its own log"
+            ),
+        ),
+        (_PEER,),
+        0.4,
+        "unknown",
+    ),
+    SignMeaning(
+        ("clients",),
+        CauseClass.STARTUP,
+        "init_rendezvous",
+        Standing.CONNECTION,
+        (
+            said(
+                "only {joined} of {expected} ranks came to the start: the others never reached "
+                "init_process_group"
+            ),
+        ),
+        (
+            said("see which ranks did not start: compare the scheduler's tasks with the logs"),
+            _FIREWALL,
+        ),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
+        ("store_barrier",),
+        CauseClass.STARTUP,
+        "init_rendezvous",
+        Standing.CONNECTION,
+        (
+            said(
+                "{joined} ranks came to a start of {expected}: {who} waited for the others until "
+                "the limit"
+            ),
+        ),
+        (
+            said("see which ranks did not start: compare the scheduler's tasks with the logs"),
+            _FIREWALL,
+        ),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
+        ("store_unreachable",),
+        CauseClass.STARTUP,
+        "init_rendezvous",
+        Standing.CONNECTION,
+        (
+            said(
+                "{who} could not reach the store at {address}:{port} for {seconds} s: nothing "
+                "opened "
+                "it there, or the way is closed"
+            ),
+            said(
+                "{who} could not reach the store at {address}:{port}: nothing opened it there, "
+                "or the "
+                "way is closed"
+            ),
+        ),
+        (_FIRST, _FIREWALL),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
+        ("rendezvous", "store_wait"),
+        CauseClass.STARTUP,
+        "init_rendezvous",
+        Standing.WAITS,
+        (
+            said(
+                "the ranks did not find one another at the start: the rendezvous failed or ran "
+                "out of time"
+            ),
+        ),
+        (_FIRST, _FIREWALL),
+        0.7,
+        "unknown",
+    ),
+    SignMeaning(
+        ("environment",),
+        CauseClass.STARTUP,
+        "init_environment",
+        Standing.ROOT,
+        (said("the variable {variable} is not set: the script was started without a launcher"),),
+        (said("start it by torchrun, srun or the framework's own launcher, which set it"),),
+        0.95,
+        "nobody",
+    ),
+    SignMeaning(
+        ("launch_failed",),
+        CauseClass.STARTUP,
+        "launch_failed",
+        Standing.EXHAUSTED,
+        (said("a task or container could not be started"),),
+        (said("read what the scheduler says of it: kubectl describe pod, scontrol show job"),),
+        0.8,
+        "unknown",
+    ),
+)
+_NCCL_ID = SignMeaning(
+    ("nccl_id",),
+    CauseClass.STARTUP,
+    "init_rendezvous",
+    Standing.CONNECTION,
+    (said("{who} waited for the NCCL id of a peer"),),
+    (
+        _FIRST,
+        said(
+            "if rank 0 prepares data before its first collective, let it do so before init, or "
+            "give init_process_group a longer timeout"
+        ),
+    ),
+    0.85,
+)
+_DUPLICATE = SignMeaning(
+    ("duplicate_gpu",),
+    CauseClass.STARTUP,
+    "duplicate_gpu",
+    Standing.ROOT,
+    (said("ranks {one} and {two} use the same GPU: each rank needs one of its own"),),
+    (
+        said(
+            "call torch.cuda.set_device(local_rank) before the first collective, and check "
+            "CUDA_VISIBLE_DEVICES"
+        ),
+    ),
+    0.95,
+    "nobody",
+)
+
+
+def connection_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields what kept ranks from finding or reaching one another."""
+    yield from candidates(told, (*_MEANINGS, _DUPLICATE))
+    yield from _ids(told)
+
+
+def _ids(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields who waits for an NCCL id that a peer has not published; the peer is late, or gone."""
+    signs = told.of("nccl_id")
+    if not signs:
+        return
+    found = candidate(told, _NCCL_ID, signs)
+    peers = {peer for sign in signs if isinstance(peer := sign.facts.get("peer"), int)}
+    waits = {rank for sign in signs if isinstance(rank := sign.facts.get("group_rank"), int)}
+    verdict = said(
+        "{who} waited for the NCCL id of {peer}, which has not reached its first collective yet, "
+        "or ended before it",
+        who=named(waits - peers),
+        peer=named(peers),
+    )
+    culprits = tuple(sorted(peers)) if len(peers) == 1 else None
+    yield replace(found, cause=replace(found.cause, ranks=culprits, verdict=verdict))

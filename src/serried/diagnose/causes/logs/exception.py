@@ -1,0 +1,176 @@
+"""Python exceptions: the first that is a process's own failure, not an echo of another's.
+
+own       ValueError, KeyError, ModuleNotFoundError ... of user code
+echo      ChildFailedError, a connection that was reset, a collective that timed out
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from serried.diagnose.causes.logs.meaning import Standing
+from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
+from serried.diagnose.diagnosis import Cause, CauseClass
+from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.whom import named, speaker_named
+from serried.finding import said
+
+ECHOES = frozenset(
+    (
+        "ChildFailedError",
+        "ProcessExitedException",
+        "ProcessRaisedException",
+        "SignalException",
+        "CalledProcessError",
+        "BrokenPipeError",
+        "ConnectionResetError",
+        "ConnectionRefusedError",
+        "EOFError",
+        "DistBackendError",
+        "DistNetworkError",
+        "DistStoreError",
+        "DistError",
+        "KeyboardInterrupt",
+        "SystemExit",
+        "ActorDiedError",
+        "RayActorError",
+        "WorkerCrashedError",
+        "RayTaskError",
+        "TrainingFailedError",
+        "CancelledError",
+        "JobFailedError",
+        "TimeoutError",
+        "GeneratorExit",
+        "ActorUnavailableError",
+        "ConnectionError",
+        "StopIteration",
+        "BdbQuit",
+    )
+)
+"""Exceptions that tell of another process's end, or of a limit that ran out."""
+_ECHO_WORDS = (
+    "NCCL",
+    "gloo",
+    "c10d",
+    "Connection",
+    "Broken pipe",
+    "peer",
+    "process group watchdog",
+    "Timed out",
+    "timed out",
+    "SIGTERM",
+    "terminated with",
+    "exited unexpectedly",
+    "Error in child",
+    "non-zero exit",
+    "worker died",
+    "Engine core",
+    "EngineCore",
+    "Caught collective",
+    "monitoredBarrier",
+)
+_READ = said("read the traceback of that rank from its last line up")
+_SAME_EVERYWHERE = said(
+    "every rank that speaks says the same, so look at code, data or paths that all share"
+)
+LONGEST_TEXT = 300
+
+
+def exception_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields the first exception that no other reader explains and that is no echo."""
+    explained = {
+        (sign.quote.source, sign.quote.line) for sign in told.signs if sign.kind not in _SILENT
+    }
+    own = [
+        sign
+        for sign in told.of("exception")
+        if (sign.quote.source, sign.quote.line) not in explained and not _is_echo(sign)
+    ]
+    if own:
+        yield _candidate(told, own)
+    yield from _unused(told)
+
+
+_SILENT = frozenset(
+    ("exception", "finished", "loading", "saving", "building_data", "validating", "compiling")
+)
+
+
+def _is_echo(sign: Sign) -> bool:
+    name = str(sign.facts.get("name"))
+    return name in ECHOES or any(word in sign.text for word in _ECHO_WORDS)
+
+
+def _candidate(told: LoggedSigns, own: list[Sign]) -> RankedCause:
+    first = own[0]
+    same = [sign for sign in own if sign.text == first.text]
+    ranks = told.ranks(same)
+    frames = first.facts.get("frames")
+    innermost = frames[-1] if isinstance(frames, tuple) and frames else None
+    who = named(ranks) if len(ranks) > 1 else speaker_named(first.speaker)
+    text = first.text[:LONGEST_TEXT]
+    if innermost:
+        verdict = said(
+            "{who} raised {text} in {function} ({file}:{line})",
+            who=who,
+            text=text,
+            function=innermost[2],
+            file=innermost[0],
+            line=innermost[1],
+        )
+    else:
+        verdict = said("{who} raised {text}", who=who, text=text)
+    cures = [_READ] if not innermost else []
+    if innermost:
+        place = f"{innermost[0]}:{innermost[1]}"
+        cures.append(
+            said("the innermost line of its traceback is where to begin: {place}", place=place)
+        )
+    if len(ranks) > 1:
+        cures.append(_SAME_EVERYWHERE)
+    cause = Cause(
+        CauseClass.EXCEPTION,
+        "exception",
+        ranks or None,
+        verdict,
+        confidence=0.85,
+        quotes=quotes(same),
+        cures=tuple(cures),
+    )
+    return RankedCause(cause, Standing.ROOT, told.place(first))
+
+
+def _unused(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields parameters without a gradient: DDP waits for them, and says on which rank."""
+    signs = told.of("unused")
+    if not signs:
+        return
+    ranks = told.ranks(sign for sign in signs if "rank" in sign.facts)
+    names = next((sign.facts["parameters"] for sign in signs if "parameters" in sign.facts), None)
+    who = named(ranks) if ranks else speaker_named(signs[0].speaker)
+    if names:
+        verdict = said(
+            "on {who} parameters got no gradient ({names}): a branch of the model was skipped; the "
+            "rank that prints this is the one that noticed",
+            who=who,
+            names=str(names)[:LONGEST_TEXT],
+        )
+    else:
+        verdict = said(
+            "parameters got no gradient on {who}: a branch of the model was skipped", who=who
+        )
+    cause = Cause(
+        CauseClass.EXCEPTION,
+        "ddp_unused",
+        ranks or None,
+        verdict,
+        confidence=0.9,
+        quotes=quotes(signs),
+        cures=(
+            said(
+                "use these parameters in the loss, or "
+                "DistributedDataParallel(find_unused_parameters=True)"
+            ),
+        ),
+    )
+    yield RankedCause(cause, Standing.ROOT, told.place(signs[0]))

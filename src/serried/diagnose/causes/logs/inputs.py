@@ -1,0 +1,182 @@
+"""Storage, data and numbers: disks that are full, loaders that end, losses that are no number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate, candidates
+from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
+from serried.diagnose.diagnosis import CauseClass
+from serried.finding import said
+
+_SHARED = said(
+    "give the container more shared memory (--shm-size, an emptyDir of medium Memory) and see df "
+    "-h /dev/shm"
+)
+_SPACE = said("free space or write elsewhere (df -h, df -i), and keep fewer checkpoints")
+_MOUNT = said(
+    "look at the file system's own log and mount on that node; read and write a file by hand"
+)
+_OLDER = said(
+    "load the checkpoint before it, and write new ones to a temporary name that is renamed at "
+    "the end"
+)
+_WORKERS = said(
+    "use fewer workers or smaller prefetch, and read the kernel log of its node for the killer"
+)
+_ANOMALY = said(
+    "find the first step and tensor: torch.autograd.set_detect_anomaly(True), or Megatron's "
+    "--check-for-nan-in-loss-and-grad; then lower the learning rate, or skip that batch"
+)
+_RERUN = said("run the same step on another GPU: if it is a number there, suspect the GPU")
+
+_MEANINGS = (
+    SignMeaning(
+        ("shm_full",),
+        CauseClass.STORAGE,
+        "shm",
+        Standing.EXHAUSTED,
+        (
+            said(
+                "/dev/shm is full: {who} could not get {size} bytes of shared memory; "
+                "connections that "
+                "fail afterwards follow from it"
+            ),
+            said("shared memory (/dev/shm) is full or too small"),
+        ),
+        (_SHARED,),
+        0.9,
+        "unknown",
+    ),
+    SignMeaning(
+        ("disk_full", "quota"),
+        CauseClass.STORAGE,
+        "disk_full",
+        Standing.EXHAUSTED,
+        (
+            said("{who} could not write to {path}: no space is left on the disk"),
+            said("{who} could not write: no space is left on a disk, or a quota is used up"),
+        ),
+        (_SPACE,),
+        0.9,
+        "unknown",
+    ),
+    SignMeaning(
+        ("stale", "io_error", "read_only", "disk_error"),
+        CauseClass.STORAGE,
+        "file_system",
+        Standing.EXHAUSTED,
+        (said("a file system failed under the job (input/output error, stale or lost mount)"),),
+        (_MOUNT,),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
+        ("remote_store",),
+        CauseClass.STORAGE,
+        "remote_store",
+        Standing.CONNECTION,
+        (said("a remote file system or object store did not answer or refused"),),
+        (_MOUNT,),
+        0.7,
+        "unknown",
+    ),
+    SignMeaning(
+        ("torn_checkpoint",),
+        CauseClass.STORAGE,
+        "checkpoint_torn",
+        Standing.ROOT,
+        (said("a checkpoint or data file is incomplete or damaged: {who} could not read it"),),
+        (_OLDER,),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
+        ("loader_died", "loader_timeout"),
+        CauseClass.DATA,
+        "loader",
+        Standing.ROOT,
+        (said("a worker that loads data ended or hung: {who} got no more batches"),),
+        (_WORKERS, said("run with num_workers=0 to see the worker's own error")),
+        0.75,
+    ),
+    SignMeaning(
+        ("nan_differs",),
+        CauseClass.NUMERICS,
+        "nan_transient",
+        Standing.ROOT,
+        (said("{who} got NaN that a second run of the same step did not give: suspect its GPU"),),
+        (_RERUN,),
+        0.85,
+    ),
+)
+_LOADER_KILLED = SignMeaning(
+    ("loader_killed",),
+    CauseClass.DATA,
+    "loader_killed",
+    Standing.EXHAUSTED,
+    (
+        said(
+            "a worker that loads data was killed by a signal ({signal}): as a rule memory ran "
+            "out; {who} "
+            "got no more batches"
+        ),
+    ),
+    (_WORKERS, _SHARED),
+    0.8,
+)
+_LOADER_BUS = SignMeaning(
+    ("loader_killed",),
+    CauseClass.STORAGE,
+    "shm",
+    Standing.EXHAUSTED,
+    (
+        said(
+            "a worker that loads data met a bus error: shared memory (/dev/shm) is full or too "
+            "small"
+        ),
+    ),
+    (_SHARED,),
+    0.9,
+    "unknown",
+)
+_NAN = SignMeaning(
+    ("nan",),
+    CauseClass.NUMERICS,
+    "nan",
+    Standing.ROOT,
+    (
+        said("{who} got NaN or Inf at iteration {iteration}"),
+        said("{who} got NaN or Inf ({what})"),
+        said("{who} got NaN or Inf where a number is asked for"),
+    ),
+    (_ANOMALY, _RERUN),
+    0.8,
+)
+_NAN_REPEATS = replace(
+    _NAN,
+    templates=(
+        said(
+            "{who} got NaN at iteration {iteration}, and a second run on the same GPU gave it "
+            "again: code "
+            "or data, not a passing fault"
+        ),
+    ),
+    confidence=0.9,
+)
+
+
+def input_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields what goes wrong with files, loaders of data and numbers."""
+    yield from candidates(told, _MEANINGS)
+    if killed := told.of("loader_killed"):
+        is_bus = "Bus" in str(killed[0].facts.get("signal"))
+        yield candidate(told, _LOADER_BUS if is_bus else _LOADER_KILLED, killed)
+    nans = told.of("nan")
+    if repeats := told.of("nan_repeats"):
+        yield candidate(told, _NAN_REPEATS, [*nans, *repeats])
+    elif nans:
+        # Only a line that names the rank says whose NaN it is; a loss is everybody's.
+        whose = "speakers" if any("rank" in sign.facts for sign in nans) else "unknown"
+        yield candidate(told, replace(_NAN, ranks=whose), nans)

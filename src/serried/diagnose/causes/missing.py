@@ -1,0 +1,53 @@
+"""What evidence is missing where nobody can be named, and how to have it now or the next time.
+
+>>> from serried.diagnose.causes.missing import unheard
+>>> unheard((1, 2, 3, 5), world_size=6)
+(0, 4)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from serried.diagnose.diagnosis import Cause, CauseClass
+from serried.diagnose.gathered import Evidence
+from serried.diagnose.whom import named
+from serried.finding import Sentence, said
+
+
+def missing_evidence(evidence: Evidence, causes: Sequence[Cause]) -> Iterator[Sentence]:
+    """Yields what would tell who is at fault, where the first cause cannot."""
+    if not causes or causes[0].ranks is not None:
+        return
+    first = causes[0]
+    heard = {rank for sign in evidence.signs if (rank := sign.speaker.global_rank) is not None}
+    world_size = evidence.state.world_size if evidence.state else None
+    if silent := unheard(tuple(heard), world_size):
+        yield said(
+            "no line from {who}: collect their logs, and their stacks while they live",
+            who=named(silent),
+        )
+    if first.cause_class in (CauseClass.HANG, CauseClass.STORAGE, CauseClass.DATA):
+        yield said(
+            "no record of what each rank called: set TORCH_FR_BUFFER_SIZE=2000 (before torch 2.9: "
+            "TORCH_NCCL_TRACE_BUFFER_SIZE=2000) and TORCH_NCCL_DUMP_ON_TIMEOUT=1 before the next "
+            "run"
+        )
+    if first.cause_class is CauseClass.NETWORK:
+        yield said(
+            "which ranks sit on the peer's host: keep the launcher's list of hosts and ranks"
+        )
+    if first.cause_class is CauseClass.HARDWARE:
+        yield said(
+            "which rank used that GPU: note nvidia-smi -L and each rank's device at the start"
+        )
+
+
+def unheard(heard: Sequence[int], world_size: int | None) -> tuple[int, ...]:
+    """Returns the ranks of which no line is, as far as the number of ranks is known.
+
+    Without it, ranks below the highest that speaks are known to be there.
+    """
+    if not heard:
+        return ()
+    return tuple(sorted(set(range(world_size or max(heard) + 1)) - set(heard)))

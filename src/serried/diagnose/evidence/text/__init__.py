@@ -1,0 +1,1 @@
+"""Text: what the lines of logs state, by who prints them."""

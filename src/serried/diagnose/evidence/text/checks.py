@@ -1,0 +1,95 @@
+"""What torch's own checks print: fingerprints that differ, desync reports, monitored barriers.
+
+Signs: ``fingerprints`` (fact ``sides``: tuples of a rank inside the group and its collective),
+``not_joined`` (fact ``ranks``: who did not join, by torch's desync report), ``absent`` (fact
+``ranks``: who did not pass a monitored barrier), ``unused`` (parameters without a gradient).
+
+>>> from serried.diagnose.evidence.log_line import log_line
+>>> raw = (
+...     "Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=9, OpType=ALLREDUCE, "
+...     "TensorShape=[8], TensorDtypes=Float), but Rank 0 is running collective: "
+...     "CollectiveFingerPrint(SequenceNumber=9, OpType=BARRIER)"
+... )
+>>> [sign] = check_signs(log_line(raw, "x", 1))
+>>> [(rank, facts.op) for rank, facts in sign.facts["sides"]]
+[(1, 'ALLREDUCE'), (0, 'BARRIER')]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from serried.diagnose.evidence.log_line import LogLine
+from serried.diagnose.evidence.sign import CollectiveFacts, Sign
+from serried.diagnose.evidence.text.pattern import Pattern, first_signs, whole_number
+from serried.diagnose.evidence.text.watchdog import numel
+
+_SIDE = re.compile(
+    r"[Rr]ank (\d+) is running(?: inconsistent)? collective: CollectiveFingerPrint\("
+    r"(?:SequenceNumber=(\d+),? ?)?OpType=([A-Z_a-z]+?)(?=[,)]|Tensor)"
+    r"(?:, TensorShape=\[([\d, ]*)\])?(?:.{0,40}?TensorDtypes=(\w+))?"
+)
+_ABSENT = re.compile(
+    r"[Rr]anks? (?P<ranks>\d+(?:, ?\d+)*) failed to pass monitoredBarrier(?: in (?P<ms>\d+) ?ms)?"
+)
+_DESYNC = re.compile(
+    r"\[(?P<ranks>\d+(?:, ?\d+)*)\] (?P<what>[^\[]*?didn't (?:join|finish) [^\[]*)"
+)
+_DESYNC_SEQ = re.compile(r"didn't (?:join|finish) collective #(\d+)")
+_LAG_BEGINS = "lagging/dead/mismatched ranks"
+_UNUSED = Pattern(
+    "unused", r"did not receive grad for rank (?P<rank>\d+): (?P<parameters>[A-Za-z_].*)"
+)
+_PATTERNS = (
+    _UNUSED,
+    Pattern("unused", r"Expected to have finished reduction in the prior iteration"),
+    Pattern("unused", r"Parameter indices which did not receive grad for rank (?P<rank>\d+)"),
+)
+
+
+def check_signs(line: LogLine) -> Iterator[Sign]:
+    """Yields what a check of torch's says in a line."""
+    text = line.text
+    if sides := tuple(_side(found) for found in _SIDE.finditer(text)):
+        yield Sign(
+            "fingerprints",
+            line.quote,
+            line.speaker,
+            line.time,
+            collective=sides[0][1],
+            facts={"sides": sides},
+        )
+    if absent := _ABSENT.search(text):
+        facts: dict[str, object] = {"ranks": _ranks(absent["ranks"])}
+        limit = CollectiveFacts("monitoredBarrier", timeout_ms=whole_number(absent["ms"]))
+        yield Sign("absent", line.quote, line.speaker, line.time, limit, facts=facts)
+    if _LAG_BEGINS in text or "didn't join collective" in text:
+        yield from _desync(line)
+    yield from first_signs(_PATTERNS, line)
+
+
+def _desync(line: LogLine) -> Iterator[Sign]:
+    for found in _DESYNC.finditer(line.text):
+        number = _DESYNC_SEQ.search(found["what"])
+        facts = CollectiveFacts(seq=whole_number(number[1]) if number else None)
+        did_join = "joined but didn't finish" in found["what"]
+        yield Sign(
+            "joined" if did_join else "not_joined",
+            line.quote,
+            line.speaker,
+            line.time,
+            facts,
+            facts={"ranks": _ranks(found["ranks"])},
+        )
+
+
+def _side(found: re.Match[str]) -> tuple[int, CollectiveFacts]:
+    size = numel(found[4] or "")
+    return int(found[1]), CollectiveFacts(
+        found[3], seq=whole_number(found[2]), numel_in=size, dtype=found[5]
+    )
+
+
+def _ranks(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d{1,9}", text))

@@ -1,0 +1,85 @@
+"""What Slurm, Kubernetes, Ray and shells print of jobs, nodes and tasks.
+
+Signs: ``task_oom`` (the scheduler saw the host's memory run out), ``cancelled`` (fact ``why``),
+``interrupted`` (a person's ctrl-C), ``node_lost``, ``task_exit`` (facts ``tasks``, ``code`` or
+``how``), ``evicted``, ``killed_word`` (a shell's ``Killed``), ``task_segfault``.
+
+>>> from serried.diagnose.evidence.log_line import log_line
+>>> raw = "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2024-04-20 DUE TO TIME LIMIT ***"
+>>> [sign] = cluster_signs(log_line(raw, "slurm.out", 1))
+>>> sign.kind, sign.facts["why"]
+('cancelled', 'TIME LIMIT')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from serried.diagnose.evidence.log_line import LogLine
+from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.evidence.text.pattern import Pattern, all_signs, first_signs
+
+_FIRST = (
+    Pattern("node_lost", r"CANCELLED AT \S+ DUE TO NODE FAILURE|NODE_FAIL|DUE TO NODE_FAIL"),
+    Pattern(
+        "cancelled",
+        r"(?:JOB|STEP) \S+ ON (?P<host>\S+) CANCELLED AT \S+(?: DUE TO (?P<why>[A-Z_ ]+?))?"
+        r"(?= \*|$|,)",
+    ),
+    Pattern("cancelled", r"(?:slurmstepd|srun|submitit).*(?P<why>preempted|PREEMPTED|preemption)"),
+    Pattern("cancelled", r"Force Terminated (?:job|StepId)|Job step (?P<why>aborted)"),
+    Pattern("task_oom", r"Detected (?P<number>\d+) oom.kill event"),
+    Pattern("task_oom", r"(?P<host>\S+): task (?P<task>\d+): Out Of Memory"),
+    Pattern("task_oom", r"OUT_OF_ME|OutOfMemory: |oom_kill event"),
+    Pattern("task_oom", r"OOMKilled|Exceeded (?:job|step) memory limit|exceeded memory limit"),
+    Pattern("task_oom", r"[Mm]emory (?:limit exceeded|usage.*exceed(?:s|ed).*limit)"),
+    Pattern(
+        "task_oom",
+        r"(?:killed|Killed|terminated).{0,80}(?:due to (?:the node )?|because the node is )"
+        r"(?:running )?low on memory",
+    ),
+    Pattern("task_oom", r"ray\.exceptions\.OutOfMemoryError|ray memory monitor.*kill"),
+    Pattern("task_oom", r"The node was low on resource: memory"),
+    Pattern("evicted", r"The node was low on resource: (?P<what>[\w\-]+)"),
+    Pattern("evicted", r"(?:reason|Reason|status)[:=\" ]+Evicted"),
+    Pattern("node_lost", r"Node failure on (?P<host>[\w.\-]+)"),
+    Pattern("node_lost", r"srun: error: (?P<host>\S+): task.*(?:node fail|Node Fail)"),
+    Pattern("node_lost", r"Communication connection failure.*node (?P<host>[\w.\-]+)"),
+    Pattern(
+        "node_lost",
+        r"[Nn]ode (?:with (?:node )?id: ?)?(?P<node>\S+).{0,80}marked dead because",
+    ),
+    Pattern("node_lost", r"The node (?:(?P<node>\S+) )?(?:has died|died|was terminated|is dead)"),
+    Pattern(
+        "node_lost", r"(?:died|dead|failed|exited).{0,60}because its node (?:has )?(?:died|is)"
+    ),
+    Pattern("node_lost", r"The actor died because its node has died"),
+    Pattern("node_lost", r"[Nn]ode (?P<host>\S+).{0,20}(?:NotReady|NodeNotReady|is not ready)"),
+    Pattern("node_lost", r"NodeLost|node\.kubernetes\.io/unreachable|NodeStatusUnknown"),
+    Pattern(
+        "node_lost", r"(?:[Ll]ost connection to|[Nn]o heartbeat from) (?:node |host )(?P<host>\S+)"
+    ),
+    Pattern("node_lost", r"detected has missed too many heartbeats|missed too many heartbeats"),
+    Pattern("node_lost", r"spot instance (?:was )?(?:interrupt|terminat|reclaim)"),
+    Pattern(
+        "interrupted",
+        r"KeyboardInterrupt|Received SIGINT|\^C\b|Exiting from ctrl\+c|killed by user",
+    ),
+)
+_ALL = (
+    Pattern(
+        "task_exit",
+        r"srun: error: (?P<host>[^\s:]+): tasks? (?P<tasks>[\d,\-\[\]]+): "
+        r"(?:Exited with exit code (?P<code>\d+)|(?P<how>[A-Z][\w ]+(?:\(core dumped\))?))",
+    ),
+    Pattern("killed_word", r"(?:^|line \d+:\s+(?P<pid>\d+) )Killed(?:\s+(?P<program>\S.*))?$"),
+    Pattern(
+        "task_exit", r"Pod .* exit(?:ed with|) code:? (?P<code>\d+)|Exit Code:\s+(?P<exit>\d+)"
+    ),
+)
+
+
+def cluster_signs(line: LogLine) -> Iterator[Sign]:
+    """Yields what a scheduler or a shell says in a line."""
+    yield from first_signs(_FIRST, line)
+    yield from all_signs(_ALL, line)

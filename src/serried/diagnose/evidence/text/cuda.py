@@ -1,0 +1,65 @@
+"""What CUDA, cuBLAS, cuDNN and a GPU's memory say where a call fails.
+
+Signs: ``gpu_oom`` (facts ``wanted``, ``gpu``, ``total``, ``free`` as printed), ``assertion`` (a
+kernel's own check failed: facts ``file``, ``condition``), ``cuda`` (fact ``what``),
+``cuda_hardware`` (CUDA reports ECC or NVLink).
+
+>>> from serried.diagnose.evidence.log_line import log_line
+>>> raw = ("[rank11]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.35 GiB. GPU 3"
+...        " has a total capacity of 63.42 GiB of which 1.70 GiB is free.")
+>>> [sign] = cuda_signs(log_line(raw, "job.log", 1))
+>>> sign.facts["wanted"], sign.speaker.gpu, sign.facts["free"]
+('4.35 GiB', 3, '1.70 GiB')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from serried.diagnose.evidence.log_line import LogLine
+from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.evidence.text.pattern import Pattern, first_signs
+
+_SIZE = r"[\d.]+ ?[KMGT]i?B"
+_DEVICE = r"(?:CUDA|HIP|XPU|NPU|MUSA)"
+_PATTERNS = (
+    Pattern(
+        "gpu_oom",
+        rf"{_DEVICE} out of memory(?:\. Tried to allocate (?P<wanted>{_SIZE}))?"
+        rf"(?:.{{0,8}}?GPU (?P<gpu>\d+))?"
+        rf"(?:[^.]*?total capacity(?: of)? (?P<total>{_SIZE})(?: of which (?P<free>{_SIZE}))?)?",
+    ),
+    Pattern("gpu_oom", r"[Cc]uda failure (?:\S+ )?'out of memory'|cudaErrorMemoryAllocation"),
+    Pattern("gpu_oom", r"CUDA error: out of memory|NPU out of memory|CUDNN_STATUS_ALLOC_FAILED"),
+    Pattern("gpu_oom", r"CUBLAS_STATUS_ALLOC_FAILED|cudaMalloc failed: out of memory"),
+    Pattern("gpu_oom", r"No available memory for the cache blocks"),
+    Pattern(
+        "assertion",
+        r"(?P<file>[\w.]+\.cuh?):\d+:.*Assertion `(?P<condition>.*?)` failed",
+    ),
+    Pattern("assertion", r"device-side assert triggered"),
+    Pattern("cuda_hardware", r"(?P<what>uncorrectable (?:ECC|NVLink) error(?: encountered)?)"),
+    Pattern("cuda_hardware", r"CUDA error: (?P<what>an NVLINK error|hardware stack error)"),
+    Pattern(
+        "cuda_hardware",
+        r"CUDA error: (?P<what>(?:the device|GPU) (?:is|was) (?:lost|removed|not ready).*)",
+    ),
+    Pattern("cuda", r"(?P<what>an illegal memory access was encountered)"),
+    Pattern("cuda", r"(?P<what>an illegal instruction was encountered)"),
+    Pattern("cuda", r"(?P<what>unspecified launch failure|misaligned address)"),
+    Pattern(
+        "cuda",
+        r"CUDA error: (?P<what>(?!unknown error)[^\n(]{3,80}?)(?=$|\.| \(|\n| CUDA kernel)",
+    ),
+    Pattern("cuda", r"(?P<what>CU(?:BLAS|DNN|SPARSE|SOLVER|FFT)_STATUS_\w+)"),
+    Pattern("cuda", r"CUDA error: (?P<what>unknown error)"),
+    Pattern("cuda", r"[Cc]uda failure (?:\d+ )?'(?P<what>[^']+)'"),
+    Pattern("cuda", r"CUDA driver error: (?P<what>[^\n]{3,60})"),
+    Pattern("cuda", r"HIP error: (?P<what>[^\n(]{3,60})|(?P<fault>Memory access fault by GPU)"),
+    Pattern("cuda", r"(?P<what>no CUDA-capable device is detected)"),
+)
+
+
+def cuda_signs(line: LogLine) -> Iterator[Sign]:
+    """Yields what CUDA says in a line."""
+    yield from first_signs(_PATTERNS, line)

@@ -1,0 +1,69 @@
+"""What is said of loaders of data, and of numbers that are none.
+
+Signs: ``loader_killed`` (facts ``pid``, ``signal``), ``loader_died``, ``loader_timeout``,
+``nan`` (facts ``rank``, ``iteration``, ``what``), ``nan_repeats`` (a second run on the same GPU
+gave it again), ``nan_differs`` (it did not).
+
+>>> from serried.diagnose.evidence.log_line import log_line
+>>> raw = "Unexpected result nan on rank 3 at iteration #7 invocation #2 (message='found NaN in x')"
+>>> [sign] = data_signs(log_line(raw, "x", 1))
+>>> sign.kind, sign.speaker.rank, sign.facts["iteration"]
+('nan', 3, 7)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from serried.diagnose.evidence.log_line import LogLine
+from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.evidence.text.pattern import Pattern, first_signs
+
+_PATTERNS = (
+    Pattern(
+        "loader_killed",
+        r"DataLoader worker \(pid(?:\(s\))? (?P<worker>[\d, ]+)\) is killed by signal: "
+        r"(?P<signal>[\w ]+)",
+    ),
+    Pattern("loader_died", r"DataLoader worker \(pid(?:\(s\))? (?P<worker>[\d, ]+)\) exited"),
+    Pattern("loader_timeout", r"DataLoader timed out after (?P<seconds>\d+) seconds"),
+    Pattern(
+        "nan",
+        r"Unexpected result (?P<value>nan|inf)\S* on rank (?P<rank>\d+) at iteration "
+        r"#(?P<iteration>\d+)",
+    ),
+    Pattern(
+        "nan_repeats",
+        r"Rank (?P<rank>\d+), .*iteration #(?P<iteration>\d+): .*unexpected result is reproducible",
+    ),
+    Pattern(
+        "nan_differs",
+        r"Rank (?P<rank>\d+), .*iteration #(?P<iteration>\d+): .*(?:not reproducible|different)",
+    ),
+    Pattern("nan", r"[Rr]ank (?P<rank>\d+).{0,80}\b(?:NaN|nan)\b(?! ?%)"),
+    Pattern("nan", r"found (?:NaN|Inf|nan|inf)(?:/Inf| or Inf| values)? in (?P<what>.{3,60})"),
+    Pattern(
+        "nan",
+        r"\b(?:lm |train[_ ]|total[_ ])?(?:loss|grad[_ ]norm)\w*'?\"?\s?(?:is|:|=|became|->)\s*"
+        r"(?:tensor\()?'?(?P<value>nan|NaN|NAN|-?inf)\b",
+    ),
+    Pattern(
+        "nan",
+        r"(?:NaN|nan|Inf) (?:or Inf )?(?:loss|gradient|grad|value)s?(?: \w+)? (?:found|detected|"
+        r"encountered)",
+    ),
+    Pattern(
+        "nan", r"(?:loss|Loss|gradients?|logits) (?:is|are|contains?|became|has) (?:NaN|nan|inf)"
+    ),
+    Pattern("nan", r"probability tensor contains either `inf`, `nan`"),
+    Pattern("nan", r"Current loss scale already at minimum"),
+    Pattern("nan", r"Function '\w+' returned nan values in its \d+th output"),
+    Pattern(
+        "nan", r"loss scale.*(?:too small|reached minimum)|FloatingPointError: Minimum loss scale"
+    ),
+)
+
+
+def data_signs(line: LogLine) -> Iterator[Sign]:
+    """Yields what is said of data and numbers in a line."""
+    yield from first_signs(_PATTERNS, line)

@@ -1,0 +1,63 @@
+"""What the kernel log tells: the OOM killer, Xid and SXid, ECC, lost GPUs, panics, thermal limits.
+
+Signs: ``xid`` (code; fact ``pci``, ``previous``: the Xid that it follows), ``sxid``, ``bus`` (a GPU
+fell off the bus), ``ecc``, ``nvlink``, ``gpu_lost``, ``thermal``, ``machine_check``, ``panic``,
+``oom_kill`` (facts ``killed``, ``pid``), ``segfault``, ``disk_error``.
+
+>>> from serried.diagnose.evidence.log_line import log_line
+>>> raw = "[ 9.1] NVRM: Xid (PCI:0000:a1:00): 79, pid='<unknown>', GPU has fallen off the bus."
+>>> [sign] = kernel_signs(log_line(raw, "dmesg.txt", 1))
+>>> sign.kind, sign.code, sign.facts["pci"]
+('xid', 79, '0000:a1:00')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from serried.diagnose.evidence.log_line import LogLine
+from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.evidence.text.pattern import Pattern, first_signs
+
+_PATTERNS = (
+    Pattern(
+        "xid",
+        r"Xid \((?:PCI:)?(?P<pci>[0-9a-fA-F:.]+)(?:\s+GPU-I:\d+\s+GPU-CI:\d+)?\): (?P<code>\d+)"
+        r"(?:, pid='?(?P<pid>\d+)'?)?(?:, name=(?P<program>[^,]+))?"
+        r"(?:.*?caused by previous Xid (?P<previous>\d+))?",
+    ),
+    Pattern("xid", r"\b[Xx][Ii][Dd](?: error)?(?: code)?[ :=#]+(?P<code>\d{2,3})\b"),
+    Pattern("sxid", r"SXid \(PCI:(?P<pci>[0-9a-fA-F:.]+)\): (?P<code>\d+), (?P<what>.*)"),
+    Pattern(
+        "bus",
+        r"(?:GPU (?P<pci>[0-9a-fA-F:.]+).*?)?(?:has )?fallen off the bus",
+    ),
+    Pattern("gpu_lost", r"Unable to determine the device handle for GPU ?(?P<pci>[0-9A-Fa-f:.]+)"),
+    Pattern("gpu_lost", r"GPU is lost\.?|GPU_IS_LOST|NVML_ERROR_GPU_IS_LOST"),
+    Pattern("ecc", r"[Uu]ncorrectable ECC error|double[- ]bit ECC|DBE.*ECC|ECC.*[Uu]ncorrectable"),
+    Pattern("nvlink", r"NVLink.*(?:fatal|Fatal|error|replay|down)|an NVLink error|NVLINK error"),
+    Pattern("thermal", r"(?:HW|SW)?\s?[Tt]hermal [Ss]lowdown(?!.*(?:Not Active|not active))"),
+    Pattern("thermal", r"[Tt]emperature above threshold|clock throttled"),
+    Pattern("machine_check", r"(?:mce: )?\[Hardware Error\]|Machine [Cc]heck"),
+    Pattern("panic", r"Kernel panic - not syncing(?:: (?P<what>.*))?"),
+    Pattern(
+        "oom_kill",
+        r"(?:[Oo]ut of memory|[Mm]emory cgroup out of memory): Kill(?:ed)? process (?P<pid>\d+) "
+        r"\(?(?P<killed>[^),]+)\)?(?:.*?anon-rss:(?P<rss_kb>\d+)kB)?",
+    ),
+    Pattern("oom_kill", r"oom-kill:constraint=\S*?task=(?P<killed>[^,]+),pid=(?P<pid>\d+)"),
+    Pattern("oom_kill", r"(?P<killed>\S+) invoked oom-killer"),
+    Pattern(
+        "segfault",
+        r"(?P<killed>\S+)\[(?P<pid>\d+)\]: segfault at (?P<address>[0-9a-f]+)",
+    ),
+    Pattern("disk_error", r"(?:blk_update_request: )?I/O error, dev (?P<device>\w+)"),
+    Pattern(
+        "disk_error", r"nvme\w*: .*(?:timeout|controller is down)|EXT4-fs error|XFS .*shutdown"
+    ),
+)
+
+
+def kernel_signs(line: LogLine) -> Iterator[Sign]:
+    """Yields what the kernel says in a line."""
+    yield from first_signs(_PATTERNS, line)

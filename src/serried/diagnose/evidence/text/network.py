@@ -1,0 +1,63 @@
+"""What NCCL, sockets and InfiniBand say of the network between hosts.
+
+Signs: ``ib`` (a send or receive failed: facts ``peer``, ``status``), ``ib_device``, ``port_down``,
+``port_in_use`` (fact ``port``), ``dns`` (fact ``name``), ``no_route``, ``refused``, ``interface``,
+``socket`` (NCCL's sockets), ``nccl_remote``, ``nccl_system``, ``nccl_internal``, ``reset`` (a
+peer went away; it follows from something else as a rule).
+
+>>> from serried.diagnose.evidence.log_line import log_line
+>>> raw = "NET/IB : Got completion from peer 10.0.0.122<39138> with error 12, opcode 0, len 0"
+>>> [sign] = network_signs(log_line(raw, "x", 1))
+>>> sign.facts["peer"], sign.facts["status"]
+('10.0.0.122', 12)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from serried.diagnose.evidence.log_line import LogLine
+from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.evidence.text.pattern import Pattern, first_signs
+
+_PATTERNS = (
+    Pattern(
+        "ib",
+        r"Got completion(?: from peer (?P<peer>[\w.:]+)<\d+>)? with "
+        r"(?:error|status=?(?:\w+\()?)\s?(?P<status>\d+)",
+    ),
+    Pattern("ib", r"NET/IB ?: .*(?:Got async event|async fatal event)[ :]*(?P<what>.*)"),
+    Pattern("port_down", r"mlx\d\S* .*(?:[Pp]ort: \d+ Link DOWN|Link down)|ib\d+: .*[Ll]ink.*down"),
+    Pattern("port_down", r"IBV_EVENT_PORT_ERR|port error|link flap|eth\d.*NIC Link is Down"),
+    Pattern("port_in_use", r"Address already in use|EADDRINUSE|errno: 98"),
+    Pattern("dns", r"(?:[Tt]emporary failure in name resolution|Name or service not known)"),
+    Pattern("dns", r"getaddrinfo|gai error|Could not resolve host|nodename nor servname provided"),
+    Pattern("interface", r"no socket interface found|[Nn]o usable (?:listening )?interface"),
+    Pattern("interface", r"Bootstrap ?: no |NET/Socket ?: no |Unable to find interface"),
+    Pattern("ib_device", r"(?:NET/IB ?: )?(?:Unable to open device|[Nn]o device found)"),
+    Pattern(
+        "ib_device",
+        r"Call to ibv_(?P<call>\w+) failed(?: with error (?P<what>.*))?",
+    ),
+    Pattern("ib_device", r"libfabric|OFI.*(?:fail|error)|NET/OFI.*(?:fail|rc=-|error)"),
+    Pattern("no_route", r"No route to host|Network is unreachable|errno: 11[03]\b"),
+    Pattern(
+        "socket",
+        r"(?:socketProgress|socketStartConnect|ncclSocket\w*|Call to (?:connect|recv|send|bind))"
+        r".*?(?P<why>Connection (?:timed out|refused|closed by remote peer|reset by peer)|"
+        r"Broken pipe|failed.*)",
+    ),
+    Pattern("socket", r"Net ?: [Cc]onnect.*failed|NET/Socket.*(?:fail|error|timed out)"),
+    Pattern("socket", r"(?:socket|Socket) (?:recv|send|connect|accept) failed"),
+    Pattern("socket", r"peer \S+ is not reachable|unable to reach peer"),
+    Pattern("nccl_remote", r"ncclRemoteError|remote process exited or there was a network error"),
+    Pattern("nccl_system", r"ncclSystemError|unhandled system error"),
+    Pattern("nccl_internal", r"ncclInternalError|[Ii]nternal error(?: - please report)"),
+    Pattern("refused", r"Connection refused|errno: 111"),
+    Pattern("reset", r"Connection reset by peer|Connection closed by (?:remote )?peer|Broken pipe"),
+)
+
+
+def network_signs(line: LogLine) -> Iterator[Sign]:
+    """Yields what is said of the network in a line."""
+    yield from first_signs(_PATTERNS, line)

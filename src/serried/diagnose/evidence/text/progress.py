@@ -1,0 +1,57 @@
+"""What a job says of where it is: training is over, a checkpoint is read or written, data is built.
+
+These words accuse nobody; they say in which part of a job a time-out or a kill fell.
+
+>>> from serried.diagnose.evidence.log_line import log_line
+>>> [sign] = progress_signs(log_line("`Trainer.fit` stopped: `max_epochs=9` reached.", "x", 1))
+>>> sign.kind
+'finished'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from serried.diagnose.evidence.log_line import LogLine
+from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.evidence.text.pattern import Pattern, all_signs
+
+PROGRESS_KINDS = frozenset(
+    ("finished", "loading", "saving", "building_data", "validating", "compiling")
+)
+_PATTERNS = (
+    Pattern(
+        "finished",
+        r"`max_(?:epochs|steps)=\S*` reached|Training (?:is )?(?:complete|finished|done)",
+    ),
+    Pattern("finished", r"Training completed\.|exiting program at iteration|train_runtime"),
+    Pattern("finished", r"destroy_process_group\(\) was not called|\[after training is done\]"),
+    Pattern(
+        "loading",
+        r"Loading checkpoint shards:\s+\d+%.*?(?P<done>\d+)/(?P<all>\d+)|loading checkpoint|"
+        r"Loading checkpoint|[Ll]oading (?:model )?weights",
+    ),
+    Pattern(
+        "saving",
+        r"[Ss]aving (?:model )?(?:checkpoint|state|weights|optimizer|the model|model)|"
+        r"saving checkpoint at iteration|save_checkpoint|_save_checkpoint|save_model|"
+        r"save_pretrained|"
+        r"save_state|_save_to_state_dict|state_dict_for_save|Writing checkpoint|saved checkpoint",
+    ),
+    Pattern(
+        "building_data",
+        r"building (?:the )?(?:index|train|data|GPT|shuffle|sample)|> building|build_index_map|"
+        r"[Bb]uilding dataset|[Tt]okeniz(?:ing|er on dataset)|Running tokenizer|[Pp]reprocess\w*|"
+        r"Generating \w+ split|Preparing (?:train|test|val)|datasets? (?:map|filter)|"
+        r"Map \(num_proc|"
+        r"train_val_test_data_provider|Converting format of dataset|Map:\s+\d+%|Filter:\s+\d+%",
+    ),
+    Pattern("validating", r"[Vv]alidat(?:e|ing|ion)(?: epoch)?.*?\brank:? ?(?P<rank>\d+)"),
+    Pattern("validating", r"\b[Vv]alidat(?:e|ing|ion)\b|[Ee]valuat(?:e|ing|ion)\b"),
+    Pattern("compiling", r"torch\._dynamo|inductor|[Cc]ompiling|triton.*compil"),
+)
+
+
+def progress_signs(line: LogLine) -> Iterator[Sign]:
+    """Yields where a job is by a line."""
+    yield from all_signs(_PATTERNS, line)

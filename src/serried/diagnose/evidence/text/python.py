@@ -1,0 +1,103 @@
+"""Python's tracebacks and the last lines of them, from processes whose lines are mixed.
+
+A sign ``traceback`` says that one begins, for its end may be cut off. A sign ``exception`` holds
+the exception with its message as ``text`` and these facts: ``name`` (its class without the
+module), ``frames`` (tuples of file, line and function, outermost first) and ``is_chained``
+(whether another exception came before it and led to it).
+
+>>> from serried.diagnose.evidence.log_line import log_line
+>>> tracebacks = Tracebacks()
+>>> rows = ["[rank1]: Traceback (most recent call last):", "[rank0]: step 3",
+...         '[rank1]:   File "train.py", line 9, in step', "[rank1]: ValueError: bad label"]
+>>> signs = [s for n, row in enumerate(rows) for s in tracebacks.read(log_line(row, "x", n))]
+>>> signs[-1].speaker.rank, signs[-1].text, signs[-1].facts["frames"]
+(1, 'ValueError: bad label', (('train.py', 9, 'step'),))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from serried.diagnose.evidence.log_line import LogLine
+from serried.diagnose.evidence.sign import Sign
+
+_BEGINS = "Traceback (most recent call last)"
+_FRAME = re.compile(r'^\s*\|?\s*File "?([^"]+?)"?, line (\d+),? in (\S+)')
+_NAMED = re.compile(
+    r"^(?:[EF]\s+)?(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*"
+    r"(?:Error|Exception|Interrupt|Failure|Failed|Timeout|Exit|Killed|OutOfMemory|Warning)\w*)"
+    r"(?P<rest>:.*|\s*)$"
+)
+_INLINE = re.compile(
+    r"(?:^|[\s\]:])(?P<name>(?:torch\.\w+\.|torch\.)?(?:OutOfMemoryError|DistBackendError|"
+    r"DistStoreError|RuntimeError|ValueError|KeyError|TypeError|AssertionError|IndexError|"
+    r"AttributeError|FileNotFoundError|ModuleNotFoundError|ImportError|OSError|"
+    r"ZeroDivisionError|NotImplementedError|MemoryError|TimeoutError)): (?P<rest>.+)$"
+)
+_IN_TRACEBACK = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?P<rest>: .*|:?)$")
+_CHAINS = (
+    "The above exception was the direct cause",
+    "During handling of the above exception",
+)
+MOST_FRAMES = 60
+MOST_OPEN = 4096
+"""Tracebacks that are open at a time: one for each speaker of a job."""
+
+
+@dataclass
+class _Open:
+    """Holds the traceback that a speaker is in."""
+
+    is_open: bool = False
+    is_chained: bool = False
+    frames: list[tuple[str, int, str]] = field(default_factory=list)
+
+
+class Tracebacks:
+    """Follows the traceback of each speaker until the line that names the exception."""
+
+    def __init__(self) -> None:
+        self._open: dict[object, _Open] = {}
+
+    def read(self, line: LogLine) -> Iterator[Sign]:
+        """Yields a sign for a line that names an exception."""
+        state = self._state(line)
+        if _BEGINS in line.text:
+            state.is_open, state.frames = True, []
+            yield Sign("traceback", line.quote, line.speaker, line.time)
+        elif any(each in line.text for each in _CHAINS):
+            state.is_chained = True
+        elif frame := _FRAME.match(line.text):
+            state.is_open = True
+            if len(state.frames) < MOST_FRAMES:
+                state.frames.append((frame[1], int(frame[2][:9]), frame[3]))
+        elif sign := self._named(line, state):
+            yield sign
+
+    def _named(self, line: LogLine, state: _Open) -> Sign | None:
+        text = line.text.strip() if line.text[:1] == "|" else line.text.rstrip()
+        found = _NAMED.match(text) or (state.is_open and _IN_TRACEBACK.match(text))
+        if not found:
+            found = _INLINE.search(text)
+        if not found:
+            return None
+        name, rest = found["name"], found["rest"].lstrip(": ").strip()
+        if name.endswith("Warning"):
+            return None
+        facts: dict[str, object] = {
+            "name": name.rsplit(".", 1)[-1],
+            "frames": tuple(state.frames),
+            "is_chained": state.is_chained,
+        }
+        state.is_open, state.is_chained, state.frames = False, False, []
+        said = f"{facts['name']}: {rest}" if rest else str(facts["name"])
+        return Sign("exception", line.quote, line.speaker, line.time, text=said, facts=facts)
+
+    def _state(self, line: LogLine) -> _Open:
+        speaker = line.speaker
+        key = (line.quote.source, speaker.rank, speaker.numbering, speaker.host, speaker.pid)
+        if len(self._open) > MOST_OPEN:
+            self._open.clear()
+        return self._open.setdefault(key, _Open())

@@ -1,0 +1,131 @@
+"""All readers of text together: from a log's lines to the signs that they state.
+
+Lines that a terminal cut are joined first: what follows a message of torch's without a prefix of
+its own, while that message has no end, belongs to it.
+
+>>> from serried.diagnose.evidence.log_line import log_line
+>>> rows = ["[rank6]:[E429 ProcessGroupNCCL.cpp:1743] [PG ID 0 PG GUID 0(default_pg) Rank 6] Proce",
+...         "ssGroupNCCL's watchdog got stuck for 480 seconds without making progress"]
+>>> signs = list(text_signs(log_line(row, "x", n) for n, row in enumerate(rows, 1)))
+>>> [(sign.kind, sign.speaker.rank, sign.quote.line) for sign in signs]
+[('heartbeat', 6, 1)]
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from serried.diagnose.evidence.log_line import LogLine
+from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.evidence.text.checks import check_signs
+from serried.diagnose.evidence.text.cluster import cluster_signs
+from serried.diagnose.evidence.text.cuda import cuda_signs
+from serried.diagnose.evidence.text.data import data_signs
+from serried.diagnose.evidence.text.gloo import gloo_signs
+from serried.diagnose.evidence.text.kernel import kernel_signs
+from serried.diagnose.evidence.text.network import network_signs
+from serried.diagnose.evidence.text.progress import PROGRESS_KINDS, progress_signs
+from serried.diagnose.evidence.text.python import Tracebacks
+from serried.diagnose.evidence.text.ras import RasReport
+from serried.diagnose.evidence.text.schedule_order import order_signs
+from serried.diagnose.evidence.text.startup import startup_signs
+from serried.diagnose.evidence.text.storage import storage_signs
+from serried.diagnose.evidence.text.torchrun import FailureSummary, exits
+from serried.diagnose.evidence.text.watchdog import timeouts
+
+_READERS = (
+    progress_signs,
+    timeouts,
+    check_signs,
+    gloo_signs,
+    exits,
+    cluster_signs,
+    kernel_signs,
+    cuda_signs,
+    startup_signs,
+    storage_signs,
+    network_signs,
+    data_signs,
+    order_signs,
+)
+_OPENS = re.compile(
+    r"ProcessGroupNCCL|Watchdog caught|WorkNCCL\(|CollectiveFingerPrint|NVRM: The NVIDIA GPU"
+)
+_STARTS = re.compile(
+    r"\s*(?:\[|[EWIF]\d{4} |\d{4}-\d\d-\d\d|Traceback|terminate|File \"|frame #|\d+%|#\d|[A-Z]\w+:)"
+)
+MOST_PARTS = 8
+"""Lines that are joined to one."""
+MOST_OF_A_KIND = 20_000
+"""Signs of one kind that are kept of one file; each rank of a large job says a few."""
+
+
+def text_signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
+    """Yields the signs of one file's lines, in their order."""
+    told: Counter[str] = Counter()
+    progress: dict[str, Sign] = {}
+    for sign in _signs(lines):
+        if sign.kind in PROGRESS_KINDS:  # a long job says so thousands of times; the last counts
+            progress[sign.kind] = sign
+            continue
+        told[sign.kind] += 1
+        if told[sign.kind] > MOST_OF_A_KIND:
+            continue
+        yield from progress.values()
+        progress.clear()
+        yield sign
+    yield from progress.values()
+
+
+def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
+    tracebacks, summary, report = Tracebacks(), FailureSummary(), RasReport()
+    for line in _joined(lines):
+        for read in (*_READERS, summary.read, report.read, tracebacks.read):
+            yield from read(line)
+
+
+def _joined(lines: Iterable[LogLine]) -> Iterator[LogLine]:
+    """Yields lines with what a terminal cut off them; what was joined is not told twice."""
+    ahead: deque[LogLine] = deque()
+    coming = iter(lines)
+    while True:
+        if not ahead and (line := next(coming, None)):
+            ahead.append(line)
+        if not ahead:
+            return
+        line = ahead.popleft()
+        for _ in range(MOST_PARTS if _OPENS.search(line.text) else 0):
+            if not ahead and (following := next(coming, None)):
+                ahead.append(following)
+            if not ahead or not _continues(line, ahead[0]):
+                break
+            line = _together(line, ahead.popleft())
+        yield line
+
+
+def _continues(line: LogLine, following: LogLine) -> bool:
+    if _is_kernel(line):
+        return "NVRM:" in following.text and not following.text.startswith("[")
+    whole = line.text.rstrip()
+    is_whole = whole.endswith((".", ")"))
+    if "Watchdog caught" in whole:
+        is_whole = "before timing out" in whole
+    if is_whole or not following.text:
+        return False
+    has_prefix = following.text != following.quote.text
+    return not has_prefix and not _STARTS.match(following.text)
+
+
+def _together(line: LogLine, following: LogLine) -> LogLine:
+    text = following.text
+    if _is_kernel(line):
+        text = text.replace("NVRM:", "")
+    is_cut = len(line.text) > 60 and not text[:1].isspace()
+    return replace(line, text=f"{line.text}{'' if is_cut else ' '}{text.rstrip()}")
+
+
+def _is_kernel(line: LogLine) -> bool:
+    return "NVRM:" in line.text

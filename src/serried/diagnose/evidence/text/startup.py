@@ -1,0 +1,78 @@
+"""What is said while ranks find one another: stores, rendezvous, NCCL's first exchange.
+
+Signs: ``store_unreachable`` (facts ``host``, ``port``, ``seconds``), ``store_wait`` (a key that
+nobody set), ``clients`` (facts ``joined``, ``expected``), ``rendezvous``, ``nccl_id`` (facts
+``group_rank``: who waits, ``peer``: who has not published), ``duplicate_gpu``, ``environment``
+(fact ``variable``), ``store_lost`` (rank 0's store went away; it follows from something else).
+
+>>> from serried.diagnose.evidence.log_line import log_line
+>>> raw = ("RuntimeError: [1] is setting up NCCL communicator and retreiving ncclUniqueId from [0] "
+...        "via c10d key-value store by key '0'")
+>>> [sign] = startup_signs(log_line(raw, "x", 1))
+>>> sign.kind, sign.facts["peer"]
+('nccl_id', 0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from serried.diagnose.evidence.log_line import LogLine
+from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.evidence.text.pattern import Pattern, first_signs
+
+_PATTERNS = (
+    Pattern(
+        "nccl_id",
+        r"\[(?P<group_rank>\d+)\] is setting up NCCL communicator and retr\w+ ncclUniqueId from "
+        r"\[(?P<peer>\d+)\].*?(?P<closed>Connection reset|Broken pipe|Connection closed)?"
+        r"(?:$|(?= by peer))",
+    ),
+    Pattern("clients", r"(?P<joined>\d+)/(?P<expected>\d+) clients joined"),
+    Pattern(
+        "store_barrier",
+        r"Timed out initializing process group in store based barrier on rank:? (?P<rank>\d+), "
+        r"for key: \S+ \(world_size=(?P<expected>\d+), "
+        r"(?:worker_count|num_workers_joined)=(?P<joined>\d+)",
+    ),
+    Pattern(
+        "store_unreachable",
+        r"client socket has timed out after (?P<seconds>\d+)\s?s? while trying to connect to "
+        r"\(?\[?(?P<address>[^\],)]+)\]?[,:] ?(?P<port>\d+)",
+    ),
+    Pattern(
+        "store_unreachable",
+        r"client socket (?:has failed|cannot be initialized) to connect to (?:any network address "
+        r"of )?[\[(](?P<address>[^\])]+?)[\])]?[:,] ?(?P<port>\d+)\)?(?:.*?errno: (?P<errno>\d+))?",
+    ),
+    Pattern(
+        "store_unreachable",
+        r"[Ff]ailed to connect to (?:\[)?(?P<address>[\w.\-:]+?)\]?:(?P<port>\d+).*"
+        r"(?:TCPStore|c10d|rendezvous)",
+    ),
+    Pattern("rendezvous", r"RendezvousConnectionError|The connection to the C10d store has failed"),
+    Pattern("rendezvous", r"Rendezvous(?:Timeout|Closed|State|Graceful\w*)?(?:Error|ExitError)"),
+    Pattern("rendezvous", r"DeadlineExceeded|rendezvous.*(?:timed out|TIMEOUT)"),
+    Pattern("rendezvous", r"Timed out .*waiting for (?:the )?(?:barrier|rendezvous)"),
+    Pattern("environment", r"environment variable (?P<variable>\w+) expected, but not set"),
+    Pattern("duplicate_gpu", r"Duplicate GPU detected ?: ?rank (?P<one>\d+) and rank (?P<two>\d+)"),
+    Pattern(
+        "store_wait",
+        r"(?:wait timeout after \d+ms, keys: (?P<key>\S+)|Timeout waiting for key: (?P<name>\S+))",
+    ),
+    Pattern(
+        "store_lost",
+        r"Failed to (?:check|recv|get|set).{0,60}TCPStore|TCPStore server has shut down too early|"
+        r"(?:sendBytes|recvValue|recvVector|sendValue).*(?:failed|Broken pipe|Connection reset)|"
+        r"failed to recv, got 0 bytes",
+    ),
+    Pattern("launch_failed", r"failed to create containerd task|ImagePullBackOff|ErrImagePull"),
+    Pattern("launch_failed", r"CrashLoopBackOff|CreateContainerError|FailedScheduling"),
+    Pattern("launch_failed", r"Unable to create TCPStore|Task launch for .* failed on node"),
+    Pattern("launch_failed", r"container_linux\.go|OCI runtime create failed"),
+)
+
+
+def startup_signs(line: LogLine) -> Iterator[Sign]:
+    """Yields what is said at start-up in a line."""
+    yield from first_signs(_PATTERNS, line)

@@ -1,0 +1,115 @@
+"""What torchrun and its relatives print: exits, signals, the summary of failures, closing signals.
+
+Signs: ``exit`` (code, local rank, pid), ``first_failure`` (torchrun's own word for the root: the
+first process that it saw end), ``other_failure``, ``agent_signal`` (the launcher itself got a
+signal), ``closing`` (it stops the rest), ``word_killed``.
+
+>>> from serried.diagnose.evidence.log_line import log_line
+>>> raw = "E0325 20:57:27.62 2606 api.py:869] failed (exitcode: -9) local_rank: 5 (pid: 2630)"
+>>> [sign] = exits(log_line(raw, "job.log", 1))
+>>> sign.kind, sign.code, sign.speaker.rank
+('exit', -9, 5)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from serried.diagnose.evidence.log_line import LogLine
+from serried.diagnose.evidence.quote import Numbering, Speaker
+from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.evidence.text.pattern import Pattern, first_signs, whole_number
+
+_PATTERNS = (
+    Pattern(
+        "exit",
+        r"failed \(exitcode: ?(?P<code>-?\d+)\)(?: ?\((?P<name>SIG\w+)\))? "
+        r"local_rank: (?P<local_rank>\d+)(?: \(pid: (?P<pid>\d+)\))?",
+    ),
+    Pattern(
+        "exit",
+        r"[Ww]orker (?P<local_rank>\d+) \(pid: (?P<pid>\d+)\) exited with code (?P<code>-?\d+)",
+    ),
+    Pattern(
+        "exit",
+        r"launch\.py:\d+:sigkill_handler\].*exits with return code = (?P<code>-?\d+)",
+    ),
+    Pattern("exit", r"Subprocess (?P<pid>\d+) exit(?:s|ed)? with return code = (?P<code>-?\d+)"),
+    Pattern(
+        "exit",
+        r"ProcessExitedException: process (?P<local_rank>\d+) terminated with "
+        r"(?:exit code (?P<code>\d+)|signal (?P<name>SIG\w+))",
+    ),
+    Pattern("exit", r"CalledProcessError: Command .* died with <Signals\.(?P<name>SIG\w+): \d+>"),
+    Pattern("exit", r"CalledProcessError: Command .* returned non-zero exit status (?P<code>\d+)"),
+    Pattern(
+        "agent_signal",
+        r"(?:SignalException: Process (?P<pid>\d+) got signal: |Received )(?P<signal>\d+)"
+        r"(?: death signal)?",
+    ),
+    Pattern("closing", r"Sending process (?P<pid>\d+) closing signal (?P<name>SIG\w+)"),
+    Pattern("closing", r"Unable to shutdown process (?P<pid>\d+) via (?P<name>SIG\w+)"),
+)
+_SUMMARY = re.compile(
+    r"^\s*(?P<name>time|host|rank|exitcode|error_file|traceback)\s*:\s*(?P<value>.*)$"
+)
+_RANK = re.compile(r"(\d+) \(local_rank: (\d+)\)")
+_CODE = re.compile(r"(-?\d+) \(pid: (\d+)\)")
+_ROOT = re.compile(r"^Root Cause \(first observed failure\):")
+_OTHERS = re.compile(r"^(?:Other )?Failures:")
+
+
+def exits(line: LogLine) -> Iterator[Sign]:
+    """Yields the signs of a single line."""
+    for sign in first_signs(_PATTERNS, line):
+        if sign.kind == "agent_signal" and "signal" not in sign.text:
+            continue
+        yield sign
+
+
+class FailureSummary:
+    """Reads torchrun's table of failures, a few lines for each, as it comes by.
+
+    >>> from serried.diagnose.evidence.log_line import log_line
+    >>> summary = FailureSummary()
+    >>> rows = ["Root Cause (first observed failure):", "[0]:", "  rank      : 7 (local_rank: 3)",
+    ...         "  exitcode  : -9 (pid: 99)"]
+    >>> [sign] = [s for row in rows for s in summary.read(log_line(row, "x", 1))]
+    >>> sign.kind, sign.speaker.rank, sign.code
+    ('first_failure', 7, -9)
+    """
+
+    def __init__(self) -> None:
+        self._kind = ""
+        self._rank: tuple[int, int] | None = None
+        self._host: str | None = None
+
+    def read(self, line: LogLine) -> Iterator[Sign]:
+        """Yields a sign for each failure, at the line of its exit code."""
+        if _ROOT.match(line.text):
+            self._kind = "first_failure"
+        elif _OTHERS.match(line.text):
+            self._kind = "other_failure"
+        if not self._kind:
+            return
+        found = _SUMMARY.match(line.text)
+        if not found:
+            return
+        if found["name"] == "host":
+            self._host = found["value"].strip()
+        elif found["name"] == "rank" and (rank := _RANK.match(found["value"])):
+            self._rank = int(rank[1]), int(rank[2])
+        elif found["name"] == "exitcode" and (code := _CODE.match(found["value"])):
+            if self._rank is None:
+                return
+            speaker = Speaker(self._rank[0], Numbering.GLOBAL, self._host, pid=int(code[2]))
+            yield Sign(
+                self._kind,
+                line.quote,
+                speaker,
+                code=whole_number(code[1]),
+                text=line.text.strip(),
+                facts={"local_rank": self._rank[1]},
+            )
+            self._rank = None

@@ -1,0 +1,156 @@
+"""What torch's NCCL watchdog and monitor print: collectives that timed out, counters, dumps.
+
+Signs: ``timeout`` (a collective with its figures), ``status`` (the counters of a group on one
+rank), ``dump_signal`` (fact ``from_rank``: who saw a time-out first), ``heartbeat`` (fact
+``seconds``: the watchdog itself stood still), ``taken_down`` (it ends the process).
+
+Sizes are printed from torch 2.1 on, the group beside the counters from 2.2 on, and the global rank
+in front from 2.3 on; ``[Rank 4]`` counts inside the group
+(torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, 1.8 to 2.12).
+
+>>> from serried.diagnose.evidence.log_line import log_line
+>>> raw = (
+...     "[rank4]:[E1206 ProcessGroupNCCL.cpp:607] [Rank 4] Watchdog caught collective operation "
+...     "timeout: WorkNCCL(SeqNum=7753, OpType=_REDUCE_SCATTER_BASE, NumelIn=544997376, "
+...     "NumelOut=68124672, Timeout(ms)=600000) ran for 600099 milliseconds before timing out."
+... )
+>>> [sign] = timeouts(log_line(raw, "job.log", 1))
+>>> sign.speaker.rank, sign.collective.op, sign.collective.seq
+(4, '_REDUCE_SCATTER_BASE', 7753)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+
+from serried.diagnose.evidence.log_line import LogLine
+from serried.diagnose.evidence.quote import Numbering, Speaker
+from serried.diagnose.evidence.sign import CollectiveFacts, Sign
+from serried.diagnose.evidence.text.pattern import Pattern, first_signs, whole_number
+
+_WORK = re.compile(r"Work(?:NCCL|HCCL|XCCL|MCCL|Gloo)?\(")
+_RAN = re.compile(r"ran for (\d+) ?(?:milliseconds|ms)")
+_GROUP_RANK = re.compile(r"[Rr]ank (\d+)\]")
+_GLOBAL_RANK = re.compile(r"\[rank(\d+)\]:")
+_OP = re.compile(r"OpType=(\w+)(?=[,)\s])")
+_NUMBERS = {
+    "seq": re.compile(r"SeqNum=(\d+)(?=[,)\s])"),
+    "numel_in": re.compile(r"NumelIn=(\d+)(?=[,)\s])"),
+    "numel_out": re.compile(r"NumelOut=(\d+)(?=[,)\s])"),
+    "timeout_ms": re.compile(r"Timeout\(ms\)=(\d+)(?=[,)\s])"),
+}
+_SHAPE = re.compile(r"TensorShape=\[([\d, ]*)\]")
+_COUNTERS = re.compile(
+    r"(?:[Ww]ork(?: sequence id)?: ?(?P<seq>-?\d+)\b.{0,24}?)?"
+    r"[Ll]ast enqueued(?: NCCL)? work: ?(?P<enqueued>-?\d+)"
+    r"(?:, last started(?: NCCL)? work: ?-?\d+)?"
+    r"(?:, ?last completed(?: NCCL)? work: ?(?P<completed>-?\d+))?"
+)
+_PG = re.compile(
+    r"\[PG (?:ID )?(?P<id>\w+)(?: PG GUID (?P<guid>\d+))?\s?(?:\((?P<name>[^)]*)\))?"
+    r" Rank (?P<rank>\d+)\]"
+)
+_PATTERNS = (
+    Pattern(
+        "dump_signal",
+        r"dump signal due to a collective timeout from\s+(?:rank (?P<from_rank>\d+)|this local)",
+    ),
+    Pattern("dump_signal", r"Observed flight recorder dump signal from another rank"),
+    Pattern("heartbeat", r"watchdog got stuck for (?P<seconds>\d+) seconds"),
+    Pattern("heartbeat", r"Heartbeat monitor timed out! Process will be terminated"),
+    Pattern("taken_down", r"Some NCCL operations have failed or timed out"),
+    Pattern("taken_down", r"we are taking the entire process down"),
+    Pattern("taken_down", r"entire process is terminated"),
+)
+
+
+def timeouts(line: LogLine) -> Iterator[Sign]:
+    """Yields the signs of a line of the watchdog; several where processes share the line."""
+    text = line.text
+    if "Work" in text and "ran for" in text:
+        yield from _given_up(line)
+    if counters := _COUNTERS.search(text):
+        facts = CollectiveFacts(
+            seq=whole_number(counters["seq"]),
+            group=group_name(text),
+            last_enqueued=whole_number(counters["enqueued"]),
+            last_completed=whole_number(counters["completed"]),
+        )
+        group = _PG.search(text)
+        yield Sign(
+            "status",
+            line.quote,
+            _speaker(line, text),
+            line.time,
+            facts,
+            facts={
+                "guid": group["guid"] if group else None,
+                "group_rank": int(group["rank"][:9]) if group else None,
+            },
+        )
+    for sign in first_signs(_PATTERNS, line):
+        if sign.kind == "heartbeat" and "ran for" in text:
+            return
+        yield replace(sign, speaker=_speaker(line, text))
+
+
+def group_name(text: str) -> str | None:
+    """Returns the process group that a line is of: its name where it has one, or its number.
+
+    >>> group_name("[PG ID 0 PG GUID 0(default_pg) Rank 2] ..."), group_name("[PG 1 Rank 0] ...")
+    ('default_pg', 'PG 1')
+    """
+    found = _PG.search(text)
+    if not found:
+        return None
+    return found["name"] or f"PG {found['id']}"
+
+
+def _given_up(line: LogLine) -> Iterator[Sign]:
+    begins = [found.start() for found in _WORK.finditer(line.text)]
+    for start, end in zip(begins, [*begins[1:], len(line.text)], strict=True):
+        work, before = line.text[start:end], line.text[:start]
+        ran = _RAN.search(work)
+        if not ran:
+            continue
+        op = _OP.search(work)
+        shape = _SHAPE.search(work)
+        facts = CollectiveFacts(
+            op[1] if op else None,
+            seq=_number("seq", work),
+            numel_in=numel(shape[1]) if shape else _number("numel_in", work),
+            numel_out=_number("numel_out", work),
+            timeout_ms=_number("timeout_ms", work),
+            ran_ms=whole_number(ran[1]),
+            group=group_name(before),
+        )
+        yield Sign("timeout", line.quote, _speaker(line, before), line.time, collective=facts)
+
+
+def numel(shape: str) -> int | None:
+    """Returns the elements of a shape as it is printed between brackets.
+
+    >>> numel("4, 1024"), numel("")
+    (4096, None)
+    """
+    sizes = [int(size) for size in re.findall(r"\d{1,18}", shape)]
+    return prod(sizes) if sizes else None
+
+
+def _number(name: str, text: str) -> int | None:
+    found = _NUMBERS[name].search(text)
+    return whole_number(found[1]) if found else None
+
+
+def _speaker(line: LogLine, before: str) -> Speaker:
+    """Returns whose message it is: the last number in front of it, a global one before another."""
+    if named := _GLOBAL_RANK.findall(before):
+        return replace(line.speaker, rank=int(named[-1]), numbering=Numbering.GLOBAL)
+    is_global = line.speaker.rank is not None and line.speaker.numbering is Numbering.GLOBAL
+    named = _GROUP_RANK.findall(before)
+    if is_global or not named:
+        return line.speaker
+    return replace(line.speaker, rank=int(named[-1]), numbering=Numbering.GROUP)

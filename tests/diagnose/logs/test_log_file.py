@@ -1,0 +1,67 @@
+"""Logs as files: packed, wide, cut, binary, with other ends of lines, read in bounded memory."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from serried.diagnose.evidence.log_file import BLOCK, LONGEST_LINE, LogFile
+from serried.diagnose.gather import gather
+from serried.diagnose.reason import diagnosed
+
+TROUBLE = b"step 1\nstep 2\n[rank3]: ValueError: bad label\n"
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [
+        gzip.compress,
+        bz2.compress,
+        lzma.compress,
+        lambda data: data.replace(b"\n", b"\r"),
+        lambda data: data.replace(b"\n", b"\r\n"),
+        lambda data: b"\xff\xfe" + data.decode().encode("utf-16-le"),
+        lambda data: b"\xfe\xff" + data.decode().encode("utf-16-be"),
+        lambda data: data.replace(b"step 2", b"\x1b[31mstep\xff 2"),
+    ],
+)
+def test_a_log_is_read_however_it_is_written(
+    tmp_path: Path, pack: Callable[[bytes], bytes]
+) -> None:
+    (tmp_path / "job.log").write_bytes(pack(TROUBLE))
+    cause = diagnosed(gather([tmp_path])).causes[0]
+    assert (cause.kind, cause.ranks, cause.quotes[0].line) == ("exception", (3,), 3)
+
+
+def test_lines_are_counted_over_the_borders_of_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "long.log"
+    path.write_bytes(b"step\r\n" * (BLOCK // 3) + TROUBLE)
+    log = LogFile(path, "long.log")
+    assert [line.quote.line for line in log.lines() if "Error" in line.text] == [BLOCK // 3 + 3]
+
+
+def test_a_log_is_never_held_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "long.log"
+    path.write_bytes(b"x" * (3 * BLOCK) + b" ValueError\n" + TROUBLE)
+    kept = [len(line.text) for line in LogFile(path, "long.log").lines()]
+    assert kept and max(kept) <= LONGEST_LINE
+
+
+def test_a_binary_file_is_passed_over_and_said(tmp_path: Path) -> None:
+    (tmp_path / "core").write_bytes(b"\x7fELF\0\0\0Error\n" * 40)
+    found = diagnosed(gather([tmp_path]))
+    assert not found.found
+    assert "holds no text" in str(found.notes[0])
+
+
+def test_a_packed_log_that_breaks_off_is_read_so_far_and_said(tmp_path: Path) -> None:
+    whole = gzip.compress(TROUBLE * 4000, compresslevel=0)
+    (tmp_path / "job.log.gz").write_bytes(whole[: len(whole) // 2])
+    found = diagnosed(gather([tmp_path]))
+    assert found.found
+    assert "breaks off" in str(found.notes[0])
