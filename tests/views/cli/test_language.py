@@ -182,7 +182,7 @@ def test_a_file_that_cannot_be_read_is_refused_in_chinese(
         (("groups", "--tp"), "选项 --tp 后面要写一个值"),
         (("groups", "a", "b"), "多了一个参数 b"),
         (("trace", "merge"), "缺少参数 DIR..."),
-        (("trace", "nope"), "没有 nope 这个命令"),
+        (("trace", "nope"), "没有 nope 这个命令；有：compare、merge、paddle、stats"),
         (("train", "--lr", "x"), "--lr 的值不对：x 不是数"),
         (("groups", "--world-size", "x"), "world_size=x 不是整数；要写 16 这样的数"),
         (("check", "--nproc", "x"), "--nproc 要一个整数，例如 16；得到的是“x”"),

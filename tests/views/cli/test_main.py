@@ -42,17 +42,11 @@ def completed(shell: str, *words: str) -> list[str]:
     return re.split(r"[,\s]", done.stdout)
 
 
-def test_without_a_command_help_is_shown(serried: Call) -> None:
-    answer = serried()
-    assert answer.code == 2
-    assert answer.err.startswith("Usage: serried ")
-    assert all(command in answer.err for command in COMMANDS)
-
-
-def test_without_words_a_process_shows_help_and_no_traceback() -> None:
+def test_without_words_a_process_greets_and_help_lists_all_commands(serried: Call) -> None:
     done = run({})
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("Usage: serried ")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("serried shows every rank ")
+    assert all(command in serried("--help").out for command in COMMANDS)
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import click
 from rich.cells import cell_len
 
+from serried.errors import InputError, listed
 from serried.views.cli.language import HELP, current_language, language_in, remember
 from serried.views.explain.plain import wrap
 from serried.views.sentences import LANGUAGES, read_catalogue
@@ -130,6 +131,32 @@ class LazyCommands(click.Group):
         module = import_module(f"serried.views.cli.{self.named[cmd_name].module}")
         command: click.Command = getattr(module, cmd_name)
         return speaking(command)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Returns the command that the first word names, and the words behind it.
+
+        Raises InputError for a name that no command has, with the nearest that one has.
+        """
+        name = args[0]
+        if name in self.named or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        if Path(name).exists():
+            raise InputError(
+                "a command stands before the file; 'serried groups {name}' shows its groups",
+                name=name,
+            )
+        from difflib import get_close_matches
+
+        if near := get_close_matches(name, self.named, n=1):
+            raise InputError(
+                "there is no command '{name}'; did you mean '{near}'?", name=name, near=near[0]
+            )
+        known = listed(self.named, limit=len(self.named))
+        raise InputError(
+            "there is no command '{name}'; there are {known}", name=name[:40], known=known
+        )
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the commands in their order."""

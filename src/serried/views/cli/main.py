@@ -11,7 +11,7 @@ import click
 from serried.errors import SerriedError
 from serried.version import __version__
 from serried.views.cli.help import LazyCommand, LazyCommands, speaking
-from serried.views.cli.language import language_of
+from serried.views.cli.language import language_in, language_of
 from serried.views.sentences import phrase, say
 
 COMMANDS = {
@@ -65,11 +65,18 @@ COMMANDS = {
 @click.command(
     cls=LazyCommands,
     named=COMMANDS,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="serried")
-def serried() -> None:
+@click.pass_context
+def serried(context: click.Context) -> None:
     """Shows every rank of a parallel training job: its groups, its schedule, its timeline."""
+    if context.invoked_subcommand is None:
+        from serried.views.cli.greeting import greeting
+
+        click.echo(greeting(language_in(context)))
 
 
 speaking(serried)
