@@ -48,7 +48,7 @@ quick: $(VENV)/.test ## lint, imports, types and a subset of tests, in under a m
 PACE = tests/runtime/check/test_slow_hosts.py tests/runtime/test_slow_rank.py
 unit: $(VENV)/.test browser hosts modules
 	node --test $$(find tests/web_modules -name "*.test.js")
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore tests/runtime
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal --ignore tests/runtime
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder tests/runtime $(PACE:%=--ignore %)
 	$(BIN)/python -m pytest -q $(PACE)
 
