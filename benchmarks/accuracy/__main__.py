@@ -3,9 +3,11 @@
 A folder holds tables of measured steps, perf_*.csv, with its own perf_models.csv and gpu_specs.csv.
 
     --format json    every row's prediction and interval
-    --held-apart     also what constants fitted without a row's own configuration, model or GPU say
+    --held-apart     also the errors of constants fitted without a row's own configuration, model,
+                     GPU type or table
     --fit            fit the constants to the folder and to the papers' tables beside it, with the
                      intervals that cross-validation shows, and write them to the catalog
+    --intervals      write new intervals alone
 """
 
 from __future__ import annotations
@@ -13,17 +15,19 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.accuracy import baselines, fitting, llm_analysis, published
+from benchmarks.accuracy import baselines, fitting, held_apart, llm_analysis, published
 from benchmarks.accuracy.memory import document_memory, print_memory
 from benchmarks.accuracy.table import HEAD, Errors, line, parts, regrets
 from serried.plan.calibration.document import constants_text
 from serried.plan.calibration.rows import Folder, Measured, read_folder
 from serried.plan.time.constants import shipped
-from serried.plan.time.interval import intervals
+from serried.plan.time.interval import familiarity, intervals
 from serried.plan.time.jobs import Jobs
 from serried.plan.time.step import step_times
 
@@ -37,10 +41,11 @@ def main() -> None:
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--held-apart", action="store_true")
     parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--intervals", action="store_true")
     asked = parser.parse_args()
     folder = read_folder(asked.folder)
-    if asked.fit:
-        write_fit(folder)
+    if asked.fit or asked.intervals:
+        write_fit(folder, is_fitted=asked.fit)
     elif asked.format == "json":
         told = document(folder) | {"memory": document_memory(asked.folder)}
         json.dump(told, sys.stdout, indent=1)
@@ -61,8 +66,12 @@ def print_table(folder: Folder, *, is_apart: bool) -> None:
     for name, chosen in parts(rows):
         print(line(name, Errors.of(found[chosen], measured[chosen])))
     low, high = intervals(jobs, found)
-    inside = ((measured >= low) & (measured <= high)).mean() * 100
-    print(f"measured step inside the 90 % interval: {inside:.0f} % of rows")
+    inside = (measured >= low) & (measured <= high)
+    for name, chosen in seen_parts(rows):
+        share = 100 * inside[chosen].mean()
+        print(
+            f"measured step inside the 90 % interval: {share:.0f} % of {chosen.sum()} rows {name}"
+        )
     print("\nbaselines, each with factors fitted to these same rows")
     for name in (*baselines.BASELINES, baselines.RIDGE):
         print(line(name, Errors.of(baselines.predicted(name, rows), measured)))
@@ -81,8 +90,16 @@ def print_table(folder: Folder, *, is_apart: bool) -> None:
         print(f" loses {mean:.1f} % on average, at most {max(each for *_, each in lost):.1f} %")
     for name, why in folder.left_out:
         print(f"left out: {name}: {why}")
-    if is_apart:
-        print_apart(rows)
+    print_apart(rows, is_long=is_apart)
+
+
+def seen_parts(rows: list[Measured]) -> Iterator[tuple[str, np.ndarray]]:
+    """Yields which rows the constants were fitted to, and which not, where there are any."""
+    own = {row.name for row in read_folder(published.DATA).rows}
+    is_seen = np.array([row.name in own for row in rows])
+    for name, chosen in (("that were fitted to", is_seen), ("that no fit saw", ~is_seen)):
+        if chosen.any():
+            yield name, chosen
 
 
 def print_peer(rows: list[Measured], found: np.ndarray) -> None:
@@ -106,21 +123,22 @@ def asked_papers(folder: Folder) -> bool:
     return "bigscience_a100" in names
 
 
-def print_apart(rows: list[Measured]) -> None:
-    """Prints errors of constants that saw nothing of what they predict."""
-    known, shown = fitting.fitted(rows)
-    groups = {
-        "its configuration": fitting.folds(shown.configurations),
-        "its model": shown.models,
-        "its GPU type": shown.gpus,
-    }
-    for name, group in groups.items():
-        print(f"\nheld apart: constants fitted without a row of {name}")
-        found = fitting.apart(shown, group, known)
+def print_apart(rows: list[Measured], *, is_long: bool) -> None:
+    """Prints how often intervals hold on rows held apart, and their errors if asked for."""
+    shown = fitting.examples(rows, shipped())
+    found = held_apart.held_apart(shown, shipped())
+    print("\nrows held apart, predicted by constants and interval fitted without those of")
+    for name, share in held_apart.coverage(shown, found):
+        print(f"  their {name + ':':16}{100 * share:3.0f} % inside the 90 % interval")
+    if not is_long:
+        return
+    for each in found:
+        print(f"\nheld apart: constants fitted without a row of its {each.name}")
         print(HEAD)
+        predicted = shown.steps / np.exp(each.residuals)
         for table, chosen in parts(rows):
             which = np.flatnonzero(chosen)
-            print(line(table, Errors.of(found[which], shown.steps[which])))
+            print(line(table, Errors.of(predicted[which], shown.steps[which])))
     told = published.vtrain()
     steps = np.array([each.step_s for each in told])
     print("\ncalibrated by four fifths of a table, which predict the fifth")
@@ -133,6 +151,7 @@ def document(folder: Folder) -> dict[str, object]:
     jobs = Jobs.of(row.request for row in rows)
     times = step_times(jobs)
     low, high = intervals(jobs, times.step)
+    familiar = familiarity(jobs)
     entries = [
         {
             "row": row.name,
@@ -141,6 +160,7 @@ def document(folder: Folder) -> dict[str, object]:
             "predicted_s": float(times.step[number]),
             "interval_s": [float(low[number]), float(high[number])],
             "interval_share": 0.9,
+            "familiarity": familiar[number],
             "parts_s": {name: float(each[number]) for name, each in times.parts.items()},
             "assumed": list(row.assumed),
         }
@@ -150,14 +170,18 @@ def document(folder: Folder) -> dict[str, object]:
     return {"schema": "serried.accuracy/1", "rows": entries, "left_out": left}
 
 
-def write_fit(folder: Folder) -> None:
-    """Fits constants and intervals, and writes them to the catalog."""
+def write_fit(folder: Folder, *, is_fitted: bool) -> None:
+    """Writes constants and intervals to the catalog, or new intervals for its constants."""
     rows = list(folder.rows)
-    known, shown = fitting.fitted(rows)
-    left = (shown.models, shown.gpus, fitting.folds(shown.configurations))
-    apart = [(fitting.apart(shown, groups, known), groups) for groups in left]
-    source = f"{len(rows)} rows of benchmarks/data/perf_*.csv and the papers' tables beside them"
-    written = fitting.named(known, source=source, residuals=fitting.quantiles(shown, apart))
+    known, shown = shipped(), fitting.examples(rows, shipped())
+    if is_fitted:
+        known, shown = fitting.fitted(rows)
+    written = replace(
+        known,
+        source=f"{len(rows)} rows of benchmarks/data/perf_*.csv and the papers' tables beside them",
+        residuals=held_apart.widths(shown, held_apart.held_apart(shown, known)),
+        experience=held_apart.experience(shown),
+    )
     CATALOG.write_text(constants_text(written), encoding="utf-8")
     print(f"wrote {CATALOG}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from serried.plan.calibration.expected import expectations
 from serried.plan.calibration.fit import fit
 from serried.plan.calibration.rows import Measured
 from serried.plan.request import PlanRequest
-from serried.plan.time.constants import Constants, generation, shipped
+from serried.plan.time.constants import Constants, shipped
 from serried.plan.time.jobs import Jobs
 from serried.plan.time.step import step_times
 
@@ -45,6 +45,7 @@ class Examples:
     models: np.ndarray
     gpus: np.ndarray
     kinds: np.ndarray
+    tables: np.ndarray
 
     @property
     def jobs(self) -> Jobs:
@@ -82,6 +83,7 @@ def examples(rows: Sequence[Measured], constants: Constants) -> Examples:
         models,
         gpus,
         np.array([kind_of(each) for each in asked]),
+        np.array(tables),
     )
 
 
@@ -107,19 +109,6 @@ def fitted(rows: Sequence[Measured], rounds: int = 2) -> tuple[Constants, Exampl
     return known, shown
 
 
-def apart(shown: Examples, groups: np.ndarray, constants: Constants) -> np.ndarray:
-    """Returns what each step is predicted to take by a fit that saw no row of its group."""
-    jobs = shown.jobs
-    start = {name: each.value for name, each in constants.entries.items()}
-    found = np.zeros(shown.steps.size)
-    for group in np.unique(groups):
-        hidden = groups == group
-        weights = np.where(hidden, 0.0, shown.weights)
-        known = fit(jobs, shown.steps, expectations(), weights, start, rounds=8).constants
-        found[hidden] = step_times(jobs, known).step[hidden]
-    return found
-
-
 def calibrated_apart(rows: Sequence[published.Published]) -> np.ndarray:
     """Returns each step as predicted by a calibration on the other folds of its own table."""
     requests = [row.choices[0] for row in rows]
@@ -142,57 +131,3 @@ def folds(names: np.ndarray, count: int = 5, seed: int = 0) -> np.ndarray:
     distinct, which = np.unique(names, return_inverse=True)
     shuffled = np.random.default_rng(seed).permutation(distinct.size) % count
     return np.asarray(shuffled[which])
-
-
-def have_peers(shown: Examples, groups: np.ndarray, least: int = 10) -> np.ndarray:
-    """Returns which rows still have rows like them when their group is left out.
-
-    A framework, a generation of GPUs or a kind of job that nobody ever measured is not what an
-    interval speaks of: like rows are of the same framework and generation, and at least 10
-    configurations are of the same kind.
-    """
-    jobs = shown.jobs
-    made = np.array([generation(each.cluster.gpu) for each in shown.requests])
-    found = np.zeros(groups.size, bool)
-    for group in np.unique(groups):
-        inside = groups == group
-        others = ~inside & (shown.weights > 0) & (shown.models != "vtrain")
-        for row in np.flatnonzero(inside):
-            alike = others & (jobs.stack == jobs.stack[row]) & (made == made[row])
-            kinds = others & (shown.kinds == shown.kinds[row])
-            found[row] = alike.any() and np.unique(shown.configurations[kinds]).size >= least
-    return found
-
-
-def quantiles(
-    shown: Examples, predictions: Sequence[tuple[np.ndarray, np.ndarray]], share: float = 0.9
-) -> dict[str, tuple[float, float]]:
-    """Returns between which residuals ln(measured / predicted) a share lies, by kind of job.
-
-    Each of ``predictions`` has the groups that it left out. Every configuration counts once,
-    however often it was repeated; rows without peers do not count.
-    """
-    found = {}
-    tail = (1.0 - share) / 2.0
-    told = [
-        (np.log(shown.steps / times), have_peers(shown, groups)) for times, groups in predictions
-    ]
-    for kind in np.unique(shown.kinds):
-        chosen = (shown.kinds == kind) & (shown.models != "vtrain")
-        _, which, counts = np.unique(shown.configurations, return_inverse=True, return_counts=True)
-        each = 1.0 / counts[which]
-        values = np.concatenate([off[chosen & peers] for off, peers in told])
-        weight = np.concatenate([each[chosen & peers] for _, peers in told])
-        found[str(kind)] = _weighted(values, weight, tail), _weighted(values, weight, 1 - tail)
-    return found
-
-
-def _weighted(values: np.ndarray, weight: np.ndarray, at: float) -> float:
-    order = np.argsort(values)
-    along = np.cumsum(weight[order]) / weight.sum()
-    return float(values[order][np.searchsorted(along, at)])
-
-
-def named(constants: Constants, **told: object) -> Constants:
-    """Returns the same constants with another source or other residuals."""
-    return replace(constants, **told)  # type: ignore[arg-type]

@@ -17,7 +17,8 @@ from serried.plan.memory.job_memory import JobMemory, job_memory
 from serried.plan.model.flops import CONVENTIONS, adapted_flops, hardware_flops, model_flops
 from serried.plan.request import COMPUTE_FORMATS, PlanRequest
 from serried.plan.time.constants import Constants
-from serried.plan.time.interval import intervals
+from serried.plan.time.experience import Familiarity
+from serried.plan.time.interval import Beyond, beyond, familiarity, intervals, widened
 from serried.plan.time.jobs import Jobs
 from serried.plan.time.simulated import simulated_step
 from serried.plan.time.step import StepTimes, step_times
@@ -50,6 +51,12 @@ class JobPlan:
     """Between which nine of ten steps lie."""
     parts: Mapping[str, float]
     """Seconds by what they are spent on; they sum to the step."""
+    familiarity: Familiarity = "alike"
+    """How much like it was measured."""
+    beyond: tuple[Beyond, ...] = ()
+    """Sizes beyond the most that was measured."""
+    widened: float = 1.0
+    """How many times as wide the interval is for those."""
 
     @property
     def tokens(self) -> int:
@@ -132,7 +139,17 @@ def job_plan(asked: PlanRequest, constants: Constants | None = None) -> JobPlan:
         step, parts = _walked(asked, times, constants)
     low, high = intervals(jobs, np.array([step]), constants)
     interval = float(np.ravel(low)[0]), float(np.ravel(high)[0])
-    return JobPlan(asked, job_memory(asked), step_transfers(asked), step, interval, parts)
+    return JobPlan(
+        asked,
+        job_memory(asked),
+        step_transfers(asked),
+        step,
+        interval,
+        parts,
+        familiarity(jobs, constants)[0],
+        beyond(jobs, 0, constants),
+        float(widened(jobs, constants)[0]),
+    )
 
 
 def _walked(

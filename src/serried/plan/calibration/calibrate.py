@@ -18,6 +18,7 @@ from serried.errors import InputError, listed
 from serried.plan.calibration.fit import Expectation, fit
 from serried.plan.request import PlanRequest
 from serried.plan.time.constants import Constants, generation, kind, shipped
+from serried.plan.time.interval import experience_of
 from serried.plan.time.jobs import Jobs
 from serried.plan.time.step import step_times
 
@@ -70,6 +71,7 @@ def calibrate(
         found.constants,
         residuals=_widened(base.residuals, found.residuals),
         source=f"{len(names)} rows: {listed(names, limit=5)}; else {base.source}",
+        experience=base.experience.joined(experience_of(jobs)),
     )
     untold = tuple(
         name
@@ -116,10 +118,10 @@ def _require_agreement(
 
 
 def _widened(
-    shipped_by: Mapping[str, tuple[float, float]], residuals: np.ndarray
-) -> dict[str, tuple[float, float]]:
+    shipped_by: Mapping[str, tuple[float, ...]], residuals: np.ndarray
+) -> dict[str, tuple[float, ...]]:
     """Returns intervals as shipped, wider where rows lie further off after the fit."""
     spread = 1.645 * float(np.sqrt(np.mean(residuals**2)))
     return {
-        kind: (min(low, -spread), max(high, spread)) for kind, (low, high) in shipped_by.items()
+        kind: tuple(max(width, spread) for width in widths) for kind, widths in shipped_by.items()
     }

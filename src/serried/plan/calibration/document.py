@@ -7,7 +7,11 @@ source = "which rows, and when"
 "gemm.hopper.8" = { value = 0.92, error = 0.06, bears = 0.86 }
 
 [residuals]
-dense = [-0.11, 0.12]
+dense = [0.11, 0.16, 0.20, 0.46]
+
+[measured]
+most = { gpus = 10752 }
+jobs = ["4096/14336/0 h100 hopper megatron 16 dense"]
 """
 
 from __future__ import annotations
@@ -28,7 +32,8 @@ def constants_text(constants: Constants) -> str:
     """Returns the TOML of constants, in the order that they have, four digits each.
 
     >>> from serried.plan.time.constants import Constant
-    >>> text = constants_text(Constants({"nic": Constant(0.9, 0.05)}, {"dense": (-0.1, 0.1)}, "x"))
+    >>> widths = {"dense": (0.1, 0.1, 0.2, 0.4)}
+    >>> text = constants_text(Constants({"nic": Constant(0.9, 0.05)}, widths, "x"))
     >>> of_document(tomllib.loads(text)).value("nic")
     0.9
     """
@@ -37,8 +42,13 @@ def constants_text(constants: Constants) -> str:
         known = f"error = {each.error:.3f}, bears = {each.bears:.2f}"
         lines.append(f'"{name}" = {{ value = {each.value:.4g}, {known} }}')
     lines += ["", "[residuals]"]
-    for name, (low, high) in constants.residuals.items():
-        lines.append(f'"{name}" = [{low:.4f}, {high:.4f}]')
+    for name, widths in constants.residuals.items():
+        lines.append(f'"{name}" = [{", ".join(f"{each:.4f}" for each in widths)}]')
+    seen = constants.experience
+    most = ", ".join(f"{name} = {size}" for name, size in seen.most.items())
+    lines += ["", "[measured]", f"most = {{ {most} }}", "jobs = ["]
+    lines += [f'  "{text}",' for text in sorted(mark.text for mark in seen.marks)]
+    lines.append("]")
     return "\n".join(lines) + "\n"
 
 

@@ -123,3 +123,52 @@ def _normal(
     counted = trust * np.where(size < KNEE, 1.0, KNEE / size) / NOISE**2
     curve = (table * counted[:, None]).T @ table + np.diag(firm)
     return curve, table.T @ (counted * residual) + firm * (point - centre)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFit:
+    """Holds steps as a line in the logarithms of the constants, about some of them.
+
+    Fits to some of the rows follow from it in milliseconds, to first order.
+    """
+
+    names: tuple[str, ...]
+    centre: Vector
+    firm: Vector
+    point: Vector
+    residual: Vector
+    """ln(predicted / measured) at the point, one a row."""
+    slopes: NDArray[np.float64]
+    """The derivatives of that, one row a job and one column a constant."""
+
+    @classmethod
+    def of(
+        cls, jobs: Jobs, steps: Vector, expected: Mapping[str, Expectation], about: Constants
+    ) -> LinearFit:
+        """Returns the line of measured steps (seconds, one a job) about constants."""
+        names, measured, step = tuple(expected), np.log(steps), 1e-3
+        centre = np.log([expected[name].value for name in names])
+        point = np.log([about.value(name) for name in names])
+        residual = np.asarray(np.log(step_times(jobs, _named(names, point)).step) - measured)
+        slopes = np.empty((residual.size, point.size))
+        for column in range(point.size):
+            moved = point.copy()
+            moved[column] += step
+            found = np.log(step_times(jobs, _named(names, moved)).step) - measured
+            slopes[:, column] = (found - residual) / step
+        firm = np.array([expected[name].width for name in names]) ** -2.0
+        return cls(names, centre, firm, point, residual, slopes)
+
+    def fitted(self, weights: Vector, rounds: int = 8) -> Constants:
+        """Returns the constants that a fit to so weighed rows finds along the line."""
+        rows = weights > 0
+        slopes, start, trust = self.slopes[rows], self.residual[rows], weights[rows]
+        moved = np.zeros(self.point.size)
+        for _ in range(rounds):
+            off = start + slopes @ moved
+            size = np.maximum(np.abs(off), 1e-12)
+            counted = trust * np.where(size < KNEE, 1.0, KNEE / size) / NOISE**2
+            curve = (slopes * counted[:, None]).T @ slopes + np.diag(self.firm)
+            slope = slopes.T @ (counted * off) + self.firm * (self.point + moved - self.centre)
+            moved = moved - np.linalg.solve(curve, slope)
+        return _named(self.names, self.point + moved)

@@ -16,12 +16,13 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
 from serried.plan.cluster.cluster import Gpu
+from serried.plan.time.experience import FAMILIARITIES, Experience, JobMark
 
 GENERATIONS: Mapping[str, tuple[str, ...]] = {
     "volta": ("v100",),
@@ -61,9 +62,12 @@ class Constants:
     """
 
     entries: Mapping[str, Constant]
-    residuals: Mapping[str, tuple[float, float]]
-    """Quantiles 0.05 and 0.95 of ln(measured / predicted) in cross-validation, by kind of job."""
+    residuals: Mapping[str, tuple[float, ...]]
+    """Half widths of ln(measured / predicted) that nine in ten lie within, by kind of job, one for
+    each of ``experience.FAMILIARITIES``."""
     source: str
+    experience: Experience = field(default_factory=Experience)
+    """What they were fitted to."""
 
     def value(self, name: str) -> float:
         """Returns a constant that is there for all hardware."""
@@ -121,7 +125,14 @@ def of_document(document: Mapping[str, Any]) -> Constants:
         for name, each in document["constants"].items()
     }
     residuals = {
-        name: (float(low), float(high))
-        for name, (low, high) in document.get("residuals", {}).items()
+        name: tuple(float(each) for each in widths)
+        for name, widths in document.get("residuals", {}).items()
     }
-    return Constants(entries, residuals, str(document.get("source", "")))
+    if any(len(widths) != len(FAMILIARITIES) for widths in residuals.values()):
+        raise ValueError(f"residuals have {len(FAMILIARITIES)} widths each")
+    measured = document.get("measured", {})
+    experience = Experience(
+        frozenset(JobMark.of_text(line) for line in measured.get("jobs", ())),
+        {name: int(size) for name, size in measured.get("most", {}).items()},
+    )
+    return Constants(entries, residuals, str(document.get("source", "")), experience)

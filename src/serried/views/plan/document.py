@@ -12,6 +12,7 @@ from serried.plan.model.flops import CONVENTIONS
 from serried.plan.model.parameters import active_parameters, model_parameters
 from serried.plan.request import PlanRequest
 from serried.plan.traffic.transfers import Transfer
+from serried.views.plan.doubts import doubts
 from serried.views.plan.text import fit_verdict, time_verdict
 from serried.views.sentences import say
 
@@ -29,9 +30,11 @@ def plan_document(plan: JobPlan, *, lang: str = "en") -> dict[str, Any]:
         "memory": [_place(plan, each) for each in plan.memory.of_ranks],
         "traffic": [_transfer(each) for each in plan.traffic],
         "time": {
-            "verdict": say(time_verdict(plan), lang),
+            "verdict": _time_words(plan, lang),
             "step_s": plan.step_s,
             "interval_s": [low, high],
+            "familiarity": plan.familiarity,
+            "beyond": [asdict(each) for each in plan.beyond],
             "parts_s": dict(plan.parts),
             "tokens_per_s_gpu": plan.tokens_per_s_gpu,
             "flops_per_s_gpu": plan.flops_per_s_gpu(),
@@ -41,6 +44,12 @@ def plan_document(plan: JobPlan, *, lang: str = "en") -> dict[str, Any]:
         "flops_convention": CONVENTION,
         "mfu_by_convention": {name: plan.mfu(name) for name in CONVENTIONS},
     }
+
+
+def _time_words(plan: JobPlan, lang: str) -> str:
+    """Returns how long a step takes, and what of that lies beyond what was measured."""
+    told = (say(each, lang) for each in (time_verdict(plan), *doubts(plan)))
+    return ("；" if lang == "zh" else "; ").join(told)
 
 
 def read_document(config: LaunchConfig, *, lang: str = "en") -> dict[str, Any]:

@@ -15,6 +15,7 @@ from serried.plan.request import PlanRequest
 from serried.plan.search.search import FoundLayout, SearchResult
 from serried.units import duration_text, memory_text
 from serried.views.plan.document import asked_document
+from serried.views.plan.doubts import doubts
 from serried.views.plan.words import time_word
 from serried.views.sentences import say, tell
 from serried.views.table import Table
@@ -56,7 +57,8 @@ def search_verdict(found: SearchResult, *, lang: str = "en") -> list[str]:
             fitting=found.num_fitting,
             **_told(first),
         )
-        return [say(told, lang)]
+        plan = first.plan
+        return [say(each, lang) for each in (told, *(doubts(plan) if plan else ()))]
     miss = found.misses[0]
     return [
         say(

@@ -10,6 +10,7 @@ from serried.plan.job_plan import CONVENTION, JobPlan
 from serried.plan.memory.rank_memory import PlannedMemory
 from serried.units import bytes_text, duration_text, memory_text
 from serried.views.explain.plain import wrap
+from serried.views.plan.doubts import doubts
 from serried.views.plan.words import MEMORY, TIME, memory_word, time_word, traffic_word
 from serried.views.sentences import say, tell
 from serried.views.table import Table
@@ -90,7 +91,7 @@ def job_line(plan: JobPlan) -> Sentence:
 def plan_parts(plan: JobPlan, *, columns: int, lang: str = "en") -> list[str | Table]:
     """Returns the verdicts, then a table each of memory, time and traffic."""
     head: list[str | Table] = []
-    for each in (fit_verdict(plan), time_verdict(plan), job_line(plan)):
+    for each in (fit_verdict(plan), time_verdict(plan), *doubts(plan), job_line(plan)):
         head += wrap(say(each, lang), columns)
     memory = memory_table(plan, columns=columns, lang=lang)
     parts = [*head, "", memory, "", time_table(plan, lang=lang)]
