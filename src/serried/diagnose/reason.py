@@ -1,17 +1,28 @@
-"""From evidence to a diagnosis: every family of causes is asked, and the likeliest comes first."""
+"""From evidence to a diagnosis: every family of causes is asked, and the likeliest comes first.
+
+What a process says of its own failure comes before the hang that follows from it; the living root
+of a hang before ends, time-outs and closed connections, which follow from that.
+"""
 
 from __future__ import annotations
 
-from serried.diagnose.causes.logs.order import log_causes
+from collections.abc import Iterable
+from dataclasses import replace
+
+from serried.diagnose.causes import hang
+from serried.diagnose.causes.logs.meaning import Standing
+from serried.diagnose.causes.logs.order import standing_causes
 from serried.diagnose.causes.missing import missing_evidence
-from serried.diagnose.diagnosis import Diagnosis
+from serried.diagnose.diagnosis import Cause, Diagnosis
 from serried.diagnose.gathered import Evidence
+from serried.diagnose.waits.roots import RootKind
 
 
 def diagnosed(evidence: Evidence) -> Diagnosis:
     """Returns what the evidence tells, with its causes from the likeliest on."""
     heard = {rank for sign in evidence.signs if (rank := sign.speaker.global_rank) is not None}
-    causes = tuple(log_causes(evidence.signs))
+    told = list(standing_causes(evidence.signs))
+    causes = tuple(_combined(list(hang.causes(evidence)), told))
     return Diagnosis(
         causes,
         missing=(*evidence.missing, *missing_evidence(evidence, causes)),
@@ -19,3 +30,25 @@ def diagnosed(evidence: Evidence) -> Diagnosis:
         ranks_heard=tuple(sorted(heard)),
         world_size=evidence.state.world_size if evidence.state else None,
     )
+
+
+def _combined(hangs: list[Cause], told: list[tuple[int, Cause]]) -> Iterable[Cause]:
+    """Returns the causes of waits and of logs in one order."""
+    rooted = [cause for cause in hangs if cause.ranks is not None]
+    own = [cause for standing, cause in told if standing <= Standing.ROOT]
+    later = [cause for standing, cause in told if standing > Standing.ROOT]
+    ended = [cause for cause in rooted if cause.kind == RootKind.DEAD.value]
+    living = [cause for cause in rooted if cause.kind != RootKind.DEAD.value]
+    for end in ended:
+        # The log says better how a rank ended; who waits for it, dumps say better.
+        words = next((c for c in (*own, *later) if c.ranks == end.ranks), None)
+        if words is not None:
+            whole = replace(words, chain=words.chain or end.chain, waiting=end.waiting)
+            own = [whole, *(c for c in own if c is not words)]
+            later = [c for c in later if c is not words]
+        else:
+            own.append(end)
+    yield from own
+    yield from living
+    yield from later
+    yield from (cause for cause in hangs if cause.ranks is None)

@@ -14,12 +14,21 @@ open; whoever reasons takes every open value for unknown, never for "nothing hap
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
+from typing import Any
 
 from serried.action import Action
 from serried.diagnose.evidence.quote import Quote
+
+_NOT_THE_USERS = re.compile(
+    r"(^|/)(site-packages|dist-packages|lib(64)?/python\d|lib|torch|megatron|deepspeed)/"
+    r"|^(threading|queue|selectors|socket|subprocess|runpy|contextlib|multiprocessing/.*)\.py$"
+    r"|^<"
+)
 
 
 class RankCondition(Enum):
@@ -42,6 +51,17 @@ class Frame:
     function: str
     file: str = ""
     line: int = 0
+
+    @property
+    def is_users(self) -> bool:
+        """Whether it is neither Python's own code nor of an installed package or a C library.
+
+        >>> Frame("train", "train.py", 124).is_users
+        True
+        >>> Frame("send", "torch/distributed/distributed_c10d.py").is_users
+        False
+        """
+        return bool(self.file.endswith(".py")) and not _NOT_THE_USERS.search(self.file)
 
 
 @dataclass(frozen=True)
@@ -86,14 +106,18 @@ class RankState:
     condition: RankCondition = RankCondition.UNKNOWN
     issued: tuple[RankOperation, ...] = ()
     """The last operations that it issued, in their order; how many, the source decides."""
-    counts: Mapping[str, int] = field(default_factory=dict)
-    """How many collectives it issued in each group, by the group's name, as far as told."""
+    counts: Mapping[str, int] | None = None
+    """How many collectives it issued in each group, by the group's name; a group that is not
+    named saw none. None where nothing counts them."""
     doing: RankOperation | None = None
     """The operation that it waits in; None where it is in none, or that is not known."""
     stack: tuple[Frame, ...] = ()
     """The main thread's stack, innermost frame first; () where there is none."""
     step: int | None = None
     """The step that it is in."""
+    was_sent_other_size: bool = False
+    """Whether it ended because more bytes came than its collective expects: it differs from
+    who sent them, and nothing says yet which of the two is wrong."""
     quotes: tuple[Quote, ...] = ()
 
 
@@ -108,6 +132,40 @@ class JobState:
     schedule: str | None = None
     """The pipeline schedule, under serried's name, where it is known."""
     num_microbatches: int | None = None
-    sizes: Mapping[str, int] = field(default_factory=dict)
-    """The layout's sizes by their neutral names."""
+    axes: tuple[tuple[str, int], ...] = ()
+    """The layout's axes with their sizes, the fastest first; () where it is not known."""
     gpus_per_node: int | None = None
+
+    @classmethod
+    def of(
+        cls, world_size: int, groups: Iterable[JobGroup], ranks: Iterable[RankState], **more: Any
+    ) -> JobState:
+        """Returns a job in which ranks of which nothing is known stand as such."""
+        known = {each.rank: each for each in ranks}
+        everyone = tuple(known.get(rank) or RankState(rank) for rank in range(world_size))
+        return cls(world_size, tuple(groups), everyone, **more)
+
+    @cached_property
+    def group_named(self) -> Mapping[str, JobGroup]:
+        """The groups by their names."""
+        return {group.name: group for group in self.groups}
+
+    @cached_property
+    def groups_of(self) -> Mapping[int, tuple[JobGroup, ...]]:
+        """The groups that each rank is in."""
+        found: dict[int, list[JobGroup]] = {rank: [] for rank in range(self.world_size)}
+        for group in self.groups:
+            for rank in group.ranks:
+                found[rank].append(group)
+        return {rank: tuple(groups) for rank, groups in found.items()}
+
+    def coordinates(self, rank: int) -> dict[str, int]:
+        """Returns the place of a rank on every axis of the layout; {} where it is not known.
+
+        >>> JobState(8, (), (), axes=(("tp", 2), ("dp", 2), ("pp", 2))).coordinates(5)
+        {'tp': 1, 'dp': 0, 'pp': 1}
+        """
+        found = {}
+        for axis, size in self.axes:
+            rank, found[axis] = divmod(rank, size)
+        return found

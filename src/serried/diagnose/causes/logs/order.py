@@ -35,12 +35,18 @@ _FAMILIES = (
 
 def log_causes(signs: Sequence[Sign]) -> Iterator[Cause]:
     """Yields the causes that signs of text tell, the likeliest first."""
+    for _, cause in standing_causes(signs):
+        yield cause
+
+
+def standing_causes(signs: Sequence[Sign]) -> Iterator[tuple[int, Cause]]:
+    """Yields the causes that signs of text tell, each with its standing, the nearest root first."""
     told = LoggedSigns(signs)
     found = [each for family in _FAMILIES for each in family(told)]
     first_wait = min((e.place for e in found if e.standing is Standing.WAITS), default=None)
     ranked = sorted(found, key=lambda each: (_standing(each, first_wait), each.place))
     for each in ranked[:MOST_CAUSES]:
-        yield each.cause
+        yield _standing(each, first_wait), each.cause
 
 
 def _standing(each: RankedCause, first_wait: int | None) -> int:

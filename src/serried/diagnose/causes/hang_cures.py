@@ -1,0 +1,64 @@
+"""What to do next about each kind of root of a hang."""
+
+from __future__ import annotations
+
+from serried.diagnose.waits.roots import RootKind
+from serried.finding import Sentence, said
+
+_LONGER = said(
+    "a longer time-out does not help: nobody would have come; look at the rank that is named"
+)
+_SAME_ORDER = said(
+    "let all ranks of a group issue the same collectives in the same order: no collective inside "
+    "a branch that only some ranks take"
+)
+
+_CURES: dict[RootKind, tuple[Sentence, ...]] = {
+    RootKind.DEAD: (said("read the last lines of that rank and of its node's kernel log"),),
+    RootKind.STOPPED: (
+        said("let it go on (kill -CONT), and find who stopped it: a debugger, a scheduler"),
+    ),
+    RootKind.FINISHED: (
+        said(
+            "give every rank as many batches: drop the last ones, pad, or use "
+            "torch.distributed.algorithms.join.Join"
+        ),
+    ),
+    RootKind.USER_CODE: (
+        said("look at the frame that is named: what it reads, locks or computes there"),
+        _LONGER,
+    ),
+    RootKind.NEVER_ARRIVED: (
+        said("take its stack while it hangs (py-spy dump --pid …), which tells where it stands"),
+        _LONGER,
+    ),
+    RootKind.SILENT: (said("collect that rank's log, dump and stack: nothing of it was given"),),
+    RootKind.SKIPPED: (_SAME_ORDER,),
+    RootKind.SWAPPED: (_SAME_ORDER,),
+    RootKind.OTHER_GROUP: (_SAME_ORDER,),
+    RootKind.OTHER_OPERATION: (_SAME_ORDER,),
+    RootKind.ALONE: (_SAME_ORDER,),
+    RootKind.OTHER_DTYPE: (
+        said("bring one data type to a collective on all ranks: look for a cast on one of them"),
+    ),
+    RootKind.OTHER_SIZE: (
+        said("bring as many elements on all ranks: pad, or gather the sizes first"),
+    ),
+    RootKind.OUT_OF_SCHEDULE: (
+        said("compare its sends and receives with its schedule: serried schedule prints it"),
+    ),
+    RootKind.LEFT_OUT_SEND: (
+        said("compare its sends and receives with its schedule: serried schedule prints it"),
+    ),
+    RootKind.WRONG_PEER: (
+        said("check the rank that it sends to: global ranks, not ranks inside the group"),
+    ),
+    RootKind.CIRCLE: (
+        said("collect flight-recorder dumps of all of them: they show the order of each"),
+    ),
+}
+
+
+def cures_of(kind: RootKind) -> tuple[Sentence, ...]:
+    """Returns what to do about a root, the first thing first."""
+    return _CURES[kind]

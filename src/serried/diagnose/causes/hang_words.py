@@ -1,0 +1,220 @@
+"""Names and verdicts of a hang: ranks with their places, collectives, and what a root did."""
+
+from __future__ import annotations
+
+from serried.diagnose.waits.graph import StalledCollective
+from serried.diagnose.waits.mismatch import Mismatch
+from serried.diagnose.waits.order import Deviation
+from serried.diagnose.waits.roots import Root, RootKind
+from serried.diagnose.waits.state import JobState, RankOperation
+from serried.errors import listed
+from serried.finding import Sentence, said
+
+
+def who(state: JobState, ranks: tuple[int, ...]) -> Sentence:
+    """Returns ranks with their places: ``rank 37 (node 4, GPU 5; tp 1, pp 3)``."""
+    if len(ranks) != 1:
+        return said("ranks {ranks}", ranks=listed(ranks))
+    [rank] = ranks
+    name, sizes = said("rank {rank}", rank=rank), dict(state.axes)
+    places = [f"{axis} {at}" for axis, at in state.coordinates(rank).items() if sizes[axis] > 1]
+    if state.gpus_per_node:
+        node, gpu = divmod(rank, state.gpus_per_node)
+        on = said("node {node}, GPU {gpu}", node=node, gpu=gpu)
+        if not places:
+            return said("{name} ({on})", name=name, on=on)
+        return said("{name} ({on}; {places})", name=name, on=on, places=listed(places))
+    if not places:
+        return name
+    return said("{name} ({places})", name=name, places=listed(places))
+
+
+def operation_named(operation: RankOperation) -> Sentence:
+    """Returns an operation by its name, place and group, or by its peer."""
+    if operation.peer is not None:
+        if operation.op == "recv":
+            return said("a receive from rank {peer}", peer=operation.peer)
+        return said("a send to rank {peer}", peer=operation.peer)
+    return _collective(operation.op, operation.seq, operation.group)
+
+
+def meeting_named(meeting: StalledCollective) -> Sentence:
+    """Returns a collective by its operation, place and group: ``all_reduce 6 of dp_3``."""
+    operation = next(iter(meeting.operations.values()))
+    return _collective(operation.op, meeting.seq, meeting.group.name)
+
+
+def _collective(op: str, seq: int | None, group: str | None) -> Sentence:
+    if group is None:
+        return said("{op}", op=op)
+    if seq is None:
+        return said("{op} of {group}", op=op, group=group)
+    return said("{op} {seq} of {group}", op=op, seq=seq, group=group)
+
+
+def place_of(state: JobState, rank: int) -> str:
+    """Returns the innermost frame of a rank's stack that is the user's own."""
+    stack = state.ranks[rank].stack
+    frame = next((each for each in stack if each.is_users), stack[0] if stack else None)
+    return "" if frame is None else f"{frame.function} ({frame.file}:{frame.line})"
+
+
+def what_root_did(state: JobState, root: Root) -> Sentence:
+    """Returns what a root did that keeps the others waiting, without who they are."""
+    if root.ranks is None:
+        if root.mismatch is not None:
+            return said(
+                "ranks {ranks} brought different things to {what}, and nothing tells which of "
+                "them is wrong",
+                ranks=listed(root.circle),
+                what=_of_mismatch(root.mismatch),
+            )
+        return said(
+            "ranks {ranks} wait for each other, and nothing tells which of them is out of order",
+            ranks=listed(root.circle),
+        )
+    name = who(state, root.ranks)
+    if root.deviation is not None:
+        return _strayed(name, root.kind, root.deviation)
+    if root.mismatch is not None:
+        return _mismatched(name, root.mismatch, root.ranks[0])
+    if root.crossed is not None:
+        return _crossed(name, root)
+    return _ended(state, name, root)
+
+
+def _ended(state: JobState, name: Sentence, root: Root) -> Sentence:
+    what = meeting_named(root.meeting) if root.meeting else said("what its peers wait in")
+    match root.kind:
+        case RootKind.DEAD:
+            return said("{who} ended and never joined {what}", who=name, what=what)
+        case RootKind.STOPPED:
+            return said("{who} is stopped by a signal and never joined {what}", who=name, what=what)
+        case RootKind.FINISHED:
+            return said(
+                "{who} ended in order without joining {what}: it had fewer steps than its peers",
+                who=name,
+                what=what,
+            )
+        case RootKind.USER_CODE:
+            return said(
+                "{who} is in {place} and never joined {what}",
+                who=name,
+                place=place_of(state, (root.ranks or (0,))[0]),
+                what=what,
+            )
+        case RootKind.SILENT:
+            return said(
+                "{who} never joined {what}: nobody else is missing there, and nothing of it was "
+                "given to read",
+                who=name,
+                what=what,
+            )
+        case RootKind.ALONE:
+            return said(
+                "{who} waits in {what}, where its peers are not, nor was it in the steps before",
+                who=name,
+                what=what,
+            )
+        case _:
+            return said("{who} never joined {what}", who=name, what=what)
+
+
+def _strayed(name: Sentence, kind: RootKind, deviation: Deviation) -> Sentence:
+    found = operation_named(deviation.operation)
+    expected = said("{op} of {kind}", op=deviation.expected[1], kind=deviation.expected[0])
+    match kind:
+        case RootKind.SKIPPED:
+            return said(
+                "{who} left out {expected} and went on to {found}",
+                who=name,
+                expected=expected,
+                found=found,
+            )
+        case RootKind.SWAPPED:
+            return said(
+                "{who} came to {found} before {expected}, which its peers take first",
+                who=name,
+                found=found,
+                expected=expected,
+            )
+        case RootKind.ALONE:
+            return said("{who} issued {found}, which its peers do not", who=name, found=found)
+        case _:
+            return said(
+                "{who} issued {found} where its peers issue {expected}",
+                who=name,
+                found=found,
+                expected=expected,
+            )
+
+
+def _mismatched(name: Sentence, mismatch: Mismatch, rank: int) -> Sentence:
+    what = _of_mismatch(mismatch)
+    brought = mismatch.brought.get(rank)
+    others = [op for other, op in mismatch.brought.items() if other != rank]
+    if brought is None:
+        return said(
+            "{who} brought another number of bytes to {what} than its peers, who brought {other}",
+            who=name,
+            what=what,
+            other=_content(others[0]),
+        )
+    if not others:
+        return said(
+            "{who} brought {brought} to {what}, unlike the steps before",
+            who=name,
+            brought=_content(brought),
+            what=what,
+        )
+    return said(
+        "{who} brought {brought} to {what}, its peers {other}",
+        who=name,
+        brought=_content(brought),
+        what=what,
+        other=_content(others[0]),
+    )
+
+
+def _of_mismatch(mismatch: Mismatch) -> Sentence:
+    operation = next(iter(mismatch.brought.values()))
+    return _collective(operation.op, mismatch.seq, mismatch.group.name)
+
+
+def _content(operation: RankOperation) -> Sentence:
+    if operation.numel_in is None:
+        return said("{op}", op=operation.op)
+    return said(
+        "{op} of {numel:,} {dtype}",
+        op=operation.op,
+        numel=operation.numel_in,
+        dtype=operation.dtype or "",
+    )
+
+
+def _crossed(name: Sentence, root: Root) -> Sentence:
+    pair = root.crossed
+    assert pair is not None
+    other = pair.later if pair.culprit == pair.earlier else pair.earlier
+    match root.kind:
+        case RootKind.OUT_OF_SCHEDULE:
+            return said(
+                "{who} sends back to rank {other} while that still sends to it: it has not posted "
+                "every receive that comes first",
+                who=name,
+                other=other,
+            )
+        case RootKind.LEFT_OUT_SEND:
+            return said(
+                "{who} and rank {other} each wait for a message of the other: {who} has left out "
+                "a send",
+                who=name,
+                other=other,
+            )
+        case _:
+            return said(
+                "{who} is in a send and rank {other} in a receive from it, and the two do not "
+                "meet: it sends to another rank",
+                who=name,
+                other=other,
+            )

@@ -1,0 +1,93 @@
+"""Messages that cross: two neighbours of a pipeline of which neither can go on.
+
+    both send        stage 1 ──F3──▶ ◀──B0── stage 2     2 sends back before it has received all
+    both receive     stage 1 ◀──?    ?──▶ stage 2        1 left a message out
+    one each         stage 1 ──F3──▶ rank 5   stage 2 waits for stage 1: 1 sends elsewhere
+
+A rank sends a gradient back only after it has received the microbatches that its schedule puts
+before it. In GPipe that is all of them, so that of two neighbours in send the later stage has
+left out a receive; in 1F1B the order of both is fixed too, and where recorded actions are known
+they are compared with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from serried.action import ActionKind
+from serried.diagnose.waits.graph import WaitGraph
+from serried.diagnose.waits.state import JobState, RankOperation
+
+
+class HowCrossed(Enum):
+    """Says how the messages of two neighbours cross."""
+
+    BOTH_SEND = "both_send"
+    BOTH_RECEIVE = "both_receive"
+    APART = "apart"
+    """One sends and one receives, and yet they do not meet."""
+
+
+@dataclass(frozen=True)
+class Crossed:
+    """Holds two ranks that wait for a message from or to one another, and who is out of order."""
+
+    crossing: HowCrossed
+    earlier: int
+    """The rank of the earlier stage; of the lower number where no stage is known."""
+    later: int
+    culprit: int | None
+    """Who left the schedule; None where nothing tells."""
+
+
+def crossed(graph: WaitGraph, ranks: tuple[int, ...]) -> Iterator[Crossed]:
+    """Yields the pairs among ``ranks`` that wait for a message of each other."""
+    state = graph.state
+    for rank in ranks:
+        one = state.ranks[rank].doing
+        if one is None or one.peer is None or one.peer not in ranks:
+            continue
+        other = state.ranks[one.peer].doing
+        if other is None or other.peer != rank or not _is_earlier(state, rank, one.peer):
+            continue
+        yield _crossed(state, rank, one, one.peer, other)
+
+
+def _is_earlier(state: JobState, rank: int, peer: int) -> bool:
+    stages = [state.coordinates(each).get("pp", 0) for each in (rank, peer)]
+    return (stages[0], rank) < (stages[1], peer)
+
+
+def _crossed(
+    state: JobState, rank: int, one: RankOperation, peer: int, other: RankOperation
+) -> Crossed:
+    early = next((r for r in (rank, peer) if _is_out_of_schedule(state, r)), None)
+    if one.op == other.op == "send":
+        # Whoever sends back has passed the receives that its neighbour still sends to.
+        return Crossed(HowCrossed.BOTH_SEND, rank, peer, early if early is not None else peer)
+    if one.op == other.op == "recv":
+        return Crossed(HowCrossed.BOTH_RECEIVE, rank, peer, early if early is not None else rank)
+    sender = rank if one.op == "send" else peer
+    return Crossed(HowCrossed.APART, rank, peer, sender)
+
+
+def _is_out_of_schedule(state: JobState, rank: int) -> bool:
+    """Tells whether a rank's recorded actions hold one that comes before what it needs.
+
+    A backward of a microbatch needs its forward; a forward of a later stage its receive.
+    """
+    done: set[tuple[ActionKind, int, int]] = set()
+    step = state.ranks[rank].step
+    for operation in state.ranks[rank].issued:
+        action = operation.action
+        if action is None or operation.step != step:
+            continue
+        done.add((action.kind, action.stage, action.microbatch))
+    has_receives = any(kind is ActionKind.RECV_F for kind, _, _ in done)
+    return has_receives and any(
+        kind is ActionKind.SEND_B and (ActionKind.RECV_F, stage, microbatch) not in done
+        for kind, stage, microbatch in done
+        if stage > 0
+    )

@@ -1,0 +1,177 @@
+"""Who brought something else to a collective: another operation, data type or size.
+
+Two sides differ; the smaller one is wrong where more ranks stand on the other. In a group of two,
+each rank's own past tells: who brings what it always brought there is right.
+
+    dp_0 all_reduce 4     rank 0  Float    8320     as in all_reduce 3
+                          rank 2  Double   8320     it brought Float to all_reduce 3: it differs
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from serried.diagnose.waits.graph import StalledCollective, WaitGraph
+from serried.diagnose.waits.order import usual_next
+from serried.diagnose.waits.state import JobGroup, JobState, RankOperation, RankState
+
+_EVEN = frozenset(
+    {
+        "all_reduce",
+        "allreduce",
+        "all_gather",
+        "_all_gather_base",
+        "all_gather_into_tensor",
+        "reduce_scatter",
+        "_reduce_scatter_base",
+        "reduce_scatter_tensor",
+        "broadcast",
+        "reduce",
+    }
+)
+"""Collectives to which every member brings as many elements, of one type."""
+
+
+class Difference(Enum):
+    """Says in what two sides of a collective differ."""
+
+    OPERATION = "op"
+    DTYPE = "dtype"
+    SIZE = "size"
+    BYTES = "bytes"
+    """In the number of bytes; one side left nothing that says more."""
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """Says that ranks brought different things to one collective, and who deviates."""
+
+    group: JobGroup
+    seq: int | None
+    difference: Difference
+    brought: Mapping[int, RankOperation]
+    """What each rank brought, as far as told."""
+    culprits: tuple[int, ...]
+    """Who deviates; () where nothing tells."""
+    by_peers: bool
+    """Whether more members brought the other; else the ranks' own past tells."""
+
+
+def mismatches(graph: WaitGraph) -> Iterator[Mismatch]:
+    """Yields the collectives to which members brought different things, among those that stand."""
+    state = graph.state
+    for (name, seq), brought in _brought(state).items():
+        group = state.group_named[name]
+        if difference := _difference(brought):
+            culprits, by_peers = _culprits(state, brought)
+            yield Mismatch(group, seq, difference, brought, culprits, by_peers)
+    for meeting in graph.meetings:
+        yield from _with_the_silent(state, meeting)
+
+
+def _brought(state: JobState) -> dict[tuple[str, int], dict[int, RankOperation]]:
+    """Returns what members brought to each collective that somebody has not finished."""
+    standing = {
+        (op.group, op.seq)
+        for rank in state.ranks
+        for op in (*rank.issued, *([rank.doing] if rank.doing else []))
+        if not op.is_finished and op.group in state.group_named and op.seq is not None
+    }
+    found: dict[tuple[str, int], dict[int, RankOperation]] = defaultdict(dict)
+    for rank in state.ranks:
+        for op in (*rank.issued, *([rank.doing] if rank.doing else [])):
+            if (op.group, op.seq) in standing and op.group is not None and op.seq is not None:
+                found[op.group, op.seq].setdefault(rank.rank, op)
+    return found
+
+
+def _difference(brought: Mapping[int, RankOperation]) -> Difference | None:
+    operations = list(brought.values())
+    if len({op.op for op in operations}) > 1:
+        return Difference.OPERATION
+    if len({op.dtype for op in operations if op.dtype}) > 1:
+        return Difference.DTYPE
+    is_even = operations[0].op in _EVEN
+    sizes = {op.numel_in for op in operations if op.numel_in is not None}
+    return Difference.SIZE if is_even and len(sizes) > 1 else None
+
+
+Signature = tuple[str, str | None, int | None]
+
+
+def _signature(operation: RankOperation) -> Signature:
+    return operation.op, operation.dtype, operation.numel_in
+
+
+def _culprits(
+    state: JobState, brought: Mapping[int, RankOperation]
+) -> tuple[tuple[int, ...], bool]:
+    """Returns who deviates, and whether peers tell it; () where nothing does."""
+    sides: dict[Signature, list[int]] = defaultdict(list)
+    for rank, operation in brought.items():
+        sides[_signature(operation)].append(rank)
+    largest = max(sides.values(), key=len)
+    if 2 * len(largest) > len(brought):
+        return tuple(sorted(set(brought) - set(largest))), True
+    unusual = {rank: is_unusual_there(state.ranks[rank], op) for rank, op in brought.items()}
+    guilty = tuple(sorted(rank for rank, odd in unusual.items() if odd))
+    return (guilty if len(guilty) < len(brought) else ()), False
+
+
+def is_unusual_there(rank: RankState, operation: RankOperation) -> bool | None:
+    """Tells whether a rank brought to a collective what it did not bring there before.
+
+    None where its past holds nothing of that group.
+    """
+    before = []
+    for op in rank.issued:
+        if op.group == operation.group and op.seq == operation.seq:
+            break
+        before.append((op.group, *_signature(op)))
+    if not any(group == operation.group for group, *_ in before):
+        return None
+    usual = usual_next(before)
+    same_group = {tuple(rest) for group, *rest in before if group == operation.group}
+    is_new = _signature(operation) not in same_group
+    return is_new or (usual is not None and usual != (operation.group, *_signature(operation)))
+
+
+def _with_the_silent(state: JobState, meeting: StalledCollective) -> Iterator[Mismatch]:
+    """Yields what differs from a member that ended on bytes of another size and left no dump."""
+    refused = [
+        rank
+        for rank in (*meeting.absent, *meeting.unheard)
+        if state.ranks[rank].was_sent_other_size and state.ranks[rank].counts is None
+    ]
+    if not refused:
+        return
+    unusual = {
+        rank: is_unusual_there(state.ranks[rank], op) for rank, op in meeting.operations.items()
+    }
+    guilty = tuple(rank for rank, odd in unusual.items() if odd)
+    difference = Difference.BYTES
+    if guilty:
+        previous = _previous(state.ranks[guilty[0]], meeting.operations[guilty[0]])
+        if previous is not None:
+            difference = _difference({0: previous, 1: meeting.operations[guilty[0]]}) or difference
+    yield Mismatch(
+        meeting.group,
+        meeting.seq,
+        difference,
+        meeting.operations,
+        guilty or tuple(refused),
+        by_peers=False,
+    )
+
+
+def _previous(rank: RankState, operation: RankOperation) -> RankOperation | None:
+    """Returns the collective before in the same group, or None."""
+    before = None
+    for op in rank.issued:
+        if op.group == operation.group and op.seq == operation.seq:
+            break
+        before = op if op.group == operation.group else before
+    return before

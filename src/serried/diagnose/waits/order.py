@@ -1,0 +1,218 @@
+"""Who left the common order: the collectives that ranks issue, compared with peers and history.
+
+Ranks of one role run one program, so they issue the same operations in the same order, each as
+far as it has come. Where two orders part, the few differ from the many; where as many go one way
+as the other, the order of the steps before tells which way is the usual one:
+
+    rank 0   tp tp dp mp  tp tp dp mp  tp tp dp
+    rank 1   tp tp dp mp  tp tp dp mp  tp tp mp      parts here; before, dp followed tp tp
+
+>>> usual_next(["tp", "tp", "dp", "mp", "tp", "tp"])
+'dp'
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+
+from serried.diagnose.waits.state import JobState, RankOperation, RankState
+
+MOST_CONTEXT = 64
+"""How many operations before a place are compared with the past to tell what is usual there."""
+
+Step = tuple[str, str]
+"""An operation as peers compare it: the kind of its group, and what it does."""
+
+_Symbol = TypeVar("_Symbol", bound=Hashable)
+
+
+class HowStrayed(Enum):
+    """Says how a rank left the common order."""
+
+    SKIPPED = "skipped"
+    """It left out an operation and went on with the next."""
+    SWAPPED = "swapped"
+    """It took two operations in the opposite order."""
+    EXTRA = "extra"
+    """It issued an operation that its peers do not."""
+    OTHER_OPERATION = "other_operation"
+    """It issued another operation in the same group."""
+    OTHER_GROUP = "other_group"
+    """It issued the operation in another group."""
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """Says that a rank left the common order, where, and how that is known."""
+
+    rank: int
+    departure: HowStrayed
+    operation: RankOperation
+    """What it issued instead."""
+    expected: Step
+    """What its peers, or its own steps before, issue there."""
+    by_peers: bool
+    """Whether more of its peers go the other way; else the steps before tell."""
+    position: int
+    is_last: bool
+    """Whether it issued nothing after it, so that it may still do what it has not done."""
+
+
+def deviations(state: JobState) -> tuple[Deviation, ...]:
+    """Returns the ranks that left the order of their peers, each with its first departure."""
+    found: list[Deviation] = []
+    for orders in _by_role(state).values():
+        found += _departures(state, orders)
+    return tuple(sorted(found, key=lambda each: each.rank))
+
+
+def usual_next(before: Sequence[_Symbol]) -> _Symbol | None:
+    """Returns what followed where the past looked most like the present; None where it never did.
+
+    Alike is what has the longest common run up to it. A run that reaches the beginning is not
+    contradicted there, and goes before one as long that ends at a difference.
+    """
+    best, answer = 0.0, None
+    for end in range(len(before) - 1, 0, -1):
+        run = 0
+        while run < min(end, MOST_CONTEXT) and before[end - 1 - run] == before[-1 - run]:
+            run += 1
+        likeness = run + 0.5 if 0 < run == end else run
+        if likeness > best:
+            best, answer = likeness, before[end]
+        if best >= MOST_CONTEXT:
+            break
+    return answer
+
+
+def is_unusual(state: JobState, rank: RankState) -> bool | None:
+    """Tells whether what a rank waits in is not what its steps before had there.
+
+    None where its past is not known or too short to tell.
+    """
+    order = _order(state, rank)
+    doing = rank.doing
+    if doing is None or doing.group not in state.group_named or len(order) < 2:
+        return None
+    steps = [step for step, _ in order]
+    if order[-1][1] is not doing and order[-1][0] != _step(state, doing):
+        steps.append(_step(state, doing))
+    usual = usual_next(steps[:-1])
+    return None if usual is None else usual != steps[-1]
+
+
+_Order = tuple[tuple[Step, RankOperation], ...]
+
+
+def _by_role(state: JobState) -> dict[frozenset[str], dict[int, _Order]]:
+    """Returns the orders of ranks, by the kinds of groups that they meet others in."""
+    roles: dict[frozenset[str], dict[int, _Order]] = defaultdict(dict)
+    for each in state.ranks:
+        if order := _order(state, each):
+            kinds = {group.kind for group in state.groups_of[each.rank] if len(group.ranks) > 1}
+            roles[frozenset(kinds)][each.rank] = order
+    return {role: _aligned(orders) for role, orders in roles.items()}
+
+
+def _order(state: JobState, rank: RankState) -> _Order:
+    named = state.group_named
+    return tuple(
+        (_step(state, op), op)
+        for op in rank.issued
+        if op.group is not None and op.group in named and len(named[op.group].ranks) > 1
+    )
+
+
+def _step(state: JobState, operation: RankOperation) -> Step:
+    return state.group_named[operation.group or ""].kind, operation.op
+
+
+def _aligned(orders: Mapping[int, _Order]) -> dict[int, _Order]:
+    """Cuts the beginnings off that some ranks' rings no longer hold.
+
+    All begin at the same place of the kind of group that most operations are in.
+    """
+    first = {
+        rank: {kind: op.seq for (kind, _), op in reversed(order)} for rank, order in orders.items()
+    }
+    late = {rank for rank, seqs in first.items() if any(seq and seq > 1 for seq in seqs.values())}
+    if not late:
+        return dict(orders)
+    common = Counter(step[0] for order in orders.values() for step, _ in order)
+    kind = common.most_common(1)[0][0]
+    start = max(seqs.get(kind) or 0 for seqs in first.values())
+    found = {}
+    for rank, order in orders.items():
+        places = [i for i, ((k, _), op) in enumerate(order) if k == kind and op.seq == start]
+        found[rank] = order[places[0] :] if places else ()
+    return found
+
+
+def _departures(state: JobState, orders: Mapping[int, _Order]) -> Iterator[Deviation]:
+    """Yields who leaves the common order, walking along all orders at once."""
+    alike: dict[tuple[Step, ...], list[int]] = defaultdict(list)
+    for rank, order in orders.items():
+        alike[tuple(step for step, _ in order)].append(rank)
+    active = dict(alike)
+    position = 0
+    while len(active) > 1:
+        ways: dict[Step, int] = Counter()
+        for steps, ranks in active.items():
+            if len(steps) > position:
+                ways[steps[position]] += len(ranks)
+        if not ways:
+            return
+        if len(ways) > 1:
+            before = next(steps for steps in active if len(steps) > position)[:position]
+            usual, by_peers = _usual(ways, before)
+            if usual is None:
+                return
+            normal = max((s for s in active if s[position : position + 1] == (usual,)), key=len)
+            for steps in [s for s in active if len(s) > position and s[position] != usual]:
+                is_last = len(steps) == position + 1
+                for rank in active.pop(steps):
+                    operation = orders[rank][position][1]
+                    departure = _departure(steps[position:], normal[position:], before)
+                    yield Deviation(rank, departure, operation, usual, by_peers, position, is_last)
+        active = {steps: ranks for steps, ranks in active.items() if len(steps) > position}
+        position += 1
+
+
+def _usual(ways: Mapping[Step, int], before: Sequence[Step]) -> tuple[Step | None, bool]:
+    """Returns the usual way where several part, and whether that is what most ranks take."""
+    most, second = (Counter(ways).most_common(2))[:2]
+    if most[1] > second[1] and most[1] > 1:
+        return most[0], True
+    usual = usual_next(before)
+    return (usual, False) if usual in ways else (None, False)
+
+
+def _departure(
+    found: Sequence[Step], expected: Sequence[Step], before: Sequence[Step] = ()
+) -> HowStrayed:
+    """Returns how one order leaves another at its first operation.
+
+    Where the other has not gone on yet, what ``before`` lets expect stands for its next one.
+
+    >>> _departure([("mp", "ar"), ("dp", "ar")], [("dp", "ar"), ("mp", "ar")]).value
+    'swapped'
+    >>> _departure([("mp", "ar")], [("dp", "ar"), ("mp", "ar")]).value
+    'skipped'
+    """
+    if len(expected) == 1 and (usual := usual_next((*before, expected[0]))) is not None:
+        expected = (expected[0], usual)
+    if found[:1] == expected[1:2]:
+        is_swap = len(found) > 1 and found[1] == expected[0]
+        return HowStrayed.SWAPPED if is_swap else HowStrayed.SKIPPED
+    if len(found) > 1 and found[1] == expected[0]:
+        return HowStrayed.EXTRA
+    if found[0][0] == expected[0][0]:
+        return HowStrayed.OTHER_OPERATION
+    if found[0] in expected:
+        # It is some operations ahead: those between were left out.
+        return HowStrayed.SKIPPED
+    return HowStrayed.OTHER_GROUP if found[0][1] == expected[0][1] else HowStrayed.EXTRA

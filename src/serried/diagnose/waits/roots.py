@@ -1,0 +1,227 @@
+"""The roots of a hang: which ranks keep all others waiting, how, and what tells it.
+
+A chain of waiting ends in one of two ways (see knots). At a loose end stands a rank that waits for
+nobody: it ended, is stopped, is busy in the user's own code, or never came. In a circle, ranks
+wait for each other, and one of them is where it should not be:
+
+    1. a rank that left the order of its peers or of its own steps before    (order)
+    2. a rank that brought another operation, type or size                   (mismatch)
+    3. of two neighbours whose messages cross, the one out of schedule       (messages)
+    4. a rank that waits in an operation which its steps before did not have
+
+Where none of these holds, the circle is named and nobody is accused.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from serried.diagnose.waits.graph import MESSAGES, StalledCollective, WaitGraph
+from serried.diagnose.waits.knots import Knot, knots
+from serried.diagnose.waits.messages import Crossed, HowCrossed, crossed
+from serried.diagnose.waits.mismatch import Mismatch, mismatches
+from serried.diagnose.waits.order import Deviation, HowStrayed, deviations, is_unusual
+from serried.diagnose.waits.state import RankCondition
+
+
+class RootKind(Enum):
+    """Says how a rank came to keep others waiting; the values are the ``kind`` of a diagnosis."""
+
+    DEAD = "dead"
+    STOPPED = "stopped"
+    FINISHED = "finished_early"
+    USER_CODE = "stuck_in_user_code"
+    NEVER_ARRIVED = "never_arrived"
+    SILENT = "left_nothing"
+    SKIPPED = "skipped_collective"
+    SWAPPED = "swapped_groups"
+    OTHER_GROUP = "wrong_group"
+    OTHER_OPERATION = "mismatch_op"
+    OTHER_DTYPE = "mismatch_dtype"
+    OTHER_SIZE = "mismatch_size"
+    ALONE = "collective_on_some_ranks"
+    OUT_OF_SCHEDULE = "pipeline_order"
+    WRONG_PEER = "wrong_peer"
+    LEFT_OUT_SEND = "send_left_out"
+    CIRCLE = "circle"
+
+
+@dataclass(frozen=True)
+class Root:
+    """Holds one root: who, how, and the ground that the claim stands on."""
+
+    kind: RootKind
+    ranks: tuple[int, ...] | None
+    """None where nothing tells which of those in the circle it is."""
+    confidence: float
+    waiters: tuple[int, ...]
+    circle: tuple[int, ...] = ()
+    meeting: StalledCollective | None = None
+    """The collective in which others wait for it."""
+    deviation: Deviation | None = None
+    mismatch: Mismatch | None = None
+    crossed: Crossed | None = None
+
+
+_OF_DEPARTURE = {
+    HowStrayed.SKIPPED: RootKind.SKIPPED,
+    HowStrayed.SWAPPED: RootKind.SWAPPED,
+    HowStrayed.EXTRA: RootKind.ALONE,
+    HowStrayed.OTHER_OPERATION: RootKind.OTHER_OPERATION,
+    HowStrayed.OTHER_GROUP: RootKind.OTHER_GROUP,
+}
+
+_OF_CROSSING = {
+    HowCrossed.BOTH_SEND: RootKind.OUT_OF_SCHEDULE,
+    HowCrossed.BOTH_RECEIVE: RootKind.LEFT_OUT_SEND,
+    HowCrossed.APART: RootKind.WRONG_PEER,
+}
+
+
+def roots(graph: WaitGraph) -> tuple[Root, ...]:
+    """Returns the roots of a hang, the surest and most waited for first; () where all go on."""
+    ends = knots(graph)
+    if not ends and not graph.waiting:
+        return ()
+    strayed = {each.rank: each for each in deviations(graph.state)}
+    found = [*_mismatched(graph, strayed)]
+    accused = {rank for root in found for rank in root.ranks or ()}
+    for knot in ends:
+        if accused.isdisjoint(knot.ranks) or not knot.is_circle:
+            found += _of_circle(graph, knot, strayed) if knot.is_circle else _loose(graph, knot)
+    return tuple(sorted(_joined(found), key=_weight))
+
+
+def _weight(root: Root) -> tuple[bool, float, int]:
+    return root.ranks is None, -round(root.confidence, 1), -len(root.waiters)
+
+
+def _joined(found: Iterable[Root]) -> Iterator[Root]:
+    """Joins loose ends of one kind: two ranks that are stuck in the same code are one root."""
+    alike: dict[tuple[RootKind, float], list[Root]] = defaultdict(list)
+    for root in found:
+        alike[root.kind, root.confidence].append(root)
+    for (kind, confidence), same in alike.items():
+        first = same[0]
+        if len(same) == 1 or first.ranks is None:
+            yield first
+            continue
+        ranks = tuple(sorted({rank for root in same for rank in root.ranks or ()}))
+        waiters = {rank for root in same for rank in root.waiters} - set(ranks)
+        yield Root(
+            kind,
+            ranks,
+            confidence,
+            tuple(sorted(waiters)),
+            circle=first.circle,
+            meeting=first.meeting,
+            deviation=first.deviation,
+            mismatch=first.mismatch,
+            crossed=first.crossed,
+        )
+
+
+def _mismatched(graph: WaitGraph, strayed: dict[int, Deviation]) -> Iterator[Root]:
+    for each in mismatches(graph):
+        members = tuple(sorted(each.brought))
+        if not each.culprits:
+            waiters = graph.waiters(members)
+            yield Root(_kind(each), None, 0.5, waiters, circle=members, mismatch=each)
+            continue
+        waiters = tuple(sorted({*graph.waiters(each.culprits), *each.brought} - set(each.culprits)))
+        deviation = next((strayed[rank] for rank in each.culprits if rank in strayed), None)
+        kind = _OF_DEPARTURE[deviation.departure] if deviation else _kind(each)
+        yield Root(
+            kind,
+            each.culprits,
+            0.9 if each.by_peers else 0.85,
+            waiters,
+            meeting=next((m for m in graph.meetings if m.group is each.group), None),
+            deviation=deviation,
+            mismatch=each,
+        )
+
+
+def _kind(mismatch: Mismatch) -> RootKind:
+    return {"op": RootKind.OTHER_OPERATION, "dtype": RootKind.OTHER_DTYPE}.get(
+        mismatch.difference.value, RootKind.OTHER_SIZE
+    )
+
+
+def _loose(graph: WaitGraph, knot: Knot) -> Iterator[Root]:
+    """Yields a root for a rank that waits for nobody, or for nobody that can be told."""
+    [rank] = knot.ranks
+    state = graph.state.ranks[rank]
+    meeting = next((m for m in graph.meetings if rank in m.awaited), None)
+    by_condition = {
+        RankCondition.DEAD: (RootKind.DEAD, 0.95),
+        RankCondition.STOPPED: (RootKind.STOPPED, 0.95),
+        RankCondition.FINISHED: (RootKind.FINISHED, 0.9),
+    }
+    if state.condition in by_condition:
+        kind, confidence = by_condition[state.condition]
+    elif state.doing is not None and not state.doing.is_finished:
+        # It waits itself, for a peer that no source names.
+        return
+    elif state.stack:
+        kind, confidence = RootKind.USER_CODE, 0.9
+    elif state.counts is not None:
+        kind, confidence = RootKind.NEVER_ARRIVED, 0.9
+    else:
+        kind, confidence = RootKind.SILENT, 0.6
+    yield Root(kind, knot.ranks, confidence, knot.waiters, meeting=meeting)
+
+
+def _of_circle(graph: WaitGraph, knot: Knot, strayed: dict[int, Deviation]) -> Iterator[Root]:
+    inside = [strayed[rank] for rank in knot.ranks if rank in strayed]
+    if inside and len(inside) < len(knot.ranks):
+        yield _strayed(graph, knot, inside)
+    elif pairs := [each for each in crossed(graph, knot.ranks) if each.culprit is not None]:
+        for pair in pairs[:1]:
+            assert pair.culprit is not None
+            waiters = tuple(sorted({*knot.waiters, *knot.ranks} - {pair.culprit}))
+            confidence = 0.65 if pair.crossing is HowCrossed.APART else 0.8
+            kind = _OF_CROSSING[pair.crossing]
+            yield Root(kind, (pair.culprit,), confidence, waiters, circle=knot.ranks, crossed=pair)
+    elif odd := _unusual(graph, knot):
+        waiters = tuple(sorted({*knot.waiters, *knot.ranks} - set(odd)))
+        meeting = graph.meeting_of(odd[0])
+        yield Root(RootKind.ALONE, odd, 0.75, waiters, circle=knot.ranks, meeting=meeting)
+    else:
+        yield Root(RootKind.CIRCLE, None, 0.4, knot.waiters, circle=knot.ranks)
+
+
+def _strayed(graph: WaitGraph, knot: Knot, inside: list[Deviation]) -> Root:
+    ranks = tuple(sorted(each.rank for each in inside))
+    first = inside[0]
+    meeting = next((m for m in graph.meetings if first.rank in m.awaited), None)
+    kind = _OF_DEPARTURE[first.departure]
+    if kind is RootKind.SKIPPED and len(ranks) > 1 and all(each.is_last for each in inside):
+        # One that leaves out a collective holds others up; a circle of those who have each
+        # come to a later one first is the opposite order of two groups.
+        kind = RootKind.SWAPPED
+    return Root(
+        kind,
+        ranks,
+        0.9 if first.by_peers else 0.85,
+        tuple(sorted({*knot.waiters, *knot.ranks} - set(ranks))),
+        circle=knot.ranks,
+        meeting=meeting,
+        deviation=first,
+    )
+
+
+def _unusual(graph: WaitGraph, knot: Knot) -> tuple[int, ...]:
+    """Returns those of a circle that wait in what their steps before did not have, if not all."""
+    odd: list[int] = []
+    usual: list[int] = []
+    for rank in knot.ranks:
+        doing = graph.state.ranks[rank].doing
+        if doing is None:
+            continue
+        is_odd = doing.op not in MESSAGES and is_unusual(graph.state, graph.state.ranks[rank])
+        (odd if is_odd else usual).append(rank)
+    return tuple(odd) if usual else ()
