@@ -7,13 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.accuracy.memory import (
-    MeasuredMemory,
-    covered,
-    errors,
-    measured_memory,
-    wrongly_fitting,
-)
+from benchmarks.accuracy import memory_apart
+from benchmarks.accuracy.memory import errors, measured_memory, wrongly_fitting
+from benchmarks.accuracy.memory_rows import MeasuredMemory
 
 DATA = Path(__file__).parents[3] / "benchmarks" / "data"
 
@@ -66,4 +62,10 @@ def test_dense_megatron_without_tp_is_within_its_bounds(what: str, mean: int) ->
 
 def test_intervals_hold_about_nine_of_ten() -> None:
     for table in ("megatron, allocated, last stage", "bigscience_a100"):
-        assert 0.85 <= covered(of(table)) <= 0.95
+        assert 0.85 <= memory_apart.peaks_of(of(table)).covered <= 0.95
+
+
+def test_intervals_hold_on_rows_whose_errors_did_not_make_them() -> None:
+    shares = dict(memory_apart.coverage(memory_apart.peaks_of(rows())))
+    assert list(shares) == ["model", "GPU type", "table"]
+    assert all(0.85 <= share <= 0.95 for share in shares.values()), shares

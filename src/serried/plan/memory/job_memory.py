@@ -136,7 +136,7 @@ class _JobWalk:
             items=items,
             moment=moment.action,
             card_bytes=int(USABLE * asked.cluster.gpu.memory_bytes),
-            error=built.error,
+            error=built.error_of(asked.model),
             error_bytes=built.error_bytes,
             ended_bytes=int(ended),
         )

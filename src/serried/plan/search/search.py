@@ -69,7 +69,7 @@ class Room:
         """Returns the room on the GPUs of a request's cluster."""
         card = asked.cluster.gpu.memory_bytes * USABLE
         built = implementation_of(asked.framework, asked.options)
-        return cls(card, (card - built.error_bytes) / (1 + built.error))
+        return cls(card, (card - built.error_bytes) / (1 + built.error_of(asked.model)))
 
 
 @dataclass(frozen=True, eq=False)
