@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from serried.plan.calibration.expected import expectations
 from serried.plan.calibration.fit import fit
 from serried.plan.calibration.rows import Measured
 from serried.plan.request import PlanRequest
-from serried.plan.time.constants import Constants, shipped
+from serried.plan.time.constants import Constant, Constants, shipped
 from serried.plan.time.jobs import Jobs
 from serried.plan.time.step import step_times
 
@@ -53,6 +53,12 @@ class Examples:
         return Jobs.of(self.requests)
 
 
+def model_of(row: Measured) -> str:
+    """Returns a row's model; where a table sweeps shapes under one name, its hidden size too."""
+    sized = "hidden" in row.request.options
+    return f"{row.model} {row.request.model.hidden}" if sized else row.model
+
+
 def kind_of(request: PlanRequest) -> str:
     """Returns how a job is told apart by how well it is known: lora, moe or dense."""
     if request.lora is not None:
@@ -66,7 +72,7 @@ def examples(rows: Sequence[Measured], constants: Constants) -> Examples:
     asked = [row.request for row in told]
     steps = [float(row.step_s or 0.0) for row in told]
     tables = [row.table for row in told]
-    marks = [(row.configuration, row.model, row.gpu) for row in told]
+    marks = [(row.configuration, model_of(row), row.gpu) for row in told]
     for read in published.ALL:
         for each in read():
             asked.append(_fastest(each.choices, constants))
@@ -100,13 +106,19 @@ def _fastest(choices: tuple[PlanRequest, ...], constants: Constants) -> PlanRequ
 
 def fitted(rows: Sequence[Measured], rounds: int = 2) -> tuple[Constants, Examples]:
     """Returns constants fitted to all; papers' free choices are made anew in each round."""
-    known, start = shipped(), None
+    known, start = _begun(), None
     for _ in range(rounds):
         shown = examples(rows, known)
         found = fit(shown.jobs, shown.steps, expectations(), shown.weights, start)
         known = found.constants
         start = {name: each.value for name, each in known.entries.items()}
     return known, shown
+
+
+def _begun() -> Constants:
+    """Returns the shipped constants, and as expected those that they do not have yet."""
+    told = {name: Constant(each.value, each.width) for name, each in expectations().items()}
+    return replace(shipped(), entries=told | dict(shipped().entries))
 
 
 def calibrated_apart(rows: Sequence[published.Published]) -> np.ndarray:

@@ -168,7 +168,7 @@ def vtrain() -> list[Published]:
 
 
 LLAMA_70B = ModelShape("llama3-70b", 80, 8192, 64, 8, 128, 28672, 128256)
-LLAMA_405B = ModelShape("llama3-405b", 126, 16384, 128, 8, 128, 53248, 128256)
+LLAMA_405B = ModelShape("llama3.1-405b", 126, 16384, 128, 8, 128, 53248, 128256)
 DEEPSEEK_V2 = ModelShape(
     "deepseekv2",
     60,
@@ -183,13 +183,18 @@ DEEPSEEK_V2 = ModelShape(
 )
 DEEPSEEK_V3 = replace(
     DEEPSEEK_V2,
-    name="deepseekv3",
+    name="deepseek-v3",
     hidden=7168,
     ffn=18432,
     vocab=129280,
     experts=ExpertShape(256, 8, 2048, 2048, 0),
 )
-_SHAPES = {each.name: each for each in (LLAMA_70B, LLAMA_405B, DEEPSEEK_V2, DEEPSEEK_V3)}
+_SHAPES = {
+    "llama3-70b": LLAMA_70B,
+    "llama3-405b": LLAMA_405B,
+    "deepseekv2": DEEPSEEK_V2,
+    "deepseekv3": DEEPSEEK_V3,
+}
 
 
 def simumax() -> list[Published]:

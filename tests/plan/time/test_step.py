@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from serried.plan.cluster.cluster import Cluster, Gpu
 from serried.plan.degrees import Degrees
 from serried.plan.model.shape import ExpertShape, ModelShape
-from serried.plan.request import PlanRequest, Recompute
+from serried.plan.request import LowRank, PlanRequest, Recompute
 from serried.plan.time.jobs import Jobs
 from serried.plan.time.step import step_time, step_times
 
@@ -109,3 +109,32 @@ def test_a_gpu_that_nobody_measured_has_its_generations_constants() -> None:
     ]
     assert times[1] == pytest.approx(times[0], rel=0.12)
     assert times[2] < times[1]
+
+
+def test_dispatchers_that_permute_as_they_send_take_less_time() -> None:
+    job = asked(MIXTRAL, degrees=Degrees(dp=8, ep=8))
+    steps = [step_time(replace(job, options={"disp": name}))[0] for name in ("", "deepep")]
+    steps.append(step_time(replace(job, options={"disp": "hybridep"}))[0])
+    assert steps == sorted(steps, reverse=True)
+    assert steps[2] < 0.99 * steps[0]
+
+
+def test_widths_of_no_whole_tile_cost_what_the_next_tile_does() -> None:
+    odd = replace(LLAMA, ffn=14336 - 50)
+    parts = [step_time(asked(model))[1]["matrices"] for model in (LLAMA, odd)]
+    assert parts[1] == pytest.approx(parts[0], rel=0.002)
+
+
+def test_dense_layers_before_experts_are_the_first_ranks_alone() -> None:
+    model = replace(MIXTRAL, layers=32, experts=ExpertShape(8, 2, 14336, dense_layers=2))
+    share = [
+        float(Jobs.of([asked(model, degrees=Degrees(pp=pp, dp=8 // pp))]).moe_share[0])
+        for pp in (1, 2, 4)
+    ]
+    assert share == pytest.approx([30 / 32, 14 / 16, 1.0])
+
+
+def test_adapters_gather_no_inputs_again() -> None:
+    job = asked(degrees=Degrees(tp=8, dp=1))
+    tensor = [step_time(replace(job, lora=each))[1]["tp"] for each in (None, LowRank(16))]
+    assert tensor[1] == pytest.approx(0.8 * tensor[0], rel=0.02)

@@ -3,8 +3,9 @@
     flash   skips what a causal mask hides: half of s x s; backward is a constant times forward
     eager   multiplies all of s x s, and reads and writes it for mask, softmax and dropout
 
-A flash kernel is slower below 128 numbers a head, where exponentials are more of its work, and for
-short sequences, where the blocks on the diagonal are, half of which is hidden and computed; an
+A flash kernel takes one exponential for each product of a query and a key, however few numbers a
+head has: below 128 they are more of its work, the more so the faster the tensor cores beside them.
+For short sequences the blocks on the diagonal are, half of which is hidden and computed; an
 eager one is much slower where a head's numbers do not divide by 8, and tensor cores idle (the
 150-wide heads of BigScience's chronicles). Where torch runs a kernel written for Ampere, newer GPUs
 reach a share of what their own kernels, which Megatron and JAX call, do.
@@ -23,9 +24,11 @@ def core_attention(jobs: Jobs, reached: Rates, constants: Constants) -> tuple[Co
     """Returns seconds of forward and of backward of one layer's attention, of a microbatch."""
     heads = jobs.heads / jobs.tp
     half = 2.0 * jobs.tokens * keys_seen(jobs) * (jobs.qk_dim + jobs.v_dim) * heads
-    setup = constants.value("attention_head_setup")
-    width = jobs.qk_dim / (jobs.qk_dim + setup) * (128.0 + setup) / 128.0
-    begun = 1.0 + constants.value("attention_begin") / jobs.sequence * jobs.cp
+    share = constants.value("attention_exponentials")
+    setup = share * reached.exponentials
+    usual = share * reached.usual_exponentials
+    width = jobs.qk_dim / (jobs.qk_dim + setup) * (128.0 + usual) / 128.0
+    begun = 1.0 + constants.value("attention_begin") / jobs.sequence
     is_new = reached.bf16_peak > 400e12
     portable = is_new & (jobs.stack == STACKS.index("torch-fsdp"))
     tuned = np.where(portable, constants.value("attention_portable"), 1.0)

@@ -5,13 +5,15 @@ Bytes are counted per token of a forward and backward, 2 bytes a number, h and f
     24 h                  norms, residual additions, dropout (/tp with sequence parallel)
     4 (a + g) d           rotary positions
     8 f, or 5 f           SwiGLU reads and writes 8 numbers of each f, GELU 5
-    4 h + 10 h top_k c    routing an MoE token there and back; c is fitted
+    4 h + n h top_k c     routing an MoE token there and back; n is 16, permuted, sorted by expert,
+                          sorted back and unpermuted, all of it twice; 10 with DeepEP and 6 with
+                          HybridEP, whose kernels permute as they send; c is fitted
 
-Experts with biases and a clamped activation are not fused and pass over f again and again, but
-where the whole step is one graph, which came with kernels that fuse them. A narrow format also
-reads and writes what it quantises: inputs and gradients of every linear layer. Every microbatch's
-weight gradients are added to the sum of those before: 8 bytes a weight, and more where that is not
-part of their GEMM, as in Megatron-DeepSpeed.
+Experts with biases and a clamped activation are not fused and pass over f again and again; less
+often where the whole step is one graph, which came with kernels that fuse some of them. A narrow
+format also reads and writes what it quantises: inputs and gradients of every linear layer. Every
+microbatch's weight gradients are added to the sum of those before: 8 bytes a weight, and more where
+that is not part of their GEMM, as in Megatron-DeepSpeed.
 """
 
 from __future__ import annotations
@@ -48,12 +50,13 @@ def elementwise(
     values, routed = jobs.heads * jobs.v_dim / tp, routed_tokens(jobs)
     rotary = 4.0 * (jobs.heads + jobs.kv_heads) * jobs.qk_dim / tp
     width = jobs.expert_ffn / jobs.etp
-    moved = routed * (act * width + 10.0 * hidden * constants.value("routing"))
-    again = constants.value("expert_bias") * jobs.has_expert_bias * (1.0 - jobs.cuda_graph)
+    moved = routed * (act * width + jobs.permuted * hidden * constants.value("routing"))
+    fused = np.where(jobs.cuda_graph > 0.8, constants.value("expert_bias_fused"), 1.0)
+    again = constants.value("expert_bias") * jobs.has_expert_bias * fused
     moved = moved + routed * width * again
     moved = moved + tokens / tp * 4.0 * hidden + act * tokens * jobs.shared_ffn / tp
     cast = _cast(jobs, constants)
-    fused = (jobs.heads + 2 * jobs.kv_heads) * jobs.qk_dim / tp
+    into_heads = (jobs.heads + 2 * jobs.kv_heads) * jobs.qk_dim / tp
     into = jobs.matrices
     memory = reached.memory
     is_old = jobs.stack == STACKS.index("megatron-deepspeed")
@@ -62,7 +65,7 @@ def elementwise(
     return Elementwise(
         attention=(
             2.0 * tokens * (24.0 * along + rotary) * scale
-            + 2.0 * tokens * (2.0 * hidden + values + fused) * cast
+            + 2.0 * tokens * (2.0 * hidden + values + into_heads) * cast
             + trained * weights.attention_weights
         )
         / memory,

@@ -2,7 +2,7 @@
 
     tp   all of it, or the share that stays when it runs beside GEMMs
     cp   a share, and what is longer than the attention beside it
-    ep   a share; a smaller one where experts' exchange runs beside the other half of a batch
+    ep   a share, a token to a domain once; a smaller one beside the other half of a batch
     dp   a share, and what is longer than the backward of one microbatch
     fsdp a share, and what is longer than the whole microbatch
 
@@ -37,9 +37,13 @@ class Exposed:
 def in_layers(
     jobs: Jobs, reached: Rates, constants: Constants, attention: Column, experts_here: Column
 ) -> Exposed:
-    """Returns what is exposed in each layer; ``attention`` is the time that hides cp."""
+    """Returns what is exposed in each layer; ``attention`` is the time that hides cp.
+
+    Adapters leave weights as they are: nothing gathers inputs again for their gradients.
+    """
     late, tokens = constants.value("latency"), jobs.tokens
-    halves = np.where(jobs.is_sequence_parallel > 0, volumes.SP_HALVES, volumes.TP_HALVES)
+    gathers_again = (jobs.is_sequence_parallel > 0) & (jobs.is_lora <= 0)
+    halves = np.where(gathers_again, volumes.SP_HALVES, volumes.TP_HALVES)
     tensor = volumes.tensor_bytes(tokens, jobs.hidden, jobs.tp, halves) / link(jobs.tp, reached)
     tensor = np.where(jobs.tp > 1, tensor + halves * late, 0.0)
     share = np.where(
@@ -61,7 +65,7 @@ def _exchange(jobs: Jobs, reached: Rates, constants: Constants) -> Column:
     beside = np.where(jobs.etp > 1, jobs.tp, 1.0)
     near = np.maximum(reached.domain / beside, 1.0)
     far = np.clip(1.0 - near / jobs.ep, 0.0, 1.0)
-    once = np.minimum(1.0, jobs.ep / near / np.maximum(jobs.top_k, 1.0))
+    once = _distinct(jobs.ep / near, np.maximum(jobs.top_k, 1.0)) / np.maximum(jobs.top_k, 1.0)
     time = sent * ((1.0 - far) / reached.nvlink + far * once / reached.nic)
     shared = 8.0 * jobs.tokens * jobs.top_k * jobs.hidden * volumes.kept(jobs.etp)
     time = time + 8.0 * constants.value("latency") + shared / reached.nvlink
@@ -69,6 +73,12 @@ def _exchange(jobs: Jobs, reached: Rates, constants: Constants) -> Column:
         jobs.is_ep_overlapped > 0, constants.value("ep_overlapped"), constants.value("ep_exposed")
     )
     return np.asarray(np.where(jobs.is_moe & (jobs.ep > 1), time * share, 0.0))
+
+
+def _distinct(domains: Column, copies: Column) -> Column:
+    """Returns how many domains so many copies of a token go to, mean over equal chances."""
+    count = np.maximum(domains, 1.0)
+    return np.asarray(count * (1.0 - (1.0 - 1.0 / count) ** copies))
 
 
 def link(ranks: Column, reached: Rates) -> Column:

@@ -37,6 +37,8 @@ _STACK_OF = {
     "internevo": "torch-fsdp",
     "llm-foundry": "torch-fsdp",
 }
+PERMUTED = {"deepep": 10.0, "hybridep": 6.0}
+"""How often routing passes over a token with dispatchers whose kernels permute; else 16 times."""
 _ON = ("True", "true", "1")
 
 
@@ -111,6 +113,8 @@ class Jobs:
     """Whether a part of each layer is recomputed, by the names of ``PARTS``."""
     is_tp_overlapped: Column
     is_ep_overlapped: Column
+    permuted: Column
+    """How often routing reads or writes a token's numbers, there and back, forward and backward."""
     cuda_graph: Column
     """Share of the launches that CUDA graphs spare the host."""
     stack: NDArray[np.intp]
@@ -154,6 +158,22 @@ class Jobs:
     def is_moe(self) -> NDArray[np.bool_]:
         """Whether the model has experts."""
         return np.asarray(self.experts > 0)
+
+    @property
+    def moe_share(self) -> Column:
+        """Share of the slowest rank's layers that have experts.
+
+        A model's few dense layers come first: in a pipeline of three ranks or more, those in the
+        middle have none. Where dense layers are many they are taken to be everywhere.
+        """
+        dense = self.layers - self.moe_layers
+        counted = np.maximum(self.layers + self.mtp_layers, 1.0)
+        mean = (self.moe_layers + self.mtp_layers) / counted
+        first = 1.0 - dense / np.maximum(self.slowest_layers, 1.0)
+        staged = np.where(self.pp > 2, 1.0, first)
+        is_few = 2.0 * dense <= self.slowest_layers
+        share = np.where((self.pp > 1) & is_few, staged, mean)
+        return np.asarray(np.where(self.is_moe, share, 0.0))
 
     @property
     def format(self) -> NDArray[np.intp]:
@@ -294,5 +314,6 @@ def _options(asked: PlanRequest) -> dict[str, float]:
         "stack": STACKS.index(stack),
         "is_tp_overlapped": is_overlapped,
         "is_ep_overlapped": told.get("a2a_overlap") in _ON,
+        "permuted": PERMUTED.get(told.get("disp", ""), 16.0),
         "cuda_graph": 0.9 if whole else 0.5 if graph == "transformer_engine" else 0.0,
     }

@@ -4,8 +4,8 @@
     feed-forward part  matrices and elementwise, of dense layers
     MoE part           experts, routing, ep, the host's waits; of MoE layers
 
-Every layer is counted as the mean of a model's layers; MTP layers are added to the model's. Where
-the GPU would be done sooner than the host launches, the host sets the pace (a smooth maximum).
+Every layer is counted as the mean of those of the slowest rank (``Jobs.moe_share``). Where the GPU
+would be done sooner than the host launches, the host sets the pace (a smooth maximum).
 """
 
 from __future__ import annotations
@@ -46,36 +46,34 @@ def layer_times(jobs: Jobs, reached: Rates, constants: Constants) -> LayerTimes:
     memory = elementwise(jobs, reached, constants, matrices)
     local = experts_here(jobs)
     sent = in_layers(jobs, reached, constants, forward + backward, local)
-    count = np.maximum(jobs.layers, 1.0)
-    every = (jobs.layers + jobs.mtp_layers) / count
-    moe = np.where(jobs.is_moe, (jobs.moe_layers + jobs.mtp_layers) / count, 0.0)
-    dense = np.where(jobs.is_moe, (jobs.layers - jobs.moe_layers) / count, 1.0)
-    linear = every * matrices.attention + dense * matrices.feed_forward + moe * matrices.experts
+    moe = jobs.moe_share
+    dense = 1.0 - moe
+    linear = matrices.attention + dense * matrices.feed_forward + moe * matrices.experts
     passes = np.where(jobs.is_lora > 0, 2.0, 3.0)
-    by_memory = every * memory.attention + dense * memory.feed_forward + moe * memory.experts
+    by_memory = memory.attention + dense * memory.feed_forward + moe * memory.experts
     full, again = jobs.full_recompute, jobs.recomputed
-    extra = full * (linear + every * forward + 0.4 * by_memory)
+    extra = full * (linear + forward + 0.4 * by_memory)
     extra = extra + (1.0 - full) * (
-        again["linear"] * (every * matrices.attention + dense * matrices.feed_forward)
-        + again["core"] * every * forward
-        + again["up"] * every * matrices.up
+        again["linear"] * (matrices.attention + dense * matrices.feed_forward)
+        + again["core"] * forward
+        + again["up"] * matrices.up
         + again["feed_forward"] * dense * matrices.feed_forward
         + again["routed"] * moe * matrices.experts
     )
     parts = {
         "matrices": passes * linear,
-        "attention": every * (forward + backward),
+        "attention": forward + backward,
         "elementwise": by_memory,
         "recompute": extra,
-        "tp": every * sent.tp * (1.0 + 0.5 * full),
-        "cp": every * sent.cp,
+        "tp": sent.tp * (1.0 + 0.5 * full),
+        "cp": sent.cp,
         "ep": moe * sent.ep * (1.0 + 0.5 * full),
     }
     busy = np.asarray(sum(parts.values()))
     parts["launch"] = moe * _waits(jobs, constants, local) + gaps(jobs, constants)
     paced = _paced(busy + parts["launch"], jobs, constants)
     parts["launch"] = paced - busy
-    ahead = linear + every * forward + 0.4 * by_memory + (parts["tp"] + parts["ep"]) / 2.0
+    ahead = linear + forward + 0.4 * by_memory + (parts["tp"] + parts["ep"]) / 2.0
     return LayerTimes(parts, paced, paced * np.minimum(ahead / busy, 1.0), matrices)
 
 
@@ -96,8 +94,9 @@ def kernels(jobs: Jobs, constants: Constants) -> Column:
 
 
 def gaps(jobs: Jobs, constants: Constants) -> Column:
-    """Returns what a layer's kernels wait for one another."""
-    return constants.value("kernel_gap") * kernels(jobs, constants)
+    """Returns what a layer's kernels wait for one another; in a graph less."""
+    spared = 1.0 - 0.6 * jobs.cuda_graph
+    return constants.value("kernel_gap") * kernels(jobs, constants) * spared
 
 
 def _paced(busy: Column, jobs: Jobs, constants: Constants) -> Column:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from serried.plan.cluster.cluster import Gpu
-from serried.plan.time.constants import Constants
+from serried.plan.time.constants import ULTRA, Constants, generation, kind
 from serried.plan.time.jobs import FORMATS, Column, Jobs
 
 _PEAK_OF = {
@@ -15,6 +15,18 @@ _PEAK_OF = {
     "8": ("fp8", "bf16", "fp16"),
     "4": ("fp4", "fp8", "bf16", "fp16"),
 }
+EXPONENTIALS = {
+    "volta": 2.0e12,
+    "ampere": 2.4e12,
+    "ada": 5.7e12,
+    "hopper": 3.7e12,
+    "blackwell": 4.4e12,
+    "cdna3": 10.2e12,
+    "cdna4": 19.7e12,
+}
+"""Exponentials per second of a generation's large GPU: 16 a clock of each multiprocessor, twice
+that on Blackwell Ultra (CUDA C++ programming guide, throughput of native arithmetic instructions);
+16 of each compute unit on CDNA3, 32 on CDNA4 (AMD's white papers)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +44,10 @@ class Rates:
     """Bytes per second of the card's memory."""
     nvlink: Column
     nic: Column
+    exponentials: Column
+    """Numbers of a head whose products take as long as one exponential does."""
+    usual_exponentials: Column
+    """The same of its generation's usual type."""
     domain: Column
     """GPUs of the job that one NVLink domain holds."""
     weight_bytes: Column
@@ -62,8 +78,12 @@ def rates(jobs: Jobs, constants: Constants) -> Rates:
     memory = np.array([gpu.memory_bytes_per_s for gpu in gpus]) * constants.value("memory")
     nvlink = np.array([gpu.link_bytes_per_s for gpu in gpus]) * constants.value("nvlink")
     nic = np.array([each.nic_bytes_per_s for each in jobs.clusters]) * constants.value("nic")
+    usual = np.array([peak(gpu, "16") / 4.0 / EXPONENTIALS[generation(gpu)] for gpu in gpus])
+    faster = np.array([2.0 if kind(gpu) in ULTRA else 1.0 for gpu in gpus])
     at = jobs.cluster
     return Rates(
+        exponentials=(usual / faster)[at],
+        usual_exponentials=usual[at],
         linear=table[at, jobs.format],
         wide=table[at, 0],
         attention=attention[at],

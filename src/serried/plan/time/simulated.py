@@ -111,19 +111,19 @@ def simulated_step(request: PlanRequest, constants: Constants | None = None) -> 
     slower = float(times.parts["straggling"][0]) / float(
         times.step[0] - times.parts["straggling"][0]
     )
-    layers = tuple(stage.num_layers for stage in _stages(request))
+    layers = tuple(stage.num_layers + stage.mtp_layers for stage in _stages(request))
     return SimulatedStep(schedule, passes, pipeline, after + (pipeline + after) * slower, layers)
 
 
 def stage_passes(request: PlanRequest, times: StepTimes) -> StagePasses:
-    """Returns the passes of a microbatch through each stage, whose layers are all mean ones."""
+    """Returns the passes of a microbatch through each stage, whose layers are all alike."""
     layer, ends = times.layer, times.stages
     whole, ahead = float(layer.total[0]), float(layer.forward[0])
     weights = float(np.ravel(layer.parts["matrices"])[0]) / 3.0 if request.lora is None else 0.0
     embedding, output = float(np.ravel(ends.embedding)[0]), float(np.ravel(ends.output)[0])
     passes = StagePasses([], [], [])
     for stage in _stages(request):
-        count = stage.num_layers
+        count = stage.num_layers + stage.mtp_layers
         head = output if stage.has_output else 0.0
         first = embedding if stage.has_embedding else 0.0
         passes.forward.append((count * ahead + (head + first) / 3.0) * NS)

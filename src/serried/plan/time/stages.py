@@ -47,20 +47,22 @@ def stage_times(jobs: Jobs, reached: Rates, constants: Constants, layer: LayerTi
     sums = np.where(jobs.tp > 1, 4.0 * tokens * jobs.hidden / link(jobs.tp, reached), 0.0)
     output = output + loss + sums
     embedding = 12.0 * tokens * jobs.hidden / reached.memory
-    whole = jobs.layers * layer.total + output + embedding
-    last = jobs.last_layers * layer.total + output
+    layers = jobs.layers + jobs.mtp_layers
+    whole = layers * layer.total + output + embedding
+    last = (jobs.last_layers + jobs.mtp_layers) * layer.total + output
     is_last = last > jobs.slowest_layers * layer.total
     uneven = np.where(is_last, last, jobs.slowest_layers * layer.total)
     slowest = np.where(jobs.is_balanced > 0, whole / jobs.pp, uneven)
-    count = np.where(jobs.is_balanced > 0, jobs.layers / jobs.pp, jobs.slowest_layers)
-    count = np.where((jobs.is_balanced <= 0) & is_last, jobs.last_layers, count)
+    count = np.where(jobs.is_balanced > 0, layers / jobs.pp, jobs.slowest_layers)
+    is_last = is_last & (jobs.is_balanced <= 0)
+    count = np.where(is_last, jobs.last_layers + jobs.mtp_layers, count)
     is_one = jobs.pp <= 1
     return StageTimes(
         embedding=embedding,
         output=output,
         message=_message(jobs, reached, constants),
         slowest=np.where(is_one, whole, slowest),
-        slowest_layers=np.where(is_one, jobs.layers, count),
+        slowest_layers=np.where(is_one, layers, count),
         whole=whole,
     )
 

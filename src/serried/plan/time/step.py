@@ -44,7 +44,7 @@ def step_times(jobs: Jobs, constants: Constants | None = None) -> StepTimes:
     stages = stage_times(jobs, reached, known, layer)
     held = _held(jobs, layer)
     pipeline = pipeline_time(jobs, stages)
-    microbatch = layer.total * jobs.layers / jobs.pp
+    microbatch = layer.total * (jobs.layers + jobs.mtp_layers) / jobs.pp
     is_fsdp = jobs.is_fsdp > 0
     data = np.where(
         is_fsdp,

@@ -110,7 +110,8 @@ def _tensor(asked: PlanRequest, pricer: _Pricer, times: float, buffer: float) ->
         halves = volumes.TP_HALVES / 2 * again
         yield pricer.transfer("tp", "all_reduce", tp, 1, buffer, 2 * part, times * halves, beside)
         return
-    gathers = times * (6 if again == 1.0 else 8)
+    # Sequence parallel gathers inputs again for the gradients of weights, which adapters freeze.
+    gathers = times * ((4 if asked.lora else 6) + (2 if again > 1.0 else 0))
     yield pricer.transfer("tp", "all_gather", tp, 1, buffer, part, gathers, beside)
     scatters = times * 4 * again
     yield pricer.transfer("tp", "reduce_scatter", tp, 1, buffer, part, scatters, beside)
