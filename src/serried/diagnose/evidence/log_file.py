@@ -48,7 +48,8 @@ _TELLING = re.compile(
     rb"CANCELLED|cancel|evict|Evict|preempt|Preempt|ncclS|ncclI|ncclR|ncclU|desync|stuck|hang|"
     rb"Send[FB]|Recv[FB]|SEND_|RECV_|thermal|Thermal|Validat|validat|"
     rb"epoch|panic|exit code|exitcode|launched up to|slow|straggler|Unable|denied|"
-    rb"sec/step|elapsed time per|gloo|nforce|ran for|Rank |Watchdog"
+    rb"sec/step|elapsed time per|gloo|nforce|ran for|Rank |Watchdog|opCount|ulprit|missing ranks|"
+    rb"group info"
 )
 _UNPACKERS: dict[bytes, Callable[[BinaryIO], object]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),

@@ -29,7 +29,8 @@ _TASK = re.compile(r"\s?(\d{1,5}):\s(?=\S|\s|$)")
 _RAY = re.compile(r"\([\w.<>:\-* ()]*?pid=(\d+)(?:, ip=([\d.]+))?\)\s?")
 _POD = re.compile(r"\[pod/([\w.\-]+)/[\w.\-]+\]\s|([\w.\-]+)\s+\|\s(?=\S)")
 _HOST = re.compile(r"((?:[A-Za-z][\w.]*-\d[\w.\-]*|\d+\.\d+\.\d+\.\d+)):\s(?=\S)")
-_LINE_NUMBER = re.compile(r"\[?\d+\]?\s+(?=\[rank)")
+_LINE_NUMBER = re.compile(r"\[?\d+\]?\s+(?=\[rank)|std(?:err|out): ")
+_GROUP = re.compile(r"ProcessGroup\w+\.cpp:\d+\] \[(?:PG [^\]]*)?Rank (\d{1,9})\]")
 _DATE = re.compile(_STAMP)
 MOST_PREFIXES = 6
 
@@ -56,6 +57,8 @@ def log_line(raw: str, source: str, number: int, default: Speaker = NOBODY) -> L
         length, speaker = taken
         time = time if time is not None else _time(text[:length])
         text = text[length:]
+    if speaker.rank is None and (inside := _GROUP.search(text)):
+        speaker = replace(speaker, rank=int(inside[1]), numbering=Numbering.GROUP)
     if time is None and (dated := _DATE.search(text[:80])):
         time = _time(dated[0])
     return LogLine(text, speaker, Quote(source, number, raw), time)

@@ -346,7 +346,13 @@ _DUPLICATE = SignMeaning(
 
 def connection_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what kept ranks from finding or reaching one another."""
-    yield from candidates(told, (*_MEANINGS, _DUPLICATE))
+    for each in candidates(told, (*_MEANINGS, _DUPLICATE)):
+        is_waiting = each.cause.kind == "init_rendezvous" and each.standing is Standing.WAITS
+        if is_waiting and told.first("building_data") is not None:
+            stall = replace(each.cause, cause_class=CauseClass.DATA, kind="data_stall")
+            yield replace(each, cause=stall)
+        else:
+            yield each
     yield from _ids(told)
 
 
@@ -365,4 +371,14 @@ def _ids(told: LoggedSigns) -> Iterator[RankedCause]:
         peer=named(peers),
     )
     culprits = tuple(sorted(peers)) if len(peers) == 1 else None
-    yield replace(found, cause=replace(found.cause, ranks=culprits, verdict=verdict))
+    is_building = told.first("building_data") is not None
+    yield replace(
+        found,
+        cause=replace(
+            found.cause,
+            cause_class=CauseClass.DATA if is_building else CauseClass.STARTUP,
+            kind="data_stall" if is_building else "init_rendezvous",
+            ranks=culprits,
+            verdict=verdict,
+        ),
+    )

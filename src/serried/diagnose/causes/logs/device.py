@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate, candidates
-from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
+from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.diagnosis import CauseClass
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.text.xid import ADVICE, UNKNOWN, XIDS, XidSide
@@ -164,7 +164,7 @@ _MEANINGS = (
         0.85,
     ),
     SignMeaning(
-        ("cuda",),
+        ("cuda", "cuda_unnamed"),
         CauseClass.CUDA_ERROR,
         "cuda_error",
         Standing.ROOT,
@@ -177,7 +177,11 @@ _MEANINGS = (
 
 def device_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what goes wrong on a GPU or with a machine's hardware."""
-    yield from candidates(told, _MEANINGS)
+    # CUDA's own word names the rank; the kernel's line of the same fault would only repeat it.
+    is_said_by_cuda = told.first("cuda_hardware") is not None
+    yield from candidates(
+        told, [each for each in _MEANINGS if not (is_said_by_cuda and each.kinds == ("ecc",))]
+    )
     yield from _xids(told)
 
 
@@ -203,25 +207,19 @@ def _side(sign: Sign) -> XidSide:
 def _xid(told: LoggedSigns, sign: Sign, signs: list[Sign]) -> RankedCause:
     xid = XIDS.get(sign.code or 0, UNKNOWN)
     is_program = xid.side is XidSide.PROGRAM
-    verdict = (
-        said(
-            "GPU {pci} reports Xid {code}: {what}",
-            pci=sign.facts["pci"],
-            code=sign.code,
-            what=xid.meaning,
-        )
-        if "pci" in sign.facts
-        else said("a GPU reports Xid {code}: {what}", code=sign.code, what=xid.meaning)
-    )
     meaning = SignMeaning(
         ("xid",),
         CauseClass.CUDA_ERROR if is_program else CauseClass.HARDWARE,
         "xid_program" if is_program else "hw_xid",
         Standing.ROOT if is_program else Standing.HARDWARE,
-        (verdict,),
+        (
+            said("GPU {pci} reports Xid {code}: {what}"),
+            said("a GPU reports Xid {code}: {what}"),
+        ),
         (_BLOCKING, _LOOK_FOR_XID) if is_program else (_DRAIN, _OTHER_NODE),
         0.7 if is_program else 0.9,
         "unknown",
     )
-    found = candidate(told, meaning, signs)
-    return replace(found, cause=replace(found.cause, verdict=verdict))
+    explained = replace(sign, facts={**sign.facts, "what": xid.meaning})
+    found = candidate(told, meaning, [explained])
+    return replace(found, cause=replace(found.cause, quotes=quotes(signs)))

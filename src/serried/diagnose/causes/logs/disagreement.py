@@ -31,6 +31,8 @@ def disagreement_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what checks say of ranks that did not do the same."""
     yield from _fingerprints(told)
     yield from _named(told)
+    yield from _analysed(told)
+    yield from _calls(told)
     yield from _ras(told)
     yield from _circle(told)
 
@@ -38,6 +40,7 @@ def disagreement_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
 def _fingerprints(told: LoggedSigns) -> Iterator[RankedCause]:
     signs = [sign for sign in told.of("fingerprints") if len(_sides(sign)) > 1]
     if not signs:
+        yield from _one_side(told)
         return
     first = signs[0]
     (one, mine), (two, other) = _sides(first)[:2]
@@ -66,6 +69,31 @@ def _fingerprints(told: LoggedSigns) -> Iterator[RankedCause]:
     yield RankedCause(cause, Standing.EXHAUSTED, told.place(first))
 
 
+def _one_side(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields a mismatch of which torch (before 2.0) prints one call only."""
+    signs = told.of("fingerprints")
+    if not signs:
+        return
+    rank, call = _sides(signs[0])[0]
+    cause = Cause(
+        CauseClass.HANG,
+        "mismatch_op",
+        None,
+        said(
+            "{who} runs {mine} where another rank runs another call, which this version of torch "
+            "does "
+            "not print",
+            who=named((rank,)),
+            mine=_call(call),
+        ),
+        confidence=0.7,
+        quotes=quotes(signs),
+        cures=(_BRANCH,),
+        collective=call,
+    )
+    yield RankedCause(cause, Standing.EXHAUSTED, told.place(signs[0]))
+
+
 def _sides(sign: Sign) -> tuple[tuple[int, CollectiveFacts], ...]:
     sides = sign.facts["sides"]
     return sides if isinstance(sides, tuple) else ()
@@ -75,6 +103,47 @@ def _call(facts: CollectiveFacts) -> str:
     number = f" {facts.seq}" if facts.seq is not None else ""
     size = f" ({facts.numel_in:,} {facts.dtype or ''}".rstrip() + ")" if facts.numel_in else ""
     return f"{facts.op}{number}{size}"
+
+
+def _calls(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields the first number at which NCCL lists different calls of one node's processes."""
+    moments: dict[object, dict[int, Sign]] = {}
+    for sign in told.of("nccl_call"):
+        call, rank = sign.collective, told.rank(sign.speaker)
+        if call is not None and rank is not None:
+            moment = (sign.speaker.host, sign.facts["nranks"], call.seq)
+            moments.setdefault(moment, {}).setdefault(rank, sign)
+    for met in moments.values():
+        calls = {rank: sign.collective for rank, sign in met.items() if sign.collective}
+        if len({(call.op, call.numel_in) for call in calls.values()}) > 1 and len(calls) > 2:
+            yield _odd_call(told, met, calls)
+            return
+
+
+def _odd_call(
+    told: LoggedSigns, met: Mapping[int, Sign], calls: Mapping[int, CollectiveFacts]
+) -> RankedCause:
+    culprits = _minority(calls)
+    ops = list(dict.fromkeys(call.op for call in calls.values() if call.op))
+    first = next(iter(calls.values()))
+    sides = listed(
+        [
+            said("{who} {call}", who=named((rank,)), call=_call(each))
+            for rank, each in calls.items()
+        ],
+        last="and",
+    )
+    cause = Cause(
+        CauseClass.HANG,
+        "mismatch_op" if len(ops) > 1 else "mismatch_size",
+        culprits,
+        said("ranks brought different calls to number {seq}: {calls}", seq=first.seq, calls=sides),
+        confidence=0.7,
+        quotes=quotes(met.values()),
+        cures=(_BRANCH,),
+        collective=replace(first, op="|".join(ops)),
+    )
+    return RankedCause(cause, Standing.MISMATCH, told.place(next(iter(met.values()))))
 
 
 def _minority(sides: Mapping[int, CollectiveFacts]) -> tuple[int, ...] | None:
@@ -125,6 +194,38 @@ def _named(told: LoggedSigns) -> Iterator[RankedCause]:
                 collective=signs[0].collective,
             )
             yield RankedCause(cause, Standing.CONNECTION, told.place(signs[0]))
+
+
+def _analysed(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields whom torchfrtrace named in what it printed."""
+    signs = told.of("analysed_culprit", "analysed_missing")
+    if not signs:
+        return
+    facts = {name: value for sign in told.of("analysed") for name, value in sign.facts.items()}
+    op, seq, group = facts.get("op"), facts.get("seq"), facts.get("group")
+    collective = CollectiveFacts(
+        op if isinstance(op, str) else None,
+        seq=seq if isinstance(seq, int) else None,
+        group=group if isinstance(group, str) else None,
+    )
+    ranks = _ranks(signs[0])
+    is_missing = signs[0].kind == "analysed_missing"
+    verdict = (
+        said("{who} did not join a collective of the others, by torchfrtrace", who=named(ranks))
+        if is_missing
+        else said("{who} brought another call than the others, by torchfrtrace", who=named(ranks))
+    )
+    cause = Cause(
+        CauseClass.HANG,
+        "never_arrived" if is_missing else "mismatch_size",
+        ranks,
+        verdict,
+        confidence=0.7,
+        quotes=quotes(signs),
+        cures=(_STACK_OF,) if is_missing else (_BRANCH,),
+        collective=collective,
+    )
+    yield RankedCause(cause, Standing.CONNECTION, told.place(signs[0]))
 
 
 def _ranks(sign: Sign) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ after a time-out is judged by its kind: a closed connection follows; a broken GP
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from serried.diagnose.causes.logs.connection import connection_candidates
 from serried.diagnose.causes.logs.device import device_candidates
@@ -15,12 +16,21 @@ from serried.diagnose.causes.logs.exception import exception_candidates
 from serried.diagnose.causes.logs.inputs import input_candidates
 from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.process import process_candidates
-from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
+from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.causes.logs.timeout import timeout_candidates
-from serried.diagnose.diagnosis import Cause
+from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.evidence.sign import Sign
 
 MOST_CAUSES = 4
+KILLS = (-9, -15, -6)
+"""Ends from outside, or of the watchdog: not those of a process's own failure."""
+_OWN_FAILURES = (
+    CauseClass.EXCEPTION,
+    CauseClass.GPU_OOM,
+    CauseClass.CUDA_ERROR,
+    CauseClass.DATA,
+    CauseClass.NUMERICS,
+)
 
 _FAMILIES = (
     device_candidates,
@@ -46,7 +56,22 @@ def standing_causes(signs: Sequence[Sign]) -> Iterator[tuple[int, Cause]]:
     first_wait = min((e.place for e in found if e.standing is Standing.WAITS), default=None)
     ranked = sorted(found, key=lambda each: (_standing(each, first_wait), each.place))
     for each in ranked[:MOST_CAUSES]:
-        yield _standing(each, first_wait), each.cause
+        yield _standing(each, first_wait), _with_rank_of_exit(told, each.cause)
+
+
+def _with_rank_of_exit(told: LoggedSigns, cause: Cause) -> Cause:
+    """Returns a cause of a failure without a rank with that of the one process that ended first.
+
+    Before torch 2.3 no rank stands in front of a traceback; torchrun's next line tells it.
+    """
+    if cause.ranks is not None or cause.cause_class not in _OWN_FAILURES:
+        return cause
+    ends = told.of("exit", "first_failure")
+    ranks = told.ranks(ends)
+    if len(ranks) != 1 or any(sign.code in KILLS for sign in ends):
+        return cause
+    shown = (*cause.quotes, *quotes(ends))
+    return replace(cause, ranks=ranks, quotes=tuple(dict.fromkeys(shown)))
 
 
 def _standing(each: RankedCause, first_wait: int | None) -> int:

@@ -88,6 +88,21 @@ _TOLD = (
         "unknown",
     ),
     SignMeaning(
+        ("worker_died",),
+        CauseClass.HOST_OOM,
+        "worker_died",
+        Standing.ENDED,
+        (
+            said(
+                "a worker of Ray ended without a word: as a rule the host's memory ran out, else a "
+                "crash in native code"
+            ),
+        ),
+        (_KERNEL_LOG, _LESS_MEMORY),
+        0.5,
+        "unknown",
+    ),
+    SignMeaning(
         ("node_lost",),
         CauseClass.NODE_LOST,
         "node_lost",

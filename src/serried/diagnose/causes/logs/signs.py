@@ -50,12 +50,16 @@ class LoggedSigns:
         return min((self._kinds[kind][0] for kind in kinds if kind in self._kinds), default=None)
 
     def place(self, sign: Sign) -> int:
-        """Returns the place of a sign."""
-        return self._places[id(sign)]
+        """Returns the place of a sign, or of the first in its line for one that was made anew."""
+        return self._places.get(id(sign), self._lines.get(sign.quote, 0))
 
     @cached_property
     def _places(self) -> dict[int, int]:
         return {id(sign): place for place, sign in enumerate(self.signs)}
+
+    @cached_property
+    def _lines(self) -> dict[Quote, int]:
+        return {sign.quote: place for place, sign in reversed(list(enumerate(self.signs)))}
 
     @cached_property
     def _by_pid(self) -> dict[int, int]:

@@ -2,7 +2,8 @@
 
 Signs: ``fingerprints`` (fact ``sides``: tuples of a rank inside the group and its collective),
 ``not_joined`` (fact ``ranks``: who did not join, by torch's desync report), ``absent`` (fact
-``ranks``: who did not pass a monitored barrier), ``unused`` (parameters without a gradient).
+``ranks``: who did not pass a monitored barrier), ``unused`` (parameters without a gradient),
+``analysed_culprit`` and ``analysed_missing`` (fact ``ranks``: whom torchfrtrace names).
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> raw = (
@@ -41,6 +42,13 @@ _LAG_BEGINS = "lagging/dead/mismatched ranks"
 _UNUSED = Pattern(
     "unused", r"did not receive grad for rank (?P<rank>\d+): (?P<parameters>[A-Za-z_].*)"
 )
+_CULPRIT = re.compile(r"Culprit rank (\d+); Error type: (\w+)")
+_NOT_JOINED = re.compile(r"^\s*missing ranks: \{(?P<ranks>[\d, ]+)\}")
+_ANALYSED = (
+    Pattern("analysed", r"^\s*collective: \w+:(?P<op>\w+)"),
+    Pattern("analysed", r"^\s*group info: \w+:(?P<group>\S+)"),
+    Pattern("analysed", r"sequence number: (?P<seq>\d+)"),
+)
 _PATTERNS = (
     _UNUSED,
     Pattern("unused", r"Expected to have finished reduction in the prior iteration"),
@@ -66,7 +74,13 @@ def check_signs(line: LogLine) -> Iterator[Sign]:
         yield Sign("absent", line.quote, line.speaker, line.time, limit, facts=facts)
     if _LAG_BEGINS in text or "didn't join collective" in text:
         yield from _desync(line)
-    yield from first_signs(_PATTERNS, line)
+    if culprits := _CULPRIT.findall(text):
+        facts = {"ranks": tuple(int(rank) for rank, _ in culprits), "error": culprits[0][1]}
+        yield Sign("analysed_culprit", line.quote, line.speaker, line.time, facts=facts)
+    elif missing := _NOT_JOINED.search(text):
+        facts = {"ranks": _ranks(missing["ranks"])}
+        yield Sign("analysed_missing", line.quote, line.speaker, line.time, facts=facts)
+    yield from first_signs((*_PATTERNS, *_ANALYSED), line)
 
 
 def _desync(line: LogLine) -> Iterator[Sign]:

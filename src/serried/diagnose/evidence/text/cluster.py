@@ -54,6 +54,10 @@ _FIRST = (
         "node_lost", r"(?:died|dead|failed|exited).{0,60}because its node (?:has )?(?:died|is)"
     ),
     Pattern("node_lost", r"The actor died because its node has died"),
+    Pattern("node_lost", r"node it was running on is dead or unavailable"),
+    Pattern("worker_died", r"killed by SIGKILL by OOM killer due to high memory usage"),
+    Pattern("worker_died", r"may have exceeded K8s pod memory limits"),
+    Pattern("worker_died", r"worker died or was killed while executing a task"),
     Pattern("node_lost", r"[Nn]ode (?P<host>\S+).{0,20}(?:NotReady|NodeNotReady|is not ready)"),
     Pattern("node_lost", r"NodeLost|node\.kubernetes\.io/unreachable|NodeStatusUnknown"),
     Pattern(
@@ -67,6 +71,11 @@ _FIRST = (
     ),
 )
 _ALL = (
+    Pattern(
+        "task_exit",
+        r"(?:^|line \d+:\s+(?P<pid>\d+) )"
+        r"(?P<how>Aborted|Segmentation fault|Bus error)\s+\(core dumped\)",
+    ),
     Pattern(
         "task_exit",
         r"srun: error: (?P<host>[^\s:]+): tasks? (?P<tasks>[\d,\-\[\]]+): "

@@ -39,6 +39,7 @@ _PATTERNS = (
     ),
     Pattern("assertion", r"device-side assert triggered"),
     Pattern("cuda_hardware", r"(?P<what>uncorrectable (?:ECC|NVLink) error(?: encountered)?)"),
+    Pattern("cuda_hardware", r"(?P<what>CUDA_ERROR_ECC_UNCORRECTABLE)"),
     Pattern("cuda_hardware", r"CUDA error: (?P<what>an NVLINK error|hardware stack error)"),
     Pattern(
         "cuda_hardware",
@@ -49,7 +50,8 @@ _PATTERNS = (
     Pattern("cuda", r"(?P<what>unspecified launch failure|misaligned address)"),
     Pattern(
         "cuda",
-        r"CUDA error: (?P<what>(?!unknown error)[^\n(]{3,80}?)(?=$|\.| \(|\n| CUDA kernel)",
+        r"CUDA error: (?P<what>(?!unknown error)[^\n]{3,80}?)(?=$|\.(?!\w)|\n| CUDA kernel|"
+        r" Search)",
     ),
     Pattern("cuda", r"(?P<what>CU(?:BLAS|DNN|SPARSE|SOLVER|FFT)_STATUS_\w+)"),
     Pattern("cuda", r"CUDA error: (?P<what>unknown error)"),
@@ -57,6 +59,9 @@ _PATTERNS = (
     Pattern("cuda", r"CUDA driver error: (?P<what>[^\n]{3,60})"),
     Pattern("cuda", r"HIP error: (?P<what>[^\n(]{3,60})|(?P<fault>Memory access fault by GPU)"),
     Pattern("cuda", r"(?P<what>no CUDA-capable device is detected)"),
+    Pattern("cuda", r"CUDA IPC handle : (?:\d+ )?(?P<what>.+)"),
+    Pattern("cuda_unnamed", r"unhandled cuda error|ncclUnhandledCudaError|Call to CUDA function"),
+    Pattern("cuda_unnamed", r"cuda runtime error \(\d+\)"),
 )
 
 

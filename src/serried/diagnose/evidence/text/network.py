@@ -40,7 +40,7 @@ _PATTERNS = (
         r"Call to ibv_(?P<call>\w+) failed(?: with error (?P<what>.*))?",
     ),
     Pattern("ib_device", r"libfabric|OFI.*(?:fail|error)|NET/OFI.*(?:fail|rc=-|error)"),
-    Pattern("no_route", r"No route to host|Network is unreachable|errno: 11[03]\b"),
+    Pattern("no_route", r"No route to host|Network is unreachable|errno: 113\b"),
     Pattern(
         "socket",
         r"(?:socketProgress|socketStartConnect|ncclSocket\w*|Call to (?:connect|recv|send|bind))"

@@ -33,7 +33,7 @@ _PATTERNS = (
     ),
     Pattern(
         "saving",
-        r"[Ss]aving (?:model )?(?:checkpoint|state|weights|optimizer|the model|model)|"
+        r"[Ss]aving (?:[\w.]+ ){0,4}?(?:checkpoint|state|weights|optimizer|model)|"
         r"saving checkpoint at iteration|save_checkpoint|_save_checkpoint|save_model|"
         r"save_pretrained|"
         r"save_state|_save_to_state_dict|state_dict_for_save|Writing checkpoint|saved checkpoint",

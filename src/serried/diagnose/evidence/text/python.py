@@ -36,7 +36,7 @@ _INLINE = re.compile(
     r"AttributeError|FileNotFoundError|ModuleNotFoundError|ImportError|OSError|"
     r"ZeroDivisionError|NotImplementedError|MemoryError|TimeoutError)): (?P<rest>.+)$"
 )
-_IN_TRACEBACK = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?P<rest>: .*|:?)$")
+_IN_TRACEBACK = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?P<rest>: .*|:?)$")
 _CHAINS = (
     "The above exception was the direct cause",
     "During handling of the above exception",

@@ -26,6 +26,7 @@ from serried.diagnose.evidence.text.cuda import cuda_signs
 from serried.diagnose.evidence.text.data import data_signs
 from serried.diagnose.evidence.text.gloo import gloo_signs
 from serried.diagnose.evidence.text.kernel import kernel_signs
+from serried.diagnose.evidence.text.nccl_calls import call_signs
 from serried.diagnose.evidence.text.network import network_signs
 from serried.diagnose.evidence.text.progress import PROGRESS_KINDS, progress_signs
 from serried.diagnose.evidence.text.python import Tracebacks
@@ -50,6 +51,7 @@ _READERS = (
     network_signs,
     data_signs,
     order_signs,
+    call_signs,
 )
 _OPENS = re.compile(
     r"ProcessGroupNCCL|Watchdog caught|WorkNCCL\(|CollectiveFingerPrint|NVRM: The NVIDIA GPU"

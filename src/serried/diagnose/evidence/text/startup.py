@@ -37,7 +37,8 @@ _PATTERNS = (
     ),
     Pattern(
         "store_unreachable",
-        r"client socket has timed out after (?P<seconds>\d+)\s?s? while trying to connect to "
+        r"client socket has timed out after (?:(?P<seconds>\d+)\s?s|"
+        r"(?P<ms>\d+)\s?ms) while trying to connect to "
         r"\(?\[?(?P<address>[^\],)]+)\]?[,:] ?(?P<port>\d+)",
     ),
     Pattern(
@@ -52,6 +53,7 @@ _PATTERNS = (
     ),
     Pattern("rendezvous", r"RendezvousConnectionError|The connection to the C10d store has failed"),
     Pattern("rendezvous", r"Rendezvous(?:Timeout|Closed|State|Graceful\w*)?(?:Error|ExitError)"),
+    Pattern("store_wait", r"waitForInput.*timed out after (?P<ms>\d+) ?ms"),
     Pattern("rendezvous", r"DeadlineExceeded|rendezvous.*(?:timed out|TIMEOUT)"),
     Pattern("rendezvous", r"Timed out .*waiting for (?:the )?(?:barrier|rendezvous)"),
     Pattern("environment", r"environment variable (?P<variable>\w+) expected, but not set"),

@@ -32,7 +32,7 @@ from serried.diagnose.evidence.sign import CollectiveFacts, Sign
 from serried.diagnose.evidence.text.pattern import Pattern, first_signs, whole_number
 
 _WORK = re.compile(r"Work(?:NCCL|HCCL|XCCL|MCCL|Gloo)?\(")
-_RAN = re.compile(r"ran for (\d+) ?(?:milliseconds|ms)")
+_RAN = re.compile(r"ran for (\d+) ?(?:milliseconds|ms)|timed out in blocking wait")
 _GROUP_RANK = re.compile(r"[Rr]ank (\d+)\]")
 _GLOBAL_RANK = re.compile(r"\[rank(\d+)\]:")
 _OP = re.compile(r"OpType=(\w+)(?=[,)\s])")
@@ -70,7 +70,7 @@ _PATTERNS = (
 def timeouts(line: LogLine) -> Iterator[Sign]:
     """Yields the signs of a line of the watchdog; several where processes share the line."""
     text = line.text
-    if "Work" in text and "ran for" in text:
+    if "Work" in text and ("ran for" in text or "timed out in" in text):
         yield from _given_up(line)
     if counters := _COUNTERS.search(text):
         facts = CollectiveFacts(
