@@ -49,7 +49,7 @@ _TELLING = re.compile(
     rb"Send[FB]|Recv[FB]|SEND_|RECV_|thermal|Thermal|Validat|validat|"
     rb"epoch|panic|exit code|exitcode|launched up to|slow|straggler|Unable|denied|"
     rb"sec/step|elapsed time per|gloo|nforce|ran for|Rank |Watchdog|opCount|ulprit|missing ranks|"
-    rb"group info"
+    rb"group info|STRAGGLER|traggler|xited|OUT_OF|xit [cC]ode|SXid|\bXID\b"
 )
 _UNPACKERS: dict[bytes, Callable[[BinaryIO], object]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),

@@ -305,7 +305,7 @@ _MEANINGS = (
         ("launch_failed",),
         CauseClass.STARTUP,
         "launch_failed",
-        Standing.EXHAUSTED,
+        Standing.ENDED,
         (said("a task or container could not be started"),),
         (said("read what the scheduler says of it: kubectl describe pod, scontrol show job"),),
         0.8,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from serried.diagnose.causes.logs.meaning import Standing
+from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidates
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.evidence.sign import CollectiveFacts, Sign
@@ -25,10 +25,48 @@ _ORDER = said(
     "validate the schedule with serried schedule"
 )
 Action = tuple[int, str, int]
+_MEANINGS = (
+    SignMeaning(
+        ("mismatched",),
+        CauseClass.HANG,
+        "mismatch_op",
+        Standing.MISMATCH,
+        (
+            said(
+                "NCCL found ranks in different collectives; the rank that it prints is near, not "
+                "necessarily the one at fault"
+            ),
+        ),
+        (
+            said(
+                "list every call: NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL, one file for each rank "
+                "(NCCL_DEBUG_FILE=nccl.%h.%p.log), and give these files to serried diagnose"
+            ),
+        ),
+        0.8,
+        "unknown",
+    ),
+    SignMeaning(
+        ("straggler",),
+        CauseClass.STRAGGLER,
+        "straggler",
+        Standing.NOTICED,
+        (said("{who} is slower than the others, by the job's own report"),),
+        (
+            said(
+                "see whether its GPU's clock, its loader or its link is slow: serried diagnose "
+                "on the "
+                "recorded traces says which, and what it costs"
+            ),
+        ),
+        0.7,
+    ),
+)
 
 
 def disagreement_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what checks say of ranks that did not do the same."""
+    yield from candidates(told, _MEANINGS)
     yield from _fingerprints(told)
     yield from _named(told)
     yield from _analysed(told)

@@ -57,6 +57,7 @@ _ECHO_WORDS = (
     "peer",
     "process group watchdog",
     "Timed out",
+    "Socket Timeout",
     "timed out",
     "SIGTERM",
     "terminated with",

@@ -66,7 +66,7 @@ def _with_rank_of_exit(told: LoggedSigns, cause: Cause) -> Cause:
     """
     if cause.ranks is not None or cause.cause_class not in _OWN_FAILURES:
         return cause
-    ends = told.of("exit", "first_failure")
+    ends = told.of("exit", "first_failure", "other_failure")
     ranks = told.ranks(ends)
     if len(ranks) != 1 or any(sign.code in KILLS for sign in ends):
         return cause

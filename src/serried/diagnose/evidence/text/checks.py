@@ -42,6 +42,12 @@ _LAG_BEGINS = "lagging/dead/mismatched ranks"
 _UNUSED = Pattern(
     "unused", r"did not receive grad for rank (?P<rank>\d+): (?P<parameters>[A-Za-z_].*)"
 )
+_STRAGGLER = Pattern(
+    "straggler",
+    r"(?<![Nn]o )(?:STRAGGLER|[Ss]traggler)s?\b(?! [Rr]eport).{0,80}?"
+    r"(?:RANK=|[Rr]ank[s:]* \[?r?)(?P<rank>\d+)",
+)
+_MISMATCHED = Pattern("mismatched", r"Mismatched collective detected")
 _CULPRIT = re.compile(r"Culprit rank (\d+); Error type: (\w+)")
 _NOT_JOINED = re.compile(r"^\s*missing ranks: \{(?P<ranks>[\d, ]+)\}")
 _ANALYSED = (
@@ -80,7 +86,7 @@ def check_signs(line: LogLine) -> Iterator[Sign]:
     elif missing := _NOT_JOINED.search(text):
         facts = {"ranks": _ranks(missing["ranks"])}
         yield Sign("analysed_missing", line.quote, line.speaker, line.time, facts=facts)
-    yield from first_signs((*_PATTERNS, *_ANALYSED), line)
+    yield from first_signs((*_PATTERNS, *_ANALYSED, _STRAGGLER, _MISMATCHED), line)
 
 
 def _desync(line: LogLine) -> Iterator[Sign]:

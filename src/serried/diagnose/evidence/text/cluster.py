@@ -72,6 +72,14 @@ _FIRST = (
 )
 _ALL = (
     Pattern(
+        "segfault_stack",
+        r"Fatal Python error: Segmentation fault|received signal SIGSEGV|Caught signal 11",
+    ),
+    Pattern(
+        "task_exit", (r"(?:Fatal Python error|Caught signal 7|signal): (?P<how>Bus error|Aborted)")
+    ),
+    Pattern("task_exit", r"[Ee]xited with (?:status |exit )?code:? (?P<code>\d+)"),
+    Pattern(
         "task_exit",
         r"(?:^|line \d+:\s+(?P<pid>\d+) )"
         r"(?P<how>Aborted|Segmentation fault|Bus error)\s+\(core dumped\)",
@@ -82,9 +90,7 @@ _ALL = (
         r"(?:Exited with exit code (?P<code>\d+)|(?P<how>[A-Z][\w ]+(?:\(core dumped\))?))",
     ),
     Pattern("killed_word", r"(?:^|line \d+:\s+(?P<pid>\d+) )Killed(?:\s+(?P<program>\S.*))?$"),
-    Pattern(
-        "task_exit", r"Pod .* exit(?:ed with|) code:? (?P<code>\d+)|Exit Code:\s+(?P<exit>\d+)"
-    ),
+    Pattern("task_exit", r"[Ee]xit (?:[Cc]ode|[Ss]tatus)[:=]?\s+(?P<code>[1-9]\d*)"),
 )
 
 

@@ -31,6 +31,7 @@ _PATTERNS = (
     ),
     Pattern("gpu_oom", r"[Cc]uda failure (?:\S+ )?'out of memory'|cudaErrorMemoryAllocation"),
     Pattern("gpu_oom", r"CUDA error: out of memory|NPU out of memory|CUDNN_STATUS_ALLOC_FAILED"),
+    Pattern("gpu_oom", r"OUT_OF_DEVICE_MEMORY|hipErrorOutOfMemory|NPU out of memory"),
     Pattern("gpu_oom", r"CUBLAS_STATUS_ALLOC_FAILED|cudaMalloc failed: out of memory"),
     Pattern("gpu_oom", r"No available memory for the cache blocks"),
     Pattern(

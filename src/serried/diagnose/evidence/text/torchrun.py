@@ -21,6 +21,8 @@ from serried.diagnose.evidence.quote import Numbering, Speaker
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.text.pattern import Pattern, first_signs, whole_number
 
+# DeepSpeed's launcher and torch's before 1.9 print the command of the process that they started
+# last, whichever ended: its --local_rank names nobody.
 _PATTERNS = (
     Pattern(
         "exit",
@@ -71,6 +73,8 @@ def exits(line: LogLine) -> Iterator[Sign]:
 class FailureSummary:
     """Reads torchrun's table of failures, a few lines for each, as it comes by.
 
+    Rows whose heading was cut off are signs ``exit``.
+
     >>> from serried.diagnose.evidence.log_line import log_line
     >>> summary = FailureSummary()
     >>> rows = ["Root Cause (first observed failure):", "[0]:", "  rank      : 7 (local_rank: 3)",
@@ -81,7 +85,7 @@ class FailureSummary:
     """
 
     def __init__(self) -> None:
-        self._kind = ""
+        self._kind = "exit"
         self._rank: tuple[int, int] | None = None
         self._host: str | None = None
 
@@ -91,8 +95,6 @@ class FailureSummary:
             self._kind = "first_failure"
         elif _OTHERS.match(line.text):
             self._kind = "other_failure"
-        if not self._kind:
-            return
         found = _SUMMARY.match(line.text)
         if not found:
             return
