@@ -81,3 +81,19 @@ def test_a_layout_that_was_found_becomes_the_job_s_and_its_plan_the_one_found(
     assert workbench.read("plan()")["step_s"] == pytest.approx(best[1]["step_s"], rel=1e-9)
     assert rows.nth(1).get_attribute("aria-pressed") == "true"
     assert "searched=1" in workbench.query()
+
+    # By keyboard from the quickest of the front to another layout, and by Enter into the job.
+    workbench.page.focus("#plan-front")
+    workbench.press("ArrowRight", "ArrowDown")
+    told = workbench.text("#tip").splitlines()
+    workbench.press("Enter")
+    sizes = dict(zip(*[iter(told[0].split(",")[0].split())] * 2, strict=True))
+    shown = {name: workbench.value(name) for name in ("tp", "pp", "cp")}
+    assert {name: size for name, size in shown.items() if size != "1"} == {
+        name: size for name, size in sizes.items() if name in shown
+    }
+    assert told[0].split(", ")[1].split()[0] == workbench.value("plan-schedule")
+
+    # One panel at a time.
+    workbench.click("#sharding-open")
+    assert workbench.read("plan()") is None and "planned" not in workbench.query()

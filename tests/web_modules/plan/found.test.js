@@ -5,8 +5,9 @@ import {
   changeOf,
   isPicked,
   layoutName,
+  marksOf,
 } from "../../../src/serried/views/web/static/plan/found.js";
-import { dotAt, dotsOf } from "../../../src/serried/views/web/static/plan/front.js";
+import { dotAt, dotBeside, dotsOf } from "../../../src/serried/views/web/static/plan/front.js";
 
 /**
  * @param {number} step
@@ -44,19 +45,59 @@ test("a layout makes the job and the plan that it was found as", () => {
   assert.ok(!isPicked({ ...even, zero: "3" }, found(1, 1)));
 });
 
+const CLOUD = {
+  manners: [{ schedule: "zbv", zero: 3, recompute: "none" }],
+  ...{ manner: [0], tp: [4], pp: [2], cp: [1], dp: [2], ep: [1], etp: [4], chunks: [2] },
+  ...{ micro_batch: [1], is_even: [false], step_s: [2.5], peak_bytes: [65] },
+};
+const ANSWER = {
+  verdict: "",
+  command: "",
+  words: { recompute: {} },
+  best: [found(1, 70), found(3, 60)],
+  pareto: [found(1, 70), found(2, 30)],
+  misses: [],
+  cloud: CLOUD,
+};
+const SIZE = { width: 400, height: 256 };
+
 test("every layout stands in the picture where it is found again", () => {
-  const [quick, small, slow] = [found(1, 70), found(2, 30), found(3, 60)];
-  const answer = {
-    verdict: "",
-    command: "",
-    best: [quick, slow],
-    pareto: [quick, small],
-    misses: [],
-  };
-  const size = { width: 400, height: 160 };
-  for (const { layout, x, y } of dotsOf(answer, size)) {
-    assert.ok(0 < x && x < size.width && 0 < y && y < size.height);
-    assert.equal(dotAt(answer, size, { x: x + 2, y: y - 2 }), layout);
+  const marks = marksOf(ANSWER);
+  assert.deepEqual(
+    marks.map(({ role }) => role),
+    ["cloud", "best", "best", "front", "front"],
+  );
+  const dots = dotsOf(marks, SIZE);
+  for (const { layout, x, y } of dots) {
+    assert.ok(0 < x && x < SIZE.width && 0 < y && y < SIZE.height);
+    const { asked, step_s: step } = dotAt(dots, { x: x + 1, y: y - 1 })?.layout ?? layout;
+    assert.deepEqual([asked.schedule, step], [layout.asked.schedule, layout.step_s]);
   }
-  assert.equal(dotAt(answer, size, { x: 5, y: 5 }), null);
+  assert.equal(dotAt(dots, { x: 5, y: 5 }), null);
+});
+
+test("a layout of the cloud makes the job and the plan that it is of", () => {
+  const [{ layout }] = marksOf(ANSWER);
+  const { account_for: ends, pp, recompute, schedule, tp, zero } = changeOf(layout);
+  assert.deepEqual([tp, pp, schedule, zero, recompute], ["4", "2", "zbv", "3", "none"]);
+  assert.equal(ends, "embedding,loss");
+});
+
+test("arrow keys go from layout to layout, each the way it points", () => {
+  const dots = dotsOf(marksOf(ANSWER), SIZE);
+  const steps = (/** @type {{dx: number, dy: number}[]} */ ...ways) => {
+    let at = null;
+    for (const way of ways) at = dotBeside(dots, at, way);
+    return at?.layout.step_s;
+  };
+  const [right, left] = [
+    { dx: 1, dy: 0 },
+    { dx: -1, dy: 0 },
+  ];
+  assert.equal(steps(right), 1);
+  assert.equal(steps(right, right), 2.5);
+  assert.equal(steps(right, right, right), 3);
+  assert.equal(steps(right, right, right, right), 3);
+  assert.equal(steps(right, right, left), 1);
+  assert.equal(steps(right, right, { dx: 0, dy: 1 }), 3);
 });

@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from serried.plan.search.cloud import cloud_of
 from serried.plan.search.search import SearchResult
 from serried.units import duration_text, memory_text
 from serried.views.drawing import RULE, Drawing, DrawnArea, DrawnLine, DrawnWords
@@ -24,9 +25,6 @@ from serried.views.table import folds
 
 WIDTH, HEIGHT = 960, 520
 LEFT, RIGHT, TOP, BOTTOM = 84, 28, 84, 60
-SLOWEST = 3.0
-"""Steps beyond so many times the quickest are left out: they tell nothing."""
-MOST_MARKS = 4000
 DOT, FRONT = "#9cc3e6", "#c4570f"
 
 
@@ -41,7 +39,7 @@ def search_picture(found: SearchResult, *, lang: str = "en", only_front: bool = 
         drawing.add(DrawnWords(20, 28 + 20 * number, line, 14, is_strong=number == 0))
     if not found.pareto:
         return drawing
-    step, used = _front(found) if only_front else _drawn(found)
+    step, used = _front(found) if only_front else _kept(found)
     first, last = float(step.min()), float(step.max())
     card = found.pareto[0].card
     wide, tall = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
@@ -74,15 +72,10 @@ def _front(found: SearchResult) -> tuple[NDArray[np.float64], NDArray[np.float64
     return step, used
 
 
-def _drawn(found: SearchResult) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns step and memory of what fits and is not far too slow, evenly thinned."""
-    step = np.concatenate([each.step for each in found.manners])
-    used = np.concatenate([each.in_use for each in found.manners])
-    kept = (used <= found.pareto[0].limit) & np.isfinite(step)
-    kept &= step <= SLOWEST * found.pareto[0].step_s
-    step, used = step[kept], used[kept]
-    every = -(-len(step) // MOST_MARKS)
-    return step[::every], used[::every]
+def _kept(found: SearchResult) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns step and memory of all that fits and is not far too slow."""
+    cloud = cloud_of(found)
+    return cloud.step, cloud.in_use
 
 
 def _axes(drawing: Drawing, first: float, last: float, card: float, lang: str) -> None:

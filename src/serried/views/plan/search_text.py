@@ -16,7 +16,7 @@ from serried.plan.search.search import FoundLayout, SearchResult
 from serried.units import duration_text, memory_text
 from serried.views.plan.document import asked_document
 from serried.views.plan.doubts import doubts
-from serried.views.plan.words import time_word
+from serried.views.plan.words import RECOMPUTED, time_word
 from serried.views.sentences import say, tell
 from serried.views.table import Table
 
@@ -119,7 +119,7 @@ def _told(each: FoundLayout) -> dict[str, object]:
         "schedule": schedule_name(asked),
         "micro": asked.micro_batch,
         "zero": asked.zero,
-        "recompute": asked.recompute.kind,
+        "recompute": RECOMPUTED[asked.recompute.kind],
         "step": duration_text(each.step_s * 1e9),
         "tokens": each.tokens_per_gpu_s,
         "memory": memory_text(round(each.in_use)),
@@ -177,7 +177,7 @@ def _table(found: tuple[FoundLayout, ...], reasons: list[str], lang: str) -> Tab
             schedule_name(asked),
             str(asked.micro_batch),
             str(asked.zero),
-            tell(asked.recompute.kind, lang),
+            say(RECOMPUTED[asked.recompute.kind], lang),
             duration_text(each.step_s * 1e9),
             memory_text(round(each.in_use)),
             reason,

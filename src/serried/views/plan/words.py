@@ -43,6 +43,13 @@ TIME: Mapping[str, Sentence] = {
 }
 """Parts of a step, in the order in which a bar stacks them."""
 
+RECOMPUTED: Mapping[str, Sentence] = {
+    "none": said("none"),
+    "selective": said("selective"),
+    "full": said("full"),
+}
+"""What a backward computes again."""
+
 COLOURS: Mapping[str, str] = {
     "parameters": "#5093c2",
     "gradients": "#d47d20",

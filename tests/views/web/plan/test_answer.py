@@ -53,5 +53,34 @@ def test_a_search_is_the_one_that_its_command_prints(serried: Call) -> None:
     words = {**WORDS, "framework": ["megatron"], "world_size": ["8"]}
     answer = json.loads(json.dumps(search_answer(read_query(words), words, "en")))
     printed = json.loads(serried(*shlex.split(answer["command"])[1:], "--format", "json").out)
-    assert answer == {**printed, "command": answer["command"]}
+    assert {name: answer[name] for name in printed} == printed
+    assert set(answer) - set(printed) == {"command", "words", "cloud"}
     assert printed["best"]
+    assert search_answer(read_query(words), words, "zh")["words"]["recompute"]["full"] == "完全"
+
+
+def test_the_cloud_of_a_search_holds_the_front_and_all_else_that_fits() -> None:
+    words = {**WORDS, "framework": ["megatron"], "world_size": ["8"]}
+    answer = search_answer(read_query(words), words, "en")
+    cloud = answer["cloud"]
+    made = zip(
+        *(cloud[name] for name in ("manner", "tp", "pp", "micro_batch", "step_s", "peak_bytes")),
+        strict=True,
+    )
+    kept = {
+        (cloud["manners"][manner]["schedule"], *others, float(f"{step:.6g}"), peak)
+        for manner, *others, step, peak in made
+    }
+    front = {
+        (
+            each["asked"]["schedule"],
+            *(each["asked"]["sizes"][name] for name in ("tp", "pp")),
+            each["asked"]["micro_batch"],
+            float(f"{each['step_s']:.6g}"),
+            each["peak_bytes"],
+        )
+        for each in answer["pareto"]
+        if each["step_s"] <= 3 * answer["pareto"][0]["step_s"]
+    }
+    assert front and front <= kept
+    assert len(cloud["step_s"]) <= answer["fitting"] and len(kept) > len(front)

@@ -6,12 +6,17 @@ import shlex
 from typing import Any
 
 from serried.plan.asked import option_of, plan_request
+from serried.plan.search.cloud import Cloud, cloud_of
 from serried.plan.search.search import search
 from serried.plan.search.space import SearchSpace
 from serried.views.plan.search_text import search_document
+from serried.views.plan.words import RECOMPUTED
+from serried.views.sentences import say
 from serried.views.web.plan.query import given, require_names
 from serried.views.web.wire.query import Query, Words, read_each, read_word, request_of
 
+SENT = ("tp", "pp", "cp", "dp", "ep", "etp", "chunks", "micro_batch")
+"""Columns of the cloud that make a layout."""
 KEPT = ("model", "cluster", "sequence", "global_batch", "compute")
 """Words of the panel that a search keeps; it varies all others, and every degree."""
 
@@ -29,6 +34,24 @@ def search_answer(query: Query, words: Words, lang: str) -> dict[str, Any]:
     return {
         **search_document(found, lang=lang),
         "command": _command(world, told, words),
+        "words": {"recompute": {kind: say(word, lang) for kind, word in RECOMPUTED.items()}},
+        "cloud": _cloud(cloud_of(found)),
+    }
+
+
+def _cloud(cloud: Cloud) -> dict[str, Any]:
+    """Returns the layouts behind the best as columns; ``manner`` numbers the manners."""
+    layers = cloud.manners[0].model.layers if cloud.manners else 0
+    return {
+        "manners": [
+            {"schedule": each.schedule, "zero": each.zero, "recompute": each.recompute.kind}
+            for each in cloud.manners
+        ],
+        "manner": cloud.manner.tolist(),
+        **{name: cloud.rows[name].tolist() for name in SENT},
+        "is_even": (layers % (cloud.rows["pp"] * cloud.rows["chunks"]) == 0).tolist(),
+        "step_s": [float(f"{each:.6g}") for each in cloud.step.tolist()],
+        "peak_bytes": [round(each) for each in cloud.in_use.tolist()],
     }
 
 

@@ -21,6 +21,7 @@ import { showExplained, stepLine } from "./words.js";
  * @property {(kind: string) => string} label     what a kind is called: DP
  * @property {(rank: number) => import("./trails.js").Spot | null} spot  of a rank on the map
  * @property {() => import("./state.js").Offers} offers
+ * @property {() => void} opened  it is opened, in place of other panels
  * @property {() => void} closed
  */
 
@@ -80,6 +81,7 @@ export class CollectiveDesk {
    */
   offer(dim, group) {
     const open = () => {
+      this.host.opened();
       this._edit({ collective: usualFor(dim), collective_of: group, step: "" });
     };
     const button = make("button", { type: "button", id: "collective-open", click: open });

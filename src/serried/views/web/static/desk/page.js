@@ -14,7 +14,7 @@ import { TimelineDesk } from "../timeline/desk.js";
 import { HeatDesk } from "./heats.js";
 import { Launch } from "./launch/reading.js";
 import { LayoutDesk } from "./layout.js";
-import { makeCollectives, makePlan, makeSharding } from "./players.js";
+import { closeOthers, makeCollectives, makePlan, makeSharding } from "./players.js";
 import { Runs } from "./runs.js";
 import { Selection } from "./selection.js";
 import { DEFAULTS, readState, writeState } from "./state/fields.js";
@@ -50,8 +50,11 @@ export class Page {
       painted: () => this.collectives?.redraw.request(),
     });
     /** @type {import("../collective/desk.js").CollectiveDesk} */
-    this.collectives = makeCollectives(this.layout, this.map, () => this.selection.show());
-    this.sharding = makeSharding(this.layout, this.runs);
+    this.collectives = makeCollectives(this.layout, this.map, {
+      opened: () => closeOthers(this, "collectives"),
+      closed: () => this.selection.show(),
+    });
+    this.sharding = makeSharding(this.layout, this.runs, () => closeOthers(this, "sharding"));
     this.plan = makePlan(this.layout);
     this.list = makeList(this.layout, this.selection);
     this.timelines = new TimelineDesk(this._host());

@@ -9,13 +9,33 @@ import { question } from "./state/fields.js";
 
 /** @typedef {import("./layout.js").LayoutDesk} LayoutDesk */
 
+/** What closes each panel: one of them stands below the map at a time. */
+const CLOSED = {
+  collectives: { collective: "", step: "" },
+  sharding: { sharded: "", event: "" },
+  plan: { planned: "" },
+};
+
+/**
+ * Closes the panels that one is opened in place of.
+ * @param {Record<keyof typeof CLOSED, {take(): Promise<void>}> & {layout: LayoutDesk}} page
+ * @param {keyof typeof CLOSED} opened
+ */
+export function closeOthers(page, opened) {
+  for (const name of /** @type {(keyof typeof CLOSED)[]} */ (Object.keys(CLOSED))) {
+    if (name === opened) continue;
+    page.layout.store.set(CLOSED[name]);
+    void page[name].take();
+  }
+}
+
 /**
  * Makes the player of collectives.
  * @param {LayoutDesk} layout
  * @param {import("../map/view.js").MapView} map
- * @param {() => void} closed
+ * @param {{opened: () => void, closed: () => void}} events
  */
-export function makeCollectives(layout, map, closed) {
+export function makeCollectives(layout, map, { opened, closed }) {
   return new CollectiveDesk({
     store: layout.store,
     question: questionOf(layout),
@@ -25,6 +45,7 @@ export function makeCollectives(layout, map, closed) {
       algorithms: layout.words?.collectives ?? {},
       choices: layout.words?.collective_choices ?? {},
     }),
+    opened,
     closed,
   });
 }
@@ -33,19 +54,21 @@ export function makeCollectives(layout, map, closed) {
  * Makes the panel of ZeRO.
  * @param {LayoutDesk} layout
  * @param {import("./runs.js").Runs} runs
+ * @param {() => void} opened
  */
-export function makeSharding(layout, runs) {
+export function makeSharding(layout, runs, opened) {
   return new ShardingDesk({
     store: layout.store,
     question: questionOf(layout),
     stage: (zero) => layout.edit({ zero, event: "" }),
+    opened,
     planned: () => (runs.offer?.has_step_plan ? runs.trace : -1),
   });
 }
 
 /** Makes the panel of the plan, which takes the place of the others. @param {LayoutDesk} layout */
 export function makePlan(layout) {
-  const others = { collective: "", step: "", sharded: "", event: "" };
+  const others = { ...CLOSED.collectives, ...CLOSED.sharding };
   return new PlanDesk({
     store: layout.store,
     question: questionOf(layout),

@@ -11,12 +11,35 @@
  * @property {string} why_not
  */
 /**
+ * @typedef {object} FoundCloud  all layouts that fit, as columns
+ * @property {{schedule: string, zero: number, recompute: string}[]} manners
+ * @property {number[]} manner      of each layout, its place in `manners`
+ * @property {number[]} tp
+ * @property {number[]} pp
+ * @property {number[]} cp
+ * @property {number[]} dp
+ * @property {number[]} ep
+ * @property {number[]} etp
+ * @property {number[]} chunks
+ * @property {number[]} micro_batch
+ * @property {boolean[]} is_even    whether all stages have as many layers
+ * @property {number[]} step_s
+ * @property {number[]} peak_bytes
+ */
+/**
  * @typedef {object} FoundAnswer  the document of `serried search`, and its command
  * @property {string} verdict
  * @property {FoundLayout[]} best    the quickest first
  * @property {FoundLayout[]} pareto  those that none beats in both step and memory, quickest first
  * @property {FoundLayout[]} misses  where nothing fits, those that lack least
+ * @property {FoundCloud} cloud
+ * @property {{recompute: Record<string, string>}} words
  * @property {string} command
+ */
+/**
+ * @typedef {object} Mark  a layout in the picture of step and memory
+ * @property {FoundLayout} layout
+ * @property {"cloud" | "front" | "best"} role  best: of the table
  */
 
 const AXES = ["tp", "pp", "cp", "dp", "ep"];
@@ -24,6 +47,43 @@ const AXES = ["tp", "pp", "cp", "dp", "ep"];
 /** Returns the layouts of the table: the best, or the nearest misses. @param {FoundAnswer} found */
 export function rowsOf({ best, misses }) {
   return best.length ? best : misses;
+}
+
+/**
+ * Returns what the picture shows: the cloud, then those of the table, then the front above all.
+ * @param {FoundAnswer} found
+ * @returns {Mark[]}
+ */
+export function marksOf({ best, cloud, pareto }) {
+  const card = best[0]?.card_bytes ?? 0;
+  const edge = Math.max(...cloud.step_s, ...best.map(({ step_s: step }) => step));
+  const front = pareto.filter(({ step_s: step }) => step <= edge);
+  const of = (/** @type {FoundLayout[]} */ layouts, /** @type {Mark["role"]} */ role) =>
+    layouts.map((layout) => ({ layout, role }));
+  const behind = cloud.step_s.map((_, row) => cloudLayout(cloud, row, card));
+  return [...of(behind, "cloud"), ...of(best, "best"), ...of(front, "front")];
+}
+
+/** @param {FoundCloud} cloud @param {number} row @param {number} card @returns {FoundLayout} */
+function cloudLayout(cloud, row, card) {
+  const { tp, pp, cp, dp, ep, etp, chunks } = cloud;
+  const { schedule, zero, recompute } = cloud.manners[cloud.manner[row]];
+  const columns = Object.entries({ tp, pp, cp, dp, ep, etp, chunks });
+  return {
+    asked: {
+      sizes: Object.fromEntries(columns.map(([name, column]) => [name, column[row]])),
+      schedule,
+      stage_layers: cloud.is_even[row] ? [1] : [1, 2],
+      micro_batch: cloud.micro_batch[row],
+      zero,
+      recompute: { kind: recompute },
+    },
+    step_s: cloud.step_s[row],
+    tokens_per_s_gpu: 0,
+    peak_bytes: cloud.peak_bytes[row],
+    card_bytes: card,
+    why_not: "",
+  };
 }
 
 /** Names a layout by its degrees above 1: tp 2 pp 4. @param {FoundLayout} layout */

@@ -1,6 +1,7 @@
 // The search of the Plan panel: the best layouts as a table and a picture; the one that is picked
 // becomes the job's, and map, groups and plan follow.
 
+import { say } from "../base/announcer.js";
 import { Redraw, Surface } from "../base/canvas/surface.js";
 import { byId, make } from "../base/dom.js";
 import { t } from "../base/i18n.js";
@@ -9,8 +10,8 @@ import { Refusal, askDocument } from "../base/questions.js";
 import { onThemeChange, theme } from "../base/theme.js";
 import { hideTip, showTip } from "../base/tip.js";
 import { Waiting } from "../base/waiting.js";
-import { changeOf, isPicked, layoutName, rowsOf, scheduleName } from "./found.js";
-import { dotAt, paintFront } from "./front.js";
+import { changeOf, isPicked, layoutName, marksOf, rowsOf, scheduleName } from "./found.js";
+import { dotAt, dotBeside, dotsOf, paintFront } from "./front.js";
 import { planWords } from "./state.js";
 import { secondsText } from "./words.js";
 
@@ -18,6 +19,14 @@ import { secondsText } from "./words.js";
 /** @typedef {import("./found.js").FoundLayout} FoundLayout */
 
 const HEADS = ["layout", "schedule", "micro_batch", "zero", "recompute", "step", "memory", "why"];
+
+/** @type {Record<string, {dx: number, dy: number}>} */
+const ARROWS = {
+  ArrowLeft: { dx: -1, dy: 0 },
+  ArrowRight: { dx: 1, dy: 0 },
+  ArrowUp: { dx: 0, dy: -1 },
+  ArrowDown: { dx: 0, dy: 1 },
+};
 
 /** Words of the job and of the panel that a search keeps; it varies all others. */
 const ASKED = new Set(
@@ -42,12 +51,20 @@ export class PlanSearch {
     byId("plan-search").addEventListener("click", () =>
       host.pick({ searched: this.isOpen ? "" : "1" }),
     );
-    byId("plan-front").addEventListener("pointermove", (event) => this._point(event));
-    byId("plan-front").addEventListener("pointerleave", hideTip);
-    byId("plan-front").addEventListener("click", (event) => {
-      const layout = this._at(event);
-      if (layout) host.pick(changeOf(layout));
-    });
+    /** @type {import("./found.js").Mark[]} */
+    this.marks = [];
+    /** The layout that is pointed at, by pointer or keys. @type {FoundLayout | null} */
+    this.pointed = null;
+    const front = byId("plan-front");
+    front.addEventListener("pointermove", (event) =>
+      this._point(dotAt(this._dots(), this.surface.point(event))),
+    );
+    front.addEventListener("pointerleave", () => this._point(null));
+    front.addEventListener("blur", () => this._point(null));
+    front.addEventListener("click", (event) =>
+      this._choose(dotAt(this._dots(), this.surface.point(event))?.layout),
+    );
+    front.addEventListener("keydown", (event) => this._key(event));
     new ResizeObserver(() => this.redraw.request()).observe(byId("plan-front-frame"));
     onThemeChange(() => this.redraw.request());
   }
@@ -77,6 +94,8 @@ export class PlanSearch {
       try {
         this.found = await askDocument(`search?${question}`, signal);
         this.asked = question;
+        this.marks = this.found?.best.length ? marksOf(this.found) : [];
+        this.pointed = null;
         byId("plan-found-alert").textContent = "";
       } catch (error) {
         if (signal.aborted) return;
@@ -119,7 +138,7 @@ export class PlanSearch {
       scheduleName(layout),
       String(asked.micro_batch),
       String(asked.zero),
-      asked.recompute.kind,
+      this.found?.words.recompute[asked.recompute.kind] ?? asked.recompute.kind,
       secondsText(step),
       bytesText(peak),
       why,
@@ -136,33 +155,61 @@ export class PlanSearch {
     return /** @type {Record<string, string>} */ (/** @type {unknown} */ (this.host.store.state));
   }
 
+  _dots() {
+    return dotsOf(this.marks, this.surface);
+  }
+
   _draw() {
     const { found, isOpen } = this;
     if (!isOpen || !found?.best.length) return;
     this.surface.resize();
-    const steps = [...found.pareto, ...found.best].map(({ step_s: step }) => step);
-    paintFront(this.surface.begin(), found, this.surface, theme(), {
+    paintFront(this.surface.begin(), this._dots(), this.surface, theme(), {
       card: t("plan.card", { size: bytesText(found.best[0].card_bytes) }),
-      first: `${t("plan.step")} ${secondsText(Math.min(...steps))}`,
-      last: secondsText(Math.max(...steps)),
+      step: t("plan.front_step"),
+      memory: t("plan.front_memory"),
+      front: t("plan.front"),
       isPicked: (layout) => isPicked(this._state(), layout),
+      pointed: this.pointed,
     });
   }
 
-  /** @param {MouseEvent} event */
-  _at(event) {
-    const { found } = this;
-    return found?.best.length ? dotAt(found, this.surface, this.surface.point(event)) : null;
+  /** Tells of a layout, null of none. @param {import("./front.js").Dot | null} dot */
+  _point(dot) {
+    if ((dot?.layout ?? null) !== this.pointed) this.redraw.request();
+    this.pointed = dot?.layout ?? null;
+    if (!dot) return hideTip();
+    const { left, top } = byId("plan-front").getBoundingClientRect();
+    const lines = this._lines(dot.layout);
+    showTip(lines, left + dot.x, top + dot.y);
+    return say(lines.join(" · "));
   }
 
-  /** @param {MouseEvent} event */
-  _point(event) {
-    const layout = this._at(event);
-    if (!layout) return hideTip();
-    const lines = [
+  /** @param {FoundLayout} layout */
+  _lines(layout) {
+    const { micro_batch: micro, recompute, zero } = layout.asked;
+    const kind = this.found?.words.recompute[recompute.kind] ?? recompute.kind;
+    return [
       `${layoutName(layout)}, ${scheduleName(layout)}`,
+      t("plan.manner", { micro, zero, recompute: kind }),
       `${secondsText(layout.step_s)}, ${bytesText(layout.peak_bytes)}`,
     ];
-    showTip(lines, event.clientX, event.clientY);
+  }
+
+  /** @param {FoundLayout | null | undefined} layout */
+  _choose(layout) {
+    if (layout) this.host.pick(changeOf(layout));
+  }
+
+  /** Moves to another layout by arrows, and picks it by Enter. @param {KeyboardEvent} event */
+  _key(event) {
+    const way = ARROWS[event.key];
+    const dots = this._dots();
+    // Of the same layout in the cloud and on the front, the front's is meant.
+    const from = dots.findLast(({ layout }) => layout === this.pointed) ?? null;
+    if (way) this._point(dotBeside(dots, from, way));
+    else if (event.key === "Enter" || event.key === " ") this._choose(this.pointed);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
   }
 }
