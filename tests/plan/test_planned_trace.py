@@ -81,7 +81,9 @@ def test_of_a_large_job_one_replica_is_shown_and_of_a_larger_one_a_pipeline() ->
     made = plan_request(asked, WORDS | {"global_batch": "64"})
 
     def ranks(most: int) -> list[int]:
-        return [*planned_trace(made, layout, placement, most=most, is_cut=True).ranks]
+        trace = planned_trace(made, layout, placement, cut_above=most)
+        assert bool(trace.warnings) == (len(trace.ranks) < 64)
+        return [*trace.ranks]
 
     assert ranks(10_000) == [*range(64)]
     assert ranks(1_000) == [0, 1, 16, 17, 32, 33, 48, 49]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from serried.action import ActionKind, Spans
 from serried.errors import InputError
+from serried.finding import Finding, said
 from serried.limits import PLANNED_SPANS
 from serried.mesh import Layout, Placement
 from serried.mesh.layers import positions
@@ -35,13 +36,12 @@ def planned_trace(
     placement: Placement,
     constants: Constants | None = None,
     *,
-    most: int = PLANNED_SPANS.most,
-    is_cut: bool = False,
+    cut_above: int | None = None,
 ) -> Trace:
     """Returns the trace of one planned step; its spans end with the step that is planned.
 
-    With ``is_cut``, where all ranks together have more than ``most`` spans, it is that of one
-    replica's ranks, or of one pipeline's: what runs alike is shown once.
+    Where all ranks together have more than ``cut_above`` spans, it is that of one replica's ranks,
+    or else of one pipeline's, and says so: what runs alike is shown once.
 
     Raises InputError for a schedule that cannot have the job's sizes, and where all ranks together
     have more spans than a trace of one step holds.
@@ -58,15 +58,15 @@ def planned_trace(
     place = positions(layout)
     first = np.searchsorted(one.rank, np.arange(asked.degrees.pp + 1))
     counts = np.diff(first)[place]
-    ranks = _ranks(layout, counts, most if is_cut else None)
+    ranks, findings = _ranks(layout, counts, cut_above)
     total = int(counts[ranks].sum())
-    if total > most:
+    if total > PLANNED_SPANS.most:
         raise InputError(
             "the planned step has {spans:,} spans on {ranks:,} ranks; at most {most:,} are "
             "written: plan fewer replicas or microbatches for its timeline",
             spans=total,
             ranks=len(ranks),
-            most=most,
+            most=PLANNED_SPANS.most,
         )
     machines = {
         f"node{number}": list(placement.ranks_on(number)) for number in range(placement.num_nodes)
@@ -78,6 +78,7 @@ def planned_trace(
         _of_ranks(one, first, layout, ranks),
         schedule=asked.schedule,
         compute=PLANNED,
+        findings=findings,
     )
 
 
@@ -100,15 +101,19 @@ def _pipelines(layout: Layout) -> Ranks:
     return np.array(found.lists())[found.index(layout.world_size)]
 
 
-def _ranks(layout: Layout, counts: Ranks, most: int | None) -> Ranks:
-    """Returns all ranks; beyond ``most`` spans those of one replica, or else of one pipeline."""
+def _ranks(
+    layout: Layout, counts: Ranks, cut_above: int | None
+) -> tuple[Ranks, tuple[Finding, ...]]:
+    """Returns all ranks; above so many spans those of one replica or pipeline, and says so."""
     every = np.arange(layout.world_size)
-    if most is None or counts.sum() <= most:
-        return every
+    if cut_above is None or counts.sum() <= cut_above:
+        return every, ()
     replica = _replica(layout)
-    if counts[replica].sum() <= most:
-        return replica
-    return np.sort(_pipelines(layout)[0])
+    if counts[replica].sum() <= cut_above:
+        told = said("the ranks of one replica are drawn; all others run the same step")
+        return replica, (Finding("planned", (told,)),)
+    told = said("the ranks of one pipeline are drawn; all others run the same step")
+    return np.sort(_pipelines(layout)[0]), (Finding("planned", (told,)),)
 
 
 def _replica(layout: Layout) -> Ranks:

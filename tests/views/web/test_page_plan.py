@@ -81,6 +81,14 @@ def test_a_layout_that_was_found_becomes_the_job_s_and_its_plan_the_one_found(
     assert workbench.read("plan()")["step_s"] == pytest.approx(best[1]["step_s"], rel=1e-9)
     assert rows.nth(1).get_attribute("aria-pressed") == "true"
     assert "searched=1" in workbench.query()
+    # Its planned step stands below, as what it is: every rank, and as long as the plan's step.
+    assert workbench.page.is_visible("#planned") and not workbench.page.is_visible("#emulated")
+    assert "planned_step=1" in workbench.query()
+    last = max(workbench.read(f"slice({i})")["end_ns"] for i in range(workbench.read("slices()")))
+    assert last / 1e9 == pytest.approx(best[1]["step_s"], rel=0.05)
+    workbench.fill(**{"plan-global_batch": "63"})
+    assert workbench.page.is_visible("#timeline"), "what is refused leaves the step that stood"
+    workbench.fill(**{"plan-global_batch": "64"})
 
     # By keyboard from the quickest of the front to another layout, and by Enter into the job.
     workbench.page.focus("#plan-front")
@@ -97,3 +105,4 @@ def test_a_layout_that_was_found_becomes_the_job_s_and_its_plan_the_one_found(
     # One panel at a time.
     workbench.click("#sharding-open")
     assert workbench.read("plan()") is None and "planned" not in workbench.query()
+    assert not workbench.page.is_visible("#timeline")

@@ -18,6 +18,7 @@ from serried.views.web.layout.payload import layout_payload, page_answer, rank_a
 from serried.views.web.layout.sharding import sharding_answer
 from serried.views.web.plan.answer import plan_answer, plan_offers
 from serried.views.web.plan.search import search_answer
+from serried.views.web.plan.timeline import PLAN, planned_step
 from serried.views.web.schedule.payload import schedule_payload, schedules_answer
 from serried.views.web.schedule.query import read_schedule_query
 from serried.views.web.trace.payload import NamedTrace, traces_answer
@@ -107,6 +108,8 @@ def _of_checks(checks: Sequence[NamedCheck]) -> dict[str, Answering]:
 
 def _chosen(traces: Sequence[NamedTrace], words: Words) -> NamedTrace:
     text = next(iter(words.get("trace", ())), "0")
+    if text == PLAN:
+        return planned_step(words)
     # isdecimal alone also takes digits of other scripts.
     if not (text.isascii() and text.isdecimal() and int(text) < len(traces)):
         raise InputError(

@@ -106,8 +106,11 @@ class ShownTrace:
     def measured(self) -> Measured:
         """What each of its spans may be measured by; making it may refuse.
 
-        A schedule that is not named is looked for in what ran, unless the trace is large.
+        A schedule that is not named is looked for in what ran, unless the trace is large; a plan
+        is not held against itself.
         """
+        if self.trace.is_planned:
+            return {}
         if self.trace.job.schedule == UNKNOWN_SCHEDULE and not (self.is_whole and self._has_plan):
             return {}
         return {"lateness": lambda: self.answers.overlay.late_ns(self.trace.spans)}

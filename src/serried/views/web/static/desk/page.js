@@ -55,7 +55,7 @@ export class Page {
       closed: () => this.selection.show(),
     });
     this.sharding = makeSharding(this.layout, this.runs, () => closeOthers(this, "sharding"));
-    this.plan = makePlan(this.layout);
+    this.plan = makePlan(this.layout, this.runs);
     this.list = makeList(this.layout, this.selection);
     this.timelines = new TimelineDesk(this._host());
     this.heats = new HeatDesk(this.layout, this.runs, this.selection, this.map);
@@ -94,7 +94,7 @@ export class Page {
         return runs.tracks;
       },
       get trace() {
-        return Math.max(0, runs.trace);
+        return runs.asked;
       },
       get pinned() {
         return selection.pinned;
@@ -141,9 +141,10 @@ export class Page {
   }
 
   _tellTimeline() {
-    const { offer, offers } = this.runs;
-    const names = offers.map(({ name }) => name);
-    if (offer) this.timelines.tell(names, this.runs.isOwn(offer));
+    const { choice, offer, planned } = this.runs;
+    if (!offer && !planned) return;
+    const isOwn = Boolean(planned) || this.runs.isOwn(offer);
+    this.timelines.tell(choice.names, choice.chosen, isOwn);
   }
 
   /** Shows the state that the browser has gone back or forward to. */

@@ -5,6 +5,7 @@ import { language } from "../base/i18n.js";
 import { CollectiveDesk } from "../collective/desk.js";
 import { PlanDesk } from "../plan/desk.js";
 import { ShardingDesk } from "../sharding/desk.js";
+import { OF_A_RUN } from "./runs.js";
 import { question } from "./state/fields.js";
 
 /** @typedef {import("./layout.js").LayoutDesk} LayoutDesk */
@@ -13,7 +14,7 @@ import { question } from "./state/fields.js";
 const CLOSED = {
   collectives: { collective: "", step: "" },
   sharding: { sharded: "", event: "" },
-  plan: { planned: "" },
+  plan: { planned: "", planned_step: "" },
 };
 
 /**
@@ -66,14 +67,20 @@ export function makeSharding(layout, runs, opened) {
   });
 }
 
-/** Makes the panel of the plan, which takes the place of the others. @param {LayoutDesk} layout */
-export function makePlan(layout) {
+/**
+ * Makes the panel of the plan, which takes the place of the others.
+ * @param {LayoutDesk} layout
+ * @param {import("./runs.js").Runs} runs
+ */
+export function makePlan(layout, runs) {
   const others = { ...CLOSED.collectives, ...CLOSED.sharding };
   return new PlanDesk({
     store: layout.store,
     question: questionOf(layout),
-    open: (planned) => layout.edit({ planned, ...(planned ? others : {}) }),
+    open: (planned) => layout.edit(planned ? { planned, ...others } : CLOSED.plan),
     pick: (change) => layout.edit(change),
+    step: (planned_step) => layout.edit({ ...OF_A_RUN, planned_step }),
+    timeline: (words) => runs.plan(words),
   });
 }
 

@@ -30,7 +30,7 @@ import { asksFor, namesJob, withJob } from "./state/fields.js";
  */
 
 /** What an address says of moments and spans of one run. */
-const OF_A_RUN = { slice: "", time: "", range: "" };
+export const OF_A_RUN = { slice: "", time: "", range: "" };
 
 /** Holds the traces; the layout that is asked for is the layout desk's. */
 export class Runs {
@@ -49,6 +49,8 @@ export class Runs {
     this.tracks = null;
     /** The run that the page's link is of though it is not open, and the trace that stands here. */
     this.other = { run: "", shown: "" };
+    /** The words of the plan whose step is in view in place of a run; "" for none. */
+    this.planned = "";
     document.addEventListener("spoken", () => this._showOther());
   }
 
@@ -60,6 +62,19 @@ export class Runs {
   /** The number of the trace in view, -1 without one. */
   get trace() {
     return this.offer ? this.offers.indexOf(this.offer) : -1;
+  }
+
+  /** What names the trace in view in a question, "" without one. */
+  get asked() {
+    if (this.planned) return `plan&${this.planned}`;
+    return this.trace < 0 ? "" : String(this.trace);
+  }
+
+  /** The names of what there is to choose from, and which of them is in view. */
+  get choice() {
+    const names = this.offers.map(({ name }) => name);
+    if (this.planned) names.push(t("timeline.planned_step"));
+    return { names, chosen: this.planned ? names.length - 1 : Math.max(0, this.trace) };
   }
 
   /** Shows the state that the address holds, or the first trace's own layout. */
@@ -88,9 +103,10 @@ export class Runs {
    * @param {string} trace
    */
   show(trace) {
+    if (this.planned && Number(trace) === this.offers.length) return;
     const follows = this.isOwn(this.offer);
     const offer = this.offers[Number(trace)];
-    const seen = { by: "", folded: "", seek: "" };
+    const seen = { by: "", folded: "", seek: "", planned_step: "" };
     const next = { ...this.store.state, ...OF_A_RUN, ...seen, trace, run: offer?.run ?? "" };
     this._tellOther("", "");
     this.layout.edit(follows && offer ? ownLayout(next, offer) : next);
@@ -107,12 +123,41 @@ export class Runs {
     if (measured) this.layout.edit({ ...ownLayout(state, measured), slice: state.slice });
   }
 
+  /**
+   * Shows the planned step that words ask for in place of a run, or the run again for "".
+   * @param {string} words
+   */
+  async plan(words) {
+    if (words === this.planned) return;
+    // Moments and spans of one step are none of another's; an address may name some of its own.
+    if (this.planned) this.store.set(OF_A_RUN);
+    this.planned = words;
+    this._showSection();
+    try {
+      await this.ask();
+    } catch (error) {
+      if (this.planned === words) this.planned = "";
+      this._showSection();
+      throw error;
+    }
+  }
+
   /** Asks for the trace in view, without its spans where they are many. */
   async ask() {
-    const { trace } = this;
-    if (trace < 0) return this.events.traced(null);
-    this.tracks = new Tracks(await askPayload(`trace?trace=${trace}`));
-    return this.events.traced(this.tracks);
+    const { asked } = this;
+    if (!asked) {
+      this.tracks = null;
+      return this.events.traced(null);
+    }
+    const tracks = new Tracks(await askPayload(`trace?trace=${asked}`));
+    if (asked !== this.asked) return undefined;
+    this.tracks = tracks;
+    return this.events.traced(tracks);
+  }
+
+  _showSection() {
+    const isShown = Boolean(this.offers.length || this.planned);
+    byId("timeline-section").hidden = byId("splitter").hidden = !isShown;
   }
 
   /** Says which traces are being read, and shows them once they are. @param {Told} told */
@@ -146,8 +191,7 @@ export class Runs {
       store.set({ ...ownLayout(store.state, measured), slice, rank, time });
       if (!this.offer) store.set({ heat: heat || this.checks.first });
     }
-    byId("timeline-section").hidden = !this.offers.length;
-    byId("splitter").hidden = !this.offers.length;
+    this._showSection();
     store.write();
     await Promise.all([this.layout.ask(), this.ask()]);
     document.body.classList.add("ready");

@@ -10,7 +10,7 @@ import { hideTip, showTip } from "../base/tip.js";
 import { Waiting } from "../base/waiting.js";
 import { foundAt, paintPlan } from "./paint.js";
 import { PlanSearch } from "./search.js";
-import { PLAN_FIELDS, planField, planWords } from "./state.js";
+import { PLAN_FIELDS, planField, planWords, stepWords } from "./state.js";
 import {
   memoryRows,
   mfuText,
@@ -57,6 +57,10 @@ export class PlanDesk {
     return this.state.planned === "1";
   }
 
+  get isStepShown() {
+    return this.isOpen && this.state.planned_step === "1";
+  }
+
   get isBusy() {
     const isDrawing = this.redraw.waiting || this.search.isBusy;
     return this.waiting.isBusy || this.typing !== null || isDrawing;
@@ -66,7 +70,9 @@ export class PlanDesk {
   async take() {
     byId("plan-section").hidden = !this.isOpen;
     byId("plan-open").setAttribute("aria-pressed", String(this.isOpen));
-    if (this.isOpen && document.documentElement.dataset.spoken)
+    byId("plan-step").setAttribute("aria-pressed", String(this.isStepShown));
+    if (!this.isOpen) await this.waiting.until(this._showStep());
+    else if (document.documentElement.dataset.spoken)
       await Promise.all([this.waiting.until(this._ask()), this.search.take()]);
   }
 
@@ -74,6 +80,7 @@ export class PlanDesk {
     const toggle = () => this.host.open(this.isOpen ? "" : "1");
     byId("plan-open").addEventListener("click", toggle);
     byId("plan-close").addEventListener("click", toggle);
+    byId("plan-step").addEventListener("click", () => this.host.step(this.isStepShown ? "" : "1"));
     for (const field of PLAN_FIELDS) {
       const control = fieldOf(field);
       const change = () => this._edit({ [field]: control.value.trim() }, field);
@@ -106,12 +113,25 @@ export class PlanDesk {
       const asked = `plan?${this.host.question(planWords(this.state))}`;
       this.answer = await askDocument(asked, signal);
       this._blame("", "");
+      void this.waiting.until(this._showStep());
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof Refusal)) throw error;
       this._blame(error.message, planField(error.field));
     }
     this._show();
+  }
+
+  /** Shows the step of the plan as a timeline, where that is asked for. */
+  async _showStep() {
+    const words = this.isStepShown ? stepWords(this.host.question(planWords(this.state))) : "";
+    byId("plan-step-alert").textContent = "";
+    try {
+      await this.host.timeline(words);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      byId("plan-step-alert").textContent = error.message;
+    }
   }
 
   /** @param {Record<string, string[]>} offers */

@@ -33,6 +33,14 @@ const ASKED = new Set(
   "lang framework world_size set model cluster sequence global_batch compute".split(" "),
 );
 
+/**
+ * Returns what picking a layout changes: the job, and the timeline, which shows its planned step.
+ * @param {FoundLayout} layout
+ */
+function pickOf(layout) {
+  return { ...changeOf(layout), planned_step: "1", slice: "", time: "", range: "" };
+}
+
 /** Holds the newest answer of a search. */
 export class PlanSearch {
   /** @param {import("./state.js").PlanHost} host */
@@ -130,7 +138,7 @@ export class PlanSearch {
         type: "button",
         "aria-pressed": String(isPicked(this._state(), layout)),
         title: t("plan.pick"),
-        click: () => this.host.pick(changeOf(layout)),
+        click: () => this._choose(layout),
       },
       layoutName(layout),
     );
@@ -197,7 +205,7 @@ export class PlanSearch {
 
   /** @param {FoundLayout | null | undefined} layout */
   _choose(layout) {
-    if (layout) this.host.pick(changeOf(layout));
+    if (layout) this.host.pick(pickOf(layout));
   }
 
   /** Moves to another layout by arrows, and picks it by Enter. @param {KeyboardEvent} event */

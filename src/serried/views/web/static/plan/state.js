@@ -14,14 +14,18 @@
  * @property {string} plan_chunks   model chunks of each rank, "" as the schedule has them
  * @property {string} account_for   embedding,loss where both count as a layer each
  * @property {string} searched      1 while layouts are searched
+ * @property {string} planned_step  1 while the planned step is the timeline below
  */
-/** @typedef {Exclude<keyof PlanState, "planned" | "searched">} PlanField */
+/** @typedef {Exclude<keyof PlanState, "planned" | "searched" | "planned_step">} PlanField */
 /**
  * @typedef {object} PlanHost  the page around the panel
  * @property {import("../base/store.js").Part<PlanState>} store
  * @property {(words: Record<string, string>) => string} question  about the job in view
  * @property {(planned: string) => void} open  opens the panel in place of others, or closes it
  * @property {(change: Record<string, string>) => void} pick  makes a layout that of the job
+ * @property {(planned_step: string) => void} step  shows the planned step, or hides it
+ * @property {(words: string) => Promise<unknown>} timeline  shows the planned step that words ask
+ *   for below, none for ""
  */
 
 /** @type {Readonly<PlanState>} */
@@ -38,6 +42,7 @@ export const PLAN_DEFAULTS = Object.freeze({
   plan_chunks: "",
   account_for: "",
   searched: "",
+  planned_step: "",
 });
 
 /** Fields of the panel, in their order. @type {readonly PlanField[]} */
@@ -70,4 +75,17 @@ export function planWords(state) {
 /** Returns the field that a refusal is about, "" where it is about none. @param {string} word */
 export function planField(word) {
   return PLAN_FIELDS.find((field) => (WORDS[field] ?? field) === word) ?? "";
+}
+
+/** What of a question says how the plan is shown, not what it is of. */
+const OF_THE_PAGE = ["lang", "dims", "kind"];
+
+/**
+ * Returns a question's words of job and plan alone, as they name its planned step.
+ * @param {string} question
+ */
+export function stepWords(question) {
+  const words = new URLSearchParams(question);
+  OF_THE_PAGE.forEach((word) => words.delete(word));
+  return words.toString();
 }

@@ -13,15 +13,18 @@ import { COLOURS, TURNS } from "./trace/colours.js";
  * Shows what is known of the trace in view.
  * @param {import("./trace/tracks.js").Tracks} tracks
  * @param {string[]} names of all traces
- * @param {string} chosen number of the trace in view
+ * @param {number} chosen number of the trace in view
  * @param {boolean} isOwn whether the map shows its layout
  */
 export function showTimelineBar(tracks, names, chosen, isOwn) {
   const select = /** @type {HTMLSelectElement} */ (byId("trace"));
   select.replaceChildren(...names.map((name, value) => make("option", { value }, name)));
-  select.value = names[Number(chosen)] ? chosen : "0";
+  select.value = String(names[chosen] ? chosen : 0);
   select.hidden = names.length < 2;
   byId("emulated").hidden = tracks.job.compute !== "emulated";
+  byId("planned").hidden = !tracks.isPlanned;
+  byId("timeline-plan").hidden = tracks.isPlanned;
+  byId("timeline-section").classList.toggle("planned", tracks.isPlanned);
   byId("own-layout").hidden = isOwn;
   showBubble(tracks);
   const notes = (tracks.warnings[language()] ?? []).join(" · ");
@@ -139,6 +142,12 @@ function item(colour, text) {
   return make("li", {}, swatch, text);
 }
 
+/** @param {Tracks} tracks @param {import("./trace/tracks.js").Bubble} statistics */
+function bubbleName({ isPlanned }, { pipeline }) {
+  if (!pipeline) return "bubble.idle";
+  return isPlanned ? "bubble.planned" : "bubble.measured";
+}
+
 /** Shows the bubble, or without a pipeline the period, once it is known. @param {Tracks} tracks */
 export function showBubble(tracks) {
   const { statistics } = tracks;
@@ -154,7 +163,7 @@ export function showBubble(tracks) {
     make(
       "b",
       {},
-      t(statistics.pipeline ? "bubble.measured" : "bubble.idle", {
+      t(bubbleName(tracks, statistics), {
         share: percent(statistics.bubble),
       }),
     ),

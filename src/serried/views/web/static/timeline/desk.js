@@ -80,11 +80,12 @@ export class TimelineDesk {
   /**
    * Shows what is known of the trace above it.
    * @param {string[]} names   of all traces
+   * @param {number} chosen    which of them it is
    * @param {boolean} isOwn    whether the map shows its layout
    */
-  tell(names, isOwn) {
-    const { trace, tracks } = this.host;
-    if (tracks) showTimelineBar(tracks, names, String(trace), isOwn);
+  tell(names, chosen, isOwn) {
+    const { tracks } = this.host;
+    if (tracks) showTimelineBar(tracks, names, chosen, isOwn);
   }
 
   /** Shows what the state says of the timeline, the plan and the search. */
@@ -261,7 +262,7 @@ export class TimelineDesk {
    * @param {AbortSignal} [signal]
    */
   _askSpan(tracks, words, signal) {
-    return askSpan(tracks, { trace: this.host.trace, ...words }, signal);
+    return askSpan(tracks, this.host.trace, words, signal);
   }
 
   /** @param {Range | null} range @param {boolean} isDone */

@@ -43,7 +43,7 @@ export class PlanDesk {
     /** Why there is none. */
     this.refusal = "";
     /** The trace whose plan that is. */
-    this.trace = -1;
+    this.trace = "";
     /** What was said of each span, by its id. @type {Map<number, Late>} */
     this.said = new Map();
     /** @type {Map<number, Promise<void>>} */
@@ -64,14 +64,19 @@ export class PlanDesk {
     return this.asked > 0;
   }
 
+  /** Whether the plan of a run is asked for; a plan has none of its own. */
+  get isWanted() {
+    return Boolean(this.host.store.state.plan && !this.host.tracks?.isPlanned);
+  }
+
   /** Whether the plan is drawn. */
   get isShown() {
-    return Boolean(this.host.store.state.plan && this.plan);
+    return Boolean(this.isWanted && this.plan);
   }
 
   /** Whether spans are told how they stand to the plan. */
   get isAsked() {
-    return Boolean(this.host.store.state.plan || this.host.store.state.colour === "lateness");
+    return Boolean(this.isWanted || this.host.store.state.colour === "lateness");
   }
 
   /** Shows what the state says of the plan. */
@@ -81,7 +86,7 @@ export class PlanDesk {
     const was = this.isAsked && trace === this.trace;
     if (trace !== this.trace)
       Object.assign(this, { trace, plan: null, refusal: "", said: new Map() });
-    if (store.state.plan && !this.plan) await this._ask(trace);
+    if (this.isWanted && !this.plan) await this._ask(trace);
     if (this.refusal && store.state.plan) store.soon({ plan: "" });
     this._show();
     if (this.isAsked && !was) host.shown();
@@ -144,7 +149,7 @@ export class PlanDesk {
     );
   }
 
-  /** @param {number} trace */
+  /** @param {string} trace */
   async _ask(trace) {
     this.asked++;
     try {

@@ -148,7 +148,7 @@ export class SeekDesk {
     const { host } = this;
     const { tracks } = host;
     if (!tracks) return;
-    if (!tracks.span(id)) await askSpan(tracks, { trace: host.trace, slice: id, by: 0 });
+    if (!tracks.span(id)) await askSpan(tracks, host.trace, { slice: id, by: 0 });
     if (tracks === host.tracks) host.pin(id, tracks.rankOf(id));
   }
 

@@ -15,7 +15,7 @@
  * @typedef {object} Host  the page around the timeline
  * @property {import("../base/store.js").Part<TimelineState>} store
  * @property {import("./trace/tracks.js").Tracks | null} tracks  the trace in view
- * @property {number} trace                              its number
+ * @property {string} trace  what names it in a question: its number, or the words of a plan
  * @property {Target | null} pinned
  * @property {(target: Target | null) => void} hover     lights a target in every view
  * @property {(span: number, rank: number) => void} pin  pins a span, -1 for the rank of its row

@@ -99,7 +99,7 @@ export class TimelineView extends TimeView {
   /**
    * Shows a trace.
    * @param {import("./trace/tracks.js").Tracks} tracks
-   * @param {number} trace its number
+   * @param {string} trace what names it in a question
    */
   show(tracks, trace) {
     this.tracks = tracks;

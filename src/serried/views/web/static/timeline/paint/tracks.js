@@ -28,6 +28,7 @@ const RECTANGLES_FROM = 3;
 const HATCHED_FROM = 6;
 const HATCH = 6;
 const HATCH_STRENGTH = 0.26;
+const PLANNED_PALER = 0.4;
 /** What little of a pixel anything fills shows as this much of it: a short span stays visible. */
 const LEAST_SHARE = 0.22;
 
@@ -110,9 +111,20 @@ function paintPieces(picture, found, top, high) {
       );
     else drawn += paintSpans(picture, piece, strip, after);
   }
+  if (tracks.isPlanned) pale(line, pixel(theme.cell));
   pixels.line(line, left, strip.top, strip.bottom);
   for (const each of after) each();
   return drawn;
+}
+
+/**
+ * Makes what is planned paler than anything that ran.
+ * @param {Uint32Array} line
+ * @param {number} cell
+ */
+function pale(line, cell) {
+  for (let x = 0; x < line.length; x++)
+    if (line[x] !== cell) line[x] = mixed(line[x], cell, PLANNED_PALER);
 }
 
 /**

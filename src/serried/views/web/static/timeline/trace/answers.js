@@ -18,7 +18,7 @@ import { askDocument, askPayload } from "../../base/questions.js";
 /**
  * Asks what belongs to a span, and keeps the spans it names.
  * @param {Tracks} tracks
- * @param {number} trace
+ * @param {string} trace
  * @param {number} span
  * @param {AbortSignal} signal
  * @returns {Promise<Links>}
@@ -39,27 +39,30 @@ export async function askLinks(tracks, trace, span, signal) {
  * Asks for one span: the one `by` places along its rank, or the longest on a track within
  * [time - slack, time + slack], or the nearest one; -1 where there is none.
  * @param {Tracks} tracks
+ * @param {string} trace
  * @param {Record<string, string | number>} words
  * @param {AbortSignal} [signal]
  */
-export async function askSpan(tracks, words, signal) {
+export async function askSpan(tracks, trace, words, signal) {
   const question = new URLSearchParams(
     Object.entries(words).map(([name, value]) => [name, String(value)]),
   );
-  const { columns } = readPayload(await askPayload(`trace/span?${question}`, signal));
+  const { columns } = readPayload(
+    await askPayload(`trace/span?trace=${trace}&${question}`, signal),
+  );
   tracks.keep(columns);
   return integers(columns, "id")[0] ?? -1;
 }
 
 /**
  * Asks which group each row belongs to.
- * @param {number} trace
+ * @param {string} trace
  * @param {string} by  node, stage or a kind of groups
  * @returns {Promise<import("./rows.js").Grouping>}
  */
 export async function askRows(trace, by) {
-  const words = new URLSearchParams({ trace: String(trace), by });
-  const { header, columns } = readPayload(await askPayload(`trace/rows?${words}`));
+  const words = new URLSearchParams({ by });
+  const { header, columns } = readPayload(await askPayload(`trace/rows?trace=${trace}&${words}`));
   return {
     by,
     label: header.label,
@@ -72,18 +75,18 @@ export async function askRows(trace, by) {
 
 /**
  * Asks from which values on the classes of a measured colour count.
- * @param {number} trace
+ * @param {string} trace
  * @param {string} of
  * @returns {Promise<number[]>}
  */
 export async function askScale(trace, of) {
-  const words = new URLSearchParams({ trace: String(trace), of });
-  return (await askDocument(`trace/scale?${words}`)).edges;
+  const words = new URLSearchParams({ of });
+  return (await askDocument(`trace/scale?trace=${trace}&${words}`)).edges;
 }
 
 /**
  * Asks for the bubble of a trace.
- * @param {number} trace
+ * @param {string} trace
  * @returns {Promise<import("./tracks.js").Bubble>}
  */
 export function askBubble(trace) {
@@ -92,7 +95,7 @@ export function askBubble(trace) {
 
 /**
  * Asks for the periods of a trace without a pipeline.
- * @param {number} trace
+ * @param {string} trace
  * @returns {Promise<import("./tracks.js").Periods>}
  */
 export function askPeriods(trace) {

@@ -33,7 +33,7 @@ export class Loader {
     this.failed = failed;
     /** @type {Tracks | null} */
     this.tracks = null;
-    this.trace = 0;
+    this.trace = "0";
     /** @type {Need | null} */
     this.need = null;
     /** @type {Colouring | null} */
@@ -52,7 +52,7 @@ export class Loader {
     return this.timer !== null || this.asked !== null;
   }
 
-  /** Starts anew with a trace. @param {Tracks} tracks @param {number} trace */
+  /** Starts anew with a trace. @param {Tracks} tracks @param {string} trace */
   start(tracks, trace) {
     this._stop();
     Object.assign(this, { tracks, trace });
@@ -139,7 +139,6 @@ export class Loader {
    */
   _question(need, colouring, isOverview) {
     const words = new URLSearchParams({
-      trace: String(this.trace),
       colour: colouring.name,
       bucket: String(need.bucket),
       first: String(need.from / need.bucket),
@@ -148,7 +147,7 @@ export class Loader {
       by: need.by,
       groups: runsText(need.groups),
     });
-    return { ...need, colouring, isOverview, words: words.toString() };
+    return { ...need, colouring, isOverview, words: `trace=${this.trace}&${words}` };
   }
 
   async _ask() {

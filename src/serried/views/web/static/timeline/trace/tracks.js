@@ -55,6 +55,8 @@ export class Tracks {
   constructor(buffer) {
     const { header, columns } = readPayload(buffer);
     this.job = header.job;
+    /** Whether nothing ran: it is a planned step. */
+    this.isPlanned = this.job.compute === "planned";
     /** @type {string} */
     this.name = header.name;
     /** In every language. @type {Record<string, string[]>} */
