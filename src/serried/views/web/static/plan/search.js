@@ -1,17 +1,13 @@
 // The search of the Plan panel: the best layouts as a table and a picture; the one that is picked
 // becomes the job's, and map, groups and plan follow.
 
-import { say } from "../base/announcer.js";
-import { Redraw, Surface } from "../base/canvas/surface.js";
 import { byId, make } from "../base/dom.js";
 import { t } from "../base/i18n.js";
 import { bytesText } from "../base/quantity.js";
 import { Refusal, askDocument } from "../base/questions.js";
-import { onThemeChange, theme } from "../base/theme.js";
-import { hideTip, showTip } from "../base/tip.js";
 import { Waiting } from "../base/waiting.js";
-import { changeOf, isPicked, layoutName, marksOf, rowsOf, scheduleName } from "./found.js";
-import { dotAt, dotBeside, dotsOf, paintFront } from "./front.js";
+import { changeOf, isPicked, layoutName, rowsOf, scheduleName } from "./found.js";
+import { FrontPicture } from "./picture.js";
 import { planWords } from "./state.js";
 import { secondsText } from "./words.js";
 
@@ -19,14 +15,6 @@ import { secondsText } from "./words.js";
 /** @typedef {import("./found.js").FoundLayout} FoundLayout */
 
 const HEADS = ["layout", "schedule", "micro_batch", "zero", "recompute", "step", "memory", "why"];
-
-/** @type {Record<string, {dx: number, dy: number}>} */
-const ARROWS = {
-  ArrowLeft: { dx: -1, dy: 0 },
-  ArrowRight: { dx: 1, dy: 0 },
-  ArrowUp: { dx: 0, dy: -1 },
-  ArrowDown: { dx: 0, dy: 1 },
-};
 
 /** Words of the job and of the panel that a search keeps; it varies all others. */
 const ASKED = new Set(
@@ -50,8 +38,6 @@ export class PlanSearch {
     this.found = null;
     this.asked = "";
     this.asking = new AbortController();
-    this.surface = new Surface(byId("plan-front"), byId("plan-front-frame"));
-    this.redraw = new Redraw(() => this._draw());
     this.waiting = new Waiting((error) => {
       console.error(error);
       byId("plan-found-alert").textContent = t("error.server");
@@ -59,22 +45,10 @@ export class PlanSearch {
     byId("plan-search").addEventListener("click", () =>
       host.pick({ searched: this.isOpen ? "" : "1" }),
     );
-    /** @type {import("./found.js").Mark[]} */
-    this.marks = [];
-    /** The layout that is pointed at, by pointer or keys. @type {FoundLayout | null} */
-    this.pointed = null;
-    const front = byId("plan-front");
-    front.addEventListener("pointermove", (event) =>
-      this._point(dotAt(this._dots(), this.surface.point(event))),
+    this.picture = new FrontPicture(
+      (layout) => this._choose(layout),
+      (layout) => isPicked(this._state(), layout),
     );
-    front.addEventListener("pointerleave", () => this._point(null));
-    front.addEventListener("blur", () => this._point(null));
-    front.addEventListener("click", (event) =>
-      this._choose(dotAt(this._dots(), this.surface.point(event))?.layout),
-    );
-    front.addEventListener("keydown", (event) => this._key(event));
-    new ResizeObserver(() => this.redraw.request()).observe(byId("plan-front-frame"));
-    onThemeChange(() => this.redraw.request());
   }
 
   get isOpen() {
@@ -82,7 +56,7 @@ export class PlanSearch {
   }
 
   get isBusy() {
-    return this.waiting.isBusy || this.redraw.waiting;
+    return this.waiting.isBusy || this.picture.redraw.waiting;
   }
 
   /** Shows what the state asks for; a search that was answered is not asked for again. */
@@ -102,8 +76,6 @@ export class PlanSearch {
       try {
         this.found = await askDocument(`search?${question}`, signal);
         this.asked = question;
-        this.marks = this.found?.best.length ? marksOf(this.found) : [];
-        this.pointed = null;
         byId("plan-found-alert").textContent = "";
       } catch (error) {
         if (signal.aborted) return;
@@ -116,17 +88,16 @@ export class PlanSearch {
 
   _show() {
     const { found } = this;
-    byId("plan-front-frame").hidden = !found?.best.length;
+    byId("plan-front-frame").hidden = true;
     if (!found) return;
     byId("plan-found-verdict").textContent = found.verdict;
     byId("plan-found-command").textContent = found.command;
-    byId("plan-front").setAttribute("aria-label", found.verdict);
     const heads = HEADS.map((head) => make("th", { scope: "col" }, t(`plan.${head}`)));
     byId("plan-found-rows").replaceChildren(
       make("tr", {}, ...heads),
       ...rowsOf(found).map((layout) => this._row(layout)),
     );
-    this.redraw.request();
+    this.picture.show(found);
   }
 
   /** @param {FoundLayout} layout */
@@ -163,61 +134,8 @@ export class PlanSearch {
     return /** @type {Record<string, string>} */ (/** @type {unknown} */ (this.host.store.state));
   }
 
-  _dots() {
-    return dotsOf(this.marks, this.surface);
-  }
-
-  _draw() {
-    const { found, isOpen } = this;
-    if (!isOpen || !found?.best.length) return;
-    this.surface.resize();
-    paintFront(this.surface.begin(), this._dots(), this.surface, theme(), {
-      card: t("plan.card", { size: bytesText(found.best[0].card_bytes) }),
-      step: t("plan.front_step"),
-      memory: t("plan.front_memory"),
-      front: t("plan.front"),
-      isPicked: (layout) => isPicked(this._state(), layout),
-      pointed: this.pointed,
-    });
-  }
-
-  /** Tells of a layout, null of none. @param {import("./front.js").Dot | null} dot */
-  _point(dot) {
-    if ((dot?.layout ?? null) !== this.pointed) this.redraw.request();
-    this.pointed = dot?.layout ?? null;
-    if (!dot) return hideTip();
-    const { left, top } = byId("plan-front").getBoundingClientRect();
-    const lines = this._lines(dot.layout);
-    showTip(lines, left + dot.x, top + dot.y);
-    return say(lines.join(" · "));
-  }
-
   /** @param {FoundLayout} layout */
-  _lines(layout) {
-    const { micro_batch: micro, recompute, zero } = layout.asked;
-    const kind = this.found?.words.recompute[recompute.kind] ?? recompute.kind;
-    return [
-      `${layoutName(layout)}, ${scheduleName(layout)}`,
-      t("plan.manner", { micro, zero, recompute: kind }),
-      `${secondsText(layout.step_s)}, ${bytesText(layout.peak_bytes)}`,
-    ];
-  }
-
-  /** @param {FoundLayout | null | undefined} layout */
   _choose(layout) {
-    if (layout) this.host.pick(pickOf(layout));
-  }
-
-  /** Moves to another layout by arrows, and picks it by Enter. @param {KeyboardEvent} event */
-  _key(event) {
-    const way = ARROWS[event.key];
-    const dots = this._dots();
-    // Of the same layout in the cloud and on the front, the front's is meant.
-    const from = dots.findLast(({ layout }) => layout === this.pointed) ?? null;
-    if (way) this._point(dotBeside(dots, from, way));
-    else if (event.key === "Enter" || event.key === " ") this._choose(this.pointed);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+    this.host.pick(pickOf(layout));
   }
 }
