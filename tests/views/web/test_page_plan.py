@@ -41,6 +41,15 @@ def test_the_plan_of_the_job_in_view_follows_every_field(page_of: Open, plain: s
     rows = workbench.page.locator("#plan-memory-rows tr").all()
     totals = [memory_text(total) for total in planned()["totals"]]
     assert rows[-1].locator("td").all_inner_texts() == totals
+    # Eight pairs of tp, eight links of pp and of dp within nodes, and one that crosses.
+    assert workbench.read("traffic()")["links"] == 8 + 8 + 8 + 1
+    assert workbench.page.locator("#traffic-scale li").count() == 3
+    workbench.page.locator("#traffic-kinds button").first.click()
+    workbench.settle()
+    assert workbench.read("traffic()")["links"] == 8 + 8 + 1
+    assert "no_traffic=tp" in workbench.query()
+    workbench.page.go_back()
+    workbench.settle()
     before = workbench.picture("plan")
 
     workbench.fill(**{"plan-model": "gpt3-175b"})

@@ -33,6 +33,7 @@ ASKED = (
     "sharding?world_size=16&zero=3&parameters=7.5B&microbatches=1",
     "plans",
     "plan?world_size=16&tp=2&pp=4&model=llama3-8b&cluster=h100&sequence=8192&global_batch=64",
+    "plan/links?world_size=8&tp=2&model=llama3-8b&cluster=h100&sequence=8192&global_batch=64",
     "search?world_size=8&model=llama3-8b&cluster=h100&sequence=8192&global_batch=64",
     "schedules",
     "schedule?name=zb-h1&stages=4&microbatches=8",

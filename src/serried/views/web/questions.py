@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
@@ -17,8 +18,9 @@ from serried.views.web.collective.payload import CHOICES, OFFERS, collective_pay
 from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
 from serried.views.web.layout.sharding import sharding_answer
 from serried.views.web.plan.answer import plan_answer, plan_offers
+from serried.views.web.plan.links import links_payload
 from serried.views.web.plan.search import search_answer
-from serried.views.web.plan.timeline import PLAN, planned_step
+from serried.views.web.plan.timeline import PLAN, StepWords, planned_step, step_words
 from serried.views.web.schedule.payload import schedule_payload, schedules_answer
 from serried.views.web.schedule.query import read_schedule_query
 from serried.views.web.trace.payload import NamedTrace, traces_answer
@@ -31,6 +33,8 @@ from serried.views.web.wire.query import Words, read_language, read_query, read_
 Answer: TypeAlias = bytes | dict[str, Any]
 """A payload, or a document that goes out as JSON."""
 Answering = Callable[[Words], Answer]
+PLANNED_KEPT = 4
+"""Planned steps that are kept, the newest, with what was worked out of them."""
 
 
 def questions(shelf: Shelf, checks: Sequence[NamedCheck] = ()) -> dict[str, Answering]:
@@ -79,6 +83,7 @@ def _of_jobs() -> dict[str, Answering]:
         "sharding": lambda words: sharding_answer(read_query(words), words, read_language(words)),
         "plans": lambda _: plan_offers(),
         "plan": lambda words: plan_answer(read_query(words), words, read_language(words)),
+        "plan/links": lambda words: links_payload(read_query(words), words),
         "search": lambda words: search_answer(read_query(words), words, read_language(words)),
         "schedules": lambda _: schedules_answer(),
         "schedule": lambda words: schedule_payload(read_schedule_query(words)),
@@ -106,10 +111,17 @@ def _of_checks(checks: Sequence[NamedCheck]) -> dict[str, Answering]:
     }
 
 
+@lru_cache(maxsize=PLANNED_KEPT)
+def _planned(asked: StepWords) -> NamedTrace:
+    """Returns a planned step as any trace; the newest few are kept, with what was worked out."""
+    trace = planned_step(asked)
+    return NamedTrace(trace.run, trace)
+
+
 def _chosen(traces: Sequence[NamedTrace], words: Words) -> NamedTrace:
     text = next(iter(words.get("trace", ())), "0")
     if text == PLAN:
-        return planned_step(words)
+        return _planned(step_words(words))
     # isdecimal alone also takes digits of other scripts.
     if not (text.isascii() and text.isdecimal() and int(text) < len(traces)):
         raise InputError(

@@ -10,7 +10,9 @@ import pytest
 from serried.plan.catalog import cluster_named, model_named
 from serried.views.plan.words import COLOURS
 from serried.views.web.plan.answer import plan_answer, plan_offers
+from serried.views.web.plan.links import links_payload
 from serried.views.web.plan.search import search_answer
+from serried.views.web.wire.payload import unpack
 from serried.views.web.wire.query import read_query
 from tests.conftest import Call
 
@@ -28,6 +30,23 @@ def test_the_document_is_the_one_that_its_command_prints(serried: Call, lang: st
     printed = json.loads(serried(*command, "--format", "json", "--lang", lang).out)
     assert {name: answer[name] for name in printed} == printed
     assert set(answer) - set(printed) == {"command", "words", "colours"}
+
+
+def test_the_traffic_on_the_map_is_that_of_the_plan() -> None:
+    header, columns = unpack(links_payload(read_query(WORDS), WORDS))
+    plan = plan_answer(read_query(WORDS), WORDS, "en")
+    told = {each["kind"] for each in plan["traffic"]}
+    flows = {each["kind"]: each for each in header["flows"]}
+    assert told == set(flows) | set(header["left_out"]) and {"tp", "pp", "dp"} <= set(flows)
+    for number, flow in enumerate(header["flows"]):
+        sent = sum(
+            each["sent_bytes"] * each["times"]
+            for each in plan["traffic"]
+            if each["kind"] == flow["kind"]
+        )
+        assert flow["link_bytes"] == sent
+        assert flow["link_bytes_per_s"] == sent / plan["time"]["step_s"]
+        assert len(columns[f"hop:{number}"]) == 16
 
 
 def test_every_part_that_is_drawn_has_its_word_and_colour() -> None:

@@ -35,7 +35,10 @@ export function unitTicks(start, end, most) {
   return found;
 }
 
-const BYTE_UNITS = { 1000: ["B", "kB", "MB", "GB", "TB"], 1024: ["B", "KiB", "MiB", "GiB", "TiB"] };
+const BYTE_UNITS = {
+  1000: ["B", "kB", "MB", "GB", "TB", "PB"],
+  1024: ["B", "KiB", "MiB", "GiB", "TiB", "PiB"],
+};
 
 /**
  * Writes bytes with three figures: 12.5 MiB, or 13.1 MB.

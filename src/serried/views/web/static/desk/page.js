@@ -45,9 +45,12 @@ export class Page {
     this.launch = new Launch(this.layout, () => this.opened);
     this.selection = new Selection(this.layout, this.runs, () => this);
     this.map = makeMap(this.layout, this.selection, {
-      figure: (rank) => this.heats.line(rank),
+      figures: (rank) => [this.heats.line(rank), ...this.plan.traffic.lines(rank)],
       moved: () => this._moved(),
-      painted: () => this.collectives?.redraw.request(),
+      painted: () => {
+        this.collectives?.redraw.request();
+        this.plan?.traffic.redraw.request();
+      },
     });
     /** @type {import("../collective/desk.js").CollectiveDesk} */
     this.collectives = makeCollectives(this.layout, this.map, {
@@ -55,7 +58,8 @@ export class Page {
       closed: () => this.selection.show(),
     });
     this.sharding = makeSharding(this.layout, this.runs, () => closeOthers(this, "sharding"));
-    this.plan = makePlan(this.layout, this.runs);
+    /** @type {import("../plan/desk.js").PlanDesk} */
+    this.plan = makePlan(this.layout, this.runs, this.map);
     this.list = makeList(this.layout, this.selection);
     this.timelines = new TimelineDesk(this._host());
     this.heats = new HeatDesk(this.layout, this.runs, this.selection, this.map);

@@ -4,6 +4,7 @@
 import { language } from "../base/i18n.js";
 import { CollectiveDesk } from "../collective/desk.js";
 import { PlanDesk } from "../plan/desk.js";
+import { PlanTraffic } from "../plan/traffic.js";
 import { ShardingDesk } from "../sharding/desk.js";
 import { OF_A_RUN } from "./runs.js";
 import { question } from "./state/fields.js";
@@ -71,17 +72,20 @@ export function makeSharding(layout, runs, opened) {
  * Makes the panel of the plan, which takes the place of the others.
  * @param {LayoutDesk} layout
  * @param {import("./runs.js").Runs} runs
+ * @param {import("../map/view.js").MapView} map
  */
-export function makePlan(layout, runs) {
+export function makePlan(layout, runs, map) {
   const others = { ...CLOSED.collectives, ...CLOSED.sharding };
-  return new PlanDesk({
+  /** @type {import("../plan/state.js").PlanHost} */
+  const host = {
     store: layout.store,
     question: questionOf(layout),
     open: (planned) => layout.edit(planned ? { planned, ...others } : CLOSED.plan),
     pick: (change) => layout.edit(change),
     step: (planned_step) => layout.edit({ ...OF_A_RUN, planned_step }),
     timeline: (words) => runs.plan(words),
-  });
+  };
+  return new PlanDesk(host, new PlanTraffic(host, map));
 }
 
 /** @param {LayoutDesk} layout */

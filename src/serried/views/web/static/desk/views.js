@@ -12,7 +12,7 @@ import { summary } from "./side/prose.js";
 /** @typedef {import("./selection.js").Selection} Selection */
 /**
  * @typedef {object} Told
- * @property {(rank: number) => string} figure  what to say of a rank's figure, "" for nothing
+ * @property {(rank: number) => string[]} figures  what to say of a rank's figures, "" for nothing
  * @property {() => void} moved                 the map has been moved by hand
  * @property {() => void} painted               the map was drawn anew
  */
@@ -23,7 +23,7 @@ import { summary } from "./side/prose.js";
  * @param {Selection} selection
  * @param {Told} told
  */
-export function makeMap(layout, selection, { figure, moved, painted }) {
+export function makeMap(layout, selection, { figures, moved, painted }) {
   const view = new MapView(
     byId("map-frame"),
     byId("map-base"),
@@ -33,8 +33,7 @@ export function makeMap(layout, selection, { figure, moved, painted }) {
         selection.hover(rank < 0 ? null : { type: "rank", rank });
         if (rank < 0 || !layout.scene) return hideTip();
         const { x, y } = view.pointerOnPage();
-        const line = figure(rank);
-        showTip([...tipLines(layout.scene, rank), ...(line ? [line] : [])], x, y);
+        showTip([...tipLines(layout.scene, rank), ...figures(rank).filter(Boolean)], x, y);
       },
       pin: (rank) => selection.pin(rank < 0 ? null : { type: "rank", rank }),
       moved,

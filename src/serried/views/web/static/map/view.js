@@ -17,7 +17,8 @@ const PAN_PIXELS = 80;
  * @property {(rank: number) => void} hover   -1 where there is none
  * @property {(rank: number) => void} pin     -1 beside every rank
  * @property {() => void} moved               the view has changed by hand
- * @property {() => void} painted             the cells stand where they now stand
+ * @property {() => void} painted             the cells stand where they now stand, or another
+ *   rank is pinned
  */
 
 /**
@@ -104,9 +105,11 @@ export class MapView {
 
   /** Lights ranks. @param {import("../base/lit.js").Lit | null} lit @param {number} pinned */
   light(lit, pinned) {
+    const isOther = pinned !== this.pinned;
     this.lit = lit;
     this.pinned = pinned;
     this.relight.request();
+    if (isOther) this.events.painted();
   }
 
   /** Shows all of the map. */

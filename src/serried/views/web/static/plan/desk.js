@@ -30,8 +30,8 @@ const TYPING_MS = 220;
 
 /** Holds the panel together; its state is the page's. */
 export class PlanDesk {
-  /** @param {PlanHost} host */
-  constructor(host) {
+  /** @param {PlanHost} host @param {import("./traffic.js").PlanTraffic} traffic */
+  constructor(host, traffic) {
     this.host = host;
     /** @type {PlanAnswer | null} */
     this.answer = null;
@@ -40,6 +40,7 @@ export class PlanDesk {
     this.surface = new Surface(byId("plan"), byId("plan-frame"));
     this.redraw = new Redraw(() => this._draw());
     this.search = new PlanSearch(host);
+    this.traffic = traffic;
     this.waiting = new Waiting((error) => {
       console.error(error);
       this._blame(t("error.server"), "");
@@ -62,7 +63,7 @@ export class PlanDesk {
   }
 
   get isBusy() {
-    const isDrawing = this.redraw.waiting || this.search.isBusy;
+    const isDrawing = this.redraw.waiting || this.search.isBusy || this.traffic.redraw.waiting;
     return this.waiting.isBusy || this.typing !== null || isDrawing;
   }
 
@@ -71,6 +72,8 @@ export class PlanDesk {
     byId("plan-section").hidden = !this.isOpen;
     byId("plan-open").setAttribute("aria-pressed", String(this.isOpen));
     byId("plan-step").setAttribute("aria-pressed", String(this.isStepShown));
+    if (!this.isOpen || document.documentElement.dataset.spoken)
+      void this.waiting.until(this.traffic.take());
     if (!this.isOpen) await this.waiting.until(this._showStep());
     else if (document.documentElement.dataset.spoken)
       await Promise.all([this.waiting.until(this._ask()), this.search.take()]);

@@ -14,9 +14,11 @@
  * @property {string} plan_chunks   model chunks of each rank, "" as the schedule has them
  * @property {string} account_for   embedding,loss where both count as a layer each
  * @property {string} searched      1 while layouts are searched
+ * @property {string} no_traffic    kinds whose traffic is not drawn on the map, joined by commas
  * @property {string} planned_step  1 while the planned step is the timeline below
  */
-/** @typedef {Exclude<keyof PlanState, "planned" | "searched" | "planned_step">} PlanField */
+/** @typedef {"planned" | "searched" | "planned_step" | "no_traffic"} ShownField */
+/** @typedef {Exclude<keyof PlanState, ShownField>} PlanField */
 /**
  * @typedef {object} PlanHost  the page around the panel
  * @property {import("../base/store.js").Part<PlanState>} store
@@ -43,6 +45,7 @@ export const PLAN_DEFAULTS = Object.freeze({
   account_for: "",
   searched: "",
   planned_step: "",
+  no_traffic: "",
 });
 
 /** Fields of the panel, in their order. @type {readonly PlanField[]} */

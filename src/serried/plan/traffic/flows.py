@@ -1,0 +1,131 @@
+"""What a step sends over each link between ranks: the transfers of a plan on a layout's own groups.
+
+    ring    0 -> 1 -> 2 -> 0      a rank sends to the next of its group (all_gather, all_reduce …)
+    chain   0 -> 1 -> 2           activations there and gradients back (pp)
+    all     each with each        an equal part to every other of the group (all_to_all)
+
+Bytes are those of ``plan.traffic.transfers``, of a rank of the fullest stage, taken for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serried.mesh import Groups, Layout, Placement
+from serried.plan.traffic.transfers import Transfer
+
+Pattern = Literal["ring", "chain", "all"]
+_DIM = {"fsdp": "dp"}
+"""Kinds whose groups are those of another dimension."""
+_NAMES = {"embedding": ("embd", "embedding"), "expert_dp": ("expt_dp", "edp", "efsdp")}
+"""Kinds of groups that are no dimension, by what frameworks call them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """Holds what the groups of one kind send in a step."""
+
+    kind: str
+    dim: str
+    """The dimension of its groups, "" where they are of none."""
+    collectives: tuple[str, ...]
+    ranks: int
+    pattern: Pattern
+    link_bytes: float
+    """What one link carries in a step: of a chain both ways, else one way."""
+    next: NDArray[np.int32]
+    """The rank that each one sends to, of ``all`` the next of its group; -1 for none."""
+    within_bytes: float
+    """What all ranks send in a step inside nodes."""
+    across_bytes: float
+    """The same between nodes."""
+
+
+def flows_of(
+    transfers: Sequence[Transfer], layout: Layout, placement: Placement
+) -> tuple[Flow, ...]:
+    """Returns a flow for each kind of the transfers, those left out of which the layout has none.
+
+    >>> from serried.launch.request import LayoutRequest
+    >>> from serried.plan.asked import plan_request
+    >>> from serried.plan.traffic.transfers import step_transfers
+    >>> asked = LayoutRequest.of({"world_size": 16, "tp": 2, "pp": 4})
+    >>> told = {"model": "llama3-8b", "cluster": "h100", "sequence": "8192", "global_batch": "64"}
+    >>> found = flows_of(step_transfers(plan_request(asked, told)), *asked.laid_out())
+    >>> [(flow.kind, flow.pattern, flow.next[:5].tolist()) for flow in found][:2]
+    [('tp', 'ring', [1, 0, 3, 2, 5]), ('pp', 'chain', [4, 5, 6, 7, 8])]
+    """
+    kinds = dict.fromkeys(each.kind for each in transfers)
+    made = [_flow([each for each in transfers if each.kind == kind], layout) for kind in kinds]
+    return tuple(_counted(flow, groups, placement) for flow, groups in filter(None, made))
+
+
+def _flow(transfers: Sequence[Transfer], layout: Layout) -> tuple[Flow, Groups] | None:
+    first = transfers[0]
+    dim = _DIM.get(first.kind, first.kind)
+    groups = _groups(first, dim, layout)
+    if groups is None:
+        return None
+    names = tuple(each.collective for each in transfers)
+    pattern: Pattern = "chain" if dim == "pp" else "all" if names[0] == "all_to_all" else "ring"
+    sent = sum(each.step_bytes for each in transfers)
+    each = sent / (first.ranks - 1) if pattern == "all" else sent
+    follows = _next(groups, layout.world_size, is_ring=pattern != "chain")
+    known = dim if dim in layout.dims else ""
+    return Flow(first.kind, known, names, first.ranks, pattern, each, follows, 0.0, 0.0), groups
+
+
+def _groups(first: Transfer, dim: str, layout: Layout) -> Groups | None:
+    """Returns the layout's groups that a transfer runs over: those of as many ranks."""
+    names = [
+        name for name in _NAMES.get(first.kind, ()) if any(name == k.name for k in layout.kinds)
+    ]
+    if dim in layout.dims:
+        names += [layout.kind_of(dim, with_cp=True), layout.kind_of(dim)]
+    for name in names:
+        groups = layout.groups(name)
+        if len(groups) and int(groups.sizes.max()) == first.ranks:
+            return groups
+    return None
+
+
+def _next(groups: Groups, world_size: int, *, is_ring: bool) -> NDArray[np.int32]:
+    found = np.full(world_size, -1, np.int32)
+    members, starts, ends = groups.members, groups.bounds[:-1], groups.bounds[1:]
+    follows = np.roll(members, -1)
+    follows[ends - 1] = members[starts] if is_ring else -1
+    alone = np.repeat(groups.sizes == 1, groups.sizes)
+    inside = (members < world_size) & (follows < world_size) & ~alone
+    found[members[inside]] = follows[inside]
+    return found
+
+
+def _counted(flow: Flow, groups: Groups, placement: Placement) -> Flow:
+    """Returns a flow with what all its ranks send inside nodes and between them."""
+    ranks = np.arange(len(flow.next), dtype=np.int32)
+    node = placement.nodes(ranks)
+    if flow.pattern == "all":
+        pairs, near = _pairs(groups, node)
+        within, across = near * flow.link_bytes, (pairs - near) * flow.link_bytes
+    else:
+        sends = flow.next >= 0
+        is_near = node[flow.next] == node
+        within = float((sends & is_near).sum()) * flow.link_bytes
+        across = float((sends & ~is_near).sum()) * flow.link_bytes
+    return replace(flow, within_bytes=within, across_bytes=across)
+
+
+def _pairs(groups: Groups, node: NDArray[np.int32]) -> tuple[float, float]:
+    """Returns the ordered pairs of ranks within groups, and those of them on one node."""
+    of = np.repeat(np.arange(len(groups)), groups.sizes)
+    inside = groups.members < len(node)
+    _, together = np.unique(
+        np.stack([of[inside], node[groups.members[inside]]]), axis=1, return_counts=True
+    )
+    sizes = groups.sizes.astype(np.float64)
+    return float((sizes * (sizes - 1)).sum()), float((together * (together - 1.0)).sum())

@@ -1,0 +1,315 @@
+// The traffic of the planned step on the map: which kinds are drawn, how wide, and what it says.
+
+import { Redraw, Surface } from "../base/canvas/surface.js";
+import { byId, make } from "../base/dom.js";
+import { t } from "../base/i18n.js";
+import { bytesText } from "../base/quantity.js";
+import { Refusal, askPayload } from "../base/questions.js";
+import { theme } from "../base/theme.js";
+import { Flows, WIDEST, blockOf, linksBetween, linksWithin, scaleOf } from "./links.js";
+import { planWords, stepWords } from "./state.js";
+import { paintTrails } from "./trails.js";
+
+/** @typedef {import("./links.js").Link} Link */
+/** @typedef {import("./links.js").Flow} Flow */
+/**
+ * @typedef {object} GridOf  where its boxes and cells stand
+ * @property {number} numBoxes
+ * @property {number} boxesPerRow
+ * @property {Int32Array} boxOf
+ * @property {(box: number) => import("./trails.js").Box} box
+ * @property {(rank: number) => number} cellX
+ * @property {(rank: number) => number} cellY
+ */
+/**
+ * @typedef {object} MapOf  the cluster map, as traffic knows it
+ * @property {import("../base/scene.js").Scene | null} scene
+ * @property {GridOf | null} grid
+ * @property {{x: number, y: number, scale: number}} camera
+ * @property {Surface} below
+ * @property {number} pinned
+ * @property {(rank: number) => import("./trails.js").Cell | null} spot
+ */
+
+const CELLS_FROM = 30;
+const MOST_LINKS = 600;
+/** Above so many boxes the links of one node's groups stand for all. */
+const ALL_UP_TO = 16;
+const DECIMAL = 1000;
+const VEIL = 0.6;
+const THICK = 0.14;
+
+/** Draws traffic between the map's cells and what is lit above them. */
+export class PlanTraffic {
+  /** @param {import("./state.js").PlanHost} host @param {MapOf} map */
+  constructor(host, map) {
+    this.host = host;
+    this.map = map;
+    /** @type {Flows | null} */
+    this.flows = null;
+    this.asked = "";
+    this.asking = new AbortController();
+    this.surface = new Surface(
+      /** @type {HTMLCanvasElement} */ (byId("map-links")),
+      byId("map-frame"),
+    );
+    this.redraw = new Redraw(() => this._draw());
+    /**
+     * Links between boxes, by what they were worked out of.
+     * @type {{key: string, links: Link[]}}
+     */
+    this.known = { key: "", links: [] };
+    /** What is drawn: links, and the bytes of the widest. */
+    this.drawn = { links: 0, most: 0 };
+  }
+
+  get isShown() {
+    return this.host.store.state.planned === "1" && this.flows !== null;
+  }
+
+  /** Pixels of the widest link: between small cells lines are thin. */
+  get widest() {
+    const { scale } = this.map.camera;
+    return scale < CELLS_FROM ? WIDEST : Math.min(WIDEST, THICK * scale);
+  }
+
+  /** Kinds that are left out. */
+  get hidden() {
+    return this.host.store.state.no_traffic.split(",").filter(Boolean);
+  }
+
+  /** Shows the traffic of the plan that the state asks for; an answer is not asked for again. */
+  async take() {
+    const { host } = this;
+    if (host.store.state.planned !== "1") {
+      Object.assign(this, { flows: null, asked: "" });
+    } else {
+      const question = stepWords(host.question(planWords(host.store.state)));
+      if (question !== this.asked) await this._ask(question);
+    }
+    this._show();
+  }
+
+  /** @param {string} question */
+  async _ask(question) {
+    this.asking.abort();
+    this.asking = new AbortController();
+    const { signal } = this.asking;
+    try {
+      this.flows = new Flows(await askPayload(`plan/links?${question}`, signal));
+      this.asked = question;
+    } catch (error) {
+      // The plan itself says what is wrong; its traffic goes until it is right.
+      if (!signal.aborted && !(error instanceof Refusal)) throw error;
+      if (!signal.aborted) Object.assign(this, { flows: null, asked: "" });
+    }
+  }
+
+  /** Tells what a rank sends, a line for each kind. @param {number} rank */
+  lines(rank) {
+    if (!this.isShown || !this.flows) return [];
+    return this.flows.all.flatMap((flow) => {
+      const hop = flow.hop[rank];
+      if (!hop || this.hidden.includes(flow.kind)) return [];
+      const bytes = bytesText(flow.link_bytes, DECIMAL);
+      const speed = bytesText(flow.link_bytes_per_s, DECIMAL);
+      const key = flow.pattern === "all" ? "traffic.to_each" : "traffic.to";
+      return [t(key, { kind: flow.kind, rank: rank + hop, bytes, speed, ranks: flow.ranks - 1 })];
+    });
+  }
+
+  _show() {
+    const { flows } = this;
+    byId("traffic").hidden = !this.isShown || !flows?.all.length;
+    byId("traffic-kinds").replaceChildren(...(flows?.all ?? []).map((flow) => this._kind(flow)));
+    byId("traffic-left").textContent = flows?.leftOut.length
+      ? t("traffic.left_out", { kinds: flows.leftOut.join(", ") })
+      : "";
+    this.redraw.request();
+  }
+
+  /** @param {Flow} flow */
+  _kind(flow) {
+    const { hidden } = this;
+    const isOn = !hidden.includes(flow.kind);
+    const swatch = make("span", { class: "swatch" });
+    swatch.style.background = inkIn(flow);
+    const parts = [
+      flow.within_bytes
+        ? t("traffic.within", { bytes: bytesText(flow.within_bytes, DECIMAL) })
+        : "",
+      flow.across_bytes
+        ? t("traffic.across", { bytes: bytesText(flow.across_bytes, DECIMAL) })
+        : "",
+    ].filter(Boolean);
+    const toggle = () => {
+      const others = hidden.filter((kind) => kind !== flow.kind);
+      this.host.store.step({ no_traffic: [...others, ...(isOn ? [flow.kind] : [])].join(",") });
+      this._show();
+    };
+    const title = t("traffic.kind_title", { collectives: flow.collectives.join(", ") });
+    return make(
+      "button",
+      { type: "button", "aria-pressed": String(isOn), title, click: toggle },
+      swatch,
+      make("b", {}, flow.kind),
+      ` ${parts.join(" · ")}`,
+    );
+  }
+
+  /** Says what widths mean. @param {number} most */
+  _scale(most) {
+    const second = this.flows?.stepSeconds || 1;
+    const samples = scaleOf(most, this.widest).map(({ bytes, width }) => {
+      const line = make("span", { class: "width" });
+      line.style.height = `${width}px`;
+      const told = { bytes: bytesText(bytes, DECIMAL), speed: bytesText(bytes / second, DECIMAL) };
+      return make("li", {}, line, t("traffic.width", told));
+    });
+    byId("traffic-scale").replaceChildren(...(most ? samples : []));
+  }
+
+  _draw() {
+    const { flows, map, surface } = this;
+    surface.resize();
+    const context = surface.begin();
+    const { grid, scene } = map;
+    if (!this.isShown || !flows || !grid || !scene) return;
+    // A layout that has changed draws once its own traffic is there.
+    if (flows.all.some(({ hop }) => hop.length !== scene.worldSize)) return;
+    const shown = flows.all.filter(({ kind }) => !this.hidden.includes(kind));
+    const { block, boxOf, spots } = this._blocks(grid);
+    const hasCells = map.camera.scale >= CELLS_FROM && block === 1;
+    const of = grid.numBoxes > ALL_UP_TO ? this._ofOneNode() : null;
+    const within = hasCells ? this._within(shown, of) : [];
+    // Marks below would make noise of the few links that stand for all.
+    if (of) this._veil(context);
+    byId("traffic-of").textContent = of ? t("traffic.of_node", { node: scene.node[of[0]] }) : "";
+    const found = this._between(shown, block, spots, of);
+    const between = found.filter(({ from, to }) => from !== to);
+    const bars = hasCells || block > 1 ? [] : found.filter(({ from, to }) => from === to);
+    const widest = between
+      .slice(-MOST_LINKS)
+      .filter(({ from, to }) => this._isSeen(boxOf, from, to));
+    const most = Math.max(
+      0,
+      ...widest.map(({ bytes }) => bytes),
+      ...within.map((link) => link.bytes),
+    );
+    paintTrails({
+      context,
+      between: widest,
+      bars,
+      within,
+      boxOf,
+      cellOf: (rank) => map.spot(rank),
+      inks: shown.map(inkIn),
+      edge: theme().box,
+      most: most || 1,
+      widest: this.widest,
+    });
+    this.drawn = { links: widest.length + within.length, most };
+    this._scale(most);
+  }
+
+  /** @param {CanvasRenderingContext2D} context */
+  _veil(context) {
+    context.globalAlpha = VEIL;
+    context.fillStyle = theme().box;
+    context.fillRect(0, 0, this.surface.width, this.surface.height);
+    context.globalAlpha = 1;
+  }
+
+  /** @param {GridOf} grid */
+  _blocks(grid) {
+    const { camera } = this.map;
+    const pitch = Math.min(grid.box(0).width, grid.box(0).height) * camera.scale;
+    const block = blockOf(pitch);
+    const columns = Math.ceil(grid.boxesPerRow / block);
+    const spots = (/** @type {number} */ rank) => {
+      const box = grid.boxOf[rank];
+      const row = Math.floor(box / grid.boxesPerRow / block);
+      return row * columns + Math.floor((box % grid.boxesPerRow) / block);
+    };
+    const boxOf = (/** @type {number} */ spot) => {
+      const column = (spot % columns) * block;
+      const row = Math.floor(spot / columns) * block;
+      const first = row * grid.boxesPerRow + column;
+      const right = Math.min(grid.boxesPerRow - 1, column + block - 1);
+      const rows = Math.ceil(grid.numBoxes / grid.boxesPerRow);
+      const last = Math.min(rows - 1, row + block - 1) * grid.boxesPerRow + right;
+      const [one, other] = [grid.box(first), grid.box(last)];
+      return {
+        x: (one.x - camera.x) * camera.scale,
+        y: (one.y - camera.y) * camera.scale,
+        width: (other.x + other.width - one.x) * camera.scale,
+        height: (other.y + other.height - one.y) * camera.scale,
+      };
+    };
+    return { block, boxOf, spots };
+  }
+
+  /** Returns the ranks of the pinned rank's node, or of the first. */
+  _ofOneNode() {
+    const { pinned, scene } = this.map;
+    const node = scene?.node[Math.max(0, pinned)] ?? 0;
+    /** @type {number[]} */
+    const found = [];
+    scene?.node.forEach((each, rank) => {
+      if (each === node) found.push(rank);
+    });
+    return found;
+  }
+
+  /**
+   * @param {Flow[]} shown
+   * @param {number} block
+   * @param {import("./links.js").SpotOf} spots
+   * @param {number[] | null} of
+   */
+  _between(shown, block, spots, of) {
+    const { grid, scene } = this.map;
+    const shape = `${grid?.boxesPerRow} ${grid?.numBoxes} ${block} ${of?.[0]}`;
+    const key = `${this.asked} ${shape} ${shown.map(({ kind }) => kind)}`;
+    if (key !== this.known.key && scene)
+      this.known = { key, links: linksBetween(shown, spots, (rank) => scene.node[rank], of) };
+    return this.known.links;
+  }
+
+  /** @param {Flow[]} shown @param {number[] | null} of  the ranks that are meant, null for all */
+  _within(shown, of) {
+    const { below, camera, grid, scene } = this.map;
+    if (!grid || !scene) return [];
+    const right = camera.x + below.width / camera.scale;
+    const bottom = camera.y + below.height / camera.scale;
+    const ranks = [];
+    for (const rank of of ?? scene.node.keys()) {
+      const [x, y] = [grid.cellX(rank), grid.cellY(rank)];
+      if (x + 1 >= camera.x && y + 1 >= camera.y && x <= right && y <= bottom) ranks.push(rank);
+    }
+    return linksWithin(
+      shown,
+      (rank) => grid.boxOf[rank],
+      (rank) => scene.node[rank],
+      ranks,
+    );
+  }
+
+  /**
+   * @param {(spot: number) => import("./trails.js").Box} boxOf
+   * @param {number} from
+   * @param {number} to
+   */
+  _isSeen(boxOf, from, to) {
+    const { height, width } = this.surface;
+    return [from, to].some((spot) => {
+      const box = boxOf(spot);
+      return box.x < width && box.y < height && box.x + box.width > 0 && box.y + box.height > 0;
+    });
+  }
+}
+
+/** @param {Flow} flow */
+function inkIn({ ink, ink_on_dark: onDark }) {
+  return theme().dark ? onDark : ink;
+}
