@@ -41,6 +41,7 @@ NEEDS = {
         "serried trace merge runs/",
         "serried trace stats runs/",
         "serried export",
+        "serried plan --calibrate",
     ),
     "ranks of its own for a minute": ("serried tune",),
 }

@@ -17,15 +17,22 @@ import numpy as np
 from serried.errors import InputError, listed
 from serried.plan.calibration.fit import Expectation, fit
 from serried.plan.request import PlanRequest
-from serried.plan.time.constants import Constants, generation, kind, shipped
+from serried.plan.time.constants import LIKE, Constant, Constants, generation, kind, shipped
 from serried.plan.time.interval import experience_of
 from serried.plan.time.jobs import Jobs
 from serried.plan.time.step import step_times
 
-LOOSE = 0.15
-"""Least width of what a cluster has of its own."""
+LOOSE, STRANGE = 0.15, 0.6
+"""Least width of what a cluster has of its own, and on devices that nobody measured before."""
 OWN = ("gemm.", "attention.", "memory", "nvlink", "nic", "launch", "latency", "fixed", "stack_")
 """Beginnings of the names of constants that differ between clusters."""
+OF_STRANGE = (*OWN, "kernel_gap", "optimizer_bytes", "elementwise", "pp_", "dp_", "tp_exposed")
+"""The same where nobody measured the device: its software overlaps and launches otherwise too."""
+RATES, SECONDS = (
+    ("gemm.", "attention.", "memory", "nvlink", "nic"),
+    ("launch", "kernel_gap", "latency", "fixed"),
+)
+"""Beginnings of the names of those that are shares of a speed, and of those that are times."""
 CONTRADICTION = 1.3
 """Steps of one job that differ by more than this factor cannot both be learned from."""
 UNTOLD = 1e-4
@@ -62,11 +69,14 @@ def calibrate(
         if not (np.isfinite(step) and step > 0):
             raise InputError("row {row} has a step of {step} s; it is above 0", row=name, step=step)
     _require_agreement(names, requests, measured)
-    base = known or shipped()
+    base = with_strange(known or shipped(), requests)
     jobs = Jobs.of(requests)
-    start = {name: each.value for name, each in base.entries.items()}
-    found = fit(jobs, measured, _expected(base), start=start)
     before = np.log(step_times(jobs, base).step / measured)
+    is_strange = all(generation(each.cluster.gpu) in LIKE for each in requests)
+    if is_strange:
+        base = _as_slow(base, float(np.exp(-before.mean())))
+    start = {name: each.value for name, each in base.entries.items()}
+    found = fit(jobs, measured, _expected(base, is_strange=is_strange), start=start)
     constants = replace(
         found.constants,
         residuals=_widened(base.residuals, found.residuals),
@@ -89,11 +99,41 @@ def _concerns(name: str, requests: Sequence[PlanRequest]) -> bool:
     return family == name or rest.split(".")[0] in own
 
 
-def _expected(known: Constants) -> Mapping[str, Expectation]:
+def with_strange(known: Constants, requests: Sequence[PlanRequest]) -> Constants:
+    """Returns the constants with those of devices that have none, as those that they are like."""
+    added: dict[str, Constant] = {}
+    for each in requests:
+        made = generation(each.cluster.gpu)
+        for family, bits in (("gemm", ".16"), ("attention", "")):
+            name = f"{family}.{made}{bits}"
+            if made in LIKE and name not in known.entries:
+                alike = known.value(f"{family}.{LIKE[made]}{bits}")
+                added[name] = Constant(alike, STRANGE)
+    return replace(known, entries={**added, **known.entries}) if added else known
+
+
+def _as_slow(known: Constants, times: float) -> Constants:
+    """Returns the constants of a device on which everything takes so many times as long.
+
+    Few rows tell one factor well, and only then what differs from it.
+    """
+    entries = {
+        name: replace(each, value=each.value / times)
+        if name.startswith(RATES)
+        else replace(each, value=each.value * times)
+        if name.startswith(SECONDS)
+        else each
+        for name, each in known.entries.items()
+    }
+    return replace(known, entries=entries)
+
+
+def _expected(known: Constants, *, is_strange: bool) -> Mapping[str, Expectation]:
     """Returns how firmly each constant is held: by its own error, or loosely where it is local."""
     found = {}
+    own, local = (OF_STRANGE, STRANGE) if is_strange else (OWN, LOOSE)
     for name, each in known.entries.items():
-        least = LOOSE if name.startswith(OWN) else 0.02
+        least = local if name.startswith(own) else 0.02
         found[name] = Expectation(each.value, max(each.error, least))
     return found
 

@@ -199,6 +199,16 @@ def observe(trace: Trace) -> ObservedRun:
     )
 
 
+def step_seconds(trace: Trace) -> float:
+    """Returns the median seconds from the beginning of a step to that of the next, after warm-up.
+
+    Raises InputError as ``warm_steps`` does.
+    """
+    steps = warm_steps(trace)
+    _, periods = _windows(trace.spans.where(np.isin(trace.spans.step, steps)), steps)
+    return float(np.median(periods)) / 1e9
+
+
 def warm_steps(trace: Trace) -> NDArray[np.int64]:
     """Returns the steps that are looked into: all but the warm-up and the last one.
 

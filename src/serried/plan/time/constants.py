@@ -32,13 +32,14 @@ GENERATIONS: Mapping[str, tuple[str, ...]] = {
     "blackwell": ("b100", "b200", "gb200", "b300", "gb300"),
     "cdna3": ("mi250", "mi300a", "mi300x", "mi308x", "mi325x"),
     "cdna4": ("mi350x", "mi355x"),
+    "cpu": ("cpu",),
 }
 """GPU types by generation, the type being the first word of a name."""
 ULTRA = ("b300", "gb300")
 """Types that compute exponentials at twice their generation's rate (Blackwell Ultra)."""
 SAME_CHIP = {"b300": "gb300", "h800": "h100", "a800": "a100", "gh200": "h200", "mi350x": "mi355x"}
 """Types that nobody measured here, and the measured one that has the same chip."""
-LIKE = {"volta": "ampere"}
+LIKE = {"volta": "ampere", "cpu": "ampere"}
 """Generations that nobody measured here, and the one whose constants they have."""
 
 
@@ -75,7 +76,7 @@ class Constants:
 
     def gemm(self, gpu: Gpu, bits: str) -> float:
         """Returns the share of its peak that a GPU's large GEMMs reach in so many bits."""
-        made = LIKE.get(generation(gpu), generation(gpu))
+        made = self._known_as(gpu, "gemm.{}.16")
         for width in (bits, "8", "16"):
             if f"gemm.{made}.{width}" in self.entries:
                 chip = SAME_CHIP.get(kind(gpu), kind(gpu))
@@ -85,9 +86,14 @@ class Constants:
 
     def attention(self, gpu: Gpu) -> float:
         """Returns the share of its bf16 peak that flash attention's forward reaches."""
-        made = LIKE.get(generation(gpu), generation(gpu))
+        made = self._known_as(gpu, "attention.{}")
         ultra = self.value("attention_ultra") if kind(gpu) in ULTRA else 1.0
         return self.value(f"attention.{made}") * ultra
+
+    def _known_as(self, gpu: Gpu, name: str) -> str:
+        """Returns a GPU's generation, or where it was not measured here the one it is like."""
+        made = generation(gpu)
+        return made if name.format(made) in self.entries else LIKE.get(made, made)
 
 
 def kind(gpu: Gpu) -> str:

@@ -34,9 +34,9 @@ ENDINGS = ("table", "json", "svg", "png")
     "--calibrate",
     type=PATH,
     multiple=True,
-    metavar="FILE",
+    metavar="FILE|RUN",
     help="Fit the constants of your cluster to measured steps, CSV rows of model, gpu, gpus, tp … "
-    "and step_s, and write them into --output, a TOML file for --constants.",
+    "and step_s, or recorded runs, and write them into --output, a TOML file for --constants.",
 )
 @click.option(
     "--emit",
@@ -68,7 +68,7 @@ def plan(file: Path | None, **options: Any) -> int:
     serried plan --model llama3-8b --cluster h100 --world-size 16 --tp 2 --pp 4 \\
         --sequence 8192 --global-batch 64
     serried plan train.sh --cluster h100 --tp 4 --recompute full -o plan.svg
-    serried plan --calibrate runs.csv -o cluster.toml
+    serried plan --calibrate runs.csv --calibrate runs/pp4 -o cluster.toml
     serried plan --from runs/pp4 --pp 2 --schedule zbv --microbatches 16
     serried plan --model ./config.json --cluster gb200 --world-size 64 --sequence 4096 \\
         --global-batch 256 --compute mxfp8 --format json
@@ -79,6 +79,8 @@ def plan(file: Path | None, **options: Any) -> int:
     require_run(options)
     require_goodput(options)
     if options["calibrate"]:
+        from serried.views.cli.plan_calibrate import calibrated
+
         return calibrated(options)
     output = OutputChoice.of(options, ENDINGS)
     _require_one_answer(output, options)
@@ -112,39 +114,6 @@ def _require_one_answer(output: OutputChoice, options: Mapping[str, Any]) -> Non
         raise InputError("--emit writes a launch file, which has no --format; leave it out")
     if options["explain"] and output.form_among(ENDINGS) != "table":
         raise InputError("--explain is text; leave out --format, or write into a .txt file")
-
-
-def calibrated(options: Mapping[str, Any]) -> int:
-    """Fits constants to the tables of --calibrate, prints what moved, and writes the file."""
-    from serried.plan.calibration.calibrate import calibrate
-    from serried.plan.calibration.document import constants_text
-    from serried.plan.calibration.rows import read_table
-    from serried.plan.time.constants import shipped
-    from serried.trace.merge.files import PATTERN as RECORDED
-    from serried.views.cli.output import show, write
-    from serried.views.plan.calibrated import calibration_parts
-
-    for path in options["calibrate"]:
-        if path.is_dir() and any(path.glob(RECORDED)):
-            raise InputError(
-                "{path} is a recorded run, and constants are fitted to tables of steps; serried "
-                "plan --from {path} times its own step again",
-                path=path,
-            )
-    folders = [read_table(path) for path in options["calibrate"]]
-    rows = [row for folder in folders for row in folder.rows if row.step_s]
-    known = plan_constants(options) or shipped()
-    found = calibrate(
-        [f"{row.table} {row.name}" for row in rows],
-        [row.request for row in rows],
-        [row.step_s or 0.0 for row in rows],
-        known,
-    )
-    left_out = [each for folder in folders for each in folder.left_out]
-    if options["output"] is not None:
-        write(constants_text(found.constants), options["output"])
-    show(*calibration_parts(found, known, left_out, columns=width(), lang=options["lang"]))
-    return 0
 
 
 def _write_trace(made: JobPlan, asked: LayoutRequest, options: Mapping[str, Any]) -> None:
