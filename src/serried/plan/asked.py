@@ -125,6 +125,7 @@ class _Asked:
             has_flash_attention=self._switch("flash_attention", default=True),
             offload=self._offload(),
             lora=read_lora(self.words["lora"]) if "lora" in self.words else None,
+            order=str(asked.given.get("order", "")),
             options=dict(layout.settings),
         )
 

@@ -20,6 +20,7 @@ from serried.plan.degrees import Degrees
 from serried.plan.model.parameters import ParameterCount, adapter_parameters, stage_parameters
 from serried.plan.model.shape import ModelShape
 from serried.plan.model.stages import ModelStage, stages_of
+from serried.plan.rank_order import Inner, inner_axis
 
 Recomputed = Literal["none", "selective", "full"]
 Offloaded = Literal["none", "optimizer", "activations", "parameters"]
@@ -91,6 +92,10 @@ class PlanRequest:
     offload: Offloaded = "none"
     lora: LowRank | None = None
     """None: every weight is trained."""
+    order: str = ""
+    """The order of axes that ranks are numbered in, as the framework writes it. "" where nobody
+    says: messages between stages and sums of replicas are then timed as the fit took them, both
+    near."""
     options: Mapping[str, str] = field(default_factory=dict)
     """What else is known of how it runs, such as tp_comm_overlap=True, as the source names it."""
 
@@ -103,6 +108,11 @@ class PlanRequest:
             )
         self._require_batch()
         self._require_model()
+
+    @property
+    def inner(self) -> Inner:
+        """Which of replicas and stages lie nearer to one another; "" where nobody says."""
+        return inner_axis(self.order)
 
     @property
     def num_microbatches(self) -> int:

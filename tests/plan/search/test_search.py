@@ -7,6 +7,7 @@ import pytest
 
 from serried.errors import InputError
 from serried.plan.catalog import cluster_named, model_named
+from serried.plan.degrees import Degrees
 from serried.plan.job_plan import job_plan
 from serried.plan.request import PlanRequest
 from serried.plan.search.search import SearchResult, search
@@ -91,3 +92,40 @@ def test_a_layout_shards_over_its_own_replicas_not_those_asked_with(found: Searc
     alone = search(replace(LLAMA, shard_ranks=1), SearchSpace(16))
     assert [each.step_s for each in alone.best] == [each.step_s for each in found.best]
     assert [each.in_use for each in alone.best] == [each.in_use for each in found.best]
+
+
+def test_both_orders_of_ranks_are_weighed_where_they_differ(found: SearchResult) -> None:
+    orders = {
+        (
+            manner.request(row).degrees.pp > 1 < manner.request(row).degrees.dp,
+            manner.request(row).order,
+        )
+        for manner in found.manners
+        for row in range(0, len(manner.in_use), 7)
+    }
+    assert orders == {(False, ""), (True, "tp-cp-ep-dp-pp"), (True, "tp-cp-ep-pp-dp")}
+    on_one_node = search(LLAMA, SearchSpace(8))
+    assert {each.request.order for each in on_one_node.best} == {""}
+    deepspeed = search(replace(LLAMA, framework="deepspeed"), SearchSpace(16, zeros=(1,)))
+    assert {each.request.order for each in deepspeed.best} == {""}
+
+
+def test_an_order_that_is_asked_for_is_kept() -> None:
+    space = SearchSpace(16, orders=("tp-cp-ep-pp-dp",), pp=(2,))
+    kept = search(LLAMA, space)
+    assert {each.request.inner for each in kept.best} == {"pp"}
+
+
+def test_what_lies_nearer_is_quicker_and_what_lies_apart_slower() -> None:
+    degrees = Degrees(tp=2, pp=4, dp=8)
+    dp, pp = (
+        job_plan(replace(LLAMA, degrees=degrees, order=order))
+        for order in ("tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp")
+    )
+    assert dp.parts["pp"] > pp.parts["pp"]
+    assert dp.parts["dp"] < pp.parts["dp"]
+    links = [
+        {each.kind: each.link for each in made.traffic if each.kind in ("pp", "dp")}
+        for made in (dp, pp)
+    ]
+    assert links == [{"pp": "rail", "dp": "rail"}, {"pp": "node", "dp": "rail"}]

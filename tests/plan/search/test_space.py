@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from serried.errors import InputError
 from serried.plan.catalog import cluster_named, model_named
 from serried.plan.request import PlanRequest
-from serried.plan.search.space import DEGREES, SearchSpace, rows_of
+from serried.plan.search.space import COLUMNS, SearchSpace, rows_of
 
 H100 = cluster_named("h100")
 
@@ -29,10 +29,10 @@ def test_every_row_is_a_request_that_the_planner_takes(
     asked = asked_of(model, batch, schedule=schedule)
     rows = rows_of(SearchSpace(world), asked)
     count = len(rows["tp"])
-    assert {name: len(rows[name]) for name in DEGREES} == dict.fromkeys(DEGREES, count)
+    assert {name: len(rows[name]) for name in COLUMNS} == dict.fromkeys(COLUMNS, count)
     assert (rows["tp"] * rows["cp"] * rows["pp"] * rows["dp"] == world).all()
     assert (rows["dp"] * rows["micro_batch"] * rows["microbatches"] == batch).all()
-    table = np.stack([rows[name] for name in DEGREES], axis=1)
+    table = np.stack([rows[name] for name in COLUMNS], axis=1)
     assert len(np.unique(table, axis=0)) == count
     if schedule == "interleaved-1f1b" and count:
         assert (rows["microbatches"] % rows["pp"] == 0).all()

@@ -88,7 +88,7 @@ def test_every_row_says_why_it_loses(serried: Call) -> None:
         (("--global-batch", "5", "--world-size", "7"), "no layout of"),
         (("--global-batch", "64", "--world-size", "16", "--recompute", "some"), "recompute"),
         ((*SMALL, "--recompute", "full:4"), "all layers or none"),
-        ((*SMALL, "--order", "tp-pp-dp"), "does not look at --order"),
+        ((*SMALL, "--order", "tp-cp"), "does not say whether dp or pp is nearer; one such as"),
         ((*SMALL, "--gpus-per-node", "4"), "does not look at --gpus-per-node"),
         ((*SMALL, "--account-for", "loss"), "does not look at --account-for"),
         ((*SMALL, "--ep", "2"), "has no experts, so that --ep would do nothing"),

@@ -21,7 +21,7 @@ from serried.plan.job_plan import JobPlan, job_plan
 from serried.plan.memory.implementation import implementation_of
 from serried.plan.memory.job_memory import USABLE, job_memory
 from serried.plan.request import PlanRequest
-from serried.plan.search.space import DEGREES, SearchSpace, Whole, rows_of
+from serried.plan.search.space import DEGREES, SearchSpace, Whole, orders_in, rows_of
 from serried.plan.search.weigh import Real, bytes_of, times_of
 from serried.plan.time.constants import Constants
 
@@ -41,17 +41,20 @@ class WeighedManner:
     step: Real
     """Infinity where a row was not timed."""
     parts: Mapping[str, Real]
+    orders: tuple[str, ...]
+    """The orders of axes that the rows' column of that name numbers."""
 
     def request(self, row: int) -> PlanRequest:
         """Returns the request of one row."""
         told = {name: int(self.rows[name][row]) for name in DEGREES}
         micro_batch = told.pop("micro_batch")
         told.pop("microbatches")
-        degrees = Degrees(**told)
+        degrees, order = Degrees(**told), int(self.rows["order"][row])
         return replace(
             self.asked,
             degrees=degrees,
             micro_batch=micro_batch,
+            order=self.orders[order] if order >= 0 else "",
             stage_layers=_layers_of(self.asked.model.layers, degrees.num_stages),
         )
 
@@ -178,13 +181,14 @@ def _weigh(
     timed = np.flatnonzero(in_use <= limit) if is_pruned else np.arange(len(in_use))
     step = np.full(len(in_use), np.inf)
     parts: dict[str, Real] = {}
+    orders = orders_in(space, manner)
     if len(timed):
         chosen = {name: column[timed] for name, column in rows.items()}
-        step[timed], found = times_of(manner, chosen, constants)
+        step[timed], found = times_of(manner, chosen, constants, orders)
         for name, each in found.items():
             parts[name] = np.zeros(len(in_use))
             parts[name][timed] = each
-    return WeighedManner(manner, rows, in_use, step, parts)
+    return WeighedManner(manner, rows, in_use, step, parts, orders)
 
 
 def _layers_of(layers: int, stages: int) -> tuple[int, ...] | None:
@@ -286,7 +290,7 @@ def _misses(
 
 def _timed(manner: WeighedManner, row: int, card: Room, constants: Constants | None) -> FoundLayout:
     rows = {name: column[row : row + 1] for name, column in manner.rows.items()}
-    step, parts = times_of(manner.asked, rows, constants)
+    step, parts = times_of(manner.asked, rows, constants, manner.orders)
     told = {name: float(each[0]) for name, each in parts.items()}
     used = float(manner.in_use[row])
     return FoundLayout(manner.request(row), float(step[0]), told, used, card.card, card.limit)

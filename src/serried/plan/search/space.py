@@ -1,6 +1,7 @@
 """The layouts that a search looks at, as columns: one row for each that the rules allow.
 
 manners    schedule x ZeRO stage x recompute x offload         a request each
+orders     dp or pp nearer, where the framework lets choose    rows of a manner
 degrees    tp x cp x pp x ep x etp, dp from the number of GPUs
 batches    microbatch size x chunks                            rows of a manner
 
@@ -22,10 +23,13 @@ from numpy.typing import NDArray
 
 from serried.errors import InputError
 from serried.plan.degrees import Degrees
+from serried.plan.rank_order import orders_of
 from serried.plan.request import Offloaded, PlanRequest, Recompute, Recomputed
 
 Whole = NDArray[np.int64]
 DEGREES = ("tp", "cp", "pp", "dp", "ep", "etp", "chunks", "micro_batch", "microbatches")
+COLUMNS = (*DEGREES, "order")
+"""What a row holds: its degrees, and the number of its order in the space's, -1 for none."""
 SCHEDULES = ("1f1b", "interleaved-1f1b", "zb-h1", "zbv")
 MOST_MICRO_BATCH = 64
 
@@ -52,6 +56,8 @@ class SearchSpace:
     etp: tuple[int, ...] | None = None
     micro_batch: tuple[int, ...] | None = None
     chunks: tuple[int, ...] | None = None
+    orders: tuple[str, ...] | None = None
+    """Orders of axes, where one is chosen; None: all that the framework has, where they differ."""
 
     def __post_init__(self) -> None:
         if self.num_gpus < 1:
@@ -88,11 +94,11 @@ class SearchSpace:
 
 
 def rows_of(space: SearchSpace, asked: PlanRequest) -> dict[str, Whole]:
-    """Returns the columns of ``DEGREES`` for one manner; they may have no row."""
+    """Returns the columns of ``COLUMNS`` for one manner; they may have no row."""
     found = [rows for split in _splits(space, asked) if (rows := _batches(space, asked, *split))]
     if not found:
-        return {name: np.zeros(0, np.int64) for name in DEGREES}
-    return {name: np.concatenate([rows[name] for rows in found]) for name in DEGREES}
+        return {name: np.zeros(0, np.int64) for name in COLUMNS}
+    return {name: np.concatenate([rows[name] for rows in found]) for name in COLUMNS}
 
 
 def _splits(
@@ -127,22 +133,40 @@ def _batches(
         for each in _chosen(space.chunks, _chunks(asked.schedule, asked.model.layers, pp))
         if _fills(asked.model.layers, pp * each)
     ]
+    orders = orders_at(space, asked, pp, dp)
     rows = [
-        (size, each, per_replica // size)
+        (size, each, per_replica // size, order)
         for size in sizes
         for each in chunks
+        for order in orders
         if per_replica % size == 0 and _rounds(asked.schedule, per_replica // size, pp)
     ]
     if not rows:
         return None
-    micro_batch, of_chunks, microbatches = np.array(rows, np.int64).T
+    micro_batch, of_chunks, microbatches, order = np.array(rows, np.int64).T
     same = {"tp": tp, "cp": cp, "pp": pp, "dp": dp, "ep": ep, "etp": etp}
     return {
         **{name: np.full(len(rows), value, np.int64) for name, value in same.items()},
         "chunks": of_chunks,
         "micro_batch": micro_batch,
         "microbatches": microbatches,
+        "order": order,
     }
+
+
+def orders_in(space: SearchSpace, asked: PlanRequest) -> tuple[str, ...]:
+    """Returns the orders of axes that rows number: those given, or the framework's own."""
+    return orders_of(asked.framework) if space.orders is None else space.orders
+
+
+def orders_at(space: SearchSpace, asked: PlanRequest, pp: int, dp: int) -> Sequence[int]:
+    """Returns the orders to weigh; one of none where all ranks share fast links, or one axis is 1.
+
+    Of stages alone, or replicas alone, every order numbers the ranks alike.
+    """
+    orders = orders_in(space, asked)
+    matters = pp > 1 and dp > 1 and space.num_gpus > asked.cluster.nvlink_domain
+    return range(len(orders)) if orders and (matters or space.orders is not None) else [-1]
 
 
 def _chosen(asked: tuple[int, ...] | None, allowed: Sequence[int]) -> list[int]:

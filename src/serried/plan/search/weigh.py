@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.plan.memory.sweep import Layouts, fullest_bytes
+from serried.plan.rank_order import inner_axis
 from serried.plan.request import PlanRequest
-from serried.plan.search.space import Whole
+from serried.plan.search.space import DEGREES, Whole
 from serried.plan.time.constants import Constants
 from serried.plan.time.jobs import Jobs
 from serried.plan.time.step import step_times
@@ -31,11 +32,17 @@ def bytes_of(asked: PlanRequest, rows: Mapping[str, Whole]) -> Real:
 
 
 def times_of(
-    asked: PlanRequest, rows: Mapping[str, Whole], constants: Constants | None = None
+    asked: PlanRequest,
+    rows: Mapping[str, Whole],
+    constants: Constants | None = None,
+    orders: tuple[str, ...] = (),
 ) -> tuple[Real, dict[str, Real]]:
-    """Returns the seconds of each row's step, and its parts, which sum to it."""
+    """Returns the seconds of each row's step, and its parts, which sum to it.
+
+    ``orders`` are those that the rows' column of that name numbers.
+    """
     count = len(rows["tp"])
-    found = step_times(_jobs(asked, rows), constants)
+    found = step_times(_jobs(asked, rows, orders), constants)
     step = np.broadcast_to(found.step, count).astype(np.float64)
     parts = {name: np.broadcast_to(each, count).copy() for name, each in found.parts.items()}
     left = FILLED.get(asked.schedule, 1.0)
@@ -48,15 +55,19 @@ def times_of(
     return step, parts
 
 
-def _jobs(asked: PlanRequest, rows: Mapping[str, Whole]) -> Jobs:
+def _jobs(asked: PlanRequest, rows: Mapping[str, Whole], orders: tuple[str, ...]) -> Jobs:
     """Returns the rows as the columns that times follow from."""
-    given = {name: column.astype(np.float64) for name, column in rows.items()}
+    given = {name: rows[name].astype(np.float64) for name in DEGREES}
+    # An order of none is -1, which is the last: nobody says which of the two is nearer.
+    inner = np.array([*(inner_axis(each) for each in orders), ""])[rows["order"]]
     shared = given["cp"] * given["dp"]
     if asked.shard_ranks is not None:
         shared = np.minimum(shared, asked.shard_ranks)
     slowest, last = _loads(asked.model.layers, rows["pp"], rows["chunks"])
     return Jobs.of([asked]).varied(
         **given,
+        is_dp_inner=(inner == "dp").astype(np.float64),
+        is_pp_inner=(inner == "pp").astype(np.float64),
         shard_ranks=shared if asked.zero else np.ones_like(shared),
         is_sequence_parallel=(asked.has_sequence_parallel & (rows["tp"] > 1)).astype(np.float64),
         slowest_layers=slowest,

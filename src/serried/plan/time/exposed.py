@@ -86,9 +86,21 @@ def link(ranks: Column, reached: Rates) -> Column:
     return np.where(ranks <= reached.domain, reached.nvlink, reached.nic)
 
 
-def ring_speed(ranks: Column, apart: Column, reached: Rates) -> Column:
-    """Returns the speed of a group whose members lie ``apart`` ranks from each other."""
-    near = np.minimum(np.maximum(reached.domain / apart, 1.0), ranks)
+def stage_link(jobs: Jobs, reached: Rates) -> Column:
+    """Returns the speed of messages between stages: of replicas that lie nearer than these, over
+    the network where not the whole job is in one domain."""
+    between = np.where(jobs.is_dp_inner > 0, jobs.dp, 1.0)
+    return link(jobs.tp * jobs.cp * jobs.pp * between, reached)
+
+
+def ring_speed(
+    ranks: Column, apart: Column, reached: Rates, stages_between: Column | float = 1.0
+) -> Column:
+    """Returns the speed of a group whose members lie ``apart`` ranks from each other.
+
+    With stages between replicas a domain holds so many times fewer of them.
+    """
+    near = np.minimum(np.maximum(reached.domain / apart / stages_between, 1.0), ranks)
     across = np.minimum(reached.nvlink, near * reached.nic)
     return np.where(ranks <= near, reached.nvlink, across)
 
@@ -112,9 +124,11 @@ def of_replicas(
     dense = jobs.dp * jobs.cp
     experts = np.maximum(jobs.world_size / (jobs.pp * jobs.ep * jobs.etp), 1.0)
     each = jobs.reduced_bytes + jobs.gathered_bytes
-    time = volumes.replica_bytes(held.dense, dense, each) / ring_speed(dense, jobs.tp, reached)
+    between = np.where(jobs.is_pp_inner > 0, jobs.pp, 1.0)
+    speed = ring_speed(dense, jobs.tp, reached, between)
+    time = volumes.replica_bytes(held.dense, dense, each) / speed
     time = time + volumes.replica_bytes(held.experts, experts, each) / ring_speed(
-        experts, jobs.ep * jobs.etp, reached
+        experts, jobs.ep * jobs.etp, reached, between
     )
     trained = np.where(jobs.is_lora > 0, ADAPTERS, 1.0)
     late = 40.0 * constants.value("latency") * np.log2(dense + 1.0)

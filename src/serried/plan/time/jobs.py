@@ -83,6 +83,9 @@ class Jobs:
     ep: Column
     etp: Column
     chunks: Column
+    is_dp_inner: Column
+    """Whether replicas are said to lie nearer than stages; neither of the two: nobody says."""
+    is_pp_inner: Column
     slowest_layers: Column
     """Layers of the fullest rank that is not the last."""
     last_layers: Column
@@ -233,6 +236,8 @@ def _row(asked: PlanRequest) -> dict[str, float]:
         "ep": degrees.ep,
         "etp": degrees.etp,
         "chunks": degrees.chunks,
+        "is_dp_inner": asked.inner == "dp",
+        "is_pp_inner": asked.inner == "pp",
         "slowest_layers": slowest,
         "last_layers": last,
         "is_balanced": is_balanced,

@@ -21,7 +21,7 @@ from serried.pipeline.request import ScheduleRequest
 from serried.plan.model.stages import ModelStage, layers_accounted, stages_listed
 from serried.plan.request import PlanRequest
 from serried.plan.time.constants import Constants, shipped
-from serried.plan.time.exposed import link
+from serried.plan.time.exposed import stage_link
 from serried.plan.time.jobs import Jobs
 from serried.plan.time.rates import rates
 from serried.plan.time.step import StepTimes, step_times
@@ -87,7 +87,7 @@ def simulated_step(request: PlanRequest, constants: Constants | None = None) -> 
     times = step_times(jobs, known)
     passes = stage_passes(request, times)
     late = known.value("latency")
-    speed = float(link(jobs.tp * jobs.cp * jobs.pp, rates(jobs, known))[0])
+    speed = float(stage_link(jobs, rates(jobs, known))[0])
     split = request.degrees.tp if request.has_sequence_parallel else 1
     message = float(np.asarray(boundary_bytes(request.tokens, request.model.hidden, split)))
     costs = Costs(

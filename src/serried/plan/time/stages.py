@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from serried.plan.time.constants import Constants
-from serried.plan.time.exposed import link
+from serried.plan.time.exposed import link, stage_link
 from serried.plan.time.jobs import Column, Jobs
 from serried.plan.time.layer import LayerTimes
 from serried.plan.time.matrices import output_forward
@@ -70,7 +70,7 @@ def stage_times(jobs: Jobs, reached: Rates, constants: Constants, layer: LayerTi
 def _message(jobs: Jobs, reached: Rates, constants: Constants) -> Column:
     split = np.where(jobs.is_sequence_parallel > 0, jobs.tp, 1.0)
     sent = boundary_bytes(jobs.tokens, jobs.hidden, split)
-    time = sent / link(jobs.tp * jobs.cp * jobs.pp, reached) + 2.0 * constants.value("latency")
+    time = sent / stage_link(jobs, reached) + 2.0 * constants.value("latency")
     exposed = time * jobs.chunks * constants.value("pp_exposed")
     return np.asarray(np.where(jobs.pp > 1, exposed, 0.0))
 

@@ -10,7 +10,8 @@
     fsdp       all_gather, reduce_scatter  layers x microbatches          the layer before
     embedding  all_reduce                  once, tied embeddings, pp > 1  nothing
 
-Counted for a rank of the fullest stage. Ranks are laid out as Megatron does: tp, cp, ep, dp, pp.
+Counted for a rank of the fullest stage. Ranks are laid out as Megatron does: tp, cp, ep, dp, pp,
+or pp before dp where that order is asked for.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ def _stages(asked: PlanRequest, pricer: _Pricer, buffer: float) -> Iterator[Tran
     split = degrees.tp if asked.has_sequence_parallel else 1
     message = buffer / split
     often = 2.0 * degrees.chunks * asked.num_microbatches
-    apart = degrees.stage_ranks
+    apart = degrees.tp * degrees.cp if asked.inner == "pp" else degrees.stage_ranks
     yield pricer.transfer(
         "pp", "sendrecv", degrees.pp, apart, message, message, often, "other microbatches"
     )
@@ -151,9 +152,10 @@ def _replicas(asked: PlanRequest, pricer: _Pricer, times: float) -> Iterator[Tra
     degrees, kept = asked.degrees, recipe(asked.states)
     ranks = asked.shard_ranks if asked.zero >= 3 and asked.shard_ranks else degrees.shard_ranks
     layers = times / asked.num_microbatches
+    between = degrees.pp if asked.inner == "pp" else 1
     for kind, weights, count, apart in (
-        ("dp", dense, ranks, degrees.tp),
-        ("expert_dp", routed, degrees.expert_dp, degrees.ep * degrees.etp),
+        ("dp", dense, ranks, degrees.tp * between),
+        ("expert_dp", routed, degrees.expert_dp, degrees.ep * degrees.etp * between),
     ):
         if not weights:
             continue

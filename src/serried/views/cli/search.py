@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
-from serried.errors import InputError
+from serried.errors import InputError, listed
 from serried.launch.request import LayoutRequest
 from serried.mesh.sizes import read_settings, whole_number
 from serried.plan.asked import option_of, plan_request
+from serried.plan.rank_order import inner_axis, orders_of
 from serried.plan.request import PlanRequest
 from serried.plan.search.search import search as searched
 from serried.plan.search.space import SearchSpace
@@ -30,7 +31,7 @@ from serried.views.sentences import tell
 ENDINGS = ("table", "json", "svg", "png")
 FIXED = ("tp", "pp", "cp", "dp", "ep", "etp")
 UNSEEN = (
-    *("order", "zero1_size", "nettest_size", "gpus_per_node", "gpus_per_rank"),
+    *("zero1_size", "nettest_size", "gpus_per_node", "gpus_per_rank"),
     *("layers_first", "layers_last", "layers_picture", "account_for"),
 )
 """Options of a plan that no search looks at."""
@@ -53,7 +54,8 @@ def search(most: int, *, pareto: bool, **options: Any) -> int:
     """Finds the best layouts of a model on a cluster, and says why the others lose.
 
     Every layout that the rules allow is weighed: degrees, schedule, chunks, microbatch, ZeRO
-    stage, recomputation. A size or setting that is given is kept. Exits with 1 where none fits.
+    stage, recomputation, and where a framework lets one choose, whether replicas or stages lie
+    within a node. A size or setting that is given is kept. Exits with 1 where none fits.
 
     \b
     serried search --model llama3-70b --cluster h100 --world-size 256 --sequence 8192 \\
@@ -108,6 +110,8 @@ def _asked(options: dict[str, Any]) -> tuple[PlanRequest, SearchSpace]:
     asked = plan_request(alone, words)
     _require_effect(asked, fixed)
     told: dict[str, Any] = {**fixed}
+    if options.get("order"):
+        told["orders"] = (_order(asked, options["order"]),)
     if schedule:
         told["schedules"] = (schedule,)
     if recompute:
@@ -121,6 +125,17 @@ def _asked(options: dict[str, Any]) -> tuple[PlanRequest, SearchSpace]:
     if micro:
         told["micro_batch"] = (_at_least_one("micro_batch", whole_number(micro, "micro_batch")),)
     return asked, SearchSpace(world, **told)
+
+
+def _order(asked: PlanRequest, order: str) -> str:
+    """Returns an order of axes that is asked for; raises InputError where it says nothing here."""
+    if not inner_axis(order):
+        raise InputError(
+            "the order '{order}' does not say whether dp or pp is nearer; one such as {known} does",
+            order=order[:60],
+            known=listed(orders_of(asked.framework) or ("tp-cp-ep-dp-pp",), last="or"),
+        )
+    return order
 
 
 def _require_seen(options: dict[str, Any]) -> None:

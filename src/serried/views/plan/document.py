@@ -78,6 +78,7 @@ def asked_document(asked: PlanRequest) -> dict[str, Any]:
         "global_batch": asked.global_batch,
         "microbatches": asked.num_microbatches,
         "schedule": asked.schedule,
+        "order": asked.order,
         "stage_layers": [stage.num_layers for stage in asked.stages],
         "zero": asked.zero,
         "states": asked.states,

@@ -58,7 +58,8 @@ def search_verdict(found: SearchResult, *, lang: str = "en") -> list[str]:
             **_told(first),
         )
         plan = first.plan
-        return [say(each, lang) for each in (told, *(doubts(plan) if plan else ()))]
+        further = (*_placed(first.request), *(doubts(plan) if plan else ()))
+        return [say(each, lang) for each in (told, *further)]
     miss = found.misses[0]
     return [
         say(
@@ -73,6 +74,16 @@ def search_verdict(found: SearchResult, *, lang: str = "en") -> list[str]:
             lang,
         ),
         say(_cure(miss), lang),
+    ]
+
+
+def _placed(asked: PlanRequest) -> list[Sentence]:
+    """Returns the order that ranks are numbered in, and what of it then lies nearer."""
+    if not asked.order:
+        return []
+    inner = said("stages") if asked.inner == "pp" else said("replicas")
+    return [
+        said("order of ranks: {order}, so that {inner} are nearer", order=asked.order, inner=inner)
     ]
 
 
@@ -168,6 +179,9 @@ def _table(found: tuple[FoundLayout, ...], reasons: list[str], lang: str) -> Tab
     rows.add_column(tell("recompute", lang))
     for word in ("step", "memory"):
         rows.add_column(tell(word, lang), justify="right")
+    is_placed = any(each.request.order for each in found)
+    if is_placed:
+        rows.add_column(tell("nearer", lang))
     rows.add_column(tell("why not", lang))
     for number, (each, reason) in enumerate(zip(found, reasons, strict=True), 1):
         asked = each.request
@@ -180,6 +194,7 @@ def _table(found: tuple[FoundLayout, ...], reasons: list[str], lang: str) -> Tab
             say(RECOMPUTED[asked.recompute.kind], lang),
             duration_text(each.step_s * 1e9),
             memory_text(round(each.in_use)),
+            *([asked.inner] if is_placed else []),
             reason,
         )
     return rows
