@@ -25,6 +25,7 @@ _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _CONTAINER = re.compile(rf"({_STAMP})\s+(?:std(?:out|err)\s+[FP]\s)?(?=\S)")
 _GLOBAL = re.compile(r"\[(?:rank|RANK)[: ]?\s?(\d+)\][: ]\s?|rank\s?(\d+):\s", re.ASCII)
 _LOCAL = re.compile(r"\[default(\d+)\]:\s?")
+_MPI = re.compile(r"\[\d+,(\d+)\]<std\w+>:\s?")
 _TASK = re.compile(r"\s?(\d{1,5}):\s(?=\S|\s|$)")
 _RAY = re.compile(r"\([\w.<>:\-* ()]*?pid=(\d+)(?:, ip=([\d.]+))?\)\s?")
 _POD = re.compile(r"\[pod/([\w.\-]+)/[\w.\-]+\]\s|([\w.\-]+)\s+\|\s(?=\S)")
@@ -73,6 +74,8 @@ def _prefix(text: str, speaker: Speaker) -> tuple[int, Speaker] | None:
         if speaker.rank is not None and speaker.numbering is Numbering.GLOBAL:
             return found.end(), speaker
         return found.end(), replace(speaker, rank=int(found[1]), numbering=Numbering.LOCAL)
+    if found := _MPI.match(text):
+        return found.end(), replace(speaker, rank=int(found[1]), numbering=Numbering.GLOBAL)
     if found := _RAY.match(text):
         host = found[2] or speaker.host
         return found.end(), replace(speaker, pid=int(found[1]), host=host)

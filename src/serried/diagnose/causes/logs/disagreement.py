@@ -217,6 +217,13 @@ def _named(told: LoggedSigns) -> Iterator[RankedCause]:
             said("{who} did not join a collective that the others are in, by torch's own report"),
         ),
         ("absent", said("{who} did not come to a monitored barrier")),
+        (
+            "ras_absent",
+            said(
+                "{who} does not answer NCCL's RAS: dead, stopped or cut off (as its communicator "
+                "counts)"
+            ),
+        ),
     ):
         signs = told.of(kind)
         ranks = sorted({rank for sign in signs for rank in _ranks(sign)})

@@ -40,7 +40,7 @@ _PATTERNS = (
     ),
     Pattern("assertion", r"device-side assert triggered"),
     Pattern("cuda_hardware", r"(?P<what>uncorrectable (?:ECC|NVLink) error(?: encountered)?)"),
-    Pattern("cuda_hardware", r"(?P<what>CUDA_ERROR_ECC_UNCORRECTABLE)"),
+    Pattern("cuda_hardware", r"(?P<what>CUDA_ERROR_(?:ECC_UNCORRECTABLE|CONTAINED))"),
     Pattern("cuda_hardware", r"CUDA error: (?P<what>an NVLINK error|hardware stack error)"),
     Pattern(
         "cuda_hardware",

@@ -7,7 +7,8 @@
       Rank 12 -- GPU 4 managed by process 323032 on node 10.0.0.124
 
 Signs: ``ras_counts`` (facts ``counts``: tuples of a number of ranks and their counter; ``listed``:
-tuples of rank, GPU, process and node, the minority) and ``ras_missing`` (who does not answer).
+tuples of rank, GPU, process and node, the minority), ``ras_missing`` (a process that does not
+answer) and ``ras_absent`` (fact ``ranks``: the rank of the communicator that it holds).
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> report = RasReport()
@@ -34,6 +35,7 @@ _COUNT = re.compile(r"(\d+) ranks? (?:have|has) (?:launched|enqueued) up to oper
 _LISTED = re.compile(
     r"Rank (\d+) -- GPU (\d+) managed by process (\d+) on node ([\w.:\-]+)(?P<rest>.*)"
 )
+_INCOMPLETE = re.compile(r"Missing communicator data from \d+ ranks?\b")
 _MISSING = Pattern("ras_missing", r"Missing communicator data from (?P<number>\d+) job process")
 _GONE = Pattern(
     "ras_missing",
@@ -50,6 +52,7 @@ class RasReport:
         self._op: str | None = None
         self._counts: list[tuple[int, int]] = []
         self._listed: list[tuple[int, int, int, str]] = []
+        self._is_incomplete = False
 
     def read(self, line: LogLine) -> Iterator[Sign]:
         """Yields a sign where a line adds to what is known."""
@@ -62,6 +65,12 @@ class RasReport:
             self._counts.append((int(found[1]), int(found[2])))
         elif self._op and (found := _LISTED.search(line.text)):
             self._listed.append((int(found[1]), int(found[2]), int(found[3]), found[4]))
+        elif self._is_incomplete and (found := _LISTED.search(line.text)):
+            yield self._absent(line, int(found[1]))
+            return
+        elif _INCOMPLETE.search(line.text):
+            self._is_incomplete = True
+            return
         else:
             for pattern in (_MISSING, _GONE, _DEAD):
                 if sign := pattern.sign(line):
@@ -69,6 +78,12 @@ class RasReport:
             return
         if self._counts:
             yield self._sign(line)
+
+    def _absent(self, line: LogLine, rank: int) -> Sign:
+        facts = CollectiveFacts(group=f"comm {self._comm}" if self._comm else None)
+        return Sign(
+            "ras_absent", line.quote, line.speaker, line.time, facts, facts={"ranks": (rank,)}
+        )
 
     def _sign(self, line: LogLine) -> Sign:
         most = max(self._counts)

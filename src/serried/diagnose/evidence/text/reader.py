@@ -61,6 +61,9 @@ _STARTS = re.compile(
 )
 MOST_PARTS = 8
 """Lines that are joined to one."""
+_DIGITS = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+MOST_SHAPES = 20_000
+"""Shapes of lines, numbers left out, that are remembered to say nothing."""
 MOST_OF_A_KIND = 20_000
 """Signs of one kind that are kept of one file; each rank of a large job says a few."""
 
@@ -84,8 +87,16 @@ def text_signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
 
 def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
     tracebacks, summary, report = Tracebacks(), FailureSummary(), RasReport()
+    silent: set[str] = set()
     for line in _joined(lines):
-        for read in (*_READERS, summary.read, report.read, tracebacks.read):
+        # A job repeats its lines with other numbers; what said nothing once is not asked again.
+        shape = _DIGITS.sub("0", line.text)
+        if shape not in silent:
+            signs = [sign for read in _READERS for sign in read(line)]
+            yield from signs
+            if not signs and len(silent) < MOST_SHAPES:
+                silent.add(shape)
+        for read in (summary.read, report.read, tracebacks.read):
             yield from read(line)
 
 

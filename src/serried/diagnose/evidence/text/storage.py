@@ -41,6 +41,7 @@ _PATTERNS = (
     Pattern("disk_full", r"PytorchStreamWriter failed writing|unexpected pos \d+ vs \d+"),
     Pattern("quota", r"[Dd]isk quota exceeded|Errno 122"),
     Pattern("stale", r"Stale file handle|Errno 116|Transport endpoint is not connected|Errno 107"),
+    Pattern("stale", r"\.nfs[0-9a-f]+|Device or resource busy.*nfs"),
     Pattern("io_error", r"Input/output error|Errno 5\b|Remote I/O error|Errno 121"),
     Pattern("read_only", r"Read-only file system|Errno 30\b"),
     Pattern(

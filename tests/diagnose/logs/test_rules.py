@@ -1,0 +1,117 @@
+"""Rules of logs that are easily broken: whose number it is, what only follows, who is behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from serried.diagnose.causes.logs.order import standing_causes
+from serried.diagnose.diagnosis import Cause
+from serried.diagnose.evidence.log_line import log_line
+from serried.diagnose.evidence.quote import Numbering
+from serried.diagnose.evidence.text.reader import text_signs
+from serried.diagnose.gather import gather
+
+TIMEOUT = (
+    "[rank{rank}]:[E1206 ProcessGroupNCCL.cpp:607] [Rank {rank}] Watchdog caught collective "
+    "operation timeout: WorkNCCL(SeqNum={seq}, OpType={op}, NumelIn={numel}, NumelOut={numel}, "
+    "Timeout(ms)=600000) ran for 600061 milliseconds before timing out."
+)
+STATUS = (
+    "[rank{rank}]:[E1206 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) Rank {rank}] "
+    "Exception (either an error or timeout) detected by watchdog at work: {seq}, last enqueued "
+    "NCCL work: {seq}, last completed NCCL work: {done}."
+)
+
+
+def first_cause(*rows: str) -> Cause:
+    lines = (log_line(row, "job.log", number) for number, row in enumerate(rows, 1))
+    return next(cause for _, cause in standing_causes(list(text_signs(lines))))
+
+
+def waiting(rank: int, seq: int, op: str = "ALLREDUCE", numel: int = 64) -> list[str]:
+    return [
+        TIMEOUT.format(rank=rank, seq=seq, op=op, numel=numel),
+        STATUS.format(rank=rank, seq=seq, done=seq - 1),
+    ]
+
+
+def test_the_rank_that_stayed_behind_is_named() -> None:
+    cause = first_cause(
+        *(row for r, s in ((0, 8), (1, 8), (2, 7), (3, 8)) for row in waiting(r, s))
+    )
+    assert (cause.kind, cause.ranks) == ("never_arrived", (2,))
+
+
+def test_few_among_many_brought_another_call() -> None:
+    rows = [row for r in (0, 1, 3) for row in waiting(r, 8)]
+    cause = first_cause(*rows, *waiting(2, 8, "ALLGATHER"))
+    assert (cause.kind, cause.ranks) == ("mismatch_op", (2,))
+    assert cause.collective is not None
+    assert cause.collective.op == "ALLREDUCE|ALLGATHER"
+
+
+def test_of_two_sizes_neither_is_accused() -> None:
+    cause = first_cause(*waiting(0, 8, numel=500), *waiting(1, 8, numel=400))
+    assert (cause.kind, cause.ranks) == ("mismatch_size", None)
+
+
+def test_groups_without_an_identity_are_not_compared() -> None:
+    rows = [row.replace("PG ID 0 PG GUID 0(default_pg)", "PG 3") for row in waiting(0, 8)]
+    others = [row.replace("PG ID 0 PG GUID 0(default_pg)", "PG 3") for row in waiting(5, 7)]
+    others[1] = others[1].replace("PG 3 Rank 5", "PG 3 Rank 1")
+    assert first_cause(*rows, *others).ranks is None
+
+
+@pytest.mark.parametrize(
+    ("row", "kind", "ranks"),
+    [
+        (
+            "ERROR:torch: failed (exitcode: -9) local_rank: 3 (pid: 7) of binary: p",
+            "rank_killed",
+            (3,),
+        ),
+        ("[1,2]<stdout>: ValueError: x", "exception", (2,)),
+        ("(Worker pid=5, ip=10.0.0.7) ValueError: x", "exception", None),
+        ("['p', '--local_rank=7'] exits with return code = 1", None, None),
+    ],
+)
+def test_a_rank_is_read_from_whoever_prints_it(
+    row: str, kind: str | None, ranks: tuple[int, ...] | None
+) -> None:
+    if kind is None:
+        row = f"[ERROR] [launch.py:321:sigkill_handler] {row}"
+    cause = first_cause(row)
+    assert cause.ranks == ranks
+    assert kind is None or cause.kind == kind
+
+
+def test_what_follows_is_never_the_root() -> None:
+    cause = first_cause(
+        "[rank0]: RuntimeError: [gloo/transport/tcp/pair.cc:598] Connection closed by peer "
+        "[10.0.0.3]:28048",
+        "[rank1]: ValueError: bad label",
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
+    )
+    assert (cause.kind, cause.ranks) == ("exception", (1,))
+
+
+def test_an_xid_that_follows_another_gives_way_to_it() -> None:
+    cause = first_cause(
+        "NVRM: Xid (PCI:0000:dc:00): 45, pid=1, name=python3, Ch 00000001",
+        "NVRM: Xid (PCI:0000:dc:00): 79, pid='<unknown>', GPU has fallen off the bus.",
+    )
+    assert str(cause.verdict).startswith("GPU 0000:dc:00 reports Xid 79")
+
+
+def test_a_group_rank_is_not_a_global_one() -> None:
+    line = log_line("[E ProcessGroupNCCL.cpp:9] [Rank 3] x", "a", 1)
+    assert (line.speaker.rank, line.speaker.numbering) == (3, Numbering.GROUP)
+    assert line.speaker.global_rank is None
+
+
+def test_a_healthy_log_of_many_lines_says_nothing(tmp_path: Path) -> None:
+    row = " iteration {n}/ 9000 | learning rate: 2.9E-04 | grad norm: 0.4 | nan iterations:   0 |\n"
+    (tmp_path / "job.log").write_text("".join(row.format(n=n) for n in range(3000)))
+    assert not gather([tmp_path]).signs
