@@ -59,13 +59,18 @@ test("one node's groups stand for all, whole", () => {
 });
 
 test("two ranks that send to one another have one link, and only those of a box have any", () => {
-  const links = linksWithin([PAIRS, CHAIN], nodeOf, nodeOf, [0, 1, 2, 3]);
+  const links = linksWithin([PAIRS, CHAIN], nodeOf, nodeOf, (rank) => rank < 4);
   assert.deepEqual(
     links.map(({ bytes, from, to }) => [from, to, bytes]),
     [
       [0, 1, 20],
       [2, 3, 20],
     ],
+  );
+  const own = linksWithin([PAIRS], nodeOf, nodeOf, () => true, [7]);
+  assert.deepEqual(
+    own.map(({ from, to }) => [from, to]),
+    [[6, 7]],
   );
 });
 

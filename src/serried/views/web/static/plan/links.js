@@ -3,8 +3,8 @@
 //   a cell of 30 pixels and more   within a box from rank to rank, between boxes as one link
 //   smaller                        within a box a bar of all, between boxes as one link
 //   boxes below 56 pixels          blocks of boxes in place of boxes
-//   more than 16 boxes             only links of the groups that one node has a part in: all
-//                                  others run alike
+//   a rank is pinned               only links of its groups
+//   more than 16 boxes             only links of the groups of the first node: all run alike
 //
 // All figures are the server's; what links drawn as one carry is added up.
 
@@ -159,17 +159,18 @@ function groupsOf(hop, ranks) {
  * @param {Flow[]} flows
  * @param {SpotOf} boxOf
  * @param {SpotOf} nodeOf
- * @param {Iterable<number>} ranks  those in view
+ * @param {(rank: number) => boolean} isSeen
+ * @param {number[] | null} [of]  ranks whose groups are meant; null for all
  * @returns {Link[]}
  */
-export function linksWithin(flows, boxOf, nodeOf, ranks) {
+export function linksWithin(flows, boxOf, nodeOf, isSeen, of = null) {
   /** @type {Link[]} */
   const found = [];
-  const all = [...ranks];
   flows.forEach(({ hop, link_bytes: bytes, pattern, ranks: count }, flow) => {
     // What goes from each to each is drawn round the group, by all that a rank sends.
     const sent = pattern === "all" ? bytes * (count - 1) : bytes;
-    for (const from of all) {
+    for (const from of of ? groupMates(hop, of) : hop.keys()) {
+      if (!isSeen(from)) continue;
       const to = from + hop[from];
       if (to === from || boxOf(from) !== boxOf(to)) continue;
       // Two ranks are each other's next: one link, both ways.

@@ -28,6 +28,7 @@ import { paintTrails } from "./trails.js";
  * @property {{x: number, y: number, scale: number}} camera
  * @property {Surface} below
  * @property {number} pinned
+ * @property {boolean} byStage  whether its boxes are stages
  * @property {(rank: number) => import("./trails.js").Cell | null} spot
  */
 
@@ -180,11 +181,10 @@ export class PlanTraffic {
     const shown = flows.all.filter(({ kind }) => !this.hidden.includes(kind));
     const { block, boxOf, spots } = this._blocks(grid);
     const hasCells = map.camera.scale >= CELLS_FROM && block === 1;
-    const of = grid.numBoxes > ALL_UP_TO ? this._ofOneNode() : null;
+    const of = this._of();
     const within = hasCells ? this._within(shown, of) : [];
     // Marks below would make noise of the few links that stand for all.
-    if (of) this._veil(context);
-    byId("traffic-of").textContent = of ? t("traffic.of_node", { node: scene.node[of[0]] }) : "";
+    if (of && map.pinned < 0) this._veil(context);
     const found = this._between(shown, block, spots, of);
     const between = found.filter(({ from, to }) => from !== to);
     const bars = hasCells || block > 1 ? [] : found.filter(({ from, to }) => from === to);
@@ -249,15 +249,21 @@ export class PlanTraffic {
     return { block, boxOf, spots };
   }
 
-  /** Returns the ranks of the pinned rank's node, or of the first. */
-  _ofOneNode() {
-    const { pinned, scene } = this.map;
-    const node = scene?.node[Math.max(0, pinned)] ?? 0;
-    /** @type {number[]} */
-    const found = [];
-    scene?.node.forEach((each, rank) => {
-      if (each === node) found.push(rank);
-    });
+  /** Returns the ranks whose groups are drawn, null for all, and says which these are. */
+  _of() {
+    const { grid, pinned, scene } = this.map;
+    /** @type {number[] | null} */
+    let found = null;
+    let told = "";
+    if (pinned >= 0) {
+      found = [pinned];
+      told = t("traffic.of_rank", { rank: pinned });
+    } else if (scene && grid && grid.numBoxes > ALL_UP_TO) {
+      const [node] = scene.node;
+      found = [...scene.node.keys()].filter((rank) => scene.node[rank] === node);
+      told = t("traffic.of_node", { node });
+    }
+    byId("traffic-of").textContent = told;
     return found;
   }
 
@@ -268,8 +274,8 @@ export class PlanTraffic {
    * @param {number[] | null} of
    */
   _between(shown, block, spots, of) {
-    const { grid, scene } = this.map;
-    const shape = `${grid?.boxesPerRow} ${grid?.numBoxes} ${block} ${of?.[0]}`;
+    const { byStage, grid, scene } = this.map;
+    const shape = `${byStage} ${grid?.boxesPerRow} ${grid?.numBoxes} ${block} ${of}`;
     const key = `${this.asked} ${shape} ${shown.map(({ kind }) => kind)}`;
     if (key !== this.known.key && scene)
       this.known = { key, links: linksBetween(shown, spots, (rank) => scene.node[rank], of) };
@@ -282,16 +288,16 @@ export class PlanTraffic {
     if (!grid || !scene) return [];
     const right = camera.x + below.width / camera.scale;
     const bottom = camera.y + below.height / camera.scale;
-    const ranks = [];
-    for (const rank of of ?? scene.node.keys()) {
+    const isSeen = (/** @type {number} */ rank) => {
       const [x, y] = [grid.cellX(rank), grid.cellY(rank)];
-      if (x + 1 >= camera.x && y + 1 >= camera.y && x <= right && y <= bottom) ranks.push(rank);
-    }
+      return x + 1 >= camera.x && y + 1 >= camera.y && x <= right && y <= bottom;
+    };
     return linksWithin(
       shown,
       (rank) => grid.boxOf[rank],
       (rank) => scene.node[rank],
-      ranks,
+      isSeen,
+      of,
     );
   }
 
