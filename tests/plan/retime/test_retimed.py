@@ -104,7 +104,7 @@ def test_other_ranks_on_shared_cores_have_a_wide_interval_and_say_why() -> None:
     assert not alone.shares_cores
     real = replace(alone, compute="real", shares_cores=True)
     alike, fewer = retime(real, Target()), retime(real, Target(pp=1))
-    assert alike.error == pytest.approx(0.2)
+    assert alike.error == pytest.approx(0.25)
     assert fewer.error == pytest.approx(0.65)
     assert str(fewer.assumptions[-1]).startswith("each of 1 ranks is taken to compute as fast")
 
@@ -137,7 +137,7 @@ def test_a_single_real_run_says_what_it_cannot_tell_of_other_microbatches_and_ha
     split = observe(run_of(4, "zb-h1", 8, sequences=4, cores=2)[0])
     smaller = retime(whole, Target(microbatches=16))
     assert str(smaller.assumptions[0]).startswith("a microbatch is taken to take as long as it has")
-    assert smaller.error == pytest.approx(0.35)
+    assert smaller.error == pytest.approx(0.4)
     joined = retime(split, Target(schedule="1f1b"))
     assert str(joined.assumptions[0]).startswith("the run has backwards in halves")
 
