@@ -26,7 +26,7 @@ import { bytesText } from "../base/quantity.js";
 
 const LEFT = 72;
 const RIGHT = 24;
-const TOP = 40;
+const TOP = 24;
 const BOTTOM = 40;
 const RADII = { cloud: 2, best: 4, front: 4 };
 const NEAR = 12;
@@ -172,9 +172,9 @@ function paintAxes(context, dots, { width, height }, theme, said) {
   context.fillText(said.memory, 8, 12);
   context.fillText(said.step, LEFT, height - 9);
   context.fillStyle = theme.text;
-  context.fillText(said.card, LEFT, TOP - 10);
-  context.fillStyle = theme.accent;
   context.textAlign = "right";
+  context.fillText(said.card, right, 12);
+  context.fillStyle = theme.accent;
   context.fillText(said.front, right, height - 9);
 }
 
