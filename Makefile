@@ -58,6 +58,8 @@ bench: $(VENV)/.test ## print every benchmark beside its peer
 	@set -e; export PYTHONPATH=$(VENV)/peers; \
 	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python -W ignore $$file; done; \
 	echo "== benchmarks.accuracy"; $(BIN)/python -m benchmarks.accuracy benchmarks/data
+	@echo "== benchmarks.diagnosis"; $(BIN)/python -m benchmarks.diagnosis benchmarks/diagnosis/excerpts
+	@$(BIN)/python -m benchmarks.diagnosis benchmarks/diagnosis/gathered
 
 oracle: $(VENV)/.test ## fuzz the layouts against the real packages, each in an environment of its own
 	$(BIN)/python -m pytest -q -m oracle -o addopts='--import-mode=importlib --strict-markers' tests/oracle

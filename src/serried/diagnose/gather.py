@@ -10,10 +10,13 @@ from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.text.reader import text_signs
 from serried.diagnose.gathered import Evidence
 from serried.finding import Sentence, said
+from serried.trace.model.progress import Listener, unheard
 
 
-def gather(places: Sequence[Path]) -> Evidence:
+def gather(places: Sequence[Path], hear: Listener = unheard) -> Evidence:
     """Returns the evidence that lies in files and folders, each recognised by what it holds.
+
+    ``hear`` is told of long reading as it goes on.
 
     Raises InputError for a place that is not there or cannot be read.
     """
@@ -22,7 +25,7 @@ def gather(places: Sequence[Path]) -> Evidence:
     num_lines = 0
     notes: list[Sentence] = []
     for file in files:
-        log = LogFile(file, file.name)
+        log = LogFile(file, file.name, hear)
         signs += text_signs(log.lines())
         num_lines += log.num_lines
         notes += _odd(log)
@@ -36,6 +39,14 @@ def _files(place: Path) -> list[Path]:
 
 
 def _odd(log: LogFile) -> list[Sentence]:
+    if log.is_sealed:
+        return [
+            said(
+                "{name} is packed by zstd, which Python unpacks from 3.14 on; unpack it (zstd -d) "
+                "and give what comes out",
+                name=log.name,
+            )
+        ]
     if log.is_binary:
         return [said("{name} holds no text, so it was not read as a log", name=log.name)]
     if log.is_damaged:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from serried.diagnose.evidence import log_file
 from serried.diagnose.evidence.log_file import BLOCK, LONGEST_LINE, LogFile
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
@@ -65,3 +66,20 @@ def test_a_packed_log_that_breaks_off_is_read_so_far_and_said(tmp_path: Path) ->
     found = diagnosed(gather([tmp_path]))
     assert found.found
     assert "breaks off" in str(found.notes[0])
+
+
+def test_a_log_that_this_python_cannot_unpack_is_named(tmp_path: Path) -> None:
+    (tmp_path / "job.log.zst").write_bytes(b"\x28\xb5\x2f\xfd\x24\x00\x01\x00\x00x")
+    notes = " ".join(str(note) for note in gather([tmp_path]).notes)
+    assert "zst" in notes
+
+
+def test_long_reading_is_told_as_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_file, "TOLD_EVERY", BLOCK)
+    (tmp_path / "job.log").write_bytes(b"step 1\n" * (BLOCK // 2))
+    heard: list[str] = []
+    gather([tmp_path], lambda sentence: heard.append(str(sentence)))
+    assert len(heard) == 3
+    assert "of job.log are read" in heard[0]

@@ -26,17 +26,22 @@ import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from serried.diagnose.evidence.log_line import LogLine, log_line
 from serried.diagnose.evidence.quote import NOBODY, Numbering, Speaker
+from serried.finding import said
+from serried.trace.model.progress import Listener, unheard
 from serried.user_file import opened
 
 BLOCK = 1 << 20
 """Bytes that are looked through at a time."""
 LONGEST_LINE = 1 << 16
 """Bytes of one line that are read; what a longer one holds beyond is passed over."""
+TOLD_EVERY = 1 << 30
+"""Unpacked bytes after which progress is told."""
 MOST_SHAPES, LONGEST_SHAPE = 20_000, 2_000
 """Shapes of lines that are remembered, and how long one may be: at most 40 MB."""
 BEFORE, AFTER = 3, 6
@@ -68,12 +73,15 @@ _TORCHRUN_LOG = re.compile(r"attempt_\d+/(\d+)/(?:stdout|stderr)\.log$")
 class LogFile:
     """Reads one log: which lines may tell something, and what was odd about the file."""
 
-    def __init__(self, path: Path, name: str) -> None:
+    def __init__(self, path: Path, name: str, hear: Listener = unheard) -> None:
         self.path = path
         self.name = name
+        self._hear = hear
         self.num_lines = 0
         self.num_bytes = 0
         self.is_binary = False
+        self.is_sealed = False
+        """Whether it is packed in a way that this Python cannot unpack."""
         self.is_damaged = False
         """Whether its packing broke off; what came before was read."""
 
@@ -92,6 +100,9 @@ class LogFile:
     def _blocks(self, file: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
         head = file.read(4096)
         file.seek(0)
+        if head.startswith(ZSTD) and _zstd() is None:
+            self.is_sealed = True
+            return
         if _is_binary(head):
             self.is_binary = True
             return
@@ -100,7 +111,7 @@ class LogFile:
         decoder = codecs.getincrementaldecoder(wide)("replace") if wide else None
         rest, number = b"", 1
         while block := self._read(stream):
-            self.num_bytes += len(block)
+            self._count(len(block))
             if decoder:
                 block = decoder.decode(block).lstrip("\ufeff").encode()
             if number == 1 and b"\0" in block[:4096]:
@@ -116,6 +127,18 @@ class LogFile:
         if rest:
             self.num_lines = number
             yield number, [rest]
+
+    def _count(self, num_bytes: int) -> None:
+        """Counts bytes, and says so where a log is so long that a reader wonders."""
+        before, self.num_bytes = self.num_bytes, self.num_bytes + num_bytes
+        if self.num_bytes // TOLD_EVERY > before // TOLD_EVERY:
+            self._hear(
+                said(
+                    "{gigabytes:.1f} GB of {name} are read",
+                    gigabytes=self.num_bytes / 1e9,
+                    name=self.name,
+                )
+            )
 
     def _read(self, stream: io.BufferedReader) -> bytes:
         """Returns a block, or what comes before a place where the packing breaks off."""
@@ -172,10 +195,22 @@ def _unpacked(file: BinaryIO, head: bytes) -> object:
     for mark, unpacker in _UNPACKERS.items():
         if head.startswith(mark):
             return unpacker(file)
-    return file
+    zstd = _zstd() if head.startswith(ZSTD) else None
+    return zstd(file) if zstd else file
+
+
+def _zstd() -> Callable[[BinaryIO], object] | None:
+    """Returns what unpacks zstd, which Python brings from 3.14 on."""
+    try:
+        opener: Callable[[BinaryIO], object] = import_module("compression.zstd").ZstdFile
+    except ImportError:
+        return None
+    return opener
 
 
 def _is_binary(head: bytes) -> bool:
+    if head.startswith(ZSTD):
+        return False
     if head.startswith(tuple(_UNPACKERS)) or head[:2] in _WIDE:
         return False
     return b"\0" in head

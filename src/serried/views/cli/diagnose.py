@@ -17,6 +17,7 @@ from serried.views.cli.output import (
     printed_form_option,
     width,
 )
+from serried.views.cli.progress import told
 from serried.views.diagnose.document import diagnosis_document
 from serried.views.diagnose.text import diagnosis_lines
 
@@ -36,7 +37,7 @@ def diagnose(what: tuple[Path, ...], form: str, lang: str) -> int:
     serried diagnose console.log /tmp/nccl_trace_rank_* stacks/ --format json
     """
     output = OutputChoice(lang, form)
-    found = diagnosed(gather(what))
+    found = diagnosed(gather(what, told(lang)))
     if output.form_among(TABLE_OR_JSON) == "json":
         output.write(as_json(diagnosis_document(found, lang)))
     else:
