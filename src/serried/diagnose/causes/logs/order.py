@@ -55,8 +55,15 @@ def standing_causes(signs: Sequence[Sign]) -> Iterator[tuple[int, Cause]]:
     found = [each for family in _FAMILIES for each in family(told)]
     first_wait = min((e.place for e in found if e.standing is Standing.WAITS), default=None)
     ranked = sorted(found, key=lambda each: (_standing(each, first_wait), each.place))
-    for each in ranked[:MOST_CAUSES]:
+    shown = [each for each in ranked if not _is_echo(each, ranked[0])]
+    for each in shown[:MOST_CAUSES]:
         yield _standing(each, first_wait), _with_rank_of_exit(told, each.cause)
+
+
+def _is_echo(each: RankedCause, first: RankedCause) -> bool:
+    """Tells whether a cause repeats, more vaguely, what the first one says."""
+    is_same = each.cause.cause_class is first.cause.cause_class
+    return each is not first and is_same and each.standing is Standing.FOLLOWS
 
 
 def _with_rank_of_exit(told: LoggedSigns, cause: Cause) -> Cause:

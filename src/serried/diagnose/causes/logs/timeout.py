@@ -150,25 +150,24 @@ def _told_mismatch(
     ops = list(dict.fromkeys(wait.facts.op for wait in met if wait.facts.op))
     kind = "mismatch_op" if len(ops) > 1 else "mismatch_size"
     calls = listed([_side(side) for side in sides], last="and")
-    verdict = said(
-        "same number {seq}, different calls: {calls}",
-        seq=first.seq,
-        calls=calls,
-    )
-    chain = []
     if culprits:
-        chain.append(
-            said("{who} left the path of the others before this call", who=named(culprits))
+        verdict = said(
+            "{who} left the path of the others: at number {seq} the calls differ, {calls}",
+            who=named(culprits),
+            seq=first.seq,
+            calls=calls,
         )
+        chain: tuple[Sentence, ...] = ()
     else:
-        chain.append(said("which side left the common path the log does not tell"))
+        verdict = said("same number {seq}, different calls: {calls}", seq=first.seq, calls=calls)
+        chain = (said("which side left the common path the log does not tell"),)
     cause = Cause(
         CauseClass.HANG,
         kind,
         culprits,
         verdict,
         confidence=0.75 if culprits else 0.6,
-        chain=tuple(chain),
+        chain=chain,
         quotes=quotes(sign for wait in met for sign in wait.signs),
         cures=(_SAME_PATH, RAISE),
         collective=replace(first, op="|".join(ops)) if len(ops) > 1 else first,
