@@ -73,6 +73,25 @@ _TOLD = (
         0.95,
     ),
     SignMeaning(
+        ("no_host_memory",),
+        CauseClass.HOST_OOM,
+        "host_oom",
+        Standing.EXHAUSTED,
+        (said("{who} could not get memory of its host: it is used up, or a limit is reached"),),
+        (_LESS_MEMORY, _KERNEL_LOG),
+        0.85,
+    ),
+    SignMeaning(
+        ("told_to_stop",),
+        CauseClass.EXTERNAL_STOP,
+        "sigterm",
+        Standing.NOTICED,
+        (said("{who} was told to stop (SIGTERM); the log does not say by whom"),),
+        (_ITS_LOG,),
+        0.5,
+        "nobody",
+    ),
+    SignMeaning(
         ("killed_word",),
         CauseClass.HOST_OOM,
         "host_oom_sigkill",
@@ -292,6 +311,9 @@ def _of_exit(told: LoggedSigns, sign: Sign) -> SignMeaning:
     name = str(sign.facts.get("name") or "")
     how = str(sign.facts.get("how") or "")
     code = _SIGNALS.get(name, sign.code if sign.code is not None else 0)
+    signal = sign.facts.get("signal")
+    if isinstance(signal, int):
+        code = -signal
     if code > 128:
         code = 128 - code
     if code == -9 or how.startswith("Killed"):

@@ -86,9 +86,15 @@ _ALL = (
     ),
     Pattern(
         "task_exit",
-        r"srun: error: (?P<host>[^\s:]+): tasks? (?P<tasks>[\d,\-\[\]]+): "
+        r"srun: error: (?P<host>[^\s:]+): (?:task (?P<task>\d+)|tasks (?P<tasks>[\d,\-\[\]]+)): "
         r"(?:Exited with exit code (?P<code>\d+)|(?P<how>[A-Z][\w ]+(?:\(core dumped\))?))",
     ),
+    Pattern(
+        "no_host_memory",
+        r"Cannot allocate memory|DefaultCPUAllocator: (?:can't|not enough)|std::bad_alloc|"
+        r"^MemoryError\b|Unable to allocate [\d.]+ [KMGT]iB for an array",
+    ),
+    Pattern("told_to_stop", r"Received SIGTERM\b|SIGTERM received|after receiving SIGTERM"),
     Pattern("killed_word", r"(?:^|line \d+:\s+(?P<pid>\d+) )Killed(?:\s+(?P<program>\S.*))?$"),
     Pattern("task_exit", r"[Ee]xit (?:[Cc]ode|[Ss]tatus)[:=]?\s+(?P<code>[1-9]\d*)"),
 )

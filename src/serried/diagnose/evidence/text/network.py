@@ -39,6 +39,8 @@ _PATTERNS = (
         "ib_device",
         r"Call to ibv_(?P<call>\w+) failed(?: with error (?P<what>.*))?",
     ),
+    Pattern("ib", r"(?P<what>IBV_WC_\w+_ERR|transport retry counter exceeded)"),
+    Pattern("ib_device", r"Failed to initialize any NET plugin|Could not find NET with name"),
     Pattern("ib_device", r"libfabric|OFI.*(?:fail|error)|NET/OFI.*(?:fail|rc=-|error)"),
     Pattern("no_route", r"No route to host|Network is unreachable|errno: 113\b"),
     Pattern(

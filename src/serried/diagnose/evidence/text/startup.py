@@ -54,6 +54,7 @@ _PATTERNS = (
     Pattern("rendezvous", r"RendezvousConnectionError|The connection to the C10d store has failed"),
     Pattern("rendezvous", r"Rendezvous(?:Timeout|Closed|State|Graceful\w*)?(?:Error|ExitError)"),
     Pattern("store_wait", r"RuntimeError: Socket Timeout|store.*got error: Socket Timeout"),
+    Pattern("store_wait", r"connect\(\) timed out"),
     Pattern("store_wait", r"waitForInput.*timed out after (?P<ms>\d+) ?ms"),
     Pattern("rendezvous", r"DeadlineExceeded|rendezvous.*(?:timed out|TIMEOUT)"),
     Pattern("rendezvous", r"Timed out .*waiting for (?:the )?(?:barrier|rendezvous)"),

@@ -24,6 +24,12 @@ from serried.diagnose.evidence.text.pattern import Pattern, first_signs, whole_n
 # DeepSpeed's launcher and torch's before 1.9 print the command of the process that they started
 # last, whichever ended: its --local_rank names nobody.
 _PATTERNS = (
+    Pattern("exit", r"Child process with PID (?P<pid>\d+) terminated with code (?P<code>-?\d+)"),
+    Pattern(
+        "exit",
+        r"process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>\S+) exited on signal "
+        r"(?P<signal>\d+)",
+    ),
     Pattern(
         "exit",
         r"failed \(exitcode: ?(?P<code>-?\d+)\)(?: ?\((?P<name>SIG\w+)\))? "
