@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from serried.errors import SerriedError
     from serried.pipeline.costs import Costs, Links
+    from serried.runtime.guard.guard import guard
     from serried.runtime.recording.api import record, record_steps, span
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Links",
     "SerriedError",
     "analyse",
+    "guard",
     "layout",
     "model_states",
     "plan_job",
@@ -48,6 +50,7 @@ _MODULE_OF = {
     ),
     **dict.fromkeys(("Costs", "Links"), "serried.pipeline.costs"),
     **dict.fromkeys(("record", "record_steps", "span"), "serried.runtime.recording.api"),
+    "guard": "serried.runtime.guard.guard",
     "SerriedError": "serried.errors",
 }
 

@@ -71,14 +71,19 @@ def of_functional(name: str, kind: ActionKind) -> Mover | None:
     """Returns what a functional collective moves; None for one that is not known."""
     if name not in _GROUPS:
         return None
-    place = _GROUPS[name]
     is_gather = kind is ActionKind.ALL_GATHER
 
     def mover(args: tuple[Any, ...], options: dict[str, Any]) -> CollectiveMove | None:
-        ranks = ranks_of(args[place] if len(args) > place else options.get("group"))
+        ranks = ranks_of(functional_group(name, args, options))
         return _move(kind, args[0] if args else None, ranks, len(ranks) if is_gather else 1)
 
     return mover
+
+
+def functional_group(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Returns what a functional collective was given for its group; None for one not known."""
+    place = _GROUPS.get(name, len(args))
+    return args[place] if len(args) > place else options.get("group")
 
 
 def _move(

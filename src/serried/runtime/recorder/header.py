@@ -47,13 +47,13 @@ def world_size_here() -> int:
 
 def folder_here(folder: Path) -> Path:
     """Returns where this attempt of the job records: one of its own after an elastic restart."""
-    attempt = _attempt()
+    attempt = attempt_here()
     return folder / f"restart-{attempt}" if attempt else folder
 
 
 def first_folder(folder: Path) -> Path:
     """Returns where the first attempt recorded, by the ``folder_here`` of this one."""
-    return folder.parent if _attempt() else folder
+    return folder.parent if attempt_here() else folder
 
 
 def header_here(
@@ -65,12 +65,12 @@ def header_here(
     """
     run = _run(kept_run(folder))
     keep_run(folder, run)
-    return header_of(run, rank_here(), _job(layout, framework, stages), host)
+    return header_of(run, rank_here(), job_here(layout, framework, stages), host)
 
 
 def kept_run(folder: Path) -> str:
     """Returns the run of this job's earlier attempts, by what they left in ``folder``; or ""."""
-    if not _attempt():
+    if not attempt_here():
         return ""
     try:
         return (folder / RUN_FILE).read_text(encoding="utf-8").strip()
@@ -103,7 +103,8 @@ def _cores() -> int:
     return len(bound(0)) if bound else os.cpu_count() or 0
 
 
-def _job(layout: Layout | None, framework: str, stages: int) -> TracedJob:
+def job_here(layout: Layout | None, framework: str = "custom", stages: int = 1) -> TracedJob:
+    """Returns the job that this process is a rank of, as far as it can know."""
     world_size = world_size_here()
     if layout:
         framework, sizes, order = layout.framework, dict(layout.sizes), layout.order
@@ -130,7 +131,8 @@ def _local_ranks(world_size: int) -> int:
     return max(1, min(world_size, torch.cuda.device_count() or world_size))
 
 
-def _attempt() -> int:
+def attempt_here() -> int:
+    """Returns how many times an elastic launcher had started the job anew before."""
     return int(os.environ.get(_ATTEMPT, "0"))
 
 

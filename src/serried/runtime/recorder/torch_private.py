@@ -32,6 +32,7 @@ __all__ = [
     "fsdp_group",
     "functional",
     "group_by_name",
+    "groups_here",
     "loader_iterator",
     "replicate",
     "schedules",
@@ -118,6 +119,14 @@ def default_store() -> Any:
         return dist.distributed_c10d._get_default_store()
     except (AttributeError, ValueError, RuntimeError):
         return None
+
+
+def groups_here() -> list[Any]:
+    """Returns the process groups that this process is a member of; none where torch hides them."""
+    try:
+        return list(dist.distributed_c10d._world.pg_map) if dist.is_initialized() else []
+    except (AttributeError, RuntimeError):  # changed while it was gone through
+        return []
 
 
 def group_by_name(name: str) -> Any:

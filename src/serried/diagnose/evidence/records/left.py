@@ -1,0 +1,147 @@
+"""What a guard left of one rank, read together: its file, stacks, failure, and its neighbours.
+
+    rank-00003.guard  .stacks  .failed  .neighbours      ──>  GuardedRank
+
+What lies beside the guard's file is text of its own process and may be cut off; what cannot be read
+of it is as if it were not there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from serried.diagnose.evidence.quote import Quote
+from serried.diagnose.evidence.records.guard_file import GuardFile, read_guard_file
+from serried.errors import InputError
+from serried.finding import said
+from serried.user_file import read_text
+
+STACKS_SUFFIX, FAILED_SUFFIX, NEIGHBOURS_SUFFIX = ".stacks", ".failed", ".neighbours"
+BESIDE = (STACKS_SUFFIX, FAILED_SUFFIX, NEIGHBOURS_SUFFIX)
+_MOST_BYTES = 4 << 20
+
+_THREAD = re.compile(r"^(Current thread|Thread) 0x([0-9a-fA-F]+)")
+_FRAME = re.compile(r'^  File "(.*)", line (\d+) in (.*)$')
+_FAILED_AT = re.compile(r"^# .*wall_ns (\d{1,19})$")
+_NAMES = re.compile(r"^[A-Za-z_][\w.]*(: .*)?$")
+_FATAL = re.compile(r"^Fatal Python error: (.*)$")
+
+
+@dataclass(frozen=True)
+class StackFrame:
+    """Holds one frame of a stack that was left."""
+
+    function: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class LeftStack:
+    """Holds the main thread's stack as it was left last."""
+
+    frames: tuple[StackFrame, ...] = ()
+    """Innermost first."""
+    line: int = 0
+    """The line of the file at which it begins."""
+    by_signal: bool = False
+    """Whether the main thread wrote it itself, as at a signal."""
+    fatal: Quote | None = None
+    """What Python said of a signal that ended the process, such as a segmentation fault."""
+
+
+@dataclass(frozen=True)
+class LeftFailure:
+    """Holds the exception that ended a rank; its whole text is read as a log's is."""
+
+    wall_ns: int
+    quote: Quote
+
+
+@dataclass(frozen=True, eq=False)
+class GuardedRank:
+    """Holds all that a guard left of one rank."""
+
+    source: str
+    """The name of its file."""
+    file: GuardFile
+    stack: LeftStack = LeftStack()
+    failure: LeftFailure | None = None
+    neighbours: Mapping[int, str] | None = None
+    """Linux's letters for the states of other ranks of its host, or ``gone``."""
+
+    @property
+    def rank(self) -> int:
+        """The global rank."""
+        return self.file.rank
+
+
+def read_guarded_rank(path: Path) -> GuardedRank:
+    """Reads what lies under the name of one guard's file.
+
+    Raises InputError when that file itself cannot be read.
+    """
+    file = read_guard_file(path)
+    return GuardedRank(
+        path.name,
+        file,
+        stack=_stack(path.with_suffix(STACKS_SUFFIX), file.header.main_thread),
+        failure=_failure(path.with_suffix(FAILED_SUFFIX)),
+        neighbours=_neighbours(path.with_suffix(NEIGHBOURS_SUFFIX)),
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path, _MOST_BYTES, said("what a guard left")) if path.is_file() else ""
+    except InputError:
+        return ""
+
+
+def _stack(path: Path, main_thread: int) -> LeftStack:
+    """Returns the last stack of the main thread; the others are of the guard and of torch."""
+    found, fatal = LeftStack(), None
+    frames: list[StackFrame] | None = None
+    for number, line in enumerate(_text(path).splitlines(), 1):
+        if match := _THREAD.match(line):
+            is_main = int(match[2], 16) == main_thread
+            frames = [] if is_main else None
+            if is_main:
+                found = LeftStack((), number, match[1] == "Current thread", fatal)
+        elif frames is not None and (match := _FRAME.match(line)):
+            frames.append(StackFrame(match[3], match[1], int(match[2])))
+            found = LeftStack(tuple(frames), found.line, found.by_signal, fatal)
+        elif match := _FATAL.match(line):
+            fatal = Quote(path.name, number, line)
+            found = LeftStack(found.frames, found.line, found.by_signal, fatal)
+    return found
+
+
+def _failure(path: Path) -> LeftFailure | None:
+    lines = _text(path).splitlines()
+    at = _FAILED_AT.search(lines[0]) if lines else None
+    if at is None:
+        return None
+    # The last line that begins at the margin names the exception; its message may go on below.
+    named = [n for n, line in enumerate(lines, 1) if _NAMES.match(line)]
+    number = named[-1] if named else len(lines)
+    return LeftFailure(int(at[1]), Quote(path.name, number, lines[number - 1]))
+
+
+def _neighbours(path: Path) -> Mapping[int, str] | None:
+    states = _told(path).get("states")
+    if not isinstance(states, dict):
+        return None
+    return {int(rank): str(state) for rank, state in states.items() if str(rank).isdecimal()}
+
+
+def _told(path: Path) -> dict[str, object]:
+    try:
+        told = json.loads(_text(path) or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
