@@ -51,6 +51,10 @@ COMMANDS = {
     "diagnose": LazyCommand(
         "diagnose", "Says which rank hung, which is slow, and why; or what evidence is missing."
     ),
+    "collect": LazyCommand(
+        "collect",
+        "Brings what a job left on its hosts into one folder, for serried diagnose.",
+    ),
     "serve": LazyCommand(
         "serve",
         "Opens the workbench: the cluster map, the groups, and the timelines of recorded runs.",
