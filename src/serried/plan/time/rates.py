@@ -23,10 +23,12 @@ EXPONENTIALS = {
     "blackwell": 4.4e12,
     "cdna3": 10.2e12,
     "cdna4": 19.7e12,
+    "cpu": 2.5e9,
 }
 """Exponentials per second of a generation's large GPU: 16 a clock of each multiprocessor, twice
 that on Blackwell Ultra (CUDA C++ programming guide, throughput of native arithmetic instructions);
-16 of each compute unit on CDNA3, 32 on CDNA4 (AMD's white papers)."""
+16 of each compute unit on CDNA3, 32 on CDNA4 (AMD's white papers).
+Of one CPU core nominally 8 in ten clocks."""
 
 
 @dataclass(frozen=True, eq=False)
