@@ -78,10 +78,13 @@ def test_a_bandwidth_of_one_s_own_is_shared_by_protocols_as_the_table_s() -> Non
     assert networks[0].in_node.latency_s == H100.networks()[0].in_node.latency_s
 
 
-@pytest.mark.parametrize("preset", presets().values(), ids=list(presets()))
-def test_a_preset_reaches_less_than_its_links_could(preset: object) -> None:
-    for wire in (preset.in_node, preset.across):  # type: ignore[attr-defined]
-        assert 0.5 < wire.efficiency < 1
+@pytest.mark.parametrize("name", presets())
+def test_a_preset_reaches_less_than_its_links_could(name: str) -> None:
+    for wire in (presets()[name].in_node, presets()[name].across):
+        if "nominal" in wire.source:  # nobody measured what those links reach
+            assert wire.efficiency == 1
+        else:
+            assert 0.5 < wire.efficiency < 1
         assert wire.source
 
 
