@@ -126,9 +126,14 @@ def _quantile(values: np.ndarray, weights: np.ndarray) -> float:
     return float(values[order][min(int(np.searchsorted(along, QUANTILE)), values.size - 1)])
 
 
-def coverage(shown: Examples, found: Sequence[Apart]) -> Iterator[tuple[str, float]]:
-    """Yields how often the intervals hold on rows that neither constants nor widths saw."""
-    counts = shown.weights >= LEAST_WEIGHT
+def coverage(
+    shown: Examples, found: Sequence[Apart], most: int | None = None
+) -> Iterator[tuple[str, float]]:
+    """Yields how often the intervals hold on rows that neither constants nor widths saw.
+
+    ``most`` is how many rows are counted, from the first on; all by default.
+    """
+    counts = (shown.weights >= LEAST_WEIGHT) & (np.arange(shown.weights.size) < (most or np.inf))
     for each in found:
         inside = np.zeros(counts.size, bool)
         for group in np.unique(each.groups[counts]):

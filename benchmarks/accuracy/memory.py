@@ -165,15 +165,22 @@ def print_memory(folder: Path) -> None:
     for (table, group), each in sorted(groups.items()):
         if any(row.num_bytes for row in each):
             print(line(f"  {group}" if group else table, errors(each)))
+    print_intervals(rows)
+    missed = [row for row in rows if row.num_bytes is None]
+    if missed:
+        print(f"of {len(missed)} that ran out of memory, {wrongly_fitting(missed)} are said to fit")
+
+
+def print_intervals(rows: Iterable[MeasuredMemory]) -> None:
+    """Prints how often the intervals of planned peaks hold, where any were measured."""
     peaks = memory_apart.peaks_of(rows)
+    if peaks is None:
+        return
     print(
         f"measured peak inside the 90 % interval: {100 * peaks.covered:.0f} % of rows; held apart,"
     )
     for name, share in memory_apart.coverage(peaks):
         print(f"  interval of rows of other {name + 's:':12}{100 * share:3.0f} %")
-    missed = [row for row in rows if row.num_bytes is None]
-    if missed:
-        print(f"of {len(missed)} that ran out of memory, {wrongly_fitting(missed)} are said to fit")
 
 
 def document_memory(folder: Path) -> list[dict[str, object]]:

@@ -43,8 +43,11 @@ class Peaks:
         return float((self.off <= self.told).mean())
 
 
-def peaks_of(rows: Iterable[MeasuredMemory]) -> Peaks:
-    """Returns the peaks among rows; what is held between steps is none, nor what did not fit."""
+def peaks_of(rows: Iterable[MeasuredMemory]) -> Peaks | None:
+    """Returns the peaks among rows, None where there are none.
+
+    What is held between steps is none, nor is what did not fit.
+    """
     unknown = Implementation("", "")
     found = []
     for row in rows:
@@ -68,6 +71,8 @@ def peaks_of(rows: Iterable[MeasuredMemory]) -> Peaks:
                 unknown.error_of(model),
             )
         )
+    if not found:
+        return None
     return Peaks(*(np.array(column) for column in zip(*found, strict=True)))
 
 

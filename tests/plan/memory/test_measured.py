@@ -62,10 +62,14 @@ def test_dense_megatron_without_tp_is_within_its_bounds(what: str, mean: int) ->
 
 def test_intervals_hold_about_nine_of_ten() -> None:
     for table in ("megatron, allocated, last stage", "bigscience_a100"):
-        assert 0.85 <= memory_apart.peaks_of(of(table)).covered <= 0.95
+        peaks = memory_apart.peaks_of(of(table))
+        assert peaks
+        assert 0.85 <= peaks.covered <= 0.95
 
 
 def test_intervals_hold_on_rows_whose_errors_did_not_make_them() -> None:
-    shares = dict(memory_apart.coverage(memory_apart.peaks_of(rows())))
+    peaks = memory_apart.peaks_of(rows())
+    assert peaks
+    shares = dict(memory_apart.coverage(peaks))
     assert list(shares) == ["model", "GPU type", "table"]
     assert all(0.85 <= share <= 0.95 for share in shares.values()), shares
