@@ -10,6 +10,7 @@ from serried.launch.read import read, read_path
 from serried.launch.request import LayoutRequest
 from serried.plan.asked import plan_request
 from serried.plan.launched import model_of
+from serried.plan.memory.job_memory import job_memory
 from serried.plan.model.parameters import model_parameters
 from serried.plan.request import PlanRequest
 
@@ -43,6 +44,29 @@ def test_options_of_a_llama_make_a_llama() -> None:
     assert model_parameters(made.model).total == 8_030_261_248
     assert (made.zero, made.compute, made.states) == (1, "fp8-cs", "fp32-grads")
     assert made.recompute.modules == ("core_attn", "mlp")
+
+
+def test_how_megatron_computes_is_read_where_memory_follows_from_it() -> None:
+    made = asked(
+        TORCHRUN + SIZES + "--global-batch-size 64 --bf16 --no-gradient-accumulation-fusion "
+        "--tp-comm-overlap --transformer-impl transformer_engine --hidden-dropout 0.1 "
+        "--attention-dropout 0 --moe-token-dispatcher-type alltoall --cross-entropy-loss-fusion "
+        "--cross-entropy-fusion-impl te"
+    )
+    assert made.options == {
+        "gradient_accumulation_fusion": "false",
+        "tp_comm_overlap": "true",
+        "transformer_impl": "transformer_engine",
+        "hidden_dropout": "0.1",
+        "attention_dropout": "0",
+        "moe_token_dispatcher_type": "alltoall",
+        "cross_entropy_loss_fusion": "true",
+        "cross_entropy_fusion_impl": "te",
+    }
+    plain = asked(TORCHRUN + SIZES + "--global-batch-size 64 --bf16 --hidden-dropout many")
+    assert plain.options == {}
+    assert job_memory(made).fullest.bytes_of("blank gradients") == 0
+    assert job_memory(plain).fullest.bytes_of("blank gradients") > 0
 
 
 def test_experts_and_latent_attention_are_read() -> None:

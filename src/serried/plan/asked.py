@@ -24,7 +24,7 @@ from serried.pipeline.registry import ENTRIES
 from serried.plan.catalog import cluster_named, model_asked
 from serried.plan.cluster.cluster import Cluster
 from serried.plan.degrees import Degrees
-from serried.plan.launched import lacking, model_of, words_of
+from serried.plan.launched import lacking, model_of, options_of, words_of
 from serried.plan.model.parameters import LORA_TARGETS
 from serried.plan.model.shape import ModelShape
 from serried.plan.model.stages import layers_accounted, layers_with_ends
@@ -126,7 +126,7 @@ class _Asked:
             offload=self._offload(),
             lora=read_lora(self.words["lora"]) if "lora" in self.words else None,
             order=str(asked.given.get("order", "")),
-            options=dict(layout.settings),
+            options={**(options_of(asked.config) if asked.config else {}), **layout.settings},
         )
 
     def _layout(self, asked: LayoutRequest) -> Layout:

@@ -79,6 +79,37 @@ def words_of(config: LaunchConfig, dp: int, pp: int) -> dict[str, str]:
     return {name: str(each) for name, each in words.items() if each is not None}
 
 
+def options_of(config: LaunchConfig) -> dict[str, str]:
+    """Returns what a file says of how its framework computes, as the options of a request.
+
+    Only what Megatron's options say, and what they name: other frameworks have none of them.
+    """
+    told = _Training(config)
+    switches = {
+        "tp_comm_overlap": told.text("tp_overlap"),
+        "a2a_overlap": told.text("ep_overlap"),
+        "moe_grouped_gemm": told.text("grouped_gemm"),
+        "cross_entropy_loss_fusion": told.text("loss_fused"),
+        "gradient_accumulation_fusion": (
+            "false" if told.is_on("gradients_apart") else told.text("gradients_fused")
+        ),
+    }
+    words = {
+        "moe_token_dispatcher_type": told.text("dispatcher"),
+        "transformer_impl": told.text("layers_by"),
+        "cross_entropy_fusion_impl": told.text("loss_fused_by") if told.is_on("loss_fused") else "",
+        "hidden_dropout": _share(told.text("hidden_dropout")),
+        "attention_dropout": _share(told.text("attention_dropout")),
+    }
+    found = {name: each for name, each in switches.items() if each in ("true", "false")}
+    return found | {name: each for name, each in words.items() if each}
+
+
+def _share(text: str | None) -> str:
+    """Returns a number from 0 to 1, empty for what is none."""
+    return text if text and re.fullmatch(r"0(\.\d{1,9})?|1(\.0{1,9})?|\.\d{1,9}", text) else ""
+
+
 def model_of(config: LaunchConfig) -> ModelShape | None:
     """Returns the model of a file: as it is named, else by its sizes, else None."""
     told = _Training(config)

@@ -90,6 +90,17 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "sequence_parallel": ("sequence-parallel",),
     "lora": ("lora-rank", "lora-r"),
     "schedule": ("pipeline-parallel-schedule",),
+    "gradients_apart": ("no-gradient-accumulation-fusion",),
+    "gradients_fused": ("gradient-accumulation-fusion",),
+    "tp_overlap": ("tp-comm-overlap",),
+    "ep_overlap": ("overlap-moe-expert-parallel-comm",),
+    "dispatcher": ("moe-token-dispatcher-type",),
+    "grouped_gemm": ("moe-grouped-gemm",),
+    "layers_by": ("transformer-impl",),
+    "hidden_dropout": ("hidden-dropout",),
+    "attention_dropout": ("attention-dropout",),
+    "loss_fused": ("cross-entropy-loss-fusion",),
+    "loss_fused_by": ("cross-entropy-fusion-impl",),
 }
 """Names of ours, and what launch files call them: the last part of a key, or a longer end of it."""
 

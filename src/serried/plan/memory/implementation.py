@@ -138,6 +138,7 @@ IMPLEMENTATIONS: Mapping[str, Implementation] = {
             _MEGATRON,
             name="megatron-local",
             source="Megatron-LM d98e8a64, --transformer-impl local",
+            keeps_blank_gradients=False,
             keeps_gemm_workspace=False,
             keeps_scores_buffer=True,
         ),
