@@ -9,6 +9,7 @@ from serried.diagnose.evidence.log_file import LogFile
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.text.reader import text_signs
 from serried.diagnose.gathered import Evidence
+from serried.diagnose.steps.recording import recordings_in
 from serried.finding import Sentence, said
 from serried.trace.model.progress import Listener, unheard
 
@@ -20,7 +21,8 @@ def gather(places: Sequence[Path], hear: Listener = unheard) -> Evidence:
 
     Raises InputError for a place that is not there or cannot be read.
     """
-    files = [file for place in places for file in _files(place)]
+    recorded = recordings_in(places)
+    files = [file for place in places for file in _files(place) if file not in recorded.files]
     signs: list[Sign] = []
     num_lines = 0
     notes: list[Sentence] = []
@@ -30,7 +32,11 @@ def gather(places: Sequence[Path], hear: Listener = unheard) -> Evidence:
         num_lines += log.num_lines
         notes += _odd(log)
     return Evidence(
-        tuple(signs), sources=tuple(map(str, files)), num_lines=num_lines, notes=tuple(notes)
+        tuple(signs),
+        recordings=recorded.recordings,
+        sources=tuple(map(str, [*files, *sorted(recorded.files)])),
+        num_lines=num_lines,
+        notes=(*recorded.notes, *notes),
     )
 
 

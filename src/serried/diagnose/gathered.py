@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.steps.recording import Recording
 from serried.diagnose.waits.state import JobState
 from serried.finding import Sentence
 from serried.mesh import Layout
@@ -19,6 +20,8 @@ class Evidence:
     state: JobState | None = None
     """From dumps, stacks and records; None where there are none."""
     layout: Layout | None = None
+    recordings: tuple[Recording, ...] = ()
+    """Runs that were recorded, by serried or by another tool."""
     sources: tuple[str, ...] = ()
     """The files that were read."""
     num_lines: int = 0

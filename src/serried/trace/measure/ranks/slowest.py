@@ -98,14 +98,15 @@ def paces(trace: Trace, steps: NDArray[np.int32]) -> tuple[RankPace, ...]:
     # All steps are given, for a step's time begins where the one before ended.
     mine = np.isin(trace.spans.rank, ranks)
     spent = time_spent(trace.spans.where(mine), steps, ranks, data_rows(trace)[mine])
-    stages = _stages(compute, ranks)
+    stages = stages_held(compute, ranks)
     alike: dict[tuple[int, ...], list[int]] = {}
     for place, held in enumerate(stages):
         alike.setdefault(held, []).append(place)
     found = [
         pace
         for held, places in alike.items()
-        for pace in _of_one_kind(trace, ranks[places], held, spent.of(places))
+        for kind in [spent.of(places)]
+        for pace in paces_of_like(ranks[places], held, kind, evidence_of(trace, kind))
     ]
     return tuple(
         sorted(
@@ -120,14 +121,13 @@ def paces(trace: Trace, steps: NDArray[np.int32]) -> tuple[RankPace, ...]:
     )
 
 
-def _of_one_kind(
-    trace: Trace, ranks: NDArray[np.int64], stages: tuple[int, ...], spent: Spent
+def paces_of_like(
+    ranks: NDArray[np.int64], stages: tuple[int, ...], spent: Spent, evidence: str
 ) -> list[RankPace]:
-    """Returns the paces of ranks that do equal work."""
+    """Returns the paces of ranks that do equal work, held against one another by ``evidence``."""
     others = [
-        _medians_of_others(table) for table in (spent.computing, spent.waits, *spent.parts.values())
+        medians_of_others(table) for table in (spent.computing, spent.waits, *spent.parts.values())
     ]
-    evidence = _evidence(trace, spent)
     spreads = _spreads_of_others(spent.waits if evidence == WAITS else spent.computing)
     return [
         _pace(
@@ -143,7 +143,8 @@ def _of_one_kind(
     ]
 
 
-def _evidence(trace: Trace, spent: Spent) -> str:
+def evidence_of(trace: Trace, spent: Spent) -> str:
+    """Returns by what ranks of one kind can be compared: waits, computing, or nothing."""
     shares = any(trace.job.sizes.get(axis, 1) > 1 for axis in _SHARED_AXES)
     # What goes on behind a computation is waited for somewhere in it.
     shares = shares or bool(spent.hidden.any())
@@ -154,10 +155,10 @@ def _evidence(trace: Trace, spent: Spent) -> str:
     return COMPUTING if trace.has_pipeline else NOTHING
 
 
-def _medians_of_others(taken: Table) -> list[Table | None]:
+def medians_of_others(taken: Table) -> list[Table | None]:
     """Returns for each column the median of all other columns, row by row; None for one alone.
 
-    >>> [column.tolist() for column in _medians_of_others(np.array([[1.0, 5.0, 2.0]]))]
+    >>> [column.tolist() for column in medians_of_others(np.array([[1.0, 5.0, 2.0]]))]
     [[3.5], [1.5], [3.0]]
     """
     count = taken.shape[1]
@@ -192,7 +193,8 @@ def _spreads_of_others(taken: Table) -> list[float]:
     return found
 
 
-def _stages(compute: Spans, ranks: NDArray[np.int64]) -> list[tuple[int, ...]]:
+def stages_held(compute: Spans, ranks: NDArray[np.int64]) -> list[tuple[int, ...]]:
+    """Returns the stages that each rank computed for."""
     pairs = np.unique(np.stack([compute.rank, compute.stage]), axis=1)
     return [tuple(pairs[1, pairs[0] == rank].tolist()) for rank in ranks.tolist()]
 
