@@ -24,7 +24,7 @@ def missing_evidence(evidence: Evidence, causes: Sequence[Cause]) -> Iterator[Se
     world_size = evidence.state.world_size if evidence.state else None
     if silent := unheard(tuple(heard), world_size):
         yield said(
-            "no line from {who}: collect their logs, and their stacks while they live",
+            "no line from {who}: collect the logs, and the stacks of what still lives",
             who=named(silent),
         )
     if first.cause_class in (CauseClass.HANG, CauseClass.STORAGE, CauseClass.DATA):

@@ -195,8 +195,8 @@ _MEANINGS = (
         Standing.FOLLOWS,
         (
             said(
-                "{who} lost its connection to a peer: that peer ended first, and why stands in "
-                "its own log"
+                "{who} lost the connection to a peer: that peer ended first, and its own log "
+                "says why"
             ),
         ),
         (_PEER,),
@@ -365,8 +365,8 @@ def _ids(told: LoggedSigns) -> Iterator[RankedCause]:
     peers = {peer for sign in signs if isinstance(peer := sign.facts.get("peer"), int)}
     waits = {rank for sign in signs if isinstance(rank := sign.facts.get("group_rank"), int)}
     verdict = said(
-        "{who} waited for the NCCL id of {peer}, which has not reached its first collective yet, "
-        "or ended before it",
+        "{who} waited for the NCCL id of {peer}: that side has not reached its first "
+        "collective yet, or ended before it",
         who=named(waits - peers),
         peer=named(peers),
     )

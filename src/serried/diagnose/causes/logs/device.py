@@ -66,8 +66,8 @@ _MEANINGS = (
         "hw_ecc",
         Standing.HARDWARE,
         (
-            said("{who} met a fault of its GPU ({what}): this is hardware, not code"),
-            said("{who} met a fault of its GPU: this is hardware, not code"),
+            said("{who} met a GPU fault ({what}): this is hardware, not code"),
+            said("{who} met a GPU fault: this is hardware, not code"),
         ),
         (_DRAIN, _OTHER_NODE),
         0.95,
@@ -124,13 +124,12 @@ _MEANINGS = (
         Standing.EXHAUSTED,
         (
             said(
-                "{who} ran out of GPU memory: it asked for {wanted}, {free} of {total} were free; "
-                "what stopped elsewhere follows from it"
+                "{who} ran out of GPU memory: {wanted} were asked for, {free} of {total} were "
+                "free; what stopped elsewhere follows from it"
             ),
             said(
-                "{who} ran out of GPU memory: it asked for {wanted}; what stopped elsewhere "
-                "follows "
-                "from it"
+                "{who} ran out of GPU memory: {wanted} were asked for; what stopped elsewhere "
+                "follows from it"
             ),
             said("{who} ran out of GPU memory; what stopped elsewhere follows from it"),
         ),
@@ -168,7 +167,7 @@ _MEANINGS = (
         CauseClass.CUDA_ERROR,
         "cuda_error",
         Standing.ROOT,
-        (said("{who} met a CUDA error: {what}"), said("{who} met an error of its GPU's runtime")),
+        (said("{who} met a CUDA error: {what}"), said("{who} met an error of the GPU's runtime")),
         (_BLOCKING, _LOOK_FOR_XID),
         0.8,
     ),

@@ -51,12 +51,11 @@ _MEANINGS = (
         CauseClass.STRAGGLER,
         "straggler",
         Standing.NOTICED,
-        (said("{who} is slower than the others, by the job's own report"),),
+        (said("the job's own report calls {who} slower than the others"),),
         (
             said(
-                "see whether its GPU's clock, its loader or its link is slow: serried diagnose "
-                "on the "
-                "recorded traces says which, and what it costs"
+                "see whether the GPU's clock, the loader or the link is slow: serried diagnose "
+                "on the recorded traces says which, and what it costs"
             ),
         ),
         0.7,
@@ -220,8 +219,8 @@ def _named(told: LoggedSigns) -> Iterator[RankedCause]:
         (
             "ras_absent",
             said(
-                "{who} does not answer NCCL's RAS: dead, stopped or cut off (as its communicator "
-                "counts)"
+                "NCCL's RAS got no answer from {who}: dead, stopped or cut off (as its "
+                "communicator counts)"
             ),
         ),
     ):

@@ -106,7 +106,7 @@ _MEANINGS = (
         CauseClass.NUMERICS,
         "nan_transient",
         Standing.ROOT,
-        (said("{who} got NaN that a second run of the same step did not give: suspect its GPU"),),
+        (said("{who} got NaN that a second run of the same step did not give: suspect the GPU"),),
         (_RERUN,),
         0.85,
     ),

@@ -68,7 +68,7 @@ _TOLD = (
         CauseClass.HOST_OOM,
         "host_oom_sigkill",
         Standing.EXHAUSTED,
-        (said("{who} was killed because the host memory that the scheduler granted ran out"),),
+        (said("the scheduler killed {who}: the host memory that it granted ran out"),),
         (_LESS_MEMORY,),
         0.95,
     ),
@@ -77,7 +77,7 @@ _TOLD = (
         CauseClass.HOST_OOM,
         "host_oom",
         Standing.EXHAUSTED,
-        (said("{who} could not get memory of its host: it is used up, or a limit is reached"),),
+        (said("{who} found no more host memory: it is used up, or a limit is reached"),),
         (_LESS_MEMORY, _KERNEL_LOG),
         0.85,
     ),
@@ -86,7 +86,7 @@ _TOLD = (
         CauseClass.EXTERNAL_STOP,
         "sigterm",
         Standing.NOTICED,
-        (said("{who} was told to stop (SIGTERM); the log does not say by whom"),),
+        (said("{who} got SIGTERM, the signal to stop; the log does not say from whom"),),
         (_ITS_LOG,),
         0.5,
         "nobody",
@@ -172,9 +172,8 @@ _KILLED = SignMeaning(
     Standing.ENDED,
     (
         said(
-            "{who} was killed by signal 9 from outside: as a rule the host's memory ran out; the "
-            "log does "
-            "not say who sent it"
+            "signal 9 from outside killed {who}: as a rule the host's memory ran out; the "
+            "log does not say who sent it"
         ),
     ),
     (_KERNEL_LOG, _LESS_MEMORY),
@@ -187,11 +186,10 @@ _KILLED_LOADING = SignMeaning(
     Standing.ENDED,
     (
         said(
-            "{who} was killed by signal 9 while loading shard {done} of {all}: very likely the "
-            "host's "
-            "memory ran out"
+            "signal 9 killed {who} while loading shard {done} of {all}: very likely the "
+            "host's memory ran out"
         ),
-        said("{who} was killed by signal 9 while loading: very likely the host's memory ran out"),
+        said("signal 9 killed {who} while loading: very likely the host's memory ran out"),
     ),
     (_KERNEL_LOG, _LESS_MEMORY),
     0.8,
@@ -249,7 +247,7 @@ _TERMINATED = SignMeaning(
     CauseClass.EXTERNAL_STOP,
     "sigterm",
     Standing.NOTICED,
-    (said("{who} was told to stop (SIGTERM); the log does not say by whom"),),
+    (said("{who} got SIGTERM, the signal to stop; the log does not say from whom"),),
     (_ITS_LOG,),
     0.5,
     "unknown",

@@ -57,14 +57,12 @@ _WEAK = (
         Standing.WAITS,
         (
             said(
-                "the NCCL watchdog of {who} itself stood still for {seconds} s: a call to CUDA "
-                "or NCCL did "
-                "not return; why is not in the log"
+                "the NCCL watchdog of {who} stood still for {seconds} s: a call to CUDA or "
+                "NCCL did not return; why is not in the log"
             ),
             said(
-                "the NCCL watchdog of {who} itself stood still: a call to CUDA or NCCL did not "
-                "return; why "
-                "is not in the log"
+                "the NCCL watchdog of {who} stood still: a call to CUDA or NCCL did not "
+                "return; why is not in the log"
             ),
         ),
         (
