@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 
 import pytest
 
+import serried
 from serried.diagnose.causes.logs.order import standing_causes
 from serried.diagnose.diagnosis import Cause
 from serried.diagnose.evidence.log_line import log_line
 from serried.diagnose.evidence.quote import Numbering
 from serried.diagnose.evidence.text.reader import text_signs
 from serried.diagnose.gather import gather
+from serried.views.sentences import say
 
 TIMEOUT = (
     "[rank{rank}]:[E1206 ProcessGroupNCCL.cpp:607] [Rank {rank}] Watchdog caught collective "
@@ -82,6 +86,8 @@ def test_groups_without_an_identity_are_not_compared() -> None:
         ),
         ("[rank2]: OSError: [Errno 12] Cannot allocate memory", "host_oom", (2,)),
         ("(Worker pid=5, ip=10.0.0.7) ValueError: x", "exception", None),
+        ("Exception: process 3 terminated with signal SIGSEGV", "segfault", (3,)),
+        ("[n1:5] Signal: Segmentation fault (11)", "segfault", None),
         ("['p', '--local_rank=7'] exits with return code = 1", None, None),
     ],
 )
@@ -93,6 +99,14 @@ def test_a_rank_is_read_from_whoever_prints_it(
     cause = first_cause(row)
     assert cause.ranks == ranks
     assert kind is None or cause.kind == kind
+
+
+def test_a_spawned_process_is_named_by_the_line_above_its_traceback() -> None:
+    spawned = "-- Process 2 terminated with the following error:"
+    begins, why = "Traceback (most recent call last):", "ValueError: bad label"
+    assert first_cause(spawned, begins, '  File "a.py", line 3, in f', why).ranks == (2,)
+    assert first_cause(spawned, begins, "RuntimeError: CUDA out of memory.").ranks == (2,)
+    assert first_cause(spawned, begins, "EOFError", "", "step 3", why).ranks is None
 
 
 def test_what_follows_is_never_the_root() -> None:
@@ -111,6 +125,27 @@ def test_an_xid_that_follows_another_gives_way_to_it() -> None:
         "NVRM: Xid (PCI:0000:dc:00): 79, pid='<unknown>', GPU has fallen off the bus.",
     )
     assert str(cause.verdict).startswith("GPU 0000:dc:00 reports Xid 79")
+
+
+def test_the_meaning_of_an_xid_is_said_in_chinese_too() -> None:
+    cause = first_cause("NVRM: Xid (PCI:0000:dc:00): 79, pid=1, GPU has fallen off the bus.")
+    assert say(cause.verdict, "zh") == "GPU 0000:dc:00 报告 Xid 79：GPU 从总线上掉了"
+
+
+def test_a_sentence_that_names_ranks_holds_of_one_and_of_several() -> None:
+    of_one = re.compile(
+        r"\{who\} (?:is|was|has|does|waits|runs)\b|\{who\} [^:;,]*\b(?:its|their)\b"
+    )
+    words = (Path(serried.__file__).parent / "diagnose" / "causes" / "logs").glob("*.py")
+    trees = [ast.parse(path.read_text("utf-8")) for path in words]
+    texts = [
+        node.value
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    assert any("{who}" in text for text in texts)
+    assert [text for text in texts if of_one.search(text)] == []
 
 
 def test_a_group_rank_is_not_a_global_one() -> None:

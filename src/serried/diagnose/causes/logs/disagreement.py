@@ -117,9 +117,8 @@ def _one_side(told: LoggedSigns) -> Iterator[RankedCause]:
         "mismatch_op",
         None,
         said(
-            "{who} runs {mine} where another rank runs another call, which this version of torch "
-            "does "
-            "not print",
+            "{who} ran {mine} where another rank ran another call, which this version of "
+            "torch does not print",
             who=named((rank,)),
             mine=_call(call),
         ),

@@ -208,7 +208,7 @@ _BUS = SignMeaning(
     CauseClass.STORAGE,
     "shm",
     Standing.ENDED,
-    (said("{who} was ended by a bus error: as a rule /dev/shm is full, or a mapped file was cut"),),
+    (said("a bus error ended {who}: as a rule /dev/shm is full, or a mapped file was cut"),),
     (
         said(
             "give the container more shared memory (--shm-size, an emptyDir of medium Memory) "
@@ -257,7 +257,7 @@ _ABORTED = SignMeaning(
     CauseClass.EXCEPTION,
     "aborted",
     Standing.NOTICED,
-    (said("{who} aborted itself (SIGABRT); why stands in its own log"),),
+    (said("{who} aborted (SIGABRT); why stands in the log of that rank"),),
     (_ITS_LOG,),
     0.5,
 )
@@ -267,8 +267,8 @@ _FAILED = SignMeaning(
     "exit_code",
     Standing.NOTICED,
     (
-        said("{who} was the first to end, with code {code}; why stands in its own log"),
-        said("{who} was the first to end; why stands in its own log"),
+        said("the first to end was {who}, with code {code}; why stands in the log of that rank"),
+        said("the first to end was {who}; why stands in the log of that rank"),
     ),
     (_ITS_LOG,),
     0.5,

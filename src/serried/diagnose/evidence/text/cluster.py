@@ -78,6 +78,14 @@ _ALL = (
     Pattern(
         "task_exit", (r"(?:Fatal Python error|Caught signal 7|signal): (?P<how>Bus error|Aborted)")
     ),
+    Pattern(  # Open MPI's block, whose lines begin with host and process
+        "segfault_stack",
+        r"(?:\[(?P<host>[\w.\-]+):(?P<pid>\d+)\] )?\bSignal: Segmentation fault \(11\)",
+    ),
+    Pattern(
+        "task_exit",
+        r"(?:\[(?P<host>[\w.\-]+):(?P<pid>\d+)\] )?\bSignal: (?P<how>Bus error|Aborted) \(\d+\)",
+    ),
     Pattern("task_exit", r"[Ee]xited with (?:status |exit )?code:? (?P<code>\d+)"),
     Pattern(
         "task_exit",

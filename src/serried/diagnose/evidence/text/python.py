@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from serried.diagnose.evidence.log_line import LogLine
+from serried.diagnose.evidence.quote import Numbering
 from serried.diagnose.evidence.sign import Sign
 
 _BEGINS = "Traceback (most recent call last)"
@@ -37,10 +38,12 @@ _INLINE = re.compile(
     r"ZeroDivisionError|NotImplementedError|MemoryError|TimeoutError)): (?P<rest>.+)$"
 )
 _IN_TRACEBACK = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?P<rest>: .*|:?)$")
+_SPAWNED = re.compile(r"^\s*-- Process (\d+) terminated with the following error:")
 _CHAINS = (
     "The above exception was the direct cause",
     "During handling of the above exception",
 )
+_GOES_ON = ("Traceback", " ", "|", *_CHAINS)
 MOST_FRAMES = 60
 MOST_OPEN = 4096
 """Tracebacks that are open at a time: one for each speaker of a job."""
@@ -101,3 +104,37 @@ class Tracebacks:
         if len(self._open) > MOST_OPEN:
             self._open.clear()
         return self._open.setdefault(key, _Open())
+
+
+class SpawnedError:
+    """Says whose the traceback is that torch.multiprocessing.spawn repeats.
+
+        -- Process 2 terminated with the following error:      local rank 2
+        Traceback (most recent call last): ...                 │
+        ValueError: bad label                                  │ as far as its exceptions go
+
+    >>> from serried.diagnose.evidence.log_line import log_line
+    >>> spawned = SpawnedError()
+    >>> rows = ["-- Process 2 terminated with the following error:", "ValueError: x", "", "end"]
+    >>> [spawned.own(log_line(row, "x", n)).speaker.rank for n, row in enumerate(rows)]
+    [2, 2, 2, None]
+    """
+
+    def __init__(self) -> None:
+        self._rank: int | None = None
+        self._is_named = False
+
+    def own(self, line: LogLine) -> LogLine:
+        """Returns a line with its rank within the node, where it stands in such a traceback."""
+        if found := _SPAWNED.match(line.text):
+            self._rank, self._is_named = int(found[1][:9]), False
+        elif line.text.startswith(_CHAINS):
+            self._is_named = False
+        elif self._rank is not None and line.text.strip() and not line.text.startswith(_GOES_ON):
+            if self._is_named:
+                self._rank = None
+            self._is_named = True
+        if self._rank is None or line.speaker.rank is not None:
+            return line
+        speaker = replace(line.speaker, rank=self._rank, numbering=Numbering.LOCAL)
+        return replace(line, speaker=speaker)

@@ -29,7 +29,7 @@ from serried.diagnose.evidence.text.kernel import kernel_signs
 from serried.diagnose.evidence.text.nccl_calls import call_signs
 from serried.diagnose.evidence.text.network import network_signs
 from serried.diagnose.evidence.text.progress import PROGRESS_KINDS, progress_signs
-from serried.diagnose.evidence.text.python import Tracebacks
+from serried.diagnose.evidence.text.python import SpawnedError, Tracebacks
 from serried.diagnose.evidence.text.ras import RasReport
 from serried.diagnose.evidence.text.schedule_order import order_signs
 from serried.diagnose.evidence.text.startup import startup_signs
@@ -87,8 +87,9 @@ def text_signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
 
 def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
     tracebacks, summary, report = Tracebacks(), FailureSummary(), RasReport()
+    spawned = SpawnedError()
     silent: set[str] = set()
-    for line in _joined(lines):
+    for line in map(spawned.own, _joined(lines)):
         # A job repeats its lines with other numbers; what said nothing once is not asked again.
         shape = _DIGITS.sub("0", line.text)
         if shape not in silent:

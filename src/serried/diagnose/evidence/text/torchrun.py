@@ -46,7 +46,7 @@ _PATTERNS = (
     Pattern("exit", r"Subprocess (?P<pid>\d+) exit(?:s|ed)? with return code = (?P<code>-?\d+)"),
     Pattern(
         "exit",
-        r"ProcessExitedException: process (?P<local_rank>\d+) terminated with "
+        r"(?:^|[:\s])process (?P<local_rank>\d+) terminated with "
         r"(?:exit code (?P<code>\d+)|signal (?P<name>SIG\w+))",
     ),
     Pattern("exit", r"CalledProcessError: Command .* died with <Signals\.(?P<name>SIG\w+): \d+>"),
