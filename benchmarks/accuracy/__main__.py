@@ -87,7 +87,8 @@ def print_table(folder: Folder, *, is_apart: bool) -> None:
         mean = np.mean([each for _, _, each in lost])
         layouts = sum(count for _, count, _ in lost)
         print(f"\nchoosing among {layouts} measured layouts in {len(lost)} groups", end="")
-        print(f" loses {mean:.1f} % on average, at most {max(each for *_, each in lost):.1f} %")
+        worst, _, most = max(lost, key=lambda each: each[2])
+        print(f" loses {mean:.1f} % on average, at most {most:.1f} %: {worst}")
     for name, why in folder.left_out:
         print(f"left out: {name}: {why}")
     print_apart(rows, is_long=is_apart)

@@ -142,6 +142,18 @@ def test_a_cluster_of_ones_own_is_read_from_toml(tmp_path: Path) -> None:
     assert asked({"cluster": str(file)}).cluster.gpu.memory_bytes == 180e9
 
 
+def test_a_cluster_says_what_is_reached_of_its_links(tmp_path: Path) -> None:
+    file = tmp_path / "ours.toml"
+    file.write_text(OURS, encoding="utf-8")
+    plain = asked({"cluster": str(file)}).cluster
+    assert (plain.gpu.link_reached, plain.nic_reached, plain.switch_share) == (1.0, 1.0, 0.0)
+    told = OURS.replace("gb_per_s = 12.5", "gb_per_s = 12.5, reached_gb_per_s = 10")
+    told = told.replace("gb_per_s = 100", "gb_per_s = 100, reached_gb_per_s = 80")
+    file.write_text("switch_sums.share = 0.7" + told, encoding="utf-8")
+    made = asked({"cluster": str(file)}).cluster
+    assert (made.gpu.link_reached, made.nic_reached, made.switch_share) == (0.8, 0.8, 0.7)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
@@ -151,6 +163,17 @@ def test_a_cluster_of_ones_own_is_read_from_toml(tmp_path: Path) -> None:
         ("gpus_per_node = 4", "gpus_per_node = 0", "gpus_per_node is 0; it is a whole number of"),
         ("gpus_per_node = 4", 'gpus_per_node = "4"', "gpus_per_node is 4; it is a whole number"),
         ("bf16 = 500", "bf16 = inf", "gpu.peak_tflops.bf16 is inf; it is a number above 0"),
+        ("memory_gb = 64", "memory_gb = true", "gpu.memory_gb is True; it is a number above 0"),
+        (
+            "per_node = 2",
+            "reached_gb_per_s = 13",
+            "reached_gb_per_s is 13; it is a number of at most",
+        ),
+        (
+            '"ours"',
+            '"ours"\nswitch_sums.share = 2',
+            "switch_sums.share is 2; it is a number of at most 1",
+        ),
         ("[gpu]", "[gpu", "ours.toml is no TOML: Expected"),
         ("[gpu]", "[card]", "gpu is missing; it is a table"),
     ],

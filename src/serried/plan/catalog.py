@@ -183,6 +183,7 @@ def gpu_of(name: str, row: Mapping[str, Any]) -> Gpu:
         row["memory_gb_per_s"] * GB,
         row["link"]["gb_per_s"] * GB,
         row["source"],
+        _reached(row["link"]),
     )
 
 
@@ -198,4 +199,12 @@ def cluster_of(name: str, row: Mapping[str, Any], gpu: Gpu) -> Cluster:
         row.get("num_gpus"),
         row.get("network", name),
         row["source"],
+        _reached(nic),
+        row.get("switch_sums", {}).get("share", 0.0),
     )
+
+
+def _reached(wire: Mapping[str, Any]) -> float:
+    """Returns the share of a link's bandwidth that libraries reach; all where nobody says."""
+    speed = wire["gb_per_s"]
+    return float(wire.get("reached_gb_per_s", speed) / speed)

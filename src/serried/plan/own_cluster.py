@@ -3,13 +3,14 @@
 name = "ours"
 gpu = "h100"                              or a table with the keys of catalog/gpus.toml
 gpus_per_node = 8
-nic = { gb_per_s = 50, per_node = 8 }     one way, of one NIC
+nic = { gb_per_s = 50, per_node = 8 }     one way, of one NIC; reached_gb_per_s, where it is known
+switch_sums = { share = 0.7 }             where the NVLink switch adds up: its share of links
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,8 @@ def cluster_of_tree(tree: Mapping[str, Any], file: str) -> Cluster:
     row = {
         "gpus_per_node": per_node,
         "nvlink_domain": found.whole("nvlink_domain", per_node),
-        "nic": {"gb_per_s": nic.number("gb_per_s"), "per_node": nic.whole("per_node", per_node)},
+        "nic": _wire(nic) | {"per_node": nic.whole("per_node", per_node)},
+        "switch_sums": {"share": _switch_share(found)},
         "num_gpus": found.whole("num_gpus", 0) or None,
         "network": found.text("network", "h100"),
         "source": found.text("source", file),
@@ -57,10 +59,24 @@ def _gpu(found: _Fields) -> Gpu:
         "peak_tflops": {name: peaks.number(name) for name in peaks.tree},
         "memory_gb": told.number("memory_gb"),
         "memory_gb_per_s": told.number("memory_gb_per_s"),
-        "link": {"gb_per_s": told.table("link").number("gb_per_s")},
+        "link": _wire(told.table("link")),
         "source": told.text("source", found.file),
     }
     return gpu_of(told.text("name", "gpu"), row)
+
+
+def _wire(told: _Fields) -> dict[str, float]:
+    """Returns what a link carries, and what is reached of it where the file says so."""
+    found = {"gb_per_s": told.number("gb_per_s")}
+    if "reached_gb_per_s" in told.tree:
+        found["reached_gb_per_s"] = told.number("reached_gb_per_s", most=found["gb_per_s"])
+    return found
+
+
+def _switch_share(told: _Fields) -> float:
+    if "switch_sums" not in told.tree:
+        return 0.0
+    return told.table("switch_sums").number("share", most=1.0)
 
 
 def _tree(path: Path) -> Mapping[str, Any]:
@@ -87,11 +103,13 @@ class _Fields:
             raise self._wrong(key, value, said("a table"))
         return _Fields(value, self.file, f"{self.path}{key}.")
 
-    def number(self, key: str) -> float:
+    def number(self, key: str, most: float = inf) -> float:
         value = self.tree.get(key)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not isfinite(float(value)) or float(value) <= 0:  # type: ignore[arg-type]
             raise self._wrong(key, value, said("a number above 0"))
+        if float(value) > most:  # type: ignore[arg-type]
+            raise self._wrong(key, value, said("a number of at most {most:g}", most=most))
         return float(value)  # type: ignore[arg-type]
 
     def whole(self, key: str, default: int | None = None) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from serried.errors import InputError
+from serried.plan.catalog import cluster_named
+from serried.plan.traffic.transfers import Pricer
 from serried.plan.traffic.ways import GroupLinks, quickest, ways
 
 NODE = GroupLinks(8, 8, 300e9, 25e9, 3.4e-6, 14e-6)
@@ -28,9 +30,25 @@ def test_small_messages_go_by_trees_and_large_ones_by_rings() -> None:
 
 
 def test_switches_that_add_up_spare_half_of_the_way() -> None:
-    summing = GroupLinks(8, 8, 450e9, 50e9, 3.4e-6, 14e-6, has_switch_sums=True)
+    summing = GroupLinks(8, 8, 450e9, 50e9, 3.4e-6, 14e-6, summed_bytes_per_s=315e9)
     found = ways("all_reduce", 1e9, summing)
     assert found["nvls"] < found["ring"]
+    assert quickest("all_reduce", 1e9, summing)[0] == "nvls"
+    assert quickest("all_gather", 1e9, summing)[0] == "ring"
+
+
+@pytest.mark.parametrize(
+    ("name", "ring", "nvls"),
+    [("a100", 235e9, None), ("h100", 370e9, 480e9), ("b200", 720e9, 830e9)],
+)
+def test_eight_gpus_reach_what_nccl_tests_do(name: str, ring: float, nvls: float | None) -> None:
+    """Bus bandwidths of large all-reduces over one node, as nccl-tests print them."""
+    links = Pricer(cluster_named(name), None).links(8, 1)
+    busbw = {way: 2 * 7 / 8 * 8e9 / time for way, time in ways("all_reduce", 8e9, links).items()}
+    assert busbw["ring"] == pytest.approx(ring, rel=0.02)
+    assert busbw.get("nvls") == (pytest.approx(nvls, rel=0.04) if nvls else None)
+    assert quickest("all_reduce", 8e9, links)[0] == ("nvls" if nvls else "ring")
+    assert quickest("all_reduce", 1e5, links)[0] == "tree"
 
 
 def test_a_group_of_one_takes_no_time_and_unknown_collectives_are_refused() -> None:

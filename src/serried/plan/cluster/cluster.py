@@ -27,6 +27,8 @@ class Gpu:
     link_bytes_per_s: float
     """All its fast links (NVLink, xGMI) together, one way."""
     source: str = ""
+    link_reached: float = 1.0
+    """Share of these links that a library's rings reach."""
 
     def __post_init__(self) -> None:
         for what in ("memory_bytes", "memory_bytes_per_s", "link_bytes_per_s"):
@@ -71,6 +73,10 @@ class Cluster:
     network: str = ""
     """The preset of ``collective.networks`` whose protocols and latencies it has."""
     source: str = ""
+    nic_reached: float = 1.0
+    """Share of its NICs that a library reaches."""
+    switch_share: float = 0.0
+    """Share of the fast links that sums in the NVLink switch reach (NVLink SHARP); 0 without."""
 
     def __post_init__(self) -> None:
         if self.gpus_per_node < 1 or self.nvlink_domain < 1:

@@ -80,7 +80,7 @@ def _all(asked: PlanRequest, busbw: BusbwTable | None) -> Iterator[Transfer]:
     model, degrees = asked.model, asked.degrees
     layers = -(-(model.layers + model.mtp_layers) // degrees.pp)
     times = layers * asked.num_microbatches
-    pricer = _Pricer(asked.cluster, busbw)
+    pricer = Pricer(asked.cluster, busbw)
     buffer = 2.0 * asked.tokens * model.hidden
     yield from _tensor(asked, pricer, times, buffer)
     keys = model.latent.kv_rank + model.latent.rope_dim if model.latent else None
@@ -101,7 +101,7 @@ def _all(asked: PlanRequest, busbw: BusbwTable | None) -> Iterator[Transfer]:
     yield from _replicas(asked, pricer, times)
 
 
-def _tensor(asked: PlanRequest, pricer: _Pricer, times: float, buffer: float) -> Iterator[Transfer]:
+def _tensor(asked: PlanRequest, pricer: Pricer, times: float, buffer: float) -> Iterator[Transfer]:
     tp, beside = asked.degrees.tp, ""
     if asked.options.get("tp_comm_overlap") in ("True", "true", "1"):
         beside = "GEMMs"
@@ -118,7 +118,7 @@ def _tensor(asked: PlanRequest, pricer: _Pricer, times: float, buffer: float) ->
     yield pricer.transfer("tp", "reduce_scatter", tp, 1, buffer, part, scatters, beside)
 
 
-def _expert(asked: PlanRequest, pricer: _Pricer, buffer: float) -> Iterator[Transfer]:
+def _expert(asked: PlanRequest, pricer: Pricer, buffer: float) -> Iterator[Transfer]:
     model, degrees = asked.model, asked.degrees
     if model.experts is None:
         return
@@ -131,7 +131,7 @@ def _expert(asked: PlanRequest, pricer: _Pricer, buffer: float) -> Iterator[Tran
     yield pricer.transfer("ep", "all_to_all", degrees.ep, apart, routed, sent, often, beside)
 
 
-def _stages(asked: PlanRequest, pricer: _Pricer, buffer: float) -> Iterator[Transfer]:
+def _stages(asked: PlanRequest, pricer: Pricer, buffer: float) -> Iterator[Transfer]:
     degrees, model = asked.degrees, asked.model
     split = degrees.tp if asked.has_sequence_parallel else 1
     message = buffer / split
@@ -146,7 +146,7 @@ def _stages(asked: PlanRequest, pricer: _Pricer, buffer: float) -> Iterator[Tran
         yield pricer.transfer("embedding", "all_reduce", 2, apart, table, table, 1.0, "")
 
 
-def _replicas(asked: PlanRequest, pricer: _Pricer, times: float) -> Iterator[Transfer]:
+def _replicas(asked: PlanRequest, pricer: Pricer, times: float) -> Iterator[Transfer]:
     """Yields what replicas exchange: once a step, or of each layer where weights are sharded."""
     dense, routed = _weights(asked)
     degrees, kept = asked.degrees, recipe(asked.states)
@@ -210,7 +210,7 @@ def _weights(asked: PlanRequest) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class _Pricer:
+class Pricer:
     """Places groups on a cluster and prices what they run."""
 
     cluster: Cluster
@@ -246,8 +246,11 @@ class _Pricer:
         """Returns what joins a group's ranks."""
         cluster = self.cluster
         near = int(np.clip(cluster.nvlink_domain // apart, 1, ranks))
-        fast, far = cluster.gpu.link_bytes_per_s, cluster.nic_bytes_per_s
-        return GroupLinks(ranks, near, fast, far, NEAR_S, FAR_S)
+        gpu = cluster.gpu
+        fast = gpu.link_bytes_per_s * gpu.link_reached
+        far = cluster.nic_bytes_per_s * cluster.nic_reached
+        summed = gpu.link_bytes_per_s * cluster.switch_share
+        return GroupLinks(ranks, near, fast, far, NEAR_S, FAR_S, summed)
 
     def link(self, ranks: int, apart: int) -> str:
         """Returns the farthest class of links on a group's way."""

@@ -1,16 +1,19 @@
 """How long a collective takes by the algorithms that libraries choose among: closed forms.
 
-    S bytes in the buffer, n ranks, a seconds a step, B bytes per second of a rank's way out
+    S bytes in the buffer, n ranks, a seconds a step, B bytes per second that rings reach of a
+    rank's way out, W that the NVLink switch reaches as it sums
 
     ring          2 (n-1) a  + 2 (n-1)/n S/B    all-reduce; half of both for its two halves
     tree          2 log2(n) a + 2 S/B / share   all-reduce only: few steps, all bytes up and down
     hierarchical  a ring in the domain, one across between like ranks on 1/g of the bytes, a ring
                   in the domain again; g ranks in a domain
-    nvls          2 a + (n+1)/n S/B / share     the switch adds up: one way there and one back
+    nvls          25 us + (n+1)/n S/W           the switch adds up: it reads each buffer once, and
+                  each rank stores its n-th of the sum for all, both at once, as parts follow one
+                  another; half of an all-reduce moves S, which a ring does with less
 
 A collective takes the quickest. Sources: nccl-tests doc/PERFORMANCE.md (ring); NCCL 2.x,
-src/graph/tuning.cc at 5067397c: latencies, trees reaching 0.92 of a ring, and NVLS 0.85 of the
-links on Hopper, 0.74 on Blackwell; Sanders, Speck and Traff 2009 (double trees).
+src/graph/tuning.cc at 5067397c: latencies, and trees reaching 0.92 of a ring; Sanders, Speck and
+Traff 2009 (double trees). What rings and NVLS reach of the links is the catalogue's.
 """
 
 from __future__ import annotations
@@ -22,8 +25,8 @@ from serried.errors import InputError
 
 TREE_SHARE = 0.92
 """Share of a ring's bandwidth that a pair of trees reaches."""
-NVLS_SHARE = 0.74
-"""Share of the links that in-switch sums reach; 0.85 on Hopper."""
+SWITCH_S = 25e-6
+"""Seconds that a sum in the switch takes beside its bytes; NCCL 2.x, src/graph/tuning.cc, NVLS."""
 HALVES = {"all_reduce": 2.0, "reduce_scatter": 1.0, "all_gather": 1.0}
 
 
@@ -34,14 +37,14 @@ class GroupLinks:
     ranks: int
     near: int
     fast_bytes_per_s: float
-    """What a rank sends into its domain."""
+    """What a rank's part of a ring sends into its domain."""
     far_bytes_per_s: float
     """What a rank sends out of it, through its own NIC."""
     near_s: float
     """Latency of a step within a domain."""
     far_s: float
-    has_switch_sums: bool = False
-    """Whether the domain's switch adds up (NVLink SHARP)."""
+    summed_bytes_per_s: float = 0.0
+    """What a rank exchanges with a switch that adds up; 0 where none does."""
 
     def __post_init__(self) -> None:
         if self.near < 1 or self.ranks < 1:
@@ -85,9 +88,9 @@ def ways(collective: str, size_bytes: float, links: GroupLinks) -> dict[str, flo
         share, across = size_bytes / links.near, links.domains
         outside = (across - 1) * (links.far_s + share / across / links.far_bytes_per_s)
         found["hierarchical"] = halves * (inside / 2.0 + outside)
-    if links.has_switch_sums and links.domains == 1:
-        through = (ranks + 1) / ranks * size_bytes / links.fast_bytes_per_s / NVLS_SHARE
-        found["nvls"] = halves * (links.near_s + through / 2.0)
+    if links.summed_bytes_per_s and links.domains == 1:
+        moved = (ranks + 1) / ranks if collective == "all_reduce" else 1.0
+        found["nvls"] = SWITCH_S + moved * size_bytes / links.summed_bytes_per_s
     return found
 
 

@@ -194,8 +194,21 @@ def of_traffic(plan: JobPlan) -> Iterator[Formula]:
             "sent x times",
             f"{bytes_text(round(each.sent_bytes))} x {each.times:,.0f}",
             bytes_text(round(each.step_bytes)),
-            f"{each.algorithm}, {each.ranks} ranks; nccl-tests doc/PERFORMANCE.md",
+            f"{each.algorithm}, {each.ranks} ranks; {WAYS.get(each.algorithm, '')}",
         )
+
+
+_PERFORMANCE = "nccl-tests doc/PERFORMANCE.md"
+_TUNING = "NCCL 2.x, src/graph/tuning.cc"
+WAYS = {
+    "ring": f"2 (n-1) a + 2 (n-1)/n S/B, half of it for a half of an all-reduce; {_PERFORMANCE}",
+    "tree": f"2 log2(n) a + 2 S/B / 0.92; {_TUNING}",
+    "hierarchical": f"a ring in each domain, one of its n-th across, and back; {_PERFORMANCE}",
+    "nvls": f"25 us + (n+1)/n S/W, summed in the NVLink switch; {_TUNING}",
+    "direct": f"a + bytes / link; {_PERFORMANCE}",
+    "measured": "measured by serried check --busbw",
+}
+"""How the algorithm that was taken is priced: n ranks, a seconds a step, S bytes, B bytes/s."""
 
 
 def of_flops(plan: JobPlan) -> Iterator[Formula]:
