@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from serried.diagnose.evidence import log_file
 from serried.diagnose.evidence.log_file import BLOCK, LONGEST_LINE, LogFile
+from serried.diagnose.evidence.text import reader
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
 
@@ -51,6 +53,16 @@ def test_a_log_is_never_held_as_a_whole(tmp_path: Path) -> None:
     path.write_bytes(b"x" * (3 * BLOCK) + b" ValueError\n" + TROUBLE)
     kept = [len(line.text) for line in LogFile(path, "long.log").lines()]
     assert kept and max(kept) <= LONGEST_LINE
+
+
+def test_no_pattern_starts_anew_at_each_letter_of_a_long_word() -> None:
+    folder = Path(reader.__file__).parent
+    code = "".join(path.read_text() for path in folder.glob("*.py"))
+    opens_with_any_word = re.compile(
+        r"""Pattern\(\s*"\w+",\s*\(?r"(?:\(\?P<\w+>)?(?:\\[wS]|\[\\w[^]]*\])\+"""
+    )
+    assert opens_with_any_word.search('Pattern("x", r"(?P<host>\\S+): task")')
+    assert not opens_with_any_word.search(code)
 
 
 def test_a_binary_file_is_passed_over_and_said(tmp_path: Path) -> None:

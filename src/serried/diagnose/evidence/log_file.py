@@ -38,8 +38,9 @@ from serried.user_file import opened
 
 BLOCK = 1 << 20
 """Bytes that are looked through at a time."""
-LONGEST_LINE = 1 << 16
-"""Bytes of one line that are read; what a longer one holds beyond is passed over."""
+LONGEST_LINE = 1 << 13
+"""Bytes of one line that are read; what a longer one holds beyond is passed over: no sentence of
+torch's is as long, and patterns may take time that grows with the square of a line."""
 TOLD_EVERY = 1 << 30
 """Unpacked bytes after which progress is told."""
 MOST_SHAPES, LONGEST_SHAPE = 20_000, 2_000

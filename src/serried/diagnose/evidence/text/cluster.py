@@ -29,7 +29,7 @@ _FIRST = (
     Pattern("cancelled", r"(?:slurmstepd|srun|submitit).*(?P<why>preempted|PREEMPTED|preemption)"),
     Pattern("cancelled", r"Force Terminated (?:job|StepId)|Job step (?P<why>aborted)"),
     Pattern("task_oom", r"Detected (?P<number>\d+) oom.kill event"),
-    Pattern("task_oom", r"(?P<host>\S+): task (?P<task>\d+): Out Of Memory"),
+    Pattern("task_oom", r"(?<!\S)(?P<host>\S+): task (?P<task>\d+): Out Of Memory"),
     Pattern("task_oom", r"OUT_OF_ME|OutOfMemory: |oom_kill event"),
     Pattern("task_oom", r"OOMKilled|Exceeded (?:job|step) memory limit|exceeded memory limit"),
     Pattern("task_oom", r"[Mm]emory (?:limit exceeded|usage.*exceed(?:s|ed).*limit)"),

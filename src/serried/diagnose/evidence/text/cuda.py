@@ -36,7 +36,7 @@ _PATTERNS = (
     Pattern("gpu_oom", r"No available memory for the cache blocks"),
     Pattern(
         "assertion",
-        r"(?P<file>[\w.]+\.cuh?):\d+:.*Assertion `(?P<condition>.*?)` failed",
+        r"(?<![\w.])(?P<file>[\w.]+\.cuh?):\d+:.*Assertion `(?P<condition>.*?)` failed",
     ),
     Pattern("assertion", r"device-side assert triggered"),
     Pattern("cuda_hardware", r"(?P<what>uncorrectable (?:ECC|NVLink) error(?: encountered)?)"),

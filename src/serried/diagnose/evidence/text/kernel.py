@@ -46,10 +46,10 @@ _PATTERNS = (
         r"\(?(?P<killed>[^),]+)\)?(?:.*?anon-rss:(?P<rss_kb>\d+)kB)?",
     ),
     Pattern("oom_kill", r"oom-kill:constraint=\S*?task=(?P<killed>[^,]+),pid=(?P<pid>\d+)"),
-    Pattern("oom_kill", r"(?P<killed>\S+) invoked oom-killer"),
+    Pattern("oom_kill", r"(?<!\S)(?P<killed>\S+) invoked oom-killer"),
     Pattern(
         "segfault",
-        r"(?P<killed>\S+)\[(?P<pid>\d+)\]: segfault at (?P<address>[0-9a-f]+)",
+        r"(?<!\S)(?P<killed>\S+)\[(?P<pid>\d+)\]: segfault at (?P<address>[0-9a-f]+)",
     ),
     Pattern("disk_error", r"(?:blk_update_request: )?I/O error, dev (?P<device>\w+)"),
     Pattern(
