@@ -13,13 +13,13 @@ const ORDER = [
   ["base/canvas"],
   ["map", "timeline/trace", "schedule/model"],
   ["timeline/paint", "schedule/paint"],
-  ["timeline", "schedule", "collective", "sharding", "plan"],
+  ["timeline", "schedule", "collective", "sharding", "plan", "diagnose"],
   ["desk/state"],
   ["desk/side", "desk/launch"],
   ["desk"],
   ["."],
 ];
-const ROOMS = ["map", "timeline", "schedule", "collective", "sharding", "plan"];
+const ROOMS = ["map", "timeline", "schedule", "collective", "sharding", "plan", "diagnose"];
 const MOST_IMPORTS = 12;
 const MOST_IN_A_FOLDER = 20;
 

@@ -13,6 +13,7 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serried.views.web.check.heat import NamedCheck
+from serried.views.web.diagnose.cases import NamedCase
 from serried.views.web.gate import Gate
 from serried.views.web.server import application, listen
 from serried.views.web.trace.payload import NamedTrace
@@ -27,6 +28,7 @@ def served(
     token: str | None = None,
     below: str = "",
     checks: Sequence[NamedCheck] = (),
+    cases: Sequence[NamedCase] = (),
     keeps: bool = False,
 ) -> Iterator[str]:
     """Yields the address of a server on a free port of this machine; it ends with the block.
@@ -36,7 +38,7 @@ def served(
     """
     with listen("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
-        app: ASGIApp = application(traces, Gate(host, port, token), checks)
+        app: ASGIApp = application(traces, Gate(host, port, token), checks, cases)
         if keeps:
             app = keeping(app)
         if below:

@@ -13,6 +13,7 @@ import pytest
 
 from serried.trace.formats.reading import read_recording
 from serried.views.web.check.heat import read_check
+from serried.views.web.diagnose.cases import read_case
 from serried.views.web.questions import questions
 from serried.views.web.trace.payload import NamedTrace
 from serried.views.web.trace.shelf import Shelf
@@ -21,6 +22,7 @@ from tests.trace.gpu.samples import FOLDER
 from tests.trace.planned_run import write_planned_run
 from tests.trace.recorded_run import Run
 from tests.views.web import slow_node
+from tests.views.web.diagnose.test_cases import KILLED
 from tests.views.web.reader import read
 from tests.views.web.served import served
 
@@ -57,6 +59,8 @@ ASKED = (
     "trace/stretch?from=0&to=1000000000&ranks=0-1",
     "checks",
     "check/heat?figure=worst_receive",
+    "cases",
+    "case/states",
 )
 
 
@@ -78,11 +82,19 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def page(run: Path, planned: Path, report: Path) -> Iterator[httpx.Client]:
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("evidence") / "console.log"
+    file.write_text(KILLED)
+    return file
+
+
+@pytest.fixture(scope="module")
+def page(run: Path, planned: Path, report: Path, killed: Path) -> Iterator[httpx.Client]:
     places = (run, planned, PROFILE)
     traces = [NamedTrace.read(each.name, read_recording([each]), each) for each in places]
     checks = [read_check(report)]
-    with served(traces, checks=checks) as address, httpx.Client(base_url=address) as visitor:
+    opened = served(traces, checks=checks, cases=[read_case(killed)])
+    with opened as address, httpx.Client(base_url=address) as visitor:
         yield visitor
 
 
@@ -101,11 +113,16 @@ def document_of(answer: httpx.Response) -> dict[str, Any]:
 
 @pytest.mark.parametrize("question", ASKED)
 def test_the_command_line_prints_what_the_page_is_told(
-    question: str, page: httpx.Client, run: Path, planned: Path, report: Path, serried: Call
+    question: str,
+    page: httpx.Client,
+    run: Path,
+    planned: Path,
+    report: Path,
+    killed: Path,
+    serried: Call,
 ) -> None:
-    answer = serried(
-        "serve", *map(str, (run, planned, PROFILE)), "--check", str(report), "--ask", question
-    )
+    places = [*map(str, (run, planned, PROFILE)), "--check", str(report), "--evidence", str(killed)]
+    answer = serried("serve", *places, "--ask", question)
     assert answer.code == 0, answer.err
     assert json.loads(answer.out) == document_of(page.get(f"/api/{question}"))
 

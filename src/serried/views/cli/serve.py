@@ -43,6 +43,13 @@ from serried.views.cli.output import as_json
     metavar="FILE",
     help="Report of serried check, as JSON, to show on the map; may be repeated.",
 )
+@click.option(
+    "--evidence",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Logs, dumps and records of a job that hung or failed, to diagnose; may be repeated.",
+)
 @click.option("--no-open", is_flag=True, help="Open no browser, only print the address.")
 @click.option("--token", help="Ask every visitor for this token.")
 @click.option(
@@ -56,6 +63,7 @@ def serve(
     host: str,
     traces: tuple[Path, ...],
     checks: tuple[Path, ...],
+    evidence: tuple[Path, ...],
     no_open: bool,
     token: str | None,
     ask: str | None,
@@ -66,12 +74,13 @@ def serve(
     serried serve
     serried serve runs/demo
     serried serve --check check.json
+    serried serve --evidence logs/
     ssh -L 8765:localhost:8765 login-node
     serried serve --no-open
     serried serve runs/demo --ask 'trace/stretch?from=0&to=1000000'
     """
     if ask is not None:
-        return _print_answer(ask, (*places, *traces), checks)
+        return _print_answer(ask, (*places, *traces), checks, evidence)
     try:
         from serried.views.web import server
     except ModuleNotFoundError as error:
@@ -90,14 +99,22 @@ def serve(
         open_browser=not no_open,
         token=token,
         checks=checks,
+        evidence=evidence,
     )
 
 
-def _print_answer(question: str, places: Sequence[Path], reports: Sequence[Path]) -> None:
+def _print_answer(
+    question: str, places: Sequence[Path], reports: Sequence[Path], evidence: Sequence[Path]
+) -> None:
     """Prints what the page would be answered; it takes no server and none of its packages."""
     from serried.views.web.check.heat import read_check
+    from serried.views.web.diagnose.cases import read_case
     from serried.views.web.questions import answer_document, questions
     from serried.views.web.trace.shelf import Shelf
 
-    answers = questions(Shelf.of_places(places, at_once=True), [*map(read_check, reports)])
+    answers = questions(
+        Shelf.of_places(places, at_once=True),
+        [*map(read_check, reports)],
+        [*map(read_case, evidence)],
+    )
     click.echo(as_json(answer_document(question, answers)))

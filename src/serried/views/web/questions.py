@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 from serried.errors import InputError, listed
 from serried.views.web.check.heat import NamedCheck, check_heat_payload, checks_answer
 from serried.views.web.collective.payload import CHOICES, OFFERS, collective_payload
+from serried.views.web.diagnose.cases import NamedCase, case_payload, cases_answer
 from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
 from serried.views.web.layout.sharding import sharding_answer
 from serried.views.web.plan.answer import plan_answer, plan_offers
@@ -37,9 +38,11 @@ PLANNED_KEPT = 4
 """Planned steps that are kept, the newest, with what was worked out of them."""
 
 
-def questions(shelf: Shelf, checks: Sequence[NamedCheck] = ()) -> dict[str, Answering]:
-    """Returns what answers each question about jobs, these traces and these reports."""
-    return {**_of_jobs(), **_of_traces(shelf), **_of_checks(checks)}
+def questions(
+    shelf: Shelf, checks: Sequence[NamedCheck] = (), cases: Sequence[NamedCase] = ()
+) -> dict[str, Answering]:
+    """Returns what answers each question about jobs, these traces, reports and diagnoses."""
+    return {**_of_jobs(), **_of_traces(shelf), **_of_checks(checks), **_of_cases(cases)}
 
 
 def answer_document(address: str, answers: Mapping[str, Answering]) -> dict[str, Any]:
@@ -116,6 +119,13 @@ def _planned(asked: StepWords) -> NamedTrace:
     """Returns a planned step as any trace; the newest few are kept, with what was worked out."""
     trace = planned_step(asked)
     return NamedTrace(trace.run, trace)
+
+
+def _of_cases(cases: Sequence[NamedCase]) -> dict[str, Answering]:
+    return {
+        "cases": lambda _: cases_answer(cases),
+        "case/states": lambda words: case_payload(cases, words),
+    }
 
 
 def _chosen(traces: Sequence[NamedTrace], words: Words) -> NamedTrace:

@@ -35,6 +35,7 @@ from serried.errors import EnvironmentProblem, InputError, SerriedError
 from serried.views.mishap import mishap_of
 from serried.views.sentences import say
 from serried.views.web.check.heat import NamedCheck, read_check
+from serried.views.web.diagnose.cases import NamedCase, read_case
 from serried.views.web.gate import Gate, GateMiddleware, is_loopback, new_token
 from serried.views.web.layout.launch import launch_answer
 from serried.views.web.plan.query import field_of as plan_field_of
@@ -53,11 +54,14 @@ _BINARY = "application/octet-stream"
 
 
 def application(
-    traces: Sequence[NamedTrace] | Shelf, gate: Gate, checks: Sequence[NamedCheck] = ()
+    traces: Sequence[NamedTrace] | Shelf,
+    gate: Gate,
+    checks: Sequence[NamedCheck] = (),
+    cases: Sequence[NamedCase] = (),
 ) -> Starlette:
     """Returns the application that serves the page and answers its questions."""
     shelf = traces if isinstance(traces, Shelf) else Shelf(traces)
-    answers = questions(shelf, checks)
+    answers = questions(shelf, checks, cases)
     return Starlette(
         routes=[
             Route("/", _page),
@@ -87,6 +91,7 @@ def serve(
     query: str = "",
     token: str | None = None,
     checks: Sequence[Path] = (),
+    evidence: Sequence[Path] = (),
 ) -> None:
     """Serves the workbench until it is interrupted; ``query`` is the state that it opens with.
 
@@ -99,6 +104,7 @@ def serve(
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
     reports = [read_check(path) for path in checks]
+    cases = [read_case(path) for path in evidence]
     listening = listen(host, port)
     gate = Gate(host, listening.getsockname()[1], token or _token_for(host))
     address = _address(gate, query)
@@ -107,7 +113,7 @@ def serve(
     if open_browser and _has_screen():
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
     config = uvicorn.Config(
-        application(shelf, gate, reports), log_level="warning", ws="none", lifespan="off"
+        application(shelf, gate, reports, cases), log_level="warning", ws="none", lifespan="off"
     )
     try:
         uvicorn.Server(config).run(sockets=[listening])

@@ -17,13 +17,15 @@ export class HeatDesk {
    * @param {import("./runs.js").Runs} runs
    * @param {import("./selection.js").Selection} selection
    * @param {import("../map/view.js").MapView} map
+   * @param {() => Heat | null} over  what colours the map in place of a figure
    */
-  constructor(layout, runs, selection, map) {
+  constructor(layout, runs, selection, map, over) {
     this.layout = layout;
     this.store = layout.store;
     this.runs = runs;
     this.selection = selection;
     this.map = map;
+    this.over = over;
     /** @type {Heat | null} */
     this.heat = null;
     /** The figures of the trace in view, once they are known. @type {string[]} */
@@ -149,7 +151,7 @@ export class HeatDesk {
     this._offer();
     const { shown } = this;
     const { heat: figure } = this.store.state;
-    this.map.warm(shown);
+    this.map.warm(this.over() ?? shown);
     byId("heat-panel").hidden = !figure;
     if (!figure) return panel();
     if (this.refusal) panel(make("p", { class: "note" }, this.refusal));

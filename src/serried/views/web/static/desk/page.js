@@ -7,6 +7,7 @@
 //   selection   what is pinned and pointed at    heats       the figure that colours the map
 //   collectives the player of a group's collective    sharding   what ranks hold under ZeRO
 //   plan        whether the job fits, and its step
+//   diagnosis   what went wrong in a job, and with whom
 
 import { Store } from "../base/store.js";
 import { Waiting } from "../base/waiting.js";
@@ -14,7 +15,7 @@ import { TimelineDesk } from "../timeline/desk.js";
 import { HeatDesk } from "./heats.js";
 import { Launch } from "./launch/reading.js";
 import { LayoutDesk } from "./layout.js";
-import { closeOthers, makeCollectives, makePlan, makeSharding } from "./players.js";
+import { closeOthers, makeCollectives, makeDiagnosis, makePlan, makeSharding } from "./players.js";
 import { Runs } from "./runs.js";
 import { Selection } from "./selection.js";
 import { DEFAULTS, readState, writeState } from "./state/fields.js";
@@ -45,7 +46,10 @@ export class Page {
     this.launch = new Launch(this.layout, () => this.opened);
     this.selection = new Selection(this.layout, this.runs, () => this);
     this.map = makeMap(this.layout, this.selection, {
-      figures: (rank) => [this.heats.line(rank), ...this.plan.traffic.lines(rank)],
+      figures: (rank) => [
+        this.diagnosis.line(rank) || this.heats.line(rank),
+        ...this.plan.traffic.lines(rank),
+      ],
       moved: () => this._moved(),
       painted: () => {
         this.collectives?.redraw.request();
@@ -60,16 +64,23 @@ export class Page {
     this.sharding = makeSharding(this.layout, this.runs, () => closeOthers(this, "sharding"));
     /** @type {import("../plan/desk.js").PlanDesk} */
     this.plan = makePlan(this.layout, this.runs, this.map);
+    /** @type {import("../diagnose/desk.js").DiagnoseDesk<import("../map/heat.js").Heat>} */
+    this.diagnosis = makeDiagnosis(this.layout, this.runs, {
+      choose: (rank) => this.selection.choose(rank),
+      warmed: () => this.heats.show(),
+    });
     this.list = makeList(this.layout, this.selection);
     this.timelines = new TimelineDesk(this._host());
-    this.heats = new HeatDesk(this.layout, this.runs, this.selection, this.map);
+    this.heats = new HeatDesk(this.layout, this.runs, this.selection, this.map, () => {
+      return this.diagnosis.heat;
+    });
     /** Kept once the page has shown what its address holds. */
     this.opened = Promise.resolve();
     window.addEventListener("popstate", () => this.waiting.until(this._return()));
   }
 
   get isBusy() {
-    const players = [this.collectives, this.sharding, this.plan];
+    const players = [this.collectives, this.sharding, this.plan, this.diagnosis];
     const parts = [this.waiting, this.layout, this.timelines, this.heats, ...players];
     const { redraw, relight } = this.map;
     return parts.some(({ isBusy }) => isBusy) || redraw.waiting || relight.waiting;
@@ -77,8 +88,13 @@ export class Page {
 
   /** Shows the state that the address holds, or the first trace's own layout. */
   async open() {
-    this.opened = this.waiting.until(this.layout.speak().then(() => this.runs.open()));
+    this.opened = this.waiting.until(this._begin());
     await this.opened;
+  }
+
+  async _begin() {
+    await Promise.all([this.layout.speak(), this.diagnosis.open()]);
+    await this.runs.open(this.diagnosis.cases[0]);
   }
 
   /** Returns to the state of a page that was just opened. */
@@ -129,6 +145,7 @@ export class Page {
     void this.collectives.take();
     void this.sharding.take();
     void this.plan.take();
+    void this.diagnosis.take();
   }
 
   /**

@@ -3,10 +3,12 @@
 
 import { language } from "../base/i18n.js";
 import { CollectiveDesk } from "../collective/desk.js";
+import { DiagnoseDesk } from "../diagnose/desk.js";
+import { Heat } from "../map/heat.js";
 import { PlanDesk } from "../plan/desk.js";
 import { PlanTraffic } from "../plan/traffic.js";
 import { ShardingDesk } from "../sharding/desk.js";
-import { OF_A_RUN } from "./runs.js";
+import { OF_A_RUN, ownLayout } from "./runs.js";
 import { question } from "./state/fields.js";
 
 /** @typedef {import("./layout.js").LayoutDesk} LayoutDesk */
@@ -16,6 +18,7 @@ const CLOSED = {
   collectives: { collective: "", step: "" },
   sharding: { sharded: "", event: "" },
   plan: { planned: "", planned_step: "" },
+  diagnosis: { diagnosed: "", finding: "" },
 };
 
 /**
@@ -75,7 +78,7 @@ export function makeSharding(layout, runs, opened) {
  * @param {import("../map/view.js").MapView} map
  */
 export function makePlan(layout, runs, map) {
-  const others = { ...CLOSED.collectives, ...CLOSED.sharding };
+  const others = { ...CLOSED.collectives, ...CLOSED.sharding, ...CLOSED.diagnosis };
   /** @type {import("../plan/state.js").PlanHost} */
   const host = {
     store: layout.store,
@@ -86,6 +89,27 @@ export function makePlan(layout, runs, map) {
     timeline: (words) => runs.plan(words),
   };
   return new PlanDesk(host, new PlanTraffic(host, map));
+}
+
+/**
+ * Makes the panel of diagnoses, which takes the place of the others.
+ * @param {LayoutDesk} layout
+ * @param {import("./runs.js").Runs} runs
+ * @param {{choose: (rank: number) => void, warmed: () => void}} events
+ */
+export function makeDiagnosis(layout, runs, events) {
+  const others = { ...CLOSED.collectives, ...CLOSED.sharding, ...CLOSED.plan };
+  return new DiagnoseDesk({
+    store: layout.store,
+    open: (change, shown) => {
+      const { state } = layout.store;
+      const own = shown ? { ...ownLayout(state, shown), ...others } : state;
+      layout.edit({ ...own, ...change });
+    },
+    isOwn: (shown) => runs.isOwn(shown),
+    heatOf: (payload) => new Heat(payload),
+    ...events,
+  });
 }
 
 /** @param {LayoutDesk} layout */

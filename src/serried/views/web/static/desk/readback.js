@@ -2,7 +2,7 @@
 //
 // What is read of the Schedule view stands in schedule/readback.js, of the player in
 // collective/readback.js, of the ZeRO panel in sharding/readback.js, of the Plan panel in
-// plan/readback.js.
+// plan/readback.js, of the Diagnose panel in diagnose/readback.js.
 //
 //   busy()          whether an answer is awaited or a picture is still to be drawn
 //   settled()       a promise that is kept once the page is not busy
@@ -23,6 +23,7 @@
 import { duration } from "../base/clock.js";
 import { css, theme } from "../base/theme.js";
 import { collectiveReadback } from "../collective/readback.js";
+import { diagnoseReadback } from "../diagnose/readback.js";
 import { planReadback } from "../plan/readback.js";
 import { scheduleReadback } from "../schedule/readback.js";
 import { shardingReadback } from "../sharding/readback.js";
@@ -49,6 +50,7 @@ export function publish(page, schedules) {
       ...collectiveReadback(page.collectives),
       ...shardingReadback(page.sharding),
       ...planReadback(page.plan),
+      ...diagnoseReadback(page.diagnosis),
       busy,
       settled,
       state: () => ({ ...store.state }),

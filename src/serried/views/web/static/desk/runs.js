@@ -51,6 +51,8 @@ export class Runs {
     this.other = { run: "", shown: "" };
     /** The words of the plan whose step is in view in place of a run; "" for none. */
     this.planned = "";
+    /** The first diagnosis. @type {Measured | undefined} */
+    this.diagnosed = undefined;
     document.addEventListener("spoken", () => this._showOther());
   }
 
@@ -77,8 +79,13 @@ export class Runs {
     return { names, chosen: this.planned ? names.length - 1 : Math.max(0, this.trace) };
   }
 
-  /** Shows the state that the address holds, or the first trace's own layout. */
-  async open() {
+  /**
+   * Shows the state that the address holds, or the first trace's own layout; without a trace that
+   * of the first diagnosis, which it opens.
+   * @param {Measured | undefined} diagnosed
+   */
+  async open(diagnosed) {
+    this.diagnosed = diagnosed;
     const [told] = await Promise.all([askDocument("traces"), this.checks.open()]);
     this.offers = told.traces;
     if (told.reading.length) void this._await(told);
@@ -185,11 +192,12 @@ export class Runs {
   async _meet(isAll) {
     const { store } = this;
     if (isAll) this._findRun();
-    const measured = this.offer ?? this.checks.offers[0];
+    const measured = this.offer ?? this.checks.offers[0] ?? this.diagnosed;
     if (measured && !namesJob(location.search)) {
       const { slice, rank, time, heat } = store.state;
       store.set({ ...ownLayout(store.state, measured), slice, rank, time });
       if (!this.offer) store.set({ heat: heat || this.checks.first });
+      if (measured === this.diagnosed) store.set({ diagnosed: measured.name });
     }
     this._showSection();
     store.write();
@@ -238,6 +246,6 @@ export class Runs {
  * @param {State} state
  * @param {Measured} measured
  */
-function ownLayout(state, { question }) {
+export function ownLayout(state, { question }) {
   return { ...withJob(state, question), dims: state.dims || String(question.dims) };
 }

@@ -2,6 +2,7 @@
 
 import { duration } from "../base/clock.js";
 import { readPayload } from "../base/payload.js";
+import { t } from "../base/i18n.js";
 import { percentText } from "../base/quantity.js";
 
 /** @typedef {{rank: number, value: number}} Outlier */
@@ -15,7 +16,7 @@ export class Heat {
     this.figure = header.figure;
     /** Every figure there is to choose from. @type {string[]} */
     this.figures = header.figures;
-    /** @type {"share" | "ns" | "ratio"} */
+    /** @type {"share" | "ns" | "ratio" | "state"} */
     this.unit = header.unit;
     /** @type {number} */
     this.least = header.least;
@@ -49,6 +50,7 @@ export class Heat {
 
   /** Writes a value with its unit. @param {number} value */
   text(value) {
+    if (this.unit === "state") return value ? t(`diagnose.mark${value}`) : "";
     const text = this._size(value);
     return value < 0 && text !== this._size(0) ? `−${text}` : text;
   }

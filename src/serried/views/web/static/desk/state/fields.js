@@ -1,6 +1,7 @@
 // The state of the page, which the address bar holds whole: only what differs from the defaults.
 
 import { COLLECTIVE_DEFAULTS } from "../../collective/state.js";
+import { DIAGNOSE_DEFAULTS } from "../../diagnose/state.js";
 import { PLAN_DEFAULTS } from "../../plan/state.js";
 import { SCHEDULE_DEFAULTS } from "../../schedule/state.js";
 import { SHARDING_DEFAULTS } from "../../sharding/state.js";
@@ -29,11 +30,12 @@ import { SIZES } from "./sizes.js";
 /** @typedef {import("../../collective/state.js").CollectiveState} CollectiveState */
 /** @typedef {import("../../sharding/state.js").ShardingState} ShardingState */
 /** @typedef {import("../../plan/state.js").PlanState} PlanState */
+/** @typedef {import("../../diagnose/state.js").DiagnoseState} DiagnoseState */
 /** @typedef {(typeof SIZES)[number]["name"]} SizeName */
 /** @typedef {Record<SizeName, string>} SizesState */
 /**
  * @typedef {PageState & SizesState & TimelineState & ScheduleState & CollectiveState &
- *   ShardingState & PlanState} State
+ *   ShardingState & PlanState & DiagnoseState} State
  */
 /** @typedef {keyof State} Field */
 
@@ -59,6 +61,7 @@ export const DEFAULTS = Object.freeze({
   ...COLLECTIVE_DEFAULTS,
   ...SHARDING_DEFAULTS,
   ...PLAN_DEFAULTS,
+  ...DIAGNOSE_DEFAULTS,
 });
 
 /** Fields that make a job's layout; the rest is what is shown of it. @type {Field[]} */

@@ -1,0 +1,1 @@
+"""Diagnoses of jobs as the page asks for them."""

@@ -1,0 +1,145 @@
+"""The diagnosis of what lies in a place: as a document, and as a state of each rank on the map.
+
+state of a rank     0 heard of, and not in it     2 waits for a culprit itself
+                    1 waits through others        3 a culprit
+NaN                 nothing is known of it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serried.diagnose.diagnosis import Cause, Diagnosis
+from serried.diagnose.gather import gather
+from serried.diagnose.gathered import Evidence
+from serried.diagnose.reason import diagnosed
+from serried.errors import InputError
+from serried.trace.model.record import TracedJob
+from serried.views.diagnose.document import diagnosis_document
+from serried.views.sentences import LANGUAGES
+from serried.views.web.trace.payload import question_of
+from serried.views.web.wire.payload import pack
+from serried.views.web.wire.query import Words, read_count
+
+APART, INDIRECT, DIRECT, CULPRIT = 0.0, 1.0, 2.0, 3.0
+COLOURS = {
+    "light": ["#e3e8ee", "#f6dfae", "#eba63f", "#c4302b"],
+    "dark": ["#333c48", "#6a5426", "#c07f1d", "#e5534b"],
+}
+"""The four states have these; those who wait are one hue, apart in lightness."""
+States = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NamedCase:
+    """Holds what the page shows of one diagnosis."""
+
+    name: str
+    diagnosis: Diagnosis
+    question: Mapping[str, Any]
+    """The words that ask for the job's layout; all ranks as replicas where none is known."""
+    world_size: int
+
+
+def read_case(path: Path) -> NamedCase:
+    """Gathers what lies at ``path`` and diagnoses it; raises InputError as ``gather`` does."""
+    evidence = gather([path])
+    diagnosis = diagnosed(evidence)
+    world = max(diagnosis.world_size or 1, *(rank + 1 for rank in _named(diagnosis)), 1)
+    question = question_of(_job(evidence, world))
+    return NamedCase(path.name or str(path), diagnosis, question, world)
+
+
+def cases_answer(cases: Sequence[NamedCase]) -> dict[str, Any]:
+    """Returns every diagnosis in each language, with the words that ask for its layout."""
+    return {
+        "schema": "serried.cases/1",
+        "cases": [
+            {
+                "name": case.name,
+                "question": case.question,
+                "in": {lang: diagnosis_document(case.diagnosis, lang) for lang in LANGUAGES},
+            }
+            for case in cases
+        ],
+    }
+
+
+def case_payload(cases: Sequence[NamedCase], words: Words) -> bytes:
+    """Returns the state of every rank under one finding, in the form of a trace's figures.
+
+    Raises InputError for a case or a finding that there is not.
+    """
+    case = _chosen(cases, read_count(words, "case") or 0)
+    number = read_count(words, "finding") or 0
+    causes = case.diagnosis.causes
+    if number >= max(1, len(causes)):
+        raise InputError(
+            "there is no finding {number} here; {count} were made, numbered from 0",
+            number=number,
+            count=len(causes),
+        )
+    values = states_of(case, causes[number] if causes else None)
+    header = {
+        "kind": "heat",
+        "figure": "waits",
+        "figures": ["waits"],
+        "unit": "state",
+        "colours": COLOURS,
+        "least": APART,
+        "median": APART,
+        "most": CULPRIT,
+        "farthest": [],
+    }
+    return pack(header, {"value": values})
+
+
+def states_of(case: NamedCase, cause: Cause | None) -> States:
+    """Returns the state of each rank, by rank."""
+    values = np.full(case.world_size, np.nan)
+    values[list(case.diagnosis.ranks_heard)] = APART
+    for waiting in cause.waiting if cause else ():
+        values[waiting.rank] = DIRECT if waiting.directly else INDIRECT
+    values[list(cause.ranks or ()) if cause else []] = CULPRIT
+    return values
+
+
+def _chosen(cases: Sequence[NamedCase], number: int) -> NamedCase:
+    if number >= len(cases):
+        raise InputError(
+            "there is no diagnosis {number} here; {count} are open, numbered from 0",
+            number=number,
+            count=len(cases),
+        )
+    return cases[number]
+
+
+def _named(diagnosis: Diagnosis) -> set[int]:
+    """Returns every rank that a diagnosis speaks of."""
+    culprits = {rank for cause in diagnosis.causes for rank in cause.ranks or ()}
+    waiting = {each.rank for cause in diagnosis.causes for each in cause.waiting}
+    return culprits | waiting | {*diagnosis.ranks_heard}
+
+
+def _job(evidence: Evidence, world: int) -> TracedJob:
+    layout, state = evidence.layout, evidence.state
+    per_node = (state.gpus_per_node if state else None) or 8
+    if layout is None or layout.world_size < world:
+        sizes = {"dp": world}
+        return TracedJob("megatron", world, sizes, "", "", 0, gpus_per_node=per_node)
+    return TracedJob(
+        layout.framework,
+        layout.world_size,
+        layout.sizes,
+        layout.order,
+        "",
+        0,
+        gpus_per_node=per_node,
+        options={key: value for key, value in layout.settings.items() if key != "zero"},
+    )

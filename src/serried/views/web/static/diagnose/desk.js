@@ -1,0 +1,157 @@
+// The desk of the Diagnose panel: what went wrong in a job, with whom, on what ground.
+
+import { byId, make } from "../base/dom.js";
+import { language, t } from "../base/i18n.js";
+import { askDocument, askPayload } from "../base/questions.js";
+import { Waiting } from "../base/waiting.js";
+import { findingOf } from "./found.js";
+import { chainBoxes, evidenceItems, items, sureness } from "./words.js";
+
+/** @typedef {import("./found.js").Case} Case */
+/** @typedef {import("./state.js").DiagnoseState} DiagnoseState */
+/**
+ * @template {{values: ArrayLike<number>}} States  the states of ranks, as they colour the map
+ * @typedef {object} DiagnoseHost  the page around the panel
+ * @property {import("../base/store.js").Part<DiagnoseState>} store
+ * @property {(change: DiagnoseState, shown: Case | null) => void} open  opens a diagnosis on its
+ *   own layout in place of other panels, or closes the panel
+ * @property {(shown: Case) => boolean} isOwn  whether the map shows the layout of a diagnosis
+ * @property {(sent: ArrayBuffer) => States} heatOf  reads the states of ranks that were sent
+ * @property {(rank: number) => void} choose   pins a rank
+ * @property {() => void} warmed               the map's colours have changed
+ */
+
+/**
+ * Holds the panel together; its state is the page's.
+ * @template {{values: ArrayLike<number>}} States
+ */
+export class DiagnoseDesk {
+  /** @param {DiagnoseHost<States>} host */
+  constructor(host) {
+    this.host = host;
+    /** @type {Case[]} */
+    this.cases = [];
+    /** The states of ranks that were sent last, and of what. */
+    this.states = { of: "", heat: /** @type {States | null} */ (null) };
+    this.waiting = new Waiting((error) => {
+      console.error(error);
+      byId("diagnose-verdict").textContent = t("error.server");
+    });
+    byId("diagnose-open").addEventListener("click", () => this._toggle());
+    byId("diagnose-close").addEventListener("click", () => this._toggle());
+    byId("diagnose-case").addEventListener("change", (event) => {
+      this._show(/** @type {HTMLSelectElement} */ (event.target).value, "");
+    });
+    document.addEventListener("spoken", () => this._tell());
+  }
+
+  get isBusy() {
+    return this.waiting.isBusy;
+  }
+
+  /** The diagnosis that is open. */
+  get shown() {
+    return this.cases.find(({ name }) => name === this.host.store.state.diagnosed) ?? null;
+  }
+
+  /** The states of ranks on the map, null where it shows another layout or no diagnosis. */
+  get heat() {
+    return this.shown && this.host.isOwn(this.shown) ? this.states.heat : null;
+  }
+
+  /** Asks which diagnoses there are. */
+  async open() {
+    this.cases = (await askDocument("cases")).cases;
+    byId("diagnose-open").hidden = !this.cases.length;
+  }
+
+  /** Shows what the state asks for. */
+  async take() {
+    const { shown } = this;
+    byId("diagnose-section").hidden = !shown;
+    byId("diagnose-open").setAttribute("aria-pressed", String(Boolean(shown)));
+    this._tell();
+    await this.waiting.until(this._ask());
+  }
+
+  /** Returns what to say of a rank, "" where no diagnosis is open. @param {number} rank */
+  line(rank) {
+    const value = this.heat?.values[rank] ?? NaN;
+    return this.heat && !Number.isNaN(value) ? t(`diagnose.state${value}`) : "";
+  }
+
+  _toggle() {
+    if (this.shown) this.host.open({ diagnosed: "", finding: "" }, null);
+    else this._show(this.cases[0].name, "");
+  }
+
+  /** @param {string} name @param {string} finding */
+  _show(name, finding) {
+    const shown = this.cases.find((each) => each.name === name) ?? null;
+    this.host.open({ diagnosed: name, finding }, shown);
+  }
+
+  /** Asks for the states of ranks under the finding in view. */
+  async _ask() {
+    const { shown } = this;
+    const finding = this.host.store.state.finding || "0";
+    const of = shown ? `case=${this.cases.indexOf(shown)}&finding=${finding}` : "";
+    if (of !== this.states.of)
+      this.states = {
+        of,
+        heat: of ? this.host.heatOf(await askPayload(`case/states?${of}`)) : null,
+      };
+    this.host.warmed();
+  }
+
+  /** Says the diagnosis in the language in use. */
+  _tell() {
+    const { shown } = this;
+    if (!shown || !document.documentElement.dataset.spoken) return;
+    const diagnosis = shown.in[language()] ?? shown.in.en;
+    const { finding: number } = this.host.store.state;
+    const finding = findingOf(diagnosis, number);
+    const choose = (/** @type {number} */ rank) => this.host.choose(rank);
+    byId("diagnose-verdict").textContent = finding.verdict;
+    byId("diagnose-sure").textContent = diagnosis.findings.length ? sureness(finding) : "";
+    fill("diagnose-chain", chainBoxes(finding, choose));
+    fill("diagnose-why", items(finding.chain));
+    fill("diagnose-cures", items(finding.cures));
+    fill("diagnose-missing", items([...diagnosis.missing_evidence, ...diagnosis.notes]));
+    fill("diagnose-evidence", evidenceItems(finding));
+    byId("diagnose-quotes").textContent = t("diagnose.evidence", {
+      count: finding.evidence.length,
+    });
+    this._offer(shown, diagnosis.findings);
+  }
+
+  /** @param {Case} shown @param {import("./found.js").Finding[]} findings */
+  _offer(shown, findings) {
+    const select = /** @type {HTMLSelectElement} */ (byId("diagnose-case"));
+    select.hidden = this.cases.length < 2;
+    select.replaceChildren(...this.cases.map(({ name }) => make("option", { value: name }, name)));
+    select.value = shown.name;
+    const current = Number(this.host.store.state.finding) || 0;
+    const buttons = findings.map(({ verdict }, at) =>
+      make(
+        "button",
+        {
+          type: "button",
+          "aria-pressed": String(at === current),
+          click: () => this._show(shown.name, at ? String(at) : ""),
+        },
+        verdict,
+      ),
+    );
+    fill("diagnose-findings", findings.length > 1 ? buttons : []);
+  }
+}
+
+/** Fills a list, and hides it with its heading where it is empty. */
+/** @param {string} id @param {HTMLElement[]} children */
+function fill(id, children) {
+  const list = byId(id);
+  list.replaceChildren(...children);
+  const box = /** @type {HTMLElement} */ (list.closest("[data-part]") ?? list);
+  box.hidden = !children.length;
+}

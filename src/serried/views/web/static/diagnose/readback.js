@@ -1,0 +1,20 @@
+// What a script reads of the Diagnose panel (desk/readback.js publishes it).
+//
+//   diagnosis()  null while it is closed; else {name, verdict, states}: the sentence that stands in
+//                it, and the state of each rank on the map, null where the map shows another job
+
+import { byId } from "../base/dom.js";
+
+/** @param {import("./desk.js").DiagnoseDesk<any>} desk */
+export function diagnoseReadback(desk) {
+  return {
+    diagnosis: () =>
+      desk.shown
+        ? {
+            name: desk.shown.name,
+            verdict: byId("diagnose-verdict").textContent,
+            states: desk.heat ? [...desk.heat.values] : null,
+          }
+        : null,
+  };
+}
