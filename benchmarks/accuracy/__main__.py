@@ -4,7 +4,7 @@ A folder holds tables of measured steps, perf_*.csv, with its own perf_models.cs
 
     --format json    every row's prediction and interval
     --held-apart     also the errors of constants fitted without a row's own configuration, model,
-                     GPU type or table
+                     GPU type or table, and of constants fitted to small jobs alone
     --fit            fit the constants to the folder and to the papers' tables beside it, with the
                      intervals that cross-validation shows, and write them to the catalog
     --intervals      write new intervals alone
@@ -145,6 +145,10 @@ def print_apart(rows: list[Measured], *, is_long: bool) -> None:
         for table, chosen in parts(rows):
             which = np.flatnonzero(chosen)
             print(line(table, Errors.of(predicted[which], shown.steps[which])))
+    print("\nconstants fitted to jobs of the fewest GPUs alone")
+    print(HEAD)
+    for name, errors in held_apart.by_scale(shown, shipped()):
+        print(line(name, errors))
     told = published.vtrain()
     steps = np.array([each.step_s for each in told])
     print("\ncalibrated by four fifths of a table, which predict the fifth")

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.accuracy.fitting import Examples, folds
+from benchmarks.accuracy.table import Errors
 from serried.plan.calibration.expected import expectations
-from serried.plan.calibration.fit import LinearFit
+from serried.plan.calibration.fit import LinearFit, fit
 from serried.plan.time.constants import Constants
 from serried.plan.time.experience import FAMILIARITIES, Experience, JobMark
 from serried.plan.time.interval import experience_of, marks_of
@@ -29,6 +30,8 @@ LEAST_WEIGHT = 0.1
 QUANTILE = 0.93
 """What makes the widths: above the 0.9 that they hold for, as few groups stand behind each."""
 KINDS = ("dense", "moe", "lora")
+SMALL = 1024
+"""The most GPUs of jobs that constants are fitted to where larger ones are predicted by them."""
 LIKE_RUNS = ("configuration", "table")
 """What is left out to show how far a step is off that was measured alike."""
 
@@ -144,6 +147,20 @@ def coverage(
                 width = known[str(shown.kinds[row])][each.familiar[row]]
                 inside[row] = abs(each.residuals[row]) <= width
         yield each.name, float(inside[counts].mean())
+
+
+def by_scale(shown: Examples, constants: Constants) -> Iterator[tuple[str, Errors]]:
+    """Yields the errors of jobs by their GPUs, of constants fitted to the smaller ones alone."""
+    gpus, counts = shown.jobs.world_size, shown.weights >= LEAST_WEIGHT
+    start = {name: each.value for name, each in constants.entries.items()}
+    weights = np.where(gpus <= SMALL, shown.weights, 0.0)
+    known = fit(shown.jobs, shown.steps, expectations(), weights, start).constants
+    found = step_times(shown.jobs, known).step
+    for low, high in ((0, SMALL), (SMALL, 4095), (4095, 8192), (8192, int(gpus.max()))):
+        rows = counts & (gpus > low) & (gpus <= high)
+        if rows.any():
+            name = f"{low + 1:,} to {high:,} GPUs"
+            yield name, Errors.of(found[rows], shown.steps[rows])
 
 
 def experience(shown: Examples) -> Experience:

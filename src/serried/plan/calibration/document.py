@@ -17,13 +17,14 @@ jobs = ["4096/14336/0 h100 hopper megatron 16 dense"]
 from __future__ import annotations
 
 import tomllib
+from math import isfinite
 from pathlib import Path
 
 from serried import user_file
-from serried.errors import InputError
+from serried.errors import InputError, listed
 from serried.finding import said
 from serried.limits import PLAN_ROWS_BYTES
-from serried.plan.time.constants import Constants, of_document
+from serried.plan.time.constants import Constants, of_document, shipped
 
 SCHEMA = "serried.efficiency/1"
 
@@ -53,7 +54,11 @@ def constants_text(constants: Constants) -> str:
 
 
 def read_constants(path: Path) -> Constants:
-    """Returns the constants of a file; raises InputError for one that holds none."""
+    """Returns the constants of a file; raises InputError for one that does not hold them all.
+
+    Constants of one fit belong together: what another version fitted without some is not
+    completed by those that ship now.
+    """
     text = user_file.read_text(path, PLAN_ROWS_BYTES.most, said("a file of efficiency constants"))
     try:
         document = tomllib.loads(text)
@@ -71,8 +76,34 @@ def read_constants(path: Path) -> Constants:
             wanted=SCHEMA,
         )
     try:
-        return of_document(document)
-    except (KeyError, TypeError, ValueError) as error:
+        found = of_document(document)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
             "{path} has constants that cannot be read: {error}", path=str(path), error=str(error)
         ) from None
+    _require_all(found, str(path))
+    return found
+
+
+def _require_all(found: Constants, path: str) -> None:
+    """Raises InputError where a constant is missing that a plan may need, or cannot be."""
+    missing = [
+        name
+        for name in shipped().entries
+        if name not in found.entries and not name.startswith("device.")
+    ]
+    if missing:
+        raise InputError(
+            "{path} lacks constants that plans are made of now ({names}), as another version of "
+            "serried wrote it; 'serried plan --calibrate' makes it again from the measured steps",
+            path=path,
+            names=listed(missing, limit=4),
+        )
+    for name, each in found.entries.items():
+        if not (isfinite(each.value) and each.value > 0):
+            raise InputError(
+                "{path}: {name} is {value}; it is a number above 0",
+                path=path,
+                name=name,
+                value=each.value,
+            )

@@ -6,8 +6,8 @@
       ─> wider for each doubling of a size beyond the most that was measured
 
 Experts and adapters are known less well than dense models, GPU types and software that nobody
-measured least. Fitted to jobs of at most 1,024 GPUs, constants are off by 4.8 % there, by 9.5 % at
-4,096 to 8,192 and by 11.8 % beyond: about 0.4 of the width more with each doubling.
+measured least. Fitted to jobs of at most 1,024 GPUs, constants are off by 4.6 % there, by 9.5 % at
+4,096 to 8,192 and by 11.7 % beyond: about 0.4 of the width more with each doubling.
 """
 
 from __future__ import annotations
