@@ -119,3 +119,11 @@ ABOUT_BYTES = Limit(256 << 20, "bytes", "what a store says of its run; 100,000 r
 RECORD_LINE = Limit(1 << 16, "bytes", "a record of Paddle's dynamic graph, one a line")
 TIMER_LINE = Limit(1 << 16, "bytes", "a line with a timer of Megatron's; longer ones are cut")
 TENSOR_RANKS = Limit(1024, "ranks", "neighbours of one stage that Paddle's records are tried with")
+
+# ----------------------------------------------------------------------- diagnosis
+
+DUMP_BYTES = Limit(
+    512 << 20, "bytes", "a flight-recorder dump; 2,000 entries with stacks take 2 MB"
+)
+STACK_BYTES = Limit(64 << 20, "bytes", "stacks of one process; 200 threads take 200 kB")
+GROUPS_BYTES = Limit(256 << 20, "bytes", "a job's groups as JSON; 100,000 ranks take 10 MB")

@@ -2,42 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from serried.diagnose.evidence.log_file import LogFile
+from serried.diagnose.evidence.log_line import LogLine
+from serried.diagnose.evidence.quote import Numbering
 from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.evidence.source_lines import SourceLines
 from serried.diagnose.evidence.text.reader import text_signs
 from serried.diagnose.gathered import Evidence
+from serried.diagnose.job_files import FATAL, JobFiles
 from serried.diagnose.steps.recording import recordings_in
+from serried.diagnose.waits.given import GivenGroups
+from serried.diagnose.waits.standing import standing_state
 from serried.finding import Sentence, said
+from serried.limits import STACK_BYTES
 from serried.trace.model.progress import Listener, unheard
+from serried.user_file import read_text
+
+MOST_OF_A_NODE = 16
+"""Ranks that one node may have, for a job of so few to be taken to run on one."""
 
 
-def gather(places: Sequence[Path], hear: Listener = unheard) -> Evidence:
+def gather(
+    places: Sequence[Path], hear: Listener = unheard, given: GivenGroups | None = None
+) -> Evidence:
     """Returns the evidence that lies in files and folders, each recognised by what it holds.
 
-    ``hear`` is told of long reading as it goes on.
-
-    Raises InputError for a place that is not there or cannot be read.
+    ``hear`` is told of long reading as it goes on; ``given`` are the job's groups, where they are
+    not among the files. Raises InputError for a place that is not there or cannot be read.
     """
     recorded = recordings_in(places)
     files = [file for place in places for file in _files(place) if file not in recorded.files]
+    job, code = JobFiles(), SourceLines()
     signs: list[Sign] = []
     num_lines = 0
     notes: list[Sentence] = []
     for file in files:
+        if job.take(file, _name(file)):
+            continue
         log = LogFile(file, file.name, hear)
-        signs += text_signs(log.lines())
+        heard = _Heard(code)
+        signs += text_signs(heard.lines(log))
+        if heard.is_fatal and file.stat().st_size <= STACK_BYTES.most:
+            job.take_fatal(read_text(file, STACK_BYTES.most, said("a log")), _name(file))
         num_lines += log.num_lines
         notes += _odd(log)
+    signs = numbered_globally(signs, given or job.left.given)
+    state = None
+    if not job.left.is_empty:
+        job.left.texts = code.texts
+        job.left.given = given or job.left.given
+        state, odd = standing_state(job.left, signs)
+        notes += odd
     return Evidence(
         tuple(signs),
+        state,
         recordings=recorded.recordings,
         sources=tuple(map(str, [*files, *sorted(recorded.files)])),
         num_lines=num_lines,
-        notes=(*recorded.notes, *notes),
+        notes=(*recorded.notes, *job.notes, *notes),
     )
+
+
+def numbered_globally(signs: list[Sign], given: GivenGroups | None) -> list[Sign]:
+    """Returns signs with ranks of the whole job where the numbers of one node are the same.
+
+    That is so where as many local ranks speak as the job has ranks: it runs on one node.
+    """
+    local = {s.speaker.rank for s in signs if s.speaker.numbering is Numbering.LOCAL}
+    if given is None or given.world_size > MOST_OF_A_NODE or not local:
+        return signs
+    if any(rank is not None and rank >= given.world_size for rank in local):
+        return signs
+    if any(
+        sign.facts.get("local_rank") not in (None, sign.speaker.global_rank)
+        for sign in signs
+        if sign.kind in ("first_failure", "other_failure")
+    ):
+        return signs
+    return [
+        replace(sign, speaker=replace(sign.speaker, numbering=Numbering.GLOBAL))
+        if sign.speaker.numbering is Numbering.LOCAL
+        else sign
+        for sign in signs
+    ]
+
+
+class _Heard:
+    """Listens to the lines of one log for code in tracebacks, and for a fatal end's stacks."""
+
+    def __init__(self, code: SourceLines) -> None:
+        self.is_fatal = False
+        self._code = code
+
+    def lines(self, log: LogFile) -> Iterator[LogLine]:
+        for line in log.lines():
+            self._code.read(line)
+            self.is_fatal = self.is_fatal or (FATAL in line.text and "Traceback" not in line.text)
+            yield line
+
+
+def _name(file: Path) -> str:
+    """Returns a file's name, with its folder's where only that tells a rank."""
+    return f"{file.parent.name}/{file.name}" if "rank" in file.parent.name else file.name
 
 
 def _files(place: Path) -> list[Path]:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from serried.diagnose.evidence.stacks.stack import Frame
 from serried.diagnose.waits.graph import wait_graph
 from serried.diagnose.waits.roots import Root, RootKind, roots
 from serried.diagnose.waits.state import (
-    Frame,
     JobGroup,
     JobState,
     RankCondition,

@@ -110,6 +110,13 @@ def _ended(state: JobState, name: Sentence, root: Root) -> Sentence:
                 who=name,
                 what=what,
             )
+        case RootKind.SKIPPED:
+            return said(
+                "{who} has passed {what} without joining it: it stands at {place}",
+                who=name,
+                what=what,
+                place=place_of(state, (root.ranks or (0,))[0]),
+            )
         case RootKind.ALONE:
             return said(
                 "{who} waits in {what}, where its peers are not, nor was it in the steps before",

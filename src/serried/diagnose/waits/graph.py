@@ -127,6 +127,7 @@ def wait_graph(state: JobState) -> WaitGraph:
             edges[each.rank] = () if doing.peer is None else (doing.peer,)
         elif doing.group is not None and doing.group in state.group_named:
             at[doing.group, _place(each, doing)][each.rank] = doing
+    _join_uncounted(at)
     meetings = tuple(_meetings(state, at))
     for number, meeting in enumerate(meetings):
         for rank in meeting.came:
@@ -138,6 +139,14 @@ def _place(rank: RankState, doing: RankOperation) -> int | None:
     if doing.seq is not None:
         return doing.seq
     return None if rank.counts is None else rank.counts.get(doing.group or "")
+
+
+def _join_uncounted(at: dict[tuple[str, int | None], dict[int, RankOperation]]) -> None:
+    """Puts those whose place in a group nothing counts to the last that others wait in there."""
+    for group, seq in [key for key in at if key[1] is None]:
+        counted = [number for name, number in at if name == group and number is not None]
+        if counted:
+            at[group, max(counted)].update(at.pop((group, seq)))
 
 
 def _meetings(

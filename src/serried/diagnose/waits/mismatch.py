@@ -35,6 +35,10 @@ _EVEN = frozenset(
 """Collectives to which every member brings as many elements, of one type."""
 
 
+_BYTES = {"Double": 8, "Long": 8, "Half": 2, "BFloat16": 2, "Byte": 1, "Char": 1, "Bool": 1}
+"""Bytes of an element by torch's names; of others 4."""
+
+
 class Difference(Enum):
     """Says in what two sides of a collective differ."""
 
@@ -68,8 +72,14 @@ def mismatches(graph: WaitGraph) -> Iterator[Mismatch]:
         if difference := _difference(brought):
             culprits, by_peers = _culprits(state, brought)
             yield Mismatch(group, seq, difference, brought, culprits, by_peers)
-    for meeting in graph.meetings:
-        yield from _with_the_silent(state, meeting)
+    silent = [each for meeting in graph.meetings for each in _with_the_silent(state, meeting)]
+    told = [each for each in silent if not _is_of_the_silent(state, each)]
+    # Where one that spoke is known to differ, those who left nothing are not to blame elsewhere.
+    yield from told or silent
+
+
+def _is_of_the_silent(state: JobState, mismatch: Mismatch) -> bool:
+    return all(state.ranks[rank].counts is None for rank in mismatch.culprits)
 
 
 def _brought(state: JobState) -> dict[tuple[str, int], dict[int, RankOperation]]:
@@ -131,7 +141,7 @@ def is_unusual_there(rank: RankState, operation: RankOperation) -> bool | None:
         if op.group == operation.group and op.seq == operation.seq:
             break
         before.append((op.group, *_signature(op)))
-    if not any(group == operation.group for group, *_ in before):
+    if not any(group == operation.group for group, *_ in before) or operation.seq is None:
         return None
     usual = usual_next(before)
     same_group = {tuple(rest) for group, *rest in before if group == operation.group}
@@ -141,17 +151,13 @@ def is_unusual_there(rank: RankState, operation: RankOperation) -> bool | None:
 
 def _with_the_silent(state: JobState, meeting: StalledCollective) -> Iterator[Mismatch]:
     """Yields what differs from a member that ended on bytes of another size and left no dump."""
-    refused = [
-        rank
-        for rank in (*meeting.absent, *meeting.unheard)
-        if state.ranks[rank].was_sent_other_size and state.ranks[rank].counts is None
-    ]
-    if not refused:
+    refused = [r for r in meeting.group.ranks if _ended_on_size(state.ranks[r], meeting)]
+    spoke = {r: op for r, op in meeting.operations.items() if op.numel_in is not None}
+    if not refused or not spoke:
         return
-    unusual = {
-        rank: is_unusual_there(state.ranks[rank], op) for rank, op in meeting.operations.items()
-    }
-    guilty = tuple(rank for rank, odd in unusual.items() if odd)
+    guilty = tuple(r for r, op in spoke.items() if is_unusual_there(state.ranks[r], op))
+    if not guilty and all(_expected_usual(state.ranks[r], meeting, spoke) for r in refused):
+        guilty = meeting.unheard
     difference = Difference.BYTES
     if guilty:
         previous = _previous(state.ranks[guilty[0]], meeting.operations[guilty[0]])
@@ -161,10 +167,30 @@ def _with_the_silent(state: JobState, meeting: StalledCollective) -> Iterator[Mi
         meeting.group,
         meeting.seq,
         difference,
-        meeting.operations,
-        guilty or tuple(refused),
+        spoke,
+        tuple(sorted(guilty or refused)),
         by_peers=False,
     )
+
+
+def _ended_on_size(rank: RankState, meeting: StalledCollective) -> bool:
+    """Tells whether a rank ended on bytes of another size, there or nobody knows where."""
+    if rank.expected_bytes is None or rank.counts is not None:
+        return False
+    return rank.doing is None or rank.doing.group in (None, meeting.group.name)
+
+
+def _expected_usual(
+    rank: RankState, meeting: StalledCollective, spoke: Mapping[int, RankOperation]
+) -> bool:
+    """Tells whether a rank expected as many bytes as those send who brought what they always do.
+
+    gloo's ring sends an all-reduce in two pieces for each member.
+    """
+    operation = next(iter(spoke.values()))
+    whole = (operation.numel_in or 0) * _BYTES.get(operation.dtype or "", 4)
+    piece = whole / (2 * len(meeting.group.ranks))
+    return rank.expected_bytes is not None and abs(rank.expected_bytes - piece) <= 0.02 * piece
 
 
 def _previous(rank: RankState, operation: RankOperation) -> RankOperation | None:

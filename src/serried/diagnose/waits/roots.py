@@ -7,7 +7,8 @@ wait for each other, and one of them is where it should not be:
     1. a rank that left the order of its peers or of its own steps before    (order)
     2. a rank that brought another operation, type or size                   (mismatch)
     3. of two neighbours whose messages cross, the one out of schedule       (messages)
-    4. a rank that waits in an operation which its steps before did not have
+    4. a rank that is past a collective which it has not issued              (position)
+    5. a rank that waits in an operation which its steps before did not have
 
 Where none of these holds, the circle is named and nobody is accused.
 """
@@ -24,6 +25,7 @@ from serried.diagnose.waits.knots import Knot, knots
 from serried.diagnose.waits.messages import Crossed, HowCrossed, crossed
 from serried.diagnose.waits.mismatch import Mismatch, mismatches
 from serried.diagnose.waits.order import Deviation, HowStrayed, deviations, is_unusual
+from serried.diagnose.waits.position import left_out
 from serried.diagnose.waits.state import RankCondition
 
 
@@ -186,6 +188,12 @@ def _of_circle(graph: WaitGraph, knot: Knot, strayed: dict[int, Deviation]) -> I
             confidence = 0.65 if pair.crossing is HowCrossed.APART else 0.8
             kind = _OF_CROSSING[pair.crossing]
             yield Root(kind, (pair.culprit,), confidence, waiters, circle=knot.ranks, crossed=pair)
+    elif passed := left_out(graph, knot.ranks):
+        ranks = tuple(sorted(passed))
+        waiters = tuple(sorted({*knot.waiters, *knot.ranks} - set(ranks)))
+        yield Root(
+            RootKind.SKIPPED, ranks, 0.8, waiters, circle=knot.ranks, meeting=passed[ranks[0]]
+        )
     elif odd := _unusual(graph, knot):
         waiters = tuple(sorted({*knot.waiters, *knot.ranks} - set(odd)))
         meeting = graph.meeting_of(odd[0])

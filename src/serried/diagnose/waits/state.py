@@ -14,7 +14,6 @@ open; whoever reasons takes every open value for unknown, never for "nothing hap
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -23,12 +22,7 @@ from typing import Any
 
 from serried.action import Action
 from serried.diagnose.evidence.quote import Quote
-
-_NOT_THE_USERS = re.compile(
-    r"(^|/)(site-packages|dist-packages|lib(64)?/python\d|lib|torch|megatron|deepspeed)/"
-    r"|^(threading|queue|selectors|socket|subprocess|runpy|contextlib|multiprocessing/.*)\.py$"
-    r"|^<"
-)
+from serried.diagnose.evidence.stacks.stack import Frame
 
 
 class RankCondition(Enum):
@@ -42,26 +36,6 @@ class RankCondition(Enum):
     DEAD = "dead"
     FINISHED = "finished"
     """It ended in order, with code 0."""
-
-
-@dataclass(frozen=True)
-class Frame:
-    """Holds one frame of a stack."""
-
-    function: str
-    file: str = ""
-    line: int = 0
-
-    @property
-    def is_users(self) -> bool:
-        """Whether it is neither Python's own code nor of an installed package or a C library.
-
-        >>> Frame("train", "train.py", 124).is_users
-        True
-        >>> Frame("send", "torch/distributed/distributed_c10d.py").is_users
-        False
-        """
-        return bool(self.file.endswith(".py")) and not _NOT_THE_USERS.search(self.file)
 
 
 @dataclass(frozen=True)
@@ -115,9 +89,9 @@ class RankState:
     """The main thread's stack, innermost frame first; () where there is none."""
     step: int | None = None
     """The step that it is in."""
-    was_sent_other_size: bool = False
-    """Whether it ended because more bytes came than its collective expects: it differs from
-    who sent them, and nothing says yet which of the two is wrong."""
+    expected_bytes: int | None = None
+    """What it expected in one message where more came, so that it ended: it differs from who
+    sent that, and nothing says yet which of the two is wrong."""
     quotes: tuple[Quote, ...] = ()
 
 

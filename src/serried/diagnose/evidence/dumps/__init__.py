@@ -1,0 +1,1 @@
+"""Flight-recorder dumps: the last collectives and messages that torch kept of a rank."""

@@ -1,0 +1,81 @@
+"""Stacks as text: py-spy's, faulthandler's, and those of gdb and pstack.
+
+    py-spy         Thread 3863 (idle): "MainThread"           send (torch/distributed/x.py:2753)
+    faulthandler   Current thread 0x7f… (most recent call first):     File "x.py", line 9 in send
+    gdb, pstack    Thread 1 (Thread 0x7f… (LWP 17) "python3"):        #0 0x7f… in poll () from …
+
+>>> text = 'Thread 1 (idle): "MainThread"\\n    send (torch/x.py:9)\\n    train (train.py:124)\\n'
+>>> [stack] = stacks_of(text, "pyspy_rank_2.txt")
+>>> stack.is_main, [str(frame) for frame in stack.frames]
+(True, ['send (torch/x.py:9)', 'train (train.py:124)'])
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from serried.diagnose.evidence.stacks.stack import Frame, ThreadStack
+
+_THREAD = re.compile(
+    r'^(?:Thread (?P<number>\S+) \((?P<state>idle|active|active\+gil)[^)]*\)(?:: "(?P<name>.*)")?'
+    r"|(?P<current>Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):"
+    r"|Thread (?P<gdb>\d+) \((?:Thread 0x|LWP)[^)]*\)+.*:)"
+)
+_FRAMES = (
+    re.compile(r'^\s+File "(?P<file>[^"]*)", line (?P<line>\d+) in (?P<function>.+)$'),
+    re.compile(r"^\s+(?P<function>[^()#]\S*(?: \S+)*?) \((?P<file>[^():]+):(?P<line>\d+)\)$"),
+    re.compile(
+        r"^#\d+\s+(?:0x[0-9a-f]+ in )?(?P<function>[^(]+?) ?\(.*?\)"
+        r"(?: (?:at (?P<file>[^:]+):(?P<line>\d+)|from (?P<library>\S+)))?\s*$"
+    ),
+    re.compile(r"^\s+(?P<function>[^()#]\S*) \((?P<file>[^():]+\.so[^()]*)\)$"),
+)
+_PREFIX = re.compile(r"^\[[A-Za-z]+\d*\]:\s?")
+MOST_FRAMES = 200
+
+
+def looks_like_stacks(head: str) -> bool:
+    """Tells by a file's beginning whether it holds stacks."""
+    return any(_THREAD.match(line) for line in head.splitlines())
+
+
+def stacks_of(text: str, name: str) -> Iterator[ThreadStack]:
+    """Yields the stacks of a text, thread by thread."""
+    is_main, frames, start, in_stack = False, list[Frame](), 0, False
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = _PREFIX.sub("", raw)
+        if thread := _THREAD.match(line):
+            if frames:
+                yield ThreadStack(tuple(frames), is_main, name, start)
+            is_main, frames, start, in_stack = _is_main(thread), [], number, True
+        elif in_stack and (frame := _frame(line)):
+            if len(frames) < MOST_FRAMES:
+                frames.append(frame)
+        elif in_stack and not line.strip():
+            in_stack = False
+    if frames:
+        yield ThreadStack(tuple(frames), is_main, name, start)
+
+
+def main_stack(stacks: list[ThreadStack]) -> ThreadStack | None:
+    """Returns the main thread's stack: named so, else the one that a module begins."""
+    for stack in stacks:
+        if stack.is_main:
+            return stack
+    of_module = [s for s in stacks if s.frames and s.frames[-1].function == "<module>"]
+    return of_module[0] if of_module else stacks[0] if len(stacks) == 1 else None
+
+
+def _is_main(thread: re.Match[str]) -> bool:
+    # gdb numbers threads in the order of their birth.
+    return thread["name"] == "MainThread" or thread["gdb"] == "1"
+
+
+def _frame(line: str) -> Frame | None:
+    for pattern in _FRAMES:
+        if found := pattern.match(line):
+            parts = found.groupdict()
+            file = parts.get("file") or parts.get("library") or ""
+            return Frame(parts["function"].strip(), file, int(parts.get("line") or 0))
+    return None

@@ -1,0 +1,103 @@
+"""Files of a job that are no logs: dumps, stacks, states of processes, and the job's groups.
+
+Each is known by what it holds. A file that is damaged or means harm is named and left out; the
+others are read all the same.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from serried.diagnose.evidence.dumps.flight_recorder import looks_like_dump, read_dump
+from serried.diagnose.evidence.file_rank import file_rank
+from serried.diagnose.evidence.stacks.stack import ThreadStack
+from serried.diagnose.evidence.stacks.text import looks_like_stacks, main_stack, stacks_of
+from serried.diagnose.waits.given import given_groups, looks_like_groups
+from serried.diagnose.waits.program import operation_of
+from serried.diagnose.waits.standing import LeftBehind
+from serried.errors import InputError
+from serried.finding import Sentence, said
+from serried.limits import DUMP_BYTES, GROUPS_BYTES, STACK_BYTES
+from serried.user_file import opened, read_bytes, read_text
+
+HEAD = 4096
+FATAL = "(most recent call first)"
+"""What stands above the stacks that Python prints of itself, also into logs."""
+
+
+@dataclass
+class JobFiles:
+    """Takes files of a job one by one."""
+
+    left: LeftBehind = field(default_factory=LeftBehind)
+    notes: list[Sentence] = field(default_factory=list)
+    num_taken: int = 0
+
+    def take(self, path: Path, name: str) -> bool:
+        """Takes in a file that is no log, and tells whether it was one; names what is damaged."""
+        if not path.is_file():  # a pipe is read once, as a log
+            return False
+        with opened(path) as file:
+            head = file.read(HEAD)
+        try:
+            taken = self._take(path, name, head)
+        except InputError as error:
+            self.notes.append(Sentence(error.template, error.values))
+            return True
+        self.num_taken += taken
+        return taken
+
+    def take_fatal(self, text: str, name: str) -> None:
+        """Takes in stacks that a log holds, as Python prints them when a signal ends it."""
+        self._keep_stack(text, name, is_fatal=True)
+
+    def _take(self, path: Path, name: str, head: bytes) -> bool:
+        if looks_like_dump(head):
+            data = read_bytes(path, DUMP_BYTES.most, said("a flight-recorder dump"))
+            self.left.dumps.append(read_dump(data, name))
+            return True
+        if head.lstrip()[:1] == b"{":
+            return self._document(path, name)
+        text = head.decode("utf-8", "replace")
+        is_log = path.name.endswith(".log") or "stderr" in path.name
+        if looks_like_stacks(text) and not is_log:
+            whole = read_text(path, STACK_BYTES.most, said("stacks of threads"))
+            self._keep_stack(whole, name, is_fatal=False)
+            return True
+        return False
+
+    def _document(self, path: Path, name: str) -> bool:
+        if path.stat().st_size > GROUPS_BYTES.most:
+            return False
+        text = read_text(path, GROUPS_BYTES.most, said("the groups of a job"))
+        try:
+            document: Any = json.loads(text)
+        except (ValueError, RecursionError):
+            return False
+        if looks_like_groups(document):
+            self.left.given = given_groups(document, name)
+            return True
+        if "proc" in path.name and isinstance(document, dict):
+            states = {k: v for k, v in document.items() if str(k).isdigit() and isinstance(v, str)}
+            self.left.process_states |= {int(rank): state for rank, state in states.items()}
+            return bool(states)
+        return False
+
+    def _keep_stack(self, text: str, name: str, *, is_fatal: bool) -> None:
+        rank = file_rank(name)
+        found = main_stack(list(stacks_of(text, name)))
+        if rank is None or found is None:
+            return
+        if is_fatal and rank in self.left.stacks:
+            return
+        known = self.left.stacks.get(rank)
+        # Of several stacks of one rank that which shows an operation tells most.
+        if known is None or _worth(found) > _worth(known):
+            self.left.stacks[rank] = found
+
+
+def _worth(stack: ThreadStack) -> tuple[bool, int]:
+    return operation_of(stack.frames) is not None, len(stack.frames)

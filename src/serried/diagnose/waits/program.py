@@ -1,0 +1,118 @@
+"""What a rank does by its stack: the collective or message it waits in, and the user's line.
+
+    innermost  send (torch/distributed/distributed_c10d.py:2753)     the operation
+               train (train.py:124)                                  the user's line
+    outermost  main (train.py:204)
+
+>>> frames = (Frame("send", "torch/distributed/distributed_c10d.py", 2753),
+...           Frame("train", "train.py", 124))
+>>> operation_of(frames), site_of(frames)
+('send', ('train.py', 124))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from serried.diagnose.evidence.stacks.stack import Frame
+
+Site = tuple[str, int]
+"""A file's name without its folders, and a line."""
+
+_OPERATIONS = {
+    "isend": "send",
+    "irecv": "recv",
+    **{
+        name: name
+        for name in (
+            "send",
+            "recv",
+            "all_reduce",
+            "all_gather",
+            "all_gather_into_tensor",
+            "all_to_all",
+            "all_to_all_single",
+            "barrier",
+            "broadcast",
+            "gather",
+            "monitored_barrier",
+            "reduce",
+            "reduce_scatter",
+            "reduce_scatter_tensor",
+            "scatter",
+        )
+    },
+}
+_BEFORE = re.compile(r"(?<![a-z])prev(?:ious)?(?![a-z])|(?<![a-z])left(?![a-z])|upstream")
+_AFTER = re.compile(r"(?<![a-z])ne?xt(?![a-z])|(?<![a-z])right(?![a-z])|downstream")
+
+
+def operation_of(frames: tuple[Frame, ...]) -> str | None:
+    """Returns the collective or message that a stack, innermost frame first, waits in; or None."""
+    for frame in frames:
+        if frame.is_users:
+            return None
+        if "distributed" in frame.file and frame.function in _OPERATIONS:
+            return _OPERATIONS[frame.function]
+    return None
+
+
+def site_of(frames: tuple[Frame, ...]) -> Site | None:
+    """Returns the innermost line of the user's own code, or None."""
+    for frame in frames:
+        if frame.is_users:
+            return frame.file.rsplit("/", 1)[-1], frame.line
+    return None
+
+
+def towards(text: str) -> int | None:
+    """Returns -1 or 1 where a line of code names the stage before or after; None where it does not.
+
+    >>> towards("dist.send(x.grad, prev)"), towards("dist.recv(g, nxt)"), towards("send(y, dst)")
+    (-1, 1, None)
+    """
+    before, after = bool(_BEFORE.search(text)), bool(_AFTER.search(text))
+    if before == after:
+        return None
+    return -1 if before else 1
+
+
+def directions(
+    sites: Mapping[tuple[Site, str], set[int]], last_stage: int, texts: Mapping[Site, str]
+) -> dict[tuple[Site, str], int]:
+    """Returns to which neighbouring stage the messages of each line go: -1 before, 1 after.
+
+    ``sites`` holds, by line and ``send`` or ``recv``, the stages that were seen there; ``texts``
+    the code of lines, as far as a traceback shows it. The first stage has only a stage after it,
+    the last only one before; of the other lines, those of the forward come before those of the
+    backward in a program that is written in the order in which it runs.
+    """
+    found: dict[tuple[Site, str], int] = {}
+    for (site, op), stages in sites.items():
+        if (told := towards(texts.get(site, ""))) is not None:
+            found[site, op] = told
+        elif 0 in stages and last_stage not in stages:
+            found[site, op] = 1
+        elif last_stage in stages and 0 not in stages:
+            found[site, op] = -1
+    known = [(site, _PHASES[op, way]) for (site, op), way in found.items()]
+    for site, op in sites:
+        if (site, op) not in found:
+            lines = [(at[1], phase) for at, phase in known if at[0] == site[0]]
+            phase = _phase(site[1], op, lines)
+            if phase is not None:
+                found[site, op] = 1 if phase in (1, 2) else -1
+    return found
+
+
+_PHASES = {("recv", -1): 0, ("send", 1): 1, ("recv", 1): 2, ("send", -1): 3}
+"""The order in which a stage does its messages: the forward's receive and send, then back."""
+
+
+def _phase(line: int, op: str, known: list[tuple[int, int]]) -> int | None:
+    """Returns the phase of a line by those before and behind it; None where that leaves two."""
+    possible = {1, 3} if op == "send" else {0, 2}
+    for other, phase in known:
+        possible = {p for p in possible if p == phase or (p < phase) == (line < other)}
+    return possible.pop() if len(possible) == 1 else None

@@ -1,0 +1,316 @@
+"""The state of a job from what its ranks left: dumps, stacks, states of processes, ends in logs.
+
+    dump     what was issued in each group, and what is not over
+    stack    where the rank stands: in which operation, or in the user's own code
+    ends     who ended of itself
+
+A stack tells of a send or receive that gloo's dumps leave out, and the place in the program tells
+to whom it goes (see ``program``). Of a rank without a dump, the group of its collective is taken
+from peers that stand at, or have passed, the same line.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from serried.diagnose.evidence.dumps.flight_recorder import FlightDump, FlightEntry
+from serried.diagnose.evidence.quote import Quote
+from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.evidence.stacks.stack import Frame, ThreadStack
+from serried.diagnose.waits.dumped_groups import DumpedGroups, of_one_job
+from serried.diagnose.waits.endings import Endings, endings_of
+from serried.diagnose.waits.given import WORLD, GivenGroups
+from serried.diagnose.waits.graph import MESSAGES
+from serried.diagnose.waits.program import Site, directions, operation_of, site_of
+from serried.diagnose.waits.state import (
+    JobGroup,
+    JobState,
+    RankCondition,
+    RankOperation,
+    RankState,
+)
+from serried.finding import Sentence
+
+
+@dataclass
+class LeftBehind:
+    """Collects what the ranks of a job left, before it is put together."""
+
+    dumps: list[FlightDump] = field(default_factory=list)
+    stacks: dict[int, ThreadStack] = field(default_factory=dict)
+    """By rank, the stack of its main thread."""
+    process_states: dict[int, str] = field(default_factory=dict)
+    """By rank, the letter of ``/proc/PID/stat``: T is stopped; ``gone`` where there was none."""
+    given: GivenGroups | None = None
+    texts: Mapping[Site, str] = field(default_factory=dict)
+    """The code of lines, from tracebacks."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing but logs is there."""
+        return not (self.dumps or self.stacks or self.process_states)
+
+
+def standing_state(left: LeftBehind, signs: Iterable[Sign]) -> tuple[JobState, list[Sentence]]:
+    """Returns the state of the job, and what was odd in the evidence of it."""
+    ends = endings_of(signs)
+    dumps, notes = of_one_job(left.dumps)
+    world_size = _world_size(left, dumps, ends)
+    by_rank = {dump.rank: dump for dump in dumps if dump.rank is not None}
+    groups = DumpedGroups(dumps, left.given, world_size)
+    notes += groups.notes
+    builder = _Builder(left, ends, groups, world_size)
+    issued = {
+        rank: builder.issued(rank, dump) for rank, dump in by_rank.items() if rank < world_size
+    }
+    builder.learn_sites(by_rank, issued)
+    ranks = [builder.rank(rank, by_rank.get(rank), issued.get(rank)) for rank in range(world_size)]
+    _put_fingerprints(ranks, ends, groups.groups)
+    given = left.given
+    state = JobState.of(
+        world_size,
+        groups.groups,
+        ranks,
+        axes=given.axes if given else (),
+        num_microbatches=given.num_microbatches if given else None,
+        schedule=given.schedule if given else None,
+        gpus_per_node=given.gpus_per_node if given else None,
+    )
+    return state, notes
+
+
+def _world_size(left: LeftBehind, dumps: list[FlightDump], ends: Endings) -> int:
+    if left.given is not None:
+        return left.given.world_size
+    members = [rank for dump in dumps for ranks in dump.members.values() for rank in ranks]
+    seen = [dump.rank for dump in dumps if dump.rank is not None]
+    return 1 + max([*members, *seen, *left.stacks, *left.process_states, *ends.failed_in, 0])
+
+
+class _Builder:
+    """Puts together what is known of each rank."""
+
+    def __init__(
+        self, left: LeftBehind, ends: Endings, groups: DumpedGroups, world_size: int
+    ) -> None:
+        self.left = left
+        self.ends = ends
+        self.groups = groups
+        self.world_size = world_size
+        self._kind_at: dict[tuple[Site, str], str] = {}
+        self._way_at: dict[tuple[Site, str], int] = {}
+        self._of_rank: dict[int, list[JobGroup]] = defaultdict(list)
+        for group in groups.groups:
+            for rank in group.ranks:
+                self._of_rank[rank].append(group)
+        self._axes = dict(left.given.axes) if left.given else {}
+
+    def issued(self, rank: int, dump: FlightDump) -> tuple[RankOperation, ...]:
+        """Returns what a rank issued, as its dump holds it."""
+        found = []
+        for entry in dump.entries:
+            group = self.groups.of(rank, dump, entry)
+            if group is None and entry.peer is None:
+                continue
+            found.append(_operation(dump, entry, group))
+        return tuple(found)
+
+    def learn_sites(
+        self, dumps: Mapping[int, FlightDump], issued: Mapping[int, tuple[RankOperation, ...]]
+    ) -> None:
+        """Learns from all ranks in which kind of group each line's collectives are."""
+        for rank, dump in dumps.items():
+            for entry in dump.entries:
+                group = self.groups.of(rank, dump, entry) if entry.frames else None
+                site = site_of(entry.frames)
+                if group is not None and site is not None:
+                    self._kind_at.setdefault((site, entry.op), group.kind)
+        for rank, operations in issued.items():
+            stack = self.stack(rank)
+            op, site = operation_of(stack), site_of(stack)
+            if op and site and operations and operations[-1].op == op:
+                last = operations[-1]
+                group = next((g for g in self._of_rank[rank] if g.name == last.group), None)
+                if group is not None and not last.is_finished:
+                    self._kind_at.setdefault((site, op), group.kind)
+        seen: dict[tuple[Site, str], set[int]] = defaultdict(set)
+        for rank in {*self.left.stacks, *self.ends.failed_in}:
+            stack = self.stack(rank)
+            op, site = operation_of(stack), site_of(stack)
+            if op in MESSAGES and site is not None and op is not None:
+                seen[site, op].add(self._stage(rank))
+        last_stage = self._axes.get("pp", 1) - 1
+        if last_stage > 0:
+            self._way_at = directions(seen, last_stage, self.left.texts)
+
+    def rank(
+        self, rank: int, dump: FlightDump | None, issued: tuple[RankOperation, ...] | None
+    ) -> RankState:
+        """Returns what is known of one rank."""
+        stack = self.stack(rank)
+        condition, quote = self._condition(rank)
+        doing = None if condition is RankCondition.FINISHED else self._doing(rank, stack, issued)
+        quotes = [quote] if quote else []
+        if rank in self.left.stacks and stack:
+            thread = self.left.stacks[rank]
+            shown = next((frame for frame in stack if frame.is_users), stack[0])
+            quotes.append(Quote(thread.source, thread.line, str(shown)))
+        elif rank in self.ends.failed_quotes:
+            quotes.append(self.ends.failed_quotes[rank])
+        return RankState(
+            rank,
+            condition,
+            issued or (),
+            None if dump is None or issued is None else self._counts(dump, issued),
+            doing,
+            stack,
+            expected_bytes=self.ends.expected_bytes.get(rank),
+            quotes=tuple(quotes),
+        )
+
+    def stack(self, rank: int) -> tuple[Frame, ...]:
+        """Returns where a rank stands, innermost frame first; () where nothing tells."""
+        if rank in self.left.stacks:
+            return self.left.stacks[rank].frames
+        return self.ends.failed_in.get(rank, ())
+
+    def _condition(self, rank: int) -> tuple[RankCondition, Quote | None]:
+        letter = self.left.process_states.get(rank, "")
+        if letter[:1] in ("T", "t") and letter:
+            return RankCondition.STOPPED, Quote("proc_state.json", 0, f"rank {rank}: {letter}")
+        if rank in self.ends.dead:
+            return RankCondition.DEAD, self.ends.dead[rank]
+        if letter in ("gone", "X") and rank not in self.ends.failed_in:
+            return RankCondition.FINISHED, None
+        return (RankCondition.RUNNING if letter else RankCondition.UNKNOWN), None
+
+    def _counts(self, dump: FlightDump, issued: tuple[RankOperation, ...]) -> dict[str, int] | None:
+        counts: dict[str, int] = {}
+        for operation in issued:
+            if operation.group and operation.seq and operation.peer is None:
+                counts[operation.group] = max(counts.get(operation.group, 0), operation.seq)
+        return counts
+
+    def _doing(
+        self, rank: int, stack: tuple[Frame, ...], issued: tuple[RankOperation, ...] | None
+    ) -> RankOperation | None:
+        waiting = [each for each in issued or () if not each.is_finished]
+        op = operation_of(stack)
+        if op in MESSAGES and op is not None:
+            recorded = [each for each in waiting if each.peer is not None]
+            return recorded[0] if recorded else RankOperation(op, peer=self._peer(rank, stack, op))
+        if op is not None:
+            # A synchronous collective is the last; of NCCL's queue the first is in the way.
+            same = [each for each in waiting if _is_same(each, op)]
+            if same:
+                return same[-1]
+            if issued and _is_same(issued[-1], op) and issued[-1].peer is None:
+                # gloo calls a collective over that has failed, and the stack still stands in it.
+                return replace(issued[-1], is_finished=False)
+            return self._unrecorded(rank, stack, op)
+        if stack and not _is_synchronising(stack) and not _is_queued(waiting):
+            return None
+        if not waiting:
+            return None
+        return waiting[0] if _is_queued(waiting) else waiting[-1]
+
+    def _unrecorded(self, rank: int, stack: tuple[Frame, ...], op: str) -> RankOperation:
+        site = site_of(stack)
+        kind = self._kind_at.get((site, op)) if site else None
+        if kind is None and op in ("barrier", "monitored_barrier"):
+            kind = WORLD
+        group = next((g.name for g in self._of_rank[rank] if g.kind == kind), None)
+        return RankOperation(op, group)
+
+    def _peer(self, rank: int, stack: tuple[Frame, ...], op: str) -> int | None:
+        site = site_of(stack)
+        way = self._way_at.get((site, op)) if site else None
+        stage = self._stage(rank)
+        if way is None or not 0 <= stage + way < self._axes.get("pp", 1):
+            return None
+        return rank + way * self._stride()
+
+    def _stage(self, rank: int) -> int:
+        return rank // self._stride() % self._axes.get("pp", 1)
+
+    def _stride(self) -> int:
+        stride = 1
+        for axis, size in self._axes.items():
+            if axis == "pp":
+                break
+            stride *= size
+        return stride
+
+
+def _is_same(operation: RankOperation, op: str) -> bool:
+    return operation.op in (op, f"_{op}_base")
+
+
+def _put_fingerprints(ranks: list[RankState], ends: Endings, groups: Iterable[JobGroup]) -> None:
+    """Gives ranks the operations that torch's check names by ranks inside a group."""
+    named = {group.name: group for group in groups}
+    for speaker, sign in ends.fingerprints.items():
+        doing = ranks[speaker].doing if speaker < len(ranks) else None
+        group = named.get(doing.group or "") if doing else None
+        sides = sign.facts.get("sides")
+        if group is None or not isinstance(sides, tuple):
+            continue
+        for place, facts in sides:
+            if place >= len(group.ranks):
+                continue
+            rank = group.ranks[place]
+            operation = RankOperation(
+                _OP_WORDS.get(facts.op, facts.op.lower()),
+                group.name,
+                facts.seq,
+                numel_in=facts.numel_in,
+                dtype=facts.dtype,
+                is_finished=False,
+                quote=sign.quote,
+            )
+            ranks[rank] = replace(ranks[rank], doing=operation)
+
+
+_OP_WORDS = {
+    "ALLREDUCE": "all_reduce",
+    "ALLGATHER": "all_gather",
+    "_ALLGATHER_BASE": "all_gather_into_tensor",
+    "REDUCE_SCATTER": "reduce_scatter",
+    "_REDUCE_SCATTER_BASE": "reduce_scatter_tensor",
+    "ALLTOALL": "all_to_all",
+    "ALLTOALL_BASE": "all_to_all_single",
+}
+_SYNCHRONISING = ("synchronize", "item", "cpu", "wait", "tolist", "cudaStreamSynchronize")
+
+
+def _is_synchronising(stack: tuple[Frame, ...]) -> bool:
+    """Tells whether a stack waits for the device, or inside a library, not in the user's code."""
+    return any(word in stack[0].function for word in _SYNCHRONISING)
+
+
+def _is_queued(waiting: list[RankOperation]) -> bool:
+    """Tells whether several operations stand behind one another, as on a stream of NCCL's."""
+    return any(each.quote is not None and "nccl:" in each.quote.text for each in waiting)
+
+
+def _operation(dump: FlightDump, entry: FlightEntry, group: JobGroup | None) -> RankOperation:
+    peer = entry.peer
+    if peer is not None and group is not None and peer < len(group.ranks):
+        peer = group.ranks[peer]
+    state = "over" if entry.is_finished else "not over"
+    name = entry.group_name or (group.name if group else "")
+    text = f"{entry.backend}:{entry.op} {entry.seq} of {name}, {state}"
+    return RankOperation(
+        entry.op,
+        group.name if group else None,
+        None if entry.peer is not None else entry.seq,
+        peer,
+        entry.numel_in,
+        entry.numel_out,
+        entry.dtype,
+        entry.is_finished,
+        entry.created_ns or None,
+        quote=None if entry.is_finished else Quote(dump.name, 0, text),
+    )
