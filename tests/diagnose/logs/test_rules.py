@@ -78,6 +78,20 @@ def test_groups_without_an_identity_are_not_compared() -> None:
         ),
         ("[1,2]<stdout>: ValueError: x", "exception", (2,)),
         ("srun: error: n1: task 3: Killed", "rank_killed", (3,)),
+        ("srun: error: n1: tasks 1-2,5: Out Of Memory", "host_oom_sigkill", (1, 2, 5)),
+        ("srun: error: n1: tasks 1-2: Exited with exit code 1", "exit_code", None),
+        (" 6%|# | 3/9 [04:47<1:10:53, 13.82it/s]Killed", "host_oom_sigkill", None),
+        ("x.cpp: NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:894)", "hw_init", None),
+        (
+            "mpirun noticed that process rank 7 with PID 9 on node n exited on signal 6",
+            "aborted",
+            None,
+        ),
+        ("Stalled ops: allreduce.0 [missing ranks: 1, 3]", "never_arrived", (1, 3)),
+        ("a [missing ranks: 1], b [missing ranks: 0]", "mismatch_op", None),
+        ("a [ready ranks: 3], b [ready ranks: 0, 1, 2]", "mismatch_op", None),
+        ("allreduce.0 [ready ranks: 5, 1, 2]", "never_arrived", None),
+        ("x: Task /job:w/replica:0/task:37 heartbeat timeout.", "node_lost", (37,)),
         ("[rank: 1] Child process with PID 5 terminated with code -9.", "rank_killed", (1,)),
         (
             "mpirun noticed that process rank 4 with PID 9 on node n1 exited on signal 11 (x).",
@@ -107,6 +121,20 @@ def test_a_spawned_process_is_named_by_the_line_above_its_traceback() -> None:
     assert first_cause(spawned, begins, '  File "a.py", line 3, in f', why).ranks == (2,)
     assert first_cause(spawned, begins, "RuntimeError: CUDA out of memory.").ranks == (2,)
     assert first_cause(spawned, begins, "EOFError", "", "step 3", why).ranks is None
+
+
+def test_tasks_that_a_barrier_missed_are_named_by_whether_it_was_the_start() -> None:
+    task = "/job:jax_worker/replica:0/task:6"
+    start = first_cause("Barrier timed out. Barrier_id: PjRT_Client_Connect. Timed out:", task)
+    later = first_cause("Barrier timed out. Barrier_id: sync0. Timed out task names:", task)
+    assert (start.kind, start.ranks) == ("init_rendezvous", (6,))
+    assert (later.kind, later.ranks) == ("never_arrived", (6,))
+
+
+def test_a_stalled_rank_of_horovods_is_named_and_two_in_other_calls_are_not() -> None:
+    stalled = ("Stalled ranks:", "6: [allreduce.0, allreduce.1 ...]")
+    assert first_cause(*stalled).ranks == (6,)
+    assert first_cause(*stalled, "2: [broadcast.4 ...]").ranks is None
 
 
 def test_what_follows_is_never_the_root() -> None:

@@ -58,7 +58,8 @@ _TELLING = re.compile(
     rb"CANCELLED|vict|reempt|desync|stuck|Send[FB]|Recv[FB]|SEND_?[FB]|RECV_?[FB]|hermal|"
     rb"alidat|panic|[eE]xit (?:[cC]ode|status)|xitcode|exited|launched up to|managed by|"
     rb"receive grad|finished reduction|traggler|STRAGGLER|gloo|nforce|ran for|atchdog|"
-    rb"opCount|ulprit|missing ranks|group info|clients joined|dump signal"
+    rb"opCount|ulprit|group info|clients joined|dump signal|Stalled|(?:ready|missing) ranks|"
+    rb"/task:\d|RmInit|non-zero exit"
 )
 _UNPACKERS: dict[bytes, Callable[[BinaryIO], object]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),

@@ -51,6 +51,16 @@ _MEANINGS = (
         "unknown",
     ),
     SignMeaning(
+        ("gpu_init",),
+        CauseClass.HARDWARE,
+        "hw_init",
+        Standing.HARDWARE,
+        (said("the driver could not start GPU {pci}: as a rule this is hardware"),),
+        (_DRAIN, _OTHER_NODE),
+        0.8,
+        "unknown",
+    ),
+    SignMeaning(
         ("sxid",),
         CauseClass.HARDWARE,
         "hw_sxid",

@@ -69,6 +69,9 @@ _ECHO_WORDS = (
     "EngineCore",
     "Caught collective",
     "monitoredBarrier",
+    "Hccl",
+    "HCCL",
+    "ACL stream",
 )
 _READ = said("read the traceback of that rank from its last line up")
 _SAME_EVERYWHERE = said(

@@ -17,6 +17,7 @@ from serried.diagnose.causes.logs.inputs import input_candidates
 from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.process import process_candidates
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
+from serried.diagnose.causes.logs.stall import stall_candidates
 from serried.diagnose.causes.logs.timeout import timeout_candidates
 from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.evidence.sign import Sign
@@ -40,6 +41,7 @@ _FAMILIES = (
     process_candidates,
     connection_candidates,
     timeout_candidates,
+    stall_candidates,
 )
 
 
@@ -71,11 +73,16 @@ def _with_rank_of_exit(told: LoggedSigns, cause: Cause) -> Cause:
 
     Before torch 2.3 no rank stands in front of a traceback; torchrun's next line tells it.
     """
-    if cause.ranks is not None or cause.cause_class not in _OWN_FAILURES:
+    if cause.ranks is not None or cause.cause_class not in _OWN_FAILURES or cause.kind == "aborted":
         return cause
     ends = told.of("exit", "first_failure", "other_failure")
     ranks = told.ranks(ends)
-    if len(ranks) != 1 or any(sign.code in KILLS for sign in ends):
+    is_told_at_once = len({sign.quote for sign in ends}) == 1
+    if (
+        not ranks
+        or (len(ranks) > 1 and not is_told_at_once)
+        or any(sign.code in KILLS for sign in ends)
+    ):
         return cause
     shown = (*cause.quotes, *quotes(ends))
     return replace(cause, ranks=ranks, quotes=tuple(dict.fromkeys(shown)))

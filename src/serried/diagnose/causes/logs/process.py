@@ -260,6 +260,7 @@ _ABORTED = SignMeaning(
     (said("{who} aborted (SIGABRT); why stands in the log of that rank"),),
     (_ITS_LOG,),
     0.5,
+    "unknown",  # the watchdog aborts whoever waited longest
 )
 _FAILED = SignMeaning(
     ("exit",),

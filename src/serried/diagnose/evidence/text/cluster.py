@@ -13,9 +13,12 @@ Signs: ``task_oom`` (the scheduler saw the host's memory run out), ``cancelled``
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from serried.diagnose.evidence.log_line import LogLine
+from serried.diagnose.evidence.quote import Numbering
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.text.pattern import Pattern, all_signs, first_signs
 
@@ -29,7 +32,11 @@ _FIRST = (
     Pattern("cancelled", r"(?:slurmstepd|srun|submitit).*(?P<why>preempted|PREEMPTED|preemption)"),
     Pattern("cancelled", r"Force Terminated (?:job|StepId)|Job step (?P<why>aborted)"),
     Pattern("task_oom", r"Detected (?P<number>\d+) oom.kill event"),
-    Pattern("task_oom", r"(?<!\S)(?P<host>\S+): task (?P<task>\d+): Out Of Memory"),
+    Pattern(
+        "task_oom",
+        r"(?<!\S)(?P<host>\S+): (?:task (?P<task>\d+)|tasks (?P<tasks>[\d,\-\[\]]+)): "
+        r"Out Of Memory",
+    ),
     Pattern("task_oom", r"OUT_OF_ME|OutOfMemory: |oom_kill event"),
     Pattern("task_oom", r"OOMKilled|Exceeded (?:job|step) memory limit|exceeded memory limit"),
     Pattern("task_oom", r"[Mm]emory (?:limit exceeded|usage.*exceed(?:s|ed).*limit)"),
@@ -102,13 +109,40 @@ _ALL = (
         r"Cannot allocate memory|DefaultCPUAllocator: (?:can't|not enough)|std::bad_alloc|"
         r"^MemoryError\b|Unable to allocate [\d.]+ [KMGT]iB for an array",
     ),
+    Pattern("task_exit", r"non-zero exit code\. Per user-direction, the job has been aborted"),
+    Pattern("segfault_stack", r"\*\*\* SIGSEGV \(@0x[0-9a-f]+\) received by PID (?P<pid>\d+)"),
     Pattern("told_to_stop", r"Received SIGTERM\b|SIGTERM received|after receiving SIGTERM"),
     Pattern("killed_word", r"(?:^|line \d+:\s+(?P<pid>\d+) )Killed(?:\s+(?P<program>\S.*))?$"),
+    Pattern("killed_word", r"(?:it/s|s/it)[^\]]{0,80}\]\s*Killed$"),
     Pattern("task_exit", r"[Ee]xit (?:[Cc]ode|[Ss]tatus)[:=]?\s+(?P<code>[1-9]\d*)"),
 )
 
 
+_OF_EACH = ("Killed", "Segmentation fault (core dumped)", "Segmentation fault")
+"""Ends that a task does not take from another: each that met them is named."""
+MOST_TASKS = 4096
+
+
 def cluster_signs(line: LogLine) -> Iterator[Sign]:
-    """Yields what a scheduler or a shell says in a line."""
-    yield from first_signs(_FIRST, line)
-    yield from all_signs(_ALL, line)
+    """Yields what a scheduler or a shell says in a line; of several tasks that ended each."""
+    for sign in (*first_signs(_FIRST, line), *all_signs(_ALL, line)):
+        tasks = sign.facts.get("tasks")
+        is_of_each = sign.kind == "task_oom" or sign.facts.get("how") in _OF_EACH
+        if tasks is None or not is_of_each:
+            yield sign
+            continue
+        for task in _numbers(str(tasks)):
+            speaker = replace(sign.speaker, rank=task, numbering=Numbering.TASK)
+            yield replace(sign, speaker=speaker)
+
+
+def _numbers(text: str) -> list[int]:
+    """Returns the numbers of a list as Slurm writes it.
+
+    >>> _numbers("1-3,7")
+    [1, 2, 3, 7]
+    """
+    found: list[int] = []
+    for first, last in re.findall(r"(\d{1,6})(?:-(\d{1,6}))?", text):
+        found += range(int(first), int(last or first) + 1)
+    return found[:MOST_TASKS]

@@ -1,8 +1,9 @@
 """What the kernel log tells: the OOM killer, Xid and SXid, ECC, lost GPUs, panics, thermal limits.
 
 Signs: ``xid`` (code; fact ``pci``, ``previous``: the Xid that it follows), ``sxid``, ``bus`` (a GPU
-fell off the bus), ``ecc``, ``nvlink``, ``gpu_lost``, ``thermal``, ``machine_check``, ``panic``,
-``oom_kill`` (facts ``killed``, ``pid``), ``segfault``, ``disk_error``.
+fell off the bus), ``gpu_init``, ``ecc``, ``nvlink``, ``gpu_lost``, ``thermal``,
+``machine_check``, ``panic``, ``oom_kill`` (facts ``killed``, ``pid``), ``segfault``,
+``disk_error``.
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> raw = "[ 9.1] NVRM: Xid (PCI:0000:a1:00): 79, pid='<unknown>', GPU has fallen off the bus."
@@ -32,6 +33,7 @@ _PATTERNS = (
         "bus",
         r"(?:GPU (?P<pci>[0-9a-fA-F:.]+).*?)?(?:has )?fallen off the bus",
     ),
+    Pattern("gpu_init", r"NVRM: GPU (?P<pci>[0-9A-Fa-f:.]+): RmInitAdapter failed"),
     Pattern("gpu_lost", r"Unable to determine the device handle for GPU ?(?P<pci>[0-9A-Fa-f:.]+)"),
     Pattern("gpu_lost", r"GPU is lost\.?|GPU_IS_LOST|NVML_ERROR_GPU_IS_LOST"),
     Pattern("ecc", r"[Uu]ncorrectable ECC error|double[- ]bit ECC|DBE.*ECC|ECC.*[Uu]ncorrectable"),
@@ -44,6 +46,9 @@ _PATTERNS = (
         "oom_kill",
         r"(?:[Oo]ut of memory|[Mm]emory cgroup out of memory): Kill(?:ed)? process (?P<pid>\d+) "
         r"\(?(?P<killed>[^),]+)\)?(?:.*?anon-rss:(?P<rss_kb>\d+)kB)?",
+    ),
+    Pattern(  # before Linux 5 the second of two lines
+        "oom_kill", r"Killed process (?P<pid>\d+) \((?P<killed>[^)]+)\),? total-vm:\d+kB"
     ),
     Pattern("oom_kill", r"oom-kill:constraint=\S*?task=(?P<killed>[^,]+),pid=(?P<pid>\d+)"),
     Pattern("oom_kill", r"(?<!\S)(?P<killed>\S+) invoked oom-killer"),

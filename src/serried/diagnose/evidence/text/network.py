@@ -23,13 +23,14 @@ from serried.diagnose.evidence.text.pattern import Pattern, first_signs
 _PATTERNS = (
     Pattern(
         "ib",
-        r"Got completion(?: from peer (?P<peer>[\w.:]+)<\d+>)? with "
+        r"Got completion(?: from peer (?P<peer>[\w.:%\-]+)<\d+>)? with "
         r"(?:error|status=?(?:\w+\()?)\s?(?P<status>\d+)",
     ),
     Pattern("ib", r"NET/IB ?: .*(?:Got async event|async fatal event)[ :]*(?P<what>.*)"),
     Pattern("port_down", r"mlx\d\S* .*(?:[Pp]ort: \d+ Link DOWN|Link down)|ib\d+: .*[Ll]ink.*down"),
     Pattern("port_down", r"IBV_EVENT_PORT_ERR|port error|link flap|eth\d.*NIC Link is Down"),
     Pattern("port_in_use", r"Address already in use|EADDRINUSE|errno: 98"),
+    Pattern("port_in_use", r"listen on ip\S+ and specific port\[\d+\] fail"),
     Pattern("dns", r"(?:[Tt]emporary failure in name resolution|Name or service not known)"),
     Pattern("dns", r"getaddrinfo|gai error|Could not resolve host|nodename nor servname provided"),
     Pattern("interface", r"no socket interface found|[Nn]o usable (?:listening )?interface"),

@@ -32,6 +32,7 @@ from serried.diagnose.evidence.text.progress import PROGRESS_KINDS, progress_sig
 from serried.diagnose.evidence.text.python import SpawnedError, Tracebacks
 from serried.diagnose.evidence.text.ras import RasReport
 from serried.diagnose.evidence.text.schedule_order import order_signs
+from serried.diagnose.evidence.text.stalls import StallReport
 from serried.diagnose.evidence.text.startup import startup_signs
 from serried.diagnose.evidence.text.storage import storage_signs
 from serried.diagnose.evidence.text.torchrun import FailureSummary, exits
@@ -87,6 +88,7 @@ def text_signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
 
 def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
     tracebacks, summary, report = Tracebacks(), FailureSummary(), RasReport()
+    stalls = StallReport()
     spawned = SpawnedError()
     silent: set[str] = set()
     for line in map(spawned.own, _joined(lines)):
@@ -97,7 +99,7 @@ def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
             yield from signs
             if not signs and len(silent) < MOST_SHAPES:
                 silent.add(shape)
-        for read in (summary.read, report.read, tracebacks.read):
+        for read in (summary.read, report.read, stalls.read, tracebacks.read):
             yield from read(line)
 
 

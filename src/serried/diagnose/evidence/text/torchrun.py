@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from serried.diagnose.evidence.log_line import LogLine
 from serried.diagnose.evidence.quote import Numbering, Speaker
@@ -59,6 +60,8 @@ _PATTERNS = (
     Pattern("closing", r"Sending process (?P<pid>\d+) closing signal (?P<name>SIG\w+)"),
     Pattern("closing", r"Unable to shutdown process (?P<pid>\d+) via (?P<name>SIG\w+)"),
 )
+_TRAINERS = re.compile(r"trainer process with rank=\[([\d, ]{1,2000})\] was aborted")
+"""Paddle's launcher names every trainer that ended."""
 _SUMMARY = re.compile(
     r"^\s*(?P<name>time|host|rank|exitcode|error_file|traceback)\s*:\s*(?P<value>.*)$"
 )
@@ -74,6 +77,10 @@ def exits(line: LogLine) -> Iterator[Sign]:
         if sign.kind == "agent_signal" and "signal" not in sign.text:
             continue
         yield sign
+    if found := _TRAINERS.search(line.text):
+        for rank in re.findall(r"\d{1,6}", found[1]):
+            speaker = replace(line.speaker, rank=int(rank), numbering=Numbering.GLOBAL)
+            yield Sign("exit", line.quote, speaker, line.time, text=found[0])
 
 
 class FailureSummary:
