@@ -26,7 +26,7 @@ def is_no_send(span: Span) -> bool:
 @pytest.fixture(scope="session")
 def plain() -> Iterator[str]:
     """The address of a workbench without a trace."""
-    with served(keeps=True) as address:
+    with served() as address:
         yield address
 
 
@@ -38,7 +38,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         NamedTrace("small", merge([SMALL.write(folder / "small")])),
         NamedTrace("long", merge([LONG.write(folder / "long", keep=is_no_send)])),
     ]
-    with served(traces, keeps=True) as address:
+    with served(traces) as address:
         yield address
 
 

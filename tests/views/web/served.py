@@ -8,9 +8,8 @@ from contextlib import contextmanager
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
 from starlette.routing import Mount
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from serried.views.web.check.heat import NamedCheck
 from serried.views.web.diagnose.cases import NamedCase
@@ -29,18 +28,14 @@ def served(
     below: str = "",
     checks: Sequence[NamedCheck] = (),
     cases: Sequence[NamedCase] = (),
-    keeps: bool = False,
 ) -> Iterator[str]:
     """Yields the address of a server on a free port of this machine; it ends with the block.
 
-    ``below`` is the path that a proxy would put before all others; ``keeps`` lets a browser keep
-    the page's modules.
+    ``below`` is the path that a proxy would put before all others.
     """
     with listen("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
         app: ASGIApp = application(traces, Gate(host, port, token), checks, cases)
-        if keeps:
-            app = keeping(app)
         if below:
             app = Starlette(routes=[Mount(below, app)])
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none", lifespan="off"))
@@ -51,20 +46,3 @@ def served(
         finally:
             server.should_exit = True
             thread.join()
-
-
-def keeping(app: ASGIApp) -> ASGIApp:
-    """Lets a browser keep the page's modules, for which it asks anew at each opening else.
-
-    They are a hundred, and asking takes two thirds of the time that an opening takes.
-    """
-
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        async def marked(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] == 200:
-                MutableHeaders(scope=message)["Cache-Control"] = "max-age=600"
-            await send(message)
-
-        await app(scope, receive, marked if "/static/" in scope.get("path", "") else send)
-
-    return answer

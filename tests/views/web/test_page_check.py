@@ -18,7 +18,7 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a workbench without a trace and with a report."""
     file = tmp_path_factory.mktemp("checks") / "monday.json"
     file.write_text(json.dumps(slow_node.document()))
-    with served(checks=[read_check(file)], keeps=True) as address:
+    with served(checks=[read_check(file)]) as address:
         yield address
 
 

@@ -12,7 +12,7 @@ from tests.views.web.served import served
 
 def test_a_page_of_evidence_alone_opens_on_its_diagnosis(page_of: Open, tmp_path: Path) -> None:
     (tmp_path / "console.log").write_text(KILLED)
-    with served(cases=[read_case(tmp_path / "console.log")], keeps=True) as address:
+    with served(cases=[read_case(tmp_path / "console.log")]) as address:
         workbench = page_of(address)
         told = workbench.read("diagnosis()")
         assert "signal 9" in told["verdict"]

@@ -22,7 +22,7 @@ TOLD = {
 @pytest.fixture(scope="module")
 def profile() -> Iterator[str]:
     """The address of a workbench with a profile of two ranks."""
-    with served([NamedTrace.read("profile", read_recording(SAMPLED))], keeps=True) as address:
+    with served([NamedTrace.read("profile", read_recording(SAMPLED))]) as address:
         yield address
 
 

@@ -29,7 +29,7 @@ def test_the_page_says_what_is_read_and_then_shows_it(
         return merge([place])
 
     shelf = Shelf((), [folder], slowly)
-    with served(shelf, keeps=True) as address:
+    with served(shelf) as address:
         shelf.start(lambda _: None)
         bench = page_of(address, lang=lang)
         assert (

@@ -28,7 +28,7 @@ def both() -> Iterator[str]:
         NamedTrace("first", dataclasses.replace(run, run="aaaa")),
         NamedTrace("second", dataclasses.replace(run, run="bbbb")),
     ]
-    with served(traces, keeps=True) as address:
+    with served(traces) as address:
         yield address
 
 
@@ -68,7 +68,7 @@ def test_a_link_of_a_run_that_is_not_open_is_said_to_be_of_another(
 
 
 def test_a_link_of_a_run_says_so_where_none_is_open(page_of: Open) -> None:
-    with served([], keeps=True) as address:
+    with served([]) as address:
         workbench = page_of(address, "run=elsewhere&slice=3")
         assert workbench.text("#trace-other").startswith(
             "This link is of run elsewhere; no run is open here."

@@ -28,7 +28,7 @@ def windowed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         NamedTrace(name, merge([run.write(folder / name)]), whole_below=1)
         for name, run in (("small", SMALL), ("dense", DENSE))
     ]
-    with served(traces, keeps=True) as address:
+    with served(traces) as address:
         yield address
 
 

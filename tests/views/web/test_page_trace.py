@@ -50,7 +50,7 @@ def planned() -> Iterator[str]:
         NamedTrace("unknown", unknown),
         NamedTrace("replicas", slow_loader()),
     ]
-    with served(traces, keeps=True) as address:
+    with served(traces) as address:
         yield address
 
 

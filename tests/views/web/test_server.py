@@ -18,7 +18,8 @@ from serried.errors import EnvironmentProblem, InputError
 from serried.trace.merge.in_memory import merge
 from serried.views import mishap
 from serried.views.web import questions, server
-from serried.views.web.server import STATIC, listen, serve
+from serried.views.web.page import STATIC
+from serried.views.web.server import listen, serve
 from serried.views.web.trace.payload import NamedTrace
 from tests.trace.recorded_run import Run
 from tests.views.web.reader import read
@@ -51,10 +52,27 @@ def test_every_module_imports_only_modules_that_are_there_and_relative() -> None
             assert (module.parent / path).is_file(), f"{module}: {path}"
 
 
-def test_the_page_asks_for_all_of_its_modules_at_once(client: httpx.Client) -> None:
-    named = set(re.findall(r'href="static/([a-z0-9/]+\.js)"', client.get("/").text))
-    there = {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js")}
-    assert named == there - {"app.js"}
+def test_the_page_asks_for_one_module_and_one_style_sheet_and_keeps_both(
+    client: httpx.Client,
+) -> None:
+    named = re.findall(r'(?:src|href)="(static/app\.[^"]+)"', client.get("/").text)
+    assert [re.sub(r"\?v=[0-9a-f]{12}$", "", path) for path in named] == [
+        "static/app.css",
+        "static/app.js",
+    ]
+    for path in named:
+        assert "immutable" in client.get(f"/{path}").headers["cache-control"]
+    assert client.get("/").headers["cache-control"] == "no-cache"
+
+
+def test_every_module_and_style_is_in_what_the_page_asks_for(client: httpx.Client) -> None:
+    script = client.get("/static/app.js").text
+    modules = {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js")}
+    only_types = {"collective/scenery.js"}
+    assert set(re.findall(r"^// (.+\.js)$", script, re.M)) == modules - only_types
+    style = client.get("/static/app.css").text
+    for path in STATIC.glob("style/*.css"):
+        assert re.findall(r"^\S.*\{$", path.read_text(encoding="utf-8"), re.M)[-1] in style
 
 
 def test_nothing_that_is_served_names_another_site() -> None:
@@ -127,18 +145,16 @@ def test_traces_are_offered_by_name_and_sent_by_number(client: httpx.Client) -> 
 
 
 def test_the_page_without_data_is_small(client: httpx.Client) -> None:
-    paths = ["", *(f"static/{path.relative_to(STATIC)}" for path in STATIC.rglob("*.*"))]
-    sizes = [
-        int(client.get(f"/{path}", headers={"Accept-Encoding": "gzip"}).headers["content-length"])
-        for path in paths
-        if not path.endswith("index.html")
-    ]
-    # Level of detail, headings, arrows, plan and search of the timeline took it past 130,000,
-    # lines of 100 columns and modules of one subject each past 190,000, the players of collectives
-    # and of a step under ZeRO past 240,000, the panel of the plan past 250,000,
-    # the search of layouts past 260,000, its picture of all of them past 265,000
-    # and planned steps past 268,000, traffic on the map past 272,000, diagnoses past 282,000.
-    assert sum(sizes) < 292_000, "views, players, a plan, a search, a diagnosis, two languages"
+    paths = re.findall(r'(?:src|href)="([^"]+)"', client.get("/").text)
+    assert len(paths) <= 4
+    for lang in ("en", "zh"):
+        asked = ["", *paths, f"static/i18n/{lang}.json"]
+        assert sum(_compressed_bytes(client, path) for path in asked) < 150_000
+
+
+def _compressed_bytes(client: httpx.Client, path: str) -> int:
+    answer = client.get(f"/{path}", headers={"Accept-Encoding": "gzip"})
+    return int(answer.headers["content-length"])
 
 
 def test_a_port_in_use_names_one_that_is_free() -> None:

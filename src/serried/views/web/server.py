@@ -27,7 +27,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -38,6 +38,7 @@ from serried.views.web.check.heat import NamedCheck, read_check
 from serried.views.web.diagnose.cases import NamedCase, read_case
 from serried.views.web.gate import Gate, GateMiddleware, is_loopback, new_token
 from serried.views.web.layout.launch import launch_answer
+from serried.views.web.page import STATIC, page_routes
 from serried.views.web.plan.query import field_of as plan_field_of
 from serried.views.web.questions import Answer, Answering, questions
 from serried.views.web.schedule.query import field_of
@@ -47,7 +48,6 @@ from serried.views.web.trace.shelf import Shelf
 from serried.views.web.wire.dropped import read_body, read_files
 from serried.views.web.wire.query import Words
 
-STATIC = Path(__file__).parent / "static"
 PORT = 8765
 _PORTS_TRIED = 100
 _BINARY = "application/octet-stream"
@@ -64,7 +64,7 @@ def application(
     answers = questions(shelf, checks, cases)
     return Starlette(
         routes=[
-            Route("/", _page),
+            *page_routes(),
             *(Route(f"/api/{name}", _answering(answer)) for name, answer in answers.items()),
             Route("/api/launch", _launch, methods=["POST"]),
             Mount("/static", StaticFiles(directory=STATIC)),
@@ -226,10 +226,6 @@ def _mishap(error: Exception, request: Request, words: Words) -> Response:
     lang = "zh" if "zh" in words.get("lang", ()) else "en"
     told = mishap_of(error, [request.url.path, *asked])
     return JSONResponse({"error": say(told, lang), "field": None}, 500)
-
-
-def _page(_: Request) -> Response:
-    return FileResponse(STATIC / "index.html")
 
 
 def _token_for(host: str) -> str | None:
