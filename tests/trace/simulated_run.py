@@ -10,17 +10,24 @@ import numpy as np
 from serried import frameworks
 from serried.action import Spans
 from serried.frameworks import Sizes
-from serried.pipeline import Costs, one_f_one_b, planned_spans, simulate
+from serried.pipeline import Costs, Links, one_f_one_b, planned_spans, simulate
+from serried.pipeline.spans import planned_messages
 from serried.trace.model.record import TracedJob
 from serried.trace.model.trace import Host, Trace
 
 FORWARD, BACKWARD = 1_000_000, 2_000_000
 Forward = Callable[[int, int, int, int], int]
 """How long a forward takes, by pipeline, step, stage and microbatch."""
+Transfer = Callable[[int, int, int, int], int]
+"""How long a message takes, by pipeline, step, and the stages that send and receive it."""
 
 
 def usual(pipeline: int, step: int, stage: int, microbatch: int) -> int:
     return FORWARD
+
+
+def twice(pipeline: int, step: int, stage: int, microbatch: int) -> int:
+    return BACKWARD
 
 
 def simulated_run(
@@ -30,10 +37,13 @@ def simulated_run(
     num_microbatches: int = 8,
     num_steps: int = 3,
     forward: Forward = usual,
+    backward: Forward = twice,
+    transfer: Transfer | None = None,
 ) -> Trace:
-    """Returns a run in Megatron's order; messages take no time, a step follows 1 ms after another.
+    """Returns a run in Megatron's order, steps 1 ms apart that all pipelines begin together.
 
-    All pipelines begin a step together.
+    Messages take no time and are not recorded, unless ``transfer`` says how long their senders,
+    too, are busy with them.
     """
     world = pp * dp
     layout = frameworks.layout("megatron", Sizes(world, pp=pp))
@@ -41,13 +51,25 @@ def simulated_run(
     for step in range(num_steps):
         ends = []
         for pipeline, ranks in enumerate(np.arange(world).reshape(pp, dp).T):
-            times = [
-                [forward(pipeline, step, stage, each) for each in range(num_microbatches)]
-                for stage in range(pp)
-            ]
-            costs = Costs(forward=times, backward=BACKWARD)
-            one = planned_spans(simulate(schedule, costs), unit_ns=1).shifted(begin)
-            columns = {"rank": ranks[one.rank].astype(np.int32), "step": one.step + np.int32(step)}
+
+            def times(took: Forward, at: tuple[int, int] = (pipeline, step)) -> list[list[int]]:
+                stages = range(pp)
+                return [[took(*at, stage, i) for i in range(num_microbatches)] for stage in stages]
+
+            costs = Costs(forward=times(forward), backward=times(backward))
+            if transfer is not None:
+                latency = [[transfer(pipeline, step, a, b) for b in range(pp)] for a in range(pp)]
+                costs = dataclasses.replace(costs, links=Links(latency, is_blocking=True))
+            planned = simulate(schedule, costs)
+            one = planned_spans(planned, unit_ns=1).shifted(begin)
+            if transfer is not None:
+                messages = planned_messages(planned, unit_ns=1).shifted(begin)
+                one = Spans.joined([one, messages])
+            columns = {
+                "rank": ranks[one.rank].astype(np.int32),
+                "step": one.step + np.int32(step),
+                "peer": np.where(one.peer >= 0, ranks[one.peer], -1).astype(np.int32),
+            }
             parts.append(dataclasses.replace(one, **columns))
             ends.append(int(one.end_ns.max()))
         begin = max(ends) + 1_000_000

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from serried.trace.model.trace import Trace
-from tests.trace.simulated_run import FORWARD, simulated_run
+from tests.trace.simulated_run import BACKWARD, FORWARD, simulated_run
 
 Slower = Callable[[int, int, int, int], float]
 """By what factor a forward takes longer, by pipeline, step, stage and microbatch."""
@@ -24,6 +24,22 @@ def pipelines(slower: Slower, seed: int, *, pp: int = 4, dp: int = 2, steps: int
         return int(FORWARD * noise * slower(pipeline, step, stage, microbatch))
 
     return simulated_run(pp=pp, dp=dp, num_steps=steps, forward=forward)
+
+
+def unequal(seed: int, *, spread: float) -> Trace:
+    """Returns a run whose microbatches differ in length, forwards and backwards alike."""
+    draws = np.random.default_rng(seed)
+    length = np.exp(spread * draws.normal(size=(2, 12, 8)))
+    noise = np.random.default_rng(seed + 1)
+
+    def took(usual: int, pipeline: int, step: int, microbatch: int) -> int:
+        return int(usual * length[pipeline, step, microbatch] * (1 + NOISE * noise.normal()))
+
+    return simulated_run(
+        num_steps=12,
+        forward=lambda pipeline, step, _, i: took(FORWARD, pipeline, step, i),
+        backward=lambda pipeline, step, _, i: took(BACKWARD, pipeline, step, i),
+    )
 
 
 def nothing(*_: int) -> float:

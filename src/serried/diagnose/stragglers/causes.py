@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from serried.diagnose.diagnosis import Cause
 from serried.diagnose.gathered import Evidence
+from serried.diagnose.stragglers.of_profile import profile_causes
 from serried.diagnose.stragglers.of_trace import trace_causes
 from serried.trace.model.trace import Trace
 
@@ -15,8 +16,9 @@ def causes(evidence: Evidence) -> Iterator[Cause]:
     found = [
         cause
         for recording in evidence.recordings
-        if isinstance(recording, Trace)
-        for cause in trace_causes(recording)
+        for cause in (
+            trace_causes(recording) if isinstance(recording, Trace) else profile_causes(recording)
+        )
     ]
     yield from sorted(found, key=_order)
 

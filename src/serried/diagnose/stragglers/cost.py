@@ -70,10 +70,41 @@ class Costing:
         saved = self._saved(np.broadcast_to(of_stage[:, None, None], quick.shape), quick)
         return saved / float(self.recorded.mean())
 
-    def without_messages(self, operations: Mask) -> float:
-        """Returns the seconds saved where messages (operation, replica) take the usual time."""
-        quick = self.replay.ideal()
-        return self._saved(np.broadcast_to(operations[:, None, :], quick.shape), quick)
+    def without_link(
+        self, sender: int, receiver: int, usual_ns: float, first: int, last: int
+    ) -> float:
+        """Returns the seconds saved where no message of a link takes more than ``usual_ns``.
+
+        It is the mean of the steps from ``first`` to ``last``; 0 where none of them is replayed.
+        """
+        steps = np.asarray(self.replay.steps)
+        during = np.asarray((steps >= first) & (steps <= last))
+        if not during.any():
+            return 0.0
+        ranks = self.replay.ranks[self.replay.stages]
+        # A rank sends forwards to one neighbour and backwards to the other.
+        way = "_F" if self._stage(receiver) > self._stage(sender) else "_B"
+        ends = [
+            of_kind[:, None] & (ranks == rank)
+            for rank, kind in ((sender, "SEND"), (receiver, "RECV"))
+            for of_kind in [np.array([each == f"{kind}{way}" for each in self.replay.types])]
+        ]
+        slow = np.broadcast_to((ends[0] | ends[1])[:, None, :], self.replay.seconds.shape)
+        return self._saved(slow, np.minimum(self.replay.seconds, usual_ns / 1e9), during)
+
+    def with_even_microbatches(self) -> float:
+        """Returns the share of a step saved where all microbatches of a stage take equal time."""
+        seconds = self.replay.seconds
+        quick = np.array(seconds)
+        pairs = zip(self.replay.types, self.replay.stages.tolist(), strict=True)
+        names = np.array([f"{type_} {stage}" for type_, stage in pairs])
+        for name in np.unique(names[~self.replay.is_message]):
+            quick[names == name] = seconds[names == name].mean()
+        whole = np.broadcast_to(~self.replay.is_message[:, None, None], quick.shape)
+        return self._saved(whole, quick) / float(self.recorded.mean())
+
+    def _stage(self, rank: int) -> int:
+        return int(np.argwhere(self.replay.ranks == rank)[0][0])
 
     def _of_their_like(self, slow: Mask, during: Mask, before: Mask) -> Lanes:
         seconds = self.replay.seconds

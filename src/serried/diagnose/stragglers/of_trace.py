@@ -14,7 +14,10 @@ from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.steps.of_trace import steps_of_trace
 from serried.diagnose.steps.table import JobSteps
 from serried.diagnose.stragglers.cost import Costing
+from serried.diagnose.stragglers.lengths import length_causes
+from serried.diagnose.stragglers.links import link_causes
 from serried.diagnose.stragglers.naming import ranks_at
+from serried.diagnose.stragglers.pauses import pause_causes
 from serried.diagnose.stragglers.slow import slow_spells
 from serried.diagnose.stragglers.told import spell_causes
 from serried.errors import listed
@@ -42,6 +45,10 @@ def trace_causes(trace: Trace) -> Iterator[Cause]:
     costing = Costing.of(trace, steps)
     spells = slow_spells(job)
     yield from spell_causes(job, spells, costing)
+    yield from pause_causes(job, spells)
+    yield from link_causes(trace, job, costing)
+    if not spells:
+        yield from length_causes(trace, steps, costing)
     counted = np.array([each.step for each in stats.counted], dtype=np.int32)
     stage = None
     if trace.has_pipeline and not trace.waits_inside:

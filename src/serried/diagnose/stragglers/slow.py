@@ -35,6 +35,10 @@ from serried.trace.measure.ranks.slowest import (
 
 WORTH_A_SPELL = 0.05
 """The share of a step that a stretch must cost for somebody to be named by it."""
+LEAST_SPELL = 5
+"""The fewest rows of a spell that is no whole run: less is a pause (``pauses``)."""
+_DEVIATIONS = 3.0
+"""How many times what a figure usually varies by a level must rise."""
 _TOLD = 0.8
 """The share of a stretch's steps in which it must be seen."""
 _COMPUTING = ("forward", "backward", "weight")
@@ -96,7 +100,8 @@ def _of_alike(job: JobSteps, alike: Alike) -> Iterator[SlowSpell]:
         cuts = changes(lag) if _may_lag(lag, usual) else []
         edges = [0, *cuts, len(lag)]
         is_slow = [
-            bool(np.median(lag[a:b]) >= WORTH_A_SPELL * np.median(usual[a:b]))
+            b - a >= LEAST_SPELL
+            and bool(np.median(lag[a:b]) >= WORTH_A_SPELL * np.median(usual[a:b]))
             and _spell(job, alike, at, a, b, whole) is not None
             for a, b in pairwise(edges)
         ]
@@ -194,11 +199,11 @@ def _of_kinds(job: JobSteps) -> Iterator[SlowSpell]:
     for at, alike in enumerate(known):
         others = np.median(np.delete(level, at, axis=1), axis=1)
         ratio = np.divide(level[:, at], others, out=np.ones(len(job)), where=others > 0)
-        for first, last, base in _raised(ratio):
+        for first, last, base in raised(ratio):
             yield _against_past(job, alike, computing[at], base, first, last)
 
 
-def _raised(ratio: Series) -> list[tuple[int, int, tuple[int, int]]]:
+def raised(ratio: Series) -> list[tuple[int, int, tuple[int, int]]]:
     """Returns the stretches that lie above the lowest one, and that one."""
     edges = [0, *changes(ratio), len(ratio)]
     stretches = list(pairwise(edges))
@@ -207,10 +212,12 @@ def _raised(ratio: Series) -> list[tuple[int, int, tuple[int, int]]]:
         return []
     base = min(long, key=lambda each: float(np.median(ratio[slice(*each)])))
     least = float(np.median(ratio[slice(*base)]))
+    usual = float(np.median(np.abs(ratio[slice(*base)] - least)))
+    worth = max((1 + WORTH_A_SPELL) * least, least + _DEVIATIONS * usual)
     told = [
         bool(np.mean(ratio[a:b] >= (1 + WORTH_A_SPELL / 2) * least) >= _TOLD)
-        and float(np.median(ratio[a:b])) >= (1 + WORTH_A_SPELL) * least
-        and b - a >= LEAST_STEPS
+        and float(np.median(ratio[a:b])) >= worth
+        and b - a >= LEAST_SPELL
         for a, b in stretches
     ]
     return [(a, b, base) for a, b in _joined(edges, told)]

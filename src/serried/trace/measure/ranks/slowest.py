@@ -234,12 +234,6 @@ def _pace(
     of_computing, of_waits, *of_parts = others
     ratio = np.divide(computing, of_computing, out=np.ones_like(computing), where=of_computing > 0)
     lag = of_waits - waits
-    longer = {
-        name: float(np.median(table[:, 0] - theirs))
-        for (name, table), theirs in zip(mine.parts.items(), of_parts, strict=True)
-    }
-    # Only what makes up a good part of the lag is told as its reason.
-    worth = _WORTH_A_PART * float(np.median(lag))
     behind, of = {
         WAITS: (lag, mine.period[:, 0]),
         COMPUTING: (computing - of_computing, of_computing),
@@ -253,13 +247,18 @@ def _pace(
         waited_for_ns=float(np.median(lag)),
         waited_for_steps=int((lag > 0).sum()),
         is_slow=stands_out and _is_steady(behind, of),
-        longer=tuple(
-            sorted(
-                ((name, ns) for name, ns in longer.items() if ns > 0 and ns >= worth),
-                key=lambda each: -each[1],
-            )
-        ),
+        longer=_longer(mine, of_parts, float(np.median(lag))),
     )
+
+
+def _longer(mine: Spent, others: list[Table], lag_ns: float) -> tuple[tuple[str, float], ...]:
+    """Returns what makes up a good part of a rank's lag, the most first."""
+    more = {
+        name: float(np.median(table[:, 0] - theirs))
+        for (name, table), theirs in zip(mine.parts.items(), others, strict=True)
+    }
+    told = [(name, ns) for name, ns in more.items() if ns > 0 and ns >= _WORTH_A_PART * lag_ns]
+    return tuple(sorted(told, key=lambda each: -each[1]))
 
 
 def _is_steady(lag: Table, of: Table) -> bool:
