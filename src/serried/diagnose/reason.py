@@ -13,6 +13,7 @@ from serried.diagnose.causes import hang
 from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.order import standing_causes
 from serried.diagnose.causes.missing import missing_evidence
+from serried.diagnose.causes.settled import settled
 from serried.diagnose.diagnosis import Cause, Diagnosis
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.stragglers import causes as stragglers
@@ -23,7 +24,7 @@ def diagnosed(evidence: Evidence) -> Diagnosis:
     """Returns what the evidence tells, with its causes from the likeliest on."""
     heard = {rank for sign in evidence.signs if (rank := sign.speaker.global_rank) is not None}
     told = list(standing_causes(evidence.signs))
-    stopped = tuple(_combined(list(hang.causes(evidence)), told))
+    stopped = tuple(_combined(*settled(list(hang.causes(evidence)), told)))
     # What stopped the job comes before what made it slow.
     causes = (*stopped, *stragglers.causes(evidence))
     return Diagnosis(

@@ -11,8 +11,8 @@ from serried.diagnose.evidence.quote import Quote
 from serried.diagnose.evidence.sign import CollectiveFacts
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.waits.graph import StalledCollective, WaitGraph, wait_graph
-from serried.diagnose.waits.roots import Root, roots
-from serried.diagnose.waits.state import JobState
+from serried.diagnose.waits.roots import Root, RootKind, roots
+from serried.diagnose.waits.state import JobState, RankOperation
 from serried.errors import listed
 from serried.finding import Sentence, said
 
@@ -128,7 +128,8 @@ def _waiting(graph: WaitGraph, root: Root) -> Iterator[Waiting]:
             what = operation_named(doing)
         else:
             continue
-        yield Waiting(rank, graph.waits_for(rank), what, directly=rank in direct)
+        awaited = graph.waits_for(rank) or root.ranks or ()
+        yield Waiting(rank, awaited, what, directly=rank in direct)
 
 
 def _quotes(state: JobState, root: Root) -> tuple[Quote, ...]:
@@ -148,13 +149,24 @@ def _quotes(state: JobState, root: Root) -> tuple[Quote, ...]:
 def _groups(root: Root) -> tuple[str, ...]:
     if root.mismatch is not None:
         return (root.mismatch.group.name,)
+    if (extra := _extra(root)) is not None and extra.group is not None:
+        return (extra.group,)
     return (root.meeting.group.name,) if root.meeting else ()
+
+
+def _extra(root: Root) -> RankOperation | None:
+    """Returns the collective that a root issued and its peers do not, or None."""
+    if root.kind is not RootKind.ALONE or root.deviation is None:
+        return None
+    return root.deviation.operation
 
 
 def _facts(root: Root) -> CollectiveFacts | None:
     if root.mismatch is not None:
         operation, seq = next(iter(root.mismatch.brought.values())), root.mismatch.seq
         group = root.mismatch.group.name
+    elif (extra := _extra(root)) is not None and extra.group is not None:
+        operation, seq, group = extra, extra.seq, extra.group
     elif root.meeting is not None:
         operation, seq = next(iter(root.meeting.operations.values())), root.meeting.seq
         group = root.meeting.group.name

@@ -133,7 +133,8 @@ def _mismatched(graph: WaitGraph, strayed: dict[int, Deviation]) -> Iterator[Roo
             waiters = graph.waiters(members)
             yield Root(_kind(each), None, 0.5, waiters, circle=members, mismatch=each)
             continue
-        waiters = tuple(sorted({*graph.waiters(each.culprits), *each.brought} - set(each.culprits)))
+        inside = {*each.brought, *(rank for rank in each.group.ranks if graph.successors[rank])}
+        waiters = tuple(sorted({*graph.waiters(tuple(inside)), *inside} - set(each.culprits)))
         deviation = next((strayed[rank] for rank in each.culprits if rank in strayed), None)
         kind = _OF_DEPARTURE[deviation.departure] if deviation else _kind(each)
         yield Root(

@@ -99,9 +99,10 @@ class _Builder:
         self.ends = ends
         self.groups = groups
         self.world_size = world_size
-        self._kind_at: dict[tuple[Site, str], str] = {}
+        self._kinds_at: dict[tuple[Site, str], set[str]] = defaultdict(set)
         self._way_at: dict[tuple[Site, str], int] = {}
         self._of_rank: dict[int, list[JobGroup]] = defaultdict(list)
+        self._named = {group.name: group for group in groups.groups}
         for group in groups.groups:
             for rank in group.ranks:
                 self._of_rank[rank].append(group)
@@ -126,7 +127,7 @@ class _Builder:
                 group = self.groups.of(rank, dump, entry) if entry.frames else None
                 site = site_of(entry.frames)
                 if group is not None and site is not None:
-                    self._kind_at.setdefault((site, entry.op), group.kind)
+                    self._kinds_at[site, entry.op].add(group.kind)
         for rank, operations in issued.items():
             stack = self.stack(rank)
             op, site = operation_of(stack), site_of(stack)
@@ -134,7 +135,7 @@ class _Builder:
                 last = operations[-1]
                 group = next((g for g in self._of_rank[rank] if g.name == last.group), None)
                 if group is not None and not last.is_finished:
-                    self._kind_at.setdefault((site, op), group.kind)
+                    self._kinds_at[site, op].add(group.kind)
         seen: dict[tuple[Site, str], set[int]] = defaultdict(set)
         for rank in {*self.left.stacks, *self.ends.failed_in}:
             stack = self.stack(rank)
@@ -163,7 +164,7 @@ class _Builder:
             rank,
             condition,
             issued or (),
-            None if dump is None or issued is None else self._counts(dump, issued),
+            None if dump is None or issued is None else _counts(issued),
             doing,
             stack,
             expected_bytes=self.ends.expected_bytes.get(rank),
@@ -186,13 +187,6 @@ class _Builder:
             return RankCondition.FINISHED, None
         return (RankCondition.RUNNING if letter else RankCondition.UNKNOWN), None
 
-    def _counts(self, dump: FlightDump, issued: tuple[RankOperation, ...]) -> dict[str, int] | None:
-        counts: dict[str, int] = {}
-        for operation in issued:
-            if operation.group and operation.seq and operation.peer is None:
-                counts[operation.group] = max(counts.get(operation.group, 0), operation.seq)
-        return counts
-
     def _doing(
         self, rank: int, stack: tuple[Frame, ...], issued: tuple[RankOperation, ...] | None
     ) -> RankOperation | None:
@@ -203,26 +197,41 @@ class _Builder:
             return recorded[0] if recorded else RankOperation(op, peer=self._peer(rank, stack, op))
         if op is not None:
             # A synchronous collective is the last; of NCCL's queue the first is in the way.
-            same = [each for each in waiting if _is_same(each, op)]
+            kind = self._kind(stack, op)
+            same = [each for each in waiting if self._is_same(each, op, kind)]
             if same:
                 return same[-1]
-            if issued and _is_same(issued[-1], op) and issued[-1].peer is None:
+            if issued and self._is_same(issued[-1], op, kind) and issued[-1].peer is None:
                 # gloo calls a collective over that has failed, and the stack still stands in it.
                 return replace(issued[-1], is_finished=False)
-            return self._unrecorded(rank, stack, op)
+            return self._unrecorded(rank, op, kind, issued)
         if stack and not _is_synchronising(stack) and not _is_queued(waiting):
             return None
         if not waiting:
             return None
         return waiting[0] if _is_queued(waiting) else waiting[-1]
 
-    def _unrecorded(self, rank: int, stack: tuple[Frame, ...], op: str) -> RankOperation:
-        site = site_of(stack)
-        kind = self._kind_at.get((site, op)) if site else None
+    def _unrecorded(
+        self, rank: int, op: str, kind: str | None, issued: tuple[RankOperation, ...] | None
+    ) -> RankOperation:
+        """Returns a collective that no dump holds: the rank has none, or a check comes before."""
         if kind is None and op in ("barrier", "monitored_barrier"):
             kind = WORLD
         group = next((g.name for g in self._of_rank[rank] if g.kind == kind), None)
-        return RankOperation(op, group)
+        if group is None or issued is None:
+            return RankOperation(op, group)
+        return RankOperation(op, group, 1 + _counts(issued).get(group, 0))
+
+    def _kind(self, stack: tuple[Frame, ...], op: str) -> str | None:
+        """Returns in which kind of group the collective of a stack's line is; None if unknown."""
+        site = site_of(stack)
+        kinds = self._kinds_at.get((site, op), ()) if site else ()
+        return next(iter(kinds)) if len(kinds) == 1 else None
+
+    def _is_same(self, operation: RankOperation, op: str, kind: str | None) -> bool:
+        group = self._named.get(operation.group or "")
+        is_there = kind is None or group is None or group.kind == kind
+        return is_there and operation.op in (op, f"_{op}_base")
 
     def _peer(self, rank: int, stack: tuple[Frame, ...], op: str) -> int | None:
         site = site_of(stack)
@@ -244,8 +253,12 @@ class _Builder:
         return stride
 
 
-def _is_same(operation: RankOperation, op: str) -> bool:
-    return operation.op in (op, f"_{op}_base")
+def _counts(issued: tuple[RankOperation, ...]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for operation in issued:
+        if operation.group and operation.seq and operation.peer is None:
+            counts[operation.group] = max(counts.get(operation.group, 0), operation.seq)
+    return counts
 
 
 def _put_fingerprints(ranks: list[RankState], ends: Endings, groups: Iterable[JobGroup]) -> None:
@@ -264,7 +277,7 @@ def _put_fingerprints(ranks: list[RankState], ends: Endings, groups: Iterable[Jo
             operation = RankOperation(
                 _OP_WORDS.get(facts.op, facts.op.lower()),
                 group.name,
-                facts.seq,
+                doing.seq if doing else facts.seq,
                 numel_in=facts.numel_in,
                 dtype=facts.dtype,
                 is_finished=False,

@@ -177,6 +177,10 @@ def input_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     if repeats := told.of("nan_repeats"):
         yield candidate(told, _NAN_REPEATS, [*nans, *repeats])
     elif nans:
-        # Only a line that names the rank says whose NaN it is; a loss is everybody's.
-        whose = "speakers" if any("rank" in sign.facts for sign in nans) else "unknown"
+        # Only a line that names the rank says whose NaN it is; a loss is everybody's, unless one
+        # rank alone had it and stopped for it.
+        is_named = any("rank" in sign.facts for sign in nans)
+        stopped = told.ranks(told.of("first_failure"))
+        is_its_own = len(stopped) == 1 and told.ranks(nans) == stopped
+        whose = "speakers" if is_named or is_its_own else "unknown"
         yield candidate(told, replace(_NAN, ranks=whose), nans)
