@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from serried.diagnose.evidence.quote import NOBODY, Numbering, Quote, Speaker
 
@@ -33,6 +33,9 @@ _HOST = re.compile(r"((?:[A-Za-z][\w.]*-\d[\w.\-]*|\d+\.\d+\.\d+\.\d+)):\s(?=\S)
 _LINE_NUMBER = re.compile(r"\[?\d+\]?\s+(?=\[rank)|std(?:err|out): ")
 _GROUP = re.compile(r"ProcessGroup\w+\.cpp:\d+\] \[(?:PG [^\]]*)?Rank (\d{1,9})\]")
 _DATE = re.compile(_STAMP)
+_GLOG = re.compile(r"(?:^|[\[\s])[EWIF](\d{1,2})(\d\d) (\d\d:\d\d:\d\d)(\.\d{1,6})?")
+NO_YEAR = 1972
+"""The year of a time whose line tells none, as glog's do; one with a 29th of February."""
 MOST_PREFIXES = 6
 
 
@@ -44,7 +47,7 @@ class LogLine:
     speaker: Speaker
     quote: Quote
     time: float | None = None
-    """Seconds since 1970, where the line tells a whole date."""
+    """Seconds since 1970, where the line tells a date; in the year 1972 where it tells no year."""
 
 
 def log_line(raw: str, source: str, number: int, default: Speaker = NOBODY) -> LogLine:
@@ -62,6 +65,8 @@ def log_line(raw: str, source: str, number: int, default: Speaker = NOBODY) -> L
         speaker = replace(speaker, rank=int(inside[1]), numbering=Numbering.GROUP)
     if time is None and (dated := _DATE.search(text[:80])):
         time = _time(dated[0])
+    if time is None and (stamped := _GLOG.search(text[:80])):
+        time = _time(f"{NO_YEAR}-{stamped[1]:0>2}-{stamped[2]} {stamped[3]}{stamped[4] or ''}")
     return LogLine(text, speaker, Quote(source, number, raw), time)
 
 
@@ -97,6 +102,7 @@ def _time(text: str) -> float | None:
     if not found:
         return None
     try:
-        return datetime.fromisoformat(found[0].replace(",", ".")).timestamp()
+        whole = datetime.fromisoformat(found[0].replace(",", "."))
+        return (whole if whole.tzinfo else whole.replace(tzinfo=UTC)).timestamp()
     except ValueError:
         return None

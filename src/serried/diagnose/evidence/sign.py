@@ -48,11 +48,15 @@ class Sign:
     quote: Quote
     speaker: Speaker = NOBODY
     time: float | None = None
-    """Seconds since 1970, where the line tells a whole date; hosts' clocks may differ."""
+    """Seconds since 1970, in the year 1972 where the line tells none; hosts' clocks may differ."""
     collective: CollectiveFacts | None = None
     code: int | None = None
     """An exit code, a signal as a negative number, an Xid."""
     text: str = ""
     """What it says in its own words: an exception with its message."""
+    after: float | None = None
+    """The time of the last dated line before it in its file, for lines that tell none."""
+    before: float | None = None
+    """The time of the next dated line after it, likewise."""
     facts: dict[str, object] = field(default_factory=dict)
     """What else its reader knows, by names that its module states."""

@@ -6,7 +6,7 @@ after a time-out is judged by its kind: a closed connection follows; a broken GP
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from serried.diagnose.causes.logs.connection import connection_candidates
@@ -14,8 +14,10 @@ from serried.diagnose.causes.logs.device import device_candidates
 from serried.diagnose.causes.logs.disagreement import disagreement_candidates
 from serried.diagnose.causes.logs.exception import exception_candidates
 from serried.diagnose.causes.logs.inputs import input_candidates
+from serried.diagnose.causes.logs.limit import answered
 from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.process import process_candidates
+from serried.diagnose.causes.logs.sequence import Order, sequence
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.causes.logs.stall import stall_candidates
 from serried.diagnose.causes.logs.timeout import timeout_candidates
@@ -55,11 +57,14 @@ def standing_causes(signs: Sequence[Sign]) -> Iterator[tuple[int, Cause]]:
     """Yields the causes that signs of text tell, each with its standing, the nearest root first."""
     told = LoggedSigns(signs)
     found = [each for family in _FAMILIES for each in family(told)]
-    first_wait = min((e.place for e in found if e.standing is Standing.WAITS), default=None)
-    ranked = sorted(found, key=lambda each: (_standing(each, first_wait), each.place))
+    waits: dict[str, int] = {}
+    for each in sorted((e for e in found if e.standing is Standing.WAITS), key=lambda e: e.place):
+        waits.setdefault(_source(each), each.place)
+    standings = {id(each): _standing(told, each, waits) for each in found}
+    ranked = sorted(found, key=lambda each: (standings[id(each)], each.place))
     shown = [each for each in ranked if not _is_echo(each, ranked[0])]
     for each in shown[:MOST_CAUSES]:
-        yield _standing(each, first_wait), _with_rank_of_exit(told, each.cause)
+        yield standings[id(each)], answered(told, _with_rank_of_exit(told, each.cause))
 
 
 def _is_echo(each: RankedCause, first: RankedCause) -> bool:
@@ -88,9 +93,20 @@ def _with_rank_of_exit(told: LoggedSigns, cause: Cause) -> Cause:
     return replace(cause, ranks=ranks, quotes=tuple(dict.fromkeys(shown)))
 
 
-def _standing(each: RankedCause, first_wait: int | None) -> int:
-    """Returns how near to the root a cause is; an end after a time-out follows from that."""
-    is_after = first_wait is not None and each.place > first_wait
-    if is_after and each.standing in (Standing.ENDED, Standing.NOTICED):
-        return Standing.FOLLOWS
-    return each.standing
+def _standing(told: LoggedSigns, each: RankedCause, waits: Mapping[str, int]) -> int:
+    """Returns how near to the root a cause is; an end after a time-out follows from that.
+
+    Within one file its lines tell what is after; over files only times do.
+    """
+    if not waits or each.standing not in (Standing.ENDED, Standing.NOTICED):
+        return each.standing
+    first_wait = waits.get(_source(each))
+    if first_wait is not None:
+        is_after = each.place > first_wait
+    else:
+        is_after = sequence(told, each.cause)[0] is Order.AFTER
+    return Standing.FOLLOWS if is_after else each.standing
+
+
+def _source(each: RankedCause) -> str:
+    return each.cause.quotes[0].source if each.cause.quotes else ""

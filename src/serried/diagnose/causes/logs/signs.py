@@ -53,6 +53,11 @@ class LoggedSigns:
         """Returns the place of a sign, or of the first in its line for one that was made anew."""
         return self._places.get(id(sign), self._lines.get(sign.quote, 0))
 
+    def at(self, quote: Quote) -> Sign | None:
+        """Returns the first sign of a line, None where it holds none."""
+        place = self._lines.get(quote)
+        return None if place is None else self.signs[place]
+
     @cached_property
     def _places(self) -> dict[int, int]:
         return {id(sign): place for place, sign in enumerate(self.signs)}

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from serried.diagnose.causes.logs.limit import NEVER_MEET, RAISE, raised_for
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidates
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.causes.logs.waits import LoggedWait, logged_waits
@@ -27,10 +28,6 @@ LATE_MS, LATE_SHARE = 60_000, 1.1
 NEAR_LINES = 400
 """Lines within which what a job said of its work belongs to a time-out after it."""
 
-RAISE = said(
-    "raise the time-out only if the missing rank is still at work (building data, saving, "
-    "compiling); where it is dead or on another path, the job just waits longer"
-)
 _STACKS = said(
     "while it hangs, take the stacks of every rank: py-spy dump --pid PID on each node; the rank "
     "whose stack is elsewhere is the one the others wait for"
@@ -167,7 +164,7 @@ def _told_mismatch(
         confidence=0.75 if culprits else 0.6,
         chain=chain,
         quotes=quotes(sign for wait in met for sign in wait.signs),
-        cures=(_SAME_PATH, RAISE),
+        cures=(_SAME_PATH, NEVER_MEET),
         collective=replace(first, op="|".join(ops)) if len(ops) > 1 else first,
         groups=(first.group,) if first.group else (),
     )
@@ -384,6 +381,7 @@ def _part_of_job(told: LoggedSigns, first: Sign) -> tuple[str, CauseClass, tuple
         and first.quote.line - NEAR_LINES < sign.quote.line
     ]
     kinds = [sign.kind for sign in near]
+    limit_ms = first.collective.timeout_ms if first.collective else None
     if "finished" in kinds:
         return (
             "teardown",
@@ -397,9 +395,9 @@ def _part_of_job(told: LoggedSigns, first: Sign) -> tuple[str, CauseClass, tuple
             ),
         )
     if kinds and kinds[-1] == "saving":
-        return "checkpoint_stall", CauseClass.STORAGE, (_SAVE_ALL, RAISE)
+        return "checkpoint_stall", CauseClass.STORAGE, (_SAVE_ALL, raised_for(limit_ms))
     if kinds and kinds[-1] == "building_data":
-        return "data_stall", CauseClass.DATA, (_BUILD_FIRST, RAISE)
+        return "data_stall", CauseClass.DATA, (_BUILD_FIRST, raised_for(limit_ms))
     return "timeout_unknown", CauseClass.HANG, (_STACKS, _SAME_PATH, RAISE)
 
 
@@ -425,7 +423,7 @@ def _gloo(told: LoggedSigns) -> Iterator[RankedCause]:
             0.85,
             (),
             quotes(sizes),
-            (_SAME_PATH,),
+            (_SAME_PATH, NEVER_MEET),
             collective=facts,
         )
         yield RankedCause(cause, Standing.MISMATCH, told.place(sizes[0]))

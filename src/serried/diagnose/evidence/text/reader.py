@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from serried.diagnose.evidence.log_line import LogLine
@@ -65,6 +65,8 @@ MOST_PARTS = 8
 _DIGITS = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 MOST_SHAPES = 20_000
 """Shapes of lines, numbers left out, that are remembered to say nothing."""
+MOST_UNDATED = 1000
+"""Signs that wait for the next dated line, which says when they were at the latest."""
 MOST_OF_A_KIND = 20_000
 """Signs of one kind that are kept of one file; each rank of a large job says a few."""
 
@@ -87,20 +89,36 @@ def text_signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
 
 
 def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
-    tracebacks, summary, report = Tracebacks(), FailureSummary(), RasReport()
-    stalls = StallReport()
+    reports = FailureSummary().read, RasReport().read, StallReport().read, Tracebacks().read
     spawned = SpawnedError()
     silent: set[str] = set()
+    clock: float | None = None
+    undated: list[Sign] = []
     for line in map(spawned.own, _joined(lines)):
-        # A job repeats its lines with other numbers; what said nothing once is not asked again.
-        shape = _DIGITS.sub("0", line.text)
-        if shape not in silent:
-            signs = [sign for read in _READERS for sign in read(line)]
-            yield from signs
-            if not signs and len(silent) < MOST_SHAPES:
-                silent.add(shape)
-        for read in (summary.read, report.read, stalls.read, tracebacks.read):
-            yield from read(line)
+        if line.time is not None or len(undated) > MOST_UNDATED:
+            clock = line.time if line.time is not None else clock
+            yield from (replace(sign, before=line.time) for sign in undated)
+            undated.clear()
+        for sign in _of_line(line, silent, reports):
+            if line.time is not None:
+                yield sign
+            else:
+                undated.append(replace(sign, after=clock))
+    yield from undated
+
+
+def _of_line(
+    line: LogLine, silent: set[str], reports: Iterable[Callable[[LogLine], Iterator[Sign]]]
+) -> Iterator[Sign]:
+    # A job repeats its lines with other numbers; what said nothing once is not asked again.
+    shape = _DIGITS.sub("0", line.text)
+    if shape not in silent:
+        signs = [sign for read in _READERS for sign in read(line)]
+        yield from signs
+        if not signs and len(silent) < MOST_SHAPES:
+            silent.add(shape)
+    for read in reports:
+        yield from read(line)
 
 
 def _joined(lines: Iterable[LogLine]) -> Iterator[LogLine]:
