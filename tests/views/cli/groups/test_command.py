@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,18 @@ import pytest
 from tests.conftest import Call
 
 
+def test_of_many_kinds_the_table_shows_those_of_one_dimension(serried: Call) -> None:
+    shown = serried("groups", "--world-size", "16", "--tp", "2", "--pp", "4").out
+    kinds = re.findall(r"^(\w+) +\d+ +\d+ +(?:all|none|\d+) ", shown, re.M)
+    assert kinds == ["dp", "cp", "tp", "pp", "ep"]
+    assert "15 more kinds of groups: --all" in shown
+    few = serried("groups", "--world-size", "16", "--tp", "2", "--framework", "internlm").out
+    assert "nettest" in few
+    assert "--all" not in few
+
+
 def test_the_table_names_every_kind_and_the_map_every_rank(serried: Call) -> None:
-    shown = serried("groups", "--world-size", "16", "--tp", "2", "--pp", "4")
+    shown = serried("groups", "--world-size", "16", "--tp", "2", "--pp", "4", "--all")
     assert shown.code == 0
     assert "megatron 0.16.1: 16 ranks = pp 4 x dp 2 x tp 2" in shown.out
     assert "embd            4       2           none         [0 12] [1 13] …" in shown.out

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 FORMATS = ("table", "json", "csv", "svg", "png")
 """Forms of all groups; the last two draw what ranks share under ZeRO."""
 PICTURES = ("svg", "png")
+MANY_KINDS = 8
+"""A table of more kinds than this shows those of one dimension, unless --all is asked for."""
 LINK_OPTIONS = (
     *("algorithm", "bytes", "root", "channels", "split", "mask", "network", "latency", "bandwidth"),
     *("nics_per_node", "busbw", "steps"),
@@ -117,12 +119,15 @@ def all_groups(request: LayoutRequest, options: Options, output: OutputChoice) -
     else:
         only = kinds if options["kinds"] else []
         above = ["", *shared.parts(width(), output.lang)] if shared and not only else []
+        is_asked = only or options["dims"] or options["is_whole"]
+        shown = kinds if is_asked else main_kinds(layout)
         _show_groups(
             request,
             (layout, placement),
             findings,
             only=only,
-            kinds=kinds,
+            kinds=shown,
+            left=len(kinds) - len(shown),
             above=above,
             output=output,
         )
@@ -155,18 +160,26 @@ def _show_groups(
     *,
     only: Sequence[str],
     kinds: Sequence[str],
+    left: int,
     above: Sequence[str | Table],
     output: OutputChoice,
 ) -> None:
-    """Prints all kinds, or the groups of ``only`` some, below what is said ``above`` them."""
+    """Prints ``kinds``, or the groups of ``only`` some, below what is said ``above`` them.
+
+    ``left`` is the number of kinds that are not shown.
+    """
     (layout, placement), lang = laid_out, output.lang
     if only:
-        tables = [groups_table(layout, placement, kind, lang=lang) for kind in only]
+        tables: list[str | Table] = [
+            groups_table(layout, placement, kind, lang=lang) for kind in only
+        ]
     else:
         domain = domain_of(placement, request.number("nvlink_domain"))
         # Where a node is the NVLink domain, a column of its own would repeat the one of the node.
         inside = None if domain.is_node else domain.placement
         tables = [kinds_table(layout, placement, kinds, inside, lang=lang)]
+        if left:
+            tables.append(tell("{count} more kinds of groups: --all", lang, count=left))
     advice = important_lines(findings, width=width(), lang=lang)
     split = None if only else layers_of(request, layout)
     held: list[str | Table] = ["", layers_table(layout, split, lang=lang)] if split else []
@@ -319,6 +332,25 @@ def kinds_of(layout: Layout, kinds: tuple[str, ...], dims: str | None) -> list[s
         # With cp named too, dp is taken with cp folded in where the framework has such groups.
         return [layout.kind_of(dim, with_cp="cp" in named_dims) for dim in named_dims]
     return [kind.name for kind in layout.kinds]
+
+
+def main_kinds(layout: Layout) -> list[str]:
+    """Returns the names of all kinds, or, of many, of those that stand for one dimension.
+
+    >>> from serried.frameworks import layout
+    >>> from serried.mesh.sizes import Sizes
+    >>> main_kinds(layout("megatron", Sizes(world_size=16, tp=2)))
+    ['dp', 'cp', 'tp', 'pp', 'ep']
+    """
+    if len(layout.kinds) <= MANY_KINDS:
+        return [kind.name for kind in layout.kinds]
+    meant = {layout.kind_of(dim) for dim in layout.dims}
+    meant |= {
+        kind.name
+        for kind in layout.kinds
+        if len(kind.axes) == 1 and kind.mesh == "dense" and not (kind.rule or kind.twin_of)
+    }
+    return [kind.name for kind in layout.kinds if kind.name in meant]
 
 
 def dims_of(layout: Layout, dims: str | None) -> list[str]:

@@ -27,6 +27,13 @@ from serried.views.cli.output import PATH, OutputChoice, form_option, output_opt
 @job_options
 @model_options
 @click.option(
+    "--all",
+    "is_whole",
+    is_flag=True,
+    help="Print every kind of group; by default, where there are many, those of one dimension. "
+    "JSON and CSV hold them all.",
+)
+@click.option(
     "--kind",
     "kinds",
     multiple=True,
