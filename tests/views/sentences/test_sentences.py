@@ -189,6 +189,12 @@ def test_a_sentence_within_a_sentence_is_said_in_the_same_language() -> None:
     assert say(outer, "en") == str(outer)
 
 
+def test_a_name_that_ends_in_a_wide_bracket_has_no_gap_behind_it() -> None:
+    who = said("rank {rank} (as its group counts)", rank=3)
+    waits = said("{who} waits in {what} for {awaited}", who=who, what="w", awaited="a")
+    assert say(waits, "zh") == "rank 3（组内编号）在 w 中等 a"
+
+
 def test_a_sentence_without_translation_is_said_in_english() -> None:
     assert say(EnvironmentProblem("the moon is down at {hour}", hour=3), "zh") == (
         "the moon is down at 3"

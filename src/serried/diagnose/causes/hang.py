@@ -13,7 +13,7 @@ from serried.diagnose.gathered import Evidence
 from serried.diagnose.waits.graph import StalledCollective, WaitGraph, wait_graph
 from serried.diagnose.waits.roots import Root, RootKind, roots
 from serried.diagnose.waits.state import JobState, RankOperation
-from serried.errors import listed
+from serried.diagnose.whom import named
 from serried.finding import Sentence, said
 
 MOST_LINKS = 12
@@ -73,12 +73,12 @@ def _chain(graph: WaitGraph, root: Root) -> Iterator[Sentence]:
     """Yields who waits in what for whom, from the root outwards."""
     links = [
         said(
-            "ranks {ranks} wait in {what} for ranks {awaited}"
-            if len(m.came) > 1 or len(m.awaited) > 1
-            else "rank {ranks} waits in {what} for rank {awaited}",
-            ranks=listed(m.came),
+            "{who} waits in {what} for {awaited}"
+            if len(m.came) == 1
+            else "{who} wait in {what} for {awaited}",
+            who=named(m.came),
             what=meeting_named(m),
-            awaited=listed(m.awaited),
+            awaited=named(m.awaited),
         )
         for m in _outwards(graph, root)
         if m.awaited

@@ -59,7 +59,9 @@ def say(sentence: Sayable, lang: str) -> str:
         return _joined(sentence, require_language(lang))
     template = catalogue(lang).get(sentence.template, sentence.template)
     values = {name: _value(value, name, lang) for name, value in sentence.values.items()}
-    return template.format(**values)
+    text = template.format(**values)
+    # A name that ends in a wide bracket needs no gap behind it: rank 5（tp 1）在等.
+    return text if lang == "en" else text.replace("） ", "）")
 
 
 def _value(value: object, name: str, lang: str) -> object:
