@@ -88,6 +88,11 @@ def test_groups_without_an_identity_are_not_compared() -> None:
             None,
         ),
         ("Stalled ops: allreduce.0 [missing ranks: 1, 3]", "never_arrived", (1, 3)),
+        ("salloc: error: Node failure on worker-1", "node_lost", None),
+        ("slurmstepd: error: execve(): /tmp/x: No such file or directory", "launch_failed", None),
+        ("[9] _job_complete: JobId=7 WTERMSIG 9", "rank_killed", None),
+        ("NVRM: GPU6 _kgspIsHeartbeatTimedOut: Heartbeat timed out", "hw_gsp", None),
+        ("RuntimeError: Application timeout caused pair closure", "timeout_unknown", None),
         ("a [missing ranks: 1], b [missing ranks: 0]", "mismatch_op", None),
         ("a [ready ranks: 3], b [ready ranks: 0, 1, 2]", "mismatch_op", None),
         ("allreduce.0 [ready ranks: 5, 1, 2]", "never_arrived", None),
@@ -129,6 +134,21 @@ def test_tasks_that_a_barrier_missed_are_named_by_whether_it_was_the_start() -> 
     later = first_cause("Barrier timed out. Barrier_id: sync0. Timed out task names:", task)
     assert (start.kind, start.ranks) == ("init_rendezvous", (6,))
     assert (later.kind, later.ranks) == ("never_arrived", (6,))
+
+
+def test_an_abort_beside_the_watchdogs_words_is_a_hang_that_names_nobody() -> None:
+    cause = first_cause(
+        "[rank4]:[E603 P.cpp:5] Observed flight recorder dump signal from another rank",
+        "E0603 04:19:17 4 api.py:874] failed (exitcode: -6) local_rank: 1 (pid: 107) of x",
+    )
+    assert (cause.kind, cause.ranks) == ("timeout_unknown", None)
+
+
+def test_of_several_ranks_that_exited_none_is_named() -> None:
+    rows = ["Failures:", "  rank : 1 (local_rank: 1)", "  exitcode : 1 (pid: 7)"]
+    root = ["Root Cause (first observed failure):", "  rank : 0 (local_rank: 0)"]
+    assert first_cause(*rows, *root, "  exitcode : 1 (pid: 6)").ranks is None
+    assert first_cause(*root, "  exitcode : 1 (pid: 6)").ranks == (0,)
 
 
 def test_a_stalled_rank_of_horovods_is_named_and_two_in_other_calls_are_not() -> None:

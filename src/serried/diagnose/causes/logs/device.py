@@ -61,6 +61,16 @@ _MEANINGS = (
         "unknown",
     ),
     SignMeaning(
+        ("gsp",),
+        CauseClass.HARDWARE,
+        "hw_gsp",
+        Standing.HARDWARE,
+        (said("a GPU's system processor (GSP) no longer answers: the GPU must be reset"),),
+        (_DRAIN, _OTHER_NODE),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
         ("sxid",),
         CauseClass.HARDWARE,
         "hw_sxid",

@@ -256,7 +256,7 @@ _ABORTED = SignMeaning(
     ("exit",),
     CauseClass.EXCEPTION,
     "aborted",
-    Standing.NOTICED,
+    Standing.FOLLOWS,
     (said("{who} aborted (SIGABRT); why stands in the log of that rank"),),
     (_ITS_LOG,),
     0.5,
@@ -273,6 +273,16 @@ _FAILED = SignMeaning(
     ),
     (_ITS_LOG,),
     0.5,
+)
+_SEVERAL_FAILED = replace(
+    _FAILED,
+    templates=(
+        said(
+            "several ranks ended with an exit code of their own: why, and which was the first, "
+            "stands in their logs"
+        ),
+    ),
+    ranks="unknown",
 )
 _CANCELLED = SignMeaning(
     ("cancelled",),
@@ -303,7 +313,14 @@ def _exits(told: LoggedSigns) -> Iterator[RankedCause]:
             yield candidate(told, _KILLED_LOADING, [*signs, loading])
         else:
             shown = signs if meaning in (_KILLED, _SEGFAULT) else signs[:1]
-            yield candidate(told, meaning, shown)
+            is_several = meaning is _FAILED and len(_failed(told)) > 1
+            yield candidate(told, _SEVERAL_FAILED if is_several else meaning, shown)
+
+
+def _failed(told: LoggedSigns) -> set[int | None]:
+    """Returns the ranks that ended with a code of their own; of several none is the first."""
+    ends = told.of("exit", "first_failure", "other_failure", "task_exit")
+    return {told.rank(sign.speaker) for sign in ends if _of_exit(told, sign) is _FAILED}
 
 
 def _of_exit(told: LoggedSigns, sign: Sign) -> SignMeaning:

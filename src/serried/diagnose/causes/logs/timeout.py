@@ -73,7 +73,7 @@ _WEAK = (
         ("dump_signal",),
         CauseClass.HANG,
         "timeout_unknown",
-        Standing.FOLLOWS,
+        Standing.NOTICED,
         (
             said(
                 "a rank saw a collective time out and asked the others for their records; who "
@@ -89,7 +89,7 @@ _WEAK = (
         ("taken_down",),
         CauseClass.HANG,
         "timeout_unknown",
-        Standing.FOLLOWS,
+        Standing.NOTICED,
         (
             said(
                 "an NCCL operation failed or timed out and its process was ended; which one is "
@@ -428,16 +428,23 @@ def _gloo(told: LoggedSigns) -> Iterator[RankedCause]:
         )
         yield RankedCause(cause, Standing.MISMATCH, told.place(sizes[0]))
     if late := told.of("gloo_timeout"):
-        limit = late[0].facts["ms"]
+        limit = late[0].facts.get("ms")
         ms = limit if isinstance(limit, int) else 0
         ranks = told.ranks(late)
+        who = named(ranks) if ranks else said("a rank that the log does not name")
         verdict = said(
             "{who} waited {seconds:,} s in a gloo {way}: a peer did not come; the message names "
             "neither peer nor operation",
-            who=named(ranks) if ranks else said("a rank that the log does not name"),
+            who=who,
             seconds=ms // 1000,
-            way=late[0].facts["way"],
+            way=late[0].facts.get("way"),
         )
+        if not ms:
+            verdict = said(
+                "{who} waited in gloo until the limit: a peer did not come; the message names "
+                "neither peer nor operation",
+                who=who,
+            )
         kind, cause_class, cures = _part_of_job(told, late[0])
         cause = Cause(
             cause_class,

@@ -111,8 +111,9 @@ _ALL = (
     ),
     Pattern("task_exit", r"non-zero exit code\. Per user-direction, the job has been aborted"),
     Pattern("segfault_stack", r"\*\*\* SIGSEGV \(@0x[0-9a-f]+\) received by PID (?P<pid>\d+)"),
+    Pattern("exit", r"_job_complete: JobId=\S+ WTERMSIG (?P<signal>\d+)"),
     Pattern("told_to_stop", r"Received SIGTERM\b|SIGTERM received|after receiving SIGTERM"),
-    Pattern("killed_word", r"(?:^|line \d+:\s+(?P<pid>\d+) )Killed(?:\s+(?P<program>\S.*))?$"),
+    Pattern("killed_word", r"(?:^|line \d+:\s+(?P<pid>\d+) )Killed(?:\s+(?P<program>\S.*))?\s*$"),
     Pattern("killed_word", r"(?:it/s|s/it)[^\]]{0,80}\]\s*Killed$"),
     Pattern("task_exit", r"[Ee]xit (?:[Cc]ode|[Ss]tatus)[:=]?\s+(?P<code>[1-9]\d*)"),
 )

@@ -1,7 +1,7 @@
 """What the kernel log tells: the OOM killer, Xid and SXid, ECC, lost GPUs, panics, thermal limits.
 
 Signs: ``xid`` (code; fact ``pci``, ``previous``: the Xid that it follows), ``sxid``, ``bus`` (a GPU
-fell off the bus), ``gpu_init``, ``ecc``, ``nvlink``, ``gpu_lost``, ``thermal``,
+fell off the bus), ``gpu_init``, ``gsp``, ``ecc``, ``nvlink``, ``gpu_lost``, ``thermal``,
 ``machine_check``, ``panic``, ``oom_kill`` (facts ``killed``, ``pid``), ``segfault``,
 ``disk_error``.
 
@@ -32,6 +32,10 @@ _PATTERNS = (
     Pattern(
         "bus",
         r"(?:GPU (?P<pci>[0-9a-fA-F:.]+).*?)?(?:has )?fallen off the bus",
+    ),
+    Pattern(
+        "gsp",
+        r"NVRM: (?:GPU(?P<gpu>\d+) )?.*(?:_kgspIsHeartbeatTimedOut|GSP Timeout|GSP RPC timeout)",
     ),
     Pattern("gpu_init", r"NVRM: GPU (?P<pci>[0-9A-Fa-f:.]+): RmInitAdapter failed"),
     Pattern("gpu_lost", r"Unable to determine the device handle for GPU ?(?P<pci>[0-9A-Fa-f:.]+)"),

@@ -73,6 +73,7 @@ _PATTERNS = (
     Pattern("launch_failed", r"failed to create containerd task|ImagePullBackOff|ErrImagePull"),
     Pattern("launch_failed", r"CrashLoopBackOff|CreateContainerError|FailedScheduling"),
     Pattern("launch_failed", r"Unable to create TCPStore|Task launch for .* failed on node"),
+    Pattern("launch_failed", r"slurmstepd: error: execve\(\)|[Aa]pplication launch failed"),
     Pattern("launch_failed", r"container_linux\.go|OCI runtime create failed"),
 )
 

@@ -61,6 +61,7 @@ _PATTERNS = (
     Pattern("dump_signal", r"Observed flight recorder dump signal from another rank"),
     Pattern("heartbeat", r"watchdog got stuck for (?P<seconds>\d+) seconds"),
     Pattern("heartbeat", r"Heartbeat monitor timed out! Process will be terminated"),
+    Pattern("taken_down", r"Failed to retrieve (?:TORCH_)?NCCL_DESYNC_DEBUG report"),
     Pattern("taken_down", r"Some NCCL operations have failed or timed out"),
     Pattern("taken_down", r"we are taking the entire process down"),
     Pattern("taken_down", r"entire process is terminated"),
