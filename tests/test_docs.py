@@ -65,7 +65,8 @@ def test_a_command_prints_what_the_page_shows(
     example: Example, serried: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "tests").symlink_to(ROOT / "tests")  # examples read files of the repository
+    for folder in ("tests", "benchmarks"):  # examples read files of the repository
+        (tmp_path / folder).symlink_to(ROOT / folder)
     if "runs/pp4" in example.command:
         Run(num_steps=6).write(tmp_path / "runs" / "pp4")
     name, *words = shlex.split(example.command)

@@ -44,6 +44,12 @@ NEEDS = {
         "serried plan --calibrate",
     ),
     "ranks of its own for a minute": ("serried tune",),
+    "a job that hangs or is slow": (
+        "py-spy dump",
+        "serried collect",
+        "serried diagnose evidence/",
+        "serried diagnose logs/",
+    ),
 }
 """What is not run here, by how it begins."""
 SCRIPT = "torchrun --nproc-per-node 8 pretrain_gpt.py --tensor-model-parallel-size 2\n"
