@@ -93,6 +93,12 @@ def test_groups_without_an_identity_are_not_compared() -> None:
         ("[9] _job_complete: JobId=7 WTERMSIG 9", "rank_killed", None),
         ("NVRM: GPU6 _kgspIsHeartbeatTimedOut: Heartbeat timed out", "hw_gsp", None),
         ("RuntimeError: Application timeout caused pair closure", "timeout_unknown", None),
+        ("[rank1]: RuntimeError: Detected mismatch betw", "mismatch_op", None),
+        (
+            "[rank0]: RuntimeError: [enforce fail at inline_container.cc:7] P",
+            "file_system",
+            None,
+        ),
         ("a [missing ranks: 1], b [missing ranks: 0]", "mismatch_op", None),
         ("a [ready ranks: 3], b [ready ranks: 0, 1, 2]", "mismatch_op", None),
         ("allreduce.0 [ready ranks: 5, 1, 2]", "never_arrived", None),

@@ -47,6 +47,16 @@ _MEANINGS = (
         "unknown",
     ),
     SignMeaning(
+        ("fingerprints_cut",),
+        CauseClass.HANG,
+        "mismatch_op",
+        Standing.WAITS,
+        (said("torch found ranks in different collectives; the line that names them was cut off"),),
+        (_BRANCH,),
+        0.7,
+        "unknown",
+    ),
+    SignMeaning(
         ("straggler",),
         CauseClass.STRAGGLER,
         "straggler",

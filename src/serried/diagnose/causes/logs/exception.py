@@ -70,6 +70,7 @@ _ECHO_WORDS = (
     "Caught collective",
     "monitoredBarrier",
     "Hccl",
+    "Detected mism",
     "HCCL",
     "ACL stream",
 )

@@ -1,7 +1,8 @@
 """What torch's own checks print: fingerprints that differ, desync reports, monitored barriers.
 
 Signs: ``fingerprints`` (fact ``sides``: tuples of a rank inside the group and its collective),
-``not_joined`` (fact ``ranks``: who did not join, by torch's desync report), ``absent`` (fact
+``fingerprints_cut`` (the line breaks off), ``not_joined`` (fact ``ranks``: who did not join, by
+torch's desync report), ``absent`` (fact
 ``ranks``: who did not pass a monitored barrier), ``unused`` (parameters without a gradient),
 ``analysed_culprit`` and ``analysed_missing`` (fact ``ranks``: whom torchfrtrace names).
 
@@ -74,6 +75,8 @@ def check_signs(line: LogLine) -> Iterator[Sign]:
             collective=sides[0][1],
             facts={"sides": sides},
         )
+    elif "RuntimeError: Detected mism" in text:
+        yield Sign("fingerprints_cut", line.quote, line.speaker, line.time)
     if absent := _ABSENT.search(text):
         facts: dict[str, object] = {"ranks": _ranks(absent["ranks"])}
         limit = CollectiveFacts("monitoredBarrier", timeout_ms=whole_number(absent["ms"]))

@@ -39,6 +39,7 @@ _PATTERNS = (
         r"[Nn]ot enough (?:disk )?space|[Dd]isk (?:is )?full",
     ),
     Pattern("disk_full", r"PytorchStreamWriter failed writing|unexpected pos \d+ vs \d+"),
+    Pattern("io_error", r"enforce fail at inline_container\.cc"),
     Pattern("quota", r"[Dd]isk quota exceeded|Errno 122"),
     Pattern("stale", r"Stale file handle|Errno 116|Transport endpoint is not connected|Errno 107"),
     Pattern("stale", r"\.nfs[0-9a-f]+|Device or resource busy.*nfs"),
