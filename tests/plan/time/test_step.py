@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from serried.plan.cluster.cluster import Cluster, Gpu
 from serried.plan.degrees import Degrees
-from serried.plan.model.shape import ExpertShape, ModelShape
+from serried.plan.model.shape import ExpertShape, LatentAttention, ModelShape
 from serried.plan.request import LowRank, PlanRequest, Recompute
 from serried.plan.time.jobs import Jobs
 from serried.plan.time.step import step_time, step_times
@@ -138,3 +138,13 @@ def test_adapters_gather_no_inputs_again() -> None:
     job = asked(degrees=Degrees(tp=8, dp=1))
     tensor = [step_time(replace(job, lora=each))[1]["tp"] for each in (None, LowRank(16))]
     assert tensor[1] == pytest.approx(0.8 * tensor[0], rel=0.02)
+
+
+def test_queries_without_a_rank_of_their_own_are_made_of_the_stream() -> None:
+    """DeepSeek-V2-Lite multiplies h x a (n + r) for them, as much as plain heads do."""
+    latent = LatentAttention(512, 128, 64, 128)
+    lite = replace(LLAMA, latent=latent)
+    ranked = replace(lite, latent=replace(latent, q_rank=4096))
+    times = [step_time(asked(model=model))[1]["matrices"] for model in (lite, ranked)]
+    widest = step_time(asked(model=replace(lite, latent=replace(latent, q_rank=1))))[1]["matrices"]
+    assert widest < times[0] < times[1]

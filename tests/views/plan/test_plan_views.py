@@ -80,14 +80,23 @@ def test_the_document_holds_what_the_text_says_and_sums_up() -> None:
     assert document["asked"]["model"]["parameters"] == 8_030_261_248
 
 
-def test_explained_formulas_give_what_their_numbers_make() -> None:
-    made = plan("mixtral-8x7b", 64, ep=4)
-    for each in of_parameters(made):
-        value = int(each.value.replace(",", ""))
-        numbers = each.numbers.replace(",", "").replace(" x ", " * ")
+@pytest.mark.parametrize(
+    ("model", "tp", "pp"),
+    [("mixtral-8x7b", 2, 4), ("deepseek-v2-lite", 1, 1), ("deepseek-v2", 1, 4)],
+)
+def test_explained_formulas_give_what_their_numbers_make(model: str, tp: int, pp: int) -> None:
+    sizes = LayoutRequest.of({"world_size": 64, "tp": tp, "pp": pp, "ep": 4})
+    told = {"model": model, "cluster": "h100", "sequence": "8192", "global_batch": "64"}
+    made = job_plan(plan_request(sizes, told))
+    found = {str(each.what): each for each in of_parameters(made)}
+    is_latent = made.asked.model.latent is not None
+    assert ("latent attention (MLA) of a layer" in found) == is_latent
+    for each in found.values():
+        value = int(str(each.value).replace(",", ""))
+        numbers = str(each.numbers).replace(",", "").replace(" x ", " * ")
         if re.fullmatch(r"[\d *+()]+", numbers):
             assert eval(numbers) == value, each.formula
-    states = [each for each in of_memory(made) if each.formula.startswith("bytes x")]
+    states = [each for each in of_memory(made) if str(each.formula).startswith("bytes x")]
     assert len(states) == 3
 
 

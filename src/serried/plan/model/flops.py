@@ -30,6 +30,7 @@ from functools import lru_cache
 from typing import Literal
 
 from serried.errors import InputError, listed
+from serried.finding import Sentence, said
 from serried.plan.model.shape import ModelShape
 
 
@@ -101,7 +102,7 @@ class FlopsConvention:
     core: float
     output: float
     is_causal: bool
-    about: str
+    about: Sentence
 
     def per_step(self, forward: ForwardFlops) -> float:
         """Returns the FLOPs that a forward stands for, forward and backward together."""
@@ -113,11 +114,20 @@ class FlopsConvention:
 CONVENTIONS: Mapping[str, FlopsConvention] = {
     each.name: each
     for each in (
-        FlopsConvention("full", 3, 3, 3, False, "every key of the sequence (PaLM, torchtitan)"),
-        FlopsConvention("causal", 3, 3, 3, True, "keys before the query alone (Megatron-LM)"),
-        FlopsConvention("sc21", 4, 4, 3, False, "full recomputation counted (arXiv 2104.04473)"),
         FlopsConvention(
-            "korthikanti", 3, 6, 3, False, "selective recomputation counted (arXiv 2205.05198)"
+            "full", 3, 3, 3, False, said("every key of the sequence (PaLM, torchtitan)")
+        ),
+        FlopsConvention("causal", 3, 3, 3, True, said("keys before the query alone (Megatron-LM)")),
+        FlopsConvention(
+            "sc21", 4, 4, 3, False, said("full recomputation counted (arXiv 2104.04473)")
+        ),
+        FlopsConvention(
+            "korthikanti",
+            3,
+            6,
+            3,
+            False,
+            said("selective recomputation counted (arXiv 2205.05198)"),
         ),
     )
 }

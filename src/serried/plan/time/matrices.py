@@ -69,13 +69,18 @@ def layer_matrices(jobs: Jobs, reached: Rates, constants: Constants) -> LayerMat
     q_rank, kv_rank = np.maximum(jobs.q_rank, 1), np.maximum(jobs.kv_rank, 1)
     up_width = jobs.heads * (jobs.nope_dim + jobs.v_dim)
     linear = reached.linear
-    up = gemm(tokens, queries / tp, q_rank, linear) + gemm(tokens, up_width / tp, kv_rank, linear)
-    down = gemm(tokens, q_rank, hidden, linear)
+    # Without a rank of their own, queries are made of the stream itself (DeepSeek-V2-Lite).
+    has_rank = jobs.q_rank > 0
+    up = np.where(has_rank, gemm(tokens, queries / tp, q_rank, linear), 0.0)
+    up = up + gemm(tokens, up_width / tp, kv_rank, linear)
+    plain_queries = gemm(tokens, queries / tp, hidden, linear)
+    down = np.where(has_rank, gemm(tokens, q_rank, hidden, linear), plain_queries)
     down = down + gemm(tokens, kv_rank + jobs.rope_dim, hidden, linear)
     fused = (jobs.heads + 2 * jobs.kv_heads) * jobs.qk_dim
     plain = gemm(tokens, fused / tp, hidden, linear)
-    latent_weights = hidden * (q_rank + kv_rank + jobs.rope_dim) + q_rank * queries
-    latent_weights = latent_weights + kv_rank * up_width
+    latent_weights = hidden * (kv_rank + jobs.rope_dim) + kv_rank * up_width
+    of_queries = np.where(has_rank, q_rank * (hidden + queries), hidden * queries)
+    latent_weights = latent_weights + of_queries
     into = np.where(is_latent, latent_weights, hidden * fused)
     wide = jobs.matrices - 1
     return LayerMatrices(

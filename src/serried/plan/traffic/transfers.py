@@ -55,6 +55,8 @@ class Transfer:
     algorithm: str
     seconds: float
     """One of them alone on its links."""
+    links: GroupLinks
+    """What joins its ranks."""
 
     @property
     def step_bytes(self) -> float:
@@ -240,7 +242,9 @@ class Pricer:
             except InputError:
                 pass
         link = self.link(ranks, apart)
-        return Transfer(kind, collective, ranks, size, sent, times, link, beside, name, seconds)
+        return Transfer(
+            kind, collective, ranks, size, sent, times, link, beside, name, seconds, links
+        )
 
     def links(self, ranks: int, apart: int) -> GroupLinks:
         """Returns what joins a group's ranks."""

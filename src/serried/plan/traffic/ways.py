@@ -77,7 +77,7 @@ def ways(collective: str, size_bytes: float, links: GroupLinks) -> dict[str, flo
         raise InputError("'{operation}' has no closed form here", operation=collective[:40])
     halves, ranks = HALVES[collective], links.ranks
     step = links.near_s if links.domains == 1 else links.far_s
-    speed = _ring_speed(links)
+    speed = ring_speed(links)
     found = {"ring": halves * (ranks - 1) * (step + size_bytes / ranks / speed)}
     if collective == "all_reduce":
         found["tree"] = (
@@ -101,7 +101,7 @@ def quickest(collective: str, size_bytes: float, links: GroupLinks) -> tuple[str
     return name, found[name]
 
 
-def _ring_speed(links: GroupLinks) -> float:
+def ring_speed(links: GroupLinks) -> float:
     """Returns bytes per second round a ring: between domains all NICs of a domain carry it."""
     if links.domains == 1:
         return links.fast_bytes_per_s

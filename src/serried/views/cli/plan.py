@@ -96,7 +96,8 @@ def plan(file: Path | None, **options: Any) -> int:
     elif options["explain"]:
         from serried.views.plan.explain import explained
 
-        output.show(*explained(made, columns=width(), lang=output.lang))
+        known = plan_constants(options)
+        output.show(*explained(made, columns=width(), lang=output.lang, constants=known))
     else:
         _answer(made, output, asked, options)
     return 0 if made.memory.fits else 1

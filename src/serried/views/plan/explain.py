@@ -8,7 +8,7 @@ What a formula gives is taken from the plan; the numbers beside it are those tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from serried.finding import Sentence, said
@@ -16,36 +16,37 @@ from serried.plan.job_plan import CONVENTION, JobPlan
 from serried.plan.memory.states import sharing_of
 from serried.plan.model.flops import CONVENTIONS, forward_flops, hardware_flops
 from serried.plan.model.parameters import layer_parameters, model_parameters, padded_vocab
-from serried.plan.model.shape import ModelShape
+from serried.plan.model.shape import LatentAttention, ModelShape
 from serried.plan.precision import recipe
-from serried.units import bytes_text, duration_text, memory_text
+from serried.plan.time.constants import Constants, shipped
+from serried.units import memory_text
 from serried.views.explain.plain import wrap
-from serried.views.plan.words import memory_word, time_word
+from serried.views.plan.explain_time import OF_TIME, of_time
+from serried.views.plan.explain_traffic import OF_TRAFFIC, of_traffic
+from serried.views.plan.formula import Formula
+from serried.views.plan.words import RECOMPUTED, memory_word
 from serried.views.sentences import say
 from serried.views.table import Table
 
 
-class Formula(NamedTuple):
-    """Holds one formula: what it gives, how it is written, with numbers, its value and source."""
+def explained(
+    plan: JobPlan, *, columns: int, lang: str = "en", constants: Constants | None = None
+) -> list[str | Table]:
+    """Returns every formula, a paragraph each, under the headings of the plan.
 
-    what: Sentence
-    formula: str
-    numbers: str
-    value: str
-    source: str
-
-
-def explained(plan: JobPlan, *, columns: int, lang: str = "en") -> list[str | Table]:
-    """Returns every formula, a paragraph each, under the headings of the plan."""
+    ``constants`` are those that timed it, by default those that serried ships.
+    """
     parts: list[str | Table] = []
-    for heading, formulas in (
-        (said("Parameters"), of_parameters(plan)),
-        (said("Memory of the fullest stage"), of_memory(plan)),
-        (said("Traffic"), of_traffic(plan)),
-        (said("FLOPs"), of_flops(plan)),
-        (said("Time"), of_time(plan)),
+    for heading, legend, formulas in (
+        (said("Parameters"), None, of_parameters(plan)),
+        (said("Memory of the fullest stage"), None, of_memory(plan)),
+        (said("Traffic"), OF_TRAFFIC, of_traffic(plan)),
+        (said("FLOPs"), None, of_flops(plan)),
+        (said("Time"), OF_TIME, of_time(plan, constants or shipped())),
     ):
         parts.append(say(heading, lang))
+        if legend:
+            parts += (f"  {line}" for line in wrap(say(legend, lang), columns - 2))
         for each in formulas:
             parts += _paragraph(each, columns, lang)
         parts.append("")
@@ -53,12 +54,18 @@ def explained(plan: JobPlan, *, columns: int, lang: str = "en") -> list[str | Ta
 
 
 def _paragraph(each: Formula, columns: int, lang: str) -> Iterator[str]:
-    told = " = ".join(text for text in (each.formula, each.numbers, each.value) if text)
+    parts = (each.formula, each.numbers, each.value)
+    told = " = ".join(text for part in parts if (text := _told(part, lang)))
     told = f"{say(each.what, lang)}: {told}"
     for number, line in enumerate(wrap(told, columns - 4)):
         yield f"  {line}" if number == 0 else f"    {line}"
     if each.source:
-        yield from (f"      {line}" for line in wrap(each.source, columns - 6))
+        source = _told(each.source, lang)
+        yield from (f"      {line}" for line in wrap(source, columns - 6))
+
+
+def _told(text: Sentence | str, lang: str) -> str:
+    return text if isinstance(text, str) else say(text, lang)
 
 
 MEGATRON = "megatron-core 0.16.1, transformer/attention.py, mlp.py and moe/experts.py"
@@ -78,6 +85,8 @@ def of_parameters(plan: JobPlan) -> Iterator[Formula]:
             f"{whole.attention:,}",
             MEGATRON,
         )
+    else:
+        yield _latent_attention(model, model.latent, whole.attention)
     yield from _feed_forward(model)
     vocab = padded_vocab(model.vocab, asked.framework, degrees.tp)
     yield Formula(
@@ -93,7 +102,7 @@ def of_parameters(plan: JobPlan) -> Iterator[Formula]:
     tables = total.embedding + total.positions
     yield Formula(
         said("all parameters"),
-        "embedding + layers and norm + output",
+        said("embedding + layers and norm + output"),
         f"{tables:,} + {total.total - tables - total.output:,} + {total.output:,}",
         f"{total.total:,}",
         model.source,
@@ -102,10 +111,28 @@ def of_parameters(plan: JobPlan) -> Iterator[Formula]:
     held = sum(asked.parameters(asked.stages[number]).total for number in set(fullest.stages))
     yield Formula(
         said("parameters of a rank on stage {stages}", stages="+".join(map(str, fullest.stages))),
-        "dense / tp + experts / (ep etp) + norms + embedding / tp",
+        said("dense / tp + experts / (ep etp) + norms + embedding / tp"),
         "",
         f"{held:,}",
         MEGATRON,
+    )
+
+
+def _latent_attention(model: ModelShape, kept: LatentAttention, value: int) -> Formula:
+    """Returns MLA: queries by way of q numbers, keys and values of l, r of a key for rotation."""
+    h, a, query = model.hidden, model.heads, kept.qk_dim
+    into = f"{h:,} x {a} x {query}"
+    if kept.q_rank:
+        into = f"{h:,} x {kept.q_rank:,} + {kept.q_rank:,} x {a} x {query}"
+    return Formula(
+        said("latent attention (MLA) of a layer"),
+        "h q + q a (n + r) + h (l + r) + l a (n + v) + a v h"
+        if kept.q_rank
+        else "h a (n + r) + h (l + r) + l a (n + v) + a v h",
+        f"{into} + {h:,} x ({kept.kv_rank} + {kept.rope_dim}) + {kept.kv_rank} x {a} x "
+        f"({kept.nope_dim} + {kept.v_dim}) + {a} x {kept.v_dim} x {h:,}",
+        f"{value:,}",
+        "DeepSeek-V2, arXiv 2405.04434; megatron-core 0.16.1, multi_latent_attention.py",
     )
 
 
@@ -138,13 +165,18 @@ def of_memory(plan: JobPlan) -> Iterator[Formula]:
     fullest = plan.memory.fullest
     states = _states(plan)
     for item in fullest.items:
-        formula, numbers, source = "", "", SOURCES.get(item.name, "")
+        formula: Sentence | str = ""
+        numbers, source = "", SOURCES.get(item.name, "")
         told = states.get(item.name)
         if told and abs(told.num_bytes - item.num_bytes) <= 0.01 * item.num_bytes:
-            formula, numbers = "bytes x (dense / shards + experts / shards)", told.numbers
+            formula, numbers = said("bytes x (dense / shards + experts / shards)"), told.numbers
             source = recipe(plan.asked.states).source
         elif item.name == "activations":
-            formula = f"walked through {plan.asked.schedule}, fullest at {fullest.moment}"
+            formula = said(
+                "walked through {schedule}, fullest at {moment}",
+                schedule=plan.asked.schedule,
+                moment=fullest.moment,
+            )
         yield Formula(memory_word(item.name), formula, numbers, memory_text(item.num_bytes), source)
     yield Formula(said("sum"), "", "", memory_text(fullest.total), "")
 
@@ -175,40 +207,19 @@ def _states(plan: JobPlan) -> dict[str, _State]:
     return found
 
 
-SOURCES = {
-    "activations": "Korthikanti et al. 2022, arXiv 2205.05198, section 4; bytes of each layer as "
-    "autograd keeps them",
-    "fragments": "reserved over allocated bytes, SimuMax 1.2, 43 runs on 8 B200",
-    "context": "CUDA context and NCCL's buffers, outside torch's allocator",
-    "workspace": "cuBLAS has one for each thread that multiplies, Transformer Engine its own: "
-    "torch 2.13, CublasHandlePool.cpp; Transformer Engine 2.11, module/base.py",
+SOURCES: Mapping[str, Sentence] = {
+    "activations": said(
+        "bytes of each layer as autograd keeps them; Korthikanti et al. 2022, arXiv 2205.05198, "
+        "section 4"
+    ),
+    "fragments": said("reserved over allocated bytes, SimuMax 1.2, 43 runs on 8 B200"),
+    "context": said("CUDA context and NCCL's buffers, outside torch's allocator"),
+    "workspace": said(
+        "cuBLAS has one for each thread that multiplies, Transformer Engine its own: torch 2.13, "
+        "CublasHandlePool.cpp; Transformer Engine 2.11, module/base.py"
+    ),
 }
 """Where the figures of other items are from."""
-
-
-def of_traffic(plan: JobPlan) -> Iterator[Formula]:
-    """Yields what each group kind sends in a step."""
-    for each in plan.traffic:
-        yield Formula(
-            said("{kind} {collective}", kind=each.kind, collective=each.collective),
-            "sent x times",
-            f"{bytes_text(round(each.sent_bytes))} x {each.times:,.0f}",
-            bytes_text(round(each.step_bytes)),
-            f"{each.algorithm}, {each.ranks} ranks; {WAYS.get(each.algorithm, '')}",
-        )
-
-
-_PERFORMANCE = "nccl-tests doc/PERFORMANCE.md"
-_TUNING = "NCCL 2.x, src/graph/tuning.cc"
-WAYS = {
-    "ring": f"2 (n-1) a + 2 (n-1)/n S/B, half of it for a half of an all-reduce; {_PERFORMANCE}",
-    "tree": f"2 log2(n) a + 2 S/B / 0.92; {_TUNING}",
-    "hierarchical": f"a ring in each domain, one of its n-th across, and back; {_PERFORMANCE}",
-    "nvls": f"25 us + (n+1)/n S/W, summed in the NVLink switch; {_TUNING}",
-    "direct": f"a + bytes / link; {_PERFORMANCE}",
-    "measured": "measured by serried check --busbw",
-}
-"""How the algorithm that was taken is priced: n ranks, a seconds a step, S bytes, B bytes/s."""
 
 
 def of_flops(plan: JobPlan) -> Iterator[Formula]:
@@ -219,7 +230,12 @@ def of_flops(plan: JobPlan) -> Iterator[Formula]:
         forward = forward_flops(model, sequence, is_causal=rule.is_causal)
         yield Formula(
             said("FLOPs of a token, {name}", name=name),
-            f"{rule.layers:g} layers + {rule.core:g} core + {rule.output:g} output",
+            said(
+                "{layers:g} layers + {core:g} core + {output:g} output",
+                layers=rule.layers,
+                core=rule.core,
+                output=rule.output,
+            ),
             f"{rule.layers:g} x {forward.layers / 1e9:.3f} + {rule.core:g} x "
             f"{forward.core / 1e9:.3f} + {rule.output:g} x {forward.output / 1e9:.3f} G",
             f"{rule.per_step(forward) / 1e9:.3f} G",
@@ -227,56 +243,16 @@ def of_flops(plan: JobPlan) -> Iterator[Formula]:
         )
     yield Formula(
         said("FLOPs of a token that really run"),
-        f"recomputed: {asked.recompute.kind}",
+        said("recomputed: {what}", what=RECOMPUTED[asked.recompute.kind]),
         "",
         f"{hardware_flops(model, sequence, asked.recompute.kind) / 1e9:.3f} G",
         "Korthikanti et al. 2022, arXiv 2205.05198",
     )
     yield Formula(
         said("MFU"),
-        "FLOPs x tokens / (step x GPUs x peak)",
+        said("FLOPs x tokens / (step x GPUs x peak)"),
         f"{plan.flops_per_token() / 1e9:.3f} G x {plan.tokens:,} / ({plan.step_s:.4g} s x "
         f"{asked.degrees.world_size} x {plan.peak_flops / 1e12:,.0f} TFLOP/s)",
         f"{plan.mfu():.2%} ({CONVENTION})",
         f"{asked.cluster.gpu.source}; PaLM, arXiv 2204.02311, appendix B",
     )
-
-
-def of_time(plan: JobPlan) -> Iterator[Formula]:
-    """Yields each part of a step and what it is made of."""
-    for name, seconds in plan.parts.items():
-        if seconds:
-            yield Formula(
-                time_word(name),
-                FORMULAS.get(name, ""),
-                "",
-                f"{duration_text(seconds * 1e9)}, {seconds / plan.step_s:.1%}",
-                "",
-            )
-    yield Formula(
-        said("step"),
-        "the sum of its parts",
-        "",
-        duration_text(plan.step_s * 1e9),
-        "constants of catalog/efficiency.toml, fitted to measured steps",
-    )
-
-
-FORMULAS = {
-    "matrices": "m x layers x 3 x 2 x tokens x weights / (peak x efficiency of their sizes)",
-    "attention": "m x layers x (forward + backward of attention's core)",
-    "elementwise": "m x layers x bytes / memory bandwidth",
-    "recompute": "m x layers x what is recomputed",
-    "tp": "m x layers x 8 halves x bytes / link, where no GEMM hides it",
-    "cp": "m x layers x (c - 1) x keys and values / link, where attention does not hide it",
-    "ep": "m x MoE layers x 4 x routed bytes / link, where nothing hides it",
-    "launch": "m x layers x kernels, where the GPU would be done sooner",
-    "embedding and output": "m x (table, output and loss)",
-    "pp": "m x chunks x message / link",
-    "bubble": "what fills and drains the pipeline: (all stages once - the slowest) / chunks",
-    "dp": "gradients and parameters of a rank / link, where backward does not hide them",
-    "optimizer": "bytes of states / memory bandwidth",
-    "fixed": "a constant",
-    "straggling": "(pipeline + dp + optimizer + fixed) x log2(nodes) x a constant, and software",
-}
-"""Formulas of a step's parts, as ``plan.time`` has them."""
