@@ -159,7 +159,7 @@ def _with_the_silent(state: JobState, meeting: StalledCollective) -> Iterator[Mi
     if not guilty and all(_expected_usual(state.ranks[r], meeting, spoke) for r in refused):
         guilty = meeting.unheard
     difference = Difference.BYTES
-    if guilty:
+    if guilty and guilty[0] in meeting.operations:
         previous = _previous(state.ranks[guilty[0]], meeting.operations[guilty[0]])
         if previous is not None:
             difference = _difference({0: previous, 1: meeting.operations[guilty[0]]}) or difference

@@ -91,10 +91,19 @@ def roots(graph: WaitGraph) -> tuple[Root, ...]:
     strayed = {each.rank: each for each in deviations(graph.state)}
     found = [*_mismatched(graph, strayed)]
     accused = {rank for root in found for rank in root.ranks or ()}
+    explained = {id(root.meeting) for root in found if root.ranks}
     for knot in ends:
         if accused.isdisjoint(knot.ranks) or not knot.is_circle:
-            found += _of_circle(graph, knot, strayed) if knot.is_circle else _loose(graph, knot)
+            more = _of_circle(graph, knot, strayed) if knot.is_circle else _loose(graph, knot)
+            # Who left nothing is not to blame where somebody else is known to be.
+            found += [
+                r for r in more if r.kind is not RootKind.SILENT or not _is_told(r, explained)
+            ]
     return tuple(sorted(_joined(found), key=_weight))
+
+
+def _is_told(root: Root, explained: set[int]) -> bool:
+    return root.meeting is not None and id(root.meeting) in explained
 
 
 def _weight(root: Root) -> tuple[bool, float, int]:
