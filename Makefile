@@ -60,6 +60,7 @@ bench: $(VENV)/.test ## print every benchmark beside its peer
 	echo "== benchmarks.accuracy"; $(BIN)/python -m benchmarks.accuracy benchmarks/data
 	@echo "== benchmarks.diagnosis"; $(BIN)/python -m benchmarks.diagnosis benchmarks/diagnosis/excerpts
 	@$(BIN)/python -m benchmarks.diagnosis benchmarks/diagnosis/gathered
+	@$(BIN)/python -m benchmarks.diagnosis.runs benchmarks/diagnosis/hangs
 
 oracle: $(VENV)/.test ## fuzz the layouts against the real packages, each in an environment of its own
 	$(BIN)/python -m pytest -q -m oracle -o addopts='--import-mode=importlib --strict-markers' tests/oracle
