@@ -1,6 +1,6 @@
 """The commands of ``sh`` blocks that start ranks run, one after the other as a page prints them.
 
-`make test` gives training two steps instead of its own number; `make soak` runs all as they stand.
+`make test` gives training four steps instead of its own number; `make soak` runs all as they stand.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def run_block(block: tuple[str, ...], serried: Call, *, steps: int | None) -> No
     [each for each, name in RUNS.items() if not name.startswith(LONG)],
     ids=[name for name in RUNS.values() if not name.startswith(LONG)],
 )
-def test_a_printed_block_runs_its_ranks_for_two_steps(
+def test_a_printed_block_runs_its_ranks_for_four_steps(
     block: tuple[str, ...], serried: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run_block(block, serried, steps=2)
+    run_block(block, serried, steps=4)
 
 
 @pytest.mark.soak
