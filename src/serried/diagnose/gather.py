@@ -14,6 +14,7 @@ from serried.diagnose.evidence.source_lines import SourceLines
 from serried.diagnose.evidence.text.reader import text_signs
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.job_files import FATAL, JobFiles
+from serried.diagnose.steps.of_lines import StepLines
 from serried.diagnose.steps.recording import recordings_in
 from serried.diagnose.waits.given import GivenGroups
 from serried.diagnose.waits.standing import standing_state
@@ -36,14 +37,14 @@ def gather(
     """
     recorded = recordings_in(places)
     files = [file for place in places for file in _files(place) if file not in recorded.files]
-    job, code = JobFiles(), SourceLines()
+    job, code, steps = JobFiles(), SourceLines(), StepLines()
     signs: list[Sign] = []
     num_lines = 0
     notes: list[Sentence] = []
     for file in files:
         if job.take(file, _name(file)):
             continue
-        log = LogFile(file, file.name, hear)
+        log = LogFile(file, file.name, hear, steps.hear)
         heard = _Heard(code)
         signs += text_signs(heard.lines(log))
         if heard.is_fatal and file.stat().st_size <= STACK_BYTES.most:
@@ -61,6 +62,7 @@ def gather(
         tuple(signs),
         state,
         recordings=recorded.recordings,
+        step_lines=steps,
         sources=tuple(map(str, [*files, *sorted(recorded.files)])),
         num_lines=num_lines,
         notes=(*recorded.notes, *job.notes, *notes),

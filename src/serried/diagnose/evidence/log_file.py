@@ -71,14 +71,20 @@ _WIDE = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _FILE_RANK = re.compile(r"(?:^|[^a-z])(?:global_?)?rank[_\-]?(\d+)(?!\d)", re.IGNORECASE)
 _TORCHRUN_LOG = re.compile(r"attempt_\d+/(\d+)/(?:stdout|stderr)\.log$")
 
+Beside = Callable[[str, Speaker, int, list[bytes]], None]
+"""Hears every block of a file: its name, whose it is, the number of the first line, the lines."""
+
 
 class LogFile:
     """Reads one log: which lines may tell something, and what was odd about the file."""
 
-    def __init__(self, path: Path, name: str, hear: Listener = unheard) -> None:
+    def __init__(
+        self, path: Path, name: str, hear: Listener = unheard, beside: Beside | None = None
+    ) -> None:
         self.path = path
         self.name = name
         self._hear = hear
+        self._beside = beside
         self.num_lines = 0
         self.num_bytes = 0
         self.is_binary = False
@@ -96,6 +102,8 @@ class LogFile:
         plain: set[bytes] = set()
         with opened(self.path) as file:
             for first, texts in self._blocks(file):
+                if self._beside is not None:
+                    self._beside(self.name, speaker, first, texts)
                 for number, text in _around(first, texts, plain):
                     yield log_line(text, self.name, number, speaker)
 

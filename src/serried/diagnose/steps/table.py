@@ -54,6 +54,9 @@ class JobSteps:
     has_data: bool = False
     """Whether the loading of data was recorded by itself."""
     width: int = 1
+    exchange: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """By rank those whose waits for one another may hide in its computing, itself among them,
+    where lines of logs tell where ranks stand."""
     counts_rounds: bool = False
     """Whether rows are rounds of collectives, for nothing tells the steps."""
 

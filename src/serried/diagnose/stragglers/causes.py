@@ -1,4 +1,9 @@
-"""The family of stragglers: what of the evidence tells who or what makes a job slow."""
+"""The family of stragglers: what of the evidence tells who or what makes a job slow.
+
+recordings            spans of a run, profiles of GPUs: who waits for whom is in them
+flight recorders      moments at which collectives were issued: who came last
+lines of logs         how long steps took: what was printed as computing may hold waits
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,12 @@ from collections.abc import Iterator
 
 from serried.diagnose.diagnosis import Cause
 from serried.diagnose.gathered import Evidence
+from serried.diagnose.steps.of_dumps import steps_of_state
+from serried.diagnose.stragglers.of_log import log_causes
 from serried.diagnose.stragglers.of_profile import profile_causes
 from serried.diagnose.stragglers.of_trace import trace_causes
+from serried.diagnose.stragglers.slow import slow_spells
+from serried.diagnose.stragglers.told import spell_causes
 from serried.trace.model.trace import Trace
 
 
@@ -20,7 +29,17 @@ def causes(evidence: Evidence) -> Iterator[Cause]:
             trace_causes(recording) if isinstance(recording, Trace) else profile_causes(recording)
         )
     ]
-    yield from sorted(found, key=_order)
+    yield from sorted(found or _without_recording(evidence), key=_order)
+
+
+def _without_recording(evidence: Evidence) -> Iterator[Cause]:
+    issued = steps_of_state(evidence.state) if evidence.state is not None else None
+    came_last = [] if issued is None else slow_spells(issued)
+    lines = evidence.step_lines
+    told = list(log_causes(lines, came_last)) if lines is not None else []
+    if not told and issued is not None:
+        told = list(spell_causes(issued, came_last, None))
+    yield from told
 
 
 def _order(cause: Cause) -> tuple[bool, float]:
