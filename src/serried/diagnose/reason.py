@@ -26,7 +26,7 @@ def diagnosed(evidence: Evidence) -> Diagnosis:
     told = list(standing_causes(evidence.signs))
     stopped = tuple(_combined(*settled(list(hang.causes(evidence)), told)))
     # What stopped the job comes before what made it slow.
-    causes = (*stopped, *stragglers.causes(evidence))
+    causes = (*stopped, *stragglers.causes(evidence, stopped=bool(stopped)))
     return Diagnosis(
         causes,
         missing=(*evidence.missing, *missing_evidence(evidence, causes)),

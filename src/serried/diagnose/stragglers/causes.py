@@ -20,8 +20,12 @@ from serried.diagnose.stragglers.told import spell_causes
 from serried.trace.model.trace import Trace
 
 
-def causes(evidence: Evidence) -> Iterator[Cause]:
-    """Yields who is slow and what makes steps long, the costliest first."""
+def causes(evidence: Evidence, *, stopped: bool = False) -> Iterator[Cause]:
+    """Yields who is slow and what makes steps long, the costliest first.
+
+    Of a job that something ``stopped`` only recordings tell it: its dumps and logs hold the moments
+    of the stop too, and who came last into its last collectives need not be slow.
+    """
     found = [
         cause
         for recording in evidence.recordings
@@ -29,7 +33,9 @@ def causes(evidence: Evidence) -> Iterator[Cause]:
             trace_causes(recording) if isinstance(recording, Trace) else profile_causes(recording)
         )
     ]
-    yield from sorted(found or _without_recording(evidence), key=_order)
+    if not found and not stopped:
+        found = list(_without_recording(evidence))
+    yield from sorted(found, key=_order)
 
 
 def _without_recording(evidence: Evidence) -> Iterator[Cause]:
