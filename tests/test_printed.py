@@ -22,6 +22,7 @@ from tests.test_docs import PAGES, blocks
 NEEDS = {
     "a cluster": ("MASTER_ADDR=", "torchrun ", "kill ", "echo 500:520", "export SERRIED_TRACE"),
     "a terminal beside it": ("node7$", "laptop$", "serried serve", "serried demo"),
+    "a job that runs": ("serried diagnose --watch",),
     "an installation": ("pip install", "make ", "python -m"),
     "a trace or a service of the reader's own": (
         "serried trace stats log/",

@@ -8,6 +8,7 @@ import click
 
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
+from serried.errors import InputError
 from serried.views.cli.language import lang_option
 from serried.views.cli.output import (
     PATH,
@@ -24,9 +25,37 @@ from serried.views.diagnose.text import diagnosis_lines
 
 @click.command("diagnose")
 @click.argument("what", nargs=-1, required=True, type=PATH)
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Follow a job that runs: WHAT is the folder in which its ranks write.",
+)
+@click.option(
+    "--still",
+    type=float,
+    metavar="S",
+    help="How long a watched job may stand still; by default as its own steps and pauses tell.",
+)
+@click.option(
+    "--every",
+    type=float,
+    metavar="S",
+    default=2.0,
+    show_default=True,
+    help="How often a watched job is looked at.",
+)
+@click.option("--once", is_flag=True, help="Stop watching at the first thing that is wrong.")
 @printed_form_option
 @lang_option
-def diagnose(what: tuple[Path, ...], form: str, lang: str) -> int:
+def diagnose(
+    what: tuple[Path, ...],
+    watch: bool,
+    still: float | None,
+    every: float,
+    once: bool,
+    form: str,
+    lang: str,
+) -> int:
     """Says which rank hung, which is slow, and why; or what evidence is missing.
 
     Reads logs, flight-recorder dumps, stacks and records, in files and folders, any mixture.
@@ -35,8 +64,18 @@ def diagnose(what: tuple[Path, ...], form: str, lang: str) -> int:
     \b
     serried diagnose logs/
     serried diagnose console.log /tmp/nccl_trace_rank_* stacks/ --format json
+    serried diagnose --watch runs/pp4
     """
     output = OutputChoice(lang, form)
+    if watch:
+        from serried.views.cli.watch import Watching, watch_job  # only this needs it
+
+        if len(what) != 1:
+            raise InputError("--watch follows one folder; {count} were given", count=len(what))
+        is_json = output.form_among(TABLE_OR_JSON) == "json"
+        return watch_job(Watching(what[0], every, still, once, is_json, lang))
+    if once or still is not None:
+        raise InputError("--still and --once belong to --watch")
     found = diagnosed(gather(what, told(lang)))
     if output.form_among(TABLE_OR_JSON) == "json":
         output.write(as_json(diagnosis_document(found, lang)))

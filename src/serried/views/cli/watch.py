@@ -1,0 +1,107 @@
+"""``serried diagnose --watch``: looks at a running job's folder until it ends, and speaks."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from serried.diagnose.diagnosis import Diagnosis
+from serried.diagnose.gather import gather
+from serried.diagnose.reason import diagnosed
+from serried.diagnose.watch.following import FollowedJob
+from serried.diagnose.watch.watching import Notice, Watch
+from serried.errors import InputError, SerriedError
+from serried.finding import said
+from serried.views.cli.output import width
+from serried.views.diagnose.document import diagnosis_document
+from serried.views.diagnose.text import diagnosis_lines
+from serried.views.sentences import say
+
+SCHEMA = "serried.watch/1"
+
+
+@dataclass(frozen=True)
+class Watching:
+    """Holds how a job is watched: where, how often, how long it may stand still, how it is told."""
+
+    folder: Path
+    every_s: float
+    still_s: float | None
+    is_once: bool
+    is_json: bool
+    lang: str
+
+
+def watch_job(asked: Watching) -> int:
+    """Follows a job until it ends, or until Ctrl-C; returns 1 where something was found.
+
+    Raises InputError for a folder that is none, and times that cannot be.
+    """
+    if not asked.folder.is_dir():
+        raise InputError(
+            "{path} is no folder; --watch takes the folder in which the ranks write",
+            path=asked.folder,
+        )
+    if not (asked.every_s > 0 and (asked.still_s is None or asked.still_s > 0)):
+        raise InputError("--still and --every are seconds, more than 0")
+    click.echo(say(said("watching {folder} …", folder=asked.folder), asked.lang), err=True)
+    has_found = False
+    try:
+        for notice in _notices(asked):
+            has_found = has_found or notice.is_finding
+            _tell(notice, asked)
+            if notice.is_finding and asked.is_once:
+                break
+    except KeyboardInterrupt:
+        pass  # whoever watches has seen enough
+    return 1 if has_found else 0
+
+
+def _notices(asked: Watching) -> Iterator[Notice]:
+    job, watch = FollowedJob(asked.folder), Watch(asked.still_s)
+    while not watch.has_ended:
+        yield from watch.hear(job.look())
+        if not watch.has_ended:
+            time.sleep(asked.every_s)
+
+
+def _tell(notice: Notice, asked: Watching) -> None:
+    why = _why(asked.folder) if notice.asks_why else None
+    if asked.is_json:
+        click.echo(json.dumps(_document(notice, why, asked.lang), ensure_ascii=False))
+        return
+    moment = datetime.fromtimestamp(notice.time).astimezone().strftime("%H:%M:%S")
+    lines = [f"{moment} {say(notice.sentence, asked.lang)}"]
+    if why is not None:
+        shown = diagnosis_lines(why, lang=asked.lang, width=max(width() - 2, 20))
+        lines += [f"  {line}" if line else "" for line in shown]
+    click.echo("\n".join(lines))
+
+
+def _why(folder: Path) -> Diagnosis | None:
+    """Returns the verdict of all that lies there; None where it tells nothing, or is in motion."""
+    try:
+        found = diagnosed(gather([folder]))
+    except (SerriedError, OSError):
+        return None
+    return found if found.found else None
+
+
+def _document(notice: Notice, why: Diagnosis | None, lang: str) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "time": datetime.fromtimestamp(notice.time, UTC).isoformat(timespec="milliseconds"),
+        "kind": notice.kind,
+        "sentence": say(notice.sentence, lang),
+        "ranks": None if notice.ranks is None else list(notice.ranks),
+        "is_finding": notice.is_finding,
+        "evidence": None if notice.quote is None else str(notice.quote),
+        "diagnosis": None if why is None else diagnosis_document(why, lang),
+    }
