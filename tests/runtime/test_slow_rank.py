@@ -23,6 +23,7 @@ from torch.distributed.tensor.parallel import (
 from torch.nn.parallel import DistributedDataParallel
 
 import serried
+from serried.diagnose.stragglers.of_trace import trace_causes
 from serried.runtime.recording import api as recorder_doors
 from serried.trace.measure.analysis import analyse
 from serried.trace.measure.verdict import Trouble, run_verdict
@@ -156,6 +157,8 @@ def test_the_rank_that_others_wait_for_is_named(kind: str, place: str, folder: P
     named = [each for each in found.paces if each.is_slow]
     assert [each.rank for each in named] == [SLOW[kind, place]]
     assert named[0].longer[0][0] == PLACES[place]
+    blamed = [cause.ranks for cause in trace_causes(trace) if cause.ranks]
+    assert blamed == [(SLOW[kind, place],)]
     causes = found.statistics.bubbles
     assert causes is not None
     assert sum(causes.causes.values()) == pytest.approx(causes.of_makespan)

@@ -1,0 +1,42 @@
+"""Slow ranks where everybody waits for one: under DP, TP, and FSDP or ZeRO-3 alone."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from serried.diagnose.diagnosis import CauseClass
+from serried.diagnose.stragglers.of_trace import trace_causes
+from tests.diagnose.stragglers.meeting_runs import Meets, meeting_run
+
+
+@pytest.mark.parametrize("meets", Meets)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_slow_rank_is_named_and_nobody_who_waits_for_it(meets: Meets, seed: int) -> None:
+    draw = random.Random(seed)
+    world, factor = draw.choice([2, 4, 8]), draw.choice([1.2, 1.5])
+    slow, since = draw.randrange(world), draw.choice([0, 8, 13])
+
+    def slower(step: int, rank: int) -> float:
+        return factor if rank == slow and step >= since else 1.0
+
+    (found,) = trace_causes(meeting_run(meets, slower, seed, world=world))
+
+    assert (found.cause_class, found.ranks) == (CauseClass.STRAGGLER, (slow,))
+    assert (f"since step {since}" if since else "in all steps") in str(found.verdict)
+    # All wait for what it computes longer: 30 ms of a step of 33 to 44 ms, without the noise.
+    assert found.cost == pytest.approx(30 * (factor - 1) / (34 + 30 * (factor - 1)), abs=0.06)
+
+
+@pytest.mark.parametrize("meets", Meets)
+def test_two_slow_ranks_are_named_beside_those_who_wait(meets: Meets) -> None:
+    found = list(trace_causes(meeting_run(meets, lambda _, rank: (1, 1.5, 1, 1.5)[rank], 5)))
+    assert {each.ranks for each in found} <= {(1,), (3,)}
+    assert found
+
+
+@pytest.mark.parametrize("meets", Meets)
+@pytest.mark.parametrize("seed", range(2))
+def test_nobody_is_named_where_all_are_alike(meets: Meets, seed: int) -> None:
+    assert list(trace_causes(meeting_run(meets, lambda *_: 1.0, seed))) == []
