@@ -59,7 +59,7 @@ def test_no_rank_is_at_fault_in_a_healthy_run(first: int) -> None:
     for seed in range(first, first + 20):
         draw = random.Random(seed)
         make = draw.choice([pipeline, meeting])
-        trace = make(draw, draw.choice([0.005, 0.02, 0.05]))
+        trace = make(draw, draw.choice([0.005, 0.02, 0.05, 0.1, 0.2]))
         found = diagnosed(Evidence(recordings=(trace,)))
         if blamed := [str(cause.verdict) for cause in found.causes if cause.ranks]:
             accused[seed] = blamed

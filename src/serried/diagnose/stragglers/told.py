@@ -19,6 +19,8 @@ _COMPUTING = ("forward", "backward", "weight", "computing")
 _ALIKE = 0.1
 """By how much forwards and backwards of a throttled device may slow down unlike one another."""
 _MOST_CONFIDENCE = 0.95
+LEAST_COST = 0.02
+"""The share of a step that a slow rank must cost by the replay to be named."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,10 @@ def spell_causes(
     for spell in _by_node(job, _longest(spells)):
         kind = _kind_of(job, spell)
         cost = _cost(job, spell, costing)
+        if (
+            costing is not None and cost < LEAST_COST
+        ):  # chance puts some rank last where durations scatter widely
+            continue
         yield Cause(
             kind.of,
             kind.name,
@@ -196,8 +202,8 @@ def _cost(job: JobSteps, spell: SlowSpell, costing: Costing | None) -> float:
     if costing is not None and is_work and spell.period_ns:
         first, last = int(job.steps[spell.first]), int(job.steps[spell.last - 1])
         saved = costing.without_ranks(spell.ranks, first, last)
-        if saved > 0:
-            return saved * 1e9 / spell.period_ns
+        if saved:  # not 0, which is also said of steps that cannot be replayed
+            return max(0.0, saved * 1e9 / spell.period_ns)
     return spell.share
 
 
