@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from serried.action import COMPUTE, ActionKind, Spans
-from serried.diagnose.steps.table import Alike, JobSteps, Whole, spent_rows
+from serried.diagnose.steps.table import Alike, JobSteps, Whole
 from serried.trace.measure.ranks.slowest import NOTHING, evidence_of, stages_held
 from serried.trace.measure.ranks.spent import DATA, Spent, data_rows, time_spent
 from serried.trace.measure.warm_up import warm_up_of
@@ -18,6 +20,21 @@ def steps_of_trace(trace: Trace, steps: NDArray[np.int32]) -> JobSteps | None:
 
     Left out is the first one recorded, too, where others are enough: when it began is not known.
     """
+    job = all_steps_of_trace(trace, steps)
+    if job is None:
+        return None
+    job = job.rows(first_usual(job.spent), len(job))
+    return replace(job, alike=tuple(compared_in(trace, job, each) for each in job.alike))
+
+
+def compared_in(trace: Trace, job: JobSteps, alike: Alike) -> Alike:
+    """Returns by what ranks can be compared in the rows of ``job``."""
+    evidence = NOTHING if trace.waits_inside else evidence_of(trace, job.spent.of([*alike.places]))
+    return replace(alike, evidence=evidence)
+
+
+def all_steps_of_trace(trace: Trace, steps: NDArray[np.int32]) -> JobSteps | None:
+    """Returns ``steps``, complete ones; None where nobody computed in them."""
     is_counted = np.isin(trace.spans.kind, sorted(COMPUTE)) & np.isin(trace.spans.step, steps)
     compute = trace.spans.where(is_counted)
     ranks = np.unique(compute.rank).astype(np.int64)
@@ -26,13 +43,10 @@ def steps_of_trace(trace: Trace, steps: NDArray[np.int32]) -> JobSteps | None:
     mine = np.isin(trace.spans.rank, ranks)
     spans = trace.spans.where(mine)
     spent = time_spent(spans, steps, ranks, data_rows(trace)[mine])
-    began = _begins(spans, steps) + trace.base_ns
-    first = first_usual(spent)
-    spent = spent_rows(spent, slice(first, None))
     return JobSteps(
         ranks=ranks,
-        steps=steps[first:].astype(np.int64),
-        began_ns=began[first:],
+        steps=steps.astype(np.int64),
+        began_ns=_begins(spans, steps) + trace.base_ns,
         spent=spent,
         alike=alike_of(trace, compute, ranks, spent),
         hosts={rank: host.name for host in trace.hosts for rank in host.ranks},

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from serried.diagnose.steps.long_run import LongRun, is_long
 from serried.errors import SerriedError
 from serried.finding import Sentence, said
 from serried.trace.formats.paddle.folder import holds_paddle_logs
@@ -25,7 +26,7 @@ from serried.trace.model.trace import Trace
 from serried.trace.model.traffic import SUFFIX as TRAFFIC_SUFFIX
 from serried.trace.store.folder import is_store
 
-Recording = Trace | GpuTrace
+Recording = Trace | GpuTrace | LongRun
 
 _BY_NAME = (".pftrace", ".perfetto-trace", ".sqlite")
 _EVENTS = b'"traceEvents"'
@@ -50,13 +51,19 @@ def recordings_in(places: Sequence[Path]) -> Recorded:
     found, files, notes = list[Recording](), set[Path](), list[Sentence]()
     for run in dict.fromkeys(run for place in places for run in _runs(place)):
         try:
-            found.append(read_recording(list(run)))
+            found.append(_read(run))
         except SerriedError as error:
             notes.append(said("{path} was not read: {reason}", path=run[0], reason=error))
             continue
         for path in run:
             files.update(_files_of(path))
     return Recorded(tuple(found), frozenset(files), tuple(notes))
+
+
+def _read(run: tuple[Path, ...]) -> Recording:
+    """Returns a recording; one of serried's own that is long is only surveyed."""
+    is_own = all(path.is_dir() and any(path.glob(PATTERN)) for path in run)
+    return LongRun.of(run) if is_own and is_long(run) else read_recording(list(run))
 
 
 def _files_of(path: Path) -> Iterator[Path]:

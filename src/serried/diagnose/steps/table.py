@@ -10,7 +10,7 @@ becomes this table, so that one way of judging does for all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -91,3 +91,49 @@ def spent_rows(spent: Spent, rows: slice | NDArray[Any]) -> Spent:
         each.name: getattr(spent, each.name)[rows] for each in fields(Spent) if each.name != "parts"
     }
     return Spent(**tables, parts={name: table[rows] for name, table in spent.parts.items()})
+
+
+def folded_rows(job: JobSteps, width: int) -> JobSteps:
+    """Returns rows of ``width`` steps each, the means of those that are there of them.
+
+    Rows of one number are one row: a step belongs to that of its number over ``width``.
+    """
+    if width == 1 or not len(job):
+        return job
+    starts = np.flatnonzero(np.diff(job.steps // width, prepend=-1))
+    counts = np.diff([*starts.tolist(), len(job)])[:, None]
+
+    def mean(table: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(np.add.reduceat(table, starts, axis=0) / counts)
+
+    return replace(
+        job,
+        steps=job.steps[starts],
+        began_ns=job.began_ns[starts],
+        spent=_each_table([job.spent], lambda tables: mean(tables[0])),
+        width=width,
+    )
+
+
+def joined_rows(jobs: Sequence[JobSteps]) -> JobSteps:
+    """Returns the rows of several tables of the same ranks, one below the other."""
+    return replace(
+        jobs[0],
+        steps=np.concatenate([each.steps for each in jobs]),
+        began_ns=np.concatenate([each.began_ns for each in jobs]),
+        spent=_each_table([each.spent for each in jobs], np.concatenate),
+        has_pipeline=any(each.has_pipeline for each in jobs),
+    )
+
+
+def _each_table(
+    of: Sequence[Spent], make: Callable[[list[NDArray[np.float64]]], NDArray[np.float64]]
+) -> Spent:
+    """Returns the tables that are made of the like tables of several."""
+    tables = {
+        each.name: make([getattr(spent, each.name) for spent in of])
+        for each in fields(Spent)
+        if each.name != "parts"
+    }
+    parts = {name: make([spent.parts[name] for spent in of]) for name in of[0].parts}
+    return Spent(**tables, parts=parts)

@@ -11,8 +11,11 @@ from collections.abc import Iterator
 
 from serried.diagnose.diagnosis import Cause
 from serried.diagnose.gathered import Evidence
+from serried.diagnose.steps.long_run import LongRun
 from serried.diagnose.steps.of_dumps import steps_of_state
+from serried.diagnose.steps.recording import Recording
 from serried.diagnose.stragglers.of_log import log_causes
+from serried.diagnose.stragglers.of_long_run import long_run_causes
 from serried.diagnose.stragglers.of_profile import profile_causes
 from serried.diagnose.stragglers.of_trace import trace_causes
 from serried.diagnose.stragglers.slow import slow_spells
@@ -26,16 +29,18 @@ def causes(evidence: Evidence, *, stopped: bool = False) -> Iterator[Cause]:
     Of a job that something ``stopped`` only recordings tell it: its dumps and logs hold the moments
     of the stop too, and who came last into its last collectives need not be slow.
     """
-    found = [
-        cause
-        for recording in evidence.recordings
-        for cause in (
-            trace_causes(recording) if isinstance(recording, Trace) else profile_causes(recording)
-        )
-    ]
+    found = [cause for recording in evidence.recordings for cause in _of_recording(recording)]
     if not found and not stopped:
         found = list(_without_recording(evidence))
     yield from sorted(found, key=_order)
+
+
+def _of_recording(recording: Recording) -> Iterator[Cause]:
+    if isinstance(recording, Trace):
+        return trace_causes(recording)
+    if isinstance(recording, LongRun):
+        return long_run_causes(recording)
+    return profile_causes(recording)
 
 
 def _without_recording(evidence: Evidence) -> Iterator[Cause]:
