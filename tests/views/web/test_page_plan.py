@@ -87,6 +87,7 @@ def test_a_layout_that_was_found_becomes_the_job_s_and_its_plan_the_one_found(
     assert [workbench.value(name) for name in ("tp", "pp")] == [
         str(sizes[name]) for name in ("tp", "pp")
     ]
+    assert workbench.value("order") == best[1]["asked"]["order"]
     assert workbench.read("plan()")["step_s"] == pytest.approx(best[1]["step_s"], rel=1e-9)
     assert rows.nth(1).get_attribute("aria-pressed") == "true"
     assert "searched=1" in workbench.query()

@@ -21,6 +21,7 @@ function found(step, peak, asked = {}) {
       schedule: "interleaved-1f1b",
       stage_layers: [4, 4, 4, 4, 4, 4, 4, 4],
       micro_batch: 2,
+      order: "tp-cp-ep-pp-dp",
       zero: 1,
       recompute: { kind: "full" },
       ...asked,
@@ -35,8 +36,8 @@ test("a layout makes the job and the plan that it was found as", () => {
   const even = changeOf(found(1, 1));
   assert.equal(layoutName(found(1, 1)), "tp 2 pp 4 dp 2");
   assert.deepEqual(
-    [even.tp, even.pp, even.etp, even.plan_chunks, even.account_for, even.recompute],
-    ["2", "4", "", "2", "", "full"],
+    [even.tp, even.pp, even.etp, even.plan_chunks, even.account_for, even.recompute, even.order],
+    ["2", "4", "", "2", "", "full", "tp-cp-ep-pp-dp"],
   );
   const uneven = found(1, 1, { schedule: "zbv", stage_layers: [3, 4, 4, 3] });
   assert.equal(changeOf(uneven).account_for, "embedding,loss");
@@ -46,9 +47,9 @@ test("a layout makes the job and the plan that it was found as", () => {
 });
 
 const CLOUD = {
-  manners: [{ schedule: "zbv", zero: 3, recompute: "none" }],
+  manners: [{ schedule: "zbv", zero: 3, recompute: "none", orders: ["a", "b"] }],
   ...{ manner: [0], tp: [4], pp: [2], cp: [1], dp: [2], ep: [1], etp: [4], chunks: [2] },
-  ...{ micro_batch: [1], is_even: [false], step_s: [2.5], peak_bytes: [65] },
+  ...{ micro_batch: [1], order: [1], is_even: [false], step_s: [2.5], peak_bytes: [65] },
 };
 const ANSWER = {
   verdict: "",
@@ -78,8 +79,9 @@ test("every layout stands in the picture where it is found again", () => {
 
 test("a layout of the cloud makes the job and the plan that it is of", () => {
   const [{ layout }] = marksOf(ANSWER);
-  const { account_for: ends, pp, recompute, schedule, tp, zero } = changeOf(layout);
+  const { account_for: ends, order, pp, recompute, schedule, tp, zero } = changeOf(layout);
   assert.deepEqual([tp, pp, schedule, zero, recompute], ["4", "2", "zbv", "3", "none"]);
+  assert.equal(order, "b");
   assert.equal(ends, "embedding,loss");
 });
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from serried.plan.request import PlanRequest
 from serried.plan.search.search import SearchResult
-from serried.plan.search.space import DEGREES, Whole
+from serried.plan.search.space import COLUMNS, Whole
 from serried.plan.search.weigh import Real
 
 SLOWEST = 3.0
@@ -32,7 +32,9 @@ class Cloud:
     """Schedule, ZeRO stage and recompute of the rows, by their numbers in ``manner``."""
     manner: Whole
     rows: Mapping[str, Whole]
-    """Columns of ``DEGREES``."""
+    """Columns of ``COLUMNS``; the order is that of its manner's in ``orders``."""
+    orders: tuple[tuple[str, ...], ...]
+    """Orders of axes that the rows of each manner number."""
     step: Real
     """Seconds."""
     in_use: Real
@@ -53,11 +55,12 @@ def cloud_of(found: SearchResult) -> Cloud:
         fits = (used <= found.pareto[0].limit) & np.isfinite(step)
         kept = np.flatnonzero(fits & (step <= SLOWEST * found.pareto[0].step_s))
         kept = kept[:: max(1, -(-len(kept) // MOST))]
-    rows = {name: np.concatenate([each.rows[name] for each in found.manners]) for name in DEGREES}
+    rows = {name: np.concatenate([each.rows[name] for each in found.manners]) for name in COLUMNS}
     return Cloud(
         tuple(each.asked for each in found.manners),
         manner[kept],
         {name: column[kept] for name, column in rows.items()},
+        tuple(each.orders for each in found.manners),
         step[kept],
         used[kept],
     )

@@ -79,22 +79,27 @@ def test_a_search_is_the_one_that_its_command_prints(serried: Call) -> None:
 
 
 def test_the_cloud_of_a_search_holds_the_front_and_all_else_that_fits() -> None:
-    words = {**WORDS, "framework": ["megatron"], "world_size": ["8"]}
+    words = {**WORDS, "framework": ["megatron"], "world_size": ["16"]}
     answer = search_answer(read_query(words), words, "en")
     cloud = answer["cloud"]
     made = zip(
-        *(cloud[name] for name in ("manner", "tp", "pp", "micro_batch", "step_s", "peak_bytes")),
+        *(
+            cloud[name]
+            for name in ("manner", "tp", "pp", "micro_batch", "order", "step_s", "peak_bytes")
+        ),
         strict=True,
     )
     kept = {
-        (cloud["manners"][manner]["schedule"], *others, float(f"{step:.6g}"), peak)
-        for manner, *others, step, peak in made
+        (of["schedule"], *others, [*of["orders"], ""][order], float(f"{step:.6g}"), peak)
+        for manner, *others, order, step, peak in made
+        for of in [cloud["manners"][manner]]
     }
     front = {
         (
             each["asked"]["schedule"],
             *(each["asked"]["sizes"][name] for name in ("tp", "pp")),
             each["asked"]["micro_batch"],
+            each["asked"]["order"],
             float(f"{each['step_s']:.6g}"),
             each["peak_bytes"],
         )
@@ -102,4 +107,5 @@ def test_the_cloud_of_a_search_holds_the_front_and_all_else_that_fits() -> None:
         if each["step_s"] <= 3 * answer["pareto"][0]["step_s"]
     }
     assert front and front <= kept
+    assert {order for _, _, _, _, order, _, _ in kept} >= {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"}
     assert len(cloud["step_s"]) <= answer["fitting"] and len(kept) > len(front)

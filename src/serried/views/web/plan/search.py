@@ -15,7 +15,7 @@ from serried.views.sentences import say
 from serried.views.web.plan.query import given, require_names
 from serried.views.web.wire.query import Query, Words, read_each, read_word, request_of
 
-SENT = ("tp", "pp", "cp", "dp", "ep", "etp", "chunks", "micro_batch")
+SENT = ("tp", "pp", "cp", "dp", "ep", "etp", "chunks", "micro_batch", "order")
 """Columns of the cloud that make a layout."""
 KEPT = ("model", "cluster", "sequence", "global_batch", "compute")
 """Words of the panel that a search keeps; it varies all others, and every degree."""
@@ -40,12 +40,20 @@ def search_answer(query: Query, words: Words, lang: str) -> dict[str, Any]:
 
 
 def _cloud(cloud: Cloud) -> dict[str, Any]:
-    """Returns the layouts behind the best as columns; ``manner`` numbers the manners."""
+    """Returns the layouts behind the best as columns; ``manner`` numbers the manners.
+
+    ``order`` numbers a manner's orders of axes; -1 is none.
+    """
     layers = cloud.manners[0].model.layers if cloud.manners else 0
     return {
         "manners": [
-            {"schedule": each.schedule, "zero": each.zero, "recompute": each.recompute.kind}
-            for each in cloud.manners
+            {
+                "schedule": each.schedule,
+                "zero": each.zero,
+                "recompute": each.recompute.kind,
+                "orders": list(orders),
+            }
+            for each, orders in zip(cloud.manners, cloud.orders, strict=True)
         ],
         "manner": cloud.manner.tolist(),
         **{name: cloud.rows[name].tolist() for name in SENT},

@@ -3,7 +3,7 @@
 /**
  * @typedef {object} FoundLayout
  * @property {{sizes: Record<string, number>, schedule: string, stage_layers: number[],
- *   micro_batch: number, zero: number, recompute: {kind: string}}} asked
+ *   order: string, micro_batch: number, zero: number, recompute: {kind: string}}} asked
  * @property {number} step_s
  * @property {number} tokens_per_s_gpu
  * @property {number} peak_bytes
@@ -12,7 +12,7 @@
  */
 /**
  * @typedef {object} FoundCloud  all layouts that fit, as columns
- * @property {{schedule: string, zero: number, recompute: string}[]} manners
+ * @property {{schedule: string, zero: number, recompute: string, orders: string[]}[]} manners
  * @property {number[]} manner      of each layout, its place in `manners`
  * @property {number[]} tp
  * @property {number[]} pp
@@ -22,6 +22,7 @@
  * @property {number[]} etp
  * @property {number[]} chunks
  * @property {number[]} micro_batch
+ * @property {number[]} order       its place in the manner's `orders`, -1 where none is chosen
  * @property {boolean[]} is_even    whether all stages have as many layers
  * @property {number[]} step_s
  * @property {number[]} peak_bytes
@@ -67,12 +68,13 @@ export function marksOf({ best, cloud, pareto }) {
 /** @param {FoundCloud} cloud @param {number} row @param {number} card @returns {FoundLayout} */
 function cloudLayout(cloud, row, card) {
   const { tp, pp, cp, dp, ep, etp, chunks } = cloud;
-  const { schedule, zero, recompute } = cloud.manners[cloud.manner[row]];
+  const { schedule, zero, recompute, orders } = cloud.manners[cloud.manner[row]];
   const columns = Object.entries({ tp, pp, cp, dp, ep, etp, chunks });
   return {
     asked: {
       sizes: Object.fromEntries(columns.map(([name, column]) => [name, column[row]])),
       schedule,
+      order: orders[cloud.order[row]] ?? "",
       stage_layers: cloud.is_even[row] ? [1] : [1, 2],
       micro_batch: cloud.micro_batch[row],
       zero,
@@ -103,7 +105,7 @@ export function scheduleName({ asked: { schedule, sizes } }) {
  * @returns {Record<string, string>}
  */
 export function changeOf({ asked }) {
-  const { micro_batch, recompute, schedule, sizes, stage_layers: layers, zero } = asked;
+  const { micro_batch, order, recompute, schedule, sizes, stage_layers: layers, zero } = asked;
   const isUneven = layers.some((count) => count !== layers[0]);
   return {
     tp: String(sizes.tp),
@@ -111,6 +113,7 @@ export function changeOf({ asked }) {
     cp: String(sizes.cp),
     ep: String(sizes.ep),
     etp: sizes.etp === sizes.tp ? "" : String(sizes.etp),
+    order,
     zero: String(zero),
     micro_batch: String(micro_batch),
     recompute: recompute.kind,

@@ -14,7 +14,7 @@ import { secondsText } from "./words.js";
 /** @typedef {import("./found.js").FoundAnswer} FoundAnswer */
 /** @typedef {import("./found.js").FoundLayout} FoundLayout */
 
-const HEADS = ["layout", "schedule", "micro_batch", "zero", "recompute", "step", "memory", "why"];
+const HEADS = ["layout", "schedule", "micro_batch", "zero", "recompute", "step", "memory"];
 
 /** Words of the job and of the panel that a search keeps; it varies all others. */
 const ASKED = new Set(
@@ -92,16 +92,18 @@ export class PlanSearch {
     if (!found) return;
     byId("plan-found-verdict").textContent = found.verdict;
     byId("plan-found-command").textContent = found.command;
-    const heads = HEADS.map((head) => make("th", { scope: "col" }, t(`plan.${head}`)));
+    const isOrdered = rowsOf(found).some(({ asked }) => asked.order);
+    const named = [...HEADS, ...(isOrdered ? ["order"] : []), "why"];
+    const heads = named.map((head) => make("th", { scope: "col" }, t(`plan.${head}`)));
     byId("plan-found-rows").replaceChildren(
       make("tr", {}, ...heads),
-      ...rowsOf(found).map((layout) => this._row(layout)),
+      ...rowsOf(found).map((layout) => this._row(layout, isOrdered)),
     );
     this.picture.show(found);
   }
 
-  /** @param {FoundLayout} layout */
-  _row(layout) {
+  /** @param {FoundLayout} layout @param {boolean} isOrdered */
+  _row(layout, isOrdered) {
     const { asked, peak_bytes: peak, step_s: step, why_not: why } = layout;
     const pick = make(
       "button",
@@ -120,6 +122,7 @@ export class PlanSearch {
       this.found?.words.recompute[asked.recompute.kind] ?? asked.recompute.kind,
       secondsText(step),
       bytesText(peak),
+      ...(isOrdered ? [asked.order] : []),
       why,
     ];
     return make(
