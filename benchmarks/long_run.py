@@ -5,7 +5,7 @@
 Four data-parallel ranks take 300,000 steps; one becomes slower by 30 % at two thirds of them.
 `serried diagnose` runs as a process of its own, whose wall time and peak memory are printed with
 its verdict. The peer is the same diagnosis of records that are read whole, as it was before, of a
-tenth of the steps: its memory grows with the steps, the stream's does not.
+tenth of the steps: its memory grows with the steps, the stream's hardly does.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,12 @@ def steps(
         to.add(ActionKind.F, begin, begin + forward_ms * MS, stage=0, microbatch=0, step=step)
         end = begin + (forward_ms + wait_ms) * MS
         to.add(ActionKind.ALL_REDUCE, end - wait_ms * MS, end, step=step)
+
+
+def left(to: RecordWriter, first: int, last: int) -> None:
+    """Writes steps and ends."""
+    steps(to, first, last)
+    to.close()
 
 
 def test_each_look_tells_what_was_added(tmp_path: Path) -> None:
@@ -105,6 +112,27 @@ def test_the_folder_of_a_restart_is_what_counts(tmp_path: Path) -> None:
     assert job.look().ranks[0].step == 8
     before.close()
     again.close()
+
+
+def test_a_restart_with_fewer_ranks_leaves_out_those_that_are_no_more(tmp_path: Path) -> None:
+    for rank in range(2):
+        left(writer(tmp_path, rank, wall_ns=1_000), 0, 9)
+    (tmp_path / "restart-1").mkdir()
+    alone = replace(JOB, world_size=1, sizes={**JOB.sizes, "dp": 1})
+    again = RecordWriter(tmp_path / "restart-1", RecordHeader("run", 0, alone, wall_ns=2_000))
+    left(again, 4, 6)
+    look = FollowedJob(tmp_path).look()
+    assert ([*look.ranks], look.world_size) == ([0], 1)
+
+
+def test_a_record_written_anew_under_its_name_is_begun_anew(tmp_path: Path) -> None:
+    left(writer(tmp_path, 0, wall_ns=1_000), 0, 9)
+    job = FollowedJob(tmp_path)
+    assert job.look().ranks[0].count == 18
+    next(tmp_path.glob("*.spans")).unlink()
+    left(writer(tmp_path, 0, wall_ns=2_000), 3, 5)
+    rank = job.look().ranks[0]
+    assert (rank.count, rank.step) == (4, 4)
 
 
 def test_logs_are_read_by_whole_lines_from_near_their_end(tmp_path: Path) -> None:

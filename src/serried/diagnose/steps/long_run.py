@@ -4,8 +4,9 @@
                        │     │     │         │            one block in memory at a time
     rows            ▪▪▪▪  ▪▪▪▪  ▪▪▪▪   …  ▪▪▪▪            at most 2,048, each the mean of its steps
 
-So the memory depends on the ranks and not on how long the job ran. What lasts a step or two is
-lost in a mean and is looked for in the last block alone.
+So the memory depends on the ranks, and hardly on how long the job ran: a step more takes the 24
+bytes of its counts. What lasts a step or two is lost in a mean and is looked for in the last block
+alone.
 """
 
 from __future__ import annotations

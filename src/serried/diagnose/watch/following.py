@@ -68,12 +68,15 @@ class FollowedJob:
         ranks = {rank: each for rank, each in ranks.items() if each.attempt == attempt}
         if not ranks and not self._lines.is_mixed:
             ranks = _of_lines(self._lines)
+        # After an elastic restart the job may have fewer ranks: what those left that are no more
+        # part of it counts no longer.
+        spans = {rank: tail for rank, tail in spans.items() if rank in ranks}
         headers = [tail.header for tail in spans.values()]
-        headers += [tail.record for tail in guards.values()]
+        headers += [tail.record for rank, tail in guards.items() if rank in ranks]
         return JobLook(
             self.clock(),
             ranks,
-            headers[0].job.world_size if headers else None,
+            max(headers, key=lambda each: each.wall_ns).job.world_size if headers else None,
             sum(tail.size for tail in self._logs.values()),
             signs,
             self._slow(spans, ranks),

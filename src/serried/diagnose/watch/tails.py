@@ -28,6 +28,7 @@ from serried.diagnose.evidence.records.process import DEAD, STOPPED, state_of
 from serried.diagnose.watch.look import RankIs
 from serried.trace.model.record import (
     HEADER_BYTES,
+    LOST_PLACE,
     RECORD_BYTES,
     RecordHeader,
     Records,
@@ -61,17 +62,25 @@ class SpanTail:
     table: Records = field(init=False)
     """The records of the latest steps."""
 
+    _head: bytes = b""
+    """What its header says of the run and the process; another's is another file."""
+
     def __post_init__(self) -> None:
         with opened(self.path) as file:
-            self.header = read_header(self.path, file.read(HEADER_BYTES))
-            size = os.fstat(file.fileno()).st_size
+            self._begin(file.read(HEADER_BYTES), os.fstat(file.fileno()).st_size)
+
+    def _begin(self, head: bytes, size: int) -> None:
+        self.header, self._head = read_header(self.path, head), head[:LOST_PLACE]
         self.count = max(0, (size - HEADER_BYTES) // RECORD_BYTES - FIRST_RECORDS)
-        self.table = complete_records(self.path, b"")
+        self.step, self.table = -1, complete_records(self.path, b"")
 
     def look(self) -> None:
         """Reads on; raises InputError where the file is gone or damaged."""
         with opened(self.path) as file:
-            self.is_closed = closed_count(file.read(HEADER_BYTES)) >= 0
+            head = file.read(HEADER_BYTES)
+            if head[:LOST_PLACE] != self._head:  # written anew under the same name
+                self._begin(head, os.fstat(file.fileno()).st_size)
+            self.is_closed = closed_count(head) >= 0
             file.seek(HEADER_BYTES + self.count * RECORD_BYTES)
             raw = file.read(FIRST_RECORDS * RECORD_BYTES)
         new = complete_records(self.path, raw, before=self.count)
