@@ -84,3 +84,19 @@ def test_the_verdict_follows_what_stands_still(
     assert found.code == 1
     assert "nothing was written for 0 s" in found.out
     assert "memory" in found.out
+
+
+def test_what_would_tell_why_is_named_where_nothing_does(
+    serried: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    (tmp_path / "job.log").write_text("epoch 3\n")
+    found = serried("diagnose", "--watch", str(tmp_path), "--still", "0.1", "--once")
+    assert found.code == 1
+    assert "py-spy dump --pid PID" in found.out
+    told = json.loads(
+        serried(
+            "diagnose", "--watch", str(tmp_path), "--still", "0.1", "--once", "--format", "json"
+        ).out
+    )
+    assert (told["diagnosis"], len(told["missing_evidence"])) == (None, 1)

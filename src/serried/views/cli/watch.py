@@ -22,9 +22,14 @@ from serried.finding import said
 from serried.views.cli.output import width
 from serried.views.diagnose.document import diagnosis_document
 from serried.views.diagnose.text import diagnosis_lines
+from serried.views.explain.plain import wrap
 from serried.views.sentences import say
 
 SCHEMA = "serried.watch/1"
+UNTOLD = said(
+    "what lies there does not tell why: put each rank's stack beside it (py-spy dump --pid PID > "
+    "rank_N.stack.txt) and run serried diagnose, and use serried.guard() in the next run"
+)
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,8 @@ def _tell(notice: Notice, asked: Watching) -> None:
     if why is not None:
         shown = diagnosis_lines(why, lang=asked.lang, width=max(width() - 2, 20))
         lines += [f"  {line}" if line else "" for line in shown]
+    elif notice.asks_why:
+        lines += [f"  {line}" for line in wrap(say(UNTOLD, asked.lang), max(width() - 2, 20))]
     click.echo("\n".join(lines))
 
 
@@ -103,5 +110,6 @@ def _document(notice: Notice, why: Diagnosis | None, lang: str) -> dict[str, Any
         "ranks": None if notice.ranks is None else list(notice.ranks),
         "is_finding": notice.is_finding,
         "evidence": None if notice.quote is None else str(notice.quote),
+        "missing_evidence": [say(UNTOLD, lang)] if notice.asks_why and why is None else [],
         "diagnosis": None if why is None else diagnosis_document(why, lang),
     }
