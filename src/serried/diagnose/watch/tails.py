@@ -12,6 +12,7 @@ import socket
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -44,6 +45,8 @@ KEPT_STEPS = 24
 KEPT_RECORDS = 16_384
 FIRST_RECORDS = 16_384 + KEPT_RECORDS
 """Records at a file's end that are read first; a recorder reserves up to 16,384 ahead."""
+AT_ONCE = 1_024
+"""Records that are read at a time: most looks find fewer new ones."""
 LOG_FIRST_BYTES = 1 << 18
 LOG_BYTES = 1 << 20
 """The most that is read of one log at one look."""
@@ -82,14 +85,25 @@ class SpanTail:
                 self._begin(head, os.fstat(file.fileno()).st_size)
             self.is_closed = closed_count(head) >= 0
             file.seek(HEADER_BYTES + self.count * RECORD_BYTES)
-            raw = file.read(FIRST_RECORDS * RECORD_BYTES)
-        new = complete_records(self.path, raw, before=self.count)
+            new = self._read(file)
         if not len(new):
             return
         self.count += len(new)
         self.step = max(self.step, int(new["step"].max()))
         both: Records = np.concatenate([self.table, new])[-KEPT_RECORDS:]
         self.table = both[both["step"] > self.step - KEPT_STEPS]
+
+    def _read(self, file: BinaryIO) -> Records:
+        """Returns the new records, without reading far into the space that is reserved."""
+        parts, count = [complete_records(self.path, b"")], 0
+        while count < FIRST_RECORDS:
+            raw = file.read(AT_ONCE * RECORD_BYTES)
+            part = complete_records(self.path, raw, before=self.count + count)
+            parts.append(part)
+            count += len(part)
+            if len(part) < AT_ONCE:
+                break
+        return np.concatenate(parts)
 
     @property
     def idle_s(self) -> float:
