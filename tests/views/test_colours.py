@@ -9,7 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from serried.action import ActionKind
-from serried.views.colours import ACTIONS, FAMILIES, OTHERS, Family, family, shades
+from serried.views.colours import ACTIONS, FAMILIES, OTHERS, WAIT, Family, family, shades
+from tests.views.ciede2000 import cielab, difference
 
 Floats = NDArray[np.float64]
 ALL = {**FAMILIES, **{f"other {i}": look for i, look in enumerate(OTHERS)}}
@@ -132,6 +133,38 @@ def test_kinds_of_work_stay_apart_for_every_eye_and_from_idle_time(eye: str) -> 
     seen = oklab(linear(np.array(colours)) @ EYES[eye].T)
     nearest = min(float(np.linalg.norm(one - other)) for one, other in combinations(seen, 2))
     assert nearest > 0.12
+
+
+def nearest_actions(eye: str) -> tuple[float, str, str]:
+    """Returns how far the two nearest colours of actions lie apart, and which they are."""
+    colours = sorted({*ACTIONS.values()})
+    seen = cielab(linear(np.array([number(each) for each in colours])) @ EYES[eye].T)
+    pairs = combinations(range(len(colours)), 2)
+    return min((difference(seen[i], seen[j]), colours[i], colours[j]) for i, j in pairs)
+
+
+@pytest.mark.parametrize(("eye", "apart"), [("usual", 10), ("protan", 5), ("deutan", 5)])
+def test_colours_of_any_two_actions_lie_well_apart(eye: str, apart: float) -> None:
+    found, *pair = nearest_actions(eye)
+    assert found >= apart, pair
+
+
+def test_what_shares_a_colour_is_one_work_in_two_directions() -> None:
+    kinds = list(ACTIONS)
+    alike = {
+        (one.name, other.name)
+        for one, other in combinations(kinds, 2)
+        if ACTIONS[one] == ACTIONS[other]
+    }
+    assert alike == {("SEND_F", "SEND_B"), ("RECV_F", "RECV_B"), ("UNSHARD", "RESHARD")}
+
+
+def test_nothing_is_paler_than_a_wait() -> None:
+    luminance = {
+        kind: float(linear(number(ACTIONS[kind])) @ [0.2126, 0.7152, 0.0722]) for kind in ACTIONS
+    }
+    assert ACTIONS[ActionKind.RECV_F] == WAIT
+    assert max(luminance, key=lambda kind: luminance[kind]) == ActionKind.RECV_F
 
 
 def test_every_look_has_a_mark_of_its_own() -> None:

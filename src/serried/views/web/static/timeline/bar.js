@@ -84,8 +84,8 @@ function actionItems(tracks) {
   );
   return [...byColour].map(([colour, actions]) => {
     const swatch = make("span", { class: "swatch" });
-    swatch.style.backgroundColor = colour;
-    swatch.classList.toggle("hatched", actions[0].name.startsWith("RECV"));
+    if (colour === tracks.waitColour) swatch.classList.add("waits");
+    else swatch.style.backgroundColor = colour;
     const short = actions.length > 1 ? actions[0].name.split("_")[0] : actions[0].name;
     const meaning = actions
       .map(({ name }) => (has(`action.${name}`) ? t(`action.${name}`) : name))

@@ -1,6 +1,7 @@
 // What is painted of the timeline: what it shows, and where each thing lies in pixels.
 
 import { Glyphs } from "../../base/canvas/glyphs.js";
+import { pixel } from "../../base/theme.js";
 import { laneBox } from "../trace/tracks.js";
 
 /** @typedef {import("../trace/tracks.js").Tracks} Tracks */
@@ -44,6 +45,8 @@ import { laneBox } from "../trace/tracks.js";
  * @property {number} left       the gutter in pixels of the screen
  * @property {(time: number) => number} toPixel
  * @property {Glyphs | null} glyphs
+ * @property {(colouring: import("../trace/sheet.js").Colouring) => number[]} inks  a pixel for each
+ *   class, waits in the colour of the theme
  * @property {(span: number) => {top: number, high: number} | null} boxOf  where a span lies, null
  *   where its rank is folded
  */
@@ -62,6 +65,8 @@ export function pictureOf(shown) {
     left: Math.round(GUTTER * surface.density),
     toPixel: (at) => GUTTER + ((at - time.start) / time.span) * wide,
     glyphs: lines.rowHeight < 11 ? null : glyphsFor(theme.font, Math.round(high * surface.density)),
+    inks: ({ colours }) =>
+      colours.map((each) => pixel(each === shown.tracks.waitColour ? theme.wait : each)),
     boxOf: (span) => boxOf(shown, span),
   };
 }

@@ -27,7 +27,6 @@ import { pixel } from "../../base/theme.js";
 const RECTANGLES_FROM = 3;
 const HATCHED_FROM = 6;
 const HATCH = 6;
-const HATCH_STRENGTH = 0.26;
 const PLANNED_PALER = 0.4;
 /** What little of a pixel anything fills shows as this much of it: a short span stays visible. */
 const LEAST_SHARE = 0.22;
@@ -149,7 +148,7 @@ function isThin({ time, wide }, piece) {
  * @param {number} to  the stretch that the source knows
  */
 function mixShares(
-  { time, theme, pixels, left, surface, toPixel },
+  { time, theme, pixels, left, surface, toPixel, inks },
   source,
   colouring,
   line,
@@ -167,7 +166,7 @@ function mixShares(
     last - first,
   );
   const num = colouring.colours.length;
-  const parts = colouring.colours.map((colour) => channels(pixel(colour)));
+  const parts = inks(colouring).map(channels);
   const [r0, g0, b0] = channels(pixel(theme.cell));
   for (let x = first, at = 0; x < last; x++) {
     let [r, g, b, all] = [0, 0, 0, 0];
@@ -203,7 +202,7 @@ function paintSpans(picture, piece, strip, after) {
     Math.min(piece.to, time.end),
   );
   const classes = spans.classes(colouring);
-  const colours = colouring.colours.map((colour) => pixel(colour));
+  const colours = picture.inks(colouring);
   const cell = pixel(theme.cell);
   const clip = (/** @type {number} */ at) =>
     Math.min(line.length, Math.max(0, toPixel(at) * density - left));
@@ -225,7 +224,6 @@ function paintSpans(picture, piece, strip, after) {
           Math.round(from),
           Math.round(to),
           Math.round(toPixel(spans.start[i]) * density),
-          colours[classes[i]],
         ),
       );
     else if (wide >= 15 && picture.glyphs)
@@ -259,7 +257,6 @@ function fill(line, from, to, colour) {
  * @param {number} from
  * @param {number} to
  * @param {number} origin
- * @param {number} colour
  */
 function hatch(
   { pixels: { data, width, height }, theme, surface },
@@ -267,9 +264,8 @@ function hatch(
   from,
   to,
   origin,
-  colour,
 ) {
-  const ink = mixed(colour, pixel(theme.letters), HATCH_STRENGTH);
+  const ink = pixel(theme.wait_line);
   const period = Math.round(HATCH * surface.density);
   for (let y = Math.max(0, top); y < Math.min(height, bottom); y++) {
     const shift = (((from + left - origin + (y - top)) % period) + period) % period;

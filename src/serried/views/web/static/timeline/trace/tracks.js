@@ -81,6 +81,10 @@ export class Tracks {
         .filter(({ name }) => name.startsWith("RECV"))
         .map(({ number }) => number),
     );
+    /** The colour that the server gives them; the page has one of its own for each theme. */
+    this.waitColour = [...this.actions.values()].find(({ number }) =>
+      this.waits.has(number),
+    )?.colour;
     /** Group kinds that rows may stand under. @type {string[]} */
     this.groupings = header.groupings;
     /** What is measured of each span. @type {string[]} */
