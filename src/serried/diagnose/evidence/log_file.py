@@ -59,7 +59,12 @@ _TELLING = re.compile(
     rb"alidat|panic|[eE]xit (?:[cC]ode|status)|xitcode|exited|launched up to|managed by|"
     rb"receive grad|finished reduction|traggler|STRAGGLER|gloo|nforce|ran for|atchdog|"
     rb"opCount|ulprit|group info|clients joined|dump signal|Stalled|(?:ready|missing) ranks|"
-    rb"/task:\d|RmInit|non-zero exit"
+    rb"/task:\d|RmInit|non-zero exit|imes out|\b(?:[hH]ang|hung|HANG)|issing ranks|\b[dD]own\b|"
+    rb"DOWN|"
+    rb"fallen|hrottl|THROTTL|lowdown|nvalid|nsupported|nsufficient|slots|[uU]nable|[cC]annot|"
+    rb"(?:an't|ould not) |not (?:found|ready|respond|be )|Back-off|reclaim|nreachable|nterrupt|"
+    rb"[tT]erminat|scancel|uspend|blocked for|on-finite|OVERFLOW|undefined|smash|orrupt|dumped|"
+    rb"No devices|crash|CRASH|maintenance|lockup|LOCKUP|FATAL|CRITICAL|Caching|slower|inished"
 )
 _UNPACKERS: dict[bytes, Callable[[BinaryIO], object]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),

@@ -113,6 +113,16 @@ _MEANINGS = (
         "unknown",
     ),
     SignMeaning(
+        ("pcie",),
+        CauseClass.HARDWARE,
+        "hw_pcie",
+        Standing.HARDWARE,
+        (said("a host reports a PCIe or health error that was not corrected: this is hardware"),),
+        (_DRAIN, _OTHER_NODE),
+        0.7,
+        "unknown",
+    ),
+    SignMeaning(
         ("machine_check",),
         CauseClass.HARDWARE,
         "hw_host",
@@ -190,6 +200,16 @@ _MEANINGS = (
         (said("{who} met a CUDA error: {what}"), said("{who} met an error of the GPU's runtime")),
         (_BLOCKING, _LOOK_FOR_XID),
         0.8,
+    ),
+    SignMeaning(
+        ("cuda_weak",),
+        CauseClass.CUDA_ERROR,
+        "cuda_error",
+        Standing.FOLLOWS,
+        (said("{who} met an error of the GPU's runtime; what it was is not in these lines"),),
+        (_BLOCKING, _LOOK_FOR_XID),
+        0.5,
+        "unknown",
     ),
 )
 

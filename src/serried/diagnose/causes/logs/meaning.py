@@ -43,6 +43,8 @@ class Standing(IntEnum):
     """Something odd, which may have nothing to do with the end."""
     FOLLOWS = 8
     """What another failure leaves behind: a closed connection, a summary of the launcher's."""
+    MARKED = 9
+    """A line that is marked as an error, where no rule says what it means."""
 
 
 @dataclass(frozen=True)

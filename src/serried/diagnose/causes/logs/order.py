@@ -20,7 +20,9 @@ from serried.diagnose.causes.logs.process import process_candidates
 from serried.diagnose.causes.logs.sequence import Order, sequence
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.causes.logs.stall import stall_candidates
+from serried.diagnose.causes.logs.startup import startup_candidates
 from serried.diagnose.causes.logs.timeout import timeout_candidates
+from serried.diagnose.causes.logs.vague import vague_candidates
 from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.evidence.sign import Sign
 
@@ -42,8 +44,10 @@ _FAMILIES = (
     exception_candidates,
     process_candidates,
     connection_candidates,
+    startup_candidates,
     timeout_candidates,
     stall_candidates,
+    vague_candidates,
 )
 
 
@@ -70,7 +74,8 @@ def standing_causes(signs: Sequence[Sign]) -> Iterator[tuple[int, Cause]]:
 def _is_echo(each: RankedCause, first: RankedCause) -> bool:
     """Tells whether a cause repeats, more vaguely, what the first one says."""
     is_same = each.cause.cause_class is first.cause.cause_class
-    return each is not first and is_same and each.standing is Standing.FOLLOWS
+    is_vague = each.standing is Standing.MARKED
+    return each is not first and (is_vague or (is_same and each.standing is Standing.FOLLOWS))
 
 
 def _with_rank_of_exit(told: LoggedSigns, cause: Cause) -> Cause:

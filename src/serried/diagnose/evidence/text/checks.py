@@ -33,7 +33,9 @@ _SIDE = re.compile(
     r"(?:, TensorShape=\[([\d, ]*)\])?(?:.{0,40}?TensorDtypes=(\w+))?"
 )
 _ABSENT = re.compile(
-    r"[Rr]anks? (?P<ranks>\d+(?:, ?\d+)*) failed to pass monitoredBarrier(?: in (?P<ms>\d+) ?ms)?"
+    r"[Rr]anks? (?P<ranks>\d+(?:, ?\d+)*) failed to pass monitoredBarrier(?: in (?P<ms>\d+) ?ms)?|"
+    r"reached monitoredBarrier, but received errors while waiting for send/recv from rank "
+    r"(?P<silent>\d+)"
 )
 _DESYNC = re.compile(
     r"\[(?P<ranks>\d+(?:, ?\d+)*)\] (?P<what>[^\[]*?didn't (?:join|finish) [^\[]*)"
@@ -78,7 +80,7 @@ def check_signs(line: LogLine) -> Iterator[Sign]:
     elif "RuntimeError: Detected mism" in text:
         yield Sign("fingerprints_cut", line.quote, line.speaker, line.time)
     if absent := _ABSENT.search(text):
-        facts: dict[str, object] = {"ranks": _ranks(absent["ranks"])}
+        facts: dict[str, object] = {"ranks": _ranks(absent["ranks"] or absent["silent"])}
         limit = CollectiveFacts("monitoredBarrier", timeout_ms=whole_number(absent["ms"]))
         yield Sign("absent", line.quote, line.speaker, line.time, limit, facts=facts)
     if _LAG_BEGINS in text or "didn't join collective" in text:

@@ -23,6 +23,7 @@ from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.text.pattern import Pattern, all_signs, first_signs
 
 _FIRST = (
+    Pattern("task_oom", r"CANCELLED AT \S+ DUE TO OUT.OF.MEM"),
     Pattern("node_lost", r"CANCELLED AT \S+ DUE TO NODE FAILURE|NODE_FAIL|DUE TO NODE_FAIL"),
     Pattern(
         "cancelled",
@@ -30,6 +31,17 @@ _FIRST = (
         r"(?= \*|$|,)",
     ),
     Pattern("cancelled", r"(?:slurmstepd|srun|submitit).*(?P<why>preempted|PREEMPTED|preemption)"),
+    Pattern("cancelled", r"this job is (?P<why>preempted|timed-out)"),
+    Pattern(
+        "cancelled", r"job killed: (?P<why>walltime) |(?P<limit>TERM_(?:RUNLIMIT|OWNER|ADMIN))"
+    ),
+    Pattern(
+        "cancelled",
+        r"Preempted by (?:pod|a pod)\b|[Pp]reemption signal|imminent node shutdown|"
+        r"(?:[Jj]ob|[Nn]ode|[Ii]nstance|[Pp]od|VM|[Tt]rial|[Tt]ask|[Ww]orker|[Ww]orkload)\S*"
+        r"(?: \S+)? (?:was |has been |is |got )(?:being )?(?P<why>preempted|suspended)(?![/,\w])",
+    ),
+    Pattern("cancelled", r"scancel: (?:Terminating|Signal)|suspended by (?:the )?user"),
     Pattern("cancelled", r"Force Terminated (?:job|StepId)|Job step (?P<why>aborted)"),
     Pattern("task_oom", r"Detected (?P<number>\d+) oom.kill event"),
     Pattern(
@@ -45,6 +57,8 @@ _FIRST = (
         r"(?:killed|Killed|terminated).{0,80}(?:due to (?:the node )?|because the node is )"
         r"(?:running )?low on memory",
     ),
+    Pattern("task_oom", r"due to memory pressure|job killed: v?mem |TERM_MEMLIMIT"),
+    Pattern("task_oom", r"(?:earlyoom|oomd)\S* .*(?:SIGTERM|SIGKILL|Killed|Killing)"),
     Pattern("task_oom", r"ray\.exceptions\.OutOfMemoryError|ray memory monitor.*kill"),
     Pattern("task_oom", r"The node was low on resource: memory"),
     Pattern("evicted", r"The node was low on resource: (?P<what>[\w\-]+)"),
@@ -62,6 +76,26 @@ _FIRST = (
     ),
     Pattern("node_lost", r"The actor died because its node has died"),
     Pattern("node_lost", r"node it was running on is dead or unavailable"),
+    Pattern(
+        "node_lost",
+        r"\b[Nn]ode(?:'s)? (?:has )?(?:crashed|died|failed)\b|NodeDiedError|NodeNotReady|"
+        r"[Nn]odes? \S+ (?:are |is )?(?:still )?not (?:ready|responding)",
+    ),
+    Pattern(
+        "node_lost",
+        r"lost communication with|(?:soft|hard) (?:lockup|LOCKUP) |rcu\S* self-detected stall|"
+        r"Connection to (?P<host>\S+) closed by remote host|"
+        r"(?:host|VM|node|TPU).*maintenance event",
+    ),
+    Pattern(
+        "node_lost",
+        r"JAX distributed service detected fatal errors|another task died|"
+        r"[Ff]ailed to send RPC to coordination service|leader task was preempted",
+    ),
+    Pattern(
+        "worker_died",
+        r"actor is dead because its worker process has died|[Ww]orker unexpectedly exits",
+    ),
     Pattern("worker_died", r"killed by SIGKILL by OOM killer due to high memory usage"),
     Pattern("worker_died", r"may have exceeded K8s pod memory limits"),
     Pattern("worker_died", r"worker died or was killed while executing a task"),
@@ -97,7 +131,17 @@ _ALL = (
     Pattern(
         "task_exit",
         r"(?:^|line \d+:\s+(?P<pid>\d+) )"
-        r"(?P<how>Aborted|Segmentation fault|Bus error)\s+\(core dumped\)",
+        r"(?P<how>Aborted|Segmentation fault|Bus error|Illegal instruction|"
+        r"Floating point exception)\s+\(core dumped\)",
+    ),
+    Pattern(  # glibc's own words of a heap that native code broke
+        "heap_broken",
+        r"free\(\): invalid|double free or corruption|stack smashing detected|"
+        r"(?:malloc|realloc|munmap_chunk|corrupted)\S*: (?:invalid|corrupted|memory|size)|"
+        r"malloc_consolidate",
+    ),
+    Pattern(
+        "native_abort", r"terminate called (?:after throwing an instance of|without an active)"
     ),
     Pattern(
         "task_exit",
@@ -106,7 +150,8 @@ _ALL = (
     ),
     Pattern(
         "no_host_memory",
-        r"Cannot allocate memory|DefaultCPUAllocator: (?:can't|not enough)|std::bad_alloc|"
+        r"^(?!.*(?:ibv_|NCCL WARN)).*Cannot allocate memory|DefaultCPUAllocator: (?:can't|"
+        r"not enough)|std::bad_alloc|"
         r"^MemoryError\b|Unable to allocate [\d.]+ [KMGT]iB for an array",
     ),
     Pattern("task_exit", r"non-zero exit code\. Per user-direction, the job has been aborted"),

@@ -33,6 +33,12 @@ _PATTERNS = (
     Pattern("gpu_oom", r"CUDA error: out of memory|NPU out of memory|CUDNN_STATUS_ALLOC_FAILED"),
     Pattern("gpu_oom", r"OUT_OF_DEVICE_MEMORY|hipErrorOutOfMemory|NPU out of memory"),
     Pattern("gpu_oom", r"CUBLAS_STATUS_ALLOC_FAILED|cudaMalloc failed: out of memory"),
+    Pattern(
+        "gpu_oom",
+        r"(?:RESOURCE_EXHAUSTED|ResourceExhausted(?:Error)?)\W.*(?:[Oo]ut of memory|OOM when|"
+        r"[Aa]llocat|exceeded.*memory)",
+    ),
+    Pattern("gpu_oom", r"Out of memory error on GPU (?P<gpu>\d+)|cuda runtime error \(2\)"),
     Pattern("gpu_oom", r"No available memory for the cache blocks"),
     Pattern(
         "assertion",
@@ -61,6 +67,14 @@ _PATTERNS = (
     Pattern("cuda", r"HIP error: (?P<what>[^\n(]{3,60})|(?P<fault>Memory access fault by GPU)"),
     Pattern("cuda", r"(?P<what>no CUDA-capable device is detected)"),
     Pattern("cuda", r"CUDA IPC handle : (?:\d+ )?(?P<what>.+)"),
+    Pattern("cuda", r"(?P<what>CUDA_ERROR_(?!OUT_OF_MEMORY)[A-Z_]{4,60})"),
+    Pattern("cuda", r"Unexpected error from cuda\w+\(\)(?:\.|,)? ?(?P<what>.{0,80})"),
+    Pattern("cuda", r"(?P<what>No CUDA GPUs are available|Found no NVIDIA driver)"),
+    Pattern(
+        "cuda", r"(?P<what>CUDA driver version is insufficient|Driver/library version mismatch)"
+    ),
+    Pattern("cuda_weak", r"instance of 'c10::(?:CUDA|Accelerator|HIP)Error'"),
+    Pattern("cuda_weak", r"ACL stream synchronize failed|[Aa][Ii] ?[Cc]ore (?:error|exception)"),
     Pattern("cuda_unnamed", r"unhandled cuda error|ncclUnhandledCudaError|Call to CUDA function"),
     Pattern("cuda_unnamed", r"cuda runtime error \(\d+\)"),
 )

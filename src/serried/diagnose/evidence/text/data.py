@@ -26,6 +26,7 @@ _PATTERNS = (
         r"(?P<signal>[\w ]+)",
     ),
     Pattern("loader_died", r"DataLoader worker \(pid(?:\(s\))? (?P<worker>[\d, ]+)\) exited"),
+    Pattern("loader_died", r"Pin memory thread exited unexpectedly"),
     Pattern("loader_timeout", r"DataLoader timed out after (?P<seconds>\d+) seconds"),
     Pattern(
         "nan",
@@ -47,6 +48,13 @@ _PATTERNS = (
         r"\b(?:lm |train[_ ]|total[_ ])?(?:loss|grad[_ ]norm)\w*'?\"?\s?(?:is|:|=|became|->)\s*"
         r"(?:tensor\()?'?(?P<value>nan|NaN|NAN|-?inf)\b",
     ),
+    Pattern(
+        "nan",
+        r"\b(?:[Ll]oss|grad[_ ]?norm|perplexity|ppl)(?:[/_]\w+)?['\"]?\s{0,3}[:=|\-]?\s{0,8}"
+        r"(?P<value>nan|NaN|NAN)\b",
+    ),
+    Pattern("nan", r"[Nn]on-finite (?:grad\w*|loss\w*|value\w*)|not finite: "),
+    Pattern("nan", r"OVERFLOW! .*Attempted loss scale: [01](?:\.0)?,"),
     Pattern(
         "nan",
         r"(?:NaN|nan|Inf) (?:or Inf )?(?:loss|gradient|grad|value)s?(?: \w+)? (?:found|detected|"

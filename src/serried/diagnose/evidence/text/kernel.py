@@ -42,8 +42,20 @@ _PATTERNS = (
     Pattern("gpu_lost", r"GPU is lost\.?|GPU_IS_LOST|NVML_ERROR_GPU_IS_LOST"),
     Pattern("ecc", r"[Uu]ncorrectable ECC error|double[- ]bit ECC|DBE.*ECC|ECC.*[Uu]ncorrectable"),
     Pattern("nvlink", r"NVLink.*(?:fatal|Fatal|error|replay|down)|an NVLink error|NVLINK error"),
+    Pattern(
+        "gpu_lost",
+        r"amdgpu.*(?:GPU reset begin|ring \S+ timeout|uncorrectable hardware errors)|"
+        r"(?:nvidia-smi|NVML).*No devices were found|^No devices were found",
+    ),
+    Pattern(
+        "pcie",
+        r"AER: (?:Uncorrected|Uncorrectable|Fatal)|PCIe Bus Error: severity=Uncorrect\w*",
+    ),
+    Pattern("pcie", r"(?:DCGM|dcgm).*(?:health|diag).*(?:[Ff]ail|FAIL)"),
+    Pattern("thermal", r"HW (?:Thermal )?Slowdown\s*: Active"),
     Pattern("thermal", r"(?:HW|SW)?\s?[Tt]hermal [Ss]lowdown(?!.*(?:Not Active|not active))"),
     Pattern("thermal", r"[Tt]emperature above threshold|clock throttled"),
+    Pattern("machine_check", r"EDAC \S+: \d+ UE|event severity: fatal"),
     Pattern("machine_check", r"(?:mce: )?\[Hardware Error\]|Machine [Cc]heck"),
     Pattern("panic", r"Kernel panic - not syncing(?:: (?P<what>.*))?"),
     Pattern(

@@ -28,11 +28,22 @@ _PATTERNS = (
     ),
     Pattern("ib", r"NET/IB ?: .*(?:Got async event|async fatal event)[ :]*(?P<what>.*)"),
     Pattern("port_down", r"mlx\d\S* .*(?:[Pp]ort: \d+ Link DOWN|Link down)|ib\d+: .*[Ll]ink.*down"),
+    Pattern(
+        "port_down",
+        r"\b(?:mlx|ib|bond|eth|en[ops])\d\S*.{0,60}\b[Ll]ink (?:is |status definitely )?"
+        r"(?:[Dd]own|DOWN)",
+    ),
     Pattern("port_down", r"IBV_EVENT_PORT_ERR|port error|link flap|eth\d.*NIC Link is Down"),
     Pattern("port_in_use", r"Address already in use|EADDRINUSE|errno: 98"),
+    Pattern("port_in_use", r"server socket has failed to (?:listen on any|bind to)"),
     Pattern("port_in_use", r"listen on ip\S+ and specific port\[\d+\] fail"),
     Pattern("dns", r"(?:[Tt]emporary failure in name resolution|Name or service not known)"),
     Pattern("dns", r"getaddrinfo|gai error|Could not resolve host|nodename nor servname provided"),
+    Pattern(
+        "dns",
+        r"(?:[Cc]an't|[Cc]annot|[Cc]ould not|[Uu]nable to|[Ff]ailed to) resolve\b|"
+        r"[Nn]ame does not resolve|[Uu]nknown host\b|[Nn]o such host|gaierror|NXDOMAIN",
+    ),
     Pattern("interface", r"no socket interface found|[Nn]o usable (?:listening )?interface"),
     Pattern("interface", r"Bootstrap ?: no |NET/Socket ?: no |Unable to find interface"),
     Pattern("ib_device", r"(?:NET/IB ?: )?(?:Unable to open device|[Nn]o device found)"),
@@ -53,11 +64,15 @@ _PATTERNS = (
     Pattern("socket", r"Net ?: [Cc]onnect.*failed|NET/Socket.*(?:fail|error|timed out)"),
     Pattern("socket", r"(?:socket|Socket) (?:recv|send|connect|accept) failed"),
     Pattern("socket", r"peer \S+ is not reachable|unable to reach peer"),
+    Pattern("socket", r"UCX +ERROR|pml_ucx\S* +Error"),
+    Pattern("no_route", r"ssh: connect to host \S+ port \d+|ssh exited with exit code 255"),
     Pattern("nccl_remote", r"ncclRemoteError|remote process exited or there was a network error"),
     Pattern("nccl_system", r"ncclSystemError|unhandled system error"),
     Pattern("nccl_internal", r"ncclInternalError|[Ii]nternal error(?: - please report)"),
+    Pattern("nccl_internal", r"NCCL error in.*internal error"),
     Pattern("refused", r"Connection refused|errno: 111"),
     Pattern("reset", r"Connection reset by peer|Connection closed by (?:remote )?peer|Broken pipe"),
+    Pattern("nccl_error", r"\bNCCL [Ee]rror\b"),
 )
 
 

@@ -3,7 +3,8 @@
 A sign ``traceback`` says that one begins, for its end may be cut off. A sign ``exception`` holds
 the exception with its message as ``text`` and these facts: ``name`` (its class without the
 module), ``frames`` (tuples of file, line and function, outermost first) and ``is_chained``
-(whether another exception came before it and led to it).
+(whether another exception came before it and led to it). A sign ``cut_traceback`` holds the frames
+of one whose end never comes.
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> tracebacks = Tracebacks()
@@ -27,8 +28,9 @@ from serried.diagnose.evidence.sign import Sign
 _BEGINS = "Traceback (most recent call last)"
 _FRAME = re.compile(r'^\s*\|?\s*File "?([^"]+?)"?, line (\d+),? in (\S+)')
 _NAMED = re.compile(
-    r"^(?:[EF]\s+)?(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*"
-    r"(?:Error|Exception|Interrupt|Failure|Failed|Timeout|Exit|Killed|OutOfMemory|Warning)\w*)"
+    r"^(?:[EF]\s+)?(?P<name>(?:[A-Za-z_]\w*\.)*(?:[A-Za-z_]\w*"
+    r"(?:Error|Exception|Interrupt|Failure|Failed|Timeout|Exit|Killed|OutOfMemory|Warning)\w*|"
+    r"(?:exc|exceptions?|errors?)\.[A-Z]\w*))"
     r"(?P<rest>:.*|\s*)$"
 )
 _INLINE = re.compile(
@@ -56,6 +58,8 @@ class _Open:
     is_open: bool = False
     is_chained: bool = False
     frames: list[tuple[str, int, str]] = field(default_factory=list)
+    last: LogLine | None = None
+    """The line of its last frame."""
 
 
 class Tracebacks:
@@ -68,16 +72,24 @@ class Tracebacks:
         """Yields a sign for a line that names an exception."""
         state = self._state(line)
         if _BEGINS in line.text:
-            state.is_open, state.frames = True, []
+            state.is_open, state.frames, state.last = True, [], line
             yield Sign("traceback", line.quote, line.speaker, line.time)
         elif any(each in line.text for each in _CHAINS):
             state.is_chained = True
         elif frame := _FRAME.match(line.text):
-            state.is_open = True
+            state.is_open, state.last = True, line
             if len(state.frames) < MOST_FRAMES:
                 state.frames.append((frame[1], int(frame[2][:9]), frame[3]))
         elif sign := self._named(line, state):
             yield sign
+
+    def cut(self) -> Iterator[Sign]:
+        """Yields a sign ``cut_traceback`` for each traceback that breaks off before its end."""
+        for state in self._open.values():
+            if state.is_open and state.last is not None:
+                line = state.last
+                facts: dict[str, object] = {"frames": tuple(state.frames)}
+                yield Sign("cut_traceback", line.quote, line.speaker, line.time, facts=facts)
 
     def _named(self, line: LogLine, state: _Open) -> Sign | None:
         text = line.text.strip() if line.text[:1] == "|" else line.text.rstrip()

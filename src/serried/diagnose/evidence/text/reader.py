@@ -26,6 +26,7 @@ from serried.diagnose.evidence.text.cuda import cuda_signs
 from serried.diagnose.evidence.text.data import data_signs
 from serried.diagnose.evidence.text.gloo import gloo_signs
 from serried.diagnose.evidence.text.kernel import kernel_signs
+from serried.diagnose.evidence.text.marked import marked_signs
 from serried.diagnose.evidence.text.nccl_calls import call_signs
 from serried.diagnose.evidence.text.network import network_signs
 from serried.diagnose.evidence.text.progress import PROGRESS_KINDS, progress_signs
@@ -89,7 +90,8 @@ def text_signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
 
 
 def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
-    reports = FailureSummary().read, RasReport().read, StallReport().read, Tracebacks().read
+    tracebacks = Tracebacks()
+    reports = FailureSummary().read, RasReport().read, StallReport().read, tracebacks.read
     spawned = SpawnedError()
     silent: set[str] = set()
     clock: float | None = None
@@ -105,6 +107,7 @@ def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
             else:
                 undated.append(replace(sign, after=clock))
     yield from undated
+    yield from (replace(sign, after=clock) for sign in tracebacks.cut())
 
 
 def _of_line(
@@ -114,7 +117,7 @@ def _of_line(
     shape = _DIGITS.sub("0", line.text)
     if shape not in silent:
         signs = [sign for read in _READERS for sign in read(line)]
-        yield from signs
+        yield from signs or marked_signs(line)
         if not signs and len(silent) < MOST_SHAPES:
             silent.add(shape)
     for read in reports:

@@ -44,7 +44,7 @@ _PATTERNS = (
     ),
     Pattern(
         "hccl",
-        r"has not received the Notify record from remote rank: \[(?P<peer>\d+)\]|"
+        r"has not received the Notify record from remote rank:? ?\[(?P<peer>\d+)\]|"
         r"Getting socket times? ?out|hccl \w+ task timeout|[Ss]tream sync(?:hronize)? timeout",
     ),
 )

@@ -53,7 +53,10 @@ _PATTERNS = (
     ),
     Pattern("rendezvous", r"RendezvousConnectionError|The connection to the C10d store has failed"),
     Pattern("rendezvous", r"Rendezvous(?:Timeout|Closed|State|Graceful\w*)?(?:Error|ExitError)"),
-    Pattern("store_wait", r"RuntimeError: Socket Timeout|store.*got error: Socket Timeout"),
+    Pattern(
+        "store_wait",
+        r"(?:Store|Runtime|Network|Timeout)Error: Socket Timeout|store.*got error: Socket Timeout",
+    ),
     Pattern("store_wait", r"connect\(\) timed out"),
     Pattern("store_wait", r"waitForInput.*timed out after (?P<ms>\d+) ?ms"),
     Pattern("rendezvous", r"DeadlineExceeded|rendezvous.*(?:timed out|TIMEOUT)"),
@@ -69,6 +72,33 @@ _PATTERNS = (
         r"Failed to (?:check|recv|get|set).{0,60}TCPStore|TCPStore server has shut down too early|"
         r"(?:sendBytes|recvValue|recvVector|sendValue).*(?:failed|Broken pipe|Connection reset)|"
         r"failed to recv, got 0 bytes",
+    ),
+    Pattern("rendezvous", r"[Ff]ailed to rendezvous|Failed to connect to (?:GCS|Ray cluster)"),
+    Pattern("rendezvous", r"current node timed out during startup"),
+    Pattern(
+        "invalid_usage",
+        r"ncclInvalidUsage|NCCL error in.*invalid (?:usage|argument)|ncclInvalidArgument|"
+        r"reflects invalid usage of NCCL",
+    ),
+    Pattern(
+        "launch_failed",
+        r"not enough slots available|unable to launch the specified application|"
+        r"unable to reliably start one or more daemons|daemon has unexpectedly failed after launch",
+    ),
+    Pattern(
+        "launch_failed",
+        r"srun: error: (?:Unable to (?:create step|allocate resources|confirm allocation)|"
+        r"task \S+ launch failed)|sbatch: error:|salloc: error: Job submit",
+    ),
+    Pattern(
+        "launch_failed",
+        r"Back-off (?:pulling|restarting)|nodes are available: .*(?:Insufficient|didn't match)|"
+        r"FailedMount\b|FailedCreatePodSandBox|InvalidImageName|exec format error",
+    ),
+    Pattern(
+        "launch_failed",
+        r"(?:^|: )(?P<program>[\w./\-]+): (?:command not found|not found$)|"
+        r"executable file not found in|Host key verification failed|Permission denied \(publickey",
     ),
     Pattern("launch_failed", r"failed to create containerd task|ImagePullBackOff|ErrImagePull"),
     Pattern("launch_failed", r"CrashLoopBackOff|CreateContainerError|FailedScheduling"),

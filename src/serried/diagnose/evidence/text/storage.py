@@ -31,7 +31,8 @@ _PATTERNS = (
     ),
     Pattern("shm_full", r"insufficient shared memory|unable to mmap .*shared memory|shm_open"),
     Pattern(
-        "shm_full", r"unable to (?:open|resize|write) (?:shared memory|file </(?:torch|dev/shm))"
+        "shm_full",
+        r"unable to (?:open|resize|write)(?: to)? (?:shared memory|file </(?:torch|dev/shm))",
     ),
     Pattern(
         "disk_full",
@@ -39,6 +40,13 @@ _PATTERNS = (
         r"[Nn]ot enough (?:disk )?space|[Dd]isk (?:is )?full",
     ),
     Pattern("disk_full", r"PytorchStreamWriter failed writing|unexpected pos \d+ vs \d+"),
+    Pattern("io_error", r"Error: File \S+ cannot be opened|task \S+ blocked for more than \d+ s"),
+    Pattern(
+        "remote_store",
+        r"(?:googleapis|amazonaws|aliyuncs|blob\.core)\S*.*\b(?:50[0234]|40[389]|[Tt]imed? ?out)\b|"
+        r"\b(?:503|504|429)\b.*(?:googleapis|amazonaws|aliyuncs|blob\.core)|"
+        r"(?:ServiceUnavailable|EndpointConnectionError)\b",
+    ),
     Pattern("io_error", r"enforce fail at inline_container\.cc"),
     Pattern("quota", r"[Dd]isk quota exceeded|Errno 122"),
     Pattern("stale", r"Stale file handle|Errno 116|Transport endpoint is not connected|Errno 107"),

@@ -116,15 +116,14 @@ class FailureSummary:
         elif found["name"] == "rank" and (rank := _RANK.match(found["value"])):
             self._rank = int(rank[1]), int(rank[2])
         elif found["name"] == "exitcode" and (code := _CODE.match(found["value"])):
-            if self._rank is None:
-                return
-            speaker = Speaker(self._rank[0], Numbering.GLOBAL, self._host, pid=int(code[2]))
+            named, local = self._rank if self._rank is not None else (None, None)
+            speaker = Speaker(named, Numbering.GLOBAL, self._host, pid=int(code[2]))
             yield Sign(
                 self._kind,
                 line.quote,
                 speaker,
                 code=whole_number(code[1]),
                 text=line.text.strip(),
-                facts={"local_rank": self._rank[1]},
+                facts={"local_rank": local},
             )
             self._rank = None

@@ -31,6 +31,10 @@ from serried.diagnose.evidence.quote import Numbering, Speaker
 from serried.diagnose.evidence.sign import CollectiveFacts, Sign
 from serried.diagnose.evidence.text.pattern import Pattern, first_signs, whole_number
 
+_CAUGHT = "Watchdog caught collective operation timeout"
+_CUT = re.compile(r"\.cpp:\d+\] \[.*?Rank \d+\] Watchdog c[\w ]{0,40}:?\s*$")
+"""A line that breaks off before it names the collective."""
+_NOTHING = CollectiveFacts()
 _WORK = re.compile(r"Work(?:NCCL|HCCL|XCCL|MCCL|Gloo)?\(")
 _RAN = re.compile(r"ran for (\d+) ?(?:milliseconds|ms)|timed out in blocking wait")
 _GROUP_RANK = re.compile(r"[Rr]ank (\d+)\]")
@@ -65,14 +69,18 @@ _PATTERNS = (
     Pattern("taken_down", r"Some NCCL operations have failed or timed out"),
     Pattern("taken_down", r"we are taking the entire process down"),
     Pattern("taken_down", r"entire process is terminated"),
+    Pattern("taken_down", r"NCCL communicator was aborted|[Ww]atchdog timeout\b"),
+    Pattern("taken_down", r"due to collective timeout or exception"),
 )
 
 
 def timeouts(line: LogLine) -> Iterator[Sign]:
     """Yields the signs of a line of the watchdog; several where processes share the line."""
     text = line.text
-    if "Work" in text and ("ran for" in text or "timed out in" in text):
+    if "Work" in text and ("ran for" in text or "timed out in" in text or _CAUGHT in text):
         yield from _given_up(line)
+    elif cut := _CUT.search(text):
+        yield Sign("timeout", line.quote, _speaker(line, text[: cut.end()]), line.time, _NOTHING)
     if counters := _COUNTERS.search(text):
         facts = CollectiveFacts(
             seq=whole_number(counters["seq"]),
@@ -115,7 +123,7 @@ def _given_up(line: LogLine) -> Iterator[Sign]:
     for start, end in zip(begins, [*begins[1:], len(line.text)], strict=True):
         work, before = line.text[start:end], line.text[:start]
         ran = _RAN.search(work)
-        if not ran:
+        if not ran and _CAUGHT not in before:
             continue
         op = _OP.search(work)
         shape = _SHAPE.search(work)
@@ -125,7 +133,7 @@ def _given_up(line: LogLine) -> Iterator[Sign]:
             numel_in=numel(shape[1]) if shape else _number("numel_in", work),
             numel_out=_number("numel_out", work),
             timeout_ms=_number("timeout_ms", work),
-            ran_ms=whole_number(ran[1]),
+            ran_ms=whole_number(ran[1]) if ran else None,
             group=group_name(before),
         )
         yield Sign("timeout", line.quote, _speaker(line, before), line.time, collective=facts)

@@ -1,0 +1,201 @@
+"""The start of a job: launchers, and the stores through which ranks find one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate, candidates
+from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
+from serried.diagnose.diagnosis import CauseClass
+from serried.diagnose.whom import named
+from serried.finding import said
+
+_FIRST = said("look at what rank 0 does: it opens the store when it reaches init_process_group")
+_FIREWALL = said("open the port between the hosts (nc -vz HOST PORT), and check MASTER_ADDR")
+
+_MEANINGS = (
+    SignMeaning(
+        ("clients",),
+        CauseClass.STARTUP,
+        "init_rendezvous",
+        Standing.CONNECTION,
+        (
+            said(
+                "only {joined} of {expected} ranks came to the start: the others never reached "
+                "init_process_group"
+            ),
+        ),
+        (
+            said("see which ranks did not start: compare the scheduler's tasks with the logs"),
+            _FIREWALL,
+        ),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
+        ("store_barrier",),
+        CauseClass.STARTUP,
+        "init_rendezvous",
+        Standing.CONNECTION,
+        (
+            said(
+                "{joined} ranks came to a start of {expected}: {who} waited for the others until "
+                "the limit"
+            ),
+        ),
+        (
+            said("see which ranks did not start: compare the scheduler's tasks with the logs"),
+            _FIREWALL,
+        ),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
+        ("store_unreachable",),
+        CauseClass.STARTUP,
+        "init_rendezvous",
+        Standing.CONNECTION,
+        (
+            said(
+                "{who} could not reach the store at {address}:{port} for {seconds} s: nothing "
+                "opened "
+                "it there, or the way is closed"
+            ),
+            said(
+                "{who} could not reach the store at {address}:{port}: nothing opened it there, "
+                "or the "
+                "way is closed"
+            ),
+        ),
+        (_FIRST, _FIREWALL),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
+        ("rendezvous", "store_wait"),
+        CauseClass.STARTUP,
+        "init_rendezvous",
+        Standing.WAITS,
+        (
+            said(
+                "the ranks did not find one another at the start: the rendezvous failed or ran "
+                "out of time"
+            ),
+        ),
+        (_FIRST, _FIREWALL),
+        0.7,
+        "unknown",
+    ),
+    SignMeaning(
+        ("environment",),
+        CauseClass.STARTUP,
+        "init_environment",
+        Standing.ROOT,
+        (said("the variable {variable} is not set: the script was started without a launcher"),),
+        (said("start it by torchrun, srun or the framework's own launcher, which set it"),),
+        0.95,
+        "nobody",
+    ),
+    SignMeaning(
+        ("invalid_usage",),
+        CauseClass.STARTUP,
+        "nccl_usage",
+        Standing.FOLLOWS,
+        (
+            said(
+                "NCCL was called in a way that it does not allow, as a rule two ranks on one GPU "
+                "or more ranks than GPUs"
+            ),
+        ),
+        (
+            said(
+                "call torch.cuda.set_device(local_rank) before the first collective, and check "
+                "CUDA_VISIBLE_DEVICES"
+            ),
+            said("run again with NCCL_DEBUG=WARN: the first WARN line names the failing call"),
+        ),
+        0.5,
+        "unknown",
+    ),
+    SignMeaning(
+        ("launch_failed",),
+        CauseClass.STARTUP,
+        "launch_failed",
+        Standing.ENDED,
+        (said("a task or container could not be started"),),
+        (said("read what the scheduler says of it: kubectl describe pod, scontrol show job"),),
+        0.8,
+        "unknown",
+    ),
+)
+_NCCL_ID = SignMeaning(
+    ("nccl_id",),
+    CauseClass.STARTUP,
+    "init_rendezvous",
+    Standing.CONNECTION,
+    (said("{who} waited for the NCCL id of a peer"),),
+    (
+        _FIRST,
+        said(
+            "if rank 0 prepares data before its first collective, let it do so before init, or "
+            "give init_process_group a longer timeout"
+        ),
+    ),
+    0.85,
+)
+_DUPLICATE = SignMeaning(
+    ("duplicate_gpu",),
+    CauseClass.STARTUP,
+    "duplicate_gpu",
+    Standing.ROOT,
+    (said("ranks {one} and {two} use the same GPU: each rank needs one of its own"),),
+    (
+        said(
+            "call torch.cuda.set_device(local_rank) before the first collective, and check "
+            "CUDA_VISIBLE_DEVICES"
+        ),
+    ),
+    0.95,
+    "nobody",
+)
+
+
+def startup_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields what kept ranks from starting or finding one another."""
+    for each in candidates(told, (*_MEANINGS, _DUPLICATE)):
+        is_waiting = each.cause.kind == "init_rendezvous" and each.standing is Standing.WAITS
+        if is_waiting and told.first("building_data") is not None:
+            stall = replace(each.cause, cause_class=CauseClass.DATA, kind="data_stall")
+            yield replace(each, cause=stall)
+        else:
+            yield each
+    yield from _ids(told)
+
+
+def _ids(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields who waits for an NCCL id that a peer has not published; the peer is late, or gone."""
+    signs = told.of("nccl_id")
+    if not signs:
+        return
+    found = candidate(told, _NCCL_ID, signs)
+    peers = {peer for sign in signs if isinstance(peer := sign.facts.get("peer"), int)}
+    waits = {rank for sign in signs if isinstance(rank := sign.facts.get("group_rank"), int)}
+    verdict = said(
+        "{who} waited for the NCCL id of {peer}: that side has not reached its first "
+        "collective yet, or ended before it",
+        who=named(waits - peers),
+        peer=named(peers),
+    )
+    culprits = tuple(sorted(peers)) if len(peers) == 1 else None
+    is_building = told.first("building_data") is not None
+    yield replace(
+        found,
+        cause=replace(
+            found.cause,
+            cause_class=CauseClass.DATA if is_building else CauseClass.STARTUP,
+            kind="data_stall" if is_building else "init_rendezvous",
+            ranks=culprits,
+            verdict=verdict,
+        ),
+    )

@@ -1,0 +1,100 @@
+"""What is left to say where no rule explains a failure: tracebacks cut off, echoes, marked lines.
+
+These answers name nobody and come after all others: they say which line to read first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from serried.diagnose.causes.logs.meaning import Standing
+from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
+from serried.diagnose.diagnosis import Cause, CauseClass
+from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.whom import speaker_named
+from serried.finding import Sentence, said
+
+LONGEST_TEXT = 200
+_READ_ON = said("give the lines after it too: the last line of a traceback names the error")
+_READ_LINE = said("read that line and those before it in the log of the process that wrote it")
+_ITS_LOG = said(
+    "read that rank's own log: torchrun writes one for each with --log-dir and --redirects 3; "
+    "@record on main() brings its traceback into the summary"
+)
+_PARTS = (
+    (CauseClass.STARTUP, re.compile(r"init_process_group|rendezvous|TCPStore|_c10d_store")),
+    (CauseClass.DATA, re.compile(r"torch/utils/data/")),
+    (CauseClass.STORAGE, re.compile(r"serialization\.py|checkpoint\w*\.py|safetensors")),
+)
+"""Parts of a program by the frames of a traceback, for one whose error was cut off."""
+
+
+def vague_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields what is left to say, where it is anything."""
+    if cut := told.of("cut_traceback"):
+        yield _cut(told, cut[0])
+    if echoes := told.of("exception"):
+        yield _cause(
+            told,
+            echoes[-1],
+            CauseClass.EXCEPTION,
+            "exit_code",
+            said(
+                "a process failed, by {text}; what it raised itself is not in these lines",
+                text=echoes[-1].text[:LONGEST_TEXT],
+            ),
+            _ITS_LOG,
+        )
+    if marked := told.of("marked"):
+        first = next((sign for sign in marked if "topic" in sign.facts), marked[0])
+        topic = first.facts.get("topic")
+        yield _cause(
+            told,
+            first,
+            CauseClass(topic) if isinstance(topic, str) else CauseClass.EXCEPTION,
+            "marked_line",
+            said(
+                "no rule explains what failed; the first telling line that is marked as an error "
+                "is: {text}",
+                text=first.text[:LONGEST_TEXT],
+            ),
+            _READ_LINE,
+        )
+
+
+def _cut(told: LoggedSigns, sign: Sign) -> RankedCause:
+    frames = sign.facts.get("frames")
+    last = frames[-1] if isinstance(frames, tuple) and frames else None
+    verdict = said(
+        "{who} raised an exception whose name was cut off", who=speaker_named(sign.speaker)
+    )
+    if last:
+        verdict = said(
+            "{who} raised an exception in {function} ({file}:{line}); its name was cut off",
+            who=speaker_named(sign.speaker),
+            function=last[2],
+            file=last[0],
+            line=last[1],
+        )
+    return _cause(told, sign, _part(frames), "cut_traceback", verdict, _READ_ON)
+
+
+def _part(frames: object) -> CauseClass:
+    inner = frames[-6:] if isinstance(frames, tuple) else ()
+    words = " ".join(f"{file} {function}" for file, _, function in inner)
+    return next((part for part, found in _PARTS if found.search(words)), CauseClass.EXCEPTION)
+
+
+def _cause(
+    told: LoggedSigns,
+    sign: Sign,
+    cause_class: CauseClass,
+    kind: str,
+    verdict: Sentence,
+    cure: Sentence,
+) -> RankedCause:
+    cause = Cause(
+        cause_class, kind, None, verdict, confidence=0.3, quotes=quotes([sign]), cures=(cure,)
+    )
+    return RankedCause(cause, Standing.MARKED, told.place(sign))
