@@ -20,14 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.action import Spans
+from serried.errors import InputError
 from serried.finding import said
 from serried.pipeline import ideal_bubble
+from serried.trace.measure.overlay import Overlay, overlay_of
+from serried.trace.measure.path.gaps import Gap, largest_gaps
+from serried.trace.measure.path.recorded_path import RecordedPath, recorded_path
 from serried.trace.measure.planned_bubble import PlannedBubble, planned_bubble
 from serried.trace.measure.ranks.period import StepPeriods, step_periods
 from serried.trace.measure.ranks.slow_stage import SlowStage, slow_stage
 from serried.trace.measure.ranks.slowest import RankPace, paces
 from serried.trace.measure.recognition import Recognition, recognise
-from serried.trace.measure.recorded_path import RecordedPath, recorded_path
 from serried.trace.measure.replay_spans import replay_of_trace
 from serried.trace.measure.span_traffic import span_traffic
 from serried.trace.measure.statistics import Statistics, measure
@@ -60,6 +63,8 @@ class Analysis:
     periods: StepPeriods | None
     """None with a pipeline, whose bubble says where its time went."""
     path: RecordedPath | None
+    gaps: tuple[Gap, ...]
+    """The longest waits of ranks, each with what it came from; empty as ``paces``."""
     replayed: WhatIf | None
     traffic: tuple[GroupTraffic, ...]
     """What kinds of groups moved; empty where spans do not carry it."""
@@ -114,6 +119,7 @@ def analyse(
         slow_stage=slow_stage(trace, counted, found) if has_stages else None,
         periods=None if trace.has_pipeline else step_periods(trace, steps),
         path=path,
+        gaps=largest_gaps(trace, usual, _plan(trace)),
         replayed=what_if(replay) if replay else None,
         traffic=tuple(span_traffic(trace)),
         spans=spans,
@@ -135,10 +141,18 @@ def analyse_periods(trace: Trace) -> Analysis:
         slow_stage=None,
         periods=None if trace.has_pipeline else step_periods(trace, steps),
         path=None,
+        gaps=(),
         replayed=None,
         traffic=(),
         spans=trace.spans.where(np.isin(trace.spans.step, steps)),
     )
+
+
+def _plan(trace: Trace) -> Overlay | None:
+    try:
+        return overlay_of(trace)
+    except InputError:
+        return None
 
 
 _MOST_REPLAYED = 1_000_000

@@ -13,10 +13,11 @@ from rich.cells import cell_len
 
 from serried.errors import listed
 from serried.trace.measure.analysis import Analysis
+from serried.trace.measure.path.graph import PathPiece
+from serried.trace.measure.path.recorded_path import RecordedPath
 from serried.trace.measure.planned_bubble import PlannedBubble, Shares
 from serried.trace.measure.ranks.slowest import COMPUTING, RankPace
 from serried.trace.measure.recognition import Likeness
-from serried.trace.measure.recorded_path import PathPiece, RecordedPath
 from serried.trace.measure.statistics import BubbleStatistics
 from serried.trace.measure.step_table import StepTable
 from serried.trace.measure.throughput import Throughput

@@ -19,6 +19,7 @@ from serried.trace.measure.what_if import WhatIf
 from serried.trace.merge.store import Merged
 from serried.trace.model.trace import Trace
 from serried.views.trace.clocks import clock_document
+from serried.views.trace.gaps import gaps_document
 
 
 def stats_document(
@@ -139,6 +140,7 @@ def analysis_document(analysis: Analysis) -> dict[str, Any]:
             for pace in analysis.paces
         ],
         "critical_path": _path(analysis),
+        "gaps": gaps_document(analysis.gaps),
     }
 
 

@@ -28,6 +28,7 @@ from serried.views.trace.analysis_text import (
     slowest_lines,
     throughput_lines,
 )
+from serried.views.trace.gaps import gap_lines
 from serried.views.trace.periods import period_lines, periods_table
 from serried.views.trace.text import (
     bubble_lines,
@@ -136,6 +137,7 @@ def _lines(trace: Trace, analysis: Analysis, lang: str, *, is_whole: bool) -> li
         *throughput_lines(analysis.throughput, lang=lang),
         *(slowest if is_whole or len(slow) > 1 else []),
         *(path_lines(analysis.path, lang=lang, is_whole=is_whole) if has_path else []),
+        *(gap_lines(analysis.gaps, lang=lang) if is_whole else []),
         *(what_if_lines(analysis.replayed, lang=lang, is_whole=is_whole) if has_path else []),
         *message_lines(found, lang=lang, is_whole=is_whole),
         *left_out_lines(found, lang=lang),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from serried.action import Span
 from serried.pipeline import Costs, Request, generate
-from serried.trace.measure.recorded_path import RecordedPath, recorded_path
+from serried.trace.measure.path.recorded_path import RecordedPath, recorded_path
 from tests.trace.recorded_run import FORWARD_NS, Run
 from tests.trace.traced_run import compute, simulated, trace_of
 

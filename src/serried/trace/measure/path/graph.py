@@ -1,25 +1,22 @@
-"""The critical path of a recorded step over all its ranks: what it would have to be shorter in.
+"""What each action of recorded steps came after, and the way back from any of them.
 
-    rank 0   [0F0][0F1]                ,[0B0][0B1][ optimizer ]   end of the step
+    rank 0   [0F0][0F1]                ,[0B0][0B1][ optimizer ]
                  `-- transfer --.     /
-    rank 1            .. wait ..[1F0][1B0]                        read backwards from the end
+    rank 1            .. wait ..[1F0][1B0]        from 0B0 back to 1B0, 1F0, the message, 0F0
 
-It is walked back from the step's last end: from a computation to the one whose result it waited
-for, where that came later than its own rank was free, else to what its rank did before; from a
-reduction, and from an optimizer that had to wait, to the rank that came to it last. The pieces
-follow one another without a gap, so their shares add up to the step. Where a receive was
-recorded, the time before its sender began is not transfer but the sender's own path. What a
-collective held a rank up for is *exchange*, inside a computation or outside: which ranks were in
-it was not recorded, so the path stays where it is. Where a backward waits for a bucket of
-gradients, whose ranks are known, it goes to the one that launched it last. What no span covers is
-*other*: Python, launches, the wait for a turn.
-Shortening what is not on the path gains nothing.
+From a computation the way leads to the one whose result it waited for, where that came later than
+its own rank was free, else to what its rank did before; from a reduction, and from an optimizer
+that had to wait, to the rank that came to it last. The pieces of a way follow one another without a
+gap. Where a receive was recorded, the time before its sender began is not transfer but the sender's
+own way. Where a backward waits for a bucket of gradients, whose ranks are known, the way goes to
+the one that launched it last. What no span covers is *other*: Python, launches, the wait for its
+turn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,25 +26,9 @@ from serried.mesh import Layout
 from serried.trace.measure.moments import in_computations, wait_rows
 from serried.trace.model.pairs import computed_from, packed, pair_messages, whole_hand_overs
 from serried.trace.model.recorded_order import pipeline_ranks
-from serried.trace.model.trace import Trace
-
-KINDS = (
-    "forward",
-    "backward",
-    "weight",
-    "reduce",
-    "exchange",
-    "optimizer",
-    "transfer",
-    "other",
-)
-"""What a piece of the path is; *weight* where backwards are done in two halves."""
-
-_MOST_STEPS = 32
-"""How many steps are walked, evenly spread; the shares are means over them."""
 
 _REDUCES = (ActionKind.REDUCE_GRAD, ActionKind.UNSHARD, ActionKind.RESHARD)
-_NAMES = {
+NAMES = {
     ActionKind.F: "forward",
     ActionKind.OVERLAP_F_B: "forward",
     ActionKind.B: "backward",
@@ -56,6 +37,8 @@ _NAMES = {
     ActionKind.OPTIMIZER: "optimizer",
     **dict.fromkeys(_REDUCES, "reduce"),
 }
+
+"""What kind of piece a span is; spans of other kinds are on no way."""
 
 Rows = NDArray[np.int64]
 
@@ -69,89 +52,12 @@ class PathPiece:
     action: str | None
     start_ns: int
     end_ns: int
-
-
-@dataclass(frozen=True)
-class RecordedPath:
-    """Holds the path of a middling step, and what paths are made of, a mean over steps."""
-
-    steps: tuple[int, ...]
-    """The steps that were walked."""
-    step: int
-    """The one of median length, whose pieces are kept."""
-    pieces: tuple[PathPiece, ...]
-    by_kind: dict[str, float]
-    """Shares of the step, by ``KINDS``; they add up to 1."""
-    by_rank: dict[int, float]
-    """Shares of the step, by rank; those of ranks that are never on it are left out."""
-
-
-def recorded_path(trace: Trace, spans: Spans) -> RecordedPath | None:
-    """Returns the path through ``spans``, those of complete steps; None where there are none."""
-    steps = np.unique(spans.step)
-    if len(steps) > _MOST_STEPS:
-        steps = steps[np.linspace(0, len(steps) - 1, _MOST_STEPS).astype(int)]
-    spans = spans.where(np.isin(spans.step, steps))
-    graph, held = _graph(spans, trace.layout, trace.job.world_size), _Held.of(spans)
-    paths = {int(step): held.apart(tuple(_walk(graph, int(step)))[::-1]) for step in steps}
-    paths = {step: pieces for step, pieces in paths.items() if pieces}
-    if not paths:
-        return None
-    lengths = {step: each[-1].end_ns - each[0].start_ns for step, each in paths.items()}
-    by_length = sorted(paths, key=lambda step: (lengths[step], step))
-    by_kind, by_rank = dict.fromkeys(KINDS, 0.0), dict[int, float]()
-    for step, pieces in paths.items():
-        for piece in pieces:
-            share = (piece.end_ns - piece.start_ns) / lengths[step] / len(paths)
-            by_kind[piece.kind] += share
-            by_rank[piece.rank] = by_rank.get(piece.rank, 0.0) + share
-    # The lower median: a step that was walked, whose pieces are there to be shown.
-    middle = by_length[(len(by_length) - 1) // 2]
-    return RecordedPath(tuple(paths), middle, paths[middle], by_kind, dict(sorted(by_rank.items())))
+    row: int = -1
+    """The span that it is a part of, -1 where its action is None."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Held:
-    """Holds when ranks were held up by collectives: by rank the rows, by start, none in another."""
-
-    spans: Spans
-    rows: dict[int, Rows]
-
-    @classmethod
-    def of(cls, spans: Spans) -> _Held:
-        waits = np.flatnonzero(wait_rows(spans))
-        waits = waits[np.lexsort((-spans.end_ns[waits], spans.start_ns[waits], spans.rank[waits]))]
-        rows = {}
-        for rank in np.unique(spans.rank[waits]).tolist():
-            mine = waits[spans.rank[waits] == rank]
-            reached = np.maximum.accumulate(spans.end_ns[mine])
-            rows[rank] = mine[spans.end_ns[mine] > np.append([-1], reached[:-1])]
-        return cls(spans, rows)
-
-    def apart(self, pieces: tuple[PathPiece, ...]) -> tuple[PathPiece, ...]:
-        """Returns the same path, in which waits for collectives are pieces of their own."""
-        return tuple(part for piece in pieces for part in self._parts(piece))
-
-    def _parts(self, piece: PathPiece) -> Iterator[PathPiece]:
-        rows = self.rows.get(piece.rank, np.empty(0, dtype=np.int64))
-        starts, ends = self.spans.start_ns[rows], self.spans.end_ns[rows]
-        # None of these lies within another, so their ends ascend as their starts do.
-        inside = slice(
-            np.searchsorted(ends, piece.start_ns, "right"), np.searchsorted(starts, piece.end_ns)
-        )
-        at = piece.start_ns
-        for row in [] if piece.kind == "reduce" else rows[inside].tolist():
-            begin = max(at, int(self.spans.start_ns[row]))
-            end = min(piece.end_ns, int(self.spans.end_ns[row]))
-            action = piece.action or str(self.spans[row].action)
-            yield from _long([replace(piece, start_ns=at, end_ns=begin)])
-            yield PathPiece(piece.rank, "exchange", action, begin, end)
-            at = end
-        yield from _long([replace(piece, start_ns=at)])
-
-
-@dataclass(frozen=True, eq=False)
-class _Graph:
+class PathGraph:
     """Holds what each row of ``spans`` comes after; -1 where it comes after nothing."""
 
     spans: Spans
@@ -168,20 +74,59 @@ class _Graph:
     entered: dict[int, tuple[int, int]]
     """For a computation that waited for a reduction behind it: the computation, on another rank,
     that launched it last, and when."""
+    held: dict[int, int]
+    """The row of that wait."""
     last: dict[int, int]
     """The row that each step ends with."""
 
+    @classmethod
+    def of(
+        cls, spans: Spans, layout: Layout | None, world_size: int, *, across: bool = False
+    ) -> PathGraph:
+        """Returns the graph of ``spans``; ``across`` lets an action follow one of another step."""
+        return _graph(spans, layout, world_size, across=across)
 
-def _graph(spans: Spans, layout: Layout | None, world_size: int) -> _Graph:
+    def way_to(self, row: int, begin_ns: int) -> Iterator[PathPiece]:
+        """Yields the pieces of the way from the start of ``row`` back, the last first."""
+        start, end = int(self.spans.start_ns[row]), int(self.spans.end_ns[row])
+        pieces, before, until = _one_back(self, row, max(end, start + 1), begin_ns)
+        yield from (each for each in pieces if each.row != row)
+        yield from self.walk(before, until, begin_ns)
+
+    def walk(self, row: int, until_ns: int, begin_ns: int) -> Iterator[PathPiece]:
+        """Yields the pieces of the way from ``row`` at ``until_ns`` back, the last first.
+
+        The last piece is the one that was going on at ``begin_ns``.
+        """
+        seen: set[int] = set()
+        # Times that contradict one another could lead back to a row: each is followed once.
+        while row >= 0 and row not in seen and until_ns > begin_ns:
+            seen.add(row)
+            late = int(self.latest[row])
+            late, came_ns = self.entered.get(row, (late, int(self.spans.start_ns[late])))
+            # It was held up until the last of its group came: before that moment the way is that
+            # one's.
+            if late >= 0 and late not in seen and self.spans.start_ns[row] < came_ns < until_ns:
+                yield _piece(self, row, came_ns, until_ns)
+                row, until_ns = late, came_ns
+                seen.add(row)
+            pieces, row, until_ns = _one_back(self, row, until_ns, begin_ns)
+            yield from pieces
+
+
+def _graph(spans: Spans, layout: Layout | None, world_size: int, *, across: bool) -> PathGraph:
     none = np.full(len(spans), -1, dtype=np.int64)
-    work = np.flatnonzero(np.isin(spans.kind, sorted(_NAMES)) & (spans.end_ns > spans.start_ns))
+    work = np.flatnonzero(np.isin(spans.kind, sorted(NAMES)) & (spans.end_ns > spans.start_ns))
     # What goes on behind a computation, or holds it up, does not part it from what follows.
     is_behind = np.isin(spans.kind, _REDUCES) & in_computations(spans)
     work = work[~is_behind[work]]
     work = work[np.lexsort((spans.end_ns[work], spans.start_ns[work], spans.rank[work]))]
-    work = work[np.argsort(spans.step[work], kind="stable")]
+    if not across:
+        work = work[np.argsort(spans.step[work], kind="stable")]
     before = none.copy()
-    follows = (np.diff(spans.rank[work]) == 0) & (np.diff(spans.step[work]) == 0)
+    follows = np.diff(spans.rank[work]) == 0
+    if not across:
+        follows &= np.diff(spans.step[work]) == 0
     before[work[1:][follows]] = work[:-1][follows]
     pipeline = np.zeros(world_size, dtype=np.int64)
     columns = pipeline_ranks(layout, world_size)
@@ -199,14 +144,16 @@ def _graph(spans: Spans, layout: Layout | None, world_size: int) -> _Graph:
     waited[computed[known]] = spans.start_ns[pairs.receives[known]]
     ends = work[np.lexsort((spans.end_ns[work], spans.step[work]))]
     latest = _latest(spans, layout, world_size)
-    return _Graph(
+    entered, held = _entered(spans, np.flatnonzero(is_behind), latest)
+    return PathGraph(
         spans=spans,
         before=before,
         producer=producer,
         sent_ns=sent,
         waited_ns=waited,
         latest=latest,
-        entered=_entered(spans, np.flatnonzero(is_behind), latest),
+        entered=entered,
+        held=held,
         last=dict(zip(spans.step[ends].tolist(), ends.tolist(), strict=True)),
     )
 
@@ -253,8 +200,10 @@ def _latest(spans: Spans, layout: Layout | None, world_size: int) -> Rows:
     return latest
 
 
-def _entered(spans: Spans, behind: Rows, latest: Rows) -> dict[int, tuple[int, int]]:
-    """Returns ``_Graph.entered`` of the reductions ``behind`` computations, the last to end each.
+def _entered(
+    spans: Spans, behind: Rows, latest: Rows
+) -> tuple[dict[int, tuple[int, int]], dict[int, int]]:
+    """Returns ``entered`` and ``held`` of the reductions ``behind`` computations, the last of each.
 
     A rank that still computed when another launched the bucket did not wait for that one.
     """
@@ -268,9 +217,10 @@ def _entered(spans: Spans, behind: Rows, latest: Rows) -> dict[int, tuple[int, i
     other = _covering(spans, _computations(spans), spans.rank[latest[behind]], came_ns)
     counts = (held >= 0) & (own >= 0) & (other >= 0)
     counts &= (spans.end_ns[behind] > came_ns) & (spans.end_ns[behind] <= spans.end_ns[held])
-    columns = (own[counts], other[counts], came_ns[counts])
-    rows, others, moments = (column.tolist() for column in columns)
-    return dict(zip(rows, zip(others, moments, strict=True), strict=True))
+    columns = (own[counts], other[counts], came_ns[counts], held[counts])
+    rows, others, moments, waiting = (column.tolist() for column in columns)
+    entered = dict(zip(rows, zip(others, moments, strict=True), strict=True))
+    return entered, dict(zip(rows, waiting, strict=True))
 
 
 def _computations(spans: Spans) -> Rows:
@@ -290,32 +240,9 @@ def _covering(spans: Spans, rows: Rows, ranks: Column, moments: Rows) -> Rows:
     return found
 
 
-def _walk(graph: _Graph, step: int) -> Iterator[PathPiece]:
-    """Yields the pieces of one step's path, the last first."""
-    row = graph.last.get(step, -1)
-    if row < 0:
-        return
-    spans = graph.spans
-    mine = spans.step == step
-    begin = int(spans.start_ns[mine & np.isin(spans.kind, sorted(_NAMES))].min())
-    until = int(spans.end_ns[row])
-    seen: set[int] = set()
-    # Times that contradict one another could lead back to a row: each is followed once.
-    while row >= 0 and row not in seen and until > begin:
-        seen.add(row)
-        late = int(graph.latest[row])
-        late, came_ns = graph.entered.get(row, (late, int(spans.start_ns[late])))
-        # It was held up until the last of its group came: before that moment the path is that
-        # one's.
-        if late >= 0 and late not in seen and spans.start_ns[row] < came_ns < until:
-            yield _piece(graph, row, came_ns, until)
-            row, until = late, came_ns
-            seen.add(row)
-        pieces, row, until = _one_back(graph, row, until, begin)
-        yield from pieces
-
-
-def _one_back(graph: _Graph, row: int, until: int, begin: int) -> tuple[list[PathPiece], int, int]:
+def _one_back(
+    graph: PathGraph, row: int, until: int, begin: int
+) -> tuple[list[PathPiece], int, int]:
     """Returns the pieces from ``until`` back to the row before, that row, and when it is left."""
     spans, rank = graph.spans, int(graph.spans.rank[row])
     before, producer = int(graph.before[row]), int(graph.producer[row])
@@ -335,22 +262,23 @@ def _one_back(graph: _Graph, row: int, until: int, begin: int) -> tuple[list[Pat
         pieces.append(PathPiece(rank, "transfer" if is_message else "other", None, leaves, start))
         made, other = min(made, leaves), int(spans.rank[producer])
         pieces.append(PathPiece(other, "other", None, made, leaves))
-        return _long(pieces), producer, made
+        return long_pieces(pieces), producer, made
     start = min(max(int(spans.start_ns[row]), begin), until)
     pieces = [_piece(graph, row, start, until)]
     free = min(free, start)
     came = min(max(waited, free), start) if waited >= 0 else start
     pieces.append(PathPiece(rank, "transfer", None, came, start))
     pieces.append(PathPiece(rank, "other", None, free, came))
-    return _long(pieces), before, free
+    return long_pieces(pieces), before, free
 
 
-def _long(pieces: list[PathPiece]) -> list[PathPiece]:
+def long_pieces(pieces: list[PathPiece]) -> list[PathPiece]:
+    """Returns the pieces that take any time."""
     return [piece for piece in pieces if piece.end_ns > piece.start_ns]
 
 
-def _piece(graph: _Graph, row: int, start_ns: int, end_ns: int) -> PathPiece:
+def _piece(graph: PathGraph, row: int, start_ns: int, end_ns: int) -> PathPiece:
     spans = graph.spans
     kind = ActionKind(int(spans.kind[row]))
     action = Action(kind, int(spans.stage[row]), int(spans.microbatch[row]))
-    return PathPiece(int(spans.rank[row]), _NAMES[kind], str(action), start_ns, end_ns)
+    return PathPiece(int(spans.rank[row]), NAMES[kind], str(action), start_ns, end_ns, row)
