@@ -33,6 +33,8 @@ ASKED = (
     "layout?world_size=16&tp=2&pp=4&dims=dp,tp",
     "rank?world_size=16&tp=2&pp=4&rank=5",
     "sharding?world_size=16&zero=3&parameters=7.5B&microbatches=1",
+    "learn?lang=zh",
+    "term?world_size=16&tp=2&pp=4&term=dp&rank=5",
     "plans",
     "plan?world_size=16&tp=2&pp=4&model=llama3-8b&cluster=h100&sequence=8192&global_batch=64",
     "plan/links?world_size=8&tp=2&model=llama3-8b&cluster=h100&sequence=8192&global_batch=64",

@@ -27,6 +27,10 @@ COMMANDS = {
         "collective",
         "Shows who sends which block to whom in a collective, and what each step costs.",
     ),
+    "explain": LazyCommand(
+        "explain",
+        "Explains a word of parallel training with the numbers of a job: dp, etp, zero, bubble …",
+    ),
     "plan": LazyCommand(
         "plan", "Plans a job: whether it fits, where it is fullest, how long a step takes and why."
     ),

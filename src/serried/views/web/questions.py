@@ -18,6 +18,7 @@ from serried.views.web.collective.payload import CHOICES, OFFERS, collective_pay
 from serried.views.web.diagnose.cases import NamedCase, case_payload, cases_answer
 from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
 from serried.views.web.layout.sharding import sharding_answer
+from serried.views.web.learn.answer import learn_answer, term_answer
 from serried.views.web.plan.answer import plan_answer, plan_offers
 from serried.views.web.plan.links import links_payload
 from serried.views.web.plan.search import search_answer
@@ -84,6 +85,8 @@ def _of_jobs() -> dict[str, Answering]:
             read_query(words), read_rank(words), read_language(words)
         ),
         "sharding": lambda words: sharding_answer(read_query(words), words, read_language(words)),
+        "learn": lambda words: learn_answer(read_language(words)),
+        "term": lambda words: term_answer(read_query(words), words, read_language(words)),
         "plans": lambda _: plan_offers(),
         "plan": lambda words: plan_answer(read_query(words), words, read_language(words)),
         "plan/links": lambda words: links_payload(read_query(words), words),
