@@ -64,7 +64,10 @@ _TELLING = re.compile(
     rb"fallen|hrottl|THROTTL|lowdown|nvalid|nsupported|nsufficient|slots|[uU]nable|[cC]annot|"
     rb"(?:an't|ould not) |not (?:found|ready|respond|be )|Back-off|reclaim|nreachable|nterrupt|"
     rb"[tT]erminat|scancel|uspend|blocked for|on-finite|OVERFLOW|undefined|smash|orrupt|dumped|"
-    rb"No devices|crash|CRASH|maintenance|lockup|LOCKUP|FATAL|CRITICAL|Caching|slower|inished"
+    rb"No devices|crash|CRASH|maintenance|lockup|LOCKUP|FATAL|CRITICAL|Caching|slower|inished|"
+    rb"EXIT (?:CODE|STRING)|SIGNAL|rev ff|ERR!|total_vm|already (?:checked|use)|_implementation|"
+    rb"examples/s|rank < size|bad_alloc|truncated|straggl|slow node|relative performance|"
+    rb"MPI_|completion status|HEARTBEAT|ancel|emap|etadata|agic bytes|adZip|HSA_|ptxas|verflow"
 )
 _UNPACKERS: dict[bytes, Callable[[BinaryIO], object]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),

@@ -17,15 +17,27 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from html import unescape
 
+from serried.diagnose.evidence.json_line import carried
 from serried.diagnose.evidence.quote import NOBODY, Numbering, Quote, Speaker
 
-_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_COLOUR = re.compile(
+    r"\x1b\[[0-9;?]*[A-Za-z]|(?<!\w)\[(?:0|1|2|3[0-7]|4[0-7]|9[0-7]|38;5;\d{1,3})(?:;\d{1,3})*m"
+)
+"""A colour's code, whole or without the escape that a web page drops."""
+_BARE_COLOUR = "[0m"
+_QUOTED = re.compile(r"^(?:> ?)+(?=\S|\s|$)")
+"""What a mail or a thread puts before a line that it quotes."""
+_ENTITY = re.compile(r"&(?:gt|lt|quot|amp|#39|#x27|nbsp);")
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _CONTAINER = re.compile(rf"({_STAMP})\s+(?:std(?:out|err)\s+[FP]\s)?(?=\S)")
 _GLOBAL = re.compile(r"\[(?:rank|RANK)[: ]?\s?(\d+)\][: ]\s?|rank\s?(\d+):\s", re.ASCII)
 _LOCAL = re.compile(r"\[default(\d+)\]:\s?")
-_MPI = re.compile(r"\[\d+,(\d+)\]<std\w+>:\s?")
+_MPI = re.compile(
+    r"\[(?:\d+,)?(\d+)\]<std\w+>:\s?|"
+    r"\((?:[\w.\-]+, )?rank=(\d+), pid=\d+[^)]*\)\s?"
+)
 _TASK = re.compile(r"\s?(\d{1,5}):\s(?=\S|\s|$)")
 _RAY = re.compile(r"\([\w.<>:\-* ()]*?pid=(\d+)(?:, ip=([\d.]+))?\)\s?")
 _POD = re.compile(r"\[pod/([\w.\-]+)/[\w.\-]+\]\s|([\w.\-]+)\s+\|\s(?=\S)")
@@ -52,8 +64,14 @@ class LogLine:
 
 def log_line(raw: str, source: str, number: int, default: Speaker = NOBODY) -> LogLine:
     """Returns a line taken apart; ``default`` is whose file it is, where its name tells that."""
-    text = _COLOUR.sub("", raw) if "\x1b" in raw else raw
+    text = _COLOUR.sub("", raw) if "\x1b" in raw or _BARE_COLOUR in raw else raw
+    text = _QUOTED.sub("", unescape(text) if _ENTITY.search(text) else text)
     speaker, time = default, None
+    if text.startswith('{"') and (held := carried(text)):
+        text, rank, stamp = held
+        time = _time(stamp) if stamp else None
+        if rank is not None:
+            speaker = replace(speaker, rank=rank, numbering=Numbering.GLOBAL)
     for _ in range(MOST_PREFIXES):
         taken = _prefix(text, speaker)
         if taken is None:
@@ -80,7 +98,9 @@ def _prefix(text: str, speaker: Speaker) -> tuple[int, Speaker] | None:
             return found.end(), speaker
         return found.end(), replace(speaker, rank=int(found[1]), numbering=Numbering.LOCAL)
     if found := _MPI.match(text):
-        return found.end(), replace(speaker, rank=int(found[1]), numbering=Numbering.GLOBAL)
+        return found.end(), replace(
+            speaker, rank=int(found[1] or found[2]), numbering=Numbering.GLOBAL
+        )
     if found := _RAY.match(text):
         host = found[2] or speaker.host
         return found.end(), replace(speaker, pid=int(found[1]), host=host)

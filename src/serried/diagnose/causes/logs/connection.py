@@ -105,6 +105,24 @@ _MEANINGS = (
         "unknown",
     ),
     SignMeaning(
+        ("remote_host",),
+        CauseClass.NETWORK,
+        "remote_host",
+        Standing.CONNECTION,
+        (
+            said(
+                "a server outside the job could not be reached: a hub of models, a proxy or a "
+                "tracking service"
+            ),
+        ),
+        (
+            said("download beforehand and work offline (HF_HUB_OFFLINE=1), or set the proxy"),
+            _NAMES,
+        ),
+        0.75,
+        "unknown",
+    ),
+    SignMeaning(
         ("socket",),
         CauseClass.NETWORK,
         "network",

@@ -33,7 +33,7 @@ _MEANINGS = (
         Standing.MISMATCH,
         (
             said(
-                "NCCL found ranks in different collectives; the rank that it prints is near, not "
+                "NCCL or MPI found ranks in different calls; the rank that it prints is near, not "
                 "necessarily the one at fault"
             ),
         ),

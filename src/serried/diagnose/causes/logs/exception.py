@@ -42,6 +42,7 @@ ECHOES = frozenset(
         "TimeoutError",
         "GeneratorExit",
         "ActorUnavailableError",
+        "GetTimeoutError",
         "ConnectionError",
         "StopIteration",
         "BdbQuit",

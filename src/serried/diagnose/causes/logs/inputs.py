@@ -90,7 +90,6 @@ _MEANINGS = (
         (said("a checkpoint or data file is incomplete or damaged: {who} could not read it"),),
         (_OLDER,),
         0.85,
-        "unknown",
     ),
     SignMeaning(
         ("loader_died", "loader_timeout"),

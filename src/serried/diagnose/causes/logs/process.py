@@ -58,6 +58,7 @@ _TOLD = (
         (
             said("the kernel killed process {pid} ({killed}) because the host's memory ran out"),
             said("the host's memory ran out, and {killed} called the kernel's killer"),
+            said("the host's memory ran out, and the kernel lists which processes it may kill"),
         ),
         (_LESS_MEMORY,),
         0.95,

@@ -98,6 +98,27 @@ _MEANINGS = (
         "nobody",
     ),
     SignMeaning(
+        ("rank_twice",),
+        CauseClass.STARTUP,
+        "rank_numbers",
+        Standing.CONNECTION,
+        (
+            said(
+                "a process called itself rank {twice} in a group of {size}: the launchers did not "
+                "agree on numbers"
+            ),
+            said("two processes called themselves rank {twice}: the launchers gave it twice"),
+        ),
+        (
+            said(
+                "let one launcher give all numbers: the same --nnodes and --nproc-per-node on each "
+                "node, and --node-rank different on each"
+            ),
+        ),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
         ("invalid_usage",),
         CauseClass.STARTUP,
         "nccl_usage",

@@ -50,7 +50,15 @@ _STRAGGLER = Pattern(
     r"(?<![Nn]o )(?:STRAGGLER|[Ss]traggler)s?\b(?! [Rr]eport).{0,80}?"
     r"(?:RANK=|[Rr]ank[s:]* \[?r?)(?P<rank>\d+)",
 )
-_MISMATCHED = Pattern("mismatched", r"Mismatched collective detected")
+_SLOW = Pattern(
+    "straggler",
+    r"[Rr]ank (?P<rank>\d+) (?:is|was) (?:a |the )?(?:straggler|slow)|"
+    r"[Ss]low (?:node|rank|worker|host|GPU)s? (?:was |were )?(?:detected|found)",
+)
+_MISMATCHED = Pattern(
+    "mismatched",
+    r"Mismatched collective detected|MPI_ERR_TRUNCATE|collective mismatch error",
+)
 _CULPRIT = re.compile(r"Culprit rank (\d+); Error type: (\w+)")
 _NOT_JOINED = re.compile(r"^\s*missing ranks: \{(?P<ranks>[\d, ]+)\}")
 _ANALYSED = (
@@ -91,7 +99,7 @@ def check_signs(line: LogLine) -> Iterator[Sign]:
     elif missing := _NOT_JOINED.search(text):
         facts = {"ranks": _ranks(missing["ranks"])}
         yield Sign("analysed_missing", line.quote, line.speaker, line.time, facts=facts)
-    yield from first_signs((*_PATTERNS, *_ANALYSED, _STRAGGLER, _MISMATCHED), line)
+    yield from first_signs((*_PATTERNS, *_ANALYSED, _STRAGGLER, _SLOW, _MISMATCHED), line)
 
 
 def _desync(line: LogLine) -> Iterator[Sign]:

@@ -41,6 +41,12 @@ _FIRST = (
         r"(?:[Jj]ob|[Nn]ode|[Ii]nstance|[Pp]od|VM|[Tt]rial|[Tt]ask|[Ww]orker|[Ww]orkload)\S*"
         r"(?: \S+)? (?:was |has been |is |got )(?:being )?(?P<why>preempted|suspended)(?![/,\w])",
     ),
+    Pattern(
+        "cancelled",
+        r"(?:[Jj]ob|[Rr]un|[Tt]raining|State)\b.{0,40}(?:[Tt]erminated|[Cc]ancell?ed|CANCELLED|"
+        r"[Ss]topped) by (?:the )?(?:user|uid|admin|\d)|"
+        r"[Ee]xceeded (?:its |the |job )*(?P<why>time limit|walltime|wall ?clock)",
+    ),
     Pattern("cancelled", r"scancel: (?:Terminating|Signal)|suspended by (?:the )?user"),
     Pattern("cancelled", r"Force Terminated (?:job|StepId)|Job step (?P<why>aborted)"),
     Pattern("task_oom", r"Detected (?P<number>\d+) oom.kill event"),
@@ -57,7 +63,10 @@ _FIRST = (
         r"(?:killed|Killed|terminated).{0,80}(?:due to (?:the node )?|because the node is )"
         r"(?:running )?low on memory",
     ),
-    Pattern("task_oom", r"due to memory pressure|job killed: v?mem |TERM_MEMLIMIT"),
+    Pattern(
+        "task_oom",
+        r"cgroup out-of-memory handler|due to memory pressure|job killed: v?mem |TERM_MEMLIMIT",
+    ),
     Pattern("task_oom", r"(?:earlyoom|oomd)\S* .*(?:SIGTERM|SIGKILL|Killed|Killing)"),
     Pattern("task_oom", r"ray\.exceptions\.OutOfMemoryError|ray memory monitor.*kill"),
     Pattern("task_oom", r"The node was low on resource: memory"),
@@ -79,6 +88,8 @@ _FIRST = (
     Pattern(
         "node_lost",
         r"\b[Nn]ode(?:'s)? (?:has )?(?:crashed|died|failed)\b|NodeDiedError|NodeNotReady|"
+        r"on failed node (?P<host>[\w.\-]+)|[Nn]ode .*has been marked dead|NO_HEARTBEAT|"
+        r"SpotInstanceTermination|[Ii]nstance \S+ (?:was )?(?:terminated|reclaimed|interrupted)|"
         r"[Nn]odes? \S+ (?:are |is )?(?:still )?not (?:ready|responding)",
     ),
     Pattern(
@@ -134,6 +145,12 @@ _ALL = (
         r"(?P<how>Aborted|Segmentation fault|Bus error|Illegal instruction|"
         r"Floating point exception)\s+\(core dumped\)",
     ),
+    Pattern(
+        "task_exit",
+        r"(?:^|line \d+:\s+(?P<pid>\d+)\s+|zsh: )"
+        r"(?P<how>Aborted|Terminated|[Ss]egmentation fault|Bus error|Illegal instruction)"
+        r"(?=\s*$|\s{2,}\S)",
+    ),
     Pattern(  # glibc's own words of a heap that native code broke
         "heap_broken",
         r"free\(\): invalid|double free or corruption|stack smashing detected|"
@@ -160,7 +177,7 @@ _ALL = (
     Pattern("told_to_stop", r"Received SIGTERM\b|SIGTERM received|after receiving SIGTERM"),
     Pattern("killed_word", r"(?:^|line \d+:\s+(?P<pid>\d+) )Killed(?:\s+(?P<program>\S.*))?\s*$"),
     Pattern("killed_word", r"(?:it/s|s/it)[^\]]{0,80}\]\s*Killed$"),
-    Pattern("task_exit", r"[Ee]xit (?:[Cc]ode|[Ss]tatus)[:=]?\s+(?P<code>[1-9]\d*)"),
+    Pattern("task_exit", r"[Ee]xit (?:[Cc]ode|[Ss]tatus)(?:[:=]| is)?\s+(?P<code>[1-9]\d*)"),
 )
 
 

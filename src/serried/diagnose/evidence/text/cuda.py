@@ -39,6 +39,9 @@ _PATTERNS = (
         r"[Aa]llocat|exceeded.*memory)",
     ),
     Pattern("gpu_oom", r"Out of memory error on GPU (?P<gpu>\d+)|cuda runtime error \(2\)"),
+    Pattern(
+        "gpu_oom", r"ran out of memory trying to allocate|hip out of memory|out_of_memory: CUDA"
+    ),
     Pattern("gpu_oom", r"No available memory for the cache blocks"),
     Pattern(
         "assertion",
@@ -47,6 +50,7 @@ _PATTERNS = (
     Pattern("assertion", r"device-side assert triggered"),
     Pattern("cuda_hardware", r"(?P<what>uncorrectable (?:ECC|NVLink) error(?: encountered)?)"),
     Pattern("cuda_hardware", r"(?P<what>CUDA_ERROR_(?:ECC_UNCORRECTABLE|CONTAINED))"),
+    Pattern("cuda_hardware", r"(?P<what>(?:hip|cuda)ErrorECC\w+)"),
     Pattern("cuda_hardware", r"CUDA error: (?P<what>an NVLINK error|hardware stack error)"),
     Pattern(
         "cuda_hardware",
@@ -73,6 +77,9 @@ _PATTERNS = (
     Pattern(
         "cuda", r"(?P<what>CUDA driver version is insufficient|Driver/library version mismatch)"
     ),
+    Pattern("cuda", r"(?P<what>HSA_STATUS_ERROR_\w+|cudaError(?!MemoryAlloc)[A-Z]\w+)"),
+    Pattern("cuda", r"(?P<what>cublas runtime error|vector core exception|aclrt\w+ failed)"),
+    Pattern("cuda_weak", r"frame #\d+: c10::cuda::c10_cuda_check_implementation"),
     Pattern("cuda_weak", r"instance of 'c10::(?:CUDA|Accelerator|HIP)Error'"),
     Pattern("cuda_weak", r"ACL stream synchronize failed|[Aa][Ii] ?[Cc]ore (?:error|exception)"),
     Pattern("cuda_unnamed", r"unhandled cuda error|ncclUnhandledCudaError|Call to CUDA function"),

@@ -54,6 +54,7 @@ _PATTERNS = (
         r"(?P<value>nan|NaN|NAN)\b",
     ),
     Pattern("nan", r"[Nn]on-finite (?:grad\w*|loss\w*|value\w*)|not finite: "),
+    Pattern("nan", r"[Gg]rad(?:ient)?[_ ]?norm is (?:nan|NaN)|loss scale to 0\.0\b"),
     Pattern("nan", r"OVERFLOW! .*Attempted loss scale: [01](?:\.0)?,"),
     Pattern(
         "nan",

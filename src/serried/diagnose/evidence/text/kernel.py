@@ -40,11 +40,16 @@ _PATTERNS = (
     Pattern("gpu_init", r"NVRM: GPU (?P<pci>[0-9A-Fa-f:.]+): RmInitAdapter failed"),
     Pattern("gpu_lost", r"Unable to determine the device handle for GPU ?(?P<pci>[0-9A-Fa-f:.]+)"),
     Pattern("gpu_lost", r"GPU is lost\.?|GPU_IS_LOST|NVML_ERROR_GPU_IS_LOST"),
-    Pattern("ecc", r"[Uu]ncorrectable ECC error|double[- ]bit ECC|DBE.*ECC|ECC.*[Uu]ncorrectable"),
+    Pattern(
+        "ecc",
+        r"[Uu]ncorrectable (?:\w+ )?ECC|[Rr]ow [Rr]emap\w* (?:pending|fail)|"
+        r"double[- ]bit ECC|DBE.*ECC|ECC.*[Uu]ncorrectable",
+    ),
     Pattern("nvlink", r"NVLink.*(?:fatal|Fatal|error|replay|down)|an NVLink error|NVLINK error"),
     Pattern(
         "gpu_lost",
         r"amdgpu.*(?:GPU reset begin|ring \S+ timeout|uncorrectable hardware errors)|"
+        r"(?:3D|VGA)[^:]*: NVIDIA.*\(rev ff\)|\|\s*ERR!|"
         r"(?:nvidia-smi|NVML).*No devices were found|^No devices were found",
     ),
     Pattern(
@@ -57,6 +62,7 @@ _PATTERNS = (
     Pattern("thermal", r"[Tt]emperature above threshold|clock throttled"),
     Pattern("machine_check", r"EDAC \S+: \d+ UE|event severity: fatal"),
     Pattern("machine_check", r"(?:mce: )?\[Hardware Error\]|Machine [Cc]heck"),
+    Pattern("panic", r"BUG: unable to handle|\bOops: \d+"),
     Pattern("panic", r"Kernel panic - not syncing(?:: (?P<what>.*))?"),
     Pattern(
         "oom_kill",
@@ -67,6 +73,11 @@ _PATTERNS = (
         "oom_kill", r"Killed process (?P<pid>\d+) \((?P<killed>[^)]+)\),? total-vm:\d+kB"
     ),
     Pattern("oom_kill", r"oom-kill:constraint=\S*?task=(?P<killed>[^,]+),pid=(?P<pid>\d+)"),
+    Pattern(
+        "oom_kill",
+        r"oom_reaper: reaped process (?P<pid>\d+) \((?P<killed>[^)]+)\)|"
+        r"\btotal_vm\s+rss\b.*oom_score_adj name",
+    ),
     Pattern("oom_kill", r"(?<!\S)(?P<killed>\S+) invoked oom-killer"),
     Pattern(
         "segfault",
@@ -74,7 +85,8 @@ _PATTERNS = (
     ),
     Pattern("disk_error", r"(?:blk_update_request: )?I/O error, dev (?P<device>\w+)"),
     Pattern(
-        "disk_error", r"nvme\w*: .*(?:timeout|controller is down)|EXT4-fs error|XFS .*shutdown"
+        "disk_error",
+        r"nvme\w*: .*(?:timeout|controller is down)|EXT4-fs error|XFS .*(?:shutdown|I/O [Ee]rror)",
     ),
 )
 

@@ -64,6 +64,15 @@ _PATTERNS = (
     Pattern("socket", r"Net ?: [Cc]onnect.*failed|NET/Socket.*(?:fail|error|timed out)"),
     Pattern("socket", r"(?:socket|Socket) (?:recv|send|connect|accept) failed"),
     Pattern("socket", r"peer \S+ is not reachable|unable to reach peer"),
+    Pattern("ib", r"bad completion status (?P<status>\d+)"),
+    Pattern(
+        "remote_host",
+        r"Max retries exceeded|Connect(?:ion)?Timeout(?:Error)?: |ReadTimeout(?:Error)?: |"
+        r"LocalEntryNotFoundError: Connection error|NewConnectionError",
+    ),
+    Pattern(
+        "socket", r"failed to connect to all addresses|failed to TCP connect|btl_tcp\S* .*fail"
+    ),
     Pattern("socket", r"UCX +ERROR|pml_ucx\S* +Error"),
     Pattern("no_route", r"ssh: connect to host \S+ port \d+|ssh exited with exit code 255"),
     Pattern("nccl_remote", r"ncclRemoteError|remote process exited or there was a network error"),
@@ -72,7 +81,10 @@ _PATTERNS = (
     Pattern("nccl_internal", r"NCCL error in.*internal error"),
     Pattern("refused", r"Connection refused|errno: 111"),
     Pattern("reset", r"Connection reset by peer|Connection closed by (?:remote )?peer|Broken pipe"),
-    Pattern("nccl_error", r"\bNCCL [Ee]rror\b"),
+    Pattern(
+        "nccl_error",
+        r"\bNCCL [Ee]rror\b|NCCL WARN (?!Failed to open lib|NUMA|Missing|MSCCL|.*[Pp]lugin)",
+    ),
 )
 
 

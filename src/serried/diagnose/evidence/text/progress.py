@@ -40,12 +40,13 @@ _PATTERNS = (
     ),
     Pattern(
         "building_data",
-        r"building (?:the )?(?:index|train|data|GPT|shuffle|sample)|> building|build_index_map|"
+        r"building (?:the )?(?:index|indices|blend|train|data|GPT|shuffle|sample)|> building|"
+        r"build_index_map|"
         r"[Bb]uilding dataset|[Cc]aching (?:images|dataset|latents|features|text)|"
         r"[Ss]canning '?\S*(?:images|labels|train|val)|[Rr]esolving data files|"
         r"[Tt]okeniz(?:ing|er on dataset)|Running tokenizer|[Pp]reprocess\w*|"
         r"Generating \w+ split|Preparing (?:train|test|val)|datasets? (?:map|filter)|"
-        r"Map \(num_proc|"
+        r"Map \(num_proc|\bexamples/s\b|"
         r"train_val_test_data_provider|Converting format of dataset|Map:\s+\d+%|Filter:\s+\d+%",
     ),
     Pattern("validating", r"[Vv]alidat(?:e|ing|ion)(?: epoch)?.*?\brank:? ?(?P<rank>\d+)"),

@@ -73,7 +73,14 @@ _PATTERNS = (
         r"(?:sendBytes|recvValue|recvVector|sendValue).*(?:failed|Broken pipe|Connection reset)|"
         r"failed to recv, got 0 bytes",
     ),
-    Pattern("rendezvous", r"[Ff]ailed to rendezvous|Failed to connect to (?:GCS|Ray cluster)"),
+    Pattern("rank_twice", r"rank (?P<twice>\d+) of \d+ ranks has already checked in"),
+    Pattern("rank_twice", r"rank < size\. (?P<twice>\d+) vs (?P<size>\d+)"),
+    Pattern(
+        "rendezvous",
+        r"[Ff]ailed to rendezvous|waiting for rendezvous|"
+        r"waiting for (?:all )?(?:workers|ranks|nodes|processes) to (?:join|register|start)|"
+        r"Failed to connect to (?:GCS|Ray cluster)",
+    ),
     Pattern("rendezvous", r"current node timed out during startup"),
     Pattern(
         "invalid_usage",
@@ -93,7 +100,9 @@ _PATTERNS = (
     Pattern(
         "launch_failed",
         r"Back-off (?:pulling|restarting)|nodes are available: .*(?:Insufficient|didn't match)|"
-        r"FailedMount\b|FailedCreatePodSandBox|InvalidImageName|exec format error",
+        r"FailedMount\b|FailedCreatePodSandBox|InvalidImageName|exec format error|"
+        r"unbound immediate PersistentVolumeClaims|Error response from daemon|"
+        r"nvidia-container-cli: ",
     ),
     Pattern(
         "launch_failed",

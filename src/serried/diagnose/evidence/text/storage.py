@@ -58,11 +58,14 @@ _PATTERNS = (
         r"PytorchStreamReader failed|failed finding central directory|"
         r"MetadataIncompleteBuffer|Error while deserializing header|InvalidHeader\w+|"
         r"unexpected EOF, expected \d+ more bytes|file might be corrupted|"
-        r"storage has wrong (?:byte )?size",
+        r"storage has wrong (?:byte )?size|file signature not found|BadZipFile|Ran out of input|"
+        r"pickle data was truncated|magic bytes not found|"
+        r"(?:[Ff]ailed|[Uu]nable) to (?:read|load) (?:the )?checkpoint",
     ),
     Pattern(
         "remote_store",
-        r"(?:s3fs|botocore|boto3|S3|HDFS|hdfs|gcsfs|GCS|oss2|OSS|tos|blobfuse|Lustre|NFS|nfs)\S*"
+        r"(?:s3fs|botocore|boto3|S3|HDFS|hdfs|gcsfs|GCS|oss2|OSS|tos|blobfuse|Lustre|NFS|nfs|"
+        r"beegfs|BeeGFS|gpfs|GPFS|ceph|Ceph)\S*"
         r".*(?:[Ee]rror|[Tt]imed? ?out|[Uu]nreachable|not responding|SlowDown|Exception)",
     ),
     Pattern("remote_store", r"nfs: server \S+ not responding|LustreError|mount\.\w+: .*fail"),

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from serried.diagnose.evidence.log_line import LogLine
-from serried.diagnose.evidence.quote import Numbering, Speaker
+from serried.diagnose.evidence.quote import NOBODY, Numbering, Speaker
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.text.pattern import Pattern, first_signs, whole_number
 
@@ -57,6 +57,8 @@ _PATTERNS = (
         r"(?:SignalException: Process (?P<pid>\d+) got signal: |Received )(?P<signal>\d+)"
         r"(?: death signal)?",
     ),
+    Pattern("exit", r"MPI_ABORT was invoked on rank (?P<rank>\d+)"),
+    Pattern("exit", r"application called MPI_Abort\(.*?, (?P<code>\d+)\) - process (?P<rank>\d+)"),
     Pattern("closing", r"Sending process (?P<pid>\d+) closing signal (?P<name>SIG\w+)"),
     Pattern("closing", r"Unable to shutdown process (?P<pid>\d+) via (?P<name>SIG\w+)"),
 )
@@ -68,6 +70,16 @@ _SUMMARY = re.compile(
 _RANK = re.compile(r"(\d+) \(local_rank: (\d+)\)")
 _CODE = re.compile(r"(-?\d+) \(pid: (\d+)\)")
 _ROOT = re.compile(r"^Root Cause \(first observed failure\):")
+_HYDRA = re.compile(r"RANK (?P<rank>\d+) PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
+"""MPICH's block, whose next line says how that rank ended."""
+_HYDRA_END = re.compile(
+    r"^=\s+(?:EXIT CODE: (?P<code>\d+)|KILLED BY SIGNAL: (?P<signal>\d+)|"
+    r".*EXIT STRING: .*\(signal (?P<last>\d+)\))"
+)
+_ORTE = re.compile(r"Process name: \[\[\d+,\d+\],(?P<rank>\d+)\]")
+_ORTE_END = re.compile(r"^\s*Exit code:\s+(?P<code>\d+)")
+MOST_SIGNAL = 31
+"""MPICH prints a signal as an exit code of that number."""
 _OTHERS = re.compile(r"^(?:Other )?Failures:")
 
 
@@ -101,6 +113,7 @@ class FailureSummary:
         self._kind = "exit"
         self._rank: tuple[int, int] | None = None
         self._host: str | None = None
+        self._mpi = NOBODY
 
     def read(self, line: LogLine) -> Iterator[Sign]:
         """Yields a sign for each failure, at the line of its exit code."""
@@ -108,6 +121,7 @@ class FailureSummary:
             self._kind = "first_failure"
         elif _OTHERS.match(line.text):
             self._kind = "other_failure"
+        yield from self._of_mpi(line)
         found = _SUMMARY.match(line.text)
         if not found:
             return
@@ -127,3 +141,20 @@ class FailureSummary:
                 facts={"local_rank": local},
             )
             self._rank = None
+
+    def _of_mpi(self, line: LogLine) -> Iterator[Sign]:
+        """Yields how a rank ended by the blocks of MPICH and Open MPI, told over lines."""
+        named = _HYDRA.search(line.text) or _ORTE.search(line.text)
+        if named:
+            pid = named["pid"] if "pid" in named.groupdict() else None
+            host = named["host"] if "host" in named.groupdict() else None
+            rank = int(named["rank"][:9])
+            self._mpi = Speaker(rank, Numbering.GLOBAL, host, pid=int(pid) if pid else None)
+        elif ended := _HYDRA_END.match(line.text):
+            number = int(next(each for each in ended.groups() if each)[:9])
+            is_signal = ended["code"] is None or 1 < number <= MOST_SIGNAL
+            code = -number if is_signal else number
+            yield Sign("exit", line.quote, self._mpi, line.time, code=code, text=line.text.strip())
+        elif (ended := _ORTE_END.match(line.text)) and self._mpi.rank is not None:
+            code = int(ended["code"][:9])
+            yield Sign("exit", line.quote, self._mpi, line.time, code=code, text=line.text.strip())

@@ -69,6 +69,11 @@ _PATTERNS = (
     Pattern("taken_down", r"Some NCCL operations have failed or timed out"),
     Pattern("taken_down", r"we are taking the entire process down"),
     Pattern("taken_down", r"entire process is terminated"),
+    Pattern(
+        "call_late",
+        r"RPC call to \w+ timed out|No available shared memory broadcast block found|"
+        r"GetTimeoutError: |NCCL operation timed out|training (?:process )?hang detected",
+    ),
     Pattern("taken_down", r"NCCL communicator was aborted|[Ww]atchdog timeout\b"),
     Pattern("taken_down", r"due to collective timeout or exception"),
 )

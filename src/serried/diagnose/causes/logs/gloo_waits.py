@@ -1,0 +1,73 @@
+"""What gloo's time-outs and unequal buffers tell; they hold no ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from serried.diagnose.causes.logs.job_part import SAME_PATH, part_of_job
+from serried.diagnose.causes.logs.limit import NEVER_MEET
+from serried.diagnose.causes.logs.meaning import Standing
+from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
+from serried.diagnose.diagnosis import Cause, CauseClass
+from serried.diagnose.evidence.sign import CollectiveFacts
+from serried.diagnose.whom import named
+from serried.finding import said
+
+
+def gloo_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields what gloo's time-outs and unequal buffers tell; they hold no ranks."""
+    if sizes := told.of("gloo_size"):
+        arrived, expected = sizes[0].facts["arrived"], sizes[0].facts["expected"]
+        facts = CollectiveFacts(
+            numel_in=arrived if isinstance(arrived, int) else None,
+            numel_out=expected if isinstance(expected, int) else None,
+        )
+        verdict = said(
+            "two ranks are in different collectives: {arrived:,} bytes arrived where {expected:,} "
+            "were expected; the rank that aborts is only the one with the smaller buffer",
+            arrived=arrived,
+            expected=expected,
+        )
+        cause = Cause(
+            CauseClass.HANG,
+            "mismatch_size",
+            None,
+            verdict,
+            0.85,
+            (),
+            quotes(sizes),
+            (SAME_PATH, NEVER_MEET),
+            collective=facts,
+        )
+        yield RankedCause(cause, Standing.MISMATCH, told.place(sizes[0]))
+    if late := told.of("gloo_timeout"):
+        limit = late[0].facts.get("ms")
+        ms = limit if isinstance(limit, int) else 0
+        ranks = told.ranks(late)
+        who = named(ranks) if ranks else said("a rank that the log does not name")
+        verdict = said(
+            "{who} waited {seconds:,} s in a gloo {way}: a peer did not come; the message names "
+            "neither peer nor operation",
+            who=who,
+            seconds=ms // 1000,
+            way=late[0].facts.get("way"),
+        )
+        if not ms:
+            verdict = said(
+                "{who} waited in gloo until the limit: a peer did not come; the message names "
+                "neither peer nor operation",
+                who=who,
+            )
+        kind, cause_class, cures = part_of_job(told, late[0])
+        cause = Cause(
+            cause_class,
+            kind,
+            None,
+            verdict,
+            0.5,
+            (),
+            quotes(late),
+            cures,
+            collective=CollectiveFacts(timeout_ms=ms or None),
+        )
+        yield RankedCause(cause, Standing.WAITS, told.place(late[0]))

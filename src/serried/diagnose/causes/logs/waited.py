@@ -1,0 +1,143 @@
+"""Collectives that timed out, in words: who waited, in what, and what the counters add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from serried.diagnose.causes.logs.signs import LoggedSigns
+from serried.diagnose.causes.logs.waits import LoggedWait
+from serried.diagnose.evidence.sign import CollectiveFacts
+from serried.diagnose.whom import named
+from serried.finding import Sentence, said
+
+LATE_MS, LATE_SHARE = 60_000, 1.1
+"""From what on a report counts as late: the watchdog itself was held up."""
+
+_VERDICTS = {
+    "teardown": said(
+        "the training itself had ended; {who} then waited in {call}, a last barrier that another "
+        "rank skips or reaches late"
+    ),
+    "checkpoint_stall": said(
+        "{who} waited in {call} while a checkpoint was being saved: the rank that saves is at "
+        "work, "
+        "or only some ranks take part; nobody is shown dead"
+    ),
+    "data_stall": said(
+        "{who} waited in {call} while data were being prepared: the rank that prepares them is at "
+        "work longer than the limit; nobody is shown dead"
+    ),
+}
+
+
+def waiting_verdict(waits: Sequence[LoggedWait], kind: str) -> Sentence:
+    """Returns who waited in what, in the words of the part of the job in which it was."""
+    ranks = [wait.rank for wait in waits if wait.rank is not None]
+    facts = waits[0].facts
+    who = named(ranks) if ranks else said("a rank that the log does not name")
+    numbers = {wait.facts.seq for wait in waits}
+    if kind in _VERDICTS:
+        return Sentence(_VERDICTS[kind].template, {"who": who, "call": _what(facts)})
+    if len(numbers) > 1 and not any(wait.facts.group for wait in waits):
+        return said(
+            "{who} timed out in several collectives ({numbers}), but this version of torch prints "
+            "no group: which of them belong together cannot be told",
+            who=who,
+            numbers=", ".join(f"{wait.facts.op or '?'} {wait.facts.seq}" for wait in waits[:8]),
+        )
+    if _are_apart(waits):
+        return said(
+            "{who} waited at different numbers of one group ({numbers}): their calls no longer "
+            "match, and which side left the common path the log does not tell",
+            who=who,
+            numbers=", ".join(f"{wait.facts.op or '?'} {wait.facts.seq}" for wait in waits[:8]),
+        )
+    if not ranks:
+        return said(
+            "{call} timed out; the line carries no rank, so nothing more can be said",
+            call=_what(facts),
+        )
+    return said(
+        "{who} waited in {call} until the limit; no rank's absence or error is in the log",
+        who=who,
+        call=_what(facts),
+    )
+
+
+def _are_apart(waits: Sequence[LoggedWait]) -> bool:
+    """Tells whether ranks of one group wait at different numbers of it."""
+    meetings = {wait.meeting for wait in waits}
+    numbers = {wait.rank: wait.facts.seq for wait in waits}
+    return len(meetings) == 1 and None not in meetings and len(set(numbers.values())) > 1
+
+
+def _what(facts: CollectiveFacts) -> Sentence:
+    """Returns a collective in words: its name, its number, its sizes, its group."""
+    name = facts.op or "?"
+    call = (
+        said("{op} {seq}", op=name, seq=facts.seq)
+        if facts.seq is not None
+        else said("{op}", op=name)
+    )
+    if facts.numel_in is None:
+        return call
+    if facts.numel_out is None or facts.numel_out == facts.numel_in:
+        if facts.numel_in == 1:
+            return said("{call} (1 element)", call=call)
+        return said("{call} ({numel:,} elements)", call=call, numel=facts.numel_in)
+    return said(
+        "{call} ({numel_in:,} -> {numel_out:,} elements)",
+        call=call,
+        numel_in=facts.numel_in,
+        numel_out=facts.numel_out,
+    )
+
+
+def waiting_chain(told: LoggedSigns, waits: Sequence[LoggedWait]) -> Iterator[Sentence]:
+    """Yields what the counters and figures of a wait add to the verdict."""
+    facts = waits[0].facts
+    late = [w for w in waits if _late_ms(w.facts) > 0]
+    if late:
+        yield said(
+            "it was reported {seconds:,} s after the limit, so the watchdog itself was held up",
+            seconds=_late_ms(late[0].facts) // 1000,
+        )
+    if (
+        facts.last_enqueued is not None
+        and facts.seq is not None
+        and facts.last_enqueued > facts.seq
+    ):
+        yield said(
+            "{number} more calls are queued behind it: its Python ran on, so the wait is on the "
+            "GPU "
+            "or with another rank",
+            number=facts.last_enqueued - facts.seq,
+        )
+    if facts.seq in (0, 1) or facts.last_completed in (-1, 0):
+        yield said(
+            "it is the first call of its group: think of the network between the GPUs, of a rank "
+            "that "
+            "never started, or of work that one rank does before it"
+        )
+    if facts.numel_in == 1 and (facts.numel_out or 1) == 1:
+        yield said(
+            "one element is a barrier or a scalar that all ranks agree on: ask what the other "
+            "ranks do "
+            "at that point (save, evaluate, build data)"
+        )
+    signals = {
+        rank
+        for sign in told.of("dump_signal")
+        if isinstance(rank := sign.facts.get("from_rank"), int)
+    }
+    if signals:
+        yield said(
+            "{who} saw a time-out first, which does not make it the cause", who=named(signals)
+        )
+
+
+def _late_ms(facts: CollectiveFacts) -> int:
+    if facts.timeout_ms is None or facts.ran_ms is None:
+        return 0
+    late = facts.ran_ms - facts.timeout_ms
+    return late if late > LATE_MS and facts.ran_ms > facts.timeout_ms * LATE_SHARE else 0

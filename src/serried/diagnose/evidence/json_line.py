@@ -1,0 +1,54 @@
+"""Lines that a logger or a container wrote as JSON, read as the text that they carry.
+
+    {"log":"ValueError: x\\n","stream":"stderr","time":"2026-01-02T03:04:05Z"}     docker
+    {"level":"error","rank":3,"msg":"ValueError: x"}                              a logger
+
+>>> carried('{"level":"error","rank":3,"msg":"ValueError: x"}')
+('ValueError: x', 3, None)
+>>> carried("{'loss': 2.1}") is None
+True
+"""
+
+from __future__ import annotations
+
+import json
+
+_TEXTS = ("log", "message", "msg", "MESSAGE", "text", "textPayload", "exception_message", "event")
+_NAMES = ("exception_type", "error_type", "exc_type")
+_RANKS = ("rank", "global_rank", "RANK")
+_TIMES = ("time", "ts", "timestamp", "@timestamp", "asctime")
+_LEVELS = ("level", "levelname", "severity", "lvl")
+_MARKED = frozenset(("ERROR", "FATAL", "CRITICAL"))
+LONGEST_RANK = 10**7
+
+
+def carried(text: str) -> tuple[str, int | None, str | None] | None:
+    """Returns the text that a line carries, its rank and its time; None where it is no such line.
+
+    A line that carries an error's name and message apart is read as Python prints both.
+    """
+    if not text.startswith('{"') or not text.rstrip().endswith("}"):
+        return None
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict):
+        return None
+    said = next((v for name in _TEXTS if isinstance(v := fields.get(name), str)), None)
+    if said is None:
+        return None
+    rank = next((v for name in _RANKS if type(v := fields.get(name)) is int), None)
+    time = next((v for name in _TIMES if isinstance(v := fields.get(name), str)), None)
+    is_rank = rank is not None and 0 <= rank < LONGEST_RANK
+    return _named(fields, said.rstrip("\n")), rank if is_rank else None, time
+
+
+def _named(fields: dict[str, object], said: str) -> str:
+    name = next((v for key in _NAMES if isinstance(v := fields.get(key), str)), None)
+    if name:
+        message = fields.get("exception_message")
+        return f"{name}: {message if isinstance(message, str) else said}"
+    level = next((v for key in _LEVELS if isinstance(v := fields.get(key), str)), "").upper()
+    is_told = level in said.upper() or "Error" in said or said.startswith((" ", "Traceback"))
+    return said if level not in _MARKED or is_told else f"{level} {said}"
