@@ -58,6 +58,8 @@ ASKED = (
     "trace/late?rank=0&start=0&kinds=F",
     "trace/found?kinds=F,B",
     "trace/gpus?trace=2&lang=zh",
+    "trace/findings?trace=0",
+    "trace/why?trace=0&slice=0",
     "trace/stretch?from=0&to=1000000000&ranks=0-1",
     "checks",
     "check/heat?figure=worst_receive",

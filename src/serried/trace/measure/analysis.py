@@ -81,14 +81,31 @@ def analyse(
 ) -> Analysis:
     """Measures a trace in every way there is; ``listener`` hears of each where it is large."""
     hear = listener if len(trace.spans) >= LARGE_SPANS else unheard
-    hear(said("measuring the steps of {count:,} spans", count=len(trace.spans)))
+    found = analyse_findings(trace, listener=hear)
+    steps = np.array([each.step for each in found.statistics.steps], dtype=np.int32)
+    usual = _usual(found.spans, found.statistics)
+    # A replay asks about every rank by itself, so a long run is replayed in part.
+    sample = _sample(trace, steps)
+    hear(said("replaying {count:,} spans without each rank's slowness", count=len(sample.spans)))
+    replay = replay_of_trace(sample)
+    return replace(
+        found,
+        throughput=throughput(trace, usual, tokens_per_microbatch=tokens_per_microbatch),
+        path=recorded_path(trace, usual) if len(steps) else None,
+        replayed=what_if(replay) if replay else None,
+        traffic=tuple(span_traffic(trace)),
+    )
+
+
+def analyse_findings(trace: Trace, *, listener: Listener = unheard) -> Analysis:
+    """Returns of an analysis what a run is judged by; what is only described by it is left out."""
+    listener(said("measuring the steps of {count:,} spans", count=len(trace.spans)))
     stats = measure(trace)
     steps = np.array([each.step for each in stats.steps], dtype=np.int32)
     spans = trace.spans.where(np.isin(trace.spans.step, steps))
-    counted = np.array([each.step for each in stats.counted], dtype=np.int32)
-    usual = spans if not stats.num_warm_up else spans.where(np.isin(spans.step, counted))
+    usual = _usual(spans, stats)
     order = recognition = planned = None
-    hear(said("comparing the order with schedules, and finding the critical path"))
+    listener(said("comparing the order with schedules, and finding the critical path"))
     if len(steps) and trace.has_pipeline:
         first = whole_pipeline(trace.layout, trace.job.world_size, trace.ranks)
         order = recorded_order(spans, int(steps[0]), first)
@@ -101,51 +118,32 @@ def analyse(
         if schedule is None and recognition is not None and recognition.is_exact:
             schedule = recognition.best.name
             stats = _with_ideal(stats, schedule, order)
-    path = recorded_path(trace, usual) if len(steps) else None
     found = () if trace.waits_inside else paces(trace, steps)
+    counted = np.array([each.step for each in stats.counted], dtype=np.int32)
     has_stages = trace.has_pipeline and bool(found)
-    # A replay asks about every rank by itself, so a long run is replayed in part.
-    sample = _sample(trace, steps)
-    hear(said("replaying {count:,} spans without each rank's slowness", count=len(sample.spans)))
-    replay = replay_of_trace(sample)
     return Analysis(
         statistics=stats,
         schedule=schedule,
         order=order,
         recognition=recognition,
         planned=planned,
-        throughput=throughput(trace, usual, tokens_per_microbatch=tokens_per_microbatch),
+        throughput=None,
         paces=found,
         slow_stage=slow_stage(trace, counted, found) if has_stages else None,
         periods=None if trace.has_pipeline else step_periods(trace, steps),
-        path=path,
+        path=None,
         gaps=largest_gaps(trace, usual, _plan(trace)),
-        replayed=what_if(replay) if replay else None,
-        traffic=tuple(span_traffic(trace)),
+        replayed=None,
+        traffic=(),
         spans=spans,
     )
 
 
-def analyse_periods(trace: Trace) -> Analysis:
-    """Returns of an analysis what a job without a pipeline is judged by, and nothing else."""
-    stats = measure(trace)
-    steps = np.array([each.step for each in stats.steps], dtype=np.int32)
-    return Analysis(
-        statistics=stats,
-        schedule=None,
-        order=None,
-        recognition=None,
-        planned=None,
-        throughput=None,
-        paces=() if trace.waits_inside else paces(trace, steps),
-        slow_stage=None,
-        periods=None if trace.has_pipeline else step_periods(trace, steps),
-        path=None,
-        gaps=(),
-        replayed=None,
-        traffic=(),
-        spans=trace.spans.where(np.isin(trace.spans.step, steps)),
-    )
+def _usual(spans: Spans, stats: Statistics) -> Spans:
+    """Returns ``spans`` without those of steps that were starting up."""
+    if not stats.num_warm_up:
+        return spans
+    return spans.where(np.isin(spans.step, [each.step for each in stats.counted]))
 
 
 def _plan(trace: Trace) -> Overlay | None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from serried.trace.measure.ranks.period import PARTS
-from serried.views.web.trace import period as trace_period
+from serried.views.web.trace import sample
 from serried.views.web.trace.payload import NamedTrace
 from serried.views.web.trace.period import period_answer
 from tests.trace.measure.ranks.test_slowest import even
@@ -33,19 +33,12 @@ def test_ranks_come_with_host_and_parts_that_add_up_the_waited_for_first() -> No
     assert json.loads(json.dumps(answer)) == answer
 
 
-def test_the_verdict_stands_in_both_languages_without_the_command_for_a_terminal() -> None:
-    verdict = asked()["verdict"]
-    assert verdict["en"][0].startswith("rank 2 on a holds the others up: 15.0 ms")
-    assert verdict["zh"][0].startswith("a 上的 rank 2 让其他 rank 等")
-    assert {len(lines) for lines in verdict.values()} == {2}
-
-
 def test_a_pipeline_has_a_bubble_and_no_period() -> None:
     answer = period_answer(NamedTrace("run", simulated_run()))
-    assert (answer["periods"], answer["verdict"]) == (None, None)
+    assert answer["periods"] is None
 
 
 def test_of_a_large_trace_the_last_steps_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     # Each step of 4 ranks has 24 spans.
-    monkeypatch.setattr(trace_period, "SPANS", 100)
+    monkeypatch.setattr(sample, "SPANS", 100)
     assert asked(steps=8)["periods"]["steps"] == [5, 6, 7]

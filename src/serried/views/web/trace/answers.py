@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from serried.errors import InputError
 from serried.pipeline import Costs
 from serried.pipeline.spans import fit
+from serried.trace.measure.analysis import Analysis, analyse_findings
 from serried.trace.measure.find import Wish, find
 from serried.trace.measure.overlay import Overlay, overlay_of
 from serried.trace.measure.ranks.rank_figures import Values, rank_figures
@@ -18,7 +19,7 @@ from serried.trace.measure.statistics import Statistics, measure
 from serried.trace.measure.stretch import StepWindows
 from serried.trace.model.pairs import Rows, whole_computations
 from serried.trace.model.trace import Trace
-from serried.views.web.trace.sample import some_steps
+from serried.views.web.trace.sample import last_steps, some_steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,12 @@ class TraceAnswers:
     def statistics(self) -> Statistics:
         """All that is measured of it; of a large trace, of some steps spread over it."""
         return measure(some_steps(self.trace))
+
+    @cached_property
+    def judged(self) -> tuple[Trace, Analysis]:
+        """What it is judged by, of a large trace its last steps, and what is measured of those."""
+        trace = last_steps(self.trace)
+        return trace, analyse_findings(trace)
 
     @cached_property
     def costs(self) -> Costs:

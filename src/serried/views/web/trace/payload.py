@@ -6,10 +6,11 @@ for windows (``trace_window``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,21 @@ class NamedTrace:
         """What is measured of the GPUs of a profile."""
         assert self.gpus is not None
         return analyse_gpus(self.gpus)
+
+    def kept(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Returns what ``make`` made of it when ``name`` was first asked for."""
+        with self._lock:
+            if name not in self._kept:
+                self._kept[name] = make()
+            return self._kept[name]
+
+    @cached_property
+    def _kept(self) -> dict[str, dict[str, Any]]:
+        return {}
+
+    @cached_property
+    def _lock(self) -> Lock:
+        return Lock()
 
     @property
     def has_step_plan(self) -> bool:
@@ -166,6 +182,7 @@ def trace_payload(named: NamedTrace) -> bytes:
         "has_gpus": named.gpus is not None,
         "whole": shown.is_whole,
         "total_ns": table.total_ns,
+        "middle": shown.middle,
         "used": np.flatnonzero(np.bincount(trace.spans.kind)).tolist(),
         "classes": shown.colours,
         "groupings": shown.groupings,

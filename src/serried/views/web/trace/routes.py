@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from serried.views.web.trace.findings import findings_answer, why_answer
 from serried.views.web.trace.gpus import gpus_answer
 from serried.views.web.trace.heat import heat_payload
 from serried.views.web.trace.links import links_payload, span_payload
@@ -31,6 +32,8 @@ ANSWERS: dict[str, Answer] = {
     "trace/window": lambda named, words: window_payload(named.shown, words),
     "trace/rows": lambda named, words: rows_payload(named, read_word(words, "by")),
     "trace/bubble": lambda named, _: statistics_answer(named),
+    "trace/findings": lambda named, _: findings_answer(named),
+    "trace/why": why_answer,
     "trace/period": lambda named, _: period_answer(named),
     "trace/scale": lambda named, words: scale_answer(named, read_word(words, "of")),
     "trace/links": lambda named, words: links_payload(named.shown, words),

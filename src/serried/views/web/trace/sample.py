@@ -1,4 +1,4 @@
-"""Some steps of a large trace, evenly spread over it, for measures that are means over steps."""
+"""Some steps of a large trace: evenly spread for means, the last ones for what steps follow on."""
 
 from __future__ import annotations
 
@@ -26,3 +26,14 @@ def some_steps(trace: Trace) -> Trace:
     # first nor the last is among them.
     places = np.linspace(0, len(steps) - 1, count + 2).round().astype(int)[1:-1]
     return replace(trace, spans=spans.where(np.isin(spans.step, steps[places])))
+
+
+def last_steps(trace: Trace) -> Trace:
+    """Returns the trace itself, or of one with more than SPANS its last steps of so many spans."""
+    spans = trace.spans
+    if len(spans) <= SPANS:
+        return trace
+    steps, counts = np.unique(spans.step, return_counts=True)
+    # A period needs the step before, so that steps must follow one another; two at least.
+    kept = max(2, int((np.cumsum(counts[::-1]) <= SPANS).sum()))
+    return replace(trace, spans=spans.where(np.isin(spans.step, steps[-kept:])))

@@ -31,6 +31,8 @@ WHOLE_BELOW = 200_000
 """A trace of fewer spans is sent whole; of larger ones the page asks for windows."""
 MOST_STEPS = 1 << 20
 """Numbers of steps that lie further apart are counted the slow way."""
+FEW_STEPS = 4
+"""Fewer steps are all shown at first."""
 _COLOURS_KEPT = 2
 NODE, STAGE = "node", "stage"
 
@@ -101,6 +103,17 @@ class ShownTrace:
             "step:start_ns": start[is_there].astype(np.float64),
             "step:end_ns": end[is_there].astype(np.float64),
         }
+
+    @property
+    def middle(self) -> int:
+        """The place among its steps of the one of median length, -1 where there are few to choose.
+
+        A page that opens on it shows what a step is like, where all steps at once are a barcode.
+        """
+        length = np.subtract(self.steps["step:end_ns"], self.steps["step:start_ns"])
+        if len(length) < FEW_STEPS:
+            return -1
+        return int(np.argsort(length, kind="stable")[(len(length) - 1) // 2])
 
     @cached_property
     def measured(self) -> Measured:

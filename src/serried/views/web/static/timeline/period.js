@@ -1,9 +1,9 @@
 // The period of a job without a pipeline, in place of a bubble: what each rank's steps were spent
-// on, as a bar of parts that add up to it, with the verdict above.
+// on, as a bar of parts that add up to it.
 
 import { duration } from "../base/clock.js";
 import { byId, make } from "../base/dom.js";
-import { language, t } from "../base/i18n.js";
+import { t } from "../base/i18n.js";
 import { percentText } from "../base/quantity.js";
 
 /** @typedef {import("./trace/tracks.js").Tracks} Tracks */
@@ -51,12 +51,7 @@ export function showPeriod(tracks, found) {
   byId("bubble").replaceChildren(toggle);
   // Another language says it all again, and leaves it as open as it was.
   open(panel.childElementCount ? !panel.hidden : window.innerWidth >= WIDE);
-  const lines = found.verdict?.[language()] ?? [];
-  panel.replaceChildren(
-    ...lines.map((line, at) => make(at ? "span" : "strong", { class: "verdict" }, line)),
-    legend(tracks, mean),
-    table(tracks, periods.ranks),
-  );
+  panel.replaceChildren(legend(tracks, mean), table(tracks, periods.ranks));
 }
 
 /**

@@ -22,7 +22,6 @@ import { SpanColumns, wholeSheet } from "./sheet.js";
  * @typedef {object} Periods  what Python measured (serried.trace-period/1)
  * @property {{mean: Omit<RankPeriod, "rank" | "host" | "waited_for_us">, ranks: RankPeriod[],
  *   has_data: boolean} | null} periods
- * @property {Record<string, string[]> | null} verdict
  */
 /**
  * @typedef {object} Row  tracks track .. track + lanes - 1
