@@ -83,7 +83,13 @@ class JobPlan:
         asked = self.asked
         if asked.lora is not None:
             return self.flops_per_token()
-        return hardware_flops(asked.model, asked.sequence, asked.recompute.kind)
+        return hardware_flops(
+            asked.model,
+            asked.sequence,
+            asked.recompute.kind,
+            modules=asked.recompute.modules,
+            share=asked.recomputed_share,
+        )
 
     def flops_per_s_gpu(self, convention: str = CONVENTION) -> float:
         """Returns model FLOP/s of each GPU by a convention."""

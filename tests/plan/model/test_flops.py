@@ -107,6 +107,37 @@ def test_recomputing_everything_runs_the_layers_four_times() -> None:
     assert full - none == pytest.approx(forward.layers + forward.core)
 
 
+def test_recomputed_modules_run_their_own_flops_again_and_norms_none() -> None:
+    llama = model_named("llama2-70b")
+    forward = forward_flops(llama, 4096, is_causal=True)
+    none = hardware_flops(llama, 4096, "none")
+    again = {
+        modules: hardware_flops(llama, 4096, "selective", modules=modules) - none
+        for modules in [("layernorm",), ("mlp",), ("core_attn", "mlp")]
+    }
+    assert again["layernorm",] == 0
+    assert again["mlp",] == pytest.approx(forward.feed_forward)
+    assert again["core_attn", "mlp"] == pytest.approx(forward.feed_forward + forward.core)
+
+
+def test_experts_and_latent_projections_run_again_where_they_are_recomputed() -> None:
+    v3 = model_named("deepseek-v3")
+    forward = forward_flops(v3, 4096, is_causal=True)
+    none = hardware_flops(v3, 4096, "none")
+    moe = hardware_flops(v3, 4096, "selective", modules=["moe"]) - none
+    shared = hardware_flops(v3, 4096, "selective", modules=["shared_experts"]) - none
+    up = hardware_flops(v3, 4096, "selective", modules=["mla_up_proj"]) - none
+    assert moe == pytest.approx(forward.experts + forward.router + shared)
+    assert up == 2 * 61 * (512 * 128 * 256 + 128 * 192 * 1536)
+
+
+def test_a_part_of_the_layers_recomputed_runs_that_part_again() -> None:
+    llama = model_named("llama2-70b")
+    none, whole = (hardware_flops(llama, 4096, kind) for kind in ("none", "full"))
+    eighth = hardware_flops(llama, 4096, "full", share=1 / 8)
+    assert eighth - none == pytest.approx((whole - none) / 8)
+
+
 def test_frozen_weights_save_a_third() -> None:
     llama = model_named("llama2-70b")
     share = adapted_flops(llama, 8192, 0) / model_flops(llama, 8192)

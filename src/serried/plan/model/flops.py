@@ -24,7 +24,7 @@ section 3); ``korthikanti`` are that paper's hardware FLOPs with selective recom
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -133,13 +133,6 @@ CONVENTIONS: Mapping[str, FlopsConvention] = {
 }
 """Every convention by its name."""
 
-RECOMPUTED: Mapping[str, tuple[int, int, int]] = {
-    "none": (3, 3, 3),
-    "selective": (3, 4, 3),
-    "full": (4, 4, 3),
-}
-"""How often layers, core and output really run by what is recomputed: what HFU counts."""
-
 
 def convention(name: str) -> FlopsConvention:
     """Returns the convention called ``name``; raises InputError naming those there are."""
@@ -235,15 +228,52 @@ def model_flops(
 
 
 def hardware_flops(
-    model: ModelShape, sequence: int, recompute: Literal["none", "selective", "full"]
+    model: ModelShape,
+    sequence: int,
+    recompute: Literal["none", "selective", "full"],
+    *,
+    modules: Iterable[str] = (),
+    share: float = 1.0,
 ) -> float:
     """Returns the FLOPs that really run for one token, causal keys and recomputation counted.
 
-    Selective recomputation is taken as that of attention's core.
+    ``modules`` are those recomputed selectively, as Megatron names them, attention's core where
+    there are none; ``share`` is the part of the layers that are recomputed in full.
+
+    >>> llama = ModelShape("llama3-8b", 32, 4096, 32, 8, 128, 14336, 128256)
+    >>> norms = hardware_flops(llama, 4096, "selective", modules=["layernorm"])
+    >>> norms == hardware_flops(llama, 4096, "none")
+    True
     """
-    layers, core, output = RECOMPUTED[recompute]
     forward = forward_flops(model, sequence, is_causal=True)
-    return forward.layers * layers + forward.core * core + forward.output * output
+    found = 3 * forward.total
+    if recompute == "full":
+        return found + share * (forward.layers + forward.core)
+    if recompute == "selective":
+        found += _run_again(model, forward, frozenset(modules) or {"core_attn"})
+    return found
+
+
+def _run_again(model: ModelShape, forward: ForwardFlops, modules: Set[str]) -> float:
+    """Returns the FLOPs of the modules that run forward twice; norms and activations have none."""
+    num_moe = model.num_moe_layers
+    dense = layer_flops(model, False).feed_forward * (model.layers - num_moe)
+    shared = forward.feed_forward - dense
+    found = 0.0
+    if "core_attn" in modules:
+        found += forward.core
+    if "mlp" in modules:
+        found += dense
+    if "moe" in modules:
+        found += forward.router + forward.experts + shared
+    elif "shared_experts" in modules:
+        found += shared
+    if "mla_up_proj" in modules and (kept := model.latent):
+        wide = kept.kv_rank * model.heads * (kept.nope_dim + kept.v_dim)
+        found += 2.0 * (wide + model.query_dim * kept.q_rank) * model.layers
+    if "op" in modules:  # torchtitan's: every other matrix
+        found += forward.layers / 2
+    return found
 
 
 def adapted_flops(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from serried.finding import Sentence, said
 from serried.plan.job_plan import CONVENTION, JobPlan
 from serried.plan.memory.states import sharing_of
-from serried.plan.model.flops import CONVENTIONS, forward_flops, hardware_flops
+from serried.plan.model.flops import CONVENTIONS, forward_flops
 from serried.plan.model.parameters import layer_parameters, model_parameters, padded_vocab
 from serried.plan.model.shape import LatentAttention, ModelShape
 from serried.plan.precision import recipe
@@ -245,7 +245,7 @@ def of_flops(plan: JobPlan) -> Iterator[Formula]:
         said("FLOPs of a token that really run"),
         said("recomputed: {what}", what=RECOMPUTED[asked.recompute.kind]),
         "",
-        f"{hardware_flops(model, sequence, asked.recompute.kind) / 1e9:.3f} G",
+        f"{plan.hardware_flops_per_token / 1e9:.3f} G",
         "Korthikanti et al. 2022, arXiv 2205.05198",
     )
     yield Formula(
