@@ -51,6 +51,39 @@ def test_mfu_is_the_share_of_the_peak_by_a_named_convention() -> None:
     assert plan.hfu == pytest.approx(plan.mfu())
 
 
+def test_stages_drawn_take_as_long_as_the_same_stages_listed() -> None:
+    listed = planned(layers="4,8,8,12")
+    drawn = planned(layers_picture="Et*4|t*8|t*8|t*12L")
+    assert drawn.step_s == pytest.approx(listed.step_s)
+    assert drawn.step_s > 1.2 * planned().step_s
+
+
+def test_drawn_stages_are_walked_as_they_are_drawn() -> None:
+    drawn = "Et*2|t*2|t*2|t*2|t*2|t*2|t*2|t*18L"
+    uneven, even = planned(schedule="zbv", layers_picture=drawn), planned(schedule="zbv")
+    assert uneven.step_s > 1.5 * even.step_s
+
+
+def test_hfu_counts_the_layers_and_modules_that_run_again_and_no_more() -> None:
+    one_of_8, norms = planned(recompute="full:1"), planned(recompute="selective:layernorm")
+    whole = planned(recompute="full")
+    assert norms.hfu == pytest.approx(norms.mfu())
+    more = one_of_8.hfu / one_of_8.mfu() - 1
+    assert more == pytest.approx((whole.hfu / whole.mfu() - 1) / 8)
+
+
+def test_both_ways_hide_the_exchange_of_experts_beside_the_other_direction() -> None:
+    sizes = LayoutRequest.of({"world_size": 32, "pp": 4, "ep": 8})
+    told = {"model": "mixtral-8x7b", "cluster": "h100", "sequence": "4096", "global_batch": "256"}
+    one_way, both = (
+        job_plan(plan_request(sizes, {**told, "schedule": name})) for name in ("zb-h1", "dualpipe")
+    )
+    shares = [each.parts["ep"] / each.parts["matrices"] for each in (one_way, both)]
+    assert shares[1] < 0.8 * shares[0]
+    beside = {each.beside for each in both.traffic if each.kind == "ep"}
+    assert beside == {"half a batch"}
+
+
 def test_recomputing_raises_hfu_above_mfu_and_the_time_of_a_step() -> None:
     plain, again = planned(), planned(recompute="full")
     assert again.hfu > again.mfu()

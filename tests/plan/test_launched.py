@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,17 @@ def test_a_script_of_megatron_is_all_that_a_plan_needs() -> None:
     assert (made.zero, made.compute, made.states) == (0, "fp16", "fp16-adam")
     # 175 B: GELU, biases, tied tables and learned positions are Megatron's defaults.
     assert model_parameters(made.model).total / 1e9 == pytest.approx(174.6, abs=0.05)
+
+
+def test_mpt_is_planned_as_llm_foundry_computes_it() -> None:
+    text = (FILES / "llm_foundry.yaml").read_text()
+    config = read(text.replace("n_layers: 24", "n_layers: 24\n  n_heads: 16"), name="mpt.yaml")
+    words = {"cluster": "a100", "micro_batch": "8"}
+    made = plan_request(LayoutRequest.of({"world_size": 16}, config=config), words)
+    assert made.options["implementation"] == "llm-foundry"
+    plain = replace(made, options={})
+    # Flash-attn keeps the scores in 16 bits alone.
+    assert job_memory(made).fullest.total < 0.85 * job_memory(plain).fullest.total
 
 
 def test_options_of_a_llama_make_a_llama() -> None:

@@ -22,6 +22,8 @@ from serried.plan.catalog import model_asked, model_by_loose_name
 from serried.plan.model.shape import ExpertShape, LatentAttention, ModelShape
 
 NEEDED = ("layers", "hidden", "heads")
+MPT_LAYERS = "n-layers"
+"""How llm-foundry's MPT calls its layers."""
 FLAVORS: Mapping[tuple[str, str], str] = {
     ("llama3", "8b"): "llama3-8b",
     ("llama3", "70b"): "llama3-70b",
@@ -102,6 +104,8 @@ def options_of(config: LaunchConfig) -> dict[str, str]:
         "attention_dropout": _share(told.text("attention_dropout")),
     }
     found = {name: each for name, each in switches.items() if each in ("true", "false")}
+    if told.key("layers") == MPT_LAYERS:
+        words["implementation"] = "llm-foundry"
     return found | {name: each for name, each in words.items() if each}
 
 
@@ -237,7 +241,7 @@ def _shape(told: _Training, config: LaunchConfig) -> ModelShape:
     traits = {
         "num-hidden-layers": _like_llama,
         "base-num-decoder-layers": _like_llama,
-        "n-layers": _like_mpt,
+        MPT_LAYERS: _like_mpt,
     }.get(told.key("layers"), _like_megatron)
     if config.framework in ("internlm", "internevo"):
         traits = _like_internlm

@@ -24,6 +24,12 @@ from serried.plan.rank_order import Inner, inner_axis
 
 Recomputed = Literal["none", "selective", "full"]
 Offloaded = Literal["none", "optimizer", "activations", "parameters"]
+HIDES_NO_TENSOR = (
+    *("deepspeed", "megatron-deepspeed", "maxtext", "paxml"),
+    *("fsdp", "torchtitan", "internevo", "llm-foundry"),
+)
+"""Frameworks whose tp ranks wait for one another between matrices where nobody says otherwise;
+Megatron's and those built on it exchange in parts beside them (``--tp-comm-overlap``)."""
 COMPUTE_FORMATS = ("bf16", "fp16", "fp32", "fp8", "fp8-ds", "fp8-cs", "mxfp8", "nvfp4")
 """What matrices are multiplied in; fp8 alone is one scale a tensor."""
 
@@ -113,6 +119,32 @@ class PlanRequest:
     def inner(self) -> Inner:
         """Which of replicas and stages lie nearer to one another; "" where nobody says."""
         return inner_axis(self.order)
+
+    def is_on(self, option: str) -> bool:
+        """Returns whether an option says yes; one that is not told says no."""
+        return self.options.get(option, "").lower() in ("true", "1", "yes", "on")
+
+    @property
+    def hides_tensor(self) -> bool:
+        """Whether what tp ranks exchange travels beside matrices: as an option says, else as the
+        framework does it by itself."""
+        if "tp_comm_overlap" in self.options:
+            return self.is_on("tp_comm_overlap")
+        return self.options.get("framework", self.framework) not in HIDES_NO_TENSOR
+
+    @property
+    def hides_exchange(self) -> bool:
+        """Whether experts' tokens travel beside the other half of a batch: where an option says
+        so, and in DualPipe, whose overlapped passes are made for it (arXiv 2412.19437, 3.2.1)."""
+        return self.schedule in ("dualpipe", "dualpipev") or self.is_on("a2a_overlap")
+
+    @property
+    def recomputed_share(self) -> float:
+        """The part of the layers that are recomputed in full."""
+        told = self.recompute
+        if told.kind != "full" or told.layers is None:
+            return float(told.kind == "full")
+        return min(1.0, told.layers * self.degrees.num_stages / self.model.layers)
 
     @property
     def num_microbatches(self) -> int:

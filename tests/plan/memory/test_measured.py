@@ -10,6 +10,8 @@ import pytest
 from benchmarks.accuracy import memory_apart
 from benchmarks.accuracy.memory import errors, measured_memory, wrongly_fitting
 from benchmarks.accuracy.memory_rows import MeasuredMemory
+from serried.plan.calibration.rows import read_folder
+from serried.plan.memory.job_memory import job_memory
 
 DATA = Path(__file__).parents[3] / "benchmarks" / "data"
 
@@ -28,6 +30,12 @@ def test_eight_b200_hold_what_is_planned_within_a_thousandth() -> None:
     assert found.rows == 22
     assert found.mean < 0.05
     assert found.most < 0.11
+
+
+def test_every_run_of_llm_foundry_is_said_to_fit_as_it_did() -> None:
+    ran = [row for row in read_folder(DATA).rows if row.table == "llm_foundry"]
+    assert len(ran) == 129
+    assert [row.name for row in ran if not job_memory(row.request).fits] == []
 
 
 def test_bigscience_is_within_4_percent_and_nothing_fits_that_did_not() -> None:

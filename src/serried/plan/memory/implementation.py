@@ -43,7 +43,7 @@ LOSSES: Mapping[CrossEntropy, LossBytes] = {
     "compiled": LossBytes(4, 6),
     # Torch's has scores, log-softmax in fp32, and the gradients of both.
     "torch": LossBytes(6, 8),
-    # Compiled it has the scores and their gradient, both of 16 bits.
+    # Compiled, or as flash-attn's, it has the scores and their gradient, both of 16 bits.
     "torch-compiled": LossBytes(2, 2),
     # Liger's never has all scores at once: some 1/16th of them.
     "chunked": LossBytes(0, 0),
@@ -174,6 +174,12 @@ IMPLEMENTATIONS: Mapping[str, Implementation] = {
             keeps_buckets=True,
             stage_messages=2,
         ),
+        Implementation(
+            "llm-foundry",
+            "llm-foundry 0.22, MPT with flash-attn's cross entropy, its loss where none is told",
+            cross_entropy="torch-compiled",
+            norm_root_bytes=4,
+        ),
     )
 }
 """Each by its name."""
@@ -183,6 +189,7 @@ OF_FRAMEWORK: Mapping[str, str] = {
     "megatron-deepspeed": "megatron-deepspeed",
     "nemo": "megatron",
     "deepspeed": "deepspeed",
+    "llm-foundry": "llm-foundry",
 }
 """The implementation that a framework's jobs are planned by; those of others are torch's."""
 

@@ -183,7 +183,9 @@ def _copies_of(model: ModelShape, prefix: str, built: Implementation) -> int:
     Experts weigh what they activate, which one kernel does for SwiGLU alone: megatron-core 0.16.1,
     moe/experts.py and fusions/fused_bias_swiglu.py.
     """
-    return built.activation_copies + (prefix == "expert_" and not model.is_gated)
+    if model.is_gated:
+        return built.activation_copies
+    return int(prefix == "expert_")
 
 
 def _feed_forward(

@@ -39,7 +39,6 @@ _STACK_OF = {
 }
 PERMUTED = {"deepep": 10.0, "hybridep": 6.0}
 """How often routing passes over a token with dispatchers whose kernels permute; else 16 times."""
-_ON = ("True", "true", "1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,8 +270,11 @@ def _loads(asked: PlanRequest) -> tuple[float, float, bool]:
     pp, stages, layers = asked.degrees.pp, asked.degrees.num_stages, asked.model.layers
     if "balanced" in asked.options.get("layout", ""):
         return layers / pp, layers / pp, True
-    if asked.stage_layers is not None:
-        by_rank = [sum(asked.stage_layers[rank::pp]) for rank in range(pp)]
+    listed = asked.stage_layers
+    if asked.stage_picture is not None:
+        listed = tuple(stage.num_layers for stage in asked.stages)
+    if listed is not None:
+        by_rank = [sum(listed[rank::pp]) for rank in range(pp)]
         return float(max(by_rank[:-1] or by_rank)), float(by_rank[-1]), False
     if layers % stages and not (layers + 2) % stages:
         whole = (layers + 2) / pp
@@ -287,10 +289,8 @@ def _recompute(asked: PlanRequest) -> dict[str, float]:
     modules = set(told.modules) if told.kind == "selective" else set()
     if told.kind == "selective" and not modules:
         modules = {"core_attn"}
-    per_rank = max(1.0, asked.model.layers / asked.degrees.pp)
-    share = 1.0 if told.layers is None else min(1.0, told.layers / per_rank)
     return {
-        "full_recompute": share if told.kind == "full" else 0.0,
+        "full_recompute": asked.recomputed_share,
         "linear": 0.5 if "op" in modules else 0.0,
         "core": float("core_attn" in modules),
         "up": float("mla_up_proj" in modules),
@@ -309,16 +309,14 @@ def _options(asked: PlanRequest) -> dict[str, float]:
     framework = told.get("framework", asked.framework)
     stack = _STACK_OF.get(framework, framework)
     stack = stack if stack in STACKS else "megatron"
-    overlap = told.get("tp_comm_overlap")
-    is_overlapped = stack == "megatron" if overlap is None else overlap in _ON
     graph = told.get("cudagraph", "none")
-    whole = told.get("full_cuda_graph") in _ON or graph == "full_iteration"
+    whole = asked.is_on("full_cuda_graph") or graph == "full_iteration"
     narrow = _RECIPE_OF.get(asked.compute, asked.compute)
     return {
         "recipe": RECIPES.index(narrow),
         "stack": STACKS.index(stack),
-        "is_tp_overlapped": is_overlapped,
-        "is_ep_overlapped": told.get("a2a_overlap") in _ON,
+        "is_tp_overlapped": asked.hides_tensor,
+        "is_ep_overlapped": asked.hides_exchange,
         "permuted": PERMUTED.get(told.get("disp", ""), 16.0),
         "cuda_graph": 0.9 if whole else 0.5 if graph == "transformer_engine" else 0.0,
     }

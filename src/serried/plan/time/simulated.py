@@ -135,8 +135,8 @@ def stage_passes(request: PlanRequest, times: StepTimes) -> StagePasses:
 
 def _stages(request: PlanRequest) -> tuple[ModelStage, ...]:
     model, degrees = request.model, request.degrees
-    if request.stage_layers is not None:
-        return stages_listed(model, request.stage_layers)
+    if request.stage_layers is not None or request.stage_picture is not None:
+        return request.stages
     count = degrees.num_stages
     each, left = divmod(model.layers, count)
     if left and (model.layers + 2) % count == 0:

@@ -104,17 +104,15 @@ def _all(asked: PlanRequest, busbw: BusbwTable | None) -> Iterator[Transfer]:
 
 
 def _tensor(asked: PlanRequest, pricer: Pricer, times: float, buffer: float) -> Iterator[Transfer]:
-    tp, beside = asked.degrees.tp, ""
-    if asked.options.get("tp_comm_overlap") in ("True", "true", "1"):
-        beside = "GEMMs"
-    again = 1.5 if asked.recompute.kind == "full" else 1.0
+    tp, beside = asked.degrees.tp, "GEMMs" if asked.hides_tensor else ""
+    again = 1.0 + 0.5 * asked.recomputed_share
     part = buffer * float(volumes.kept(tp))
     if not asked.has_sequence_parallel:
         halves = volumes.TP_HALVES / 2 * again
         yield pricer.transfer("tp", "all_reduce", tp, 1, buffer, 2 * part, times * halves, beside)
         return
     # Sequence parallel gathers inputs again for the gradients of weights, which adapters freeze.
-    gathers = times * ((4 if asked.lora else 6) + (2 if again > 1.0 else 0))
+    gathers = times * ((4 if asked.lora else 6) + 2 * asked.recomputed_share)
     yield pricer.transfer("tp", "all_gather", tp, 1, buffer, part, gathers, beside)
     scatters = times * 4 * again
     yield pricer.transfer("tp", "reduce_scatter", tp, 1, buffer, part, scatters, beside)
@@ -126,8 +124,8 @@ def _expert(asked: PlanRequest, pricer: Pricer, buffer: float) -> Iterator[Trans
         return
     moe = -(-(model.num_moe_layers + model.mtp_layers) // degrees.pp)
     routed = buffer * model.experts.top_k / degrees.tp
-    often = 4.0 * moe * asked.num_microbatches * (1.5 if asked.recompute.kind == "full" else 1.0)
-    beside = "half a batch" if asked.options.get("a2a_overlap") in ("True", "1") else ""
+    often = 4.0 * moe * asked.num_microbatches * (1.0 + 0.5 * asked.recomputed_share)
+    beside = "half a batch" if asked.hides_exchange else ""
     sent = routed * float(volumes.kept(degrees.ep))
     apart = degrees.etp
     yield pricer.transfer("ep", "all_to_all", degrees.ep, apart, routed, sent, often, beside)
