@@ -67,7 +67,8 @@ _TELLING = re.compile(
     rb"No devices|crash|CRASH|maintenance|lockup|LOCKUP|FATAL|CRITICAL|Caching|slower|inished|"
     rb"EXIT (?:CODE|STRING)|SIGNAL|rev ff|ERR!|total_vm|already (?:checked|use)|_implementation|"
     rb"examples/s|rank < size|bad_alloc|truncated|straggl|slow node|relative performance|"
-    rb"MPI_|completion status|HEARTBEAT|ancel|emap|etadata|agic bytes|adZip|HSA_|ptxas|verflow"
+    rb"MPI_|completion status|HEARTBEAT|ancel|emap|etadata|agic bytes|adZip|HSA_|ptxas|"
+    rb"verflow|isconnect|task timeout"
 )
 _UNPACKERS: dict[bytes, Callable[[BinaryIO], object]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),

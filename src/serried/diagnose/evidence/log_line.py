@@ -44,6 +44,10 @@ _POD = re.compile(r"\[pod/([\w.\-]+)/[\w.\-]+\]\s|([\w.\-]+)\s+\|\s(?=\S)")
 _HOST = re.compile(r"((?:[A-Za-z][\w.]*-\d[\w.\-]*|\d+\.\d+\.\d+\.\d+)):\s(?=\S)")
 _LINE_NUMBER = re.compile(r"\[?\d+\]?\s+(?=\[rank)|std(?:err|out): ")
 _GROUP = re.compile(r"ProcessGroup\w+\.cpp:\d+\] \[(?:PG [^\]]*)?Rank (\d{1,9})\]")
+_INNER = re.compile(r"\[rank(\d{1,7})\]:\s?")
+_PROGRESS = re.compile(r"%|it/s|s/it|examples")
+"""What stands before a rank's own line because another process shares it, not a launcher's word."""
+LONGEST_HEAD = 160
 _DATE = re.compile(_STAMP)
 _GLOG = re.compile(r"(?:^|[\[\s])[EWIF](\d{1,2})(\d\d) (\d\d:\d\d:\d\d)(\.\d{1,6})?")
 NO_YEAR = 1972
@@ -79,6 +83,10 @@ def log_line(raw: str, source: str, number: int, default: Speaker = NOBODY) -> L
         length, speaker = taken
         time = time if time is not None else _time(text[:length])
         text = text[length:]
+    if speaker.global_rank is None and (named := _INNER.search(text[:LONGEST_HEAD])):
+        speaker = replace(speaker, rank=int(named[1]), numbering=Numbering.GLOBAL)
+        if not _PROGRESS.search(text[: named.start()]):
+            text = text[named.end() :]
     if speaker.rank is None and (inside := _GROUP.search(text)):
         speaker = replace(speaker, rank=int(inside[1]), numbering=Numbering.GROUP)
     if time is None and (dated := _DATE.search(text[:80])):

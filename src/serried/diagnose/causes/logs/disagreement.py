@@ -85,13 +85,15 @@ def disagreement_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
 
 
 def _fingerprints(told: LoggedSigns) -> Iterator[RankedCause]:
-    signs = [sign for sign in told.of("fingerprints") if len(_sides(sign)) > 1]
-    if not signs:
+    alone = told.of("fingerprints")
+    signs = [sign for sign in alone if len(_sides(sign)) > 1] or alone
+    sides = {rank: facts for sign in signs for rank, facts in _sides(sign)}
+    is_same = signs is alone and len({facts.op for facts in sides.values()}) < 2
+    if len(sides) < 2 or is_same:
         yield from _one_side(told)
         return
     first = signs[0]
-    (one, mine), (two, other) = _sides(first)[:2]
-    sides = {rank: facts for sign in signs for rank, facts in _sides(sign)}
+    (one, mine), (two, other) = list(sides.items())[:2]
     ops = list(dict.fromkeys(facts.op for facts in sides.values() if facts.op))
     culprits = _minority(sides) or _failed_side(told, (one, two))
     verdict = said(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from serried.diagnose.causes.logs.job_part import part_of_job
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.diagnosis import Cause, CauseClass
@@ -76,9 +77,13 @@ def stall_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
         barrier = str(absent[0].facts["barrier"]).lower()
         is_start = any(word in barrier for word in _STARTS)
         yield candidate(told, _AT_START if is_start else _ABSENT, absent)
-    for meaning in (_LOST, _HCCL):
-        if signs := told.of(*meaning.kinds):
-            yield candidate(told, meaning, signs)
+    if lost := told.of("task_lost"):
+        yield candidate(told, _LOST, lost)
+    if late := told.of("hccl"):
+        found = candidate(told, _HCCL, late)
+        kind, cause_class, cures = part_of_job(told, late[0])
+        cause = replace(found.cause, kind=kind, cause_class=cause_class, cures=cures)
+        yield replace(found, cause=cause)
 
 
 def _stalled(told: LoggedSigns, stalls: list[Sign]) -> RankedCause:

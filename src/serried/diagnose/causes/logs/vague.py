@@ -25,7 +25,7 @@ _ITS_LOG = said(
 _PARTS = (
     (CauseClass.STARTUP, re.compile(r"init_process_group|rendezvous|TCPStore|_c10d_store")),
     (CauseClass.DATA, re.compile(r"torch/utils/data/")),
-    (CauseClass.STORAGE, re.compile(r"serialization\.py|checkpoint\w*\.py|safetensors")),
+    (CauseClass.STORAGE, re.compile(r"lization\.py|checkpoint\w*\.py|safetensors")),
 )
 """Parts of a program by the frames of a traceback, for one whose error was cut off."""
 

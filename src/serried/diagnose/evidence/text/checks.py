@@ -28,7 +28,7 @@ from serried.diagnose.evidence.text.pattern import Pattern, first_signs, whole_n
 from serried.diagnose.evidence.text.watchdog import numel
 
 _SIDE = re.compile(
-    r"[Rr]ank (\d+) is running(?: inconsistent)? collective: CollectiveFingerPrint\("
+    r"[Rr]ank (\d+) is running(?: inconsistent)? collective:\s?CollectiveFingerPrint\("
     r"(?:SequenceNumber=(\d+),? ?)?OpType=([A-Z_a-z]+?)(?=[,)]|Tensor)"
     r"(?:, TensorShape=\[([\d, ]*)\])?(?:.{0,40}?TensorDtypes=(\w+))?"
 )
@@ -85,7 +85,7 @@ def check_signs(line: LogLine) -> Iterator[Sign]:
             collective=sides[0][1],
             facts={"sides": sides},
         )
-    elif "RuntimeError: Detected mism" in text:
+    elif "Detected mism" in text:
         yield Sign("fingerprints_cut", line.quote, line.speaker, line.time)
     if absent := _ABSENT.search(text):
         facts: dict[str, object] = {"ranks": _ranks(absent["ranks"] or absent["silent"])}

@@ -80,7 +80,11 @@ _PATTERNS = (
     Pattern("nccl_internal", r"ncclInternalError|[Ii]nternal error(?: - please report)"),
     Pattern("nccl_internal", r"NCCL error in.*internal error"),
     Pattern("refused", r"Connection refused|errno: 111"),
-    Pattern("reset", r"Connection reset by peer|Connection closed by (?:remote )?peer|Broken pipe"),
+    Pattern(
+        "reset",
+        r"Connection reset by peer|peer process has unexpectedly disconnected|"
+        r"Connection closed by (?:remote )?peer|Broken pipe",
+    ),
     Pattern(
         "nccl_error",
         r"\bNCCL [Ee]rror\b|NCCL WARN (?!Failed to open lib|NUMA|Missing|MSCCL|.*[Pp]lugin)",

@@ -44,7 +44,7 @@ _PATTERNS = (
         r"build_index_map|"
         r"[Bb]uilding dataset|[Cc]aching (?:images|dataset|latents|features|text)|"
         r"[Ss]canning '?\S*(?:images|labels|train|val)|[Rr]esolving data files|"
-        r"[Tt]okeniz(?:ing|er on dataset)|Running tokenizer|[Pp]reprocess\w*|"
+        r"[Tt]okeniz(?:ing|er on dataset)|Running tokenizer|[Pp]re-?process\w*|"
         r"Generating \w+ split|Preparing (?:train|test|val)|datasets? (?:map|filter)|"
         r"Map \(num_proc|\bexamples/s\b|"
         r"train_val_test_data_provider|Converting format of dataset|Map:\s+\d+%|Filter:\s+\d+%",

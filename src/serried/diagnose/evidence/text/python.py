@@ -27,6 +27,8 @@ from serried.diagnose.evidence.sign import Sign
 
 _BEGINS = "Traceback (most recent call last)"
 _FRAME = re.compile(r'^\s*\|?\s*File "?([^"]+?)"?, line (\d+),? in (\S+)')
+_BOXED = re.compile(r"^\s*[│|]?\s*(\S+\.py):(\d+) in (\S+)")
+"""A frame as rich prints it, in a box."""
 _NAMED = re.compile(
     r"^(?:[EF]\s+)?(?P<name>(?:[A-Za-z_]\w*\.)*(?:[A-Za-z_]\w*"
     r"(?:Error|Exception|Interrupt|Failure|Failed|Timeout|Exit|Killed|OutOfMemory|Warning)\w*|"
@@ -76,7 +78,7 @@ class Tracebacks:
             yield Sign("traceback", line.quote, line.speaker, line.time)
         elif any(each in line.text for each in _CHAINS):
             state.is_chained = True
-        elif frame := _FRAME.match(line.text):
+        elif frame := _FRAME.match(line.text) or (state.is_open and _BOXED.match(line.text)):
             state.is_open, state.last = True, line
             if len(state.frames) < MOST_FRAMES:
                 state.frames.append((frame[1], int(frame[2][:9]), frame[3]))

@@ -56,7 +56,8 @@ _READERS = (
     call_signs,
 )
 _OPENS = re.compile(
-    r"ProcessGroupNCCL|Watchdog caught|WorkNCCL\(|CollectiveFingerPrint|NVRM: The NVIDIA GPU"
+    r"ProcessGroupNCCL|Watchdog caught|WorkNCCL\(|CollectiveFingerPrint|is running collective:\s*$|"
+    r"NVRM: The NVIDIA GPU"
 )
 _STARTS = re.compile(
     r"\s*(?:\[|[EWIF]\d{4} |\d{4}-\d\d-\d\d|Traceback|terminate|File \"|frame #|\d+%|#\d|[A-Z]\w+:)"

@@ -28,7 +28,7 @@ _PATTERNS = (
     Pattern("exit", r"Child process with PID (?P<pid>\d+) terminated with code (?P<code>-?\d+)"),
     Pattern(
         "exit",
-        r"process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>\S+) exited on signal "
+        r"process rank (?P<rank>\d+) with PID (?P<pid>\S+) on node (?P<host>\S+) exited on signal "
         r"(?P<signal>\d+)",
     ),
     Pattern(

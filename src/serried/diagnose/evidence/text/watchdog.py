@@ -75,6 +75,7 @@ _PATTERNS = (
         r"GetTimeoutError: |NCCL operation timed out|training (?:process )?hang detected",
     ),
     Pattern("taken_down", r"NCCL communicator was aborted|[Ww]atchdog timeout\b"),
+    Pattern("taken_down", r"WorkNCCL::checkTimeout|raised from (?:checkTimeout|ncclCommWatchdog)"),
     Pattern("taken_down", r"due to collective timeout or exception"),
 )
 
