@@ -86,7 +86,7 @@ $(VENV)/.run: pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
-	$(PIP) -e '.[torch,web,trace,remote,ray,tensorboard,export,examples,bench,test]'
+	$(PIP) -e '.[torch,web,mcp,trace,remote,ray,tensorboard,export,examples,bench,test]'
 	@touch $@ $(VENV)/.run
 
 APT = $$([ "$$(id -u)" = 0 ] || echo sudo) apt-get

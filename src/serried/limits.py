@@ -40,6 +40,11 @@ RETIMED_BYTES = Limit(1 << 20, "bytes", "the plan of a recorded run; it takes 3 
 PLAN_ROWS_BYTES = Limit(64 << 20, "bytes", "a table of measured steps; 100,000 rows take 30 MB")
 CHECK_BYTES = Limit(1 << 30, "bytes", "the report of a check; all links of 100,000 ranks take less")
 
+# ----------------------------------------------------------------------- assistants
+
+ASSISTANT_SECONDS = Limit(120, "s", "one call of an assistant; a search of 530B takes 1 s")
+ASSISTANT_ANSWER = Limit(1 << 18, "bytes", "one answer to an assistant; it reads every byte")
+
 # ----------------------------------------------------------------------- numbers
 
 MODEL_SIZE = Limit(10_000_000, "units", "a size that a model's config says; words are the most")

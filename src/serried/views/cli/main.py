@@ -63,6 +63,10 @@ COMMANDS = {
         "serve",
         "Opens the workbench: the cluster map, the groups, and the timelines of recorded runs.",
     ),
+    "mcp": LazyCommand(
+        "mcp",
+        "Answers assistants over the Model Context Protocol, on standard input and output.",
+    ),
     "demo": LazyCommand(
         "demo",
         "Trains for real on local ranks, records it, and opens the workbench on what happened.",
