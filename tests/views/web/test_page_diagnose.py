@@ -23,5 +23,5 @@ def test_a_page_of_evidence_alone_opens_on_its_diagnosis(page_of: Open, tmp_path
         workbench.click("#diagnose-chain button.rank")
         workbench.page.wait_for_url("**rank=5*")
         assert "信号 9" in page_of(address, "lang=zh").text("#diagnose-verdict")
-        workbench.click("#diagnose-close")
+        workbench.click("#view-layout")
         assert workbench.read("diagnosis()") is None

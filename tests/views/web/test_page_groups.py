@@ -40,8 +40,14 @@ def peers(layout: Layout, dims: str, rank: int) -> set[int]:
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_nothing_is_drawn_until_a_type_is_chosen(page_of: Open, plain: str, lang: str) -> None:
+def test_the_page_opens_with_a_picture_and_says_what_to_choose_without_a_type(
+    page_of: Open, plain: str, lang: str
+) -> None:
     workbench = page_of(plain, lang=lang)
+    layout = frameworks.layout("megatron", Sizes(16, tp=2, pp=4))
+    assert workbench.read("groups()") == groups(layout, "dp,tp,pp")
+    assert not workbench.page.is_visible("#hint")
+    workbench.choose("type", "")
     assert HINTS[lang] in workbench.text("#hint")
     assert workbench.read("groups()") == {}
     assert workbench.read("where(0)") is None
@@ -52,25 +58,26 @@ def test_nothing_is_drawn_until_a_type_is_chosen(page_of: Open, plain: str, lang
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_what_colours_mean_and_why_a_row_is_a_stage_is_always_in_view(
+def test_what_colours_mean_and_why_a_row_is_a_stage_stands_under_learn(
     page_of: Open, plain: str, lang: str
 ) -> None:
     workbench = page_of(plain, lang=lang)
     basics = workbench.page.locator("#basics")
-    for place in ("", "?dims=dp,tp", "?dims=pp&tp=3"):
-        workbench.open(place.removeprefix("?"))
+    for place in ("", "dims=dp,tp", "dims=pp&tp=3"):
+        workbench.open(place)
+        assert not basics.is_visible(), "the picture has the room until it is asked for"
+        workbench.click("#right-toggle")
+        workbench.click("#side-learn")
         shown = basics.inner_text()
         assert all(word in shown for word in ("DP", "TP", "PP", "CP", "stage"))
-        box = basics.bounding_box()
-        assert box and box["y"] + box["height"] <= 900
-        assert basics.evaluate("e => e.scrollHeight <= e.clientHeight"), "nothing is cut off"
+        assert basics.evaluate("e => e.scrollWidth <= e.clientWidth"), "nothing is cut off"
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_each_of_the_eleven_types_changes_the_picture_and_the_text(
     page_of: Open, plain: str, lang: str
 ) -> None:
-    workbench = page_of(plain, ASKED, lang=lang)
+    workbench = page_of(plain, f"{ASKED}&side=groups", lang=lang)
     layout = frameworks.layout("megatron", SIZES)
     options = workbench.page.locator("#type option").evaluate_all("all => all.map(e => e.value)")
     assert options == ["", *TYPES]
@@ -80,14 +87,14 @@ def test_each_of_the_eleven_types_changes_the_picture_and_the_text(
         assert workbench.read("groups()") == groups(layout, dims)
         pictures.add(workbench.picture())
         lists.add(workbench.text("#group-list"))
-        explanations.add(workbench.text("#explanation"))
+        explanations.add(workbench.page.text_content("#explanation"))
         marks = workbench.read("marks(5)")
         assert [each["label"].rstrip("0123456789") for each in marks] == dims.upper().split(",")
     assert len(pictures) == len(lists) == len(explanations) == len(TYPES)
 
 
 def test_any_other_combination_is_made_with_the_toggles(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, ASKED)
+    workbench = page_of(plain, f"{ASKED}&dims=")
     workbench.click("[data-dim=tp]")
     workbench.click("[data-dim=cp]")
     assert list(workbench.read("groups()")) == ["tp", "cp"]
@@ -157,24 +164,26 @@ def test_a_click_pins_a_rank_and_python_says_what_it_is(page_of: Open, plain: st
     assert "last stage" in workbench.text("#selected")
     workbench.press("Escape")
     assert workbench.lit() == []
-    assert "Point at a rank" in workbench.text("#selected")
+    assert not workbench.page.is_visible("#right"), "the picture has its room back"
 
 
 def test_a_group_in_the_list_lights_its_ranks_and_a_click_pins_it(
     page_of: Open, plain: str
 ) -> None:
-    workbench = page_of(plain, "dims=tp,pp")
+    workbench = page_of(plain, "dims=tp,pp&side=groups")
     line = workbench.page.locator("#group-list [role=option]", has_text="PP 1: [1, 5, 9, 13]")
     line.hover()
     workbench.settle()
     assert workbench.lit() == [1, 5, 9, 13]
     line.click()
     workbench.settle()
+    assert line.is_visible(), "the list stays, for the next one"
+    workbench.click("#side-selected")
     assert "over 2 nodes" in workbench.text("#selected")
 
 
 def test_groups_are_listed_as_text_that_can_be_copied(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "dims=dp,tp")
+    workbench = page_of(plain, "dims=dp,tp&side=groups")
     assert "TP 0: [0, 1]" in workbench.text("#group-list")
     workbench.click("#copy-groups")
     layout = frameworks.layout("megatron", Sizes(16, tp=2, pp=4))
@@ -270,7 +279,7 @@ def check_large(workbench: Workbench, layout: Layout, dims: str) -> None:
 
 def test_sixteen_thousand_ranks_stay_responsive(page_of: Open, plain: str) -> None:
     dims = "dp,tp,pp,cp"
-    workbench = page_of(plain, f"dims={dims}&world_size=16384&tp=8&pp=16&cp=2")
+    workbench = page_of(plain, f"dims={dims}&world_size=16384&tp=8&pp=16&cp=2&side=groups")
     layout = frameworks.layout("megatron", Sizes(16384, tp=8, pp=16, cp=2))
     drawn = workbench.read("drawn()")
     check_large(workbench, layout, dims)
@@ -287,7 +296,7 @@ def test_sixteen_thousand_ranks_stay_responsive(page_of: Open, plain: str) -> No
 
 
 def test_the_list_of_many_groups_scrolls_to_its_end(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "dims=tp&world_size=16384&tp=8&pp=16")
+    workbench = page_of(plain, "dims=tp&world_size=16384&tp=8&pp=16&side=groups")
     workbench.page.locator("#group-list").evaluate("list => list.scrollTo(0, list.scrollHeight)")
     workbench.settle()
     last = workbench.page.locator("#group-list [role=option]").last
@@ -299,7 +308,7 @@ def test_the_list_of_many_groups_scrolls_to_its_end(page_of: Open, plain: str) -
 def test_a_click_counts_though_the_list_scrolls_between_press_and_release(
     page_of: Open, plain: str
 ) -> None:
-    workbench = page_of(plain, "dims=tp&world_size=256")
+    workbench = page_of(plain, "dims=tp&world_size=256&side=groups")
     box = workbench.page.locator("#group-list [role=option]:has-text('TP 6:')").bounding_box()
     assert box
     mouse = workbench.page.mouse
@@ -317,14 +326,14 @@ def test_the_zero_stage_is_a_control_where_it_says_what_ranks_hold(
     page_of: Open, plain: str
 ) -> None:
     workbench = page_of(plain)
-    workbench.open("framework=deepspeed&dims=dp")
+    workbench.open("framework=deepspeed&dims=dp&side=learn")
     workbench.page.locator("#more summary").click()
     assert workbench.page.is_visible("#zero")
     assert "At zero_optimization.stage 0, the default" in workbench.text("#explanation")
-    workbench.open("framework=deepspeed&dims=dp&zero=3&pp=1")
+    workbench.open("framework=deepspeed&dims=dp&zero=3&pp=1&side=learn")
     assert "The weights are sharded" in workbench.text("#explanation")
     assert "hold the same weights" not in workbench.text("#basics")
-    workbench.open("framework=torchtitan&dims=dp&zero=3")
+    workbench.open("framework=torchtitan&dims=dp&zero=3&side=learn")
     workbench.page.locator("#more").evaluate("each => { each.open = true; }")
     assert workbench.page.is_visible("#zero")
     assert "each rank of dp_shard holds one part" in workbench.text("#explanation")

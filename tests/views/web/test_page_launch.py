@@ -52,7 +52,7 @@ def test_a_dropped_script_fills_the_form_the_picture_and_the_address(
     assert [workbench.value(field) for field in ("world_size", "tp", "pp")] == ["16", "4", "2"]
     layout = frameworks.layout("megatron", Sizes(16, tp=4, pp=2))
     assert workbench.read("groups()")["tp"] == layout.groups("tp").lists()
-    assert workbench.query() == "tp=4&pp=2&dims=dp,tp,pp"
+    assert workbench.query() == "tp=4&pp=2"
     shown = rows(workbench)
     assert shown["TP 4"] == "run.sh line 1, --tensor-model-parallel-size"
     assert shown["PP 2"] == "run.sh line 2, --pipeline-model-parallel-size"
@@ -111,7 +111,7 @@ def test_a_drop_on_another_view_turns_to_the_job(page_of: Open, plain: str) -> N
     workbench = page_of(plain, "view=schedule")
     drop(workbench, run_sh=SCRIPT)
     assert workbench.page.is_visible("#reading")
-    assert workbench.query() == "tp=4&pp=2&dims=dp,tp,pp"
+    assert workbench.query() == "tp=4&pp=2"
 
 
 def test_files_are_chosen_with_the_keyboard(page_of: Open, plain: str) -> None:

@@ -36,7 +36,7 @@ def test_the_plan_of_the_job_in_view_follows_every_field(page_of: Open, plain: s
     def shown() -> dict[str, Any]:
         return {name: each for name, each in workbench.read("plan()").items() if name != "command"}
 
-    workbench.click("#plan-open")
+    workbench.click("#view-plan")
     assert shown() == planned()
     rows = workbench.page.locator("#plan-memory-rows tr").all()
     totals = [memory_text(total) for total in planned()["totals"]]
@@ -63,12 +63,13 @@ def test_the_plan_of_the_job_in_view_follows_every_field(page_of: Open, plain: s
     assert "7" in workbench.text("#plan-fault-global_batch")
     assert workbench.page.get_attribute("#plan-global_batch", "aria-invalid") == "true"
     assert workbench.text("#plan-alert") == ""
-    assert "planned=1&model=gpt3-175b&global_batch=7&micro_batch=2" in workbench.query()
+    assert workbench.query().startswith("view=plan&")
+    assert "model=gpt3-175b&global_batch=7&micro_batch=2" in workbench.query()
     workbench.page.go_back()
     workbench.page.go_back()
     workbench.settle()
     assert shown() == planned(model="gpt3-175b", tp="4")
-    workbench.click("#plan-close")
+    workbench.click("#view-layout")
     assert workbench.read("plan()") is None
 
 
@@ -112,7 +113,8 @@ def test_a_layout_that_was_found_becomes_the_job_s_and_its_plan_the_one_found(
     }
     assert told[0].split(", ")[1].split()[0] == workbench.value("plan-schedule")
 
-    # One panel at a time.
+    # A player stands in place of the plan, and leaves it as it was.
     workbench.click("#sharding-open")
-    assert workbench.read("plan()") is None and "planned" not in workbench.query()
-    assert not workbench.page.is_visible("#timeline")
+    assert not workbench.page.is_visible("#plan") and not workbench.page.is_visible("#timeline")
+    workbench.click("#sharding-close")
+    assert workbench.page.is_visible("#plan") and workbench.page.is_visible("#timeline")

@@ -178,7 +178,9 @@ def test_hovering_a_bubble_says_its_cause(
 
 
 def test_causes_of_idle_time_add_up_beside_the_picture(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "view=schedule&name=1f1b&latency=1/2&memory_limit=3&stages=4")
+    workbench = page_of(
+        plain, "view=schedule&name=1f1b&latency=1/2&memory_limit=3&stages=4&side=groups"
+    )
     rows = workbench.page.locator("#schedule-causes tr").all_inner_texts()
     times = {row.split("\t")[0].strip(): float(row.split("\t")[1]) for row in rows}
     total = times.pop("all idle time")

@@ -22,7 +22,7 @@ test("every field survives the way through the address", () => {
   const state = Object.fromEntries(
     Object.keys(DEFAULTS).map((field) => [field, `${field} & 值=1`]),
   );
-  const kept = { ...state, dims: "dp,tp", set: "a=1\nb.c=x y" };
+  const kept = { ...state, view: "plan", dims: "dp,tp", set: "a=1\nb.c=x y" };
   assert.deepEqual(readState(`?${writeState(kept)}`), kept);
 });
 

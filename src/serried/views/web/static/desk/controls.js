@@ -12,7 +12,6 @@ import { listenToForm } from "./side/form.js";
 import { listenToSplitter } from "./splitter.js";
 
 /** @typedef {import("./page.js").Page} Page */
-/** @typedef {import("../schedule/desk.js").ScheduleDesk} ScheduleDesk */
 
 /** @type {Record<string, [number, number]>} */
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -54,13 +53,10 @@ export function listenToControls(page) {
   listenToSplitter();
 }
 
-/**
- * Sends every key to the view that it is for.
- * @param {Page} page
- * @param {ScheduleDesk} schedules
- */
-export function listenToPageKeys(page, schedules) {
-  const { map, timelines } = page;
+/** Sends every key to the view that it is for. @param {Page} page */
+export function listenToPageKeys(page) {
+  const { map, tabs, timelines } = page;
+  const { schedules } = tabs;
   const timeline = timelines.view;
   const { view: stack } = schedules;
   /** @type {import("./keys.js").View[]} */
@@ -80,6 +76,8 @@ export function listenToPageKeys(page, schedules) {
       else enterSearch();
     },
     clear: () => (schedules.isOpen ? schedules.clear() : clear(page)),
+    left: () => tabs.toggleLeft(),
+    right: () => page.selection.column.toggle(),
   });
 }
 

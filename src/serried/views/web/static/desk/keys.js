@@ -38,6 +38,8 @@ export const KEYS = [
   ["← → Home End", "keys.steps"],
   ["/", "keys.search"],
   ["N Shift+N", "keys.found"],
+  ["B", "keys.left"],
+  ["Q", "keys.right"],
   ["Esc", "keys.clear"],
   ["?", "keys.help"],
 ];
@@ -45,8 +47,9 @@ export const KEYS = [
 /**
  * Sends keys to the view that has the focus or is under the pointer, never while text is typed.
  * @param {View[]} views
- * @param {{search: (view: View | null) => unknown, clear: () => void}} page  search: in the view
- *   that has the focus or the pointer
+ * @param {Record<"clear" | "left" | "right", () => void> &
+ *   {search: (view: View | null) => unknown}} page  search: in the view that has the focus or the
+ *   pointer; left and right: the columns
  */
 export function listenToKeys(views, page) {
   const held = new Held();
@@ -65,6 +68,8 @@ export function listenToKeys(views, page) {
       else openHelp();
       return;
     }
+    const column = { b: page.left, q: page.right }[event.key.toLowerCase()];
+    if (column) return column();
     if (!view) return;
     if (event.repeat && "wasd".includes(event.key.toLowerCase())) return;
     const move = moveOf(event.key.toLowerCase(), view.moves);

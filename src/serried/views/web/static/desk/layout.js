@@ -159,7 +159,7 @@ export class LayoutDesk {
     const { state } = this.store;
     showForm(state, scene);
     byId("headline").textContent = headline(scene);
-    if (!state.view) {
+    if (state.view !== "schedule") {
       document.title = `${typeName(state.dims)} ${scene.worldSize} · serried`.trim();
     }
     byId("command").textContent = scene.command;

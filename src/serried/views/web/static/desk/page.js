@@ -8,6 +8,7 @@
 //   collectives the player of a group's collective    sharding   what ranks hold under ZeRO
 //   plan        whether the job fits, and its step
 //   diagnosis   what went wrong in a job, and with whom
+//   tabs        which of the views is open, that of schedules among them
 
 import { Store } from "../base/store.js";
 import { Waiting } from "../base/waiting.js";
@@ -19,6 +20,7 @@ import { closeOthers, makeCollectives, makeDiagnosis, makePlan, makeSharding } f
 import { Runs } from "./runs.js";
 import { Selection } from "./selection.js";
 import { DEFAULTS, readState, writeState } from "./state/fields.js";
+import { Tabs } from "./tabs.js";
 import { makeList, makeMap } from "./views.js";
 
 /** @typedef {import("./state/fields.js").State} State */
@@ -29,7 +31,7 @@ export class Page {
     this.store = new Store(
       readState(location.search),
       (/** @type {State} */ state) =>
-        writeState(state, this.runs.offers.length ? ["world_size"] : []),
+        writeState(state, this._isServed ? ["view", "world_size"] : []),
       () => this.launch.mark,
     );
     this.waiting = new Waiting((error) => this.layout.fail(error));
@@ -38,9 +40,11 @@ export class Page {
       spoken: () => this.launch.retell(),
       shown: (scene) => this._shown(scene),
     });
+    /** @type {Runs} */
     this.runs = new Runs(this.layout, {
       forget: () => this.launch.forget(),
       traced: (tracks) => this._traced(tracks),
+      met: () => this.tabs.met(),
     });
     /** @type {Launch} */
     this.launch = new Launch(this.layout, () => this.opened);
@@ -74,13 +78,22 @@ export class Page {
     this.heats = new HeatDesk(this.layout, this.runs, this.selection, this.map, () => {
       return this.diagnosis.heat;
     });
+    this.tabs = new Tabs(this);
     /** Kept once the page has shown what its address holds. */
     this.opened = Promise.resolve();
     window.addEventListener("popstate", () => this.waiting.until(this._return()));
   }
 
+  /**
+   * Whether the page opens on what it was served, where its address names neither tab nor job.
+   * @returns {boolean}
+   */
+  get _isServed() {
+    return Boolean(this.runs.offers.length || this.diagnosis.cases.length);
+  }
+
   get isBusy() {
-    const players = [this.collectives, this.sharding, this.plan, this.diagnosis];
+    const players = [this.collectives, this.sharding, this.plan, this.diagnosis, this.tabs];
     const parts = [this.waiting, this.layout, this.timelines, this.heats, ...players];
     const { redraw, relight } = this.map;
     return parts.some(({ isBusy }) => isBusy) || redraw.waiting || relight.waiting;
@@ -99,10 +112,21 @@ export class Page {
 
   /** Returns to the state of a page that was just opened. */
   reset() {
+    const { lang, trace, run, view } = this.store.state;
+    this.launch.forget();
+    this.layout.edit(this.runs.own({ ...DEFAULTS, lang, trace, run, view }));
+    this.timelines.view.fit();
+  }
+
+  /**
+   * Shows the state that an address's search part holds, in the language and with the run in view.
+   * @param {string} search
+   */
+  visit(search) {
     const { lang, trace, run } = this.store.state;
     this.launch.forget();
-    this.layout.edit(this.runs.own({ ...DEFAULTS, lang, trace, run }));
-    this.timelines.view.fit();
+    this.store.step({ ...readState(search), lang, trace, run });
+    return this.waiting.until(this._recall(trace));
   }
 
   /** Returns the page as the timeline knows it. @returns {import("../timeline/state.js").Host} */
@@ -173,6 +197,12 @@ export class Page {
     const { trace } = this.store.state;
     this.store.take(readState(location.search));
     this.launch.recall(history.state);
+    await this._recall(trace);
+  }
+
+  /** Shows the state in every view. @param {string} trace  the trace that was in view before */
+  async _recall(trace) {
+    this.tabs.show();
     await this.layout.recall();
     if (trace !== this.store.state.trace) await this.runs.ask();
     else if (this.runs.tracks) {

@@ -1,5 +1,5 @@
-// The panels below the map: of a group's collective, of a step under ZeRO, and of the job's plan,
-// each told of the job in view.
+// What stands below the map: the player of a group's collective, a step under ZeRO, the job's plan
+// and diagnoses, each told of the job in view.
 
 import { language } from "../base/i18n.js";
 import { CollectiveDesk } from "../collective/desk.js";
@@ -13,16 +13,14 @@ import { question } from "./state/fields.js";
 
 /** @typedef {import("./layout.js").LayoutDesk} LayoutDesk */
 
-/** What closes each panel: one of them stands below the map at a time. */
+/** What closes each player: one of them stands below the map at a time. */
 const CLOSED = {
   collectives: { collective: "", step: "" },
   sharding: { sharded: "", event: "" },
-  plan: { planned: "", planned_step: "" },
-  diagnosis: { diagnosed: "", finding: "" },
 };
 
 /**
- * Closes the panels that one is opened in place of.
+ * Closes the players that one is opened in place of.
  * @param {Record<keyof typeof CLOSED, {take(): Promise<void>}> & {layout: LayoutDesk}} page
  * @param {keyof typeof CLOSED} opened
  */
@@ -72,18 +70,16 @@ export function makeSharding(layout, runs, opened) {
 }
 
 /**
- * Makes the panel of the plan, which takes the place of the others.
+ * Makes the tab of the plan.
  * @param {LayoutDesk} layout
  * @param {import("./runs.js").Runs} runs
  * @param {import("../map/view.js").MapView} map
  */
 export function makePlan(layout, runs, map) {
-  const others = { ...CLOSED.collectives, ...CLOSED.sharding, ...CLOSED.diagnosis };
   /** @type {import("../plan/state.js").PlanHost} */
   const host = {
     store: layout.store,
     question: questionOf(layout),
-    open: (planned) => layout.edit(planned ? { planned, ...others } : CLOSED.plan),
     pick: (change) => layout.edit(change),
     step: (planned_step) => layout.edit({ ...OF_A_RUN, planned_step }),
     timeline: (words) => runs.plan(words),
@@ -92,18 +88,19 @@ export function makePlan(layout, runs, map) {
 }
 
 /**
- * Makes the panel of diagnoses, which takes the place of the others.
+ * Makes the tab of diagnoses.
  * @param {LayoutDesk} layout
  * @param {import("./runs.js").Runs} runs
  * @param {{choose: (rank: number) => void, warmed: () => void}} events
+ * @returns {DiagnoseDesk<Heat>}
  */
 export function makeDiagnosis(layout, runs, events) {
-  const others = { ...CLOSED.collectives, ...CLOSED.sharding, ...CLOSED.plan };
+  const closed = { ...CLOSED.collectives, ...CLOSED.sharding };
   return new DiagnoseDesk({
     store: layout.store,
     open: (change, shown) => {
       const { state } = layout.store;
-      const own = shown ? { ...ownLayout(state, shown), ...others } : state;
+      const own = shown ? { ...ownLayout(state, shown), ...closed } : state;
       layout.edit({ ...own, ...change });
     },
     isOwn: (shown) => runs.isOwn(shown),

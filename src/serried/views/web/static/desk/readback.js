@@ -31,22 +31,18 @@ import { timelineReadback } from "../timeline/readback.js";
 
 /** @typedef {import("./page.js").Page} Page */
 
-/**
- * Publishes what the page shows.
- * @param {Page} page
- * @param {import("../schedule/desk.js").ScheduleDesk} schedules
- */
-export function publish(page, schedules) {
+/** Publishes what the page shows. @param {Page} page */
+export function publish(page) {
   const { layout, map, runs, selection, store } = page;
   const timeline = page.timelines.view;
-  const busy = () => schedules.isBusy || page.isBusy;
+  const busy = () => page.isBusy;
   const settled = async () => {
     do await new Promise(requestAnimationFrame);
     while (busy());
   };
   Object.assign(window, {
     serried: Object.freeze({
-      ...scheduleReadback(schedules),
+      ...scheduleReadback(page.tabs.schedules),
       ...collectiveReadback(page.collectives),
       ...shardingReadback(page.sharding),
       ...planReadback(page.plan),

@@ -5,7 +5,7 @@ import { language, t } from "../base/i18n.js";
 import { askDocument, askPayload } from "../base/questions.js";
 import { Tracks } from "../timeline/trace/tracks.js";
 import { Checks } from "./checks.js";
-import { asksFor, namesJob, withJob } from "./state/fields.js";
+import { asksFor, namesJob, namesTab, withJob } from "./state/fields.js";
 
 /** @typedef {import("./state/fields.js").State} State */
 /**
@@ -27,6 +27,7 @@ import { asksFor, namesJob, withJob } from "./state/fields.js";
  * @typedef {object} RunEvents
  * @property {() => void} forget  what launch files said is of another job
  * @property {(tracks: Tracks | null) => Promise<unknown>} traced  one was sent, or there is none
+ * @property {() => void} met     it is known what there is to show
  */
 
 /** What an address says of moments and spans of one run. */
@@ -64,6 +65,11 @@ export class Runs {
   /** The number of the trace in view, -1 without one. */
   get trace() {
     return this.offer ? this.offers.indexOf(this.offer) : -1;
+  }
+
+  /** Whether there is a timeline to show: a run's, or a planned step's. */
+  get isShown() {
+    return Boolean(this.offers.length || this.planned);
   }
 
   /** What names the trace in view in a question, "" without one. */
@@ -163,8 +169,7 @@ export class Runs {
   }
 
   _showSection() {
-    const isShown = Boolean(this.offers.length || this.planned);
-    byId("timeline-section").hidden = byId("splitter").hidden = !isShown;
+    byId("timeline-section").hidden = byId("splitter").hidden = !this.isShown;
   }
 
   /** Says which traces are being read, and shows them once they are. @param {Told} told */
@@ -197,12 +202,20 @@ export class Runs {
       const { slice, rank, time, heat } = store.state;
       store.set({ ...ownLayout(store.state, measured), slice, rank, time });
       if (!this.offer) store.set({ heat: heat || this.checks.first });
-      if (measured === this.diagnosed) store.set({ diagnosed: measured.name });
     }
+    if (!namesTab(location.search)) store.set({ view: this.offer ? "run" : this._firstView });
+    const isAsked = store.state.view === "diagnose" && !store.state.diagnosed;
+    if (isAsked && this.diagnosed) store.set({ diagnosed: this.diagnosed.name });
     this._showSection();
+    this.events.met();
     store.write();
     await Promise.all([this.layout.ask(), this.ask()]);
     document.body.classList.add("ready");
+  }
+
+  /** The tab that opens by itself where no run is served. */
+  get _firstView() {
+    return this.diagnosed && !this.checks.offers.length ? "diagnose" : this.store.state.view;
   }
 
   /** Finds the run that the address means among those that are open, or says that it is another. */

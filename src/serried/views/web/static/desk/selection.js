@@ -7,6 +7,7 @@ import { Refusal, askDocument } from "../base/questions.js";
 import { explainTerms } from "../base/tip.js";
 import { tipLines } from "../map/speech.js";
 import { spokenSlice } from "../timeline/speech.js";
+import { SideColumn } from "./side/column.js";
 import { showFound, showGroup, showNothing, showRank, showSlice } from "./side/selected.js";
 import { question } from "./state/fields.js";
 import { pinWords, pinnedTarget } from "./state/pins.js";
@@ -36,6 +37,7 @@ export class Selection {
     this.views = views;
     /** @type {Target | null} */
     this.hovered = null;
+    this.column = new SideColumn(layout.store);
   }
 
   get pinned() {
@@ -68,7 +70,7 @@ export class Selection {
 
   /** Pins a target, or nothing. @param {Target | null} target */
   pin(target) {
-    this._pin(pinWords(target, this.layout.scene));
+    this._pin(pinWords(target, this.layout.scene), target === null || target.type === "group");
     if (target?.type === "group") this.views().collectives.follow(this._groupOf(target));
   }
 
@@ -170,11 +172,17 @@ export class Selection {
     timelines.view.light(lit, this.layout.scene?.kinds ?? [], this.pinnedRank);
   }
 
-  /** @param {ReturnType<typeof pinWords>} words */
-  _pin(words) {
+  /**
+   * @param {ReturnType<typeof pinWords>} words
+   * @param {boolean} [stays]  the list or the prose at the right stays in view
+   */
+  _pin(words, stays = false) {
     this.hovered = null;
-    this.layout.store.soon(words);
+    const { store } = this.layout;
+    const side = stays && /^(groups|learn)$/.test(store.state.side) ? store.state.side : "";
+    store.soon({ ...words, side });
     this.show();
+    this.column.show();
   }
 }
 

@@ -1,4 +1,4 @@
-// The desk of the Diagnose panel: what went wrong in a job, with whom, on what ground.
+// The desk of the Diagnose tab: what went wrong in a job, with whom, on what ground.
 
 import { byId, make } from "../base/dom.js";
 import { language, t } from "../base/i18n.js";
@@ -8,13 +8,13 @@ import { findingOf } from "./found.js";
 import { chainBoxes, evidenceItems, items, sureness } from "./words.js";
 
 /** @typedef {import("./found.js").Case} Case */
-/** @typedef {import("./state.js").DiagnoseState} DiagnoseState */
+/** @typedef {import("./state.js").DiagnoseState & {view: string}} DiagnoseState */
 /**
  * @template {{values: ArrayLike<number>}} States  the states of ranks, as they colour the map
- * @typedef {object} DiagnoseHost  the page around the panel
+ * @typedef {object} DiagnoseHost  the page around the tab
  * @property {import("../base/store.js").Part<DiagnoseState>} store
- * @property {(change: DiagnoseState, shown: Case | null) => void} open  opens a diagnosis on its
- *   own layout in place of other panels, or closes the panel
+ * @property {(change: DiagnoseState, shown: Case | null) => void} open  shows a diagnosis on its
+ *   own layout
  * @property {(shown: Case) => boolean} isOwn  whether the map shows the layout of a diagnosis
  * @property {(sent: ArrayBuffer) => States} heatOf  reads the states of ranks that were sent
  * @property {(rank: number) => void} choose   pins a rank
@@ -22,7 +22,7 @@ import { chainBoxes, evidenceItems, items, sureness } from "./words.js";
  */
 
 /**
- * Holds the panel together; its state is the page's.
+ * Holds the tab together; its state is the page's.
  * @template {{values: ArrayLike<number>}} States
  */
 export class DiagnoseDesk {
@@ -37,10 +37,8 @@ export class DiagnoseDesk {
       console.error(error);
       byId("diagnose-verdict").textContent = t("error.server");
     });
-    byId("diagnose-open").addEventListener("click", () => this._toggle());
-    byId("diagnose-close").addEventListener("click", () => this._toggle());
     byId("diagnose-case").addEventListener("change", (event) => {
-      this._show(/** @type {HTMLSelectElement} */ (event.target).value, "");
+      this.show(/** @type {HTMLSelectElement} */ (event.target).value, "");
     });
     document.addEventListener("spoken", () => this._tell());
   }
@@ -49,8 +47,9 @@ export class DiagnoseDesk {
     return this.waiting.isBusy;
   }
 
-  /** The diagnosis that is open. */
+  /** The diagnosis that is in view. */
   get shown() {
+    if (this.host.store.state.view !== "diagnose") return null;
     return this.cases.find(({ name }) => name === this.host.store.state.diagnosed) ?? null;
   }
 
@@ -62,14 +61,18 @@ export class DiagnoseDesk {
   /** Asks which diagnoses there are. */
   async open() {
     this.cases = (await askDocument("cases")).cases;
-    byId("diagnose-open").hidden = !this.cases.length;
+  }
+
+  /** Shows the first diagnosis; false where there is none. */
+  showFirst() {
+    if (this.cases.length) this.show(this.cases[0].name);
+    return this.cases.length > 0;
   }
 
   /** Shows what the state asks for. */
   async take() {
     const { shown } = this;
     byId("diagnose-section").hidden = !shown;
-    byId("diagnose-open").setAttribute("aria-pressed", String(Boolean(shown)));
     this._tell();
     await this.waiting.until(this._ask());
   }
@@ -80,15 +83,10 @@ export class DiagnoseDesk {
     return this.heat && !Number.isNaN(value) ? t(`diagnose.state${value}`) : "";
   }
 
-  _toggle() {
-    if (this.shown) this.host.open({ diagnosed: "", finding: "" }, null);
-    else this._show(this.cases[0].name, "");
-  }
-
-  /** @param {string} name @param {string} finding */
-  _show(name, finding) {
+  /** Shows a diagnosis, and one of its findings. @param {string} name @param {string} [finding] */
+  show(name, finding = "") {
     const shown = this.cases.find((each) => each.name === name) ?? null;
-    this.host.open({ diagnosed: name, finding }, shown);
+    this.host.open({ view: "diagnose", diagnosed: name, finding }, shown);
   }
 
   /** Asks for the states of ranks under the finding in view. */
@@ -138,7 +136,7 @@ export class DiagnoseDesk {
         {
           type: "button",
           "aria-pressed": String(at === current),
-          click: () => this._show(shown.name, at ? String(at) : ""),
+          click: () => this.show(shown.name, at ? String(at) : ""),
         },
         verdict,
       ),

@@ -1,8 +1,8 @@
-// The state of the Diagnose panel: which diagnosis is open, and which of its findings is in view.
+// The state of the Diagnose tab: which diagnosis is open, and which of its findings is in view.
 
 /**
  * @typedef {object} DiagnoseState
- * @property {string} diagnosed  the name of the diagnosis that is open, "" for none
+ * @property {string} diagnosed  the name of the diagnosis that is shown, "" for none
  * @property {string} finding    the number of its finding in view, "" for the first
  */
 

@@ -251,6 +251,7 @@ export class MapView {
   }
 
   _resize() {
+    if (!this.below.frame.clientWidth) return;
     const changed = this.below.resize();
     if (this.above.resize() || changed) this._layOut(this.byHand);
   }

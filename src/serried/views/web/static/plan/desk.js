@@ -1,4 +1,4 @@
-// The desk of the Plan panel: whether the job in view fits, how long its step takes, and what of.
+// The desk of the Plan tab: whether the job in view fits, how long its step takes, and what of.
 
 import { Redraw, Surface } from "../base/canvas/surface.js";
 import { byId, make } from "../base/dom.js";
@@ -28,7 +28,7 @@ import {
 
 const TYPING_MS = 220;
 
-/** Holds the panel together; its state is the page's. */
+/** Holds the tab together; its state is the page's. */
 export class PlanDesk {
   /** @param {PlanHost} host @param {import("./traffic.js").PlanTraffic} traffic */
   constructor(host, traffic) {
@@ -55,7 +55,7 @@ export class PlanDesk {
   }
 
   get isOpen() {
-    return this.state.planned === "1";
+    return this.state.view === "plan";
   }
 
   get isStepShown() {
@@ -69,8 +69,6 @@ export class PlanDesk {
 
   /** Shows what the state asks for. */
   async take() {
-    byId("plan-section").hidden = !this.isOpen;
-    byId("plan-open").setAttribute("aria-pressed", String(this.isOpen));
     byId("plan-step").setAttribute("aria-pressed", String(this.isStepShown));
     if (!this.isOpen || document.documentElement.dataset.spoken)
       void this.waiting.until(this.traffic.take());
@@ -80,9 +78,6 @@ export class PlanDesk {
   }
 
   _listen() {
-    const toggle = () => this.host.open(this.isOpen ? "" : "1");
-    byId("plan-open").addEventListener("click", toggle);
-    byId("plan-close").addEventListener("click", toggle);
     byId("plan-step").addEventListener("click", () => this.host.step(this.isStepShown ? "" : "1"));
     for (const field of PLAN_FIELDS) {
       const control = fieldOf(field);

@@ -1,8 +1,7 @@
-// The state of the Plan panel: of what model, cluster and batch the job in view is planned.
+// The state of the Plan tab: of what model, cluster and batch the job in view is planned.
 
 /**
  * @typedef {object} PlanState
- * @property {string} planned       1 while the panel is open
  * @property {string} model         its name: llama3-8b
  * @property {string} cluster       its name, or its GPU's: h100
  * @property {string} sequence      tokens of one sequence
@@ -17,13 +16,12 @@
  * @property {string} no_traffic    kinds whose traffic is not drawn on the map, joined by commas
  * @property {string} planned_step  1 while the planned step is the timeline below
  */
-/** @typedef {"planned" | "searched" | "planned_step" | "no_traffic"} ShownField */
+/** @typedef {"searched" | "planned_step" | "no_traffic"} ShownField */
 /** @typedef {Exclude<keyof PlanState, ShownField>} PlanField */
 /**
  * @typedef {object} PlanHost  the page around the panel
- * @property {import("../base/store.js").Part<PlanState>} store
+ * @property {import("../base/store.js").Part<PlanState & {view: string}>} store
  * @property {(words: Record<string, string>) => string} question  about the job in view
- * @property {(planned: string) => void} open  opens the panel in place of others, or closes it
  * @property {(change: Record<string, string>) => void} pick  makes a layout that of the job
  * @property {(planned_step: string) => void} step  shows the planned step, or hides it
  * @property {(words: string) => Promise<unknown>} timeline  shows the planned step that words ask
@@ -32,7 +30,6 @@
 
 /** @type {Readonly<PlanState>} */
 export const PLAN_DEFAULTS = Object.freeze({
-  planned: "",
   model: "llama3-8b",
   cluster: "dgx-h100",
   sequence: "8192",

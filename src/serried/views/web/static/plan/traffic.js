@@ -65,7 +65,7 @@ export class PlanTraffic {
   }
 
   get isShown() {
-    return this.host.store.state.planned === "1" && this.flows !== null;
+    return this.host.store.state.view === "plan" && this.flows !== null;
   }
 
   /** Pixels of the widest link: between small cells lines are thin. */
@@ -82,7 +82,7 @@ export class PlanTraffic {
   /** Shows the traffic of the plan that the state asks for; an answer is not asked for again. */
   async take() {
     const { host } = this;
-    if (host.store.state.planned !== "1") {
+    if (host.store.state.view !== "plan") {
       Object.assign(this, { flows: null, asked: "" });
     } else {
       const question = stepWords(host.question(planWords(host.store.state)));

@@ -85,18 +85,9 @@ export class ScheduleDesk {
     );
   }
 
-  /** Shows the view that the state asks for, job or schedule. */
+  /** Shows what the state asks for, where the tab is open. */
   async take() {
-    const { isOpen } = this;
-    document.body.dataset.view = isOpen ? "schedule" : "job";
-    byId("job-view").hidden = isOpen;
-    byId("schedule-view").hidden = !isOpen;
-    for (const view of ["job", "schedule"]) {
-      const button = byId(`view-${view}`);
-      if ((view === "schedule") === isOpen) button.setAttribute("aria-current", "page");
-      else button.removeAttribute("aria-current");
-    }
-    if (isOpen) await this._while(this._ask());
+    if (this.isOpen) await this._while(this._ask());
   }
 
   /** Chooses what is at a spot, or nothing. @param {Spot | null} spot */
@@ -105,7 +96,8 @@ export class ScheduleDesk {
     const isThing = spot && data && (spot.entry >= 0 || spot.idle >= 0);
     this.view.choose(isThing ? spot : null);
     const isAction = isThing && spot.entry >= 0;
-    this.store.soon({ action: isAction ? `${spot.block}:${data.actionName(spot.entry)}` : "" });
+    const action = isAction ? `${spot.block}:${data.actionName(spot.entry)}` : "";
+    this.store.soon(isThing ? { action, side: "" } : { action });
     showSpot(this.view.chosen, data);
     const lines = isThing ? spotLines({ ...spot, isStrip: false }, data) : [];
     say(isThing ? [blockTitle(data.header.name, data), ...lines].join("; ") : "");
@@ -144,8 +136,6 @@ export class ScheduleDesk {
       addRun: (name) => void this._while(this._addRun(name)),
       left: () => this.store.leaveField(),
     });
-    byId("view-job").addEventListener("click", () => this._switch(""));
-    byId("view-schedule").addEventListener("click", () => this._switch("schedule"));
     byId("schedule-fit").addEventListener("click", () => this.view.fit());
     for (const what of ["strips", "path"]) {
       byId(`schedule-${what}`).addEventListener("click", () => this._toggle(what));
@@ -154,16 +144,6 @@ export class ScheduleDesk {
     copy.addEventListener("click", () => {
       announce(t(copyText(commandText(this.blocks)) ? "copy.done" : "copy.failed"), copy);
     });
-    window.addEventListener("popstate", () => this.take());
-    document.addEventListener("spoken", () => this.take());
-  }
-
-  /** @param {string} view */
-  _switch(view) {
-    if (view === this.state.view) return;
-    hideTip();
-    this.store.step({ view });
-    void this.take();
   }
 
   /** @param {string} what */

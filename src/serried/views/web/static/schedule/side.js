@@ -20,10 +20,9 @@ import {
 /** Shows what is chosen. @param {Spot | null} spot @param {Simulated | null} data */
 export function showSpot(spot, data) {
   const place = /** @type {HTMLElement} */ (byId("schedule-selected").querySelector("div"));
-  if (!spot || !data || (spot.entry < 0 && spot.idle < 0)) {
-    place.replaceChildren(make("p", { class: "note" }, t("schedule.none")));
-    return;
-  }
+  const isNothing = !spot || !data || (spot.entry < 0 && spot.idle < 0);
+  byId("schedule-selected").hidden = isNothing;
+  if (isNothing) return;
   const facts = spot.entry >= 0 ? actionFacts(spot, data) : idleFacts(spot, data);
   const title = spot.entry >= 0 ? data.actionName(spot.entry) : t("spot.idle_title");
   const list = facts.flatMap(([name, value]) => [make("dt", {}, t(name)), make("dd", {}, value)]);

@@ -2,7 +2,6 @@
 
 /**
  * @typedef {object} ScheduleState
- * @property {string} view          "" for the job, "schedule"
  * @property {string} name          the schedules, from the top, joined by commas
  * @property {string} stages        pipeline ranks; "" for the job's own
  * @property {string} microbatches
@@ -18,12 +17,14 @@
  * @property {string} window        the stretch of time in view: first and last unit
  * @property {string} action        what is chosen: place in name, colon, action
  */
-/** @typedef {ScheduleState & {pp: string}} AskedState  pp: the job's own pipeline ranks */
+/**
+ * @typedef {ScheduleState & import("../base/tabs.js").TabState & {pp: string}} AskedState
+ *   pp: the job's own pipeline ranks
+ */
 /** @typedef {keyof ScheduleState} ScheduleField */
 
 /** @type {ScheduleState} */
 export const SCHEDULE_DEFAULTS = Object.freeze({
-  view: "",
   name: "1f1b,zb-h1,zbv",
   stages: "",
   microbatches: "8",
@@ -39,10 +40,6 @@ export const SCHEDULE_DEFAULTS = Object.freeze({
   window: "",
   action: "",
 });
-
-const PARAMETERS = /** @type {Omit<ScheduleState, "view">} */ (
-  Object.fromEntries(Object.entries(SCHEDULE_DEFAULTS).filter(([field]) => field !== "view"))
-);
 
 /** Fields that are typed or chosen in the form, called as the options and the JSON call them. */
 export const QUESTION_FIELDS = /** @type {const} */ ([
@@ -118,7 +115,7 @@ export function movedUp(names, place) {
  * @param {string} preset
  */
 export function presetFields(preset) {
-  return { ...PARAMETERS, ...PRESETS[preset] };
+  return { ...SCHEDULE_DEFAULTS, ...PRESETS[preset] };
 }
 
 /** Returns the preset that a state is, "" where it is none. @param {ScheduleState} state */

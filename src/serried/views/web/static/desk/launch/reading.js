@@ -93,7 +93,7 @@ export class Launch {
   /** Waits until the page shows its address, and turns it to the job, where files are told of. */
   async _shown() {
     await this.opened();
-    if (this.page.store.state.view) byId("view-job").click();
+    if (this.page.store.state.view !== "plan") byId("view-layout").click();
   }
 
   /** @param {File[] | Promise<File[]>} chosen */

@@ -76,7 +76,7 @@ export function showTerms(page) {
     make("dt", {}, name),
     make("dd", {}, text),
   ]);
-  /** @type {HTMLElement} */ (byId("terms").querySelector("dl")).replaceChildren(...entries);
+  byId("terms").replaceChildren(...entries);
 }
 
 /**

@@ -32,12 +32,13 @@ const TERMS = { coordinates: "axis", gpu: "process", spread: "nvlink_domain" };
 
 /** Shows `children` as what is selected. @param {...(Node | string)} children */
 function fill(...children) {
+  byId("selected").hidden = false;
   /** @type {HTMLElement} */ (byId("selected").querySelector("div")).replaceChildren(...children);
 }
 
-/** Shows how to select something. */
+/** Shows that nothing is selected. */
 export function showNothing() {
-  fill(make("p", { class: "note" }, t("selected.none")));
+  byId("selected").hidden = true;
 }
 
 /**

@@ -1,5 +1,6 @@
 // The state of the page, which the address bar holds whole: only what differs from the defaults.
 
+import { TAB_DEFAULTS, tabNamed } from "../../base/tabs.js";
 import { COLLECTIVE_DEFAULTS } from "../../collective/state.js";
 import { DIAGNOSE_DEFAULTS } from "../../diagnose/state.js";
 import { PLAN_DEFAULTS } from "../../plan/state.js";
@@ -25,6 +26,7 @@ import { SIZES } from "./sizes.js";
  * @property {string} map      the map's view: x, y and pixels per rank
  * @property {string} heat     the figure of the trace that colours the map, "" for its groups
  */
+/** @typedef {import("../../base/tabs.js").TabState} TabState */
 /** @typedef {import("../../schedule/state.js").ScheduleState} ScheduleState */
 /** @typedef {import("../../timeline/state.js").TimelineState} TimelineState */
 /** @typedef {import("../../collective/state.js").CollectiveState} CollectiveState */
@@ -34,17 +36,18 @@ import { SIZES } from "./sizes.js";
 /** @typedef {(typeof SIZES)[number]["name"]} SizeName */
 /** @typedef {Record<SizeName, string>} SizesState */
 /**
- * @typedef {PageState & SizesState & TimelineState & ScheduleState & CollectiveState &
+ * @typedef {TabState & PageState & SizesState & TimelineState & ScheduleState & CollectiveState &
  *   ShardingState & PlanState & DiagnoseState} State
  */
 /** @typedef {keyof State} Field */
 
 /** @type {State} */
 export const DEFAULTS = Object.freeze({
+  ...TAB_DEFAULTS,
   framework: "megatron",
   .../** @type {SizesState} */ (valuesOf("start")),
   set: "",
-  dims: "",
+  dims: "dp,tp,pp",
   kind: "",
   arrange: "node",
   lang: "",
@@ -109,8 +112,14 @@ export function readState(search) {
     const values = words.getAll(field);
     if (values.length) state[field] = values.join("\n");
   }
+  state.view = tabNamed(words) || DEFAULTS.view;
   state.dims = sortedDims(state.dims.split(","));
   return state;
+}
+
+/** Tells whether an address says which tab to open. @param {string} search */
+export function namesTab(search) {
+  return Boolean(tabNamed(new URLSearchParams(search)));
 }
 
 /** Tells whether an address says which job to show. @param {string} search */

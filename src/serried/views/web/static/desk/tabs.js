@@ -1,0 +1,82 @@
+// The tabs of the page: each is a view of the same job and the same selection, at its own address.
+
+import { byId } from "../base/dom.js";
+import { has, t } from "../base/i18n.js";
+import { TABS } from "../base/tabs.js";
+import { hideTip } from "../base/tip.js";
+import { ScheduleDesk } from "../schedule/desk.js";
+import { showExamples } from "./examples.js";
+
+/**
+ * @typedef {import("./examples.js").Shown & {
+ *   store: import("../base/store.js").Store<import("./state/fields.js").State>,
+ *   plan: {take(): Promise<unknown>},
+ *   selection: import("./selection.js").Selection,
+ * }} Tabbed  the page around the tabs
+ */
+
+/** Turns the page from one tab to another. */
+export class Tabs {
+  /** @param {Tabbed} page */
+  constructor(page) {
+    this.page = page;
+    this.schedules = new ScheduleDesk(page.store);
+    for (const tab of TABS) byId(`view-${tab}`).addEventListener("click", () => this.open(tab));
+    byId("left-toggle").addEventListener("click", () => this.toggleLeft());
+    document.addEventListener("spoken", () => this.met());
+  }
+
+  get isBusy() {
+    return this.schedules.isBusy;
+  }
+
+  /** The tab that is open. */
+  get view() {
+    return this.page.store.state.view;
+  }
+
+  /** Opens a tab, as a step of history. @param {string} view */
+  open(view) {
+    if (view === this.view) return;
+    hideTip();
+    const { page } = this;
+    if (view === "diagnose" && !page.store.state.diagnosed && page.diagnosis.showFirst()) return;
+    page.store.step({ view });
+    this.show();
+    void page.plan.take();
+    void page.diagnosis.take();
+  }
+
+  /** Shows the tab, and the examples, once it is known what was served. */
+  met() {
+    this.show();
+    showExamples(this.page, () => this.open("run"));
+  }
+
+  /** Shows which tab the state opens, and what there is to open. */
+  show() {
+    const { page, view } = this;
+    document.body.dataset.view = view;
+    for (const tab of TABS) {
+      const button = byId(`view-${tab}`);
+      if (tab === view) button.setAttribute("aria-current", "page");
+      else button.removeAttribute("aria-current");
+    }
+    const isAbsent = {
+      run: !page.runs.isShown,
+      diagnose: !page.diagnosis.cases.length,
+    };
+    const absent = /** @type {Record<string, boolean>} */ (isAbsent)[view] ?? false;
+    byId("absent").hidden = !absent;
+    byId("absent").textContent = absent && has(`absent.${view}`) ? t(`absent.${view}`) : "";
+    page.selection.column.show();
+    void this.schedules.take();
+  }
+
+  /** Shows the left column, or gives its room to the picture. */
+  toggleLeft() {
+    const left = byId("left");
+    left.hidden = !left.hidden;
+    byId("left-toggle").setAttribute("aria-expanded", String(!left.hidden));
+  }
+}

@@ -1,0 +1,123 @@
+"""The frame of the page: six tabs at their own addresses, columns that give way to the picture."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.page import Open
+
+TABS = ("layout", "schedule", "plan", "run", "diagnose", "learn")
+PICTURE = """() => {
+  const boxes = [...document.querySelectorAll("canvas")]
+    .filter((each) => each.checkVisibility())
+    .map((each) => each.getBoundingClientRect());
+  const step = 4;
+  let covered = 0;
+  let all = 0;
+  for (let x = 0; x < innerWidth; x += step)
+    for (let y = 0; y < innerHeight; y += step) {
+      all++;
+      if (boxes.some((b) => x >= b.left && x < b.right && y >= b.top && y < b.bottom)) covered++;
+    }
+  return covered / all;
+}"""
+"""The share of the window that canvases cover."""
+
+
+@pytest.mark.parametrize("query", ["", "view=schedule"])
+def test_two_thirds_of_the_window_are_picture(page_of: Open, plain: str, query: str) -> None:
+    workbench = page_of(plain, query)
+    assert workbench.page.evaluate(PICTURE) >= 0.65
+    workbench.press("b")
+    assert workbench.page.evaluate(PICTURE) >= 0.85, "a key hides the left column"
+    workbench.press("b")
+    assert workbench.page.is_visible("#left")
+
+
+def test_each_tab_has_its_address_and_keeps_the_selection(page_of: Open, plain: str) -> None:
+    workbench = page_of(plain, "dims=tp&rank=5")
+    for tab in (*TABS[1:], TABS[0]):
+        workbench.click(f"#view-{tab}")
+        assert workbench.page.get_attribute(f"#view-{tab}", "aria-current") == "page"
+        assert workbench.page.locator("#views [aria-current]").count() == 1
+        assert (f"view={tab}" in workbench.query()) == (tab != "layout"), "the first says nothing"
+        assert workbench.lit() == [4, 5]
+        other = page_of(plain, f"view={tab}&dims=tp&rank=5")
+        assert other.read("state()") == {**other.read("state()"), "view": tab, "rank": "5"}
+        assert other.page.is_visible("#selected") == (tab != "schedule")
+
+
+@pytest.mark.parametrize(
+    ("old", "tab"), [("view=job", "layout"), ("planned=1", "plan"), ("view=none", "layout")]
+)
+def test_addresses_from_before_the_tabs_still_open(
+    page_of: Open, plain: str, old: str, tab: str
+) -> None:
+    assert page_of(plain, old).read("state()")["view"] == tab
+
+
+def test_a_run_that_is_served_opens_in_its_tab_and_others_stay_a_click_away(
+    page_of: Open, traced: str
+) -> None:
+    workbench = page_of(traced)
+    assert workbench.read("state()")["view"] == "run"
+    assert workbench.page.is_visible("#timeline") and workbench.page.is_visible("#map")
+    workbench.click("#view-layout")
+    assert not workbench.page.is_visible("#timeline")
+    again = page_of(traced, workbench.query())
+    assert again.read("state()")["view"] == "layout", "a link names the tab where a run would open"
+    again.click("#examples button:has-text('long')")
+    assert (again.read("state()")["view"], again.value("pp")) == ("run", "4")
+
+
+@pytest.mark.parametrize(("lang", "words"), [("en-US", "No {} is open"), ("zh-CN", "还没有打开")])
+def test_a_tab_without_its_subject_says_what_opens_it(
+    page_of: Open, plain: str, lang: str, words: str
+) -> None:
+    workbench = page_of(plain, lang=lang)
+    for tab, subject in (("run", "run"), ("diagnose", "diagnosis")):
+        workbench.click(f"#view-{tab}")
+        assert words.format(subject) in workbench.text("#absent")
+    workbench.click("#view-layout")
+    assert not workbench.page.is_visible("#absent")
+
+
+def test_the_right_column_comes_and_goes_with_the_selection(page_of: Open, plain: str) -> None:
+    workbench = page_of(plain)
+    assert not workbench.page.is_visible("#right")
+    workbench.click_rank(5)
+    assert "Rank 5" in workbench.text("#selected")
+    workbench.click("#side-learn")
+    assert workbench.page.is_visible("#explanation") and not workbench.page.is_visible("#selected")
+    workbench.read("written()")
+    assert "side=learn" in workbench.query()
+    workbench.press("q")
+    assert not workbench.page.is_visible("#right")
+    workbench.click_rank(6)
+    assert "Rank 6" in workbench.text("#selected")
+    workbench.page.focus("#side-selected")
+    workbench.press("ArrowRight")
+    assert workbench.page.is_visible("#group-list")
+    workbench.press("Escape")
+    assert workbench.page.is_visible("#group-list"), "a tab that was turned to stays"
+
+
+def test_the_right_column_grows_with_the_screen(page_of: Open, plain: str) -> None:
+    for width, right, body in ((1400, 356, "14px"), (2560, 520, "16px")):
+        workbench = page_of(plain, "rank=5", width=width, height=900 if width == 1400 else 1440)
+        box = workbench.page.locator("#right").bounding_box()
+        assert box and box["width"] == right
+        assert workbench.page.evaluate("getComputedStyle(document.body).fontSize") == body
+
+
+def test_every_example_opens_a_picture(page_of: Open, plain: str) -> None:
+    workbench = page_of(plain)
+    examples = workbench.page.locator("#examples button")
+    for number in range(examples.count()):
+        examples.nth(number).click()
+        workbench.settle()
+        assert workbench.text("#alert") == workbench.text("#collective-alert") == ""
+        assert workbench.page.evaluate(PICTURE) > 0.4
+    workbench.page.go_back()
+    workbench.settle()
+    assert workbench.page.evaluate(PICTURE) > 0.4
