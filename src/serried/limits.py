@@ -38,6 +38,10 @@ CLUSTER_BYTES = Limit(1 << 20, "bytes", "a cluster as TOML; most take 2 kB")
 BUSBW_BYTES = Limit(64 << 20, "bytes", "a busbw table: some thousands of rows, of 200 bytes each")
 RETIMED_BYTES = Limit(1 << 20, "bytes", "the plan of a recorded run; it takes 3 kB")
 PLAN_ROWS_BYTES = Limit(64 << 20, "bytes", "a table of measured steps; 100,000 rows take 30 MB")
+SAMPLE_BYTES = Limit(1 << 20, "bytes", "a file's beginning, by which it is recognised")
+SAMPLED_FILES = Limit(200, "files", "a folder whose beginnings are looked at")
+UPLOAD_BYTES = Limit(4 << 30, "bytes", "all files of one drop on the page, which are copied")
+UPLOAD_FILES = Limit(2000, "files", "one drop on the page that are copied; serve PATH takes more")
 CHECK_BYTES = Limit(1 << 30, "bytes", "the report of a check; all links of 100,000 ranks take less")
 
 # ----------------------------------------------------------------------- assistants

@@ -34,11 +34,14 @@ from serried.pipeline.request import ScheduleRequest
 from serried.views.cli.main import run
 from serried.views.web.gate import Gate
 from serried.views.web.layout.launch import dropped_request
+from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.server import application
 from serried.views.web.wire.dropped import Dropped
 from tests.views.web.reader import read as unpacked
 
-PAGE = TestClient(application([], Gate("127.0.0.1", 8765)), base_url="http://127.0.0.1:8765")
+PAGE = TestClient(
+    application(OpeningDesk(), Gate("127.0.0.1", 8765)), base_url="http://127.0.0.1:8765"
+)
 BASE = """torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py \\
     --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --num-layers 8
 """

@@ -80,6 +80,10 @@ FORMATS = listed(
 )
 
 
+UNKNOWN = "formats"
+"""What the refusal of a file that is no launch file at all has among its values, and no other."""
+
+
 def reading_of(text: str, file: str, beside: Mapping[str, str]) -> Reading:
     """Returns what a launch file says; raises InputError when it is none that serried knows."""
     reading = _reading(text, file, beside)

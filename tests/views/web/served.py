@@ -14,14 +14,14 @@ from starlette.types import ASGIApp
 from serried.views.web.check.heat import NamedCheck
 from serried.views.web.diagnose.cases import NamedCase
 from serried.views.web.gate import Gate
+from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.server import application, listen
 from serried.views.web.trace.payload import NamedTrace
-from serried.views.web.trace.shelf import Shelf
 
 
 @contextmanager
 def served(
-    traces: Sequence[NamedTrace] | Shelf = (),
+    traces: Sequence[NamedTrace] | OpeningDesk = (),
     *,
     host: str = "127.0.0.1",
     token: str | None = None,
@@ -35,7 +35,9 @@ def served(
     """
     with listen("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
-        app: ASGIApp = application(traces, Gate(host, port, token), checks, cases)
+        given = traces
+        desk = given if isinstance(given, OpeningDesk) else OpeningDesk(given, checks, cases)
+        app: ASGIApp = application(desk, Gate(host, port, token))
         if below:
             app = Starlette(routes=[Mount(below, app)])
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none", lifespan="off"))
@@ -46,3 +48,4 @@ def served(
         finally:
             server.should_exit = True
             thread.join()
+            desk.close()

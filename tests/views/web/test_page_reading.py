@@ -1,4 +1,4 @@
-"""The page opens while a large trace is still read: the map at once, the timeline by itself."""
+"""The page opens while a trace is still read: the map at once, the timeline by itself."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from serried.trace.merge.in_memory import merge
-from serried.trace.model.trace import Trace
-from serried.views.web.trace.shelf import Shelf
+from serried.trace.formats.reading import read_recording
+from serried.views.web.opening import reading
+from serried.views.web.opening.desk import OpeningDesk
 from tests.page import Open
 from tests.trace.recorded_run import Run
 from tests.views.web.served import served
@@ -19,18 +19,19 @@ RUN = Run(pp=2, dp=2, num_microbatches=2, num_steps=1)
 
 @pytest.mark.parametrize("lang", ["en-US", "zh-CN"])
 def test_the_page_says_what_is_read_and_then_shows_it(
-    page_of: Open, tmp_path: Path, lang: str
+    page_of: Open, tmp_path: Path, lang: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = RUN.write(tmp_path / "big")
     may_go_on = threading.Event()
 
-    def slowly(place: Path) -> Trace:
+    def slowly(*places: object, **others: object) -> object:
         assert may_go_on.wait(60)
-        return merge([place])
+        return read_recording(*places, **others)  # type: ignore[arg-type]
 
-    shelf = Shelf((), [folder], slowly)
-    with served(shelf) as address:
-        shelf.start(lambda _: None)
+    monkeypatch.setattr(reading, "read_recording", slowly)
+    desk = OpeningDesk()
+    desk.open(folder)
+    with served(desk) as address:
         bench = page_of(address, lang=lang)
         assert (
             bench.text("#trace-reading")

@@ -14,9 +14,9 @@ import pytest
 from serried.trace.formats.reading import read_recording
 from serried.views.web.check.heat import read_check
 from serried.views.web.diagnose.cases import read_case
+from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.questions import questions
 from serried.views.web.trace.payload import NamedTrace
-from serried.views.web.trace.shelf import Shelf
 from tests.conftest import Call
 from tests.trace.gpu.samples import FOLDER
 from tests.trace.planned_run import write_planned_run
@@ -65,6 +65,7 @@ ASKED = (
     "check/heat?figure=worst_receive",
     "cases",
     "case/states",
+    "several?ask=plans&ask=page%3Flang%3Dzh",
 )
 
 
@@ -132,7 +133,9 @@ def test_the_command_line_prints_what_the_page_is_told(
 
 
 def test_every_question_is_among_those() -> None:
-    assert {question.partition("?")[0] for question in ASKED} == set(questions(Shelf([])))
+    assert {question.partition("?")[0] for question in ASKED} | {"openings"} == set(
+        questions(OpeningDesk())
+    )
 
 
 def test_an_address_of_the_page_is_a_question_too(serried: Call) -> None:

@@ -17,7 +17,8 @@ import uvicorn
 from serried.errors import EnvironmentProblem, InputError
 from serried.trace.merge.in_memory import merge
 from serried.views import mishap
-from serried.views.web import questions, server
+from serried.views.web import questions
+from serried.views.web.layout import launch
 from serried.views.web.page import STATIC
 from serried.views.web.server import listen, serve
 from serried.views.web.trace.payload import NamedTrace
@@ -217,7 +218,7 @@ def test_a_browser_opens_on_the_state_asked_for(
     opened: queue.Queue[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("DISPLAY", ":0")
-    serve([], port=0, query="dims=dp,tp")
+    serve({}, port=0, query="dims=dp,tp")
     address = opened.get(timeout=30)
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?dims=dp,tp", address)
     printed = capsys.readouterr()
@@ -232,7 +233,7 @@ def test_without_a_screen_no_browser_opens_and_over_ssh_the_tunnel_is_told(
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22")
-    serve([], port=0)
+    serve({}, port=0)
     assert opened.empty()
     assert re.search(r"ssh -L (\d+):localhost:\1 ", capsys.readouterr().err)
 
@@ -240,7 +241,7 @@ def test_without_a_screen_no_browser_opens_and_over_ssh_the_tunnel_is_told(
 def test_on_all_addresses_the_printed_one_names_this_machine(
     opened: queue.Queue[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    serve([], host="0.0.0.0", port=0, open_browser=False, token="t", query="lang=zh")
+    serve({}, host="0.0.0.0", port=0, open_browser=False, token="t", query="lang=zh")
     printed = capsys.readouterr().out
     host = re.escape(socket.gethostname())
     assert re.fullmatch(rf"serried workbench: http://{host}:\d+/\?token=t&lang=zh\n", printed)
@@ -255,7 +256,7 @@ def test_what_nobody_foresaw_is_a_sentence_of_the_page_and_the_server_goes_on(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(mishap, "_files", {})
     monkeypatch.setattr(questions, "rank_answer", fail)
-    monkeypatch.setattr(server, "launch_answer", fail)
+    monkeypatch.setattr(launch, "launch_answer", fail)
     head = b'{"files": []}'
     body = len(head).to_bytes(4, "little") + head
     kind = {"content-type": "application/octet-stream"}
@@ -265,9 +266,9 @@ def test_what_nobody_foresaw_is_a_sentence_of_the_page_and_the_server_goes_on(
         client.post("/api/launch?lang=en", content=body, headers=kind),
     ]
     assert [each.status_code for each in told] == [500, 500, 500]
-    english, chinese, launch = (each.json()["error"] for each in told)
+    english, chinese, dropped = (each.json()["error"] for each in told)
     assert "a mistake in serried, not in what was asked (KeyError: 'stage')" in english
     assert "这是 serried 自己的错" in chinese
-    assert launch.startswith("this is a mistake in serried")
+    assert dropped.startswith("this is a mistake in serried")
     assert len(list(tmp_path.iterdir())) == 1, "one file for one place"
     assert client.get("/api/page").status_code == 200

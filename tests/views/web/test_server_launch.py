@@ -66,7 +66,7 @@ def test_types_that_another_site_s_page_may_send_are_refused(
 
 
 def test_files_are_only_sent_never_asked_for(client: httpx.Client) -> None:
-    assert client.get("/api/launch").status_code == 405
+    assert client.get("/api/launch").status_code == 404
 
 
 def test_the_gate_stands_before_files_too(client: httpx.Client) -> None:

@@ -93,11 +93,12 @@ def demo(
         _run(settings)
     if no_serve:
         return
+    from serried.views.web.opening.kinds import Kind
     from serried.views.web.server import serve
 
     split = [dim for dim, size in (("dp", real.dp), ("tp", tp), ("pp", pp)) if size > 1]
     serve(
-        [folder / "emulated", folder / "real"],
+        {folder / "emulated": Kind.RECORDING, folder / "real": Kind.RECORDING},
         port=port,
         open_browser=not no_open,
         query=f"dims={','.join(split)}" if split else "",

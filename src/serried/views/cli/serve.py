@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from serried.errors import EnvironmentProblem
+from serried.errors import EnvironmentProblem, SerriedError
+from serried.finding import Sentence
+from serried.views.cli.language import current_language
 from serried.views.cli.options import COUNT
 from serried.views.cli.output import as_json
+from serried.views.sentences import say
+
+if TYPE_CHECKING:
+    from serried.views.web.opening.kinds import Kind
 
 
 @click.command()
-@click.argument("places", nargs=-1, type=click.Path(path_type=Path), metavar="[TRACE]...")
+@click.argument("places", nargs=-1, type=click.Path(path_type=Path), metavar="[WHAT]...")
 @click.option(
     "--port",
     type=COUNT,
@@ -33,7 +40,7 @@ from serried.views.cli.output import as_json
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Recordings, or the store they were merged to; the same as TRACE.",
+    help="Recordings, or the store they were merged to; WHAT that is said to be a trace.",
 )
 @click.option(
     "--check",
@@ -70,17 +77,27 @@ def serve(
 ) -> None:
     """Opens the workbench: the cluster map, the groups, and the timelines of recorded runs.
 
+    WHAT is anything of a job, recognised by what it holds: a launch file, a hostfile, a
+    model's config.json, recordings, a store, traces of other tools, logs and dumps, JSON of
+    serried check, plan, diagnose or groups. The page opens at once and says how far reading is.
+
     \b
     serried serve
     serried serve runs/demo
-    serried serve --check check.json
-    serried serve --evidence logs/
+    serried serve train.sh
+    serried serve logs/ check.json
     ssh -L 8765:localhost:8765 login-node
     serried serve --no-open
     serried serve runs/demo --ask 'trace/stretch?from=0&to=1000000'
     """
+    given = {
+        **dict.fromkeys(places),
+        **dict.fromkeys(traces, "trace"),
+        **dict.fromkeys(checks, "check"),
+        **dict.fromkeys(evidence, "evidence"),
+    }
     if ask is not None:
-        return _print_answer(ask, (*places, *traces), checks, evidence)
+        return _print_answer(ask, given)
     try:
         from serried.views.web import server
     except ModuleNotFoundError as error:
@@ -92,29 +109,44 @@ def serve(
             package=error.name,
             extra="serried[web]",
         ) from error
+    lang = current_language()
     return server.serve(
-        (*places, *traces),
+        _kinds(given),
         host=host,
         port=port,
         open_browser=not no_open,
         token=token,
-        checks=checks,
-        evidence=evidence,
+        tell=lambda told: click.echo(_told(told, lang), err=True),
     )
 
 
-def _print_answer(
-    question: str, places: Sequence[Path], reports: Sequence[Path], evidence: Sequence[Path]
-) -> None:
+def _kinds(given: Mapping[Path, str | None]) -> dict[Path, Kind | None]:
+    """Returns what each place is said to be, None for what is recognised."""
+    from serried.views.web.opening.kinds import Kind
+
+    said = {"trace": Kind.RECORDING, "check": Kind.CHECK, "evidence": Kind.LOG}
+    return {place: said[what] if what else None for place, what in given.items()}
+
+
+def _told(told: Sentence | SerriedError, lang: str) -> str:
+    """Returns what is said of an opening as a line of the terminal."""
+    is_error = isinstance(told, SerriedError)
+    return f"serried: {say(told, lang)}" if is_error else f"{say(told, lang)} …"
+
+
+def _print_answer(question: str, given: Mapping[Path, str | None]) -> None:
     """Prints what the page would be answered; it takes no server and none of its packages."""
-    from serried.views.web.check.heat import read_check
-    from serried.views.web.diagnose.cases import read_case
+    from serried.views.web.opening.desk import OpeningDesk
+    from serried.views.web.opening.folder import recognised_as
     from serried.views.web.questions import answer_document, questions
-    from serried.views.web.trace.shelf import Shelf
 
-    answers = questions(
-        Shelf.of_places(places, at_once=True),
-        [*map(read_check, reports)],
-        [*map(read_case, evidence)],
-    )
-    click.echo(as_json(answer_document(question, answers)))
+    desk = OpeningDesk()
+    try:
+        for place, kind in _kinds(given).items():
+            desk.open(place, found=recognised_as(place, kind))
+        desk.settle()
+        if problem := next((each.problem for each in desk.openings if each.problem), None):
+            raise problem
+        click.echo(as_json(answer_document(question, questions(desk))))
+    finally:
+        desk.close()

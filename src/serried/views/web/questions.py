@@ -19,6 +19,8 @@ from serried.views.web.diagnose.cases import NamedCase, case_payload, cases_answ
 from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
 from serried.views.web.layout.sharding import sharding_answer
 from serried.views.web.learn.answer import learn_answer, term_answer
+from serried.views.web.opening.desk import OpeningDesk
+from serried.views.web.opening.opening import openings_answer
 from serried.views.web.plan.answer import plan_answer, plan_offers
 from serried.views.web.plan.links import links_payload
 from serried.views.web.plan.search import search_answer
@@ -28,22 +30,29 @@ from serried.views.web.schedule.query import read_schedule_query
 from serried.views.web.trace.payload import NamedTrace, traces_answer
 from serried.views.web.trace.routes import ANSWERS
 from serried.views.web.trace.routes import Answer as TraceAnswer
-from serried.views.web.trace.shelf import Shelf
 from serried.views.web.wire.payload import unpack
 from serried.views.web.wire.query import Words, read_language, read_query, read_rank
 
 Answer: TypeAlias = bytes | dict[str, Any]
 """A payload, or a document that goes out as JSON."""
 Answering = Callable[[Words], Answer]
+WAIT_S = 2.0
+"""How long an answer that was asked to wait does so; the page asks again."""
 PLANNED_KEPT = 4
 """Planned steps that are kept, the newest, with what was worked out of them."""
 
 
-def questions(
-    shelf: Shelf, checks: Sequence[NamedCheck] = (), cases: Sequence[NamedCase] = ()
-) -> dict[str, Answering]:
-    """Returns what answers each question about jobs, these traces, reports and diagnoses."""
-    return {**_of_jobs(), **_of_traces(shelf), **_of_checks(checks), **_of_cases(cases)}
+def questions(desk: OpeningDesk) -> dict[str, Answering]:
+    """Returns what answers each question about jobs, and about what is open on a desk."""
+    answers = {
+        **_of_jobs(),
+        **_of_traces(desk),
+        **_of_checks(desk.checks),
+        **_of_cases(desk.cases),
+        "openings": lambda _: openings_answer(desk.openings),
+    }
+    # One question for several at once: a page that opens asks for them in one go.
+    return {**answers, "several": lambda words: _several(answers, words)}
 
 
 def answer_document(address: str, answers: Mapping[str, Answering]) -> dict[str, Any]:
@@ -97,15 +106,23 @@ def _of_jobs() -> dict[str, Answering]:
     }
 
 
-def _of_traces(shelf: Shelf) -> dict[str, Answering]:
+def _several(answers: Mapping[str, Answering], words: Words) -> dict[str, Any]:
+    """Returns the documents that answer several questions, by the question; raises InputError."""
+    return {ask: answer_document(ask, answers) for ask in words.get("ask", ())}
+
+
+def _of_traces(desk: OpeningDesk) -> dict[str, Answering]:
     def of_trace(ask: TraceAnswer) -> Answering:
-        return lambda words: ask(_chosen(shelf.traces, words), words)
+        return lambda words: ask(_chosen(desk.traces, words), words)
 
     def traces(words: Words) -> Answer:
         if words.get("wait"):
-            shelf.wait()
-        reading = shelf.reading  # before the others: what is read meanwhile is told next time
-        return traces_answer(shelf.traces, reading, shelf.problems)
+            desk.settle(WAIT_S)
+        # Before the traces: what is read meanwhile is told the next time.
+        of_runs = [each for each in desk.openings if each.tab in ("run", None)]
+        reading = [each.name for each in of_runs if each.state == "reading"]
+        problems = [each.problem for each in of_runs if each.problem]
+        return traces_answer(desk.traces, reading, problems)
 
     return {"traces": traces, **{name: of_trace(ask) for name, ask in ANSWERS.items()}}
 

@@ -4,21 +4,28 @@
     GET  ./static/…     modules, styles      GET  ./api/rank?…     one rank, as JSON
     GET  ./api/traces   traces on offer      GET  ./api/trace?trace=N   payload of one trace
     GET  ./api/trace/…  windows of a trace, its rows, its spans and figures (trace_routes)
-    GET  ./api/page     frameworks, words  GET  ./api/schedule?…  payload of a schedule
-    GET  ./api/schedules   names on offer  POST ./api/launch?…    launch files, read
+    GET  ./api/several?ask=…   several documents at once, as a page that opens asks for them
+    POST ./api/launch?…        launch files as text, read
+    POST ./api/open            files to be opened (opening.routes)
 
-Every address in the page is relative, so it works under a sub-path and through ``ssh -L``.
+The server answers before it has imported what answers questions, and before it has read what it
+was given: both take longer than a page takes to open. Every address in the page is relative, so
+it works under a sub-path and through ``ssh -L``.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
 import uvicorn
@@ -32,41 +39,36 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from serried.errors import EnvironmentProblem, InputError, SerriedError
-from serried.views.mishap import mishap_of
-from serried.views.sentences import say
-from serried.views.web.check.heat import NamedCheck, read_check
-from serried.views.web.diagnose.cases import NamedCase, read_case
+from serried.finding import Sentence
 from serried.views.web.gate import Gate, GateMiddleware, is_loopback, new_token
-from serried.views.web.layout.launch import launch_answer
+from serried.views.web.opening.desk import OpeningDesk
+from serried.views.web.opening.folder import recognised_as
+from serried.views.web.opening.kinds import Kind
+from serried.views.web.opening.routes import opening_routes
 from serried.views.web.page import STATIC, page_routes
-from serried.views.web.plan.query import field_of as plan_field_of
-from serried.views.web.questions import Answer, Answering, questions
-from serried.views.web.schedule.query import field_of
+from serried.views.web.refusal import BINARY, mishap, refusal, words_of_request
 from serried.views.web.squeeze import squeezed
-from serried.views.web.trace.payload import NamedTrace
-from serried.views.web.trace.shelf import Shelf
 from serried.views.web.wire.dropped import read_body, read_files
-from serried.views.web.wire.query import Words
+
+if TYPE_CHECKING:
+    from serried.views.web.questions import Answer, Answering
 
 PORT = 8765
 _PORTS_TRIED = 100
-_BINARY = "application/octet-stream"
+_CLOSING_S = 1
+"""Seconds that an answer under way has, once the server is told to stop."""
 
 
-def application(
-    traces: Sequence[NamedTrace] | Shelf,
-    gate: Gate,
-    checks: Sequence[NamedCheck] = (),
-    cases: Sequence[NamedCase] = (),
-) -> Starlette:
+def application(desk: OpeningDesk, gate: Gate) -> Starlette:
     """Returns the application that serves the page and answers its questions."""
-    shelf = traces if isinstance(traces, Shelf) else Shelf(traces)
-    answers = questions(shelf, checks, cases)
+    answers = _Answers(desk)
+    threading.Thread(target=lambda: answers.by_name, daemon=True).start()
     return Starlette(
         routes=[
             *page_routes(),
-            *(Route(f"/api/{name}", _answering(answer)) for name, answer in answers.items()),
+            *opening_routes(desk),
             Route("/api/launch", _launch, methods=["POST"]),
+            Route("/api/{name:path}", _answering(answers)),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[
@@ -76,49 +78,78 @@ def application(
     )
 
 
+class _Answers:
+    """Holds what answers questions, which is imported while the page is on its way."""
+
+    def __init__(self, desk: OpeningDesk) -> None:
+        self._desk = desk
+        self._lock = threading.Lock()
+
+    @property
+    def by_name(self) -> Mapping[str, Answering]:
+        """What answers each question, by its address below ``api/``."""
+        with self._lock:
+            return self._loaded
+
+    @cached_property
+    def _loaded(self) -> Mapping[str, Answering]:
+        from serried.views.web.questions import questions
+
+        return questions(self._desk)
+
+
 def _response(found: Answer) -> Response:
     if isinstance(found, bytes):
-        return Response(found, media_type=_BINARY)
+        return Response(found, media_type=BINARY)
     return JSONResponse(found)
 
 
 def serve(
-    traces: Sequence[Path],
+    places: Mapping[Path, Kind | None],
     *,
     host: str = "127.0.0.1",
     port: int = PORT,
     open_browser: bool = True,
     query: str = "",
     token: str | None = None,
-    checks: Sequence[Path] = (),
-    evidence: Sequence[Path] = (),
+    tell: Callable[[Sentence | SerriedError], None] = lambda _: None,
 ) -> None:
     """Serves the workbench until it is interrupted; ``query`` is the state that it opens with.
 
-    Raises InputError for a folder that holds no trace or a file that is no report of a check, and
+    ``places`` are opened behind the page, each as what it is said to be, or recognised; ``tell``
+    hears of their reading. Raises InputError for a place that serried does not open, and
     EnvironmentProblem where the port or the host cannot be had.
     """
-    shelf = Shelf.of_places(traces)
-    # Where reading a trace took pyarrow, Arrow keeps the freed memory for its next file; a server
-    # that may run for days gives it back.
-    if "pyarrow" in sys.modules:
-        sys.modules["pyarrow"].default_memory_pool().release_unused()
-    reports = [read_check(path) for path in checks]
-    cases = [read_case(path) for path in evidence]
+    found = {place: recognised_as(place, kind) for place, kind in places.items()}
     listening = listen(host, port)
     gate = Gate(host, listening.getsockname()[1], token or _token_for(host))
     address = _address(gate, query)
     _announce(gate, address)
-    shelf.start(lambda problem: click.echo(f"serried: {problem}", err=True))
+    desk = OpeningDesk(tell=tell)
+    for place, what in found.items():
+        desk.open(place, found=what)
     if open_browser and _has_screen():
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
     config = uvicorn.Config(
-        application(shelf, gate, reports, cases), log_level="warning", ws="none", lifespan="off"
+        application(desk, gate),
+        log_level="warning",
+        ws="none",
+        lifespan="off",
+        timeout_graceful_shutdown=_CLOSING_S,
     )
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
     try:
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
+    finally:
+        desk.close()
+
+
+def _leave(number: int, _: FrameType | None) -> None:
+    """Ends by an exception, so that copies are removed where a signal would end at once."""
+    raise SystemExit(128 + number)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -176,56 +207,39 @@ def _socket(family: socket.AddressFamily) -> socket.socket:
     return made
 
 
-def _answering(answer: Answering) -> Callable[[Request], Response]:
-    """Wraps a question: a user's mistake becomes its sentence, in the page's language."""
+def _answering(answers: _Answers) -> Callable[[Request], Response]:
+    """Answers any question: a user's mistake becomes its sentence, in the page's language."""
 
     def endpoint(request: Request) -> Response:
-        words = _words(request)
+        words = words_of_request(request)
+        answer = answers.by_name.get(request.path_params["name"])
+        if answer is None:
+            return PlainTextResponse("Not Found", 404)
         try:
             return squeezed(_response(answer(words)), request)
         except SerriedError as error:
-            return _refusal(error, words)
+            return refusal(error, words)
         except Exception as error:
-            return _mishap(error, request, words)
+            return mishap(error, request, words)
 
     return endpoint
 
 
 async def _launch(request: Request) -> Response:
     """Reads the launch files of a request: text in, a description out, nothing kept or run."""
-    words = _words(request)
-    if request.headers.get("content-type") != _BINARY:
+    from serried.views.web.layout.launch import launch_answer
+
+    words = words_of_request(request)
+    if request.headers.get("content-type") != BINARY:
         # A page of another site may send forms and plain text here, but no other type.
-        return PlainTextResponse(f"Files come as {_BINARY}.\n", 415)
+        return PlainTextResponse(f"Files come as {BINARY}.\n", 415)
     try:
         files = read_files(await read_body(request.stream()))
         return JSONResponse(await run_in_threadpool(launch_answer, files, words))
     except SerriedError as error:
-        return _refusal(error, words)
+        return refusal(error, words)
     except Exception as error:
-        return _mishap(error, request, words)
-
-
-def _words(request: Request) -> Words:
-    params = request.query_params
-    return {name: params.getlist(name) for name in params}
-
-
-def _refusal(error: SerriedError, words: Words) -> Response:
-    """Returns a user's mistake as its sentence, with the word of the question it is about."""
-    lang = "zh" if "zh" in words.get("lang", ()) else "en"
-    found = field_of(error) or plan_field_of(error)
-    field = error.values.get("axis") or found or error.values.get("name")
-    return JSONResponse({"error": say(error, lang), "field": field}, 400)
-
-
-def _mishap(error: Exception, request: Request, words: Words) -> Response:
-    """Returns what nobody foresaw as its sentence; the page and its other answers go on."""
-    # What was asked goes into a file for a report, where the token must not stand.
-    asked = [f"{name}={value}" for name in words if name != "token" for value in words[name]]
-    lang = "zh" if "zh" in words.get("lang", ()) else "en"
-    told = mishap_of(error, [request.url.path, *asked])
-    return JSONResponse({"error": say(told, lang), "field": None}, 500)
+        return mishap(error, request, words)
 
 
 def _token_for(host: str) -> str | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from serried.errors import InputError
+from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.questions import answer_document, questions
-from serried.views.web.trace.shelf import Shelf
 
 JOB = "world_size=16&tp=2&pp=4"
 MODEL = "model=llama3-8b&cluster=h100&sequence=8192&global_batch=64"
-ANSWERS = questions(Shelf([]))
+ANSWERS = questions(OpeningDesk())
 
 
 def test_a_card_has_the_numbers_of_the_job_in_view_and_the_price_of_its_plan() -> None:

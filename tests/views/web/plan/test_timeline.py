@@ -10,10 +10,10 @@ import pytest
 from serried.errors import InputError
 from serried.trace.formats.reading import read_trace
 from serried.trace.merge.files import place_of
+from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.plan.answer import plan_answer
 from serried.views.web.plan.timeline import planned_step, step_words
 from serried.views.web.questions import answer_document, questions
-from serried.views.web.trace.shelf import Shelf
 from serried.views.web.wire.query import read_query
 from tests.conftest import Call
 
@@ -33,7 +33,7 @@ def test_the_page_is_sent_the_step_that_its_command_writes(serried: Call, tmp_pa
 
 
 def test_every_question_of_a_trace_can_be_asked_of_the_planned_step() -> None:
-    answers = questions(Shelf([]))
+    answers = questions(OpeningDesk())
     named = f"trace=plan&{JOB}"
     whole = answer_document(f"trace?{named}", answers)
     assert whole["scales"] == [] and whole["whole"]

@@ -9,9 +9,11 @@ import pytest
 
 from serried.errors import InputError
 from serried.trace.formats.reading import read_recording
+from serried.trace.model.progress import unheard
+from serried.views.web.opening.apart import ReaderProcess
+from serried.views.web.opening.kinds import Kind
 from serried.views.web.trace.gpus import gpus_answer
 from serried.views.web.trace.payload import NamedTrace, trace_payload
-from serried.views.web.trace.shelf import read_apart
 from tests.conftest import Call
 from tests.trace.carried import write_carried
 from tests.trace.gpu.samples import FOLDER
@@ -35,7 +37,7 @@ def test_its_figures_are_those_of_the_command(serried: Call) -> None:
 
 
 def test_a_profile_that_is_read_apart_keeps_them() -> None:
-    apart = NamedTrace.read("a", read_apart(SAMPLE), SAMPLE)
+    (apart,) = ReaderProcess(Kind.EVENTS, [SAMPLE], "a").read(unheard).traces
     here = NamedTrace.read("a", read_recording([SAMPLE]), SAMPLE)
     assert gpus_answer(apart, {}) == gpus_answer(here, {})
 

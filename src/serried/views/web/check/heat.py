@@ -35,7 +35,7 @@ class NamedCheck:
     findings: tuple[Mapping[str, Any], ...]
 
 
-def read_check(path: Path) -> NamedCheck:
+def read_check(path: Path, name: str = "") -> NamedCheck:
     """Reads a ``serried.check/1`` document; raises InputError for anything else."""
     try:
         text = user_file.read_text(path, CHECK_BYTES.most, said("a report of a check"))
@@ -51,7 +51,7 @@ def read_check(path: Path) -> NamedCheck:
             schema=SCHEMA,
         )
     try:
-        return _named(path.stem, document)
+        return _named(name or path.stem, document)
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
         raise InputError(
             "{file} is a report of a check, but damaged: {reason}", file=path.name, reason=error

@@ -20,6 +20,7 @@ from serried.diagnose.gather import gather
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.reason import diagnosed
 from serried.errors import InputError
+from serried.trace.model.progress import Listener, unheard
 from serried.trace.model.record import TracedJob
 from serried.views.diagnose.document import diagnosis_document
 from serried.views.sentences import LANGUAGES
@@ -47,13 +48,13 @@ class NamedCase:
     world_size: int
 
 
-def read_case(path: Path) -> NamedCase:
+def read_case(path: Path, name: str = "", listener: Listener = unheard) -> NamedCase:
     """Gathers what lies at ``path`` and diagnoses it; raises InputError as ``gather`` does."""
-    evidence = gather([path])
+    evidence = gather([path], listener)
     diagnosis = diagnosed(evidence)
     world = max(diagnosis.world_size or 1, *(rank + 1 for rank in _named(diagnosis)), 1)
     question = question_of(_job(evidence, world))
-    return NamedCase(path.name or str(path), diagnosis, question, world)
+    return NamedCase(name or path.name or str(path), diagnosis, question, world)
 
 
 def cases_answer(cases: Sequence[NamedCase]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from serried.plan.search.space import SCHEDULES
 from serried.views.plan.document import plan_document
 from serried.views.plan.words import COLOURS, MEMORY, TIME, TRAFFIC
 from serried.views.sentences import say
+from serried.views.web.plan.models import opened_models
 from serried.views.web.plan.query import command, read_plan_request
 from serried.views.web.wire.query import Query, Words
 
@@ -45,7 +46,7 @@ def plan_answer(query: Query, words: Words, lang: str) -> dict[str, Any]:
 def plan_offers() -> dict[str, Any]:
     """Returns what a plan can be asked for by name."""
     return {
-        "models": list(model_names()),
+        "models": [*opened_models(), *model_names()],
         "clusters": list(cluster_names()),
         "recompute": list(RECOMPUTE),
         "schedules": list(SCHEDULES),

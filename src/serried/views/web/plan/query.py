@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from serried.errors import SerriedError
 from serried.finding import Sentence
 from serried.plan.asked import option_of, plan_request
-from serried.plan.catalog import cluster_named, model_named
+from serried.plan.catalog import cluster_named
 from serried.plan.request import PlanRequest
+from serried.views.web.plan.models import resolved
 from serried.views.web.wire.query import Query, Words, read_word
 
 FIELDS = (
@@ -37,16 +38,18 @@ def read_plan_request(query: Query, words: Words) -> PlanRequest:
 
     Models and clusters are known by name alone: no address opens a file.
     """
-    told = given(words)
-    require_names(told)
-    return plan_request(query.request, told)
+    return plan_request(query.request, named_words(given(words)))
 
 
-def require_names(told: Mapping[str, str]) -> None:
-    """Raises InputError where a model or a cluster is not known by name."""
-    for name, named in (("model", model_named), ("cluster", cluster_named)):
-        if name in told:
-            named(told[name])
+def named_words(told: Mapping[str, str]) -> dict[str, str]:
+    """Returns the words, a model that was opened by its file.
+
+    Raises InputError where a model or a cluster is not known by name.
+    """
+    found = resolved(told)
+    if "cluster" in told:
+        cluster_named(told["cluster"])
+    return found
 
 
 def given(words: Words) -> dict[str, str]:

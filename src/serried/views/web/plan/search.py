@@ -12,7 +12,7 @@ from serried.plan.search.space import SearchSpace
 from serried.views.plan.search_text import search_document
 from serried.views.plan.words import RECOMPUTED
 from serried.views.sentences import say
-from serried.views.web.plan.query import given, require_names
+from serried.views.web.plan.query import given, named_words
 from serried.views.web.wire.query import Query, Words, read_each, read_word, request_of
 
 SENT = ("tp", "pp", "cp", "dp", "ep", "etp", "chunks", "micro_batch", "order")
@@ -28,9 +28,11 @@ def search_answer(query: Query, words: Words, lang: str) -> dict[str, Any]:
     """
     world = query.request.sizes().world_size
     told = {name: text for name, text in given(words).items() if name in KEPT}
-    require_names(told)
     job = {name: words.get(name, ()) for name in ("framework", "set")}
-    found = search(plan_request(request_of({**job, "world_size": ["1"]}), told), SearchSpace(world))
+    found = search(
+        plan_request(request_of({**job, "world_size": ["1"]}), named_words(told)),
+        SearchSpace(world),
+    )
     return {
         **search_document(found, lang=lang),
         "command": _command(world, told, words),

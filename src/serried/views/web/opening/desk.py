@@ -1,0 +1,209 @@
+"""What is open, and what is being opened: things are read one after another, behind the page.
+
+What is small is read in a thread, what is large in a process of its own (``apart``). A page follows
+by waiting for the next change; whatever is read is on offer from then on, in its order.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from serried.errors import InputError, SerriedError
+from serried.finding import Sentence
+from serried.views.web.opening.folder import Recognised, recognised
+from serried.views.web.opening.kinds import Kind
+from serried.views.web.opening.opening import Opening
+
+if TYPE_CHECKING:
+    from serried.views.web.check.heat import NamedCheck
+    from serried.views.web.diagnose.cases import NamedCase
+    from serried.views.web.opening.reading import Opened
+    from serried.views.web.trace.payload import NamedTrace
+
+APART_BYTES = 32 << 20
+"""Files that hold more are read in a process of their own."""
+Tell = Callable[[Sentence | SerriedError], None]
+"""Hears what is said of an opening, as for the terminal."""
+
+
+class OpeningDesk:
+    """Opens things, and holds what they gave."""
+
+    def __init__(
+        self,
+        traces: Sequence[NamedTrace] = (),
+        checks: Sequence[NamedCheck] = (),
+        cases: Sequence[NamedCase] = (),
+        tell: Tell = lambda _: None,
+    ) -> None:
+        """Takes what is read already; ``tell`` hears what is done, and what cannot be."""
+        self.traces, self.checks, self.cases = [*traces], [*checks], [*cases]
+        self.openings: list[Opening] = []
+        self.version = 0
+        """Counts changes, so that a page can wait for the next."""
+        self._tell = tell
+        self._changed = threading.Condition()
+        self._queue: list[Opening] = []
+        self._is_working = False
+        self._folder: Path | None = None
+
+    # ------------------------------------------------------------------- what a page asks
+
+    def open(self, place: Path, name: str = "", found: Recognised | None = None) -> Opening:
+        """Begins to open what lies at ``place``; ``found`` says what it is where that is known."""
+        with self._changed:
+            opening = Opening(len(self.openings), name or place.name or str(place), place, found)
+            self.openings.append(opening)
+            self._queue.append(opening)
+            if not self._is_working:
+                self._is_working = True
+                threading.Thread(target=self._work, daemon=True).start()
+        self._turn()
+        return opening
+
+    def cancel(self, number: int) -> None:
+        """Ends an opening; raises InputError where there is none of that number."""
+        opening = self.opening(number)
+        if process := opening.process:
+            process.cancel()
+        opening.settle("cancelled")
+        self._turn()
+
+    def opening(self, number: int) -> Opening:
+        """Returns an opening; raises InputError where there is none of that number."""
+        if not 0 <= number < len(self.openings):
+            raise InputError(
+                "nothing was opened under number {number}; {count} were, numbered from 0",
+                number=number,
+                count=len(self.openings),
+            )
+        return self.openings[number]
+
+    @property
+    def reading(self) -> list[Opening]:
+        """What is being opened."""
+        return [each for each in self.openings if each.state == "reading"]
+
+    def wait(self, version: int, seconds: float) -> int:
+        """Returns the count of changes once it is not ``version``, or that time has passed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.version != version, seconds)
+            return self.version
+
+    def settle(self, seconds: float | None = None) -> bool:
+        """Returns once nothing is being opened, or that time has passed; tells which."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self.reading, seconds)
+
+    # ------------------------------------------------------------------- copies
+
+    def folder(self) -> Path:
+        """Returns a new empty folder, which goes with the desk."""
+        with self._changed:
+            self._folder = self._folder or Path(tempfile.mkdtemp(prefix="serried-"))
+        return Path(tempfile.mkdtemp(dir=self._folder))
+
+    @property
+    def copied_bytes(self) -> int:
+        """How much the copies hold."""
+        files = self._folder.rglob("*") if self._folder else ()
+        return sum(each.stat().st_size for each in files if each.is_file())
+
+    def close(self) -> None:
+        """Ends what is being read, and removes the copies."""
+        for each in self.reading:
+            self.cancel(each.number)
+        for each in self.openings:
+            if each.question and each.kind is Kind.MODEL:
+                from serried.views.web.plan.models import withdraw_model
+
+                withdraw_model(each.question["model"])
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    # ------------------------------------------------------------------- the worker
+
+    def _work(self) -> None:
+        for opening in self._waiting():
+            try:
+                self._take(opening, self._read(opening))
+                opening.settle("done")
+            except SerriedError as error:
+                self._fail(opening, error)
+            except Exception as error:
+                from serried.views.mishap import mishap_of
+
+                self._fail(opening, mishap_of(error, ["open", opening.name]))
+            self._turn()
+
+    def _waiting(self) -> Iterator[Opening]:
+        while True:
+            with self._changed:
+                if not self._queue:
+                    self._is_working = False
+                    return
+                opening = self._queue.pop(0)
+            if opening.state == "reading":
+                yield opening
+
+    def _read(self, opening: Opening) -> Opened:
+        # The readers take longer to import than a page takes to open.
+        from serried.views.web.opening.apart import ReaderProcess
+        from serried.views.web.opening.prepared import prepared
+        from serried.views.web.opening.reading import opened_from
+
+        def hear(sentence: Sentence) -> None:
+            opening.sentence = sentence
+            self._tell(sentence)
+            self._turn()
+
+        opening.found = opening.found or recognised(opening.place)
+        ready = prepared(opening.place, opening.found, self.folder)
+        opening.size_bytes = ready.size_bytes
+        self._turn()
+        if ready.size_bytes < APART_BYTES:
+            return opened_from(ready.kind, ready.places, opening.name, hear)
+        opening.process = ReaderProcess(ready.kind, ready.places, opening.name)
+        if opening.state == "cancelled":
+            opening.process.cancel()
+        return opening.process.read(hear)
+
+    def _take(self, opening: Opening, opened: Opened) -> None:
+        if opening.state != "reading":
+            return
+        found: dict[str, int | str] = {}
+        if opened.traces:
+            found |= {"trace": len(self.traces), "run": opened.traces[0].trace.run}
+        if opened.checks:
+            found |= {"check": len(self.checks)}
+        taken = {each.name for each in self.cases}
+        cases = [replace(each, name=_free(each.name, taken)) for each in opened.cases]
+        if cases:
+            found |= {"case": cases[0].name}
+        self.traces += opened.traces
+        self.checks += opened.checks
+        self.cases += cases
+        opening.found_at, opening.files = found, opened.files
+        opening.question = opened.question
+
+    def _fail(self, opening: Opening, error: SerriedError) -> None:
+        if opening.state == "reading":
+            opening.problem = error
+            opening.settle("failed")
+            self._tell(error)
+
+    def _turn(self) -> None:
+        with self._changed:
+            self.version += 1
+            self._changed.notify_all()
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Returns a name that is not taken: the page finds a diagnosis by its name."""
+    return next(n for n in (name, *(f"{name} ({i})" for i in range(2, 10_000))) if n not in taken)

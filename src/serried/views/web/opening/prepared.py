@@ -1,0 +1,45 @@
+"""A place made ready to be read: what it is, and the files and folders that its reader takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from serried.trace.model.progress import size_bytes
+from serried.views.web.opening.folder import Recognised
+from serried.views.web.opening.kinds import TABS, Kind
+from serried.views.web.opening.staged import staged
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Says what is read, and how much that is."""
+
+    kind: Kind
+    places: tuple[Path, ...]
+    size_bytes: int
+
+
+def prepared(place: Path, found: Recognised, folder: Callable[[], Path]) -> Prepared:
+    """Returns what is to be read of ``place``, which was ``found`` to be something.
+
+    ``folder`` makes an empty folder.
+    """
+    if not found.names:
+        return Prepared(found.kind, (place,), size_bytes(place))
+    files = [place / name if place.is_dir() else place for name in found.names]
+    size = sum(path.stat().st_size for path in files)
+    return Prepared(found.kind, tuple(_places(place, found, files, folder)), size)
+
+
+def _places(
+    place: Path, found: Recognised, files: list[Path], folder: Callable[[], Path]
+) -> list[Path]:
+    if found.kind in (Kind.LAUNCH, Kind.HOSTFILE):
+        return files
+    if TABS[found.kind] == "run":
+        return staged(place, found, folder)
+    # A diagnosis takes whatever lies there, for one file tells what another means.
+    is_evidence = found.kind in (Kind.DUMP, Kind.STACKS, Kind.LOG)
+    return [place] if is_evidence and len(files) > 1 else files[:1]

@@ -1,0 +1,155 @@
+"""How the page opens things: it sends beginnings to learn what they are, then the files.
+
+POST ./api/recognise            beginnings of files     what they are, or one sentence
+POST ./api/open                 the files               the number of the opening
+POST ./api/openings/cancel?number=N
+GET  ./api/openings/events      every opening, as server-sent events, until all are read
+GET  ./api/openings/launch?number=N&…   launch files that were opened, with answers
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from serried.errors import SerriedError
+from serried.finding import said
+from serried.limits import LAUNCH_BYTES
+from serried.user_file import opened
+from serried.views.sentences import LANGUAGES, say
+from serried.views.web.opening.desk import OpeningDesk
+from serried.views.web.opening.kinds import NAMES
+from serried.views.web.opening.opening import openings_answer
+from serried.views.web.opening.sample import Sample
+from serried.views.web.refusal import BINARY, mishap, refusal, words_of_request
+from serried.views.web.wire.dropped import Dropped, read_body, read_files
+from serried.views.web.wire.uploaded import receive
+
+HEARTBEAT_S = 0.5
+"""Seconds after which a page hears how far reading is, where nothing else changes."""
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def opening_routes(desk: OpeningDesk) -> list[Route]:
+    """Returns the routes by which things are opened."""
+
+    async def recognise(request: Request) -> Response:
+        files = read_files(await read_body(request.stream()))
+        return JSONResponse(await run_in_threadpool(recognised_answer, files))
+
+    async def open_files(request: Request) -> Response:
+        folder, stream = desk.folder(), request.stream()
+        try:
+            coming = await receive(stream, folder, desk.copied_bytes)
+        except (SerriedError, ClientDisconnect, OSError) as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            # A browser takes an answer that comes before it has sent everything for a broken line.
+            if isinstance(error, SerriedError):
+                async for _ in stream:
+                    pass
+            raise
+        is_one = len(coming.files) == 1
+        place = folder / coming.files[0][0] if is_one else folder
+        opening = desk.open(place, coming.files[0][0].name if is_one else coming.name)
+        return JSONResponse({"number": opening.number})
+
+    async def cancel(request: Request) -> Response:
+        await run_in_threadpool(desk.cancel, _number(request))
+        return JSONResponse(openings_answer(desk.openings))
+
+    async def events(_: Request) -> Response:
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        return StreamingResponse(_events(desk), media_type="text/event-stream", headers=headers)
+
+    async def launch(request: Request) -> Response:
+        return JSONResponse(await run_in_threadpool(_launch, desk, request))
+
+    return [
+        Route("/api/recognise", _sent(recognise), methods=["POST"]),
+        Route("/api/open", _sent(open_files), methods=["POST"]),
+        Route("/api/openings/cancel", _sent(cancel), methods=["POST"]),
+        Route("/api/openings/events", events),
+        Route("/api/openings/launch", _told(launch)),
+    ]
+
+
+def recognised_answer(files: list[Dropped]) -> dict[str, Any]:
+    """Returns what files are by their beginnings, and which of them are to be sent.
+
+    Raises InputError for what no tab shows.
+    """
+    from serried.views.web.opening.folder import together
+
+    samples = [Sample(each.name, each.size_bytes, each.data) for each in files]
+    found = together(samples, said("what was dropped"))
+    return {
+        "schema": "serried.recognised/1",
+        "kind": found.kind,
+        "tab": found.tab,
+        "what": {lang: say(NAMES[found.kind], lang) for lang in LANGUAGES},
+        "names": list(found.names),
+        "left": list(found.left),
+    }
+
+
+async def _events(desk: OpeningDesk) -> AsyncIterator[str]:
+    """Yields the openings at each change, and now and then while one is read."""
+    version = -1
+    while True:
+        told = openings_answer(desk.openings)
+        yield f"data: {json.dumps(told, ensure_ascii=False)}\n\n"
+        if not told["reading"]:
+            return
+        version = await run_in_threadpool(desk.wait, version, HEARTBEAT_S)
+
+
+def _launch(desk: OpeningDesk, request: Request) -> dict[str, Any]:
+    from serried.views.web.layout.launch import launch_answer
+
+    files = []
+    for path in desk.opening(_number(request)).files:
+        with opened(path) as file:
+            data = file.read(LAUNCH_BYTES.most + 1)
+        files.append(Dropped(path.name, len(data), data))
+    return launch_answer(files, words_of_request(request))
+
+
+def _number(request: Request) -> int:
+    text = request.query_params.get("number", "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
+
+
+def _sent(handler: Handler) -> Handler:
+    """Wraps what takes a body: a page of another site may send forms and text, but no other."""
+
+    async def guarded(request: Request) -> Response:
+        if request.headers.get("content-type") != BINARY:
+            return PlainTextResponse(f"Files come as {BINARY}.\n", 415)
+        return await _told(handler)(request)
+
+    return guarded
+
+
+def _told(handler: Handler) -> Handler:
+    """Wraps an answer: a user's mistake becomes its sentence, in the page's language."""
+
+    async def answer(request: Request) -> Response:
+        words = words_of_request(request)
+        try:
+            return await handler(request)
+        except SerriedError as error:
+            return refusal(error, words)
+        except ClientDisconnect:
+            return PlainTextResponse("", 499)
+        except Exception as error:
+            return mishap(error, request, words)
+
+    return answer

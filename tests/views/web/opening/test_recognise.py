@@ -1,0 +1,117 @@
+"""What a file is, by what it holds: renamed, cut off, packed or hostile, of every kind."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from serried.errors import InputError
+from serried.limits import SAMPLE_BYTES
+from serried.trace.model.record import MAGIC
+from serried.views.web.opening.kinds import NAMES, TABS, Kind
+from serried.views.web.opening.recognise import BINARY, kind_of
+from serried.views.web.opening.sample import Sample, sample_of
+from tests.views.web.opening.samples import FILES, LOG
+
+LAUNCH_FILES = sorted((Path(__file__).parents[3] / "launch" / "files").iterdir())
+SHORT = {"script", "hostfile", "stacks", "dump", "log"}
+"""Files so short that half of them may be anything."""
+
+
+def of(data: bytes, name: str = "file", size: int | None = None) -> Sample:
+    return Sample(name, len(data) if size is None else size, data[: SAMPLE_BYTES.most])
+
+
+@pytest.mark.parametrize("which", FILES)
+def test_a_file_is_recognised_whatever_it_is_called(which: str, tmp_path: Path) -> None:
+    kind, name, make = FILES[which]
+    data = make(tmp_path)
+    assert kind_of(of(data, name)) is kind
+    assert kind_of(of(data, "download (1)")) is kind
+    assert kind_of(of(data, "photo.png")) is kind
+
+
+@pytest.mark.parametrize("which", sorted(FILES.keys() - SHORT))
+def test_a_file_that_breaks_off_is_still_what_it_is(which: str, tmp_path: Path) -> None:
+    kind, _, make = FILES[which]
+    data = make(tmp_path)
+    assert kind_of(of(data[: len(data) // 2], "cut")) is kind
+
+
+@pytest.mark.parametrize("which", FILES)
+def test_every_kind_has_a_tab_and_a_name_that_is_said(which: str) -> None:
+    kind = FILES[which][0]
+    assert kind in TABS
+    assert kind in NAMES
+
+
+def test_a_file_stands_for_every_kind_that_is_one_file() -> None:
+    several = {Kind.STORE, Kind.PADDLE_RECORDS, Kind.BESIDE}
+    assert {kind for kind, _, _ in FILES.values()} == {*Kind} - several
+
+
+def test_a_recording_is_known_by_the_mark_that_it_is_written_with() -> None:
+    assert (MAGIC, Kind.RECORDING) in BINARY
+
+
+@pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path: path.name)
+def test_launch_files_that_people_use_are_none_of_the_others(path: Path) -> None:
+    if path.name == "hosts.txt":  # names of hosts alone, which only a launcher can tell
+        pytest.skip("no launch file by itself")
+    expected = Kind.HOSTFILE if path.name == "ds_hosts" else Kind.LAUNCH
+    assert kind_of(sample_of(path)) is expected
+    assert kind_of(Sample("x.txt", path.stat().st_size, path.read_bytes())) in (
+        (expected, Kind.LAUNCH) if not path.name.endswith(".py.txt") else (Kind.LAUNCH,)
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"", "file is empty"),
+        (b"PK\x03\x04\0\0\0\0", "file is a zip archive; unpack it first (unzip file)"),
+        (b"\x28\xb5\x2f\xfd\0\0", "file is packed by zstd; unpack it first (zstd -d file)"),
+        (b"\0" * 257 + b"ustar\0", "file is a tar archive; unpack it first (tar -xf file)"),
+        (b"\x89PNG\r\n\0\0", "file is a picture, which serried does not read; it opens launch"),
+        (
+            b'\x10\0\0\0\0\0\0\0{"a":{}}',
+            "file holds weights, which no tab shows; serried plan --model file plans a model",
+        ),
+        (b"\x07\0\x01\xff" * 99, "file is binary and nothing that serried reads; it opens launch"),
+        (b"Dear reader,\nhello.\n", "file is text, but nothing that serried reads; it opens"),
+        (b'{"some": "thing", "else": 1}', "file is text, but nothing that serried reads"),
+        (b"[" * 200_000, "file is text, but nothing that serried reads"),
+        (b'{"a":' * 100_000, "file is text, but nothing that serried reads"),
+        (
+            b'{"schema": "serried.search/1"}',
+            "file is a document of serried (serried.search) that no tab shows; serried search",
+        ),
+        (gzip.compress(b"\0\x01\x02" * 50), "file is binary and nothing that serried reads"),
+        (b"\x1f\x8b" + b"\xff" * 40, "file is packed by gzip, but damaged at its start"),
+        (b"\x80\x04cos\nsystem\n(S'ls'\ntR.\0", "file is binary and nothing that serried reads"),
+    ],
+)
+def test_anything_else_is_refused_in_one_sentence(data: bytes, sentence: str) -> None:
+    with pytest.raises(InputError) as refused:
+        kind_of(of(data))
+    assert str(refused.value).startswith(sentence)
+
+
+def test_a_file_of_a_terabyte_is_recognised_by_its_beginning() -> None:
+    assert kind_of(Sample("x", 1 << 40, b'{"traceEvents": [' + b" " * 4000)) is Kind.EVENTS
+    assert kind_of(Sample("x", 1 << 40, LOG * 1000)) is Kind.LOG
+
+
+def test_a_gigabyte_of_nothing_is_refused_without_being_read(tmp_path: Path) -> None:
+    path = tmp_path / "hole"
+    with path.open("wb") as file:
+        file.truncate(1 << 30)
+    with pytest.raises(InputError, match="hole is binary and nothing that serried reads"):
+        kind_of(sample_of(path))
+
+
+def test_a_bomb_of_gzip_is_unpacked_no_further_than_a_sample() -> None:
+    bomb = gzip.compress(b"\0" * (64 << 20))
+    assert len(of(bomb).start) <= SAMPLE_BYTES.most
