@@ -19,7 +19,10 @@ from tests.conftest import Call
 from tests.trace.recorded_run import Run
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+ENTRANCES = [
+    ROOT / name for name in ("README.md", "README.zh.md", "CONTRIBUTING.md", "SECURITY.md")
+]
+PAGES = [*ENTRANCES, *sorted((ROOT / "docs").glob("**/*.md"))]
 BLOCK = re.compile(r"^```(?P<kind>\w+)[^\n]*\n(?P<body>.*?)^```", re.MULTILINE | re.DOTALL)
 
 
