@@ -1,4 +1,4 @@
-"""Files of a job that are no logs: dumps, stacks, states of processes, and the job's groups.
+"""Files of a job that are no logs: guards' files, dumps, stacks, states, and the job's groups.
 
 Each is known by what it holds. A file that is damaged or means harm is named and left out; the
 others are read all the same.
@@ -13,6 +13,9 @@ from typing import Any
 
 from serried.diagnose.evidence.dumps.flight_recorder import looks_like_dump, read_dump
 from serried.diagnose.evidence.file_rank import file_rank
+from serried.diagnose.evidence.records.guard_file import SUFFIX as GUARD_SUFFIX
+from serried.diagnose.evidence.records.guard_file import is_guard_file
+from serried.diagnose.evidence.records.left import BESIDE, FAILED_SUFFIX, read_guarded_rank
 from serried.diagnose.evidence.stacks.stack import ThreadStack
 from serried.diagnose.evidence.stacks.text import looks_like_stacks, main_stack, stacks_of
 from serried.diagnose.waits.given import given_groups, looks_like_groups
@@ -55,6 +58,12 @@ class JobFiles:
         self._keep_stack(text, name, is_fatal=True)
 
     def _take(self, path: Path, name: str, head: bytes) -> bool:
+        if is_guard_file(head):
+            self.left.guarded.append(read_guarded_rank(path))
+            return True
+        if path.suffix in BESIDE and path.with_suffix(GUARD_SUFFIX).is_file():
+            # Read with the guard's file; how a rank failed is a traceback, and read as a log too.
+            return path.suffix != FAILED_SUFFIX
         if looks_like_dump(head):
             data = read_bytes(path, DUMP_BYTES.most, said("a flight-recorder dump"))
             self.left.dumps.append(read_dump(data, name))

@@ -50,6 +50,9 @@ _CURES: dict[RootKind, tuple[Sentence, ...]] = {
     RootKind.LEFT_OUT_SEND: (
         said("compare its sends and receives with its schedule: serried schedule prints it"),
     ),
+    RootKind.LEFT_OUT_RECEIVE: (
+        said("compare its sends and receives with its schedule: serried schedule prints it"),
+    ),
     RootKind.WRONG_PEER: (
         said("check the rank that it sends to: global ranks, not ranks inside the group"),
     ),

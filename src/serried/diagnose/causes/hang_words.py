@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serried.diagnose.waits.graph import StalledCollective
+from serried.diagnose.waits.graph import MESSAGES, StalledCollective
 from serried.diagnose.waits.mismatch import Mismatch
 from serried.diagnose.waits.order import Deviation
 from serried.diagnose.waits.roots import Root, RootKind
@@ -75,7 +75,7 @@ def what_root_did(state: JobState, root: Root) -> Sentence:
         )
     name = who(state, root.ranks)
     if root.deviation is not None:
-        return _strayed(name, root.kind, root.deviation)
+        return _strayed(state, name, root.kind, root.deviation)
     if root.mismatch is not None:
         return _mismatched(name, root.mismatch, root.ranks[0])
     if root.crossed is not None:
@@ -127,11 +127,19 @@ def _ended(state: JobState, name: Sentence, root: Root) -> Sentence:
             return said("{who} never joined {what}", who=name, what=what)
 
 
-def _strayed(name: Sentence, kind: RootKind, deviation: Deviation) -> Sentence:
-    found = operation_named(deviation.operation)
-    expected = said("{op} of {kind}", op=deviation.expected[1], kind=deviation.expected[0])
+def _expected(state: JobState, deviation: Deviation) -> Sentence:
+    """Returns what a rank's peers do where it strayed, as it would be for this rank."""
+    kind, op = deviation.expected
+    if op in MESSAGES:
+        return operation_named(RankOperation(op, peer=deviation.rank + int(kind)))
+    group = next((g for g in state.groups_of[deviation.rank] if g.kind == kind), None)
+    return said("{op} of {group}", op=op, group=group.name if group else kind)
+
+
+def _strayed(state: JobState, name: Sentence, kind: RootKind, deviation: Deviation) -> Sentence:
+    found, expected = operation_named(deviation.operation), _expected(state, deviation)
     match kind:
-        case RootKind.SKIPPED:
+        case RootKind.SKIPPED | RootKind.LEFT_OUT_SEND | RootKind.LEFT_OUT_RECEIVE:
             return said(
                 "{who} left out {expected} and went on to {found}",
                 who=name,
@@ -149,7 +157,9 @@ def _strayed(name: Sentence, kind: RootKind, deviation: Deviation) -> Sentence:
             return said("{who} issued {found}, which its peers do not", who=name, found=found)
         case _:
             return said(
-                "{who} issued {found} where its peers issue {expected}",
+                "{who} issued {found} where its peers issue {expected}"
+                if deviation.by_peers
+                else "{who} issued {found} where its steps before had {expected}",
                 who=name,
                 found=found,
                 expected=expected,

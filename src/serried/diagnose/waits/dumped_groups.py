@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from serried.diagnose.evidence.dumps.flight_recorder import FlightDump, FlightEntry
 from serried.diagnose.waits.given import WORLD, GivenGroups, kind_of
+from serried.diagnose.waits.group_names import Key, called
 from serried.diagnose.waits.state import JobGroup
 from serried.errors import listed
 from serried.finding import Sentence, said
@@ -30,7 +31,12 @@ class DumpedGroups:
         for group in given.groups if given else ():
             for rank in group.ranks:
                 self._of_rank[rank].append(group)
-        self._seen = {} if given else _seen(dumps, world_size)
+        keys = {(entry.group_id, entry.group_name) for dump in dumps for entry in dump.entries}
+        self._by_key = {key: each for key in keys if (each := self._as_given(*key)) is not None}
+        members = _members(dumps, world_size, keys - self._by_key.keys() - {("", "")})
+        taken = set(self._by_key.values())
+        free = [group for group in given.groups if group not in taken] if given else []
+        self._by_key |= called(members, world_size, free)
         self.notes: list[Sentence] = []
         if given:
             self.notes += _contradictions(dumps, given)
@@ -38,44 +44,52 @@ class DumpedGroups:
     @property
     def groups(self) -> tuple[JobGroup, ...]:
         """All groups, those of the layout first."""
-        known = [*self._by_name.values(), *self._seen.values()]
+        known = [*self._by_name.values(), *self._by_key.values()]
         return tuple({group.name: group for group in known}.values())
 
     def of(self, rank: int, dump: FlightDump, entry: FlightEntry) -> JobGroup | None:
         """Returns the group that an entry is in; None where nothing tells, or it is a check's."""
-        if not self._given:
-            return self._seen.get((entry.group_id, entry.group_name))
-        found = self._given.by_number.get(entry.group_id) or self._by_name.get(entry.group_name)
-        if found is not None or entry.group_name or entry.group_id:
-            return found if found is not None else self._world(entry)
+        if entry.group_name or entry.group_id:
+            return self._by_key.get((entry.group_id, entry.group_name))
         # DETAIL: the groups of the process in their order, each followed by one for its checks.
         own, is_check = divmod(entry.own_group, 2)
         groups = self._of_rank[rank]
         return groups[own] if not is_check and own < len(groups) else None
 
-    def _world(self, entry: FlightEntry) -> JobGroup | None:
-        if kind_of(entry.group_name) == WORLD or entry.group_id == "0":
-            return next((g for g in self._by_name.values() if g.kind == WORLD), None)
-        return None
+    def named(self, key: Key) -> JobGroup | None:
+        """Returns the group that dumps call by a number and a name; None for one they do not."""
+        return self._by_key.get(key)
+
+    def _as_given(self, number: str, name: str) -> JobGroup | None:
+        """Returns the group that a layout calls so, by its number, its name, or as all ranks."""
+        if self._given is None or not (number or name):
+            return None
+        found = self._given.by_number.get(number) or self._by_name.get(name)
+        if found is None and (kind_of(name) == WORLD or number == "0"):
+            found = next((g for g in self._by_name.values() if g.kind == WORLD), None)
+        return found
 
 
-def _seen(dumps: Iterable[FlightDump], world_size: int) -> dict[tuple[str, str], JobGroup]:
-    members: dict[tuple[str, str], set[int]] = defaultdict(set)
-    told: dict[tuple[str, str], tuple[int, ...]] = {}
+def _members(
+    dumps: Iterable[FlightDump], world_size: int, keys: set[Key]
+) -> dict[Key, tuple[int, ...]]:
+    """Returns the ranks of groups: as a dump tells, else those that have issued something there."""
+    seen: dict[Key, set[int]] = {key: set() for key in keys}
+    told: dict[Key, tuple[int, ...]] = {}
     for dump in dumps:
         for entry in dump.entries:
             key = entry.group_id, entry.group_name
+            if key not in seen:
+                continue
             if dump.rank is not None:
-                members[key].add(dump.rank)
+                seen[key].add(dump.rank)
             if entry.group_id in dump.members:
                 told[key] = dump.members[entry.group_id]
-    found = {}
-    for (number, name), ranks in members.items():
-        kind = kind_of(name) if name else f"group {number}"
-        everyone = tuple(range(world_size))
-        whole = told.get((number, name), everyone if kind == WORLD else tuple(sorted(ranks)))
-        found[number, name] = JobGroup(name or f"group {number}", kind, whole)
-    return found
+    everyone = tuple(range(world_size))
+    return {
+        key: told.get(key, everyone if kind_of(key[1]) == WORLD else tuple(sorted(ranks)))
+        for key, ranks in seen.items()
+    }
 
 
 def _contradictions(dumps: Iterable[FlightDump], given: GivenGroups) -> list[Sentence]:

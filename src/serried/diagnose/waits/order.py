@@ -19,13 +19,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
+from serried.diagnose.waits.stages import stages_of
 from serried.diagnose.waits.state import JobState, RankOperation, RankState
 
 MOST_CONTEXT = 64
 """How many operations before a place are compared with the past to tell what is usual there."""
 
 Step = tuple[str, str]
-"""An operation as peers compare it: the kind of its group, and what it does."""
+"""An operation as peers compare it: the kind of its group, or how far off the peer of a message
+is, and what it does."""
 
 _Symbol = TypeVar("_Symbol", bound=Hashable)
 
@@ -66,8 +68,50 @@ def deviations(state: JobState) -> tuple[Deviation, ...]:
     """Returns the ranks that left the order of their peers, each with its first departure."""
     found: list[Deviation] = []
     for orders in _by_role(state).values():
-        found += _departures(state, orders)
+        if len(orders) > 1:
+            found += _departures(orders)
+        else:
+            found += from_own_steps(orders)
     return tuple(sorted(found, key=lambda each: each.rank))
+
+
+def from_own_steps(orders: Mapping[int, Order]) -> Iterator[Deviation]:
+    """Yields where a rank without equals left the order of its own steps.
+
+    A step that is like no other departs from what most others are like. The first, which makes
+    connections and groups, is compared with nothing.
+    """
+    for rank, order in orders.items():
+        steps: dict[int, list[tuple[Step, RankOperation]]] = defaultdict(list)
+        for step, operation in order:
+            if operation.step is not None:
+                steps[operation.step].append((step, operation))
+        signs = [tuple(step for step, _ in here) for here in steps.values()]
+        for number, here in enumerate(steps.values()):
+            if number and (found := _departed(rank, here, signs, number)) is not None:
+                yield found
+                break
+
+
+def _departed(
+    rank: int,
+    here: Sequence[tuple[Step, RankOperation]],
+    signs: Sequence[tuple[Step, ...]],
+    number: int,
+) -> Deviation | None:
+    mine, is_last = signs[number], number == len(signs) - 1
+    others = [each for place, each in enumerate(signs[:-1]) if place != number]
+    if any(mine == (other[: len(mine)] if is_last else other) for other in others):
+        return None
+    usual = Counter(others).most_common(1)[0][0]
+    at = next(n for n in range(len(mine) + 1) if mine[n : n + 1] != usual[n : n + 1])
+    if at == len(mine) or at == len(usual):
+        return None
+    if not is_last and signs[-1][: at + 1] == mine[: at + 1]:  # the step that stands does so too
+        return None
+    departure = _departure(mine[at:], usual[at:], usual[:at])
+    is_end = is_last and at + 1 == len(mine)
+    return Deviation(rank, departure, here[at][1], usual[at], False, at, is_end)
 
 
 def usual_next(before: Sequence[_Symbol]) -> _Symbol | None:
@@ -96,42 +140,48 @@ def is_unusual(state: JobState, rank: RankState) -> bool | None:
     """
     order = _order(state, rank)
     doing = rank.doing
-    if doing is None or doing.group not in state.group_named or len(order) < 2:
+    if doing is None or not _is_compared(state, doing) or len(order) < 2:
         return None
     steps = [step for step, _ in order]
-    if order[-1][1] is not doing and order[-1][0] != _step(state, doing):
-        steps.append(_step(state, doing))
+    if order[-1][1] is not doing and order[-1][0] != _step(state, rank.rank, doing):
+        steps.append(_step(state, rank.rank, doing))
     usual = usual_next(steps[:-1])
     return None if usual is None else usual != steps[-1]
 
 
-_Order = tuple[tuple[Step, RankOperation], ...]
+Order = tuple[tuple[Step, RankOperation], ...]
+"""What a rank issued, each with how its peers compare it."""
 
 
-def _by_role(state: JobState) -> dict[frozenset[str], dict[int, _Order]]:
-    """Returns the orders of ranks, by the kinds of groups that they meet others in."""
-    roles: dict[frozenset[str], dict[int, _Order]] = defaultdict(dict)
+def _by_role(state: JobState) -> dict[tuple[frozenset[str], int], dict[int, Order]]:
+    """Returns the orders of ranks, by the kinds of groups that they meet others in, and stage."""
+    roles: dict[tuple[frozenset[str], int], dict[int, Order]] = defaultdict(dict)
+    stages = stages_of(state)
     for each in state.ranks:
         if order := _order(state, each):
             kinds = {group.kind for group in state.groups_of[each.rank] if len(group.ranks) > 1}
-            roles[frozenset(kinds)][each.rank] = order
+            roles[frozenset(kinds), stages.get(each.rank, 0)][each.rank] = order
     return {role: _aligned(orders) for role, orders in roles.items()}
 
 
-def _order(state: JobState, rank: RankState) -> _Order:
-    named = state.group_named
-    return tuple(
-        (_step(state, op), op)
-        for op in rank.issued
-        if op.group is not None and op.group in named and len(named[op.group].ranks) > 1
-    )
+def _order(state: JobState, rank: RankState) -> Order:
+    return tuple((_step(state, rank.rank, op), op) for op in rank.issued if _is_compared(state, op))
 
 
-def _step(state: JobState, operation: RankOperation) -> Step:
+def _is_compared(state: JobState, operation: RankOperation) -> bool:
+    if operation.peer is not None:
+        return True
+    group = state.group_named.get(operation.group or "")
+    return group is not None and len(group.ranks) > 1
+
+
+def _step(state: JobState, rank: int, operation: RankOperation) -> Step:
+    if operation.peer is not None:
+        return f"{operation.peer - rank:+d}", operation.op
     return state.group_named[operation.group or ""].kind, operation.op
 
 
-def _aligned(orders: Mapping[int, _Order]) -> dict[int, _Order]:
+def _aligned(orders: Mapping[int, Order]) -> dict[int, Order]:
     """Cuts the beginnings off that some ranks' rings no longer hold.
 
     All begin at the same place of the kind of group that most operations are in.
@@ -152,7 +202,7 @@ def _aligned(orders: Mapping[int, _Order]) -> dict[int, _Order]:
     return found
 
 
-def _departures(state: JobState, orders: Mapping[int, _Order]) -> Iterator[Deviation]:
+def _departures(orders: Mapping[int, Order]) -> Iterator[Deviation]:
     """Yields who leaves the common order, walking along all orders at once."""
     alike: dict[tuple[Step, ...], list[int]] = defaultdict(list)
     for rank, order in orders.items():

@@ -48,6 +48,7 @@ class RootKind(Enum):
     OUT_OF_SCHEDULE = "pipeline_order"
     WRONG_PEER = "wrong_peer"
     LEFT_OUT_SEND = "send_left_out"
+    LEFT_OUT_RECEIVE = "receive_left_out"
     CIRCLE = "circle"
 
 
@@ -145,7 +146,7 @@ def _mismatched(graph: WaitGraph, strayed: dict[int, Deviation]) -> Iterator[Roo
         inside = {*each.brought, *(rank for rank in each.group.ranks if graph.successors[rank])}
         waiters = tuple(sorted({*graph.waiters(tuple(inside)), *inside} - set(each.culprits)))
         deviation = next((strayed[rank] for rank in each.culprits if rank in strayed), None)
-        kind = _OF_DEPARTURE[deviation.departure] if deviation else _kind(each)
+        kind = _of_deviation(deviation) if deviation else _kind(each)
         yield Root(
             kind,
             each.culprits,
@@ -216,7 +217,7 @@ def _strayed(graph: WaitGraph, knot: Knot, inside: list[Deviation]) -> Root:
     ranks = tuple(sorted(each.rank for each in inside))
     first = inside[0]
     meeting = next((m for m in graph.meetings if first.rank in m.awaited), None)
-    kind = _OF_DEPARTURE[first.departure]
+    kind = _of_deviation(first)
     if kind is RootKind.SKIPPED and len(ranks) > 1 and all(each.is_last for each in inside):
         # One that leaves out a collective holds others up; a circle of those who have each
         # come to a later one first is the opposite order of two groups.
@@ -230,6 +231,18 @@ def _strayed(graph: WaitGraph, knot: Knot, inside: list[Deviation]) -> Root:
         meeting=meeting,
         deviation=first,
     )
+
+
+def _of_deviation(deviation: Deviation) -> RootKind:
+    """Returns the kind of a departure: of messages it tells which was left out, or went astray."""
+    expected = deviation.expected[1]
+    if expected not in MESSAGES:
+        return _OF_DEPARTURE[deviation.departure]
+    if deviation.operation.op == expected:
+        return RootKind.WRONG_PEER
+    if deviation.departure in (HowStrayed.EXTRA, HowStrayed.SWAPPED):
+        return RootKind.OUT_OF_SCHEDULE
+    return RootKind.LEFT_OUT_SEND if expected == "send" else RootKind.LEFT_OUT_RECEIVE
 
 
 def _unusual(graph: WaitGraph, knot: Knot) -> tuple[int, ...]:

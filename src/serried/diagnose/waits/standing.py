@@ -17,12 +17,21 @@ from dataclasses import dataclass, field, replace
 
 from serried.diagnose.evidence.dumps.flight_recorder import FlightDump, FlightEntry
 from serried.diagnose.evidence.quote import Quote
+from serried.diagnose.evidence.records.as_dump import entry_of
+from serried.diagnose.evidence.records.guard_file import GuardFile
+from serried.diagnose.evidence.records.left import GuardedRank
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.stacks.stack import Frame, ThreadStack
 from serried.diagnose.waits.dumped_groups import DumpedGroups, of_one_job
 from serried.diagnose.waits.endings import Endings, endings_of
 from serried.diagnose.waits.given import WORLD, GivenGroups
 from serried.diagnose.waits.graph import MESSAGES
+from serried.diagnose.waits.guarded import (
+    GuardedJob,
+    dumps_of,
+    given_by_guards,
+    of_last_attempt,
+)
 from serried.diagnose.waits.program import Site, directions, operation_of, site_of
 from serried.diagnose.waits.state import (
     JobGroup,
@@ -39,6 +48,7 @@ class LeftBehind:
     """Collects what the ranks of a job left, before it is put together."""
 
     dumps: list[FlightDump] = field(default_factory=list)
+    guarded: list[GuardedRank] = field(default_factory=list)
     stacks: dict[int, ThreadStack] = field(default_factory=dict)
     """By rank, the stack of its main thread."""
     process_states: dict[int, str] = field(default_factory=dict)
@@ -50,18 +60,26 @@ class LeftBehind:
     @property
     def is_empty(self) -> bool:
         """Whether nothing but logs is there."""
-        return not (self.dumps or self.stacks or self.process_states)
+        return not (self.dumps or self.guarded or self.stacks or self.process_states)
 
 
 def standing_state(left: LeftBehind, signs: Iterable[Sign]) -> tuple[JobState, list[Sentence]]:
     """Returns the state of the job, and what was odd in the evidence of it."""
     ends = endings_of(signs)
-    dumps, notes = of_one_job(left.dumps)
+    guarded, notes = of_last_attempt(left.guarded)
+    job = GuardedJob.of(guarded)
+    dumps, odd = of_one_job(dumps_of(left.dumps, job))
+    notes += odd
+    for rank, each in job.ranks.items():
+        if each.stack.frames:
+            left.stacks[rank] = each.stack.as_thread(each.stacks_name)
+    if left.given is None:
+        left.given = given_by_guards(guarded)
     world_size = _world_size(left, dumps, ends)
     by_rank = {dump.rank: dump for dump in dumps if dump.rank is not None}
     groups = DumpedGroups(dumps, left.given, world_size)
     notes += groups.notes
-    builder = _Builder(left, ends, groups, world_size)
+    builder = _Builder(left, ends, groups, world_size, job)
     issued = {
         rank: builder.issued(rank, dump) for rank, dump in by_rank.items() if rank < world_size
     }
@@ -86,6 +104,7 @@ def _world_size(left: LeftBehind, dumps: list[FlightDump], ends: Endings) -> int
         return left.given.world_size
     members = [rank for dump in dumps for ranks in dump.members.values() for rank in ranks]
     seen = [dump.rank for dump in dumps if dump.rank is not None]
+    seen += [each.file.header.record.job.world_size - 1 for each in left.guarded]
     return 1 + max([*members, *seen, *left.stacks, *left.process_states, *ends.failed_in, 0])
 
 
@@ -93,9 +112,15 @@ class _Builder:
     """Puts together what is known of each rank."""
 
     def __init__(
-        self, left: LeftBehind, ends: Endings, groups: DumpedGroups, world_size: int
+        self,
+        left: LeftBehind,
+        ends: Endings,
+        groups: DumpedGroups,
+        world_size: int,
+        job: GuardedJob,
     ) -> None:
         self.left = left
+        self.job = job
         self.ends = ends
         self.groups = groups
         self.world_size = world_size
@@ -115,7 +140,7 @@ class _Builder:
             group = self.groups.of(rank, dump, entry)
             if group is None and entry.peer is None:
                 continue
-            found.append(_operation(dump, entry, group))
+            found.append(_operation(dump.name, entry, group))
         return tuple(found)
 
     def learn_sites(
@@ -164,12 +189,24 @@ class _Builder:
             rank,
             condition,
             issued or (),
-            None if dump is None or issued is None else _counts(issued),
+            None if dump is None or issued is None else self._counted(rank, issued),
             doing,
             stack,
             expected_bytes=self.ends.expected_bytes.get(rank),
             quotes=tuple(quotes),
         )
+
+    def _counted(self, rank: int, issued: tuple[RankOperation, ...]) -> dict[str, int]:
+        """Returns how many collectives a rank issued in each group; a guard counts all of them."""
+        counts = _counts(issued)
+        guarded = self.job.ranks.get(rank)
+        if guarded is None or guarded.file.counts is None:
+            return counts
+        for each in guarded.file.groups:
+            group = self.groups.named((each.name, each.desc))
+            if group is not None:
+                counts[group.name] = max(counts.get(group.name, 0), guarded.file.counts[each.name])
+        return counts
 
     def stack(self, rank: int) -> tuple[Frame, ...]:
         """Returns where a rank stands, innermost frame first; () where nothing tells."""
@@ -178,6 +215,10 @@ class _Builder:
         return self.ends.failed_in.get(rank, ())
 
     def _condition(self, rank: int) -> tuple[RankCondition, Quote | None]:
+        if rank in self.job.ranks:
+            condition, quote = self.job.condition(rank)
+            if condition is not RankCondition.UNKNOWN:
+                return condition, quote
         letter = self.left.process_states.get(rank, "")
         if letter[:1] in ("T", "t") and letter:
             return RankCondition.STOPPED, Quote("proc_state.json", 0, f"rank {rank}: {letter}")
@@ -190,6 +231,8 @@ class _Builder:
     def _doing(
         self, rank: int, stack: tuple[Frame, ...], issued: tuple[RankOperation, ...] | None
     ) -> RankOperation | None:
+        if rank in self.job.ranks:
+            return self._guarded_doing(self.job.ranks[rank].file, stack, issued or ())
         waiting = [each for each in issued or () if not each.is_finished]
         op = operation_of(stack)
         if op in MESSAGES and op is not None:
@@ -210,6 +253,22 @@ class _Builder:
         if not waiting:
             return None
         return waiting[0] if _is_queued(waiting) else waiting[-1]
+
+    def _guarded_doing(
+        self, file: GuardFile, stack: tuple[Frame, ...], issued: tuple[RankOperation, ...]
+    ) -> RankOperation | None:
+        """Returns what a guarded rank waits in: as it wrote down, or as C++ alone did."""
+        if file.waits_in:
+            row = next((row for row in file.rows if row["number"] == file.waits_in), None)
+            entry = None if row is None else entry_of(file, row)
+            if entry is not None:
+                group = self.groups.named((entry.group_id, entry.group_name))
+                return replace(
+                    _operation(self.job.ranks[file.rank].source, entry, group), is_finished=False
+                )
+        waiting = [each for each in issued if not each.is_finished and each.is_unseen]
+        is_inside = not stack or not stack[0].is_users
+        return waiting[0] if waiting and is_inside else None
 
     def _unrecorded(
         self, rank: int, op: str, kind: str | None, issued: tuple[RankOperation, ...] | None
@@ -308,13 +367,14 @@ def _is_queued(waiting: list[RankOperation]) -> bool:
     return any(each.quote is not None and "nccl:" in each.quote.text for each in waiting)
 
 
-def _operation(dump: FlightDump, entry: FlightEntry, group: JobGroup | None) -> RankOperation:
+def _operation(source: str, entry: FlightEntry, group: JobGroup | None) -> RankOperation:
     peer = entry.peer
     if peer is not None and group is not None and peer < len(group.ranks):
         peer = group.ranks[peer]
     state = "over" if entry.is_finished else "not over"
-    name = entry.group_name or (group.name if group else "")
-    text = f"{entry.backend}:{entry.op} {entry.seq} of {name}, {state}"
+    name = group.name if group else entry.group_name
+    which = f"with rank {peer}" if peer is not None else f"{entry.seq} of {name}"
+    text = f"{entry.backend}:{entry.op} {which}, {state}"
     return RankOperation(
         entry.op,
         group.name if group else None,
@@ -325,5 +385,8 @@ def _operation(dump: FlightDump, entry: FlightEntry, group: JobGroup | None) -> 
         entry.dtype,
         entry.is_finished,
         entry.created_ns or None,
-        quote=None if entry.is_finished else Quote(dump.name, 0, text),
+        entry.step,
+        entry.action,
+        quote=None if entry.is_finished else Quote(source, 0, text),
+        is_unseen=entry.is_unseen,
     )

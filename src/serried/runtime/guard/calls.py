@@ -8,7 +8,7 @@
 
 Methods of the class are wrapped, so that a function which a program imported by its own name is
 seen too. Collectives are numbered by torch's own count of the group, as its flight recorder does:
-a count that holds those that Python never saw.
+a count that holds those that Python never saw. Of gloo's count messages are taken off again.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ METHODS = {
 }
 """Methods of ProcessGroup, by the names of all versions of torch."""
 _UNCOUNTED = frozenset({"send", "recv", "recv_anysource", "monitored_barrier"})
-"""Those that a group's count of collectives leaves out."""
+"""Those that are no collectives in the order of a group: gloo counts them among these, and a
+flight recorder does not."""
 
 _DTYPE_CODES = {
     getattr(torch, name): code for code, name in enumerate(DTYPES) if hasattr(torch, name)
@@ -120,9 +121,9 @@ class TorchCalls:
             return ()
         counts = []
         for group, known in list(self._groups.items()):
-            seq = _count_of(group)
-            counts.append(seq)
-            if seq > known.seq:
+            counts.append(_count_of(group))
+            seq = counts[-1] - known.messages
+            if seq > known.seq and not known.in_message:
                 known.seq = seq
                 log.count(known.number, seq)
         return log.num_begun, log.num_ended, log.step, *counts
@@ -152,7 +153,11 @@ class TorchCalls:
                 if log is None:
                     return original(group, *args, **options)
                 number = self._begun(log, group, op, call, args, is_counted=is_counted)
-                done = original(group, *args, **options)
+                known = None if is_counted else self._groups.get(group)
+                if known is None:
+                    done = original(group, *args, **options)
+                else:
+                    done = known.message(original, group, *args, **options)
                 log.returned()
                 if isinstance(done, dist.Work):
                     self._works[done] = number
@@ -179,7 +184,7 @@ class TorchCalls:
             known = self._known(group, log)
             seq = -1
             if is_counted:
-                known.seq = seq = _count_of(group) + 1
+                known.seq = seq = _count_of(group) - known.messages + 1
                 log.count(known.number, seq)
             given = _at(args, call.given)
             made = _at(args, call.made)
@@ -320,10 +325,21 @@ class TorchCalls:
 class _Known:
     """Holds what is known of a group: its number in the file, its ranks, its last collective."""
 
-    __slots__ = ("number", "ranks", "seq")
+    __slots__ = ("in_message", "messages", "number", "ranks", "seq")
 
     def __init__(self, number: int, ranks: tuple[int, ...]) -> None:
         self.number, self.ranks, self.seq = number, ranks, -1
+        self.messages = self.in_message = 0
+
+    def message(self, original: Callable[..., Any], group: Any, *args: Any, **options: Any) -> Any:
+        """Issues a message, and learns by how much torch counts it among the collectives."""
+        before = _count_of(group)
+        self.in_message += 1
+        try:
+            return original(group, *args, **options)
+        finally:
+            self.messages += _count_of(group) - before
+            self.in_message -= 1
 
 
 _FUNCTIONS = {

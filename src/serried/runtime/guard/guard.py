@@ -302,6 +302,7 @@ class _Guarded:
                 self._beside(FAILED_SUFFIX), self._header.record.rank, self.log.step, error
             )
             self.log.ended(FAILED)
+            leave_neighbours(self._beside(NEIGHBOURS_SUFFIX), self._neighbours())
             leave_flight_record(self._beside(FR_SUFFIX))
 
     def _uncaught(self, kind: Any, error: BaseException, where: Any) -> None:

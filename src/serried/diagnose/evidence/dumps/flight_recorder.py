@@ -25,6 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from serried.action import Action
 from serried.diagnose.evidence.dumps.plain_pickle import read_plain_pickle
 from serried.diagnose.evidence.file_rank import file_rank
 from serried.diagnose.evidence.stacks.stack import Frame
@@ -56,6 +57,12 @@ class FlightEntry:
     record: int
     backend: str
     """``nccl``, ``gloo`` ..."""
+    step: int | None = None
+    """The step of the training; no flight recorder says it, a guard does."""
+    action: Action | None = None
+    """What of a pipeline's schedule a message is, where that is told."""
+    is_unseen: bool = False
+    """Whether C++ issued it behind Python's back, where somebody tells that."""
 
 
 @dataclass(frozen=True)

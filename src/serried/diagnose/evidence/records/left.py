@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from serried.diagnose.evidence.quote import Quote
-from serried.diagnose.evidence.records.guard_file import GuardFile, read_guard_file
+from serried.diagnose.evidence.records.guard_file import SUFFIX, GuardFile, read_guard_file
+from serried.diagnose.evidence.stacks.stack import Frame, ThreadStack
 from serried.errors import InputError
 from serried.finding import said
 from serried.user_file import read_text
@@ -53,6 +54,11 @@ class LeftStack:
     fatal: Quote | None = None
     """What Python said of a signal that ended the process, such as a segmentation fault."""
 
+    def as_thread(self, source: str) -> ThreadStack:
+        """Returns it as stacks of any other source are."""
+        frames = tuple(Frame(each.function, each.file, each.line) for each in self.frames)
+        return ThreadStack(frames, is_main=True, source=source, line=self.line)
+
 
 @dataclass(frozen=True)
 class LeftFailure:
@@ -73,11 +79,18 @@ class GuardedRank:
     failure: LeftFailure | None = None
     neighbours: Mapping[int, str] | None = None
     """Linux's letters for the states of other ranks of its host, or ``gone``."""
+    neighbours_ns: int = 0
+    """The wall time at which it looked at them."""
 
     @property
     def rank(self) -> int:
         """The global rank."""
         return self.file.rank
+
+    @property
+    def stacks_name(self) -> str:
+        """The name of the file of its stacks."""
+        return self.source.removesuffix(SUFFIX) + STACKS_SUFFIX
 
 
 def read_guarded_rank(path: Path) -> GuardedRank:
@@ -86,12 +99,14 @@ def read_guarded_rank(path: Path) -> GuardedRank:
     Raises InputError when that file itself cannot be read.
     """
     file = read_guard_file(path)
+    neighbours, at_ns = _neighbours(path.with_suffix(NEIGHBOURS_SUFFIX))
     return GuardedRank(
         path.name,
         file,
         stack=_stack(path.with_suffix(STACKS_SUFFIX), file.header.main_thread),
         failure=_failure(path.with_suffix(FAILED_SUFFIX)),
-        neighbours=_neighbours(path.with_suffix(NEIGHBOURS_SUFFIX)),
+        neighbours=neighbours,
+        neighbours_ns=at_ns,
     )
 
 
@@ -132,11 +147,13 @@ def _failure(path: Path) -> LeftFailure | None:
     return LeftFailure(int(at[1]), Quote(path.name, number, lines[number - 1]))
 
 
-def _neighbours(path: Path) -> Mapping[int, str] | None:
-    states = _told(path).get("states")
+def _neighbours(path: Path) -> tuple[Mapping[int, str] | None, int]:
+    told = _told(path)
+    states, at_ns = told.get("states"), told.get("wall_ns")
     if not isinstance(states, dict):
-        return None
-    return {int(rank): str(state) for rank, state in states.items() if str(rank).isdecimal()}
+        return None, 0
+    letters = {int(rank): str(state) for rank, state in states.items() if str(rank).isdecimal()}
+    return letters, at_ns if isinstance(at_ns, int) else 0
 
 
 def _told(path: Path) -> dict[str, object]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 _NOT_THE_USERS = re.compile(
     r"(^|/)(site-packages|dist-packages|lib(64)?/python\d[^/]*|lib|torch|megatron|deepspeed)/"
+    r"|(^|/)serried/runtime/"
     r"|^(threading|queue|selectors|socket|subprocess|runpy|contextlib|multiprocessing/.*)\.py$"
     r"|^<"
 )

@@ -1,0 +1,120 @@
+"""A guard's file as a dump: what a rank issued, by Python's calls and by C++ behind them.
+
+    rank-00003.guard     sends, receives, collectives that Python called, with their steps
+    rank-00003.fr.json   collectives that C++ alone issued, such as those of DDP's buckets
+                         ──>  one FlightDump, in the order of time
+
+Collectives of one group and number are one: the guard's row says which call it was, where gloo's
+recorder holds how it was done (a reduce-scatter as an all-reduce).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from serried.action import Action, ActionKind
+from serried.diagnose.evidence.dumps.flight_recorder import FlightDump, FlightEntry
+from serried.diagnose.evidence.records.guard_file import (
+    DTYPES,
+    MESSAGES,
+    OPS,
+    GuardFile,
+    unpacked_place,
+)
+from serried.diagnose.evidence.records.left import GuardedRank
+
+_NAMES = {
+    "float32": "Float",
+    "float64": "Double",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "int64": "Long",
+    "int32": "Int",
+    "int16": "Short",
+    "int8": "Char",
+    "uint8": "Byte",
+    "bool": "Bool",
+}
+"""Data types as flight recorders call them."""
+
+
+def dump_of(guarded: GuardedRank, recorder: FlightDump | None = None) -> FlightDump:
+    """Returns what a guarded rank issued; ``recorder`` is the flight record that it left."""
+    file = guarded.file
+    rows = list(_rows(file))
+    known = {(entry.group_id, entry.seq) for entry in rows if entry.peer is None}
+    behind = [
+        replace(entry, is_unseen=True)
+        for entry in (recorder.entries if recorder else ())
+        if entry.peer is None and entry.seq and (entry.group_id, entry.seq) not in known
+    ]
+    first = min((entry.created_ns for entry in rows), default=0)
+    if file.num_begun > len(rows):
+        # What came before the ring's first row is known in part only, so it is left out.
+        behind = [entry for entry in behind if entry.created_ns >= first]
+    entries = sorted([*rows, *behind], key=lambda entry: entry.created_ns)
+    return FlightDump(
+        guarded.source,
+        guarded.rank,
+        tuple(replace(entry, record=number) for number, entry in enumerate(entries)),
+        {group.name: group.ranks for group in file.groups},
+        is_whole=file.num_begun <= len(rows),
+        last_enqueued={},
+    )
+
+
+def entry_of(file: GuardFile, row: Any) -> FlightEntry | None:
+    """Returns one row of a guard's file; None where its group found no room in the file."""
+    number = int(row["group"])
+    if not 0 < number <= len(file.groups):
+        return None
+    group, op = file.groups[number - 1], OPS[row["op"]]
+    peer = int(row["peer"]) if op in MESSAGES else None
+    dtype = DTYPES[row["dtype"]]
+    return FlightEntry(
+        op=op,
+        group_id=group.name,
+        group_name=group.desc,
+        own_group=number - 1,
+        seq=max(int(row["seq"]), 0),
+        is_finished=int(row["ended_ns"]) > 0,
+        numel_in=_count(row["numel_in"]),
+        numel_out=_count(row["numel_out"]),
+        dtype=_NAMES.get(dtype, dtype) or None,
+        created_ns=int(row["began_ns"]) + file.alive_wall_ns - file.alive_ns,
+        peer=group.ranks.index(peer) if peer in group.ranks else peer,
+        frames=(),
+        record=int(row["number"]),
+        backend=group.backend,
+        step=int(row["step"]) if int(row["step"]) >= 0 else None,
+        action=_action(op, int(row["place"])),
+    )
+
+
+def _rows(file: GuardFile) -> Iterator[FlightEntry]:
+    for row in file.rows:
+        entry = entry_of(file, row)
+        if entry is not None:
+            yield entry
+
+
+def _count(value: Any) -> int | None:
+    return int(value) if int(value) >= 0 else None
+
+
+_ACTIONS = {
+    ("send", False): ActionKind.SEND_F,
+    ("recv", False): ActionKind.RECV_F,
+    ("send", True): ActionKind.SEND_B,
+    ("recv", True): ActionKind.RECV_B,
+}
+
+
+def _action(op: str, place: int) -> Action | None:
+    at = unpacked_place(place)
+    if at is None or op not in MESSAGES:
+        return None
+    stage, microbatch, is_backward = at
+    return Action(_ACTIONS[op, is_backward], stage, microbatch)

@@ -1,0 +1,198 @@
+"""How guarded ranks are: what they wait in, and whether they end, are held or gone.
+
+    its file says ended in order                         finished
+    an exception of its own                              dead; one that a peer's end or a limit
+                                                         raised inside a collective: it waited
+    its neighbours, or /proc while the job is here       stopped, gone
+    no sign of life for longer than C would have left    gone or stopped: a living rank leaves its
+    its stacks in                                        stacks then, whoever holds its interpreter
+
+Times of two hosts are compared only after their clocks are set by collectives that both ended.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from serried.diagnose.evidence.dumps.flight_recorder import FlightDump
+from serried.diagnose.evidence.quote import Quote
+from serried.diagnose.evidence.records.as_dump import dump_of
+from serried.diagnose.evidence.records.guard_file import FAILED, LEFT, RUNS, SUFFIX
+from serried.diagnose.evidence.records.left import GuardedRank
+from serried.diagnose.evidence.records.process import DEAD, STOPPED, state_of
+from serried.diagnose.waits.given import WORLD, GivenGroups, groups_of_layout
+from serried.diagnose.waits.state import JobGroup, RankCondition
+from serried.diagnose.whom import named
+from serried.finding import Sentence, said
+from serried.trace.model.record import boot_id
+from serried.trace.model.trace import layout_of
+
+SILENT_S = 4.0
+"""Beyond its own time-out, how long a rank gives no sign of life before it counts as gone."""
+_ABORTED = "Aborted"
+
+
+@dataclass(frozen=True)
+class GuardedJob:
+    """Holds the guarded ranks of one job, by their numbers, and what became of each."""
+
+    ranks: Mapping[int, GuardedRank] = field(default_factory=dict)
+    letters: Mapping[int, str] = field(default_factory=dict)
+    """Linux's letters of their processes, as neighbours or this host tell them."""
+    silent: frozenset[int] = frozenset()
+    """Those who gave no sign of life while others went on giving them."""
+
+    @classmethod
+    def of(cls, ranks: Sequence[GuardedRank]) -> GuardedJob:
+        """Returns the job that guarded ranks are of."""
+        by_rank = {each.rank: each for each in ranks}
+        return cls(by_rank, _letters(by_rank), frozenset(_silent(by_rank)))
+
+    def condition(self, rank: int) -> tuple[RankCondition, Quote | None]:
+        """Returns how a rank is, with what says so; UNKNOWN where nothing does.
+
+        Of exceptions logs tell whether they are a rank's own.
+        """
+        guarded = self.ranks[rank]
+        letter = self.letters.get(rank, "")
+        if guarded.file.ended == LEFT:
+            return RankCondition.FINISHED, None
+        if guarded.file.ended == FAILED:
+            return RankCondition.UNKNOWN, None
+        fatal = guarded.stack.fatal
+        if fatal is not None and not (_ABORTED in fatal.text and guarded.file.waits_in):
+            return RankCondition.DEAD, fatal
+        if letter[:1] in STOPPED and letter:
+            return RankCondition.STOPPED, _told(guarded, f"its process is stopped ({letter})")
+        if fatal is None and not guarded.stack.by_signal and letter in DEAD:
+            return RankCondition.DEAD, _told(guarded, "its process is gone and said nothing")
+        if fatal is None and rank in self.silent and not guarded.stack.frames:
+            return RankCondition.DEAD, _told(guarded, "no sign of life, while others gave theirs")
+        return RankCondition.RUNNING, None
+
+
+def _told(guarded: GuardedRank, what: str) -> Quote:
+    return Quote(guarded.source, 0, f"rank {guarded.rank}: {what}")
+
+
+def _letters(ranks: Mapping[int, GuardedRank]) -> dict[int, str]:
+    """Returns the states of processes: as they are here, else as the last neighbour left them."""
+    found: dict[int, str] = {}
+    at: dict[int, int] = {}
+    for guarded in ranks.values():
+        for rank, letter in (guarded.neighbours or {}).items():
+            when = guarded.neighbours_ns
+            if rank in ranks and when >= at.get(rank, 0):
+                found[rank], at[rank] = letter, when
+    here = boot_id()
+    running = {
+        rank: state_of(each.file.header.pid, each.file.header.process_start)
+        for rank, each in ranks.items()
+        if each.file.ended == RUNS and each.file.header.record.boot == here and here
+    }
+    # Of a job that is over all are gone, which tells nothing of who went first.
+    if any(letter not in DEAD for letter in running.values()):
+        found |= running
+    return found
+
+
+def _silent(ranks: Mapping[int, GuardedRank]) -> list[int]:
+    ahead = _clocks(ranks)
+    alive = {
+        rank: each.file.alive_wall_ns - ahead[each.file.header.record.boot]
+        for rank, each in ranks.items()
+    }
+    last = max(alive.values(), default=0)
+    return [
+        rank
+        for rank, each in ranks.items()
+        if each.file.ended == RUNS
+        and last - alive[rank] > (each.file.header.timeout_s + SILENT_S) * 1e9
+    ]
+
+
+def _clocks(ranks: Mapping[int, GuardedRank]) -> dict[str, int]:
+    """Returns by host how far its wall clock is ahead of the first host's, as collectives tell."""
+    ended: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
+    for guarded in ranks.values():
+        file = guarded.file
+        to_wall = file.alive_wall_ns - file.alive_ns
+        of_host = ended[file.header.record.boot]
+        for row in file.rows:
+            if row["seq"] > 0 and row["ended_ns"] > 0 and 0 < row["group"] <= len(file.groups):
+                key = file.groups[int(row["group"]) - 1].name, int(row["seq"])
+                of_host[key] = max(of_host.get(key, 0), int(row["ended_ns"]) + to_wall)
+    first = next(iter(ended.values()), {})
+    ahead = {}
+    for host, moments in ended.items():
+        apart = [at - first[key] for key, at in moments.items() if key in first]
+        ahead[host] = round(statistics.median(apart)) if apart else 0
+    return ahead
+
+
+def of_last_attempt(ranks: Sequence[GuardedRank]) -> tuple[list[GuardedRank], list[Sentence]]:
+    """Returns the guarded ranks of one job, one for each rank: those of its last attempt.
+
+    Of two jobs that of which more ranks are there stays.
+    """
+    runs = Counter(each.file.header.record.run for each in ranks)
+    if not runs:
+        return [], []
+    run = runs.most_common(1)[0][0]
+    notes = [
+        said("{file} is of another run ({run}) and was left out", file=each.source, run=name)
+        for each in ranks
+        if (name := each.file.header.record.run) != run
+    ][:1]
+    mine = [each for each in ranks if each.file.header.record.run == run]
+    last = max(each.file.header.attempt for each in mine)
+    if earlier := [each for each in mine if each.file.header.attempt != last]:
+        notes.append(
+            said(
+                "{files} guard files ({ranks}) are of attempts before restart {count} of the job, "
+                "and were left out",
+                files=len(earlier),
+                count=last,
+                ranks=named(each.rank for each in earlier),
+            )
+        )
+    kept: dict[int, GuardedRank] = {}
+    for each in mine:
+        if each.file.header.attempt == last:
+            known = kept.setdefault(each.rank, each)
+            kept[each.rank] = max(known, each, key=lambda one: one.file.header.record.wall_ns)
+    return list(kept.values()), notes
+
+
+def dumps_of(dumps: Sequence[FlightDump], job: GuardedJob) -> list[FlightDump]:
+    """Returns dumps, those of guarded ranks together with what their guards wrote down."""
+    mine: dict[int, FlightDump] = {}
+    others = []
+    for dump in dumps:
+        guarded = job.ranks.get(-1 if dump.rank is None else dump.rank)
+        if guarded is not None and guarded.source.removesuffix(SUFFIX) in dump.name:
+            mine[guarded.rank] = dump
+        else:
+            others.append(dump)
+    theirs = [each for each in others if each.rank not in job.ranks]
+    return [*(dump_of(each, mine.get(rank)) for rank, each in job.ranks.items()), *theirs]
+
+
+def given_by_guards(ranks: Sequence[GuardedRank]) -> GivenGroups | None:
+    """Returns the layout that guards were told, or else only how many ranks there are."""
+    if not ranks:
+        return None
+    record = ranks[0].file.header.record
+    job = record.job
+    layout = layout_of(job)[0] if len(job.sizes) > 1 else None
+    if layout is not None:
+        return groups_of_layout(layout, ranks[0].source, job.gpus_per_node)
+    return GivenGroups(
+        ranks[0].source,
+        job.world_size,
+        (JobGroup(WORLD, WORLD, tuple(range(job.world_size))),),
+        gpus_per_node=job.gpus_per_node if job.gpus_per_node < job.world_size else None,
+    )

@@ -1,0 +1,168 @@
+"""Guards' files alone tell the root: who waits in what, and what became of those who do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from serried.diagnose.diagnosis import Diagnosis
+from serried.diagnose.evidence.records.guard_file import FAILED, LEFT, LIFE, LIFE_PLACE
+from serried.diagnose.gather import gather
+from serried.diagnose.reason import diagnosed
+from serried.runtime.guard.operations import OperationLog
+from tests.diagnose.waits.guarded_files import GuardedRanks
+
+
+def first(found: Diagnosis) -> tuple[str, tuple[int, ...] | None, int]:
+    cause = found.causes[0]
+    return cause.kind, cause.ranks, len(cause.waiting)
+
+
+def test_the_chain_goes_through_groups_that_have_no_names(tmp_path: Path) -> None:
+    job = GuardedRanks(tmp_path)
+    job.collective(range(4), 0)
+    job.collective([2], 1, ends=False)  # for 3, which never comes
+    job.collective([0, 1], 1)
+    job.collective([0, 1], 2, ends=False)  # for 2 and 3
+    found = job.diagnosis()
+    assert first(found) == ("never_arrived", (3,), 3)
+    assert [str(each) for each in found.causes[0].chain] == [
+        "rank 1 waits in all_reduce 1 of group 4 [1, 3] for rank 3",
+        "rank 2 waits in all_reduce 1 of group 2 [2, 3] for rank 3",
+        "rank 0 waits in all_reduce 1 of group 3 [0, 2] for rank 2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("letter", "kind"), [("T", "stopped"), ("t", "stopped"), ("gone", "dead"), ("Z", "dead")]
+)
+def test_a_neighbour_tells_what_became_of_a_rank_that_was_in_the_collective(
+    letter: str, kind: str, tmp_path: Path
+) -> None:
+    job = GuardedRanks(tmp_path)
+    job.collective(range(4), 0, ends=False)
+    job.neighbours(1, {0: "S", 2: letter, 3: "S"})
+    assert first(job.diagnosis()) == (kind, (2,), 3)
+
+
+def test_a_rank_that_gave_no_sign_of_life_for_longer_than_it_would_leave_stacks_in_is_gone(
+    tmp_path: Path,
+) -> None:
+    job = GuardedRanks(tmp_path)
+    job.collective(range(4), 0, ends=False)
+    for log in job.logs[:3]:
+        life_later(log, 30)
+    assert first(job.diagnosis()) == ("dead", (3,), 3)
+
+
+def life_later(log: OperationLog, seconds: float) -> None:
+    """Moves a rank's last sign of life on, as if it had lived for longer."""
+    raw = bytearray(log.path.read_bytes())
+    alive, wall, moved = LIFE.unpack_from(raw, LIFE_PLACE)
+    more = int(seconds * 1e9)
+    LIFE.pack_into(raw, LIFE_PLACE, alive + more, wall + more, moved)
+    log.path.write_bytes(raw)
+
+
+def test_ranks_that_failed_because_a_peer_went_are_no_roots(tmp_path: Path) -> None:
+    job = GuardedRanks(tmp_path)
+    job.collective(range(4), 0, ends=False)
+    job.end([0, 1, 3], FAILED)
+    job.neighbours(0, {1: "S", 2: "gone", 3: "S"})
+    job.neighbours(3, {0: "gone", 1: "gone", 2: "gone"})
+    assert first(job.diagnosis()) == ("dead", (2,), 3)
+
+
+def test_a_rank_that_ended_in_order_before_the_others_had_fewer_steps(tmp_path: Path) -> None:
+    job = GuardedRanks(tmp_path)
+    job.collective([0, 1, 2], 0, ends=False)
+    job.end([3], LEFT)
+    assert first(job.diagnosis()) == ("finished_early", (3,), 3)
+
+
+def pipeline_steps(job: GuardedRanks, count: int) -> None:
+    """Four stages of one rank, each of which passes on two microbatches a step."""
+    for step in range(count):
+        job.begin_step(step)
+        for rank in range(4):
+            for _ in range(2):
+                if rank:
+                    job.message("recv", rank, rank - 1)
+                if rank < 3:
+                    job.message("send", rank, rank + 1)
+        job.collective(range(4), 0)
+
+
+def test_a_send_to_another_rank_than_in_the_steps_before_is_the_root(tmp_path: Path) -> None:
+    job = GuardedRanks(tmp_path)
+    pipeline_steps(job, 3)
+    job.begin_step(3)
+    job.message("send", 0, 1)
+    job.message("recv", 1, 0)
+    job.message("send", 1, 3, ends=False)
+    job.message("send", 0, 1, ends=False)
+    job.message("recv", 2, 1, ends=False)
+    job.message("recv", 3, 2, ends=False)
+    found = job.diagnosis()
+    assert first(found) == ("wrong_peer", (1,), 3)
+    assert "a send to rank 3 where its steps before had a send to rank 2" in str(
+        found.causes[0].verdict
+    )
+
+
+def test_a_receive_that_was_left_out_is_told_by_the_steps_before(tmp_path: Path) -> None:
+    job = GuardedRanks(tmp_path)
+    pipeline_steps(job, 3)
+    job.begin_step(3)
+    for rank in (0, 1, 2):
+        if rank:
+            job.message("recv", rank, rank - 1)
+        job.message("send", rank, rank + 1)
+    job.message("recv", 3, 2)
+    job.message("send", 0, 1)
+    job.message("recv", 1, 0)
+    job.message("send", 1, 2, ends=False)
+    job.message("send", 2, 3)  # it did not wait for its second microbatch
+    job.message("recv", 3, 2)
+    job.collective([0, 2, 3], 0, ends=False)
+    assert first(job.diagnosis())[:2] == ("receive_left_out", (2,))
+
+
+def test_another_size_is_charged_to_who_brought_it(tmp_path: Path) -> None:
+    job = GuardedRanks(tmp_path)
+    for _ in range(3):
+        job.collective(range(4), 1)
+    job.collective([0, 2, 3], 1, ends=False)
+    job.collective([1], 1, ends=False, numel=6)
+    assert first(job.diagnosis())[:2] == ("mismatch_size", (1,))
+
+
+def test_ranks_that_left_nothing_are_reasoned_about(tmp_path: Path) -> None:
+    job = GuardedRanks(tmp_path)
+    job.collective([0, 1, 2], 0, ends=False)
+    job.remove([3])
+    assert first(job.diagnosis())[:2] == ("left_nothing", (3,))
+
+
+def test_two_runs_in_one_folder_are_not_mixed(tmp_path: Path) -> None:
+    job = GuardedRanks(tmp_path / "a")
+    job.collective([0, 1, 2], 0, ends=False)
+    other = GuardedRanks(tmp_path / "b", run="other")
+    other.collective([0], 0, ends=False)
+    other.remove([1, 2, 3])
+    found = diagnosed(gather([tmp_path]))
+    assert first(found)[:2] == ("never_arrived", (3,))
+    assert [str(note) for note in found.notes] == [
+        "rank-00000.guard is of another run (other) and was left out"
+    ]
+
+
+def test_of_a_job_that_was_started_anew_the_last_attempt_counts(tmp_path: Path) -> None:
+    earlier = GuardedRanks(tmp_path / "a")
+    earlier.collective([1, 2, 3], 0, ends=False)
+    last = GuardedRanks(tmp_path / "b", attempt=1)
+    last.collective([0, 1, 2], 0, ends=False)
+    found = diagnosed(gather([tmp_path]))
+    assert first(found)[:2] == ("never_arrived", (3,))
+    assert "are of attempts before restart 1 of the job" in str(found.notes[0])
