@@ -95,3 +95,25 @@ def test_long_reading_is_told_as_it_goes_on(
     gather([tmp_path], lambda sentence: heard.append(str(sentence)))
     assert len(heard) == 3
     assert "of job.log are read" in heard[0]
+
+
+def test_lines_that_a_terminal_broke_are_put_together(tmp_path: Path) -> None:
+    whole = (
+        "step 1\nE0325 20:57:27.620000 2606 api.py:869] failed (exitcode: -9) local_rank: 3 (pid: "
+        "2630) of binary: /opt/envs/run/bin/python3.11\nTraceback (most recent call last):\n"
+    )
+    broken = "\n".join(
+        row[place : place + 61]
+        for row in whole.splitlines()
+        for place in range(0, max(len(row), 1), 61)
+    )
+    (tmp_path / "job.log").write_text(broken)
+    cause = diagnosed(gather([tmp_path])).causes[0]
+    assert (cause.kind, cause.ranks, cause.quotes[0].line) == ("rank_killed", (3,), 2)
+
+
+def test_bars_as_wide_as_the_terminal_stay_lines_of_their_own(tmp_path: Path) -> None:
+    bar = " 6%|" + "#" * 60 + "| 3/9 [04:47<1:10:53, 13.82it/s]"
+    (tmp_path / "job.log").write_text(f"{bar}\n{bar}\nValueError: bad label\n")
+    cause = diagnosed(gather([tmp_path])).causes[0]
+    assert (cause.kind, cause.quotes[0].line) == ("exception", 3)

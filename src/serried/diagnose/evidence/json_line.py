@@ -27,7 +27,8 @@ def carried(text: str) -> tuple[str, int | None, str | None] | None:
 
     A line that carries an error's name and message apart is read as Python prints both.
     """
-    if not text.startswith('{"') or not text.rstrip().endswith("}"):
+    text = text.strip()
+    if not text.startswith('{"') or not text.endswith("}"):
         return None
     try:
         fields = json.loads(text)

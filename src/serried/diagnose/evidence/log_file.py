@@ -32,6 +32,7 @@ from typing import BinaryIO, cast
 
 from serried.diagnose.evidence.log_line import LogLine, log_line
 from serried.diagnose.evidence.quote import NOBODY, Numbering, Speaker
+from serried.diagnose.evidence.wrapped import unwrapped
 from serried.finding import said
 from serried.trace.model.progress import Listener, unheard
 from serried.user_file import opened
@@ -45,6 +46,8 @@ TOLD_EVERY = 1 << 30
 """Unpacked bytes after which progress is told."""
 MOST_SHAPES, LONGEST_SHAPE = 20_000, 2_000
 """Shapes of lines that are remembered, and how long one may be: at most 40 MB."""
+SHORT = 1 << 18
+"""Bytes of a log that may be a copy from a terminal, whose width broke its lines."""
 BEFORE, AFTER = 3, 6
 """Lines kept around one that tells something, for what is told in several lines."""
 
@@ -113,8 +116,10 @@ class LogFile:
             for first, texts in self._blocks(file):
                 if self._beside is not None:
                     self._beside(self.name, speaker, first, texts)
-                for number, text in _around(first, texts, plain):
-                    yield log_line(text, self.name, number, speaker)
+                is_short = first == 1 and sum(map(len, texts)) < SHORT
+                rows = _put_together(texts) if is_short else list(enumerate(texts))
+                for place, text in _around(rows, plain):
+                    yield log_line(text, self.name, first + place, speaker)
 
     def _blocks(self, file: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
         head = file.read(4096)
@@ -140,6 +145,8 @@ class LogFile:
                 block += self._read(stream)
             lines = (rest + block).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
             rest = lines.pop()[:LONGEST_LINE]
+            if number == 1 and len(block) < SHORT and rest:  # its last line has no end
+                lines, rest = [*lines, rest], b""
             self.num_lines = number + len(lines) - 1
             yield number, lines
             number += len(lines)
@@ -185,14 +192,20 @@ def file_speaker(path: str) -> Speaker:
     return Speaker(int(found[1])) if found else NOBODY
 
 
-def _around(first: int, lines: list[bytes], plain: set[bytes]) -> Iterator[tuple[int, str]]:
+def _put_together(lines: list[bytes]) -> list[tuple[int, bytes]]:
+    """Returns lines with what a terminal broke off them, as far as they may be such a copy."""
+    rows = unwrapped([line.decode("utf-8", "replace") for line in lines])
+    return [(place, text.encode()) for place, text in rows]
+
+
+def _around(rows: list[tuple[int, bytes]], plain: set[bytes]) -> Iterator[tuple[int, str]]:
     """Yields the lines with a telling word and their neighbours within a block."""
     shown = 0
-    for place, line in enumerate(lines):
+    for index, (_, line) in enumerate(rows):
         if _is_telling(line, plain):
-            for near in range(max(shown, place - BEFORE), min(place + AFTER + 1, len(lines))):
-                yield first + near, lines[near][:LONGEST_LINE].decode("utf-8", "replace")
-            shown = max(shown, min(place + AFTER + 1, len(lines)))
+            for place, near in rows[max(shown, index - BEFORE) : index + AFTER + 1]:
+                yield place, near[:LONGEST_LINE].decode("utf-8", "replace")
+            shown = max(shown, min(index + AFTER + 1, len(rows)))
 
 
 def _is_telling(line: bytes, plain: set[bytes]) -> bool:

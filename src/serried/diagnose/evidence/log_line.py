@@ -27,7 +27,7 @@ _COLOUR = re.compile(
 )
 """A colour's code, whole or without the escape that a web page drops."""
 _BARE_COLOUR = "[0m"
-_QUOTED = re.compile(r"^(?:> ?)+(?=\S|\s|$)")
+_QUOTED = re.compile(r"(?:> ?)+")
 """What a mail or a thread puts before a line that it quotes."""
 _ENTITY = re.compile(r"&(?:gt|lt|quot|amp|#39|#x27|nbsp);")
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
@@ -40,9 +40,12 @@ _MPI = re.compile(
 )
 _TASK = re.compile(r"\s?(\d{1,5}):\s(?=\S|\s|$)")
 _RAY = re.compile(r"\([\w.<>:\-* ()]*?pid=(\d+)(?:, ip=([\d.]+))?\)\s?")
-_POD = re.compile(r"\[pod/([\w.\-]+)/[\w.\-]+\]\s|([\w.\-]+)\s+\|\s(?=\S)")
-_HOST = re.compile(r"((?:[A-Za-z][\w.]*-\d[\w.\-]*|\d+\.\d+\.\d+\.\d+)):\s(?=\S)")
-_LINE_NUMBER = re.compile(r"\[?\d+\]?\s+(?=\[rank)|std(?:err|out): ")
+_POD = re.compile(r"\[pod/([\w.\-]+)/[\w.\-]+\]\s|([\w.\-]*[\d\-][\w.\-]*)\s+\|\s")
+_HOST = re.compile(r"((?:[A-Za-z][\w.]*-\d[\w.\-]*|\d+\.\d+\.\d+\.\d+)):\s")
+_SYSLOG = re.compile(
+    r"[A-Z][a-z]{2}\s+\d{1,2} \d\d:\d\d:\d\d (\S{1,80}) [\w.\-/]{1,60}(?:\[\d+\])?: "
+)
+_LINE_NUMBER = re.compile(r"\[?\d+\]?\s+(?=\[rank)|\d{1,8}\t|std(?:err|out): ")
 _GROUP = re.compile(r"ProcessGroup\w+\.cpp:\d+\] \[(?:PG [^\]]*)?Rank (\d{1,9})\]")
 _INNER = re.compile(r"\[rank(\d{1,7})\]:\s?")
 _PROGRESS = re.compile(r"%|it/s|s/it|examples")
@@ -64,23 +67,33 @@ class LogLine:
     quote: Quote
     time: float | None = None
     """Seconds since 1970, where the line tells a date; in the year 1972 where it tells no year."""
+    carriers: int = 0
+    """How many prefixes were taken off that tell no rank: times, hosts, quoting."""
+    is_named: bool = False
+    """Whether a prefix tells a rank."""
 
 
 def log_line(raw: str, source: str, number: int, default: Speaker = NOBODY) -> LogLine:
     """Returns a line taken apart; ``default`` is whose file it is, where its name tells that."""
     text = _COLOUR.sub("", raw) if "\x1b" in raw or _BARE_COLOUR in raw else raw
-    text = _QUOTED.sub("", unescape(text) if _ENTITY.search(text) else text)
-    speaker, time = default, None
-    if text.startswith('{"') and (held := carried(text)):
-        text, rank, stamp = held
-        time = _time(stamp) if stamp else None
-        if rank is not None:
-            speaker = replace(speaker, rank=rank, numbering=Numbering.GLOBAL)
+    text = unescape(text) if _ENTITY.search(text) else text
+    speaker, time, carriers, is_named = default, None, 0, False
     for _ in range(MOST_PREFIXES):
+        if text.lstrip().startswith('{"') and (held := carried(text)):
+            text, rank, stamp = held
+            time = time if time is not None or not stamp else _time(stamp)
+            if rank is not None:
+                speaker = replace(speaker, rank=rank, numbering=Numbering.GLOBAL)
+                is_named = True
+            carriers += 1
+            continue
         taken = _prefix(text, speaker)
         if taken is None:
             break
-        length, speaker = taken
+        length, told = taken
+        is_carrier = told is speaker or (told.host, told.pid) != (speaker.host, speaker.pid)
+        carriers, is_named = carriers + is_carrier, is_named or not is_carrier
+        speaker = told
         time = time if time is not None else _time(text[:length])
         text = text[length:]
     if speaker.global_rank is None and (named := _INNER.search(text[:LONGEST_HEAD])):
@@ -93,7 +106,7 @@ def log_line(raw: str, source: str, number: int, default: Speaker = NOBODY) -> L
         time = _time(dated[0])
     if time is None and (stamped := _GLOG.search(text[:80])):
         time = _time(f"{NO_YEAR}-{stamped[1]:0>2}-{stamped[2]} {stamped[3]}{stamped[4] or ''}")
-    return LogLine(text, speaker, Quote(source, number, raw), time)
+    return LogLine(text, speaker, Quote(source, number, raw), time, carriers, is_named)
 
 
 def _prefix(text: str, speaker: Speaker) -> tuple[int, Speaker] | None:
@@ -112,7 +125,7 @@ def _prefix(text: str, speaker: Speaker) -> tuple[int, Speaker] | None:
     if found := _RAY.match(text):
         host = found[2] or speaker.host
         return found.end(), replace(speaker, pid=int(found[1]), host=host)
-    if found := _CONTAINER.match(text) or _LINE_NUMBER.match(text):
+    if found := _CONTAINER.match(text) or _LINE_NUMBER.match(text) or _QUOTED.match(text):
         return found.end(), speaker
     if found := _TASK.match(text):
         if speaker.rank is not None:
@@ -120,6 +133,8 @@ def _prefix(text: str, speaker: Speaker) -> tuple[int, Speaker] | None:
         return found.end(), replace(speaker, rank=int(found[1]), numbering=Numbering.TASK)
     if found := _POD.match(text):
         return found.end(), replace(speaker, host=found[1] or found[2])
+    if found := _SYSLOG.match(text):
+        return found.end(), replace(speaker, host=found[1])
     if found := _HOST.match(text):
         return found.end(), replace(speaker, host=found[1])
     return None

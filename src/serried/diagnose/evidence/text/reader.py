@@ -153,8 +153,8 @@ def _continues(line: LogLine, following: LogLine) -> bool:
         is_whole = "before timing out" in whole
     if is_whole or not following.text:
         return False
-    has_prefix = following.text != following.quote.text
-    return not has_prefix and not _STARTS.match(following.text)
+    is_carried_alike = following.carriers == line.carriers and not following.is_named
+    return is_carried_alike and not _STARTS.match(following.text)
 
 
 def _together(line: LogLine, following: LogLine) -> LogLine:

@@ -1,0 +1,60 @@
+"""Lines that a terminal broke at its width, put together again.
+
+    failed (exitcode: -9) local_ra|       as wide as any line here
+    nk: 5 (pid: 77) of binary: p          goes on
+
+A text was copied from a terminal where several lines are exactly as wide as the widest, and each of
+them goes on in a line that does not begin like a message of its own.
+
+>>> rows = ["x" * 55 + "local_ra", "nk: 5", "step 1", "y" * 55 + "Watchdog", " caught", "step 2"]
+>>> [(number, text[-12:]) for number, text in unwrapped(rows)]
+[(0, 'ocal_rank: 5'), (2, 'step 1'), (3, 'chdog caught'), (5, 'step 2')]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+NARROWEST = 60
+"""Letters below which no terminal is taken to be."""
+FEWEST = 2
+"""Lines that must be as wide as the widest."""
+MOST_PARTS = 60
+SAME_HEAD = 8
+"""Letters that two messages share at their beginning, as a program or its carrier puts them."""
+_BEGINS = re.compile(
+    r"\s*(?:\[rank|\[[EWIF]\b|\[\d{4}-|[EWIF]\d{4} |\d{4}-\d\d-\d\d|Traceback|terminate called|"
+    r"File \"|frame #|\d+%\||[A-Z]\w*(?:Error|Exception)\b|ERROR|WARNING|INFO)|\s*$"
+)
+_ENDS = ("  ", "│", "|", "┃", "╮", "╯", "=" * 8, "*" * 8, "-" * 8)
+"""How a line ends that is as wide as the terminal by itself: padded, in a box, a rule."""
+_BAR = re.compile(r"%\||it/s|s/it")
+
+
+def unwrapped(lines: Sequence[str]) -> list[tuple[int, str]]:
+    """Returns lines with what was broken off them, each with the place of its first part."""
+    widest = max(map(len, lines), default=0)
+    full = sum(len(line) == widest for line in lines)
+    if widest < NARROWEST or full < FEWEST:
+        return list(enumerate(lines))
+    whole: list[tuple[int, str]] = []
+    place = 0
+    while place < len(lines):
+        first, text, parts = place, lines[place], 1
+        while parts < MOST_PARTS and _goes_on(lines, place, widest):
+            place, parts = place + 1, parts + 1
+            text += lines[place]
+        whole.append((first, text))
+        place += 1
+    return whole
+
+
+def _goes_on(lines: Sequence[str], place: int, widest: int) -> bool:
+    line = lines[place]
+    if len(line) != widest or line.endswith(_ENDS) or place + 1 == len(lines):
+        return False
+    following = lines[place + 1]
+    is_alike = following[:SAME_HEAD] == line[:SAME_HEAD]
+    is_bar = _BAR.search(line) and "[rank" not in line and ".cpp:" not in line
+    return not (is_alike or is_bar or _BEGINS.match(following))
