@@ -121,3 +121,29 @@ def test_every_example_opens_a_picture(page_of: Open, plain: str) -> None:
     workbench.page.go_back()
     workbench.settle()
     assert workbench.page.evaluate(PICTURE) > 0.4
+
+
+@pytest.mark.parametrize("lang", ["en-US", "zh-CN"])
+def test_the_tour_walks_the_page_and_brings_back_what_was_there(
+    page_of: Open, plain: str, lang: str
+) -> None:
+    workbench = page_of(plain, "world_size=32&dims=tp", lang=lang)
+    workbench.page.focus("#tour-open")
+    workbench.press("Enter")
+    views, titles = [], set()
+    for _ in range(7):
+        views.append(workbench.read("state()")["view"])
+        titles.add(workbench.text("#tour-title"))
+        ring = workbench.page.locator("#tour-ring").bounding_box()
+        box = workbench.page.locator("#tour").bounding_box()
+        assert ring and ring["width"] > 40 and ring["height"] > 20
+        assert box and box["x"] >= 0 and box["x"] + box["width"] <= 1400
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 900
+        workbench.press("ArrowRight")
+    assert views == ["layout", "layout", "layout", "schedule", "plan", "run", "layout"]
+    assert len(titles) == 7
+    assert not workbench.page.is_visible("#tour") and not workbench.page.is_visible("#tour-ring")
+    assert workbench.value("world_size") == "32"
+    workbench.click("#tour-open")
+    workbench.press("Escape")
+    assert not workbench.page.is_visible("#tour") and workbench.value("world_size") == "32"

@@ -105,6 +105,7 @@ def test_a_late_slice_says_how_late_it_was_and_why(page_of: Open, planned: str, 
     workbench = page_of(planned, "plan=1", lang=lang)
     number = slice_of(workbench, "0B7", 0, 1)
     workbench.click_slice(number)
+    workbench.hover_slice(number)
     for words in LATE[lang]:
         assert words in workbench.text("#selected .late")
         assert words in workbench.text("#tip")

@@ -8,7 +8,7 @@ import { t } from "../base/i18n.js";
  * @property {import("./runs.js").Runs} runs
  * @property {Pick<import("../diagnose/desk.js").DiagnoseDesk<import("../map/heat.js").Heat>,
  *   "cases" | "show" | "showFirst" | "take">} diagnosis
- * @property {(search: string) => unknown} visit
+ * @property {(search: string) => Promise<unknown>} visit
  */
 
 /** States worth a look, each as its address holds it. @type {Record<string, string>} */

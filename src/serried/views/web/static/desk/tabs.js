@@ -6,6 +6,7 @@ import { TABS } from "../base/tabs.js";
 import { hideTip } from "../base/tip.js";
 import { ScheduleDesk } from "../schedule/desk.js";
 import { showExamples } from "./examples.js";
+import { Tour } from "./tour.js";
 
 /**
  * @typedef {import("./examples.js").Shown & {
@@ -21,6 +22,7 @@ export class Tabs {
   constructor(page) {
     this.page = page;
     this.schedules = new ScheduleDesk(page.store);
+    this.tour = new Tour((search) => page.visit(search));
     for (const tab of TABS) byId(`view-${tab}`).addEventListener("click", () => this.open(tab));
     byId("left-toggle").addEventListener("click", () => this.toggleLeft());
     document.addEventListener("spoken", () => this.met());

@@ -236,7 +236,7 @@ export class ScheduleView extends TimeView {
   }
 
   _draw() {
-    this.surface.resize();
+    this._resize(this._extent(this.chosen));
     this.axis.resize();
     if (!this.surface.width) return;
     const colours = theme();

@@ -91,8 +91,7 @@ export class TimelineView extends TimeView {
       wheel: (x, _y, event) => this.wheel(x, event),
     });
     new ResizeObserver(() => {
-      if (!this.surface.resize()) return;
-      this._lay();
+      if (this._resize(this._chosen)) this._lay();
     }).observe(frame);
   }
 
@@ -216,6 +215,10 @@ export class TimelineView extends TimeView {
     return spotOfSpan(this, id);
   }
 
+  get _chosen() {
+    return this.tracks?.span(this.selected);
+  }
+
   get isBusy() {
     return this.redraw.waiting || this.loader.isBusy;
   }
@@ -291,7 +294,7 @@ export class TimelineView extends TimeView {
   }
 
   _draw() {
-    if (this.surface.resize()) this._lay();
+    if (this._resize(this._chosen)) this._lay();
     this._keepRows();
     const { tracks, colouring } = this;
     if (!tracks || !colouring || !this.surface.width) return;

@@ -138,6 +138,23 @@ export class TimeView {
     return this.gutter + ((time - this.time.start) / this.time.span) * this._wide();
   }
 
+  /**
+   * Takes the size of the frame; true when it has changed. Where a column comes or goes beside it,
+   * what is under the pointer stays there, so that a double click finds what the first one chose;
+   * what is chosen stays in view.
+   * @param {{start: number, end: number} | null | undefined} chosen
+   */
+  _resize(chosen) {
+    const { surface, time } = this;
+    const wasWide = surface.width - this.gutter;
+    const isSeen = chosen && chosen.start <= time.end && chosen.end >= time.start;
+    if (!surface.frame.clientWidth || !surface.resize()) return false;
+    if (wasWide > 0 && surface.canvas.matches(":hover")) time.widen(this._wide() / wasWide);
+    else if (!this.byHand) time.fit();
+    if (isSeen) time.reveal(chosen.start, chosen.end);
+    return true;
+  }
+
   /** @param {() => void} move */
   _move(move) {
     move();

@@ -37,6 +37,11 @@ export class TimeWindow {
     this._show(still - share * span, span);
   }
 
+  /** Shows more or less after what is in view, so that nothing moves. @param {number} share */
+  widen(share) {
+    this.end = this.start + share * this.span;
+  }
+
   /** Moves the view by a share of its width. @param {number} share */
   pan(share) {
     this._show(this.start + share * this.span, this.span);

@@ -38,6 +38,7 @@ function fill(...children) {
 
 /** Shows that nothing is selected. */
 export function showNothing() {
+  fill();
   byId("selected").hidden = true;
 }
 
