@@ -63,7 +63,7 @@ def test_a_dropped_script_fills_the_form_the_picture_and_the_address(
 def test_a_drop_is_announced_while_it_hangs_over_the_page(page_of: Open, plain: str) -> None:
     workbench = page_of(plain)
     drag(workbench, "dragenter", "dragover", run_sh=SCRIPT)
-    assert workbench.text("#drop") == "Drop to read the job from it"
+    assert workbench.text("#drop") == "Drop to open it"
     drag(workbench, "dragleave", run_sh=SCRIPT)
     assert not workbench.page.is_visible("#drop")
     assert workbench.query() == ""
@@ -120,7 +120,7 @@ def test_files_are_chosen_with_the_keyboard(page_of: Open, plain: str) -> None:
     workbench.page.on("filechooser", _is_multiple)
     workbench.page.focus("#launch-open")
     workbench.press("Enter")
-    workbench.page.focus("#launch-choose")
+    workbench.page.focus("#launch-choose-files")
     with workbench.page.expect_file_chooser() as chooser:
         workbench.page.keyboard.press("Enter")
     workbench.page.remove_listener("filechooser", _is_multiple)

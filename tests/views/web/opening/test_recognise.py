@@ -74,13 +74,19 @@ def test_launch_files_that_people_use_are_none_of_the_others(path: Path) -> None
         (b"PK\x03\x04\0\0\0\0", "file is a zip archive; unpack it first (unzip file)"),
         (b"\x28\xb5\x2f\xfd\0\0", "file is packed by zstd; unpack it first (zstd -d file)"),
         (b"\0" * 257 + b"ustar\0", "file is a tar archive; unpack it first (tar -xf file)"),
-        (b"\x89PNG\r\n\0\0", "file is a picture, which serried does not read; it opens launch"),
+        (
+            b"\x89PNG\r\n\0\0",
+            "file is a picture, which serried does not read; serried opens launch",
+        ),
         (
             b'\x10\0\0\0\0\0\0\0{"a":{}}',
             "file holds weights, which no tab shows; serried plan --model file plans a model",
         ),
-        (b"\x07\0\x01\xff" * 99, "file is binary and nothing that serried reads; it opens launch"),
-        (b"Dear reader,\nhello.\n", "file is text, but nothing that serried reads; it opens"),
+        (
+            b"\x07\0\x01\xff" * 99,
+            "file is binary and nothing that serried reads; serried opens launch",
+        ),
+        (b"Dear reader,\nhello.\n", "file is text, but nothing that serried reads; serried opens"),
         (b'{"some": "thing", "else": 1}', "file is text, but nothing that serried reads"),
         (b"[" * 200_000, "file is text, but nothing that serried reads"),
         (b'{"a":' * 100_000, "file is text, but nothing that serried reads"),

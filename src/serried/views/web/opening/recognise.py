@@ -138,12 +138,20 @@ def unknown(sample: Sample) -> InputError:
         )
     if sample.text is None:
         return InputError(
-            "{file} is binary and nothing that serried reads; it opens {kinds}",
+            "{file} is binary and nothing that serried reads; serried opens {kinds}",
             file=sample.name,
             kinds=OPENS,
         )
+    if sample.size_bytes > LAUNCH_BYTES.most:
+        return InputError(
+            "{file} is text, but no log, and a launch file holds at most {limit} MB; serried opens "
+            "{kinds}",
+            file=sample.name,
+            limit=LAUNCH_BYTES.most >> 20,
+            kinds=OPENS,
+        )
     return InputError(
-        "{file} is text, but nothing that serried reads; it opens {kinds}",
+        "{file} is text, but nothing that serried reads; serried opens {kinds}",
         file=sample.name,
         kinds=OPENS,
     )
@@ -160,7 +168,7 @@ OPENS = said(
 def _foreign(sample: Sample, what: Sentence, command: str) -> InputError:
     if not command:
         return InputError(
-            "{file} is {what}, which serried does not read; it opens {kinds}",
+            "{file} is {what}, which serried does not read; serried opens {kinds}",
             file=sample.name,
             what=what,
             kinds=OPENS,
@@ -263,7 +271,7 @@ def _own(sample: Sample, name: str) -> Kind:
             command=COMMANDS[name],
         )
     raise InputError(
-        "{file} is a document of serried ({schema}) that no tab shows; it opens {kinds}",
+        "{file} is a document of serried ({schema}) that no tab shows; serried opens {kinds}",
         file=sample.name,
         schema=f"serried.{name}",
         kinds=OPENS,

@@ -33,8 +33,13 @@ export class Checks {
 
   /** The first figure of the first report, "" without one. */
   get first() {
-    const figure = this.offers[0]?.figures[0];
-    return figure ? heatOf(0, figure) : "";
+    return this.heat(0);
+  }
+
+  /** Returns the first figure of a report, as a state's heat names it. @param {number} check */
+  heat(check) {
+    const figure = this.offers[check]?.figures[0];
+    return figure ? heatOf(check, figure) : "";
   }
 
   /**

@@ -18,7 +18,7 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 
 /** Listens to every control of the page. @param {Page} page */
 export function listenToControls(page) {
-  const { launch, layout, list, map, runs, selection, store, timelines } = page;
+  const { launch, layout, list, map, opener, runs, selection, store, timelines } = page;
   listenToForm(
     () => store.state,
     (change, field) => layout.edit(change, field),
@@ -42,7 +42,7 @@ export function listenToControls(page) {
     selection.hover(null);
   });
   listenForFiles({
-    files: (files) => launch.takeFiles(files),
+    files: (files) => opener.take(files),
     text: (file) => launch.takeText(file),
   });
   listenToReading(

@@ -8,6 +8,7 @@
 //   collectives the player of a group's collective    sharding   what ranks hold under ZeRO
 //   plan        whether the job fits, and its step
 //   diagnosis   what went wrong in a job, and with whom
+//   opener      opens whatever is dropped or served
 //   tabs        which of the views is open, that of schedules among them
 
 import { Store } from "../base/store.js";
@@ -16,6 +17,7 @@ import { TimelineDesk } from "../timeline/desk.js";
 import { HeatDesk } from "./heats.js";
 import { Launch } from "./launch/reading.js";
 import { LayoutDesk } from "./layout.js";
+import { Opener } from "./opening/opener.js";
 import { closeOthers, makeCollectives, makeDiagnosis, makePlan, makeSharding } from "./players.js";
 import { Runs } from "./runs.js";
 import { Selection } from "./selection.js";
@@ -79,6 +81,7 @@ export class Page {
       return this.diagnosis.heat;
     });
     this.tabs = new Tabs(this);
+    this.opener = new Opener(this);
     /** Kept once the page has shown what its address holds. */
     this.opened = Promise.resolve();
     window.addEventListener("popstate", () => this.waiting.until(this._return()));
@@ -108,6 +111,7 @@ export class Page {
   async _begin() {
     await Promise.all([this.layout.speak(), this.diagnosis.open()]);
     await this.runs.open(this.diagnosis.cases[0]);
+    await this.opener.begin();
   }
 
   /** Returns to the state of a page that was just opened. */

@@ -6,6 +6,7 @@
 //
 //   busy()          whether an answer is awaited or a picture is still to be drawn
 //   settled()       a promise that is kept once the page is not busy
+//   opened()        a promise that is kept once nothing is being opened and the page is not busy
 //   state()         the state that the address bar holds
 //   written()       a promise that is kept once the address bar holds the newest view
 //   view()          the map's and the timeline's view: numbers that change when it is moved
@@ -49,6 +50,10 @@ export function publish(page) {
       ...diagnoseReadback(page.diagnosis),
       busy,
       settled,
+      opened: async () => {
+        do await new Promise(requestAnimationFrame);
+        while (busy() || page.opener.isBusy);
+      },
       state: () => ({ ...store.state }),
       written: async () => {
         while (store.timer !== null) await new Promise(requestAnimationFrame);

@@ -98,6 +98,15 @@ export class Runs {
     await this._meet(!told.reading.length);
   }
 
+  /** Asks anew which traces there are, and shows one with its layout. @param {string} trace */
+  async renew(trace) {
+    this.offers = (await askDocument("traces")).traces;
+    this._showSection();
+    this.events.met();
+    this.show(trace);
+    this.showOwnLayout();
+  }
+
   /** Returns a state that shows the newest trace with its own layout. @param {State} state */
   own(state) {
     return this.offer ? ownLayout(state, this.offer) : state;

@@ -2,11 +2,14 @@
 
 import { byId } from "../../base/dom.js";
 import { t } from "../../base/i18n.js";
-import { droppedFiles, textFile } from "./files.js";
+import { chosen, dropped } from "../opening/gathered.js";
+import { textFile } from "./files.js";
+
+/** @typedef {import("../opening/gathered.js").Gathered} Gathered */
 
 /**
  * @typedef {object} Take
- * @property {(files: Promise<File[]> | File[]) => void} files
+ * @property {(files: Promise<Gathered[]> | Gathered[]) => void} files
  * @property {(file: import("./files.js").LaunchFile) => void} text
  */
 
@@ -18,7 +21,7 @@ export function listenForFiles(take) {
     if (isField(event.target) || !event.clipboardData) return;
     const files = [...event.clipboardData.files];
     const text = event.clipboardData.getData("text/plain");
-    if (files.length) take.files(files);
+    if (files.length) take.files(chosen(files));
     else if (text.trim()) take.text(pasted(text));
     else return;
     event.preventDefault();
@@ -44,23 +47,25 @@ function listenToDrops(take) {
     if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
     dialog().close();
-    take.files(droppedFiles(event.dataTransfer));
+    take.files(dropped(event.dataTransfer));
   });
 }
 
 /** @param {Take} take */
 function listenToDialog(take) {
-  const chooser = /** @type {HTMLInputElement} */ (byId("launch-files"));
   const text = /** @type {HTMLTextAreaElement} */ (byId("launch-text"));
   const read = /** @type {HTMLButtonElement} */ (byId("launch-read"));
   byId("launch-open").addEventListener("click", () => dialog().showModal());
   byId("launch-close").addEventListener("click", () => dialog().close());
-  byId("launch-choose").addEventListener("click", () => chooser.click());
-  chooser.addEventListener("change", () => {
-    dialog().close();
-    take.files([...(chooser.files ?? [])]);
-    chooser.value = "";
-  });
+  for (const what of ["files", "folder"]) {
+    const chooser = /** @type {HTMLInputElement} */ (byId(`launch-${what}`));
+    byId(`launch-choose-${what}`).addEventListener("click", () => chooser.click());
+    chooser.addEventListener("change", () => {
+      dialog().close();
+      take.files(chosen([...(chooser.files ?? [])]));
+      chooser.value = "";
+    });
+  }
   text.addEventListener("input", () => (read.disabled = !text.value.trim()));
   read.addEventListener("click", () => {
     dialog().close();

@@ -19,7 +19,10 @@ import { blameAsked, hideReading, markChanged, showReading } from "./panel.js";
 /** @typedef {import("./files.js").LaunchFile} LaunchFile */
 /** @typedef {import("./files.js").Answers} Answers */
 /** @typedef {import("./panel.js").Told} Told */
-/** @typedef {{files: LaunchFile[], answers: Answers, told: Told}} Reading */
+/**
+ * @typedef {{files: LaunchFile[], answers: Answers, told: Told, opened: number}} Reading  `opened`
+ *   is the number under which the server holds the files, -1 where this page does
+ */
 
 const REMEMBERED = 12;
 
@@ -52,18 +55,26 @@ export class Launch {
     void this.page.waiting.until(this._shown().then(() => this._ask([file], {})));
   }
 
+  /** Reads files that the server holds already. @param {number} opened */
+  takeOpened(opened) {
+    void this.page.waiting.until(this._ask([], {}, opened));
+  }
+
   /** Gives what was missing. @param {Answers} answers */
   answer(answers) {
     const reading = this.readings.get(this.mark);
     if (reading)
-      void this.page.waiting.until(this._ask(reading.files, { ...reading.answers, ...answers }));
+      void this.page.waiting.until(
+        this._ask(reading.files, { ...reading.answers, ...answers }, reading.opened),
+      );
   }
 
   /** Says the reading in view again, in the page's language. */
   async retell() {
     const reading = this.readings.get(this.mark);
     if (!reading) return;
-    reading.told = await askLaunch(language(), reading.answers, reading.files);
+    const { answers, files, opened } = reading;
+    reading.told = await askLaunch(language(), answers, files, opened);
     this._show();
   }
 
@@ -108,12 +119,12 @@ export class Launch {
     if (files.length) await this._ask(files, {});
   }
 
-  /** @param {LaunchFile[]} files @param {Answers} answers */
-  async _ask(files, answers) {
+  /** @param {LaunchFile[]} files @param {Answers} answers @param {number} [opened] */
+  async _ask(files, answers, opened = -1) {
     const number = ++this.asked;
     try {
-      const told = await askLaunch(language(), answers, files);
-      if (number === this.asked) this._take({ files, answers, told });
+      const told = await askLaunch(language(), answers, files, opened);
+      if (number === this.asked) this._take({ files, answers, told, opened });
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       if (number !== this.asked) return;
@@ -149,12 +160,13 @@ export class Launch {
  * @param {string} lang
  * @param {Answers} answers
  * @param {LaunchFile[]} files
+ * @param {number} opened  the number under which the server holds them, -1 where it does not
  * @returns {Promise<Told>}
  */
-async function askLaunch(lang, answers, files) {
+async function askLaunch(lang, answers, files, opened) {
+  const asked = launchQuestion(lang, answers);
+  if (opened >= 0) return (await ask(`openings/launch?number=${opened}&${asked}`)).json();
   const headers = { "Content-Type": "application/octet-stream" };
   const body = /** @type {Uint8Array<ArrayBuffer>} */ (framed(files));
-  return (
-    await ask(`launch?${launchQuestion(lang, answers)}`, { method: "POST", headers, body })
-  ).json();
+  return (await ask(`launch?${asked}`, { method: "POST", headers, body })).json();
 }

@@ -1,0 +1,120 @@
+"""Anything is opened on the page: dropped under any name, served, cancelled, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from serried.views.web.opening.desk import OpeningDesk
+from tests.page import Open
+from tests.trace.recorded_run import Run
+from tests.views.web.opening.samples import FILES
+from tests.views.web.served import served
+from tests.views.web.workbench import Workbench
+
+RUN = Run(pp=2, dp=2, num_microbatches=2, num_steps=1)
+TABS = {
+    "kineto": "run",
+    "log": "diagnose",
+    "dump": "diagnose",
+    "diagnosis": "diagnose",
+    "check": "layout",
+    "groups": "layout",
+    "plan": "plan",
+    "model": "plan",
+    "script": "layout",
+}
+"""A file of each way to show one, and the tab that shows it."""
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with served(OpeningDesk()) as found:
+        yield found
+
+
+def choose(bench: Workbench, *paths: Path) -> None:
+    """Chooses files as the dialog does, and waits until they are shown or refused."""
+    bench.page.set_input_files("#launch-files", [*map(str, paths)])
+    bench.page.evaluate("serried.opened()")
+
+
+def test_each_file_opens_in_its_tab_whatever_it_is_called(
+    page_of: Open, address: str, tmp_path: Path
+) -> None:
+    bench = page_of(address)
+    for which, tab in TABS.items():
+        path = tmp_path / f"{which} (copy).bin"
+        path.write_bytes(FILES[which][2](tmp_path))
+        bench.click("#view-schedule")
+        choose(bench, path)
+        assert bench.text("#alert") == "", which
+        assert bench.read("state()")["view"] == tab, which
+    assert bench.value("world_size") == "16"
+
+
+def test_a_folder_is_one_thing(page_of: Open, address: str, tmp_path: Path) -> None:
+    bench = page_of(address)
+    folder = RUN.write(tmp_path / "my run")
+    bench.page.set_input_files("#launch-folder", str(folder))
+    bench.page.evaluate("serried.opened()")
+    assert bench.read("state()")["view"] == "run"
+    assert bench.read("slices()") > 0
+    assert bench.value("world_size") == "4"
+
+
+@pytest.mark.parametrize(
+    ("lang", "sentence"),
+    [
+        (
+            "en-US",
+            "photo.png is a picture, which serried does not read; serried opens launch files",
+        ),
+        ("zh-CN", "photo.png 是图片，serried 不读这种文件；能打开的有：启动文件"),
+    ],
+)
+def test_what_cannot_be_opened_is_refused_in_one_sentence(
+    page_of: Open, address: str, tmp_path: Path, lang: str, sentence: str
+) -> None:
+    bench = page_of(address, lang=lang)
+    (tmp_path / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+    choose(bench, tmp_path / "photo.png")
+    assert bench.text("#alert").startswith(sentence)
+
+
+def test_a_gigabyte_of_nothing_is_refused_before_it_is_sent(
+    page_of: Open, address: str, tmp_path: Path
+) -> None:
+    bench = page_of(address)
+    sent: list[str] = []
+    bench.page.on("request", lambda request: sent.append(request.url))
+    with (tmp_path / "hole").open("wb") as file:
+        file.truncate(1 << 30)
+    choose(bench, tmp_path / "hole")
+    assert bench.text("#alert").startswith("hole is binary and nothing that serried reads")
+    assert not any("api/open?" in url for url in sent)
+
+
+def test_a_file_that_breaks_off_is_refused_by_its_reader(
+    page_of: Open, address: str, tmp_path: Path
+) -> None:
+    bench = page_of(address)
+    data = FILES["check"][2](tmp_path)
+    (tmp_path / "half").write_bytes(data[: len(data) // 2])
+    choose(bench, tmp_path / "half")
+    assert bench.text("#alert").startswith("half is no JSON: ")
+
+
+def test_what_was_served_is_shown_and_a_second_tab_sees_it_too(
+    page_of: Open, tmp_path: Path
+) -> None:
+    (tmp_path / "train").write_bytes(FILES["script"][2](tmp_path))
+    desk = OpeningDesk()
+    desk.open(tmp_path / "train")
+    assert desk.settle(60)
+    with served(desk) as address:
+        for bench in (page_of(address), page_of(address)):
+            assert bench.value("tp") == "4"
+            assert "train" in bench.text("#reading-title")
