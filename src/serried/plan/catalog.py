@@ -175,6 +175,16 @@ def _cluster(name: str) -> Cluster:
 
 def gpu_of(name: str, row: Mapping[str, Any]) -> Gpu:
     """Returns the GPU that a row of ``gpus.toml`` describes."""
+    host = row.get("host", {})
+    told = (
+        {}
+        if not host
+        else {
+            "host_bytes_per_s": host["gb_per_s"] * GB * _reached(host),
+            "host_memory_bytes_per_s": host["memory_gb_per_s"] * GB,
+            "host_source": host["source"],
+        }
+    )
     return Gpu(
         name,
         row["maker"],
@@ -184,6 +194,7 @@ def gpu_of(name: str, row: Mapping[str, Any]) -> Gpu:
         row["link"]["gb_per_s"] * GB,
         row["source"],
         _reached(row["link"]),
+        **told,
     )
 
 

@@ -62,6 +62,10 @@ def _gpu(found: _Fields) -> Gpu:
         "link": _wire(told.table("link")),
         "source": told.text("source", found.file),
     }
+    if "host" in told.tree:
+        host = told.table("host")
+        memory = host.number("memory_gb_per_s")
+        row["host"] = _wire(host) | {"memory_gb_per_s": memory, "source": row["source"]}
     return gpu_of(told.text("name", "gpu"), row)
 
 

@@ -9,7 +9,7 @@ from serried.errors import InputError
 from serried.plan.catalog import cluster_named, model_named
 from serried.plan.degrees import Degrees
 from serried.plan.job_plan import job_plan
-from serried.plan.request import PlanRequest
+from serried.plan.request import PlanRequest, Recompute
 from serried.plan.search.search import SearchResult, search
 from serried.plan.search.space import SearchSpace
 
@@ -129,3 +129,26 @@ def test_what_lies_nearer_is_quicker_and_what_lies_apart_slower() -> None:
         for made in (dp, pp)
     ]
     assert links == [{"pp": "rail", "dp": "rail"}, {"pp": "node", "dp": "rail"}]
+
+
+def test_what_only_fits_with_states_on_the_host_is_found_so() -> None:
+    asked = PlanRequest(
+        model_named("llama2-70b"), cluster_named("a100-40"), sequence=4096, global_batch=16
+    )
+    held = search(asked, SearchSpace(16, offloads=("none",), zeros=(1,), cp=(1,)))
+    away = search(asked, SearchSpace(16, zeros=(1,), cp=(1,)))
+    assert not held.best
+    assert {each.request.offload for each in away.best} == {"optimizer"}
+
+
+def test_nothing_is_offloaded_that_need_not_be(found: SearchResult) -> None:
+    assert found.best[0].request.offload == "none"
+
+
+def test_cheap_modules_are_recomputed_too_and_not_for_nothing(found: SearchResult) -> None:
+    kinds = {each.asked.recompute.modules for each in found.manners}
+    assert kinds == {(), ("layernorm",)}
+    again = next(each for each in found.best if each.request.recompute.modules)
+    kept = job_plan(replace(again.request, recompute=Recompute()))
+    assert again.in_use < kept.memory.fullest.total
+    assert again.step_s > kept.step_s

@@ -11,10 +11,12 @@ from serried.launch.request import LayoutRequest
 from serried.plan.asked import plan_request
 from serried.plan.job_plan import JobPlan, job_plan
 from serried.plan.time.constants import shipped
+from serried.plan.time.layer import PARTS
 from serried.views.plan.explain import explained
 from serried.views.plan.explain_layer import layer_parts
+from serried.views.plan.explain_offload import layer_offload
 from serried.views.plan.explain_step import step_parts
-from serried.views.plan.explain_time import LAYER_PARTS, of_time
+from serried.views.plan.explain_time import of_time
 from serried.views.plan.explain_traffic import of_one
 from serried.views.plan.formula import Formula
 from serried.views.plan.timed_plan import TimedPlan, one
@@ -44,6 +46,11 @@ JOBS: dict[str, str] = {
     "sharded": "zero=3 framework=fsdp world_size=32",
     "old": "model=gpt3-175b cluster=a100 world_size=64 tp=8 pp=8 framework=deepspeed",
     "adapters": "model=llama2-70b world_size=8 tp=4 lora=16 compute=fp8",
+    "activations away": "tp=2 pp=4 offload=activations",
+    "optimizer away": "tp=2 offload=optimizer",
+    "parameters away": "zero=3 framework=fsdp world_size=32 offload=parameters",
+    "norms and experts' activations again": "model=mixtral-8x7b ep=8 "
+    "recompute=selective:layernorm,moe_act",
     "walked": "pp=4 tp=2 schedule=zbv chunks=2",
 }
 SIZES = ("world_size", "tp", "pp", "cp", "ep", "etp", "zero")
@@ -77,8 +84,8 @@ def counted(text: str) -> float:
 @pytest.mark.parametrize("name", JOBS)
 def test_parts_of_a_layer_are_those_of_the_plan(name: str) -> None:
     job = TimedPlan(plan(name), shipped())
-    found = {str(each.what): each for each in layer_parts(job)}
-    for part in LAYER_PARTS:
+    found = {str(each.what): each for each in (*layer_parts(job), layer_offload(job))}
+    for part in PARTS:
         if job.layer(part):
             told = found[f"{time_word(part)}, one layer"]
             assert told.numbers.value == pytest.approx(job.layer(part), rel=1e-6), part
@@ -91,7 +98,7 @@ def test_parts_of_a_step_are_those_of_the_plan(name: str) -> None:
     made = plan(name)
     job = TimedPlan(made, shipped())
     whole = one(job.times.layer.total)
-    for part in LAYER_PARTS:
+    for part in PARTS:
         layers = job.layer_times.value * job.layer(part)
         assert layers == pytest.approx(made.parts[part], rel=1e-5, abs=1e-9 * whole), part
     for part, told in step_parts(job).items():

@@ -23,7 +23,7 @@ function found(step, peak, asked = {}) {
       micro_batch: 2,
       order: "tp-cp-ep-pp-dp",
       zero: 1,
-      recompute: { kind: "full" },
+      recompute: { kind: "full", modules: [] },
       ...asked,
     },
     step_s: step,
@@ -42,12 +42,18 @@ test("a layout makes the job and the plan that it was found as", () => {
   const uneven = found(1, 1, { schedule: "zbv", stage_layers: [3, 4, 4, 3] });
   assert.equal(changeOf(uneven).account_for, "embedding,loss");
   assert.equal(changeOf(uneven).plan_chunks, "");
+  const modules = found(1, 1, {
+    recompute: { kind: "selective", modules: ["layernorm", "moe_act"] },
+  });
+  assert.equal(changeOf(modules).recompute, "selective:layernorm,moe_act");
   assert.ok(isPicked({ ...even, model: "x" }, found(1, 1)));
   assert.ok(!isPicked({ ...even, zero: "3" }, found(1, 1)));
 });
 
 const CLOUD = {
-  manners: [{ schedule: "zbv", zero: 3, recompute: "none", orders: ["a", "b"] }],
+  manners: [
+    { schedule: "zbv", zero: 3, recompute: { kind: "none", modules: [] }, orders: ["a", "b"] },
+  ],
   ...{ manner: [0], tp: [4], pp: [2], cp: [1], dp: [2], ep: [1], etp: [4], chunks: [2] },
   ...{ micro_batch: [1], order: [1], is_even: [false], step_s: [2.5], peak_bytes: [65] },
 };

@@ -29,9 +29,17 @@ class Gpu:
     source: str = ""
     link_reached: float = 1.0
     """Share of these links that a library's rings reach."""
+    host_bytes_per_s: float = 24e9
+    """What is reached of its link to the host, one way; where nobody says, of PCIe 4 x16."""
+    host_memory_bytes_per_s: float = 51e9
+    """What it has of the bandwidth of the host's memory; where nobody says, as in a DGX A100."""
+    host_source: str = ""
 
     def __post_init__(self) -> None:
-        for what in ("memory_bytes", "memory_bytes_per_s", "link_bytes_per_s"):
+        for what in (
+            *("memory_bytes", "memory_bytes_per_s", "link_bytes_per_s"),
+            *("host_bytes_per_s", "host_memory_bytes_per_s"),
+        ):
             if not getattr(self, what) > 0:
                 raise InputError(
                     "GPU {gpu} has {what}={value}; it is above 0",

@@ -145,9 +145,14 @@ def search(
     card = Room.of(asked)
     wanted = list(space.manners(asked))
     weighed: list[WeighedManner] = []
+    known: dict[tuple[str, bool], Mapping[str, Whole]] = {}
     count = 0
     for done, manner in enumerate(wanted, 1):
-        found = _weigh(manner, space, card.limit, constants, is_pruned=is_pruned)
+        kind = manner.schedule, manner.zero >= 3
+        if kind not in known:  # the same whatever is recomputed or offloaded
+            known[kind] = rows_of(space, manner)
+        rows = known[kind]
+        found = _weigh(manner, space, rows, card.limit, constants, is_pruned=is_pruned)
         if found is not None:
             weighed.append(found)
             count += len(found.in_use)
@@ -169,12 +174,12 @@ def search(
 def _weigh(
     manner: PlanRequest,
     space: SearchSpace,
+    rows: Mapping[str, Whole],
     limit: float,
     constants: Constants | None,
     *,
     is_pruned: bool,
 ) -> WeighedManner | None:
-    rows = rows_of(space, manner)
     if not len(rows["tp"]):
         return None
     in_use = bytes_of(manner, rows)
@@ -206,14 +211,18 @@ def _layout(manner: WeighedManner, row: int, card: Room) -> FoundLayout:
 
 
 def _quickest(weighed: list[WeighedManner], card: Room, most: int) -> list[FoundLayout]:
-    """Returns the layouts that fit, the quickest first; of equal ones that which holds less."""
+    """Returns the layouts that fit, the quickest first; of equal ones that which offloads nothing,
+    then that which holds less."""
     keys = []
     for number, manner in enumerate(weighed):
         rows = np.flatnonzero(manner.in_use <= card.limit)
         order = np.lexsort((manner.in_use[rows], manner.step[rows]))[:most]
-        keys += [(manner.step[row], manner.in_use[row], number, row) for row in rows[order]]
+        is_away = manner.asked.offload != "none"
+        keys += [
+            (manner.step[row], is_away, manner.in_use[row], number, row) for row in rows[order]
+        ]
     keys.sort()
-    return [_layout(weighed[number], int(row), card) for _, _, number, row in keys[:most]]
+    return [_layout(weighed[number], int(row), card) for *_, number, row in keys[:most]]
 
 
 def _exact(found: list[FoundLayout], most: int, constants: Constants | None) -> list[FoundLayout]:

@@ -1,6 +1,7 @@
 """The layouts that a search looks at, as columns: one row for each that the rules allow.
 
-manners    schedule x ZeRO stage x recompute x offload         a request each
+manners    schedule x ZeRO stage x recompute x offload         a request each; selective recompute
+           of what is cheap: norms, experts' activations, what MLA makes of latents
 orders     dp or pp nearer, where the framework lets choose    rows of a manner
 degrees    tp x cp x pp x ep x etp, dp from the number of GPUs
 batches    microbatch size x chunks                            rows of a manner
@@ -46,7 +47,7 @@ class SearchSpace:
     schedules: tuple[str, ...] = SCHEDULES
     zeros: tuple[int, ...] = (1, 3)
     recomputes: tuple[Recomputed, ...] = ("none", "selective", "full")
-    offloads: tuple[Offloaded, ...] = ("none",)
+    offloads: tuple[Offloaded, ...] = ("none", "optimizer", "activations")
     tp: tuple[int, ...] | None = None
     """None: every size that the rules allow."""
     pp: tuple[int, ...] | None = None
@@ -80,7 +81,9 @@ class SearchSpace:
         for schedule, zero, recompute, offload in kinds:
             told = asked.recompute if asked.recompute.kind == recompute else Recompute(recompute)
             if recompute == "selective" and asked.has_flash_attention and not told.modules:
-                continue  # what it would compute again is never kept
+                told = replace(told, modules=_cheap_modules(asked))
+                if not told.modules:
+                    continue  # what it would compute again is never kept
             yield replace(
                 asked,
                 schedule=schedule,
@@ -91,6 +94,16 @@ class SearchSpace:
                 shard_ranks=None,  # each layout's own, not the one rank's that was asked with
                 stage_layers=None,
             )
+
+
+def _cheap_modules(asked: PlanRequest) -> tuple[str, ...]:
+    """Returns what a framework computes again at little cost; nothing where it names no modules."""
+    if asked.framework == "torchtitan":
+        return ("op",)
+    if asked.framework != "megatron":
+        return ()
+    of_experts = ("moe_act",) if asked.model.experts else ()
+    return ("layernorm", *of_experts, *(("mla_up_proj",) if asked.model.latent else ()))
 
 
 def rows_of(space: SearchSpace, asked: PlanRequest) -> dict[str, Whole]:

@@ -109,6 +109,9 @@ class Jobs:
     is_sequence_parallel: Column
     is_flash: Column
     is_lora: Column
+    offloads_optimizer: Column
+    offloads_activations: Column
+    offloads_parameters: Column
     full_recompute: Column
     """Share of a rank's layers that are recomputed whole."""
     recomputed: Mapping[str, Column]
@@ -183,7 +186,7 @@ class Jobs:
         return np.array([0, 1, 1, 1, 2])[self.recipe]
 
 
-PARTS = ("linear", "core", "up", "feed_forward", "routed")
+PARTS = ("linear", "core", "up", "feed_forward", "routed", "norms", "expert_act")
 
 
 def _identity(cluster: Cluster) -> tuple[object, ...]:
@@ -191,7 +194,8 @@ def _identity(cluster: Cluster) -> tuple[object, ...]:
     gpu = cluster.gpu
     peaks = tuple(sorted(gpu.peak_flops.items()))
     wired = (cluster.nvlink_domain, cluster.nic_bytes_per_s, cluster.gpus_per_node)
-    return gpu.name, gpu.maker, peaks, gpu.memory_bytes_per_s, gpu.link_bytes_per_s, wired
+    host = (gpu.host_bytes_per_s, gpu.host_memory_bytes_per_s)
+    return gpu.name, gpu.maker, peaks, gpu.memory_bytes_per_s, gpu.link_bytes_per_s, wired, host
 
 
 def _row(asked: PlanRequest) -> dict[str, float]:
@@ -250,6 +254,9 @@ def _row(asked: PlanRequest) -> dict[str, float]:
         "is_fsdp": asked.zero >= 3,
         "is_kept_after_forward": asked.is_kept_after_forward,
         "is_lora": asked.lora is not None,
+        "offloads_optimizer": asked.offload == "optimizer",
+        "offloads_activations": asked.offload == "activations",
+        "offloads_parameters": asked.offload == "parameters",
         "is_sequence_parallel": asked.has_sequence_parallel and degrees.tp > 1,
         "is_flash": asked.has_flash_attention,
         **_recompute(asked),
@@ -296,6 +303,8 @@ def _recompute(asked: PlanRequest) -> dict[str, float]:
         "up": float("mla_up_proj" in modules),
         "feed_forward": float("mlp" in modules),
         "routed": float("moe" in modules),
+        "norms": float("layernorm" in modules),
+        "expert_act": float("moe_act" in modules),
     }
 
 

@@ -19,10 +19,19 @@ from serried.plan.time.core_attention import core_attention
 from serried.plan.time.elementwise import elementwise
 from serried.plan.time.exposed import in_layers
 from serried.plan.time.jobs import STACKS, Column, Jobs
-from serried.plan.time.matrices import LayerMatrices, experts_here, layer_matrices
+from serried.plan.time.matrices import (
+    LayerMatrices,
+    experts_here,
+    layer_matrices,
+    routed_tokens,
+)
+from serried.plan.time.offloaded import beside, moved_bytes
 from serried.plan.time.rates import Rates
 
-PARTS = ("matrices", "attention", "elementwise", "recompute", "tp", "cp", "ep", "launch")
+PARTS = (
+    *("matrices", "attention", "elementwise", "recompute", "tp", "cp", "ep", "launch"),
+    "offload",
+)
 DENSE_KERNELS = 38.0
 """Kernels of a dense layer, forward and backward, as Megatron with Transformer Engine runs it."""
 
@@ -36,6 +45,8 @@ class LayerTimes:
     total: Column
     forward: Column
     """What of the total is forward."""
+    waited: Column
+    """What of forward waits for the host to take what is offloaded."""
     weights: LayerMatrices
 
 
@@ -45,7 +56,7 @@ def layer_times(jobs: Jobs, reached: Rates, constants: Constants) -> LayerTimes:
     forward, backward = core_attention(jobs, reached, constants)
     memory = elementwise(jobs, reached, constants, matrices)
     local = experts_here(jobs)
-    sent = in_layers(jobs, reached, constants, forward + backward, local)
+    exchanged = in_layers(jobs, reached, constants, forward + backward, local)
     moe = jobs.moe_share
     dense = 1.0 - moe
     linear = matrices.attention + dense * matrices.feed_forward + moe * matrices.experts
@@ -59,22 +70,37 @@ def layer_times(jobs: Jobs, reached: Rates, constants: Constants) -> LayerTimes:
         + again["up"] * matrices.up
         + again["feed_forward"] * dense * matrices.feed_forward
         + again["routed"] * moe * matrices.experts
+        + passed_again(jobs) / reached.memory
     )
     parts = {
         "matrices": passes * linear,
         "attention": forward + backward,
         "elementwise": by_memory,
         "recompute": extra,
-        "tp": sent.tp * (1.0 + 0.5 * full),
-        "cp": sent.cp,
-        "ep": moe * sent.ep * (1.0 + 0.5 * full),
+        "tp": exchanged.tp * (1.0 + 0.5 * full),
+        "cp": exchanged.cp,
+        "ep": moe * exchanged.ep * (1.0 + 0.5 * full),
     }
     busy = np.asarray(sum(parts.values()))
     parts["launch"] = moe * _waits(jobs, constants, local) + gaps(jobs, constants)
     paced = _paced(busy + parts["launch"], jobs, constants)
     parts["launch"] = paced - busy
     ahead = linear + forward + 0.4 * by_memory + (parts["tp"] + parts["ep"]) / 2.0
-    return LayerTimes(parts, paced, paced * np.minimum(ahead / busy, 1.0), matrices)
+    ahead = paced * np.minimum(ahead / busy, 1.0)
+    sent = moved_bytes(jobs, matrices)
+    out, back = beside(sent, ahead, reached), beside(sent, paced - ahead, reached)
+    parts["offload"] = out + back
+    return LayerTimes(parts, paced + parts["offload"], ahead + out, out, matrices)
+
+
+def passed_again(jobs: Jobs) -> Column:
+    """Returns the bytes of norms and experts' activations that are computed again: each reads what
+    it is of and writes what it gives, in 16 bits."""
+    split = np.where(jobs.is_sequence_parallel > 0, jobs.tp, 1.0)
+    norms = 8.0 * jobs.tokens * jobs.hidden / split
+    acts = 2.0 * jobs.matrices * routed_tokens(jobs) * jobs.expert_ffn / jobs.etp
+    again = jobs.recomputed
+    return np.asarray(again["norms"] * norms + again["expert_act"] * jobs.moe_share * acts)
 
 
 def _waits(jobs: Jobs, constants: Constants, experts: Column) -> Column:

@@ -46,6 +46,10 @@ class Rates:
     """Bytes per second of the card's memory."""
     nvlink: Column
     nic: Column
+    host: Column
+    """Bytes per second to the host's memory or from it."""
+    host_memory: Column
+    """Bytes per second of a GPU's share of the host's memory, as sold."""
     exponentials: Column
     """Numbers of a head whose products take as long as one exponential does."""
     usual_exponentials: Column
@@ -93,6 +97,8 @@ def rates(jobs: Jobs, constants: Constants) -> Rates:
         memory=memory[at],
         nvlink=nvlink[at],
         nic=nic[at],
+        host=np.array([gpu.host_bytes_per_s for gpu in gpus])[at],
+        host_memory=np.array([gpu.host_memory_bytes_per_s for gpu in gpus])[at],
         domain=_domain(jobs),
         weight_bytes=np.array([2.0, 1.0, 0.55])[jobs.format],
     )

@@ -17,6 +17,7 @@ from serried.plan.time.constants import Constants, shipped
 from serried.plan.time.exposed import ADAPTERS, HeldWeights, of_replicas, of_shards
 from serried.plan.time.jobs import STACKS, Column, Jobs
 from serried.plan.time.layer import LayerTimes, layer_times
+from serried.plan.time.offloaded import host_step
 from serried.plan.time.rates import Rates, rates
 from serried.plan.time.stages import StageTimes, pipeline_time, stage_times
 
@@ -51,7 +52,7 @@ def step_times(jobs: Jobs, constants: Constants | None = None) -> StepTimes:
         of_shards(jobs, reached, known, held, stages.whole),
         of_replicas(jobs, reached, known, held, microbatch),
     )
-    optimizer = _optimizer(jobs, reached, known, held)
+    optimizer = _optimizer(jobs, reached, known, held, microbatch)
     fixed = known.value("fixed") * np.where(jobs.cuda_graph > 0.8, 0.3, 1.0)
     alone = pipeline + data + optimizer + fixed
     nodes = np.log2(np.maximum(jobs.world_size / 8.0, 1.0))
@@ -102,15 +103,19 @@ def _held(jobs: Jobs, layer: LayerTimes) -> HeldWeights:
     )
 
 
-def _optimizer(jobs: Jobs, reached: Rates, constants: Constants, held: HeldWeights) -> Column:
-    """Returns the time to update the states of a rank, bound by memory."""
+def _optimizer(
+    jobs: Jobs, reached: Rates, constants: Constants, held: HeldWeights, microbatch: Column
+) -> Column:
+    """Returns the time to update the states of a rank, bound by memory; or by the host's."""
     replicas = np.maximum(jobs.world_size / (jobs.pp * jobs.ep * jobs.etp), 1.0)
     of_experts = np.where(
         jobs.is_fsdp > 0, jobs.shard_ranks, np.minimum(replicas, jobs.shard_ranks)
     )
     updated = held.dense / jobs.shard_ranks + held.experts / of_experts
-    trained = np.where(jobs.is_lora > 0, ADAPTERS, 1.0)
-    return np.asarray(trained * constants.value("optimizer_bytes") * updated / reached.memory)
+    updated = np.where(jobs.is_lora > 0, ADAPTERS, 1.0) * updated
+    here = constants.value("optimizer_bytes") * updated / reached.memory
+    away = host_step(jobs, reached, updated, microbatch)
+    return np.asarray(np.where(jobs.offloads_optimizer > 0, away, here))
 
 
 def _software(jobs: Jobs, constants: Constants) -> Column:

@@ -17,10 +17,19 @@ from serried.finding import Sentence, said
 from serried.plan.time.constants import generation
 from serried.plan.time.core_attention import keys_seen
 from serried.plan.time.jobs import STACKS
-from serried.plan.time.layer import kernels
+from serried.plan.time.layer import kernels, passed_again
 from serried.plan.time.matrices import experts_here, routed_tokens
 from serried.plan.traffic import volumes
-from serried.views.plan.formula import ShownTerm, excess, number, rate, seconds, slower_of, total
+from serried.views.plan.formula import (
+    ShownTerm,
+    excess,
+    number,
+    rate,
+    seconds,
+    size,
+    slower_of,
+    total,
+)
 from serried.views.plan.timed_plan import TimedPlan, one
 from serried.views.plan.words import time_word
 
@@ -300,6 +309,8 @@ def _recompute(
         times = one(again[name]) * share * (1.0 - full)
         if times and any(part in parts for part, _ in products):
             terms.append(number(times) * _sum_of(products, *parts))
+    if passed := one(passed_again(job.jobs)):
+        terms.append(number(1.0 - full) * size(passed) / job.memory)
     if one(again["core"]) * (1.0 - full):
         terms.append(number(one(again["core"]) * (1.0 - full)) * forward)
     return _part("recompute", said("what is computed again"), total(terms or [seconds(0.0)]))
@@ -363,7 +374,8 @@ def _exchange(job: TimedPlan) -> Explained:
 def _launch(job: TimedPlan) -> Explained:
     """Returns what the host adds: gaps and waits, and its own pace where it is the slower one."""
     graph, count = job.value("cuda_graph"), number(one(kernels(job.jobs, job.known)))
-    parts = [each for name, each in job.times.layer.parts.items() if name != "launch"]
+    others = ("launch", "offload")
+    parts = [each for name, each in job.times.layer.parts.items() if name not in others]
     busy = seconds(sum(map(one, parts)))
     gaps = job.constant("kernel_gap") * count * number(1.0 - 0.6 * graph)
     moe = one(job.jobs.moe_share)

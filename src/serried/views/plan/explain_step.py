@@ -13,6 +13,7 @@ from serried.plan.time.exposed import ADAPTERS
 from serried.plan.time.jobs import STACKS
 from serried.plan.traffic import volumes
 from serried.views.plan.explain_layer import Explained, gemm
+from serried.views.plan.explain_offload import host_step
 from serried.views.plan.formula import ShownTerm, excess, number, seconds, size, total
 from serried.views.plan.timed_plan import TimedPlan, one
 from serried.views.plan.words import time_word
@@ -150,9 +151,11 @@ def _optimizer(job: TimedPlan) -> Explained:
     updated = number(round(one(job.times.held.dense))) / number(shards)
     if experts := one(job.times.held.experts):
         updated = updated + number(round(experts)) / number(of_experts)
-    numbers = job.constant("optimizer_bytes") * updated / job.memory
     if job.value("is_lora"):
-        numbers = number(ADAPTERS) * numbers
+        updated = number(ADAPTERS) * updated
+    if job.value("offloads_optimizer"):
+        return host_step(job, updated)
+    numbers = job.constant("optimizer_bytes") * updated / job.memory
     return _part("optimizer", said("bytes x W / shards / B"), numbers, ("optimizer_bytes",))
 
 

@@ -15,9 +15,11 @@ from serried.finding import said
 from serried.plan.job_plan import JobPlan
 from serried.plan.time.constants import Constants, generation, kind
 from serried.plan.time.jobs import FORMATS
+from serried.plan.time.layer import PARTS
 from serried.plan.time.rates import peak
 from serried.units import duration_text
 from serried.views.plan.explain_layer import Explained, layer_parts
+from serried.views.plan.explain_offload import layer_offload
 from serried.views.plan.explain_step import step_parts
 from serried.views.plan.formula import Formula, number, rate, seconds, speed
 from serried.views.plan.timed_plan import TimedPlan
@@ -32,7 +34,6 @@ OF_TIME = said(
     "error of their logarithm"
 )
 """What the symbols of the formulas mean."""
-LAYER_PARTS = ("matrices", "attention", "elementwise", "recompute", "tp", "cp", "ep", "launch")
 
 
 def of_time(plan: JobPlan, constants: Constants) -> Iterator[Formula]:
@@ -41,7 +42,9 @@ def of_time(plan: JobPlan, constants: Constants) -> Iterator[Formula]:
     yield from of_rates(job)
     for part in layer_parts(job):
         yield _formula(job, part)
-    for name in LAYER_PARTS:
+    if plan.parts["offload"]:
+        yield _formula(job, layer_offload(job))
+    for name in PARTS:
         if plan.parts[name]:
             whole = job.layer_times * seconds(job.layer(name))
             yield _formula(job, Explained(time_word(name), "m L t", whole), of_step=True)
@@ -86,6 +89,11 @@ def of_rates(job: TimedPlan) -> Iterator[Formula]:
         yield Formula(
             what, said("data sheet x share"), whole.text, speed(whole.value).text, job.source(name)
         )
+    if job.plan.asked.offload != "none":
+        what = said("H, bytes per second to the host")
+        memory = said("{speed} of its memory", speed=job.host_memory.text)
+        source = gpu.host_source or said("taken as of a DGX A100")
+        yield Formula(what, "", memory, job.host.text, source)
 
 
 def _formula(job: TimedPlan, part: Explained, *, of_step: bool = False) -> Formula:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from serried.errors import listed
 from serried.finding import Sentence, said
 from serried.plan.request import PlanRequest
 from serried.plan.search.search import FoundLayout, SearchResult
 from serried.units import duration_text, memory_text
 from serried.views.plan.document import asked_document
 from serried.views.plan.doubts import doubts
-from serried.views.plan.words import RECOMPUTED, time_word
+from serried.views.plan.words import OFFLOADED, RECOMPUTED, time_word
 from serried.views.sentences import say, tell
 from serried.views.table import Table
 
@@ -58,7 +59,8 @@ def search_verdict(found: SearchResult, *, lang: str = "en") -> list[str]:
             **_told(first),
         )
         plan = first.plan
-        further = (*_placed(first.request), *(doubts(plan) if plan else ()))
+        asked = first.request
+        further = (*_spared(asked), *_placed(asked), *(doubts(plan) if plan else ()))
         return [say(each, lang) for each in (told, *further)]
     miss = found.misses[0]
     return [
@@ -75,6 +77,18 @@ def search_verdict(found: SearchResult, *, lang: str = "en") -> list[str]:
         ),
         say(_cure(miss), lang),
     ]
+
+
+def _spared(asked: PlanRequest) -> list[Sentence]:
+    """Returns which modules are recomputed, and what lies in the host's memory."""
+    found = []
+    if asked.recompute.modules:
+        found.append(
+            said("recomputed selectively: {modules}", modules=listed(asked.recompute.modules))
+        )
+    if asked.offload != "none":
+        found.append(said("in the host's memory: {what}", what=OFFLOADED[asked.offload]))
+    return found
 
 
 def _placed(asked: PlanRequest) -> list[Sentence]:
@@ -156,12 +170,6 @@ def _lack(each: FoundLayout, lang: str) -> str:
 def _cure(miss: FoundLayout) -> Sentence:
     """Says what would make the nearest miss fit."""
     times = miss.in_use / miss.card
-    if miss.request.offload == "none":
-        return said(
-            "its fullest GPU needs {times:.2f} times what a card has; GPUs of more memory, more "
-            "of them, --offload optimizer or a shorter sequence would make it fit",
-            times=times,
-        )
     return said(
         "its fullest GPU needs {times:.2f} times what a card has; GPUs of more memory, more of "
         "them or a shorter sequence would make it fit",
@@ -179,6 +187,9 @@ def _table(found: tuple[FoundLayout, ...], reasons: list[str], lang: str) -> Tab
     rows.add_column(tell("recompute", lang))
     for word in ("step", "memory"):
         rows.add_column(tell(word, lang), justify="right")
+    is_away = any(each.request.offload != "none" for each in found)
+    if is_away:
+        rows.add_column(tell("on the host", lang))
     is_placed = any(each.request.order for each in found)
     if is_placed:
         rows.add_column(tell("nearer", lang))
@@ -194,6 +205,7 @@ def _table(found: tuple[FoundLayout, ...], reasons: list[str], lang: str) -> Tab
             say(RECOMPUTED[asked.recompute.kind], lang),
             duration_text(each.step_s * 1e9),
             memory_text(round(each.in_use)),
+            *([say(OFFLOADED[asked.offload], lang)] if is_away else []),
             *([asked.inner] if is_placed else []),
             reason,
         )

@@ -83,6 +83,16 @@ class TimedPlan:
         return speed(one(self.reached.nic))
 
     @property
+    def host(self) -> ShownTerm:
+        """The bandwidth of the host's link that is reached."""
+        return speed(one(self.reached.host))
+
+    @property
+    def host_memory(self) -> ShownTerm:
+        """A GPU's share of the bandwidth of the host's memory."""
+        return speed(one(self.reached.host_memory))
+
+    @property
     def between_stages(self) -> ShownTerm:
         """The speed of messages of the pipeline."""
         return speed(one(stage_link(self.jobs, self.reached)))

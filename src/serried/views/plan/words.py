@@ -33,6 +33,7 @@ TIME: Mapping[str, Sentence] = {
     "cp": said("cp communication"),
     "ep": said("ep communication"),
     "launch": said("kernel launches"),
+    "offload": said("host transfers"),
     "embedding and output": said("embedding, output and loss"),
     "pp": said("pp communication"),
     "bubble": said("bubble"),
@@ -49,6 +50,14 @@ RECOMPUTED: Mapping[str, Sentence] = {
     "full": said("full"),
 }
 """What a backward computes again."""
+
+OFFLOADED: Mapping[str, Sentence] = {
+    "none": said("none"),
+    "optimizer": said("optimizer"),
+    "activations": said("activations"),
+    "parameters": said("parameters"),
+}
+"""What lies in the host's memory."""
 
 COLOURS: Mapping[str, str] = {
     "parameters": "#5093c2",
@@ -73,6 +82,7 @@ COLOURS: Mapping[str, str] = {
     "cp": "#dd8a4a",
     "ep": "#b3243b",
     "launch": "#8a6d00",
+    "offload": "#c9a227",
     "embedding and output": "#2b8a4b",
     "pp": "#e0a878",
     "bubble": "#d3d8de",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from typing import Any
 
 from serried.plan.asked import option_of, plan_request
@@ -29,10 +30,8 @@ def search_answer(query: Query, words: Words, lang: str) -> dict[str, Any]:
     world = query.request.sizes().world_size
     told = {name: text for name, text in given(words).items() if name in KEPT}
     job = {name: words.get(name, ()) for name in ("framework", "set")}
-    found = search(
-        plan_request(request_of({**job, "world_size": ["1"]}), named_words(told)),
-        SearchSpace(world),
-    )
+    space = SearchSpace(world, offloads=("none",))  # the panel has no field for it
+    found = search(plan_request(request_of({**job, "world_size": ["1"]}), named_words(told)), space)
     return {
         **search_document(found, lang=lang),
         "command": _command(world, told, words),
@@ -52,7 +51,7 @@ def _cloud(cloud: Cloud) -> dict[str, Any]:
             {
                 "schedule": each.schedule,
                 "zero": each.zero,
-                "recompute": each.recompute.kind,
+                "recompute": asdict(each.recompute),
                 "orders": list(orders),
             }
             for each, orders in zip(cloud.manners, cloud.orders, strict=True)
@@ -67,7 +66,7 @@ def _cloud(cloud: Cloud) -> dict[str, Any]:
 
 def _command(world: int, told: dict[str, str], words: Words) -> str:
     options = [part for name, text in told.items() for part in (option_of(name), text)]
-    options += ["--world-size", str(world)]
+    options += ["--world-size", str(world), "--offload", "none"]
     if framework := read_word(words, "framework"):
         options += ["--framework", framework]
     options += [part for each in read_each(words, "set") for part in ("--set", each)]

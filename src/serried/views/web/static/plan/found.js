@@ -1,9 +1,10 @@
 // The layouts that a search found, as the server answered them, and what each makes of the job.
 
+/** @typedef {{kind: string, modules: string[]}} Recomputed  what a backward computes again */
 /**
  * @typedef {object} FoundLayout
  * @property {{sizes: Record<string, number>, schedule: string, stage_layers: number[],
- *   order: string, micro_batch: number, zero: number, recompute: {kind: string}}} asked
+ *   order: string, micro_batch: number, zero: number, recompute: Recomputed}} asked
  * @property {number} step_s
  * @property {number} tokens_per_s_gpu
  * @property {number} peak_bytes
@@ -12,7 +13,7 @@
  */
 /**
  * @typedef {object} FoundCloud  all layouts that fit, as columns
- * @property {{schedule: string, zero: number, recompute: string, orders: string[]}[]} manners
+ * @property {{schedule: string, zero: number, recompute: Recomputed, orders: string[]}[]} manners
  * @property {number[]} manner      of each layout, its place in `manners`
  * @property {number[]} tp
  * @property {number[]} pp
@@ -78,7 +79,7 @@ function cloudLayout(cloud, row, card) {
       stage_layers: cloud.is_even[row] ? [1] : [1, 2],
       micro_batch: cloud.micro_batch[row],
       zero,
-      recompute: { kind: recompute },
+      recompute,
     },
     step_s: cloud.step_s[row],
     tokens_per_s_gpu: 0,
@@ -116,7 +117,7 @@ export function changeOf({ asked }) {
     order,
     zero: String(zero),
     micro_batch: String(micro_batch),
-    recompute: recompute.kind,
+    recompute: [recompute.kind, recompute.modules.join(",")].filter(Boolean).join(":"),
     schedule,
     plan_chunks: schedule === "interleaved-1f1b" ? String(sizes.chunks) : "",
     account_for: isUneven ? "embedding,loss" : "",
