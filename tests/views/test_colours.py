@@ -9,7 +9,17 @@ import pytest
 from numpy.typing import NDArray
 
 from serried.action import ActionKind
-from serried.views.colours import ACTIONS, FAMILIES, OTHERS, WAIT, Family, family, shades
+from serried.views.colours import (
+    ACTIONS,
+    FAMILIES,
+    OTHERS,
+    WAIT,
+    Family,
+    balance_colours,
+    family,
+    order_colours,
+    shades,
+)
 from tests.views.ciede2000 import cielab, difference
 
 Floats = NDArray[np.float64]
@@ -175,3 +185,24 @@ def test_every_look_has_a_mark_of_its_own() -> None:
 def test_a_kind_that_is_no_dimension_takes_the_others_in_turn() -> None:
     assert [family("mp", place=i) for i in range(5)] == [*OTHERS, OTHERS[0]]
     assert family("tp", place=3) is FAMILIES["tp"]
+
+
+@pytest.mark.parametrize("look", ALL.values(), ids=ALL)
+def test_the_colours_of_small_cells_stand_out_from_their_page_in_order(look: Family) -> None:
+    light, dark = order_colours(look, on_dark=False), order_colours(look, on_dark=True)
+    assert min(contrast(number(each), LIGHT_PAGE) for each in light) >= 3
+    assert min(contrast(number(each), DARK_PAGE) for each in dark) >= 3
+    lightness = [float(oklab(linear(number(each)))[0]) for each in light]
+    assert lightness == sorted(lightness)
+
+
+@pytest.mark.parametrize("eye", EYES)
+@pytest.mark.parametrize("on_dark", [False, True])
+def test_below_and_above_the_usual_stay_apart_for_every_eye(eye: str, on_dark: bool) -> None:
+    ramp = [linear(number(each)) for each in balance_colours(on_dark=on_dark)]
+    low, middle, high = (oklab(ramp[i] @ EYES[eye].T) for i in (0, 4, 8))
+    assert min(np.linalg.norm(low - high), np.linalg.norm(low - middle)) > 0.12
+    page = DARK_PAGE if on_dark else LIGHT_PAGE
+    assert (
+        min(contrast(number(each), page) for each in balance_colours(on_dark=on_dark)[::4]) >= 2.6
+    )

@@ -15,7 +15,7 @@ const ORDER = [
   ["timeline/paint", "schedule/paint"],
   ["timeline", "schedule", "collective", "sharding", "plan", "diagnose"],
   ["desk/state"],
-  ["desk/side", "desk/launch"],
+  ["desk/side", "desk/launch", "desk/map"],
   ["desk"],
   ["."],
 ];

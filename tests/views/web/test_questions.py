@@ -31,6 +31,8 @@ PROFILE = FOLDER / "mi250.json.gz"
 ASKED = (
     "page?lang=zh",
     "layout?world_size=16&tp=2&pp=4&dims=dp,tp",
+    "layout/links?world_size=16&tp=2&pp=4&dims=dp,pp",
+    "layout/beside?world_size=16&tp=2&pp=4&dims=dp,tp&beside=framework%3Dinternlm&lang=zh",
     "rank?world_size=16&tp=2&pp=4&rank=5",
     "sharding?world_size=16&zero=3&parameters=7.5B&microbatches=1",
     "learn?lang=zh",
@@ -38,6 +40,8 @@ ASKED = (
     "plans",
     "plan?world_size=16&tp=2&pp=4&model=llama3-8b&cluster=h100&sequence=8192&global_batch=64",
     "plan/links?world_size=8&tp=2&model=llama3-8b&cluster=h100&sequence=8192&global_batch=64",
+    "plan/heat?figure=sent_across&world_size=16&tp=2&sequence=8192&global_batch=64"
+    "&model=llama3-8b&cluster=h100",
     "search?world_size=8&model=llama3-8b&cluster=h100&sequence=8192&global_batch=64",
     "schedules",
     "schedule?name=zb-h1&stages=4&microbatches=8",

@@ -74,3 +74,16 @@ test("a ramp is even between its stops", () => {
 test("dark letters go on pale colours", () => {
   assert.deepEqual([0xffffff, 0x4ec29c, 0x3e2d76].map(isPale), [true, true, false]);
 });
+
+test("a scale that is named says what colours span, else that of the figure's own", () => {
+  const scales = {
+    zero: { low: 0, high: 0.6, is_balanced: false },
+    median: { low: 0.2, high: 0.6, is_balanced: true },
+  };
+  const one = heat({ scales, scale: "zero", balance: RAMPS });
+  assert.deepEqual([one.level(0.3), one.span.high], [0.5, 0.6]);
+  one.measure("median");
+  assert.ok(Math.abs(one.level(0.4) - 0.5) < 1e-9);
+  one.measure("nothing of the kind");
+  assert.equal(one.level(0.3), 0.5);
+});

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  blockOf,
   linksBetween,
   linksWithin,
   scaleOf,
@@ -84,5 +83,4 @@ test("a width's square is in proportion to the bytes, as the scale says", () => 
       [100, 2],
     ],
   );
-  assert.deepEqual([blockOf(80), blockOf(30), blockOf(7)], [1, 2, 8]);
 });

@@ -75,7 +75,7 @@ def _flow(transfers: Sequence[Transfer], layout: Layout) -> tuple[Flow, Groups] 
     pattern: Pattern = "chain" if dim == "pp" else "all" if names[0] == "all_to_all" else "ring"
     sent = sum(each.step_bytes for each in transfers)
     each = sent / (first.ranks - 1) if pattern == "all" else sent
-    follows = _next(groups, layout.world_size, is_ring=pattern != "chain")
+    follows = following(groups, layout.world_size, is_ring=pattern != "chain")
     known = dim if dim in layout.dims else ""
     return Flow(first.kind, known, names, first.ranks, pattern, each, follows, 0.0, 0.0), groups
 
@@ -94,7 +94,12 @@ def _groups(first: Transfer, dim: str, layout: Layout) -> Groups | None:
     return None
 
 
-def _next(groups: Groups, world_size: int, *, is_ring: bool) -> NDArray[np.int32]:
+def following(groups: Groups, world_size: int, *, is_ring: bool) -> NDArray[np.int32]:
+    """Returns the rank that comes after each one in its group, -1 for none.
+
+    >>> following(Groups.of([[0, 2], [1, 3]]), 4, is_ring=False).tolist()
+    [2, 3, -1, -1]
+    """
     found = np.full(world_size, -1, np.int32)
     members, starts, ends = groups.members, groups.bounds[:-1], groups.bounds[1:]
     follows = np.roll(members, -1)

@@ -16,12 +16,15 @@ from serried.errors import InputError, listed
 from serried.views.web.check.heat import NamedCheck, check_heat_payload, checks_answer
 from serried.views.web.collective.payload import CHOICES, OFFERS, collective_payload
 from serried.views.web.diagnose.cases import NamedCase, case_payload, cases_answer
+from serried.views.web.layout.beside import beside_payload
+from serried.views.web.layout.links import group_links_payload
 from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
 from serried.views.web.layout.sharding import sharding_answer
 from serried.views.web.learn.answer import learn_answer, term_answer
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.opening import openings_answer
 from serried.views.web.plan.answer import plan_answer, plan_offers
+from serried.views.web.plan.heat import plan_heat_payload
 from serried.views.web.plan.links import links_payload
 from serried.views.web.plan.search import search_answer
 from serried.views.web.plan.timeline import PLAN, StepWords, planned_step, step_words
@@ -99,6 +102,9 @@ def _of_jobs() -> dict[str, Answering]:
         "plans": lambda _: plan_offers(),
         "plan": lambda words: plan_answer(read_query(words), words, read_language(words)),
         "plan/links": lambda words: links_payload(read_query(words), words),
+        "plan/heat": lambda words: plan_heat_payload(read_query(words), words),
+        "layout/links": lambda words: group_links_payload(read_query(words)),
+        "layout/beside": lambda words: beside_payload(words, read_language(words)),
         "search": lambda words: search_answer(read_query(words), words, read_language(words)),
         "schedules": lambda _: schedules_answer(),
         "schedule": lambda words: schedule_payload(read_schedule_query(words)),

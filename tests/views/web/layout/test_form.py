@@ -14,8 +14,9 @@ def test_the_module_is_what_the_table_writes() -> None:
 
 def test_every_size_but_what_the_others_leave_is_asked_for() -> None:
     text = module()
-    named = [name for name in (*SIZES, *PLACES) if f'name: "{name}"' in text]
-    assert named == [name for name in (*SIZES, *PLACES) if name != "dp"]
+    asked = (*SIZES, *PLACES, "nvlink_domain")
+    named = [name for name in asked if f'name: "{name}"' in text]
+    assert named == [name for name in asked if name != "dp"]
 
 
 def test_the_job_that_a_page_opens_with_can_be_laid_out() -> None:

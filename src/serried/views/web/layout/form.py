@@ -24,7 +24,8 @@ OPENS_WITH = {"world_size": 16, "tp": 2, "pp": 4}
 
 def module() -> str:
     """Returns the module: every size of the form, and what each size of a job is called."""
-    rows = [_row(each) for name, each in {**SIZES, **PLACES}.items() if name != "dp"]
+    asked = [*SIZES, *PLACES, "nvlink_domain"]
+    rows = [_row(TABLE[name]) for name in asked if name != "dp"]
     labels = {name: dict(each.label) for name, each in TABLE.items()}
     return "\n".join(
         [

@@ -14,12 +14,14 @@ from serried.frameworks.sharding import MODULES as STAGED
 from serried.launch.request import DEFAULT_FRAMEWORK
 from serried.limits import LAUNCH_BYTES
 from serried.mesh import Layout, Placement, Ranks
+from serried.mesh.domain import domain_of
 from serried.mesh.rank import place_of
-from serried.views.colours import FAMILIES, Family, family, shades
+from serried.views.colours import FAMILIES, Family, family, order_colours, shades
 from serried.views.explain.explanation import explanation
 from serried.views.explain.words import basics, note_in, terms
 from serried.views.job.settings_text import setting_lines
 from serried.views.layout.document import rank_document
+from serried.views.web.layout.cube import cube_columns, cube_meshes
 from serried.views.web.wire.payload import Column, pack
 from serried.views.web.wire.query import Query, Shown
 
@@ -33,13 +35,15 @@ def layout_payload(query: Query, lang: str) -> bytes:
     header = {
         "kind": "layout",
         "job": _job(query, layout),
+        "meshes": cube_meshes(layout),
+        "stage_order": _order(FAMILIES["pp"]),
         "kinds": [_kind(layout, kind.name, lang) for kind in layout.kinds],
         "shown": [_shown(layout, each, look) for each, look in _looks(shown)],
         "basics": [each._asdict() for each in basics(layout, lang)],
         "explanation": _explanation(query, layout, lang),
         "command": query.command(shown),
     }
-    columns = _rank_columns(layout, query.placement)
+    columns = _rank_columns(layout, query.placement) | cube_columns(layout) | _domains(query)
     for number, (each, look) in enumerate(_looks(shown)):
         columns |= _group_columns(layout, query.placement, each, look, number)
     return pack(header, columns)
@@ -128,7 +132,7 @@ def _frameworks(lang: str) -> list[dict[str, Any]]:
 def _sizes(framework: Framework) -> set[str]:
     """Returns the sizes that a framework takes; ``zero`` where the stage says what is shared."""
     stage = {"zero"} if framework.name in STAGED else set()
-    return {*framework.dims, *framework.layout(Sizes(1)).sizes} | stage
+    return {*framework.dims, *framework.layout(Sizes(1)).sizes, "nvlink_domain"} | stage
 
 
 def _kind(layout: Layout, name: str, lang: str) -> dict[str, Any]:
@@ -161,12 +165,17 @@ def _shown(layout: Layout, each: Shown, look: Family) -> dict[str, Any]:
         "label": each.label,
         # A rank in two groups of the kind stands twice among the members.
         "overlaps": len(np.unique(members)) < len(members),
+        "order": _order(look),
         **_look(look),
     }
 
 
 def _look(look: Family) -> dict[str, str]:
     return {"mark": look.mark, "ink": look.ink, "ink_on_dark": look.ink_on_dark}
+
+
+def _order(look: Family) -> dict[str, list[str]]:
+    return {"light": order_colours(look, on_dark=False), "dark": order_colours(look, on_dark=True)}
 
 
 def _explanation(query: Query, layout: Layout, lang: str) -> dict[str, Any] | None:
@@ -184,6 +193,15 @@ def _rank_columns(layout: Layout, placement: Placement) -> dict[str, Column]:
         "place_in_stage": _places(stage),
     }
     return columns | {f"axis:{axis}": along for axis, along in _coordinates(layout).items()}
+
+
+def _domains(query: Query) -> dict[str, Column]:
+    """Returns the NVLink domain of each rank where domains are racks of several nodes."""
+    gpus = query.request.number("nvlink_domain")
+    domain = domain_of(query.placement, gpus).placement
+    if domain.gpus_per_node <= query.placement.gpus_per_node:
+        return {}
+    return {"domain": domain.nodes(np.arange(query.layout.world_size, dtype=np.int32))}
 
 
 def _coordinates(layout: Layout) -> dict[str, Ranks]:

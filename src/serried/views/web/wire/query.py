@@ -72,6 +72,7 @@ class Query:
             words += ["--set", f"{key}={value}"]
         for name, text in _place_words(self.placement).items():
             words += _option(PLACES[name], text)
+        words += _option(TABLE["nvlink_domain"], request.number("nvlink_domain"))
         for each in shown:
             words += ["--kind", each.kind]
         return shlex.join(words)

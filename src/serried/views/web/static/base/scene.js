@@ -16,6 +16,14 @@ import { integers, readPayload } from "./payload.js";
  * @property {boolean} overlaps    whether some rank stands in several groups
  * @property {Int32Array} nodes    over how many nodes each group spreads
  * @property {Uint32Array} colour  0xRRGGBB of each group
+ * @property {Order} order         colours from its first group to its last, for small cells
+ */
+/** @typedef {{light: string[], dark: string[]}} Order  colours of equal steps */
+/**
+ * @typedef {object} MeshTable  a mesh that holds every rank once
+ * @property {string} name
+ * @property {Record<string, number>} axes  those above 1, the slowest first
+ * @property {{rows: string[], columns: string[], blocks: string[]}} roles  of the map's cube
  */
 /** @typedef {{heading: string, paragraphs: string[]}} Section */
 /**
@@ -96,10 +104,19 @@ export class Scene {
     this.localRank = integers(columns, "local_rank");
     this.stage = integers(columns, "stage");
     this.placeInStage = integers(columns, "place_in_stage");
+    /** The NVLink domain of each rank where domains are racks of nodes. */
+    this.domain = columns.has("domain") ? integers(columns, "domain") : null;
+    /** @type {MeshTable[]} */
+    this.meshes = header.meshes;
+    /** @type {Order} */
+    this.stageOrder = header.stage_order;
     /** @type {Map<string, Int32Array>} */
     this.axes = new Map();
+    /** @type {Map<string, Int32Array>} */
+    this.places = new Map();
     for (const name of columns.keys()) {
       if (name.startsWith("axis:")) this.axes.set(name.slice(5), integers(columns, name));
+      if (name.startsWith("mesh:")) this.places.set(name.slice(5), integers(columns, name));
     }
     /** @type {Kind[]} */
     this.kinds = header.shown.map((/** @type {object} */ shown, /** @type {number} */ i) => ({
@@ -114,6 +131,15 @@ export class Scene {
 
   get worldSize() {
     return this.job.world_size;
+  }
+
+  /**
+   * Returns each rank's place along an axis of a mesh.
+   * @param {string} mesh
+   * @param {string} axis
+   */
+  along(mesh, axis) {
+    return this.places.get(`${mesh}:${axis}`);
   }
 
   /**

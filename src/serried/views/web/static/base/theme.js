@@ -3,6 +3,7 @@
 /**
  * @typedef {object} Theme
  * @property {boolean} dark
+ * @property {string} ground   around all
  * @property {string} box      inside a node
  * @property {string} edge     around a node or a cell
  * @property {string} cell     inside a rank's cell
@@ -25,6 +26,7 @@ export function theme() {
   const colour = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`).trim();
   return {
     dark: dark.matches,
+    ground: colour("ground"),
     box: colour("panel"),
     edge: colour("edge"),
     cell: colour("cell"),

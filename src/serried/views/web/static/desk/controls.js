@@ -113,8 +113,12 @@ function copies(id, text) {
  * @param {Page} page
  * @param {KeyboardEvent} event
  */
-function mapKey({ layout, map, selection }, event) {
+function mapKey({ layout, map, selection, tools }, event) {
   if (!layout.isDrawn) return false;
+  if (event.key.toLowerCase() === "x") {
+    tools.cube.turn();
+    return true;
+  }
   const [dx, dy] = ARROWS[event.key] ?? [0, 0];
   const isChoice = event.key === "Enter" || event.key === " ";
   if (dx || dy) selection.focusRank(map.focus(dx, dy, selection.pinnedRank));

@@ -6,9 +6,14 @@ import { has, language, number, t } from "../base/i18n.js";
 import { Refusal, askPayload } from "../base/questions.js";
 import { css, onThemeChange, theme } from "../base/theme.js";
 import { Heat, rampColour } from "../map/heat.js";
+import { planWords } from "../plan/state.js";
 import { findings } from "./checks.js";
+import { question } from "./state/fields.js";
 
 const STOPS = 24;
+/** What names a figure of the plan, and those that it has. */
+const PLAN = "plan.";
+const PLANNED = ["memory", "memory_share", "sent", "sent_across"];
 
 /** Holds the figure in view; the state is the page's. */
 export class HeatDesk {
@@ -50,6 +55,12 @@ export class HeatDesk {
     return this.asked > 0;
   }
 
+  /** What fills cells that show one thing, where no figure does: "", stage, or groups. */
+  get choice() {
+    const { heat } = this.store.state;
+    return heat === "stage" || heat.startsWith("group:") ? heat : "";
+  }
+
   /** What the figure in view is of: a report of a check, or the trace. */
   get source() {
     return this.runs.checks.of(this.store.state.heat)?.check ?? this.runs.offer;
@@ -73,10 +84,13 @@ export class HeatDesk {
     if (trace >= 0 && trace !== this.trace) await this._ask(of(""), trace);
     const asked = check
       ? `check/heat?check=${check.number}&figure=${check.figure}`
-      : trace >= 0 && figure
-        ? of(figure)
-        : "";
-    if (asked && asked !== this.answered) await this._ask(asked, check ? null : trace);
+      : isPlanned(figure)
+        ? `plan/heat?${this.question(figure.slice(PLAN.length))}`
+        : trace >= 0 && figure && !this.choice
+          ? of(figure)
+          : "";
+    const isOfTrace = !check && !isPlanned(figure);
+    if (asked && asked !== this.answered) await this._ask(asked, isOfTrace ? trace : null);
     this.show();
   }
 
@@ -96,7 +110,8 @@ export class HeatDesk {
     this.asked++;
     this.newest = asked;
     try {
-      const heat = new Heat(await askPayload(`${asked}&lang=${language()}`));
+      const told = asked.includes("lang=") ? "" : `&lang=${language()}`;
+      const heat = new Heat(await askPayload(asked + told));
       if (this.newest !== asked) return;
       if (trace === null) heat.figure = this.store.state.heat;
       else Object.assign(this, { trace, figures: heat.figures });
@@ -124,7 +139,11 @@ export class HeatDesk {
 
   /** The figure on the map now. */
   get shown() {
-    return this.heat?.figure === this.store.state.heat && this.isOwn ? this.heat : null;
+    const { heat: figure } = this.store.state;
+    const isFit = isPlanned(figure)
+      ? this.heat?.values.length === this.layout.scene?.worldSize
+      : this.isOwn;
+    return this.heat?.figure === figure && isFit ? this.heat : null;
   }
 
   /** Fills the chooser. */
@@ -132,18 +151,36 @@ export class HeatDesk {
     const select = /** @type {HTMLSelectElement} */ (byId("heat"));
     const { heat } = this.store.state;
     const { checks } = this.runs;
-    const isOther = heat && !this.figures.includes(heat) && !checks.of(heat);
+    const isMore = heat && !this.choice && !isPlanned(heat);
+    const isOther = isMore && !this.figures.includes(heat) && !checks.of(heat);
     const names = isOther ? [...this.figures, heat] : this.figures;
     const option = (/** @type {string} */ name) =>
       make("option", { value: name, title: figureMeaning(name) }, figureName(name));
     const reports = checks.choices(option);
-    byId("heat-box").hidden = !names.length && !reports.length;
+    const plan = PLANNED.map((name) => option(`plan.${name}`));
     select.replaceChildren(
       make("option", { value: "" }, t("heat.none")),
-      ...names.map(option),
+      ...this._groups(),
+      ...(names.length ? [make("optgroup", { label: t("heat.run") }, ...names.map(option))] : []),
+      make("optgroup", { label: t("heat.plan") }, ...plan),
       ...reports,
     );
     select.value = heat;
+  }
+
+  /** Offers stages and the groups in view. */
+  _groups() {
+    const { scene } = this.layout;
+    const found = (scene?.kinds ?? []).map(({ dim, kind, label }) => {
+      const name = t("heat.group", { kind: label });
+      return make("option", { value: `group:${dim || kind}` }, name);
+    });
+    if ((scene?.job.num_stages ?? 1) > 1)
+      found.unshift(make("option", { value: "stage" }, t("heat.stage")));
+    const { choice } = this;
+    if (choice && !found.some((each) => each.getAttribute("value") === choice))
+      found.push(make("option", { value: choice }, choice));
+    return found;
   }
 
   /** Shows anew what is known, in the language, the colours and beside the layout in use. */
@@ -151,11 +188,12 @@ export class HeatDesk {
     this._offer();
     const { shown } = this;
     const { heat: figure } = this.store.state;
-    this.map.warm(this.over() ?? shown);
-    byId("heat-panel").hidden = !figure;
-    if (!figure) return panel();
+    shown?.measure(this.store.state.scale);
+    this.map.warm(this.over() ?? shown, this.choice);
+    byId("heat-panel").hidden = !figure || Boolean(this.choice);
+    if (!figure || this.choice) return panel();
     if (this.refusal) panel(make("p", { class: "note" }, this.refusal));
-    else if (!this.isOwn) {
+    else if (!this.isOwn && !isPlanned(figure)) {
       const check = this.runs.checks.of(figure)?.check;
       const button = make(
         "button",
@@ -169,9 +207,16 @@ export class HeatDesk {
     } else if (shown) panel(...this._legend(shown));
   }
 
+  /** Returns the words that ask for a figure of the plan. @param {string} figure */
+  question(figure) {
+    const { state } = this.store;
+    return question(state, language(), { ...planWords(state), figure });
+  }
+
   /** @param {Heat} heat */
   _legend(heat) {
-    const ramp = theme().dark ? heat.colours.dark : heat.colours.light;
+    const ramp = heat.ramp(theme().dark);
+    const { low, high } = heat.span;
     const colours = Array.from({ length: STOPS }, (_, i) => css(rampColour(ramp, i / (STOPS - 1))));
     const bar = make(
       "div",
@@ -184,9 +229,9 @@ export class HeatDesk {
     const ends = make(
       "p",
       { class: "ramp-ends" },
-      make("span", { title: t("heat.least") }, heat.text(heat.least)),
+      make("span", {}, heat.text(low)),
       make("span", { title: t("heat.median") }, `${t("heat.median")} ${heat.text(heat.median)}`),
-      make("span", { title: t("heat.most") }, heat.text(heat.most)),
+      make("span", {}, heat.text(high)),
     );
     const rows = heat.outliers.map(({ rank, value }) => {
       const button = make(
@@ -224,6 +269,11 @@ export class HeatDesk {
     this.selection.choose(rank);
     if (this.runs.offer) byId("timeline").focus({ preventScroll: true });
   }
+}
+
+/** Tells whether a figure is one of the plan. @param {string} figure */
+function isPlanned(figure) {
+  return figure.startsWith(PLAN);
 }
 
 /** @param {...Node} children */

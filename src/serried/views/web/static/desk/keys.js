@@ -30,6 +30,7 @@ export const KEYS = [
   ["← ↑ ↓ →", "keys.arrows"],
   ["Enter", "keys.enter"],
   [", .", "keys.beside"],
+  ["X", "keys.cube"],
   ["F", "keys.centre"],
   ["drag", "keys.range"],
   ["C", "keys.path"],

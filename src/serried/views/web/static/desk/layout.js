@@ -22,7 +22,11 @@ import { SIZES } from "./state/sizes.js";
 
 const TYPING_MS = 180;
 /** Fields that change where ranks stand on the map, and so end a view of it. */
-const SHAPES = [...SIZES.filter(({ part }) => part === "ranks").map(({ name }) => name), "arrange"];
+const SHAPES = [
+  ...SIZES.filter(({ part }) => part === "ranks").map(({ name }) => name),
+  "arrange",
+  "cube",
+];
 
 /** Holds the newest layout that was not refused. */
 export class LayoutDesk {

@@ -23,7 +23,7 @@ import { Runs } from "./runs.js";
 import { Selection } from "./selection.js";
 import { DEFAULTS, readState, writeState } from "./state/fields.js";
 import { Tabs } from "./tabs.js";
-import { makeList, makeMap } from "./views.js";
+import { makeList, makeMap, makeMapTools } from "./views.js";
 
 /** @typedef {import("./state/fields.js").State} State */
 
@@ -58,6 +58,7 @@ export class Page {
       ],
       moved: () => this._moved(),
       painted: () => {
+        this.tools?.key.show();
         this.collectives?.redraw.request();
         this.plan?.traffic.redraw.request();
       },
@@ -82,6 +83,7 @@ export class Page {
     });
     this.tabs = new Tabs(this);
     this.opener = new Opener(this);
+    this.tools = makeMapTools(this.layout, this.map, this.heats);
     /** Kept once the page has shown what its address holds. */
     this.opened = Promise.resolve();
     window.addEventListener("popstate", () => this.waiting.until(this._return()));
@@ -164,11 +166,12 @@ export class Page {
   _shown(scene) {
     const { state } = this.store;
     const drawn = this.layout.isDrawn ? scene : null;
-    this.map.show(drawn, state.arrange === "stage");
+    this.map.show(drawn, { arrange: state.arrange, cube: state.cube });
+    this.tools.cube.show();
     this.map.take(state.map);
     this.list.show(drawn);
     this._tellTimeline();
-    this.heats.show();
+    void this.heats.take();
     this.selection.show();
     void this.collectives.take();
     void this.sharding.take();

@@ -6,6 +6,9 @@ import { hideTip, showTip } from "../base/tip.js";
 import { GroupList } from "../map/groups.js";
 import { tipLines } from "../map/speech.js";
 import { MapView } from "../map/view.js";
+import { figureName } from "./heats.js";
+import { CubeChooser } from "./map/cube.js";
+import { MapKey } from "./map/key.js";
 import { summary } from "./side/prose.js";
 
 /** @typedef {import("./layout.js").LayoutDesk} LayoutDesk */
@@ -40,11 +43,33 @@ export function makeMap(layout, selection, { figures, moved, painted }) {
       painted,
     },
     {
-      box: (number, byStage) => t(byStage ? "map.stage" : "map.node", { number }),
+      item: (level, number) => t(`map.${level}`, { number }),
       stage: (number) => t("map.stage", { number }),
     },
   );
   return view;
+}
+
+/**
+ * Makes what stands around the map: its key, and the chooser of its cube.
+ * @param {LayoutDesk} layout
+ * @param {MapView} map
+ * @param {import("./heats.js").HeatDesk} heats
+ */
+export function makeMapTools(layout, map, heats) {
+  const key = new MapKey(map, {
+    named: figureName,
+    measure: (scale) => {
+      layout.store.step({ scale });
+      heats.show();
+    },
+  });
+  const cube = new CubeChooser({
+    state: () => layout.store.state,
+    scene: () => layout.scene,
+    edit: (change) => layout.edit(change),
+  });
+  return { cube, key };
 }
 
 /** Makes the list of groups. @param {LayoutDesk} layout @param {Selection} selection */

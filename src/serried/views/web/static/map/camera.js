@@ -15,14 +15,15 @@ export class Camera {
    * @param {{width: number, height: number}} plane
    * @param {{width: number, height: number}} frame
    * @param {number} margin in pixels
+   * @param {{left: number, top: number}} [names]  pixels that names take beside the plane
    */
-  fit(plane, frame, margin) {
-    const wide = Math.max(1, frame.width - 2 * margin);
-    const high = Math.max(1, frame.height - 2 * margin);
+  fit(plane, frame, margin, { left, top } = { left: 0, top: 0 }) {
+    const wide = Math.max(1, frame.width - 2 * margin - left);
+    const high = Math.max(1, frame.height - 2 * margin - top);
     this.scale = Math.min(wide / plane.width, high / plane.height, this.most);
     this.least = this.scale / 2;
-    this.x = plane.width / 2 - frame.width / 2 / this.scale;
-    this.y = plane.height / 2 - frame.height / 2 / this.scale;
+    this.x = plane.width / 2 - (frame.width + left) / 2 / this.scale;
+    this.y = plane.height / 2 - (frame.height + top) / 2 / this.scale;
   }
 
   /**

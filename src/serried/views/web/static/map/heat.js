@@ -1,11 +1,12 @@
-// A figure of every rank as colour: where each value lies between the least and the most.
+// A figure of every rank as colour: where each value lies on a scale from 0, or around the median.
 
 import { duration } from "../base/clock.js";
 import { readPayload } from "../base/payload.js";
 import { t } from "../base/i18n.js";
-import { percentText } from "../base/quantity.js";
+import { bytesText, percentText } from "../base/quantity.js";
 
 /** @typedef {{rank: number, value: number}} Outlier */
+/** @typedef {{low: number, high: number, is_balanced: boolean}} Scale */
 
 /** Holds one figure of all ranks, as Python sends it. */
 export class Heat {
@@ -16,8 +17,10 @@ export class Heat {
     this.figure = header.figure;
     /** Every figure there is to choose from. @type {string[]} */
     this.figures = header.figures;
-    /** @type {"share" | "ns" | "ratio" | "state"} */
+    /** @type {"share" | "ns" | "ratio" | "state" | "bytes"} */
     this.unit = header.unit;
+    /** What units of bytes count by: 1024 of memory, 1000 of traffic. @type {1024 | 1000} */
+    this.base = header.base ?? 1024;
     /** @type {number} */
     this.least = header.least;
     /** @type {number} */
@@ -28,12 +31,39 @@ export class Heat {
     this.farthest = header.farthest;
     /** From little to much. @type {{light: string[], dark: string[]}} */
     this.colours = header.colours;
+    /** From below what is usual to above. @type {{light: string[], dark: string[]}} */
+    this.balance = header.balance ?? header.colours;
+    /** Every scale there is to choose from. @type {Record<string, Scale>} */
+    this.scales = header.scales ?? {};
+    /** The name of the scale in use. @type {string} */
+    this.scale = this.usual = header.scale ?? "";
     this.values = /** @type {Float64Array} */ (columns.get("value"));
   }
 
-  /** Returns where a value lies: 0 for the least, 1 for the most. @param {number} value */
+  /** What the colours span. @returns {Scale} */
+  get span() {
+    const { least: low, most: high } = this;
+    return this.scales[this.scale] ?? { low, high, is_balanced: false };
+  }
+
+  /** Chooses a scale, "" the usual one. @param {string} name */
+  measure(name) {
+    this.scale = name in this.scales ? name : this.usual;
+  }
+
+  /**
+   * Returns where a value lies: 0 at the low end of the scale, 1 at the high.
+   * @param {number} value
+   */
   level(value) {
-    return this.most > this.least ? (value - this.least) / (this.most - this.least) : 0;
+    const { low, high } = this.span;
+    return high > low ? (value - low) / (high - low) : 0;
+  }
+
+  /** Returns the colours of the scale in use. @param {boolean} dark */
+  ramp(dark) {
+    const ramps = this.span.is_balanced ? this.balance : this.colours;
+    return dark ? ramps.dark : ramps.light;
   }
 
   /**
@@ -45,7 +75,7 @@ export class Heat {
     const value = this.values[rank];
     return value === undefined || Number.isNaN(value)
       ? -1
-      : rampColour(dark ? this.colours.dark : this.colours.light, this.level(value));
+      : rampColour(this.ramp(dark), this.level(value));
   }
 
   /** Writes a value with its unit. @param {number} value */
@@ -67,6 +97,7 @@ export class Heat {
 
   /** @param {number} value */
   _size(value) {
+    if (this.unit === "bytes") return bytesText(Math.abs(value), this.base);
     if (this.unit === "ratio") return `${Math.abs(value).toFixed(2)} ×`;
     return this.unit === "share" ? percentText(Math.abs(value)) : duration(Math.abs(value));
   }

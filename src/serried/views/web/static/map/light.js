@@ -2,9 +2,10 @@
 
 import { traceMark } from "../base/marks.js";
 import { inkOf } from "../base/theme.js";
-import { BLOCKS_BELOW, INSET, MARKS_FROM, slotOf } from "./paint.js";
+import { cellOf, showsMarks } from "./paint.js";
+import { MARKS_FROM } from "./slots.js";
 
-/** @typedef {import("./paint.js").Picture} Picture */
+/** @typedef {import("./picture.js").Picture} Picture */
 /** @typedef {import("../base/lit.js").Lit} Lit */
 /**
  * @typedef {(rank: number) => [number, number, number, number]} CellOf
@@ -21,15 +22,15 @@ import { BLOCKS_BELOW, INSET, MARKS_FROM, slotOf } from "./paint.js";
  */
 export function paintLit(picture, lit, pinned, focused) {
   const context = picture.surface.begin();
-  const { grid, camera, theme, heat } = picture;
+  const { nest, camera, theme, heat } = picture;
   const { scale } = camera;
-  const inset = scale < BLOCKS_BELOW ? 0 : INSET * scale;
+  const { width, height, inset } = cellOf(picture);
   /** @type {CellOf} */
   const cell = (rank) => [
-    (grid.cellX(rank) - camera.x) * scale + inset,
-    (grid.cellY(rank) - camera.y) * scale + inset,
-    scale - 2 * inset,
-    scale - 2 * inset,
+    (nest.cellX(rank) - camera.x) * scale + inset,
+    (nest.cellY(rank) - camera.y) * scale + inset,
+    width - 2 * inset,
+    height - 2 * inset,
   ];
   if (lit) {
     if (!heat) paintVeil(picture, context, lit, cell);
@@ -64,31 +65,35 @@ function paintVeil({ scene, surface, theme }, context, lit, cell) {
  * @param {Int32Array} ranks
  * @param {CellOf} cell
  */
-function paintPeers({ scene, grid, camera, theme, heat }, context, kind, ranks, cell) {
+function paintPeers(picture, context, kind, ranks, cell) {
+  const { scene, nest, camera, theme, heat } = picture;
   const { scale } = camera;
+  const { side, slots } = cellOf(picture);
+  const hasMarks = showsMarks(picture);
+  const isRoomy = side >= MARKS_FROM;
   const ink = inkOf(scene.kinds[kind], theme);
   context.strokeStyle = ink;
   context.fillStyle = ink;
-  context.lineWidth = scale < MARKS_FROM ? 1.5 : 2.5;
+  context.lineWidth = isRoomy ? 2.5 : 1.5;
   context.lineJoin = "round";
-  const { x, y, radius } = slotOf(kind, scene.kinds.length, scale);
+  const { x, y } = slots.middle(kind);
   context.beginPath();
   for (const rank of ranks) {
     if (rank >= scene.worldSize) continue;
-    if (scale < MARKS_FROM || heat) {
+    if (!hasMarks) {
       const [left, top, width, height] = cell(rank);
-      const within = heat && scale >= MARKS_FROM ? 3 * kind : 0;
+      const within = heat && isRoomy ? 3 * kind : 0;
       if (within)
         context.rect(left + within, top + within, width - 2 * within, height - 2 * within);
-      else if (scale < 5) context.rect(left, top, Math.max(width, 2), Math.max(height, 2));
+      else if (side < 5) context.rect(left, top, Math.max(width, 2), Math.max(height, 2));
       else context.rect(left + 0.5, top + 0.5, width - 1.5, height - 1.5);
     } else {
-      const left = (grid.cellX(rank) - camera.x) * scale;
-      const top = (grid.cellY(rank) - camera.y) * scale;
-      traceMark(context, scene.kinds[kind].mark, left + x * scale, top + y * scale, radius * scale);
+      const left = (nest.cellX(rank) - camera.x) * scale;
+      const top = (nest.cellY(rank) - camera.y) * scale;
+      traceMark(context, scene.kinds[kind].mark, left + x, top + y, slots.radius);
     }
   }
-  if (scale < 5) context.fill();
+  if (side < 5) context.fill();
   else context.stroke();
 }
 

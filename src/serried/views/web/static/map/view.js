@@ -3,12 +3,19 @@
 import { listen, wheelZoom } from "../base/canvas/gestures.js";
 import { Redraw, Surface } from "../base/canvas/surface.js";
 import { onThemeChange, theme } from "../base/theme.js";
+import { byAxes, byNode, byStage, readCube } from "./arrangement.js";
 import { Camera } from "./camera.js";
-import { Grid } from "./grid.js";
+import { CellPixels } from "./fill.js";
 import { paintLit } from "./light.js";
-import { paintMap } from "./paint.js";
+import { MARGIN as NAMES } from "./names.js";
+import { Nest } from "./nest.js";
+import { paintMap, showsMarks } from "./paint.js";
+import { shadeOf, shadeOfHeat } from "./shade.js";
+import { tilesOf } from "./tiles.js";
 
-const MARGIN = 14;
+const MARGIN = 12;
+/** Milliseconds after which a view that is moved is at rest, and drawn with all its words. */
+const REST_MS = 120;
 const STEP = 1.25;
 const PAN_PIXELS = 80;
 
@@ -22,10 +29,13 @@ const PAN_PIXELS = 80;
  */
 
 /**
- * @typedef {object} Names
- * @property {(box: number, byStage: boolean) => string} box
- * @property {(stage: number) => string} stage
+ * @typedef {object} Arrangement
+ * @property {string} arrange  node, stage or cube
+ * @property {string} cube     of a cube its axes, "" for the usual ones
  */
+
+/** @type {import("./shade.js").Shade} */
+const NO_SHADE = { by: "stage", name: "", count: 0, ramp: [], colours: new Int32Array(0) };
 
 /** Draws a scene on two canvases: the map below, what is lit above. */
 export class MapView {
@@ -34,7 +44,7 @@ export class MapView {
    * @param {HTMLCanvasElement} base
    * @param {HTMLCanvasElement} over
    * @param {MapEvents} events
-   * @param {Names} names
+   * @param {import("./picture.js").Names} names
    */
   constructor(frame, base, over, events, names) {
     this.below = new Surface(base, frame);
@@ -44,9 +54,18 @@ export class MapView {
     this.camera = new Camera();
     /** @type {import("../base/scene.js").Scene | null} */
     this.scene = null;
-    /** @type {Grid | null} */
-    this.grid = null;
-    this.byStage = false;
+    /** @type {Nest | null} */
+    this.nest = null;
+    /** @type {Arrangement} */
+    this.arrangement = { arrange: "node", cube: "" };
+    /** What fills a cell that shows one thing: "", stage, or group: and a kind. */
+    this.by = "";
+    this.pixels = new CellPixels();
+    /** What fills cells, and what it was made of. */
+    this.filled = { of: /** @type {unknown[]} */ ([]), shade: NO_SHADE };
+    this.movedAt = 0;
+    /** @type {number | null} */
+    this.resting = null;
     this.byHand = false;
     /** @type {import("./heat.js").Heat | null} */
     this.heat = null;
@@ -70,36 +89,42 @@ export class MapView {
       wheel: (x, y, event) => this._move(() => this.camera.zoom(wheelZoom(event), x, y)),
     });
     new ResizeObserver(() => this._resize()).observe(frame);
-    onThemeChange(() => this.redraw.request());
+    this.theme = theme();
+    onThemeChange(() => {
+      this.theme = theme();
+      this.redraw.request();
+    });
   }
 
   /**
    * Shows a scene; null shows nothing.
    * @param {import("../base/scene.js").Scene | null} scene
-   * @param {boolean} byStage
+   * @param {Arrangement} arrangement
    */
-  show(scene, byStage) {
-    const same =
-      this.scene &&
-      scene &&
-      byStage === this.byStage &&
-      scene.worldSize === this.scene.worldSize &&
-      scene.job.ranks_per_node === this.scene.job.ranks_per_node &&
-      String(scene.job.node_gpus) === String(this.scene.job.node_gpus) &&
-      (!byStage || scene.job.num_stages === this.scene.job.num_stages);
+  show(scene, arrangement) {
+    const shape = scene && shapeOf(scene, arrangement);
+    this.theme = theme();
+    const same = this.scene && shape === shapeOf(this.scene, this.arrangement);
     this.scene = scene;
-    this.byStage = byStage;
+    this.arrangement = arrangement;
     this.focused = -1;
     this._layOut(Boolean(same));
   }
 
+  /** Whether its outer items are stages, each whole. */
+  get byStage() {
+    return this.arrangement.arrange === "stage";
+  }
+
   /**
-   * Colours the cells by a figure, or by their groups again.
+   * Colours the cells by a figure, or by stages or groups in their order, or shows marks again.
    * @param {import("./heat.js").Heat | null} heat
+   * @param {string} by  stage, or group: and a kind; "" for marks
    */
-  warm(heat) {
-    if (heat === this.heat) return;
+  warm(heat, by) {
     this.heat = heat;
+    this.by = by;
+    this.filled.of = [];
     this.redraw.request();
   }
 
@@ -142,9 +167,9 @@ export class MapView {
    * @param {number} from
    */
   focus(dx, dy, from) {
-    if (!this.grid || !this.scene) return -1;
+    if (!this.nest || !this.scene) return -1;
     const here = this.focused >= 0 ? this.focused : from;
-    this.focused = here < 0 || here >= this.scene.worldSize ? 0 : this.grid.neighbour(here, dx, dy);
+    this.focused = here < 0 || here >= this.scene.worldSize ? 0 : this.nest.neighbour(here, dx, dy);
     this.reveal(this.focused);
     return this.focused;
   }
@@ -158,9 +183,9 @@ export class MapView {
 
   /** Brings a rank into view. @param {number} rank */
   reveal(rank) {
-    if (!this.grid || !this.scene || rank < 0 || rank >= this.scene.worldSize) return;
-    const x = this.grid.cellX(rank) + 0.5;
-    const y = this.grid.cellY(rank) + 0.5;
+    if (!this.nest || !this.scene || rank < 0 || rank >= this.scene.worldSize) return;
+    const x = this.nest.cellX(rank) + this.nest.aspect / 2;
+    const y = this.nest.cellY(rank) + 0.5;
     this.camera.reveal(x, y, this.above);
     this.redraw.request();
   }
@@ -171,9 +196,9 @@ export class MapView {
    * @param {number} y
    */
   rankAt(x, y) {
-    if (!this.grid) return -1;
+    if (!this.nest) return -1;
     const { camera } = this;
-    return this.grid.rankAt(x / camera.scale + camera.x, y / camera.scale + camera.y);
+    return this.nest.rankAt(x / camera.scale + camera.x, y / camera.scale + camera.y);
   }
 
   /** Returns the middle of a rank's cell in pixels of the page. @param {number} rank */
@@ -188,30 +213,22 @@ export class MapView {
    * @param {number} rank
    */
   spot(rank) {
-    const { camera, grid } = this;
-    if (!grid) return null;
+    const { camera, nest } = this;
+    if (!nest) return null;
     return {
-      x: (grid.cellX(rank) + 0.5 - camera.x) * camera.scale,
-      y: (grid.cellY(rank) + 0.5 - camera.y) * camera.scale,
-      size: camera.scale,
+      x: (nest.cellX(rank) + nest.aspect / 2 - camera.x) * camera.scale,
+      y: (nest.cellY(rank) + 0.5 - camera.y) * camera.scale,
+      size: camera.scale * Math.min(1, nest.aspect),
     };
   }
 
   /** Writes the view as RANK,SCALE: the rank in the middle and its size; "" when all is shown. */
   toString() {
-    if (!this.byHand || !this.scene || !this.grid) return "";
+    if (!this.byHand || !this.scene || !this.nest) return "";
     const { x, y, scale } = this.camera;
     const middleX = x + this.above.width / 2 / scale;
     const middleY = y + this.above.height / 2 / scale;
-    let nearest = 0;
-    let least = Infinity;
-    for (let rank = 0; rank < this.scene.worldSize; rank++) {
-      const away = Math.hypot(
-        this.grid.cellX(rank) + 0.5 - middleX,
-        this.grid.cellY(rank) + 0.5 - middleY,
-      );
-      if (away < least) [nearest, least] = [rank, away];
-    }
+    const nearest = this.nest.nearest(middleX, middleY);
     return `${nearest},${Number(scale.toPrecision(4))}`;
   }
 
@@ -219,14 +236,15 @@ export class MapView {
   take(text) {
     if (text === String(this)) return;
     const [rank, scale] = text.split(",").map(Number);
-    if (!this.grid || !this.scene || !(rank >= 0 && rank < this.scene.worldSize && scale > 0)) {
+    if (!this.nest || !this.scene || !(rank >= 0 && rank < this.scene.worldSize && scale > 0)) {
       if (this.byHand) this.fit();
       return;
     }
     this.byHand = true;
     this.camera.scale = Math.min(this.camera.most, Math.max(this.camera.least, scale));
-    this.camera.x = this.grid.cellX(rank) + 0.5 - this.above.width / 2 / this.camera.scale;
-    this.camera.y = this.grid.cellY(rank) + 0.5 - this.above.height / 2 / this.camera.scale;
+    this.camera.x =
+      this.nest.cellX(rank) + this.nest.aspect / 2 - this.above.width / 2 / this.camera.scale;
+    this.camera.y = this.nest.cellY(rank) + 0.5 - this.above.height / 2 / this.camera.scale;
     this.redraw.request();
   }
 
@@ -238,9 +256,15 @@ export class MapView {
 
   /** @param {() => void} move */
   _move(move) {
-    if (!this.grid) return;
+    if (!this.nest) return;
     move();
     this.byHand = true;
+    this.movedAt = performance.now();
+    if (this.resting !== null) clearTimeout(this.resting);
+    this.resting = setTimeout(() => {
+      this.resting = null;
+      this.redraw.request();
+    }, REST_MS);
     this.redraw.request();
     this.events.moved();
   }
@@ -261,43 +285,70 @@ export class MapView {
     const { scene } = this;
     this.below.resize();
     this.above.resize();
+    const keeps = keepView && this.byHand && this.nest?.worldSize === scene?.worldSize;
     if (!scene || !this.below.width) {
-      this.grid = null;
-    } else if (
-      !keepView ||
-      !this.grid ||
-      this.grid.boxOf.length !== scene.worldSize ||
-      !this.byHand
-    ) {
-      const frame = {
-        width: this.below.width - 2 * MARGIN,
-        height: this.below.height - 2 * MARGIN,
-      };
-      this.grid = this.byStage
-        ? new Grid(scene.stage, scene.placeInStage, frame, { stacked: true })
-        : new Grid(scene.node, scene.localRank, frame, {
-            capacity: Math.min(scene.worldSize, scene.job.ranks_per_node),
-            rooms: scene.job.node_gpus.map((gpus) => gpus / scene.job.gpus_per_rank),
-          });
-      this.camera.fit(this.grid, this.below, MARGIN);
+      this.nest = null;
+    } else if (!keeps || !this.nest) {
+      const levels = levelsOf(scene, this.arrangement);
+      const names = levels.some(({ name }) => name === "row") ? NAMES : { left: 0, top: 0 };
+      this.nest = new Nest(levels, {
+        width: this.below.width - 2 * MARGIN - names.left,
+        height: this.below.height - 2 * MARGIN - names.top,
+      });
+      this.camera.fit(this.nest, this.below, MARGIN, names);
       this.byHand = false;
     }
     this.redraw.request();
   }
 
-  /** @param {Surface} surface */
+  /** Returns parts of the map that are at least so many pixels wide. @param {number} pixels */
+  tiles(pixels) {
+    return this.nest && tilesOf(this.nest, pixels / this.camera.scale);
+  }
+
+  /** Whether cells show a mark for each kind now. */
+  get isMarked() {
+    const picture = this._picture(this.below);
+    return Boolean(picture && showsMarks(picture));
+  }
+
+  get isDrawn() {
+    return this.nest !== null;
+  }
+
+  /** What fills a cell that shows one thing. */
+  get shade() {
+    const { by, heat, scene } = this;
+    const { dark } = this.theme;
+    if (!scene) return NO_SHADE;
+    const of = [scene, heat, by, dark];
+    if (of.some((each, i) => each !== this.filled.of[i]))
+      this.filled = {
+        of,
+        shade: heat ? shadeOfHeat(heat, scene.worldSize, dark) : shadeOf(scene, by, dark),
+      };
+    return this.filled.shade;
+  }
+
+  /**
+   * @param {import("./picture.js").Canvas} surface
+   * @returns {import("./picture.js").Picture | null}
+   */
   _picture(surface) {
-    const { scene, grid, camera } = this;
-    if (!scene || !grid) return null;
+    const { scene, nest, camera } = this;
+    if (!scene || !nest) return null;
     return {
       scene,
-      grid,
+      nest,
       camera,
       surface,
-      theme: theme(),
+      theme: this.theme,
       heat: this.heat,
-      boxName: (/** @type {number} */ box) => this.names.box(box, this.byStage),
-      stageName: this.names.stage,
+      shade: this.shade,
+      isFilled: this.by !== "",
+      isMoving: this.resting !== null,
+      pixels: this.pixels,
+      names: this.names,
     };
   }
 
@@ -318,4 +369,25 @@ export class MapView {
       this.drawn.lights++;
     } else this.above.begin();
   }
+}
+
+/**
+ * @param {import("../base/scene.js").Scene} scene
+ * @param {Arrangement} arrangement
+ */
+function levelsOf(scene, { arrange, cube }) {
+  const axes = arrange === "cube" && readCube(cube, scene);
+  if (axes) return byAxes(scene, axes);
+  return arrange === "stage" ? byStage(scene) : byNode(scene);
+}
+
+/**
+ * Returns what says where ranks stand: while it stays the same, so does the view.
+ * @param {import("../base/scene.js").Scene} scene
+ * @param {Arrangement} arrangement
+ */
+function shapeOf(scene, { arrange, cube }) {
+  const levels = levelsOf(scene, { arrange, cube });
+  const { node_gpus: gpus, ranks_per_node: most } = scene.job;
+  return [scene.worldSize, most, gpus, ...levels.map(({ name, count }) => name + count)].join();
 }

@@ -205,15 +205,3 @@ export function scaleOf(most, widest) {
   const shares = [1, 1 / 4, 1 / 16];
   return shares.map((share) => ({ bytes: most * share, width: widthOf(share, 1, widest) }));
 }
-
-/**
- * Returns how many boxes stand for one along each side, so that what is drawn is wide enough.
- * @param {number} pitch  pixels from one box to the next
- */
-export function blockOf(pitch) {
-  let block = 1;
-  while (block * pitch < LEAST_PITCH && block < 4096) block *= 2;
-  return block;
-}
-
-const LEAST_PITCH = 56;

@@ -6,33 +6,39 @@ import { t } from "../base/i18n.js";
 import { bytesText } from "../base/quantity.js";
 import { Refusal, askPayload } from "../base/questions.js";
 import { theme } from "../base/theme.js";
-import { Flows, WIDEST, blockOf, linksBetween, linksWithin, scaleOf } from "./links.js";
+import { Flows, WIDEST, linksBetween, linksWithin, scaleOf } from "./links.js";
 import { planWords, stepWords } from "./state.js";
 import { paintTrails } from "./trails.js";
 
 /** @typedef {import("./links.js").Link} Link */
 /** @typedef {import("./links.js").Flow} Flow */
 /**
- * @typedef {object} GridOf  where its boxes and cells stand
- * @property {number} numBoxes
- * @property {number} boxesPerRow
- * @property {Int32Array} boxOf
- * @property {(box: number) => import("./trails.js").Box} box
+ * @typedef {object} TilesOf  parts of the map that stand for the ranks in them
+ * @property {string} key
+ * @property {boolean} areItems  whether each is one box of cells
+ * @property {number} count
+ * @property {(rank: number) => number} of
+ * @property {(tile: number) => import("./trails.js").Box} box
+ */
+/**
+ * @typedef {object} NestOf  where its cells stand
+ * @property {number} aspect  how wide they are
  * @property {(rank: number) => number} cellX
  * @property {(rank: number) => number} cellY
  */
 /**
  * @typedef {object} MapOf  the cluster map, as traffic knows it
  * @property {import("../base/scene.js").Scene | null} scene
- * @property {GridOf | null} grid
+ * @property {NestOf | null} nest
+ * @property {(pixels: number) => TilesOf | null} tiles
  * @property {{x: number, y: number, scale: number}} camera
  * @property {Surface} below
  * @property {number} pinned
- * @property {boolean} byStage  whether its boxes are stages
  * @property {(rank: number) => import("./trails.js").Cell | null} spot
  */
 
 const CELLS_FROM = 30;
+const LEAST_TILE = 56;
 const MOST_LINKS = 600;
 /** Above so many boxes the links of one node's groups stand for all. */
 const ALL_UP_TO = 16;
@@ -174,20 +180,21 @@ export class PlanTraffic {
     const { flows, map, surface } = this;
     surface.resize();
     const context = surface.begin();
-    const { grid, scene } = map;
-    if (!this.isShown || !flows || !grid || !scene) return;
+    const { scene } = map;
+    const tiles = map.tiles(LEAST_TILE);
+    if (!this.isShown || !flows || !tiles || !scene) return;
     // A layout that has changed draws once its own traffic is there.
     if (flows.all.some(({ hop }) => hop.length !== scene.worldSize)) return;
     const shown = flows.all.filter(({ kind }) => !this.hidden.includes(kind));
-    const { block, boxOf, spots } = this._blocks(grid);
-    const hasCells = map.camera.scale >= CELLS_FROM && block === 1;
-    const of = this._of();
-    const within = hasCells ? this._within(shown, of) : [];
+    const boxOf = this._boxes(tiles);
+    const hasCells = map.camera.scale >= CELLS_FROM && tiles.areItems;
+    const of = this._of(tiles);
+    const within = hasCells ? this._within(shown, tiles, of) : [];
     // Marks below would make noise of the few links that stand for all.
     if (of && map.pinned < 0) this._veil(context);
-    const found = this._between(shown, block, spots, of);
+    const found = this._between(shown, tiles, of);
     const between = found.filter(({ from, to }) => from !== to);
-    const bars = hasCells || block > 1 ? [] : found.filter(({ from, to }) => from === to);
+    const bars = hasCells || !tiles.areItems ? [] : found.filter(({ from, to }) => from === to);
     const widest = between
       .slice(-MOST_LINKS)
       .filter(({ from, to }) => this._isSeen(boxOf, from, to));
@@ -220,45 +227,33 @@ export class PlanTraffic {
     context.globalAlpha = 1;
   }
 
-  /** @param {GridOf} grid */
-  _blocks(grid) {
+  /** Returns the outlines of tiles, in pixels. @param {TilesOf} tiles */
+  _boxes(tiles) {
     const { camera } = this.map;
-    const pitch = Math.min(grid.box(0).width, grid.box(0).height) * camera.scale;
-    const block = blockOf(pitch);
-    const columns = Math.ceil(grid.boxesPerRow / block);
-    const spots = (/** @type {number} */ rank) => {
-      const box = grid.boxOf[rank];
-      const row = Math.floor(box / grid.boxesPerRow / block);
-      return row * columns + Math.floor((box % grid.boxesPerRow) / block);
-    };
-    const boxOf = (/** @type {number} */ spot) => {
-      const column = (spot % columns) * block;
-      const row = Math.floor(spot / columns) * block;
-      const first = row * grid.boxesPerRow + column;
-      const right = Math.min(grid.boxesPerRow - 1, column + block - 1);
-      const rows = Math.ceil(grid.numBoxes / grid.boxesPerRow);
-      const last = Math.min(rows - 1, row + block - 1) * grid.boxesPerRow + right;
-      const [one, other] = [grid.box(first), grid.box(last)];
+    return (/** @type {number} */ tile) => {
+      const { x, y, width, height } = tiles.box(tile);
       return {
-        x: (one.x - camera.x) * camera.scale,
-        y: (one.y - camera.y) * camera.scale,
-        width: (other.x + other.width - one.x) * camera.scale,
-        height: (other.y + other.height - one.y) * camera.scale,
+        x: (x - camera.x) * camera.scale,
+        y: (y - camera.y) * camera.scale,
+        width: width * camera.scale,
+        height: height * camera.scale,
       };
     };
-    return { block, boxOf, spots };
   }
 
-  /** Returns the ranks whose groups are drawn, null for all, and says which these are. */
-  _of() {
-    const { grid, pinned, scene } = this.map;
+  /**
+   * Returns the ranks whose groups are drawn, null for all, and says which these are.
+   * @param {TilesOf} tiles
+   */
+  _of(tiles) {
+    const { pinned, scene } = this.map;
     /** @type {number[] | null} */
     let found = null;
     let told = "";
     if (pinned >= 0) {
       found = [pinned];
       told = t("traffic.of_rank", { rank: pinned });
-    } else if (scene && grid && grid.numBoxes > ALL_UP_TO) {
+    } else if (scene && tiles.count > ALL_UP_TO) {
       const [node] = scene.node;
       found = [...scene.node.keys()].filter((rank) => scene.node[rank] === node);
       told = t("traffic.of_node", { node });
@@ -269,36 +264,32 @@ export class PlanTraffic {
 
   /**
    * @param {Flow[]} shown
-   * @param {number} block
-   * @param {import("./links.js").SpotOf} spots
+   * @param {TilesOf} tiles
    * @param {number[] | null} of
    */
-  _between(shown, block, spots, of) {
-    const { byStage, grid, scene } = this.map;
-    const shape = `${byStage} ${grid?.boxesPerRow} ${grid?.numBoxes} ${block} ${of}`;
-    const key = `${this.asked} ${shape} ${shown.map(({ kind }) => kind)}`;
+  _between(shown, tiles, of) {
+    const { scene } = this.map;
+    const key = `${this.asked} ${tiles.key} ${of} ${shown.map(({ kind }) => kind)}`;
     if (key !== this.known.key && scene)
-      this.known = { key, links: linksBetween(shown, spots, (rank) => scene.node[rank], of) };
+      this.known = { key, links: linksBetween(shown, tiles.of, (rank) => scene.node[rank], of) };
     return this.known.links;
   }
 
-  /** @param {Flow[]} shown @param {number[] | null} of  the ranks that are meant, null for all */
-  _within(shown, of) {
-    const { below, camera, grid, scene } = this.map;
-    if (!grid || !scene) return [];
+  /**
+   * @param {Flow[]} shown
+   * @param {TilesOf} tiles
+   * @param {number[] | null} of  the ranks that are meant, null for all
+   */
+  _within(shown, tiles, of) {
+    const { below, camera, nest, scene } = this.map;
+    if (!nest || !scene) return [];
     const right = camera.x + below.width / camera.scale;
     const bottom = camera.y + below.height / camera.scale;
     const isSeen = (/** @type {number} */ rank) => {
-      const [x, y] = [grid.cellX(rank), grid.cellY(rank)];
-      return x + 1 >= camera.x && y + 1 >= camera.y && x <= right && y <= bottom;
+      const [x, y] = [nest.cellX(rank), nest.cellY(rank)];
+      return x + nest.aspect >= camera.x && y + 1 >= camera.y && x <= right && y <= bottom;
     };
-    return linksWithin(
-      shown,
-      (rank) => grid.boxOf[rank],
-      (rank) => scene.node[rank],
-      isSeen,
-      of,
-    );
+    return linksWithin(shown, tiles.of, (rank) => scene.node[rank], isSeen, of);
   }
 
   /**

@@ -15,7 +15,10 @@ import { SIZES } from "./sizes.js";
  * @property {string} set      settings of the framework, KEY=VALUE, one a line
  * @property {string} dims     dimensions in view, joined by commas
  * @property {string} kind     other kinds in view, one a line
- * @property {string} arrange  node or stage: what the boxes of the map are
+ * @property {string} arrange  node, stage or cube: what the boxes of the map are
+ * @property {string} cube     axes of the cube: [MESH:]ROWS/COLUMNS/BLOCKS, "" for the usual ones
+ * @property {string} scale    zero or median: where the colours of a figure begin, "" the usual
+ * @property {string} beside   another layout to compare: words of a job, joined by &
  * @property {string} lang
  * @property {string} trace    number of the trace in view
  * @property {string} run      the run that this trace is of, by which a link finds it anywhere
@@ -50,6 +53,8 @@ export const DEFAULTS = Object.freeze({
   dims: "dp,tp,pp",
   kind: "",
   arrange: "node",
+  cube: "",
+  beside: "",
   lang: "",
   trace: "0",
   run: "",
@@ -60,6 +65,7 @@ export const DEFAULTS = Object.freeze({
   map: "",
   ...TIMELINE_DEFAULTS,
   heat: "",
+  scale: "",
   ...SCHEDULE_DEFAULTS,
   ...COLLECTIVE_DEFAULTS,
   ...SHARDING_DEFAULTS,

@@ -110,6 +110,15 @@ export const SIZES = /** @type {const} */ ([
     least: 1,
     most: 1000000,
   },
+  {
+    name: "nvlink_domain",
+    form: "number",
+    part: "more",
+    usual: "",
+    start: "",
+    least: 1,
+    most: 1000000,
+  },
 ]);
 
 /** Names by language. @type {Record<string, Record<string, string>>} */
