@@ -12,7 +12,7 @@ from serried.frameworks import FRAMEWORKS, Framework, Sizes
 from serried.mesh import Layout, Mesh, Placement
 from serried.mesh.rank import place_of
 from serried.views.layout.document import groups_csv
-from serried.views.web.layout.payload import stages
+from serried.views.web.wire.stages import stages
 from tests.frameworks.asking import asked
 from tests.frameworks.test_findings import LINES as QUIRKS
 

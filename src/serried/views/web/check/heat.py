@@ -15,10 +15,10 @@ from serried.limits import CHECK_BYTES
 from serried.plan.link_speed import Speeds
 from serried.trace.model.record import TracedJob
 from serried.views.runs.link_figures import link_figures
-from serried.views.web.trace.heat import summary_of
 from serried.views.web.trace.payload import question_of
 from serried.views.web.wire.payload import pack
 from serried.views.web.wire.query import MAX_WORLD_SIZE, Words, read_count, read_word
+from serried.views.web.wire.scale import summary_of
 
 SCHEMA = "serried.check/1"
 

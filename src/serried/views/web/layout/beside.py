@@ -18,9 +18,9 @@ from serried.finding import Sentence, said
 from serried.mesh import Groups
 from serried.mesh.sizes import TABLE
 from serried.views.sentences import say
-from serried.views.web.layout.payload import stages
 from serried.views.web.wire.payload import pack
 from serried.views.web.wire.query import Query, Words, read_query, read_word
+from serried.views.web.wire.stages import stages
 
 Flags = NDArray[np.bool_]
 OF_A_FRAMEWORK = ("order", "set")

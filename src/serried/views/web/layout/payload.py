@@ -24,6 +24,7 @@ from serried.views.layout.document import rank_document
 from serried.views.web.layout.cube import cube_columns, cube_meshes
 from serried.views.web.wire.payload import Column, pack
 from serried.views.web.wire.query import Query, Shown
+from serried.views.web.wire.stages import stages
 
 DEFAULT = frameworks.find(DEFAULT_FRAMEWORK)
 """The framework whose legend is shown until there is a layout."""
@@ -72,24 +73,6 @@ def rank_answer(query: Query, rank: int, lang: str) -> dict[str, Any]:
         "numbers": {name: layout.numbers_of(name, rank) for name in place.groups},
         "notes": {name: note_in(layout, name, lang) for name in place.groups},
     }
-
-
-def stages(layout: Layout) -> Ranks:
-    """Returns each rank's stage, its rank within its pipeline: shape (world_size,)."""
-    stage = np.zeros(layout.world_size, dtype=np.int32)
-    if "pp" in layout.dims:
-        groups = layout.groups(layout.dims["pp"]).ascending
-        starts = np.repeat(groups.bounds[:-1], groups.sizes)
-        inside = groups.members < layout.world_size
-        stage[groups.members[inside]] = (np.arange(len(groups.members)) - starts)[inside]
-    return stage
-
-
-def pipelines(layout: Layout) -> Ranks:
-    """Returns the pipeline of each rank: its group of dimension pp, or its own number."""
-    if "pp" in layout.dims:
-        return layout.groups(layout.dims["pp"]).index(layout.world_size)
-    return np.arange(layout.world_size, dtype=np.int32)
 
 
 def _job(query: Query, layout: Layout) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from serried.errors import InputError, listed
 from serried.plan.job_plan import JobPlan, job_plan
 from serried.plan.traffic.flows import flows_of
 from serried.trace.measure.ranks.rank_figures import Values
-from serried.views.web.layout.payload import stages
 from serried.views.web.plan.query import read_plan_request
-from serried.views.web.trace.heat import summary_of
 from serried.views.web.wire.payload import pack
 from serried.views.web.wire.query import Query, Words, read_word
+from serried.views.web.wire.scale import summary_of
+from serried.views.web.wire.stages import stages
 
 FIGURES = ("memory", "memory_share", "sent", "sent_across")
 """Every figure, in the order in which it is offered:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from serried.action import ActionKind, Spans
 from serried.trace.model.trace import Trace
-from serried.views.web.layout.payload import pipelines, stages
 from serried.views.web.trace.lanes import lanes
 from serried.views.web.wire.payload import Column
+from serried.views.web.wire.stages import pipelines, stages
 
 Ids = NDArray[np.int64]
 Ranks = NDArray[np.int32]
