@@ -30,6 +30,7 @@ RUN = Run(pp=2, tp=2, num_microbatches=3)
 PROFILE = FOLDER / "mi250.json.gz"
 ASKED = (
     "page?lang=zh",
+    "words?lang=zh",
     "layout?world_size=16&tp=2&pp=4&dims=dp,tp",
     "layout/links?world_size=16&tp=2&pp=4&dims=dp,pp",
     "layout/beside?world_size=16&tp=2&pp=4&dims=dp,tp&beside=framework%3Dinternlm&lang=zh",

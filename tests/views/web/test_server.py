@@ -18,9 +18,11 @@ from serried.errors import EnvironmentProblem, InputError
 from serried.trace.merge.in_memory import merge
 from serried.views import mishap
 from serried.views.web import questions
+from serried.views.web.joined import joined_modules
 from serried.views.web.layout import launch
-from serried.views.web.page import STATIC
+from serried.views.web.page import SCRIPT, STATIC
 from serried.views.web.server import listen, serve
+from serried.views.web.tightened import tightened
 from serried.views.web.trace.payload import NamedTrace
 from tests.trace.recorded_run import Run
 from tests.views.web.reader import read
@@ -39,7 +41,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 def test_the_page_and_all_that_it_names_are_there(client: httpx.Client) -> None:
     page = client.get("/").text
-    named = re.findall(r'(?:src|href)="([^"]+)"', page)
+    named = [path for path in re.findall(r'(?:src|href)="([^"]+)"', page) if path[:5] != "data:"]
     assert named
     assert not any(":" in path or path.startswith("/") for path in named), "addresses are relative"
     for path in named:
@@ -67,7 +69,12 @@ def test_the_page_asks_for_one_module_and_one_style_sheet_and_keeps_both(
 
 
 def test_every_module_and_style_is_in_what_the_page_asks_for(client: httpx.Client) -> None:
-    script = client.get("/static/app.js").text
+    texts = {
+        path.relative_to(STATIC).as_posix(): path.read_text(encoding="utf-8")
+        for path in STATIC.rglob("*.js")
+    }
+    script = joined_modules(texts, SCRIPT)
+    assert client.get("/static/app.js").text == tightened(script)
     modules = {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js")}
     only_types = {"collective/scenery.js"}
     assert set(re.findall(r"^// (.+\.js)$", script, re.M)) == modules - only_types
@@ -146,11 +153,33 @@ def test_traces_are_offered_by_name_and_sent_by_number(client: httpx.Client) -> 
 
 
 def test_the_page_without_data_is_small(client: httpx.Client) -> None:
-    paths = re.findall(r'(?:src|href)="([^"]+)"', client.get("/").text)
-    assert len(paths) <= 4
+    paths = re.findall(r'(?:src|href)="((?!data:|api/)[^"]+)"', client.get("/").text)
+    assert len(paths) == 2
     for lang in ("en", "zh"):
-        asked = ["", *paths, f"static/i18n/{lang}.json"]
+        asked = ["", *paths, f"api/words?lang={lang}"]
         assert sum(_compressed_bytes(client, path) for path in asked) < 150_000
+
+
+def test_a_page_that_a_browser_has_is_not_sent_again(client: httpx.Client) -> None:
+    first = client.get("/")
+    again = client.get("/", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+@pytest.mark.parametrize(
+    ("query", "accepted", "lang"),
+    [("", "zh-CN,zh;q=0.9", "zh"), ("?lang=en", "zh", "en"), ("?lang=xx", "fr", "en")],
+)
+def test_the_page_names_what_it_asks_first_in_the_visitor_s_language(
+    client: httpx.Client, query: str, accepted: str, lang: str
+) -> None:
+    page = client.get(f"/{query}", headers={"Accept-Language": accepted}).text
+    (first,) = re.findall(r'rel="preload" as="fetch" crossorigin href="([^"]+)"', page)
+    answer = client.get(f"/{first}").json()
+    assert set(answer) == {
+        *(f"words?lang={lang}", f"page?lang={lang}"),
+        *("cases", "traces", "checks", "openings"),
+    }
 
 
 def _compressed_bytes(client: httpx.Client, path: str) -> int:

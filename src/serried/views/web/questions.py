@@ -6,9 +6,10 @@ rank?tp=2&rank=3        document                             serve --ask prints 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
@@ -23,6 +24,7 @@ from serried.views.web.layout.sharding import sharding_answer
 from serried.views.web.learn.answer import learn_answer, term_answer
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.opening import openings_answer
+from serried.views.web.page import STATIC
 from serried.views.web.plan.answer import plan_answer, plan_offers
 from serried.views.web.plan.heat import plan_heat_payload
 from serried.views.web.plan.links import links_payload
@@ -87,6 +89,7 @@ def _known(values: list[float]) -> list[float | None]:
 def _of_jobs() -> dict[str, Answering]:
     """Returns what is answered without any trace: layouts, ranks, words, plans, schedules."""
     return {
+        "words": lambda words: page_words(read_language(words)),
         "page": lambda words: {
             **page_answer(read_language(words)),
             "collectives": OFFERS,
@@ -115,6 +118,14 @@ def _of_jobs() -> dict[str, Answering]:
 def _several(answers: Mapping[str, Answering], words: Words) -> dict[str, Any]:
     """Returns the documents that answer several questions, by the question; raises InputError."""
     return {ask: answer_document(ask, answers) for ask in words.get("ask", ())}
+
+
+@cache
+def page_words(lang: str) -> dict[str, Any]:
+    """Returns the sentences of the page in a language, by their keys."""
+    text = (STATIC / "i18n" / f"{lang}.json").read_text(encoding="utf-8")
+    words: dict[str, Any] = json.loads(text)
+    return words
 
 
 def _of_traces(desk: OpeningDesk) -> dict[str, Answering]:

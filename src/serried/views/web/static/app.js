@@ -1,5 +1,7 @@
 // Starts the page.
 
+import { chosenLanguage } from "./base/i18n.js";
+import { askSeveral } from "./base/questions.js";
 import { listenToControls, listenToPageKeys } from "./desk/controls.js";
 import { Page } from "./desk/page.js";
 import { publish } from "./desk/readback.js";
@@ -8,4 +10,14 @@ const page = new Page();
 listenToControls(page);
 listenToPageKeys(page);
 publish(page);
+const lang = chosenLanguage(page.store.state.lang, navigator.languages);
+// The document names the same address, so that the answer is on its way before this is read.
+await askSeveral([
+  `words?lang=${lang}`,
+  `page?lang=${lang}`,
+  "cases",
+  "traces",
+  "checks",
+  "openings",
+]);
 await page.open();

@@ -1,5 +1,7 @@
 // The page's words in each language: one dictionary each, and the elements that show them.
 
+import { askDocument } from "./questions.js";
+
 export const LANGUAGES = ["en", "zh"];
 
 /** @type {Record<string, string>} */
@@ -23,8 +25,7 @@ export function chosenLanguage(asked, preferred) {
 
 /** Loads a language's dictionary and turns the page to it. @param {string} lang */
 export async function speak(lang) {
-  const answer = await fetch(`static/i18n/${lang}.json`);
-  words = await answer.json();
+  words = await askDocument(`words?lang=${lang}`);
   current = lang;
   document.documentElement.lang = lang === "zh" ? "zh-CN" : lang;
   translate(document);

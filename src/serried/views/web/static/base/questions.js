@@ -31,7 +31,19 @@ export async function askPayload(path, signal) {
   return (await ask(path, { signal })).arrayBuffer();
 }
 
+/** Answers that came with others, each for the first who asks. @type {Map<string, unknown>} */
+const beside = new Map();
+
+/** Asks for several documents at once; each waits for who asks for it. @param {string[]} paths */
+export async function askSeveral(paths) {
+  const asked = paths.map((path) => `ask=${encodeURIComponent(path)}`).join("&");
+  const answers = await (await ask(`several?${asked}`)).json();
+  for (const [path, answer] of Object.entries(answers)) beside.set(path, answer);
+}
+
 /** Asks for a document. @param {string} path @param {AbortSignal} [signal] */
 export async function askDocument(path, signal) {
-  return (await ask(path, { signal })).json();
+  const answer = beside.get(path);
+  if (!beside.delete(path)) return (await ask(path, { signal })).json();
+  return /** @type {any} */ (answer);
 }
