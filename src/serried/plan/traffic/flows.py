@@ -68,9 +68,10 @@ def flows_of(
 def _flow(transfers: Sequence[Transfer], layout: Layout) -> tuple[Flow, Groups] | None:
     first = transfers[0]
     dim = _DIM.get(first.kind, first.kind)
-    groups = _groups(first, dim, layout)
-    if groups is None:
+    kind = kind_of_transfer(first, layout)
+    if kind is None:
         return None
+    groups = layout.groups(kind)
     names = tuple(each.collective for each in transfers)
     pattern: Pattern = "chain" if dim == "pp" else "all" if names[0] == "all_to_all" else "ring"
     sent = sum(each.step_bytes for each in transfers)
@@ -80,17 +81,18 @@ def _flow(transfers: Sequence[Transfer], layout: Layout) -> tuple[Flow, Groups] 
     return Flow(first.kind, known, names, first.ranks, pattern, each, follows, 0.0, 0.0), groups
 
 
-def _groups(first: Transfer, dim: str, layout: Layout) -> Groups | None:
-    """Returns the layout's groups that a transfer runs over: those of as many ranks."""
+def kind_of_transfer(transfer: Transfer, layout: Layout) -> str | None:
+    """Returns the layout's kind of groups that a transfer runs over: those of as many ranks."""
+    dim = _DIM.get(transfer.kind, transfer.kind)
     names = [
-        name for name in _NAMES.get(first.kind, ()) if any(name == k.name for k in layout.kinds)
+        name for name in _NAMES.get(transfer.kind, ()) if any(name == k.name for k in layout.kinds)
     ]
     if dim in layout.dims:
         names += [layout.kind_of(dim, with_cp=True), layout.kind_of(dim)]
     for name in names:
         groups = layout.groups(name)
-        if len(groups) and int(groups.sizes.max()) == first.ranks:
-            return groups
+        if len(groups) and int(groups.sizes.max()) == transfer.ranks:
+            return name
     return None
 
 

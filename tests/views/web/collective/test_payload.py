@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from serried.errors import InputError
+from serried.plan.traffic.transfers import step_transfers
 from serried.views.web.collective.payload import OFFERS, collective_payload
 from serried.views.web.collective.query import read_collective_query
+from serried.views.web.plan.query import read_plan_request
+from serried.views.web.wire.query import read_query
 from tests.views.web.reader import Message, read
 
 
@@ -73,3 +76,30 @@ def test_dimensions_are_shown_with_collectives_that_there_are() -> None:
 def test_a_question_that_cannot_be_is_refused(words: dict[str, str], told: str) -> None:
     with pytest.raises(InputError, match=told):
         read_collective_query({name: [text] for name, text in words.items()})
+
+
+def test_the_plan_of_the_job_says_bytes_and_network_where_it_is_asked_for() -> None:
+    job = {"world_size": 64, "tp": 8, "pp": 4, "rank": 0}
+    plan = {
+        **{"model": "llama3-70b", "cluster": "dgx-a100", "sequence": 8192, "micro_batch": 1},
+        **{"global_batch": 128, "priced": "plan"},
+    }
+    words = {name: [str(value)] for name, value in (job | plan).items()}
+    transfers = step_transfers(read_plan_request(read_query(words), words))
+    of_dp = {each.collective: each for each in transfers if each.kind == "dp"}
+
+    header = asked(**job, **plan, kind="dp", name="all-gather").header
+    assert header["size_bytes"] == round(of_dp["all_gather"].size_bytes)
+    assert [each["collective"] for each in header["planned"]["uses"]] == [
+        "reduce-scatter",
+        "all-gather",
+    ]
+    assert header["command"].endswith("--network a100")
+    on_h100 = asked(**job, **{**plan, "cluster": "dgx-h100"}, kind="dp", name="all-gather").header
+    assert on_h100["size_bytes"] == header["size_bytes"]
+    assert on_h100["time"] < header["time"]
+
+    own = asked(**job, **plan, kind="dp", name="all-gather", bytes="1MiB").header
+    assert own["size_bytes"] == 1 << 20, "what is asked for comes first"
+    assert asked(**job, **plan, kind="cp", name="all-gather").header["planned"]["uses"] == []
+    assert asked(**job, kind="dp", name="all-gather").header["planned"] is None

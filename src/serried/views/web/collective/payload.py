@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from serried.collective.attention import SPLITS
+from serried.collective.networks import DEFAULT
 from serried.collective.registry import COLLECTIVES, ENTRIES
 from serried.plan.collective_price import PricedCollective
 from serried.views.collective.document import summary
@@ -24,7 +25,12 @@ from serried.views.job.collective import MASKS
 from serried.views.sentences import phrase
 from serried.views.web.collective.execution import move_columns, sent_columns, work_columns
 from serried.views.web.collective.places import Places
-from serried.views.web.collective.query import read_collective_query
+from serried.views.web.collective.planned import PlannedUse
+from serried.views.web.collective.query import (
+    collective_words,
+    read_collective_query,
+    read_use,
+)
 from serried.views.web.wire.payload import SCHEMA, pack
 from serried.views.web.wire.query import Shown, Words, read_each, read_query, read_word
 
@@ -44,6 +50,7 @@ OFFERS = {
 
 def collective_payload(words: Words, lang: str) -> bytes:
     """Returns the payload that answers a question; raises InputError where there is no answer."""
+    use = read_use(words)
     priced = read_collective_query(words).priced()
     collective = priced.collective
     places = Places.of(collective.group)
@@ -54,11 +61,15 @@ def collective_payload(words: Words, lang: str) -> bytes:
         **move_columns(collective, places),
         **work_columns(collective, places),
     }
-    header = _header(priced, places, lang) | {"command": _command(words, priced)}
+    header = _header(priced, places, lang) | {
+        "command": _command(words, priced, use),
+        "size_bytes": size_bytes,
+        "planned": use.document() if use else None,
+    }
     return pack(header, columns)
 
 
-def _command(words: Words, priced: PricedCollective) -> str:
+def _command(words: Words, priced: PricedCollective, use: PlannedUse | None) -> str:
     """Returns the command line that prints the same steps, with the algorithm by its name."""
     kinds = read_each(words, "kind")[:1]
     if kinds:
@@ -69,6 +80,9 @@ def _command(words: Words, priced: PricedCollective) -> str:
         asked += ["--ranks", str(priced.collective.group.size)]
     size = read_word(words, "bytes") or str(priced.asked.size_bytes)
     told = ["--algorithm", priced.collective.algorithm, "--bytes", size]
+    network = collective_words(words, use).preset.name
+    if network != DEFAULT:
+        told += ["--network", network]
     for word in CHOICES:
         if value := read_word(words, word):
             told += [f"--{word}", value]

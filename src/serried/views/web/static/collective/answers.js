@@ -32,7 +32,7 @@ export class CollectiveAnswers {
    * @param {Offers} offers
    */
   async ask(state, question, group, offers) {
-    const { collective, algorithm, bytes } = state;
+    const { collective, algorithm, bytes, priced } = state;
     this.asking.abort();
     this.asking = new AbortController();
     const { signal } = this.asking;
@@ -40,7 +40,7 @@ export class CollectiveAnswers {
       question({
         ...group,
         name: collective,
-        bytes,
+        ...(priced ? {} : { bytes }),
         ...(name ? { algorithm: name } : {}),
         ...chosenOf(state, name, offers),
       }),

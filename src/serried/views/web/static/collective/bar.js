@@ -42,7 +42,10 @@ export function listenToBar(events) {
     onChoice(`collective-${word}`, (value) => edit({ [word]: value, step: "" }));
   onChoice("collective-speed", (speed) => events.speed(Number(speed)));
   const bytes = input("collective-bytes");
-  bytes.addEventListener("input", () => edit({ bytes: bytes.value.trim() }, "bytes"));
+  bytes.addEventListener("input", () => edit({ bytes: bytes.value.trim(), priced: "" }, "bytes"));
+  byId("collective-priced").addEventListener("click", () =>
+    edit({ priced: state().priced ? "" : "plan", step: "" }),
+  );
   bytes.addEventListener("focusout", () => events.left());
   const slider = input("collective-slider");
   slider.addEventListener("input", () => events.seek(Number(slider.value) / PARTS));
@@ -79,7 +82,9 @@ function key(event, events) {
  */
 export function showBar(state, executions, isFrames, offers) {
   const bytes = input("collective-bytes");
-  if (document.activeElement !== bytes) bytes.value = state.bytes;
+  const asked = state.priced && executions.length ? executions[0].header.size_bytes : state.bytes;
+  if (document.activeElement !== bytes) bytes.value = String(asked);
+  byId("collective-priced").setAttribute("aria-pressed", String(Boolean(state.priced)));
   byId("collective-frames").setAttribute("aria-pressed", String(isFrames));
   const name = executions[0]?.header.name ?? state.collective;
   const [algorithm, second = ""] = executions.length

@@ -11,13 +11,15 @@ import { listenToBar, showBar, showMoment, showSpeeds } from "./bar.js";
 import { Stage } from "./stage.js";
 import { groupOf, stepOf, stepText, usualFor } from "./state.js";
 import { hasRoom, paintTrails } from "./trails.js";
-import { showExplained, stepLine } from "./words.js";
+import { showExplained, showPlanned, stepLine } from "./words.js";
 
 /** @typedef {import("./state.js").CollectiveState} CollectiveState */
 /**
  * @typedef {object} CollectiveHost  the page around the player
  * @property {import("../base/store.js").Part<CollectiveState>} store
  * @property {(words: Record<string, string>) => string} question  about the job in view
+ * @property {() => Record<string, string>} planned  what asks for the job's plan as well
+ * @property {() => boolean} isPlanned  whether a plan of the job is in view
  * @property {(kind: string) => string} label     what a kind is called: DP
  * @property {(rank: number) => import("./trails.js").Spot | null} spot  of a rank on the map
  * @property {() => import("./state.js").Offers} offers
@@ -82,7 +84,8 @@ export class CollectiveDesk {
   offer(dim, group) {
     const open = () => {
       this.host.opened();
-      this._edit({ collective: usualFor(dim), collective_of: group, step: "" });
+      const priced = this.host.isPlanned() ? "plan" : "";
+      this._edit({ collective: usualFor(dim), collective_of: group, priced, step: "" });
     };
     const button = make("button", { type: "button", id: "collective-open", click: open });
     button.textContent = t("collective.open");
@@ -147,7 +150,9 @@ export class CollectiveDesk {
   async _ask() {
     const group = groupOf(this.state.collective_of);
     const { answers, host, stage } = this;
-    if (!group || !(await answers.ask(this.state, host.question, group, host.offers()))) return;
+    const asking = (/** @type {Record<string, string>} */ words) =>
+      host.question(this.state.priced ? { ...words, ...host.planned(), priced: "plan" } : words);
+    if (!group || !(await answers.ask(this.state, asking, group, host.offers()))) return;
     byId("collective-alert").textContent = answers.fault;
     stage.take(answers.executions);
     const [first] = answers.executions;
@@ -173,6 +178,7 @@ export class CollectiveDesk {
     byId("collective-about").textContent = about;
     byId("collective-command").textContent = command;
     byId("collective-source").textContent = source;
+    showPlanned(first, (collective) => this._edit({ collective, algorithm: "", step: "" }));
     showExplained(first);
   }
 

@@ -21,6 +21,10 @@ import { integers, readPayload } from "../base/payload.js";
  * @property {boolean} across    whether it leaves the node
  */
 /**
+ * @typedef {{model: string, cluster: string, uses: {collective: string, bytes: number,
+ *   times: number, step_s: number}[]}} Planned  times is how often in a step, step_s all of them
+ */
+/**
  * @typedef {object} Header
  * @property {string} name
  * @property {string} algorithm
@@ -29,6 +33,8 @@ import { integers, readPayload } from "../base/payload.js";
  * @property {string} source
  * @property {import("../base/scene.js").Explanation} explanation
  * @property {string} command  that prints the same in a terminal
+ * @property {number} size_bytes  of the buffer
+ * @property {Planned | null} planned  what the plan of the job runs over the group, where asked for
  * @property {number} bytes
  * @property {number} block_bytes
  * @property {number} num_blocks

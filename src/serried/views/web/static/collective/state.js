@@ -6,6 +6,7 @@
  * @property {string} collective_of  KIND:RANK: the group of that kind that the rank is in
  * @property {string} algorithm      one, or two to compare, joined by a comma; "" for the quickest
  * @property {string} bytes          of the buffer, as nccl-tests count it: 1GiB
+ * @property {string} priced         plan where the plan of the job says bytes and network
  * @property {string} split          how attention deals a sequence out; "" as by default
  * @property {string} mask           what queries see in attention; "" as by default
  * @property {string} step           steps done of the first one, with the share of the next: 3.25
@@ -25,6 +26,7 @@ export const COLLECTIVE_DEFAULTS = Object.freeze({
   collective_of: "",
   algorithm: "",
   bytes: "1GiB",
+  priced: "",
   split: "",
   mask: "",
   step: "",

@@ -1,7 +1,7 @@
 // What the player says of a moment: its step, bytes, link and time, as text beside the picture.
 
 import { duration } from "../base/clock.js";
-import { byId } from "../base/dom.js";
+import { byId, make } from "../base/dom.js";
 import { explained } from "../base/explained.js";
 import { counted, number, t } from "../base/i18n.js";
 import { bytesText } from "../base/quantity.js";
@@ -16,6 +16,32 @@ const BLOCKS_WRITTEN = 6;
 /** Says what the collective is for, what it costs, and what goes wrong. @param {Execution} of */
 export function showExplained({ header: { explanation } }) {
   byId("collective-explained").replaceChildren(...explained(explanation));
+}
+
+/**
+ * Says what the plan of the job runs over the group, each to be shown in place of this one.
+ * @param {Execution} of
+ * @param {(collective: string) => void} choose
+ */
+export function showPlanned({ header: { planned } }, choose) {
+  const uses = (planned?.uses ?? []).map(({ collective, bytes, times, step_s }) =>
+    make(
+      "button",
+      { type: "button", click: () => choose(collective) },
+      t("collective.planned_use", {
+        collective,
+        bytes: bytesText(bytes),
+        times: number(Math.round(times)),
+        time: duration(step_s * 1e9),
+      }),
+    ),
+  );
+  const { model = "", cluster = "" } = planned ?? {};
+  const words = planned ? t("collective.planned_of", { model, cluster }) : "";
+  byId("collective-planned").replaceChildren(
+    words,
+    ...(planned && !uses.length ? [t("collective.planned_none")] : uses),
+  );
 }
 
 /** Names a collective by its algorithm. @param {Execution} execution */

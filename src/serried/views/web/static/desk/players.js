@@ -6,6 +6,7 @@ import { CollectiveDesk } from "../collective/desk.js";
 import { DiagnoseDesk } from "../diagnose/desk.js";
 import { Heat } from "../map/heat.js";
 import { PlanDesk } from "../plan/desk.js";
+import { planWords } from "../plan/state.js";
 import { PlanTraffic } from "../plan/traffic.js";
 import { ShardingDesk } from "../sharding/desk.js";
 import { OF_A_RUN, ownLayout } from "./runs.js";
@@ -42,6 +43,8 @@ export function makeCollectives(layout, map, { opened, closed }) {
   return new CollectiveDesk({
     store: layout.store,
     question: questionOf(layout),
+    planned: () => planWords(layout.store.state),
+    isPlanned: () => layout.store.state.view === "plan",
     label: (kind) => layout.scene?.kinds.find((each) => each.kind === kind)?.label ?? kind,
     spot: (rank) => map.spot(rank),
     offers: () => ({
