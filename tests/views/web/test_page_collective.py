@@ -146,3 +146,19 @@ def test_attention_is_as_even_as_its_split(page_of: Open, plain: str) -> None:
     assert "split=contiguous&mask=none" in workbench.query()
     workbench.choose("collective-name", "all-gather")
     assert not workbench.page.is_visible("#collective-split")
+
+
+def test_under_learn_each_collective_plays_on_a_group_of_the_job_as_it_is_planned(
+    page_of: Open, plain: str
+) -> None:
+    workbench = page_of(plain, "view=learn&world_size=64&tp=8&pp=4")
+    plays = workbench.page.locator("#learn-plays button")
+    assert {"all-reduce", "send-receive"} <= set(plays.all_inner_texts())
+    workbench.click("#learn-plays button:text-is('send-receive')")
+    assert "PP group of rank 0: 4 ranks" in workbench.text("#collective-group")
+    assert workbench.value("collective-bytes") == "1GiB"
+    workbench.click("#collective-priced")
+    assert workbench.value("collective-bytes") == "8MiB", "1 x 8192 tokens x 4096 x 2, tp shares it"
+    assert "llama3-8b on dgx-h100" in workbench.text("#collective-planned")
+    workbench.fill(**{"collective-bytes": "1MiB"})
+    assert "priced" not in workbench.query()

@@ -24,6 +24,11 @@ import { algorithmsOf } from "./state.js";
 
 /** Parts that the slider divides the time into. */
 const PARTS = 1000;
+const UNITS = /** @type {const} */ ([
+  ["GiB", 2 ** 30],
+  ["MiB", 2 ** 20],
+  ["KiB", 2 ** 10],
+]);
 const CHOICES = /** @type {const} */ (["split", "mask"]);
 
 /** Listens to the controls. @param {BarEvents} events */
@@ -82,8 +87,8 @@ function key(event, events) {
  */
 export function showBar(state, executions, isFrames, offers) {
   const bytes = input("collective-bytes");
-  const asked = state.priced && executions.length ? executions[0].header.size_bytes : state.bytes;
-  if (document.activeElement !== bytes) bytes.value = String(asked);
+  const planned = state.priced && executions.length ? exactBytes(executions[0].header) : "";
+  if (document.activeElement !== bytes) bytes.value = planned || state.bytes;
   byId("collective-priced").setAttribute("aria-pressed", String(Boolean(state.priced)));
   byId("collective-frames").setAttribute("aria-pressed", String(isFrames));
   const name = executions[0]?.header.name ?? state.collective;
@@ -104,6 +109,15 @@ export function showBar(state, executions, isFrames, offers) {
     select(`collective-${word}`).hidden = !takes.includes(word);
     fill(`collective-${word}`, values, state[word] || values[0] || "", word);
   }
+}
+
+/**
+ * Writes bytes as they can be typed: 128MiB where they are whole, else 8556380160.
+ * @param {{size_bytes: number}} header
+ */
+function exactBytes({ size_bytes: bytes }) {
+  const whole = UNITS.find(([, size]) => bytes >= size && bytes % size === 0);
+  return whole ? `${bytes / whole[1]}${whole[0]}` : String(bytes);
 }
 
 /** Fills the choice of speeds. @param {number} speed */

@@ -8,6 +8,7 @@ import { Waiting } from "../base/waiting.js";
 import { CollectiveAnswers } from "./answers.js";
 import { TimeAxis } from "./axis.js";
 import { listenToBar, showBar, showMoment, showSpeeds } from "./bar.js";
+import { showPlays } from "./plays.js";
 import { Stage } from "./stage.js";
 import { groupOf, stepOf, stepText, usualFor } from "./state.js";
 import { hasRoom, paintTrails } from "./trails.js";
@@ -23,6 +24,7 @@ import { showExplained, showPlanned, stepLine } from "./words.js";
  * @property {(kind: string) => string} label     what a kind is called: DP
  * @property {(rank: number) => import("./trails.js").Spot | null} spot  of a rank on the map
  * @property {() => import("./state.js").Offers} offers
+ * @property {() => import("./plays.js").PlayGroup[]} groups  of the job, one of each kind in view
  * @property {() => void} opened  it is opened, in place of other panels
  * @property {() => void} closed
  */
@@ -82,14 +84,18 @@ export class CollectiveDesk {
    * @param {string} group  KIND:RANK
    */
   offer(dim, group) {
-    const open = () => {
-      this.host.opened();
-      const priced = this.host.isPlanned() ? "plan" : "";
-      this._edit({ collective: usualFor(dim), collective_of: group, priced, step: "" });
-    };
+    const open = () => this._open(usualFor(dim), group);
     const button = make("button", { type: "button", id: "collective-open", click: open });
     button.textContent = t("collective.open");
     byId("collective-offer").replaceChildren(...(this.isOpen ? [] : [button]));
+  }
+
+  /** @param {string} collective @param {string} group */
+  _open(collective, group) {
+    this.host.opened();
+    const priced = this.host.isPlanned() ? "plan" : "";
+    const how = { algorithm: "", split: "", mask: "", step: "" };
+    this._edit({ collective, collective_of: group, priced, ...how });
   }
 
   /** Turns an open player to a group. @param {string} group  KIND:RANK */
@@ -112,6 +118,10 @@ export class CollectiveDesk {
     const { isOpen } = this;
     byId("collective-section").hidden = !isOpen;
     if (isOpen) document.getElementById("collective-open")?.remove();
+    const { algorithms } = this.host.offers();
+    showPlays(Object.keys(algorithms), this.host.groups(), (name, group) =>
+      this._open(name, group),
+    );
     this.redraw.request();
     if (isOpen && document.documentElement.dataset.spoken) await this.waiting.until(this._ask());
   }

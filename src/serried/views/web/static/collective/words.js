@@ -28,7 +28,7 @@ export function showPlanned({ header: { planned } }, choose) {
     make(
       "button",
       { type: "button", click: () => choose(collective) },
-      t("collective.planned_use", {
+      t(times === 1 ? "collective.planned_once" : "collective.planned_use", {
         collective,
         bytes: bytesText(bytes),
         times: number(Math.round(times)),

@@ -51,9 +51,19 @@ export function makeCollectives(layout, map, { opened, closed }) {
       algorithms: layout.words?.collectives ?? {},
       choices: layout.words?.collective_choices ?? {},
     }),
+    groups: () => groupsOf(layout),
     opened,
     closed,
   });
+}
+
+/** Returns the first group of each kind in view. @param {LayoutDesk} layout */
+function groupsOf({ scene }) {
+  return (scene?.kinds ?? []).flatMap(({ dim, kind, bounds }, i) =>
+    bounds.length > 1
+      ? [{ dim, ranks: bounds[1] - bounds[0], group: `${kind}:${scene?.members(i, 0)[0]}` }]
+      : [],
+  );
 }
 
 /**
