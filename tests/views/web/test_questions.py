@@ -51,6 +51,7 @@ ASKED = (
     "trace",
     "trace/window?bucket=1024&first=0&last=40&tracks=0-1",
     "trace/rows?by=tp",
+    "trace/overview",
     "trace/bubble",
     "trace/period",
     "trace/scale?of=lateness",

@@ -79,7 +79,7 @@ def _beside(shown: ShownTrace, words: Words) -> Ids:
     """Returns the span that starts ``by`` places later on the same rank, itself at the ends."""
     span = _read_id(shown, words, "slice")
     by = read_word(words, "by")
-    if by not in ("1", "-1"):
+    if by not in ("1", "0", "-1"):
         raise InputError("by={by} is no way to go; 1 is onwards, -1 back", by=by[:40])
     spans = shown.trace.spans
     (row,) = shown.table.rows(np.array([span])).tolist()

@@ -10,6 +10,7 @@ from serried.views.web.trace.gpus import gpus_answer
 from serried.views.web.trace.heat import heat_payload
 from serried.views.web.trace.links import links_payload, span_payload
 from serried.views.web.trace.measured import measured_payload
+from serried.views.web.trace.overview import overview_payload
 from serried.views.web.trace.payload import (
     NamedTrace,
     rows_payload,
@@ -30,6 +31,7 @@ Answer = Callable[[NamedTrace, Words], bytes | dict[str, Any]]
 ANSWERS: dict[str, Answer] = {
     "trace": lambda named, _: trace_payload(named),
     "trace/window": lambda named, words: window_payload(named.shown, words),
+    "trace/overview": lambda named, _: overview_payload(named.shown),
     "trace/rows": lambda named, words: rows_payload(named, read_word(words, "by")),
     "trace/bubble": lambda named, _: statistics_answer(named),
     "trace/findings": lambda named, _: findings_answer(named),

@@ -31,7 +31,7 @@ WHOLE_BELOW = 200_000
 """A trace of fewer spans is sent whole; of larger ones the page asks for windows."""
 MOST_STEPS = 1 << 20
 """Numbers of steps that lie further apart are counted the slow way."""
-FEW_STEPS = 4
+FEW_STEPS = 5
 """Fewer steps are all shown at first."""
 _COLOURS_KEPT = 2
 NODE, STAGE = "node", "stage"

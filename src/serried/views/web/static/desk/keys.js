@@ -31,6 +31,7 @@ export const KEYS = [
   ["Enter", "keys.enter"],
   [", .", "keys.beside"],
   ["X", "keys.cube"],
+  ["[ ]", "keys.stages"],
   ["F", "keys.centre"],
   ["drag", "keys.range"],
   ["C", "keys.path"],

@@ -121,7 +121,7 @@ export class Page {
     const { lang, trace, run, view } = this.store.state;
     this.launch.forget();
     this.layout.edit(this.runs.own({ ...DEFAULTS, lang, trace, run, view }));
-    this.timelines.view.fit();
+    this.timelines.view.goHome();
   }
 
   /**
@@ -152,6 +152,10 @@ export class Page {
       hover: (target) => selection.hover(target),
       pin: (span, rank) => selection.pinSpan(span, rank),
       shown: () => selection.show(),
+      warm: (heat) => {
+        store.step({ heat });
+        void this.heats.take();
+      },
       moved: () => this._moved(),
       fail: (error) => layout.fail(error),
     };

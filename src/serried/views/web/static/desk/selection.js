@@ -115,7 +115,7 @@ export class Selection {
     timelines.select(target?.type === "slice" ? target.slice : -1);
     list.mark(target?.type === "group" ? target : null);
     this._tell(target);
-    if (target?.type === "slice") void timelines.plan.show(target.slice);
+    if (target?.type === "slice") timelines.explain(target.slice);
     explainTerms(words?.terms ?? []);
     this._light();
     say(target && scene ? spokenTarget(target, scene, tracks) : "");

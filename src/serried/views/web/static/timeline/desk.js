@@ -4,7 +4,10 @@ import { byId } from "../base/dom.js";
 import { Waiting } from "../base/waiting.js";
 import { showBubble, showColours, showTimelineBar } from "./bar.js";
 import { Headings } from "./headings.js";
+import { FindingsPanel } from "./findings.js";
+import { FollowDesk } from "./follow.js";
 import { TimelineHover } from "./hover.js";
+import { Minimap } from "./minimap.js";
 import { GpusPanel, StretchPanel } from "./panels.js";
 import { PlanDesk } from "./plan.js";
 import { SeekDesk } from "./seek.js";
@@ -12,6 +15,7 @@ import { namesFor } from "./speech.js";
 import { askBubble, askLinks, askPeriods, askScale, askSpan } from "./trace/answers.js";
 import { rangeText, readRange } from "./trace/range.js";
 import { TimelineView } from "./view.js";
+import { WhyDesk } from "./why.js";
 
 /** @typedef {import("./paint/spot.js").Spot} Spot */
 /** @typedef {import("./state.js").Host} Host */
@@ -47,7 +51,12 @@ export class TimelineDesk {
     );
     this.headings = new Headings(host, this.view, (change) => this._edit(change));
     this.plan = new PlanDesk(host, this.view);
-    this.seek = new SeekDesk(host, this.view);
+    this.follow = new FollowDesk(host, this.view);
+    this.seek = new SeekDesk(host, this.view, this.follow);
+    this.why = new WhyDesk(host);
+    this.findings = new FindingsPanel(host, (shows) => this._go(shows));
+    this.minimap = new Minimap(host, this.view);
+    this.view.drawn = () => this.minimap.redraw.request();
     this.stretch = new StretchPanel(host, () => this._unmark());
     this.gpus = new GpusPanel(host);
     this.hover = new TimelineHover(host, this.view, this.plan, {
@@ -61,8 +70,8 @@ export class TimelineDesk {
   }
 
   get isBusy() {
-    const { waiting, hover, view, plan, seek, stretch, gpus } = this;
-    const parts = [waiting, hover, view, plan, seek, stretch, gpus];
+    const { waiting, hover, view, plan, seek, stretch, gpus, why, findings, minimap } = this;
+    const parts = [waiting, hover, view, plan, seek, stretch, gpus, why, findings, minimap];
     return parts.some(({ isBusy }) => isBusy);
   }
 
@@ -74,6 +83,8 @@ export class TimelineDesk {
     this.view.show(tracks, this.host.trace);
     this.view.take(this.host.store.state.time);
     void this.gpus.take();
+    void this.minimap.take(tracks);
+    void this.findings.take();
     void this.waiting.until(this._askBubble(tracks));
   }
 
@@ -117,6 +128,7 @@ export class TimelineDesk {
       const step = () => this.waiting.until(this._step(along ?? 0, across ?? 0));
       this.stepped = this.stepped.then(step);
     } else if (letter === "f") this.view.centre();
+    else if (event.key === "[" || event.key === "]") this.follow.along(event.key === "]" ? 1 : -1);
     else if (letter === "n") this.seek.step(event.shiftKey ? -1 : 1);
     else return false;
     return true;
@@ -125,7 +137,15 @@ export class TimelineDesk {
   /** Takes the range and the search away. */
   clear() {
     this._unmark();
+    this.follow.clear();
     this.seek.clear();
+  }
+
+  /** Adds to the panel of the selected span what else is known of it. @param {number} span */
+  explain(span) {
+    this.follow.offer(span);
+    void this.why.show(span);
+    void this.plan.show(span);
   }
 
   /** Shows what the state says of rows, colours and range. */
@@ -198,6 +218,7 @@ export class TimelineDesk {
     const links = await askLinks(tracks, host.trace, span, this.linking.signal);
     if (view.selected !== span || tracks !== host.tracks) return;
     view.link(links);
+    this.follow.link();
     host.shown();
     // An address names a span that may lie far below the first rows.
     if (this.isFresh) view.revealRank(tracks.rankOf(span));
@@ -232,6 +253,16 @@ export class TimelineDesk {
     const { track } = tracks.rows[tracks.rowOf(other)];
     const time = span ? Math.round((span.start + span.end) / 2) : 0;
     return this._askSpan(tracks, { track, time, slack: 0 });
+  }
+
+  /** Shows where a finding is. @param {import("./findings.js").Shows} shows */
+  _go({ rank, slice, from_ns: from, to_ns: to, heat }) {
+    if (heat) this.host.warm(heat);
+    if (rank === undefined) return;
+    this.host.pin(slice ?? -1, rank);
+    if (from === undefined || to === undefined) return;
+    this._range({ start: from, end: to, ranks: [rank] }, true);
+    this.view.stretch(from, to, 2.5);
   }
 
   /** @param {Spot} spot */

@@ -23,10 +23,12 @@ export class SeekDesk {
   /**
    * @param {import("./state.js").Host} host
    * @param {import("./view.js").TimelineView} view
+   * @param {import("./follow.js").FollowDesk} follow
    */
-  constructor(host, view) {
+  constructor(host, view, follow) {
     this.host = host;
     this.view = view;
+    this.follow = follow;
     this.box = /** @type {HTMLInputElement} */ (byId("timeline-search"));
     /** @type {import("../base/seek.js").Wanted | null} */
     this.wanted = null;
@@ -39,6 +41,10 @@ export class SeekDesk {
     this.moved = Promise.resolve();
     this.box.addEventListener("keydown", (event) => {
       if (event.key === "Enter") this._enter(event.shiftKey ? -1 : 1);
+      if (!follow.isShown || !"[]".includes(event.key)) return;
+      // These mean nothing to a search.
+      event.preventDefault();
+      follow.along(event.key === "]" ? 1 : -1);
     });
     this.box.addEventListener("search", () => void (this.box.value || this.clear()));
     byId("timeline-next").addEventListener("click", () => this.step(1));
@@ -46,7 +52,7 @@ export class SeekDesk {
     view.layers.unshift((picture, context) => {
       const { wanted } = this;
       const { tracks } = picture;
-      if (!wanted) return;
+      if (!wanted || follow.isShown) return;
       const isWanted = spanTest(wanted, [...tracks.actions.values()], tracks.names);
       paintVeil(picture, context, (row) => isRowWanted(wanted, row), isWanted);
     });
@@ -111,8 +117,11 @@ export class SeekDesk {
     store.step({ seek: text }, "timeline-search");
     this.moved = this.moved.then(async () => {
       await this.take();
-      if (this.found?.count) await this._go(this.found);
-      else if (text) say(this._count());
+      if (this.found?.count) {
+        await this._go(this.found);
+        // One microbatch of one step is what was meant, of the hundreds of spans of its number.
+        if (this.wanted?.microbatch !== null) this.follow.start();
+      } else if (text) say(this._count());
     });
   }
 

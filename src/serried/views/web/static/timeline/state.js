@@ -8,6 +8,7 @@
  * @property {string} colour   what its colours mean, "" for the action
  * @property {string} range    first and last nanosecond, ranks in runs
  * @property {string} plan     1 while the plan is drawn below what was recorded
+ * @property {string} followed 1 while the selected microbatch is followed across its stages
  * @property {string} seek     what is searched for
  */
 /** @typedef {import("../base/lit.js").Target} Target */
@@ -20,6 +21,7 @@
  * @property {(target: Target | null) => void} hover     lights a target in every view
  * @property {(span: number, rank: number) => void} pin  pins a span, -1 for the rank of its row
  * @property {() => void} shown                          more is known of what is pinned
+ * @property {(figure: string) => void} warm             colours the map by a figure of the trace
  * @property {() => void} moved                          the view has changed by hand
  * @property {(error: unknown) => void} fail             says what the server refused
  */
@@ -32,5 +34,6 @@ export const TIMELINE_DEFAULTS = Object.freeze({
   colour: "",
   range: "",
   plan: "",
+  followed: "",
   seek: "",
 });

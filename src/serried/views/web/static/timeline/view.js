@@ -32,6 +32,8 @@ import { Lines } from "./trace/rows.js";
  */
 /** @typedef {import("./paint/picture.js").Names} Names */
 
+const HOME_ROOM = 1.06;
+
 /** Draws the tracks of one trace. */
 export class TimelineView extends TimeView {
   /**
@@ -60,6 +62,8 @@ export class TimelineView extends TimeView {
     this.lines = new Lines([], null, this.folded, 0);
     this.pixels = new Pixels();
     this.scrolled = 0;
+    /** What is in view where an address says nothing; null for all there is. */
+    this.home = /** @type {{start: number, end: number} | null} */ (null);
     /** The share of each row that is left free below its tracks, for a layer to fill. */
     this.foot = 0;
     this.selected = -1;
@@ -75,6 +79,8 @@ export class TimelineView extends TimeView {
     this.kinds = [];
     /** @type {import("./paint/picture.js").Layer[]} */
     this.layers = [paintChosen, paintArrows, paintRange];
+    /** Called once it is drawn. @type {() => void} */
+    this.drawn = () => {};
     /** How many spans were drawn one by one. */
     this.drawnSpans = 0;
     this.loader = new Loader(
@@ -91,7 +97,10 @@ export class TimelineView extends TimeView {
       wheel: (x, _y, event) => this.wheel(x, event),
     });
     new ResizeObserver(() => {
-      if (this._resize(this._chosen)) this._lay();
+      if (!this._resize(this._chosen)) return;
+      this._lay();
+      // A canvas of another size is blank: it is drawn before it is seen.
+      this._timed();
     }).observe(frame);
   }
 
@@ -103,15 +112,42 @@ export class TimelineView extends TimeView {
   show(tracks, trace) {
     this.tracks = tracks;
     this.last(tracks.total);
+    const { middle, steps } = tracks;
+    this.home = middle < 0 ? null : { start: steps.start[middle], end: steps.end[middle] };
     this.colouring = colouringOf(tracks, "");
     this.loader.start(tracks, trace);
     this.byHand = false;
+    this._rest();
     this.scrolled = 0;
     this.grouping = null;
     this.range = null;
     this.select(-1);
     this.hovered = -1;
     this._lay();
+  }
+
+  /** Shows all there is. */
+  fit() {
+    if (!this.home) return super.fit();
+    this._move(() => this.time.fit());
+  }
+
+  /** Shows what is in view where an address says nothing. */
+  goHome() {
+    this.byHand = false;
+    this._rest();
+    this.redraw.request();
+    this.moves.moved();
+  }
+
+  /**
+   * Shows a stretch of time, with some room around it.
+   * @param {number} start
+   * @param {number} end
+   * @param {number} [room]  how many times as much as it is in view
+   */
+  stretch(start, end, room = 1) {
+    this._move(() => this.time.centre(start, end, room));
   }
 
   /** Sets what colours mean. @param {string} name */
@@ -223,6 +259,11 @@ export class TimelineView extends TimeView {
     return this.redraw.waiting || this.loader.isBusy;
   }
 
+  _rest() {
+    this.time.fit();
+    if (this.home) this.time.centre(this.home.start, this.home.end, HOME_ROOM);
+  }
+
   /** Nothing moves where there is no trace. @param {() => void} move */
   _move(move) {
     if (this.tracks) super._move(move);
@@ -306,6 +347,7 @@ export class TimelineView extends TimeView {
       theme: theme(),
     });
     this.loader.want(this._need(), colouring);
+    this.drawn();
   }
 }
 

@@ -106,7 +106,7 @@ export class TimeView {
   take(text) {
     if (text === String(this)) return;
     this.byHand = this.time.take(text);
-    if (!this.byHand) this.time.fit();
+    if (!this.byHand) this._rest();
     this.redraw.request();
   }
 
@@ -150,9 +150,14 @@ export class TimeView {
     const isSeen = chosen && chosen.start <= time.end && chosen.end >= time.start;
     if (!surface.frame.clientWidth || !surface.resize()) return false;
     if (wasWide > 0 && surface.canvas.matches(":hover")) time.widen(this._wide() / wasWide);
-    else if (!this.byHand) time.fit();
+    else if (!this.byHand) this._rest();
     if (isSeen) time.reveal(chosen.start, chosen.end);
     return true;
+  }
+
+  /** Shows what is in view where nothing was moved by hand. */
+  _rest() {
+    this.time.fit();
   }
 
   /** @param {() => void} move */

@@ -47,9 +47,14 @@ export class TimeWindow {
     this._show(this.start + share * this.span, this.span);
   }
 
-  /** Shows [from, to] with room around it. @param {number} from @param {number} to */
-  centre(from, to) {
-    const span = Math.max(this.least, 1.5 * (to - from));
+  /**
+   * Shows [from, to] with room around it.
+   * @param {number} from
+   * @param {number} to
+   * @param {number} [room]  how many times as much as it is shown
+   */
+  centre(from, to, room = 1.5) {
+    const span = Math.max(this.least, room * (to - from));
     this._show((from + to) / 2 - span / 2, span);
   }
 

@@ -157,9 +157,8 @@ function paintAxis(picture, context) {
     if (x + 4 + context.measureText(label).width <= surface.width)
       context.fillText(label, x + 4, TICKS / 2 + 1);
   }
-  tracks.steps.start.forEach((start, i) =>
-    paintStep(picture, context, i, start, tracks.steps.end[i]),
-  );
+  tracks.steps.start.forEach((start, i) => paintStep(picture, context, start, tracks.steps.end[i]));
+  paintStepNames(picture, context);
   context.restore();
   context.strokeStyle = theme.edge;
   context.beginPath();
@@ -186,15 +185,14 @@ function paintTickLines(picture, context) {
 }
 
 /**
- * Draws a step: a bracket on the axis with its name, and a line down the rows where it starts.
+ * Draws a step: a bracket on the axis, and a line down the rows where it starts.
  * @param {Picture} picture
  * @param {CanvasRenderingContext2D} context
- * @param {number} i
  * @param {number} start
  * @param {number} end
  */
-function paintStep(picture, context, i, start, end) {
-  const { surface, theme, tracks, toPixel } = picture;
+function paintStep(picture, context, start, end) {
+  const { surface, theme, toPixel } = picture;
   const left = Math.max(GUTTER, toPixel(start));
   const right = Math.min(surface.width, toPixel(end));
   if (right <= left) return;
@@ -204,10 +202,42 @@ function paintStep(picture, context, i, start, end) {
   const isThin = toPixel(end) - toPixel(start) < 6;
   if (!isThin)
     paintDown(context, Math.round(toPixel(start)) + 0.5, TICKS, surface.height, theme.text, 0.45);
-  const name = picture.names.step(tracks.steps.number[i]);
-  if (right - left < 7 * name.length + 10) return;
+}
+
+/**
+ * Names the steps in view: each in full where there is room, else by its number, and where not
+ * even that has room as many as have, evenly spread.
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ */
+function paintStepNames(picture, context) {
+  const { surface, theme, tracks, toPixel, names } = picture;
   context.fillStyle = theme.text;
-  context.fillText(name, left + 5, TICKS + (AXIS - TICKS) / 2 - 0.5);
+  const middle = TICKS + (AXIS - TICKS) / 2 - 0.5;
+  /** @type {{left: number, right: number, step: number}[]} */
+  const inView = [];
+  tracks.steps.start.forEach((start, i) => {
+    const left = Math.max(GUTTER, toPixel(start));
+    const right = Math.min(surface.width, toPixel(tracks.steps.end[i]));
+    if (right > left) inView.push({ left, right, step: tracks.steps.number[i] });
+  });
+  const wide = (/** @type {string} */ text) => context.measureText(text).width + 8;
+  const room = Math.min(...inView.map(({ left }, i) => (inView[i + 1]?.left ?? Infinity) - left));
+  const widest = Math.max(0, ...inView.map(({ step }) => wide(String(step))));
+  const stride = inView.length < 2 ? 1 : strideFor(widest / Math.max(room, 1e-6));
+  inView.forEach(({ left, right, step }, i) => {
+    if (stride > 1 && i % stride) return;
+    const name = names.step(step);
+    const isWhole = stride === 1 && wide(name) <= right - left;
+    const text = isWhole || inView.length === 1 ? name : String(step);
+    context.fillText(text, Math.min(left + 4, surface.width - wide(text) + 4), middle);
+  });
+}
+
+/** Returns the least of 1, 2, 5, 10, 20 … that is not below a number. @param {number} least */
+function strideFor(least) {
+  const power = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, least))));
+  return [1, 2, 5, 10].map((each) => each * power).find((each) => each >= least) ?? 10 * power;
 }
 
 /**

@@ -65,10 +65,19 @@ export function pictureOf(shown) {
     left: Math.round(GUTTER * surface.density),
     toPixel: (at) => GUTTER + ((at - time.start) / time.span) * wide,
     glyphs: lines.rowHeight < 11 ? null : glyphsFor(theme.font, Math.round(high * surface.density)),
-    inks: ({ colours }) =>
-      colours.map((each) => pixel(each === shown.tracks.waitColour ? theme.wait : each)),
+    inks: (colouring) => inksOf(shown.tracks, colouring, theme),
     boxOf: (span) => boxOf(shown, span),
   };
+}
+
+/**
+ * Returns the pixel of each class of colour; waits have the theme's own.
+ * @param {Tracks} tracks
+ * @param {import("../trace/sheet.js").Colouring} colouring
+ * @param {import("../../base/theme.js").Theme} theme
+ */
+export function inksOf({ waitColour }, { colours }, theme) {
+  return colours.map((each) => pixel(each === waitColour ? theme.wait : each));
 }
 
 /**

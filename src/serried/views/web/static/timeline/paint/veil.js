@@ -16,7 +16,7 @@ const LEAST_WIDE = 1.5;
  * @param {Picture} picture
  * @param {CanvasRenderingContext2D} context
  * @param {(row: import("../trace/tracks.js").Row) => boolean} isRowWanted
- * @param {(spans: SpanColumns, i: number) => boolean} isWanted
+ * @param {(spans: SpanColumns, i: number, id: number) => boolean} isWanted
  */
 export function paintVeil(picture, context, isRowWanted, isWanted) {
   const { lines, scrolled, surface, tracks, foot, theme, wide } = picture;
@@ -47,7 +47,7 @@ export function paintVeil(picture, context, isRowWanted, isWanted) {
  * Returns the stretches of pixels to leave clear on one track, apart and in order.
  * @param {Picture} picture
  * @param {Exact[]} pieces
- * @param {(spans: SpanColumns, i: number) => boolean} isWanted
+ * @param {(spans: SpanColumns, i: number, id: number) => boolean} isWanted
  */
 function holes({ time, toPixel, surface }, pieces, isWanted) {
   /** @type {[number, number][]} */
@@ -57,7 +57,7 @@ function holes({ time, toPixel, surface }, pieces, isWanted) {
   for (const piece of inView) {
     const { first, last } = piece.between(time.start, time.end);
     for (let i = first; i < last; i++) {
-      if (!isWanted(piece.spans, i)) continue;
+      if (!isWanted(piece.spans, i, piece.firstId + i - piece.first)) continue;
       const from = Math.max(GUTTER, toPixel(piece.spans.start[i]));
       found.push([
         from,

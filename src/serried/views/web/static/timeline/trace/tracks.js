@@ -113,6 +113,8 @@ export class Tracks {
       start: /** @type {Float64Array} */ (columns.get("step:start_ns")),
       end: /** @type {Float64Array} */ (columns.get("step:end_ns")),
     };
+    /** The place among them of one of median length, -1 where there are few. @type {number} */
+    this.middle = header.middle ?? -1;
     /** Numbers of the kinds of action in the trace. @type {number[]} */
     this.used = header.used;
     /**

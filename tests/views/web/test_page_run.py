@@ -1,0 +1,97 @@
+"""The page says what is wrong with a run before all else, and shows where; a link holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from serried.views.web.trace.findings import findings_answer
+from serried.views.web.trace.payload import NamedTrace
+from tests.trace.simulated_run import simulated_run
+from tests.views.web.served import served
+from tests.views.web.workbench import Workbench
+
+Open = Callable[..., Workbench]
+MS = 1_000_000
+
+
+def late(pipeline: int, step: int, stage: int, microbatch: int) -> int:
+    """Returns how long a forward takes: that of stage 1 once takes much longer."""
+    return (9 if (step, stage, microbatch) == (3, 1, 2) else 1) * MS
+
+
+RUN = NamedTrace("run", simulated_run(pp=4, dp=1, num_steps=8, forward=late))
+
+
+@pytest.fixture(scope="module")
+def run() -> Iterator[str]:
+    with served([RUN]) as address:
+        yield address
+
+
+def test_a_run_opens_on_its_verdict_and_its_middling_step(page_of: Open, run: str) -> None:
+    workbench = page_of(run)
+    found = findings_answer(RUN)
+    assert workbench.text("#findings .verdict").splitlines() == found["verdict"]["en"]
+    assert workbench.page.locator("#findings .card").count() == len(found["cards"])
+    shown, steps = workbench.read("view()")["timeline"], RUN.shown.steps
+    middle = RUN.shown.middle
+    begin, end = (steps[f"step:{edge}_ns"][middle] for edge in ("start", "end"))
+    assert shown["start"] < begin < end < shown["end"]
+    assert shown["end"] - shown["start"] < 1.2 * (end - begin)
+    assert "time=" not in workbench.query()
+
+
+def test_a_card_shows_where_it_is_on_map_timeline_and_address(page_of: Open, run: str) -> None:
+    workbench = page_of(run)
+    card = findings_answer(RUN)["cards"][0]
+    shows = card["shows"]
+    workbench.click("#findings .card >> nth=0")
+    state = workbench.read("state()")
+    assert (state["slice"], state["range"]) == (
+        str(shows["slice"]),
+        f"{shows['from_ns']},{shows['to_ns']},{shows['rank']}",
+    )
+    assert shows["rank"] in workbench.read("lit()")
+    why = workbench.text("#selected .why")
+    assert card["lines"]["en"][0] in why
+    assert all(each in why for each in card["more"]["en"])
+    view = workbench.read("view()")["timeline"]
+    assert view["start"] < shows["from_ns"] < shows["to_ns"] < view["end"]
+
+
+def test_a_microbatch_is_followed_from_stage_to_stage(page_of: Open, run: str) -> None:
+    workbench = page_of(run)
+    workbench.page.fill("#timeline-search", "0F2 step 3")
+    workbench.press("Enter")
+    assert workbench.read("state()")["followed"] == "1"
+    names = []
+    for _ in range(5):
+        names.append(workbench.read(f"slice({workbench.read('state()')['slice']})")["name"])
+        workbench.press("]")
+    assert names == ["0F2", "1F2", "2F2", "3F2", "3B2"]
+    workbench.press("[", "[")
+    assert workbench.read(f"slice({workbench.read('state()')['slice']})")["name"] == "3F2"
+    shown = workbench.read("view()")["timeline"]
+    kin = [workbench.read(f"slice({each})") for each in workbench.read("timeline()")["kin"]]
+    assert shown["start"] < min(each["start_ns"] for each in kin)
+    assert shown["end"] > max(each["end_ns"] for each in kin)
+    workbench.press("Escape")
+    assert workbench.read("state()")["followed"] == ""
+
+
+def test_the_minimap_moves_the_view_and_all_is_a_key_away(page_of: Open, run: str) -> None:
+    workbench = page_of(run)
+    box = workbench.page.locator("#minimap").bounding_box()
+    assert box is not None
+    workbench.page.mouse.click(box["x"] + box["width"] - 30, box["y"] + box["height"] / 2)
+    workbench.settle()
+    total = float(RUN.shown.table.total_ns)
+    shown = workbench.read("view()")["timeline"]
+    assert (shown["start"] + shown["end"]) / 2 > 0.9 * total
+    workbench.page.focus("#timeline")
+    workbench.press("0")
+    shown = workbench.read("view()")["timeline"]
+    assert shown["start"] <= 0
+    assert shown["end"] >= total
