@@ -61,6 +61,7 @@ bench: $(VENV)/.test ## print every benchmark beside its peer
 	@echo "== benchmarks.diagnosis"; $(BIN)/python -m benchmarks.diagnosis benchmarks/diagnosis/excerpts
 	@$(BIN)/python -m benchmarks.diagnosis benchmarks/diagnosis/gathered
 	@$(BIN)/python -m benchmarks.diagnosis.runs benchmarks/diagnosis/hangs
+	@$(BIN)/python -m benchmarks.diagnosis.size
 
 oracle: $(VENV)/.test ## fuzz the layouts against the real packages, each in an environment of its own
 	$(BIN)/python -m pytest -q -m oracle -o addopts='--import-mode=importlib --strict-markers' tests/oracle
@@ -68,7 +69,8 @@ oracle: $(VENV)/.test ## fuzz the layouts against the real packages, each in an 
 goldens: $(VENV)/.test ## make the goldens again whose packages are on PyPI
 	$(BIN)/python -m tests.oracle --write
 
-soak: $(VENV)/.test ## long counts: kills, exits, fuzzing, a thousand examples of each property
+soak: $(VENV)/.test hosts ## long counts: kills, exits, fuzzing, injected faults, a thousand examples
+	$(BIN)/python -W ignore -m benchmarks.diagnosis.faults --seeds 20 --healthy 100
 	$(BIN)/python -m pytest -q -m "soak or hypothesis" --hypothesis-profile soak -o addopts='--import-mode=importlib --strict-markers'
 
 screenshots: $(VENV)/.test browser ## draw the pictures of README and docs again

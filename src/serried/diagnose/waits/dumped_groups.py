@@ -9,7 +9,7 @@ Without one, the members of a group are those who have issued something in it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from serried.diagnose.evidence.dumps.flight_recorder import FlightDump, FlightEntry
 from serried.diagnose.waits.given import WORLD, GivenGroups, kind_of
@@ -154,17 +154,18 @@ def of_one_job(dumps: Sequence[FlightDump]) -> tuple[list[FlightDump], list[Sent
     Dumps that give one number to two groups are of two jobs: those that agree with most others
     stay. Of two of one rank the later stays.
     """
-    names: dict[str, Counter[str]] = defaultdict(Counter)
+    names: dict[str, Counter[_Identity]] = defaultdict(Counter)
+    groups = {id(dump): {(e.group_id, e.group_name) for e in dump.entries} for dump in dumps}
     for dump in dumps:
-        for number, name in {(e.group_id, _identity(dump, e)) for e in dump.entries}:
-            names[number][name] += 1
+        for key in groups[id(dump)]:
+            names[key[0]][_identity(dump, key)] += 1
     usual = {number: counted.most_common(1)[0][0] for number, counted in names.items()}
     kept: dict[int, FlightDump] = {}
     notes = []
     for dump in dumps:
-        odd = next((e for e in dump.entries if _identity(dump, e) != usual[e.group_id]), None)
-        if odd is not None and odd.group_id:
-            notes.append(_of_another(dump, odd, usual[odd.group_id]))
+        odd = next((k for k in groups[id(dump)] if _identity(dump, k) != usual[k[0]]), None)
+        if odd is not None and odd[0]:
+            notes.append(_of_another(dump, odd, usual[odd[0]]))
             continue
         rank = -1 - len(kept) if dump.rank is None else dump.rank
         if (other := kept.get(rank)) is not None:
@@ -185,20 +186,28 @@ def of_one_job(dumps: Sequence[FlightDump]) -> tuple[list[FlightDump], list[Sent
     return list(kept.values()), notes
 
 
-def _identity(dump: FlightDump, entry: FlightEntry) -> str:
-    members: Mapping[str, tuple[int, ...]] = dump.members
-    return f"{entry.group_name} {members.get(entry.group_id, '')}"
+_Identity = tuple[str, tuple[int, ...]]
+"""What a group is called and, where that is told, its ranks."""
 
 
-def _of_another(dump: FlightDump, odd: FlightEntry, usual: str) -> Sentence:
+def _identity(dump: FlightDump, key: Key) -> _Identity:
+    return key[1], dump.members.get(key[0], ())
+
+
+def _of_another(dump: FlightDump, odd: Key, usual: _Identity) -> Sentence:
     return said(
         "{dump} is of another job, or of this one before it was resized: there group {number} is "
         "{found}, in the other dumps {usual}; it was left out",
         dump=dump.name,
-        number=odd.group_id,
-        found=_identity(dump, odd).strip(),
-        usual=usual.strip(),
+        number=odd[0],
+        found=_told(_identity(dump, odd)),
+        usual=_told(usual),
     )
+
+
+def _told(identity: _Identity) -> str:
+    name, ranks = identity
+    return f"{name} ({listed(ranks)})" if ranks else name
 
 
 def _is_twin(one: FlightDump, other: FlightDump) -> bool:

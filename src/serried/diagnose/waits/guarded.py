@@ -33,6 +33,8 @@ from serried.trace.model.trace import layout_of
 SILENT_S = 4.0
 """Beyond its own time-out, how long a rank gives no sign of life before it counts as gone."""
 _ABORTED = "Aborted"
+_MOST_MOMENTS = 256
+"""Collectives of one host by which its clock is set."""
 
 
 @dataclass(frozen=True)
@@ -119,12 +121,16 @@ def _clocks(ranks: Mapping[int, GuardedRank]) -> dict[str, int]:
     ended: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
     for guarded in ranks.values():
         file = guarded.file
-        to_wall = file.alive_wall_ns - file.alive_ns
         of_host = ended[file.header.record.boot]
-        for row in file.rows:
-            if row["seq"] > 0 and row["ended_ns"] > 0 and 0 < row["group"] <= len(file.groups):
-                key = file.groups[int(row["group"]) - 1].name, int(row["seq"])
-                of_host[key] = max(of_host.get(key, 0), int(row["ended_ns"]) + to_wall)
+        if len(of_host) >= _MOST_MOMENTS:
+            continue
+        to_wall = file.alive_wall_ns - file.alive_ns
+        for number, seq, at in file.rows[["group", "seq", "ended_ns"]][-_MOST_MOMENTS:].tolist():
+            if seq > 0 and at > 0 and 0 < number <= len(file.groups):
+                key = file.groups[number - 1].name, seq
+                of_host[key] = max(of_host.get(key, 0), at + to_wall)
+    if len(ended) == 1:
+        return dict.fromkeys(ended, 0)
     first = next(iter(ended.values()), {})
     ahead = {}
     for host, moments in ended.items():

@@ -259,8 +259,7 @@ class _Builder:
     ) -> RankOperation | None:
         """Returns what a guarded rank waits in: as it wrote down, or as C++ alone did."""
         if file.waits_in:
-            row = next((row for row in file.rows if row["number"] == file.waits_in), None)
-            entry = None if row is None else entry_of(file, row)
+            entry = entry_of(file, file.waits_in)
             if entry is not None:
                 group = self.groups.named((entry.group_id, entry.group_name))
                 return replace(
@@ -370,7 +369,7 @@ def _is_queued(waiting: list[RankOperation]) -> bool:
 def _operation(source: str, entry: FlightEntry, group: JobGroup | None) -> RankOperation:
     peer = entry.peer
     if peer is not None and group is not None and peer < len(group.ranks):
-        peer = group.ranks[peer]
+        peer = group.ranks[peer] if peer >= 0 else None
     state = "over" if entry.is_finished else "not over"
     name = group.name if group else entry.group_name
     which = f"with rank {peer}" if peer is not None else f"{entry.seq} of {name}"

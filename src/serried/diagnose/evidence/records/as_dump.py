@@ -10,9 +10,10 @@ recorder holds how it was done (a reduce-scatter as an all-reduce).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+
+import numpy as np
 
 from serried.action import Action, ActionKind
 from serried.diagnose.evidence.dumps.flight_recorder import FlightDump, FlightEntry
@@ -58,50 +59,59 @@ def dump_of(guarded: GuardedRank, recorder: FlightDump | None = None) -> FlightD
     return FlightDump(
         guarded.source,
         guarded.rank,
-        tuple(replace(entry, record=number) for number, entry in enumerate(entries)),
+        tuple(entries),
         {group.name: group.ranks for group in file.groups},
         is_whole=file.num_begun <= len(rows),
         last_enqueued={},
     )
 
 
-def entry_of(file: GuardFile, row: Any) -> FlightEntry | None:
-    """Returns one row of a guard's file; None where its group found no room in the file."""
-    number = int(row["group"])
-    if not 0 < number <= len(file.groups):
-        return None
-    group, op = file.groups[number - 1], OPS[row["op"]]
-    peer = int(row["peer"]) if op in MESSAGES else None
-    dtype = DTYPES[row["dtype"]]
-    return FlightEntry(
-        op=op,
-        group_id=group.name,
-        group_name=group.desc,
-        own_group=number - 1,
-        seq=max(int(row["seq"]), 0),
-        is_finished=int(row["ended_ns"]) > 0,
-        numel_in=_count(row["numel_in"]),
-        numel_out=_count(row["numel_out"]),
-        dtype=_NAMES.get(dtype, dtype) or None,
-        created_ns=int(row["began_ns"]) + file.alive_wall_ns - file.alive_ns,
-        peer=group.ranks.index(peer) if peer in group.ranks else peer,
-        frames=(),
-        record=int(row["number"]),
-        backend=group.backend,
-        step=int(row["step"]) if int(row["step"]) >= 0 else None,
-        action=_action(op, int(row["place"])),
-    )
+def entry_of(file: GuardFile, number: int) -> FlightEntry | None:
+    """Returns the operation of that number; None where the ring, or its group, has no place."""
+    at = np.flatnonzero(file.rows["number"] == number)
+    return _entry(file, file.rows[at[0]].item()) if at.size else None
 
 
 def _rows(file: GuardFile) -> Iterator[FlightEntry]:
-    for row in file.rows:
-        entry = entry_of(file, row)
+    for row in file.rows.tolist():
+        entry = _entry(file, row)
         if entry is not None:
             yield entry
 
 
-def _count(value: Any) -> int | None:
-    return int(value) if int(value) >= 0 else None
+def _entry(file: GuardFile, row: Sequence[int]) -> FlightEntry | None:
+    began, ended, numel_in, numel_out, seq, peer, step, place = row[:8]
+    group_number, op_code, dtype, number = row[8:]
+    if not 0 < group_number <= len(file.groups):
+        return None
+    group, op = file.groups[group_number - 1], OPS[op_code]
+    is_message = op in MESSAGES
+    name = DTYPES[dtype]
+    return FlightEntry(
+        op=op,
+        group_id=group.name,
+        group_name=group.desc,
+        own_group=group_number - 1,
+        seq=max(seq, 0),
+        is_finished=ended > 0,
+        numel_in=numel_in if numel_in >= 0 else None,
+        numel_out=numel_out if numel_out >= 0 else None,
+        dtype=_NAMES.get(name, name) or None,
+        created_ns=began + file.alive_wall_ns - file.alive_ns,
+        peer=_place_in(group.ranks, peer) if is_message else None,
+        frames=(),
+        record=number,
+        backend=group.backend,
+        step=step if step >= 0 else None,
+        action=_action(op, place) if place else None,
+    )
+
+
+def _place_in(ranks: tuple[int, ...], rank: int) -> int:
+    """Returns where in a group a rank stands; -1 for any, which a receive may be from."""
+    if 0 <= rank < len(ranks) and ranks[rank] == rank:
+        return rank
+    return ranks.index(rank) if rank in ranks else -1
 
 
 _ACTIONS = {

@@ -22,6 +22,7 @@ import json
 import struct
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -306,16 +307,25 @@ def _groups(text: bytes) -> tuple[GuardedGroup, ...]:
     """Returns the groups of the lines, up to the first that is not whole."""
     found: list[GuardedGroup] = []
     for line in text.splitlines():
-        try:
-            name, ranges, desc, backend = json.loads(line)
-            spans = [range(start, stop, by) for start, stop, by in ranges]
-            if sum(map(len, spans)) > TRACE_RANKS.most:
-                break
-            ranks = tuple(rank for span in spans for rank in span)
-            found.append(GuardedGroup(str(name), ranks, str(desc), str(backend)))
-        except (ValueError, TypeError, RecursionError, OverflowError):
+        group = _group(line)
+        if group is None:
             break
+        found.append(group)
     return tuple(found)
+
+
+@lru_cache(maxsize=8192)
+def _group(line: bytes) -> GuardedGroup | None:
+    """Returns the group of a line, one for all ranks that are in it; None for half a line."""
+    try:
+        name, ranges, desc, backend = json.loads(line)
+        spans = [range(start, stop, by) for start, stop, by in ranges]
+        if sum(map(len, spans)) > TRACE_RANKS.most:
+            return None
+        ranks = tuple(rank for span in spans for rank in span)
+        return GuardedGroup(str(name), ranks, str(desc), str(backend))
+    except (ValueError, TypeError, RecursionError, OverflowError):
+        return None
 
 
 def _counts(

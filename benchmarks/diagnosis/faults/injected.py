@@ -1,0 +1,149 @@
+"""Runs one job with its fault, ends it once it stands still, and asks what it left for the root.
+
+fault ──> ranks, forked from one process that has torch ──> evidence/ ──> serried diagnose
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from typing import Any
+
+from benchmarks.diagnosis.faults import links
+from benchmarks.diagnosis.faults.fault import SLOWING, Fault
+from benchmarks.diagnosis.faults.standing import STILL_S
+from serried.diagnose.evidence.records.guard_file import RUNS, read_guard_file
+from serried.diagnose.gather import gather
+from serried.diagnose.reason import diagnosed
+from serried.errors import InputError
+from serried.views.diagnose.document import diagnosis_document
+
+LONGEST_S = 90.0
+SETTLED_S = 3 * STILL_S
+"""How long a rank must not have gone on for the job to count as standing."""
+DISK_BYTES = 64 << 10
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Holds a fault and what was said of it."""
+
+    fault: Fault
+    answer: dict[str, Any]
+
+    @property
+    def named(self) -> tuple[int, ...]:
+        """The ranks at fault, as the first finding has it."""
+        return tuple(self.answer["ranks"] or ())
+
+    @property
+    def is_right(self) -> bool:
+        """Whether just the ranks at fault are named; of a link its other end may be, too."""
+        if self.fault.kind == "slow link":
+            return self.fault.rank in self.named and len(self.named) <= 2
+        return self.named == self.fault.roots
+
+    @property
+    def accuses(self) -> bool:
+        """Whether an innocent rank is named, by any finding."""
+        said = {rank for each in self.answer["findings"] for rank in each["ranks"] or ()}
+        near = (
+            {self.fault.rank - 1, self.fault.rank + 1} if self.fault.kind == "slow link" else set()
+        )
+        return not said <= {*self.fault.roots, *near}
+
+
+def outcome_of(fault: Fault, folder: Path) -> Outcome:
+    """Runs a fault; what the job leaves lies in ``folder`` afterwards."""
+    folder.mkdir(parents=True)
+    with tempfile.TemporaryDirectory(prefix="serried-fault-") as work:
+        place = Path(work)
+        slow = links.hosts(fault.world_size, fault.rank) if fault.kind == "slow link" else None
+        with _disk(place / "disk"), slow or nullcontext([]) as hosts:
+            ranks = _started(fault, folder, place, hosts)
+            try:
+                _await(ranks, folder, is_slow=fault.kind in SLOWING)
+            finally:
+                for rank in ranks:
+                    rank.kill()
+                for rank in ranks:
+                    rank.join()
+    return Outcome(fault, diagnosis_document(diagnosed(gather([folder]))))
+
+
+def _started(
+    fault: Fault, folder: Path, work: Path, hosts: Sequence[str]
+) -> list[ForkServerProcess]:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["serried.runtime.run.preload"])
+    ranks = [
+        context.Process(
+            target=_be_rank,
+            args=(fault, rank, folder, work, hosts[rank] if hosts else ""),
+            daemon=True,
+        )
+        for rank in range(fault.world_size)
+    ]
+    for rank in ranks:
+        rank.start()
+    return ranks
+
+
+def _be_rank(fault: Fault, rank: int, folder: Path, work: Path, host: str) -> None:
+    """Is one rank: a process with the variables that a launcher would set."""
+    if host:
+        links.move_to(host)
+    count = str(fault.world_size)
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": count, "LOCAL_RANK": str(rank)}
+    os.environ |= {"LOCAL_WORLD_SIZE": count, "OMP_NUM_THREADS": "1", "MASTER_PORT": work.name}
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    import torch
+
+    from benchmarks.diagnosis.faults.slowed import run_slowed
+    from benchmarks.diagnosis.faults.standing import run_standing
+
+    torch.set_num_threads(1)
+    (run_slowed if fault.kind in SLOWING else run_standing)(fault, rank, folder, work)
+
+
+def _await(ranks: list[ForkServerProcess], folder: Path, *, is_slow: bool) -> None:
+    """Waits until all ranks ended, or those that have not do not go on any more."""
+    began = time.monotonic()
+    while time.monotonic() - began < LONGEST_S:
+        alive = [rank for rank, process in enumerate(ranks) if process.exitcode is None]
+        if not alive or (not is_slow and all(_stands(folder, rank) for rank in alive)):
+            return
+        time.sleep(0.1)
+
+
+def _stands(folder: Path, rank: int) -> bool:
+    try:
+        file = read_guard_file(folder / f"rank-{rank:05d}.guard")
+    except InputError:
+        return False
+    idle_s = (time.monotonic_ns() - file.moved_ns) / 1e9
+    return file.ended == RUNS and file.num_begun > 0 and idle_s > SETTLED_S
+
+
+@contextmanager
+def _disk(place: Path) -> Iterator[None]:
+    """Mounts a disk that a checkpoint does not fit on, where that is allowed."""
+    place.mkdir()
+    libc = ctypes.CDLL(None, use_errno=True)
+    where = os.fsencode(place)
+    is_mounted = not libc.mount(b"tmpfs", where, b"tmpfs", 0, f"size={DISK_BYTES}".encode())
+    try:
+        yield
+    finally:
+        if is_mounted:
+            libc.umount2(where, 2)
