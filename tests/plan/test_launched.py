@@ -45,6 +45,31 @@ def test_mpt_is_planned_as_llm_foundry_computes_it() -> None:
     assert job_memory(made).fullest.total < 0.85 * job_memory(plain).fullest.total
 
 
+@pytest.mark.parametrize(
+    ("options", "states", "offload"),
+    [
+        ("--optimizer muon --bf16 ", "muon", "none"),
+        ("--optimizer sgd ", "sgd-momentum", "none"),
+        ("--use-precision-aware-optimizer --exp-avg-dtype bf16 ", "bf16-moments", "none"),
+        ("--optimizer-cpu-offload --optimizer adam ", "fp32-grads", "optimizer"),
+        ("--cpu-offloading --cpu-offloading-num-layers 4 ", "fp32-grads", "activations"),
+    ],
+)
+def test_a_script_says_its_optimizer_and_what_it_offloads(
+    options: str, states: str, offload: str
+) -> None:
+    made = asked(TORCHRUN + SIZES + "--vocab-size 32000 --global-batch-size 64 " + options)
+    assert (made.states, made.offload) == (states, offload)
+
+
+def test_weights_that_a_script_gathers_in_8_bits_are_held_so() -> None:
+    made = asked(
+        TORCHRUN + SIZES + "--vocab-size 32000 --global-batch-size 64 --bf16 --fp8-format hybrid "
+        "--fp8-param-gather"
+    )
+    assert made.options["fp8_param_gather"] == "true"
+
+
 def test_options_of_a_llama_make_a_llama() -> None:
     made = asked(
         TORCHRUN + SIZES + "--ffn-hidden-size 14336 --group-query-attention --num-query-groups 8 "

@@ -161,5 +161,12 @@ def test_every_recipe_says_what_its_parts_add_up_to() -> None:
     totals = {name: each.total_bytes for name, each in RECIPES.items()}
     assert totals == {
         **{"fp16-adam": 16, "fp32-grads": 18, "bf16-grads": 16, "fsdp2-mixed": 16, "fp32": 16},
-        **{"bf16": 8, "adam-8bit": 10, "sgd-momentum": 12, "muon": 14, "fp16-scaled": 20},
+        **{
+            "bf16": 8,
+            "adam-8bit": 10,
+            "sgd-momentum": 12,
+            "bf16-moments": 14,
+            "muon": 14,
+            "fp16-scaled": 20,
+        },
     }

@@ -30,6 +30,7 @@ from serried.plan.model.shape import ModelShape
 from serried.plan.model.stages import layers_accounted, layers_with_ends
 from serried.plan.precision import recipe
 from serried.plan.request import LowRank, Offloaded, PlanRequest, Recompute
+from serried.plan.training_settings import taken
 
 FIELDS = (
     *("model", "cluster", "sequence", "micro_batch", "global_batch", "schedule", "chunks"),
@@ -76,6 +77,11 @@ def plan_request(layout: LayoutRequest, words: Mapping[str, str]) -> PlanRequest
     return _Asked(words).request(layout)
 
 
+def of_groups(asked: LayoutRequest) -> LayoutRequest:
+    """Returns a request without the settings of training that a plan alone takes."""
+    return replace(asked, settings=taken(asked.settings)[0])
+
+
 class _Asked:
     """Reads the words of one request."""
 
@@ -90,6 +96,8 @@ class _Asked:
         self.words = {name: text.strip() for name, text in words.items() if text}
 
     def request(self, asked: LayoutRequest) -> PlanRequest:
+        _, training = taken(asked.settings)
+        asked = of_groups(asked)
         layout = self._layout(asked) if asked.config else None
         if asked.config and layout:
             # What is asked for goes before what the file says.
@@ -126,7 +134,11 @@ class _Asked:
             offload=self._offload(),
             lora=read_lora(self.words["lora"]) if "lora" in self.words else None,
             order=str(asked.given.get("order", "")),
-            options={**(options_of(asked.config) if asked.config else {}), **layout.settings},
+            options={
+                **(options_of(asked.config) if asked.config else {}),
+                **layout.settings,
+                **training,
+            },
         )
 
     def _layout(self, asked: LayoutRequest) -> Layout:

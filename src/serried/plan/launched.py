@@ -70,7 +70,8 @@ def words_of(config: LaunchConfig, dp: int, pp: int) -> dict[str, str]:
         "global_batch": _global_batch(told, config, dp),
         "recompute": _recompute(told),
         "compute": _compute(told),
-        "states": "fp16-adam" if told.is_on("fp16") and not told.is_on("bf16") else None,
+        "states": _states(told),
+        "offload": _offload(told),
         "sequence_parallel": told.text("sequence_parallel"),
         "lora": told.number("lora"),
         "schedule": SCHEDULES.get(told.text("schedule") or "") if pp > 1 else None,
@@ -90,6 +91,7 @@ def options_of(config: LaunchConfig) -> dict[str, str]:
     switches = {
         "tp_comm_overlap": told.text("tp_overlap"),
         "a2a_overlap": told.text("ep_overlap"),
+        "fp8_param_gather": told.text("fp8_gather"),
         "moe_grouped_gemm": told.text("grouped_gemm"),
         "cross_entropy_loss_fusion": told.text("loss_fused"),
         "gradient_accumulation_fusion": (
@@ -210,6 +212,30 @@ def _recompute(told: _Training) -> str | None:
     if told.is_on("recompute_activations"):
         return "selective"
     return "full" if told.is_on("checkpointing") else None
+
+
+def _states(told: _Training) -> str | None:
+    """Returns the recipe of the optimizer that a file names; None for the framework's own."""
+    optimizer = told.text("optimizer") or ""
+    if "8bit" in optimizer:
+        return "adam-8bit"
+    if optimizer in ("muon", "dist_muon"):
+        return "muon"
+    if optimizer == "sgd":
+        return "sgd-momentum"
+    if told.text("moment_dtype") in ("bf16", "bfloat16"):
+        return "bf16-moments"
+    return "fp16-adam" if told.is_on("fp16") and not told.is_on("bf16") else None
+
+
+def _offload(told: _Training) -> str | None:
+    """Returns what a file keeps in the host's memory; states before parameters, which a plan
+    takes one of."""
+    if told.is_on("optimizer_on_host") or told.text("optimizer_device") in ("cpu", "nvme"):
+        return "optimizer"
+    if told.is_on("activations_on_host"):
+        return "activations"
+    return "parameters" if told.text("parameter_device") in ("cpu", "nvme") else None
 
 
 def _compute(told: _Training) -> str | None:

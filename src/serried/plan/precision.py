@@ -108,6 +108,13 @@ RECIPES: Mapping[str, Precision] = {
             "Megatron-LM d98e8a64, --optimizer muon: one moment, and Adam's two of embeddings",
             table_moment_bytes=4,
         ),
+        _recipe(
+            "bf16-moments",
+            (2, 4, 4, 4),
+            (2, 4),
+            "DeepSeek-V3, arXiv 2412.19437, section 3.3.2; Megatron-LM d98e8a64, "
+            "--use-precision-aware-optimizer with bf16 moments",
+        ),
         _recipe("sgd-momentum", (2, 2, 4, 4), (2, 2), "mixed precision, one moment in fp32"),
     )
 }

@@ -90,6 +90,13 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "sequence_parallel": ("sequence-parallel",),
     "lora": ("lora-rank", "lora-r"),
     "schedule": ("pipeline-parallel-schedule",),
+    "fp8_gather": ("fp8-param-gather",),
+    "optimizer": ("optimizer", "optim"),
+    "moment_dtype": ("exp-avg-dtype",),
+    "optimizer_on_host": ("optimizer-cpu-offload",),
+    "optimizer_device": ("offload-optimizer.device",),
+    "parameter_device": ("offload-param.device",),
+    "activations_on_host": ("cpu-offloading",),
     "gradients_apart": ("no-gradient-accumulation-fusion",),
     "gradients_fused": ("gradient-accumulation-fusion",),
     "tp_overlap": ("tp-comm-overlap",),
@@ -124,7 +131,7 @@ def of_keys(keys: Keys) -> dict[str, Found]:
     for key, entries in keys.entries.items():
         plain = key.replace("_", "-").lower()
         name = _name_of(plain)
-        if name is None or any(part in plain for part in LEFT_OUT):
+        if name is None or (name != "optimizer_device" and _is_left_out(plain)):
             continue
         entry = keys.resolved(entries[0])
         if entry.why is None and entry.value is not None:
@@ -150,6 +157,10 @@ def of_flags(flags: Sequence[Flag]) -> dict[str, Found]:
             _plain(text), flag.word.line.file, flag.word.line.number, flag.key, flag.word.via
         )
     return found
+
+
+def _is_left_out(plain: str) -> bool:
+    return any(part in plain for part in LEFT_OUT)
 
 
 def _name_of(plain: str) -> str | None:

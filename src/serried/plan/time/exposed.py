@@ -61,13 +61,14 @@ def in_layers(
 
 def _exchange(jobs: Jobs, reached: Rates, constants: Constants) -> Column:
     """Returns the exposed time of dispatch and combine of one MoE layer."""
-    sent = volumes.expert_bytes(jobs.tokens, jobs.hidden, jobs.top_k, jobs.ep, jobs.tp)
+    routed = jobs.imbalance * jobs.tokens
+    sent = volumes.expert_bytes(routed, jobs.hidden, jobs.top_k, jobs.ep, jobs.tp)
     beside = np.where(jobs.etp > 1, jobs.tp, 1.0)
     near = np.maximum(reached.domain / beside, 1.0)
     far = np.clip(1.0 - near / jobs.ep, 0.0, 1.0)
     once = _distinct(jobs.ep / near, np.maximum(jobs.top_k, 1.0)) / np.maximum(jobs.top_k, 1.0)
     time = sent * ((1.0 - far) / reached.nvlink + far * once / reached.nic)
-    shared = 8.0 * jobs.tokens * jobs.top_k * jobs.hidden * volumes.kept(jobs.etp)
+    shared = 8.0 * routed * jobs.top_k * jobs.hidden * volumes.kept(jobs.etp)
     time = time + 8.0 * constants.value("latency") + shared / reached.nvlink
     share = np.where(
         jobs.is_ep_overlapped > 0, constants.value("ep_overlapped"), constants.value("ep_exposed")

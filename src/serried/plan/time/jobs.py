@@ -69,6 +69,8 @@ class Jobs:
     top_k: Column
     expert_ffn: Column
     shared_ffn: Column
+    imbalance: Column
+    """Tokens of the fullest rank's experts, for each that they would get if all got as many."""
     has_expert_bias: Column
     """Whether experts have biases, as GPT-OSS's do, whose activation no kernel fuses."""
     moe_layers: Column
@@ -227,6 +229,7 @@ def _row(asked: PlanRequest) -> dict[str, float]:
         "top_k": experts.top_k if experts else 0,
         "expert_ffn": experts.ffn if experts else 0,
         "shared_ffn": experts.shared_ffn if experts else 0,
+        "imbalance": float(asked.options.get("moe_imbalance", 1)),
         "has_expert_bias": bool(experts and model.has_bias),
         "moe_layers": model.num_moe_layers,
         "mtp_layers": model.mtp_layers,

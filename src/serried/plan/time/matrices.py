@@ -101,11 +101,11 @@ def experts_here(jobs: Jobs) -> Column:
 
 
 def routed_tokens(jobs: Jobs) -> Column:
-    """Returns the tokens that a rank's experts work on, each counted once an expert.
+    """Returns the tokens that the fullest rank's experts work on, each counted once an expert.
 
-    Balanced: a rank gets as many as it sends. Ranks of etp share tokens and split the weights.
+    Balanced, a rank gets as many as it sends. Ranks of etp share tokens and split the weights.
     """
-    return np.asarray(jobs.tokens * jobs.top_k * jobs.etp / jobs.tp)
+    return np.asarray(jobs.imbalance * jobs.tokens * jobs.top_k * jobs.etp / jobs.tp)
 
 
 def _experts(jobs: Jobs, reached: Rates, constants: Constants, gemm: Gemm) -> Column:

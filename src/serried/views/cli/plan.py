@@ -10,7 +10,7 @@ import click
 
 from serried.errors import InputError, listed
 from serried.launch.request import LayoutRequest
-from serried.plan.asked import plan_request
+from serried.plan.asked import of_groups, plan_request
 from serried.plan.job_plan import JobPlan, job_plan
 from serried.views.cli.job import request_of
 from serried.views.cli.language import lang_option
@@ -86,6 +86,7 @@ def plan(file: Path | None, **options: Any) -> int:
     _require_one_answer(output, options)
     asked = request_of(file, options)
     made = job_plan(plan_request(asked, plan_words(options)), plan_constants(options))
+    asked = of_groups(asked)
     if options["trace"]:
         _write_trace(made, asked, options)
     if options["emit"]:

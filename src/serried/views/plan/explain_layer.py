@@ -351,9 +351,8 @@ def _context(job: TimedPlan) -> Explained:
 def _exchange(job: TimedPlan) -> Explained:
     """Returns dispatch and combine: bytes within the domain, and a token once to each other."""
     jobs, reached, ep = job.jobs, job.reached, job.value("ep")
-    sent = number(one(volumes.expert_bytes(
-        jobs.tokens, jobs.hidden, jobs.top_k, jobs.ep, jobs.tp
-    )))  # fmt: skip
+    routed = jobs.imbalance * jobs.tokens
+    sent = number(one(volumes.expert_bytes(routed, jobs.hidden, jobs.top_k, jobs.ep, jobs.tp)))
     beside = job.value("tp") if job.value("etp") > 1 else 1.0
     near = max(one(reached.domain) / beside, 1.0)
     far = min(max(1.0 - near / ep, 0.0), 1.0)
@@ -362,7 +361,7 @@ def _exchange(job: TimedPlan) -> Explained:
     each = sent * number(1.0 - far) / job.nvlink + number(8) * job.constant("latency")
     if far:
         each = each + sent * number(far) * number(once) / job.nic
-    shared = one(8.0 * jobs.tokens * jobs.top_k * jobs.hidden * volumes.kept(jobs.etp))
+    shared = one(8.0 * routed * jobs.top_k * jobs.hidden * volumes.kept(jobs.etp))
     if shared:
         each = each + number(shared) / job.nvlink
     name = "ep_overlapped" if job.value("is_ep_overlapped") else "ep_exposed"
