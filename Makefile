@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP = $(BIN)/pip install -q --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick check types style unit bench oracle goldens soak screenshots browser hosts modules clean
+.PHONY: help run test quick check types style unit bench oracle goldens soak screenshots edition browser hosts modules clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ soak: $(VENV)/.test hosts ## long counts: kills, exits, fuzzing, injected faults
 
 screenshots: $(VENV)/.test browser ## draw the pictures of README and docs again
 	$(BIN)/python -m docs.screenshots
+
+edition: $(VENV)/.test browser ## draw every tab of the page; BEFORE=COMMIT lays an earlier one beside
+	$(BIN)/python -m docs.edition screenshots/edition $(if $(BEFORE),--before $(BEFORE))
 
 # ------------------------------------------------------------------ what the above install
 

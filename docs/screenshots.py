@@ -9,11 +9,12 @@ Chromium (on PATH) and Playwright for Python must be there.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,8 +48,8 @@ SHOTS = (
     Shot("workbench", "dims=dp,tp,pp&rank=1", steps=2),
     Shot("workbench.zh", "dims=dp,tp,pp&rank=1", lang="zh-CN", steps=2),
     Shot("workbench-dark", "dims=dp,tp,pp&rank=1", scheme="dark", steps=2),
-    Shot("groups", "dims=dp,tp,pp&rank=5"),
-    Shot("groups.zh", "dims=dp,tp,pp&rank=5", lang="zh-CN"),
+    Shot("groups", "rank=5"),
+    Shot("groups.zh", "rank=5", lang="zh-CN"),
     Shot("schedule", SCHEDULES),
     Shot("schedule.zh", SCHEDULES, lang="zh-CN"),
     Shot("plan", PLAN),
@@ -69,16 +70,17 @@ def main() -> None:
         if not traces:
             subprocess.run([*SERRIED, "demo", "--no-serve", "--folder", folder], check=True)
             traces = [Path(folder) / "emulated"]
-        with serving(traces) as traced, serving([]) as plain:
+        options = [word for path in traces for word in ("--trace", str(path))]
+        with serving(options) as traced, serving([]) as plain:
             take(traced, plain)
 
 
 @contextmanager
-def serving(traces: list[Path]) -> Iterator[str]:
-    """Runs ``serried serve`` on the traces and yields its address."""
-    options = [word for path in traces for word in ("--trace", str(path))]
+def serving(options: Sequence[str], source: Path | None = None) -> Iterator[str]:
+    """Runs ``serried serve`` and yields its address; ``source`` holds another edition's package."""
     command = [*SERRIED, "serve", "--port", "0", "--no-open", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    env = {**os.environ, **({"PYTHONPATH": str(source)} if source else {})}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as server:
         assert server.stdout
         try:
             yield server.stdout.readline().split()[-1].partition("?")[0]
@@ -86,12 +88,16 @@ def serving(traces: list[Path]) -> Iterator[str]:
             server.terminate()
 
 
+def chromium() -> str:
+    """Returns the path of the browser."""
+    return next(found for name in CHROMIUM if (found := shutil.which(name)))
+
+
 def take(traced: str, plain: str) -> None:
     """Opens each state of the page and writes its picture."""
     IMAGES.mkdir(exist_ok=True)
-    path = next(found for name in CHROMIUM if (found := shutil.which(name)))
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         for shot in SHOTS:
             context = browser.new_context(
                 viewport=ViewportSize(width=1400, height=900),
