@@ -88,6 +88,8 @@ class Diagnosis:
     """What was odd in the evidence itself: another job's dump, a contradiction."""
     ranks_heard: tuple[int, ...] = ()
     world_size: int | None = None
+    was_read: bool = True
+    """Whether anything was there to read: a line of a log, a dump, a record."""
 
     @property
     def cause_class(self) -> CauseClass:

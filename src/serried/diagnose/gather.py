@@ -125,8 +125,17 @@ def _odd(log: LogFile) -> list[Sentence]:
                 name=log.name,
             )
         ]
+    if log.is_archive:
+        return [
+            said(
+                "{name} is an archive; unpack it (unzip, tar -xf) and give the folder",
+                name=log.name,
+            )
+        ]
     if log.is_binary:
         return [said("{name} holds no text, so it was not read as a log", name=log.name)]
+    if not log.num_bytes:
+        return [said("{name} is empty", name=log.name)]
     if log.is_damaged:
         return [
             said("{name} breaks off within its packing; what came before was read", name=log.name)

@@ -33,6 +33,7 @@ def diagnosed(evidence: Evidence) -> Diagnosis:
         notes=evidence.notes,
         ranks_heard=tuple(sorted(heard)),
         world_size=evidence.state.world_size if evidence.state else None,
+        was_read=bool(evidence.num_lines or evidence.state or evidence.recordings),
     )
 
 

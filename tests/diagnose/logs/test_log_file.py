@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from serried.diagnose.evidence import log_file
-from serried.diagnose.evidence.log_file import BLOCK, LONGEST_LINE, LogFile
+from serried.diagnose.evidence.log_file import BLOCK, LONGEST_LINE, OFTEN, LogFile
 from serried.diagnose.evidence.text import reader
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
@@ -117,3 +117,36 @@ def test_bars_as_wide_as_the_terminal_stay_lines_of_their_own(tmp_path: Path) ->
     (tmp_path / "job.log").write_text(f"{bar}\n{bar}\nValueError: bad label\n")
     cause = diagnosed(gather([tmp_path])).causes[0]
     assert (cause.kind, cause.quotes[0].line) == ("exception", 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "held", "said"),
+    [
+        ("a.log", b"", "a.log is empty"),
+        ("a.zip", b"PK\x03\x04" + bytes(40), "a.zip is an archive"),
+        ("core", b"\x7fELF" + bytes(40), "core holds no text"),
+    ],
+)
+def test_a_file_that_holds_no_log_is_named_and_nothing_is_called_sound(
+    tmp_path: Path, name: str, held: bytes, said: str
+) -> None:
+    (tmp_path / name).write_bytes(held)
+    found = diagnosed(gather([tmp_path / name]))
+    assert said in str(found.notes[0])
+    assert not found.was_read
+
+
+def test_an_error_at_the_end_of_an_endless_line_is_read(tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_bytes(b"." * (3 * BLOCK) + b" RuntimeError: CUDA out of memory")
+    assert diagnosed(gather([tmp_path])).causes[0].kind == "gpu_oom"
+
+
+def test_a_wide_log_without_a_mark_is_read(tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_bytes(TROUBLE.decode().encode("utf-16-le"))
+    assert diagnosed(gather([tmp_path])).causes[0].ranks == (3,)
+
+
+def test_a_warning_of_every_step_hides_no_error(tmp_path: Path) -> None:
+    rows = [f"step {n}: warning: cannot use the fast path" for n in range(3 * OFTEN)]
+    (tmp_path / "job.log").write_text("\n".join(rows) + "\n" + TROUBLE.decode())
+    assert diagnosed(gather([tmp_path])).causes[0].ranks == (3,)

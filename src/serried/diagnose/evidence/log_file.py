@@ -42,12 +42,17 @@ BLOCK = 1 << 20
 LONGEST_LINE = 1 << 13
 """Bytes of one line that are read; what a longer one holds beyond is passed over: no sentence of
 torch's is as long, and patterns may take time that grows with the square of a line."""
-TOLD_EVERY = 1 << 30
+LEFT_OUT = b" ... "
+HALF = (LONGEST_LINE - len(LEFT_OUT)) // 2
+"""Bytes that are read of a longer line at either end: an error may follow a bar without an end."""
+TOLD_EVERY = 1 << 28
 """Unpacked bytes after which progress is told."""
 MOST_SHAPES, LONGEST_SHAPE = 20_000, 2_000
 """Shapes of lines that are remembered, and how long one may be: at most 40 MB."""
 SHORT = 1 << 18
 """Bytes of a log that may be a copy from a terminal, whose width broke its lines."""
+OFTEN = 500
+"""Times that a shape of lines is shown with its neighbours; a warning may come with every step."""
 BEFORE, AFTER = 3, 6
 """Lines kept around one that tells something, for what is told in several lines."""
 
@@ -79,6 +84,8 @@ _UNPACKERS: dict[bytes, Callable[[BinaryIO], object]] = {
     b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
 ZSTD = b"\x28\xb5\x2f\xfd"
+ZIP = b"PK\x03\x04"
+TAR, TAR_AT = b"ustar", 257
 _WIDE = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _FILE_RANK = re.compile(r"(?:^|[^a-z])(?:global_?)?rank[_\-]?(\d+)(?!\d)", re.IGNORECASE)
 _TORCHRUN_LOG = re.compile(r"attempt_\d+/(\d+)/(?:stdout|stderr)\.log$")
@@ -102,6 +109,8 @@ class LogFile:
         self.is_binary = False
         self.is_sealed = False
         """Whether it is packed in a way that this Python cannot unpack."""
+        self.is_archive = False
+        """Whether it holds files, as zip and tar do, which are not unpacked here."""
         self.is_damaged = False
         """Whether its packing broke off; what came before was read."""
 
@@ -111,14 +120,14 @@ class LogFile:
         Raises InputError where the file cannot be read.
         """
         speaker = file_speaker(str(self.path))
-        plain: set[bytes] = set()
+        shapes: dict[bytes, int] = {}
         with opened(self.path) as file:
             for first, texts in self._blocks(file):
                 if self._beside is not None:
                     self._beside(self.name, speaker, first, texts)
                 is_short = first == 1 and sum(map(len, texts)) < SHORT
                 rows = _put_together(texts) if is_short else list(enumerate(texts))
-                for place, text in _around(rows, plain):
+                for place, text in _around(rows, shapes):
                     yield log_line(text, self.name, first + place, speaker)
 
     def _blocks(self, file: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
@@ -127,24 +136,28 @@ class LogFile:
         if head.startswith(ZSTD) and _zstd() is None:
             self.is_sealed = True
             return
-        if _is_binary(head):
+        if head.startswith(ZIP):
+            self.is_archive = True
+            return
+        wide = _WIDE.get(head[:2]) or _wide_without_mark(head)
+        if _is_binary(head) and not wide:
             self.is_binary = True
             return
         stream = cast(io.BufferedReader, _unpacked(file, head))
-        wide = _WIDE.get(head[:2])
         decoder = codecs.getincrementaldecoder(wide)("replace") if wide else None
         rest, number = b"", 1
         while block := self._read(stream):
             self._count(len(block))
             if decoder:
                 block = decoder.decode(block).lstrip("\ufeff").encode()
-            if number == 1 and b"\0" in block[:4096]:
-                self.is_binary = True
+            if number == 1 and not rest and b"\0" in block[:4096]:
+                self.is_archive = block[TAR_AT:].startswith(TAR)
+                self.is_binary = not self.is_archive
                 return
             if block.endswith(b"\r"):  # perhaps half of \r\n, whose other half comes next
                 block += self._read(stream)
             lines = (rest + block).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-            rest = lines.pop()[:LONGEST_LINE]
+            rest = _shortened(lines.pop())
             if number == 1 and len(block) < SHORT and rest:  # its last line has no end
                 lines, rest = [*lines, rest], b""
             self.num_lines = number + len(lines) - 1
@@ -198,29 +211,47 @@ def _put_together(lines: list[bytes]) -> list[tuple[int, bytes]]:
     return [(place, text.encode()) for place, text in rows]
 
 
-def _around(rows: list[tuple[int, bytes]], plain: set[bytes]) -> Iterator[tuple[int, str]]:
+def _around(rows: list[tuple[int, bytes]], shapes: dict[bytes, int]) -> Iterator[tuple[int, str]]:
     """Yields the lines with a telling word and their neighbours within a block."""
     shown = 0
     for index, (_, line) in enumerate(rows):
-        if _is_telling(line, plain):
-            for place, near in rows[max(shown, index - BEFORE) : index + AFTER + 1]:
-                yield place, near[:LONGEST_LINE].decode("utf-8", "replace")
-            shown = max(shown, min(index + AFTER + 1, len(rows)))
+        if times := _times_told(_shortened(line), shapes):
+            before, after = (BEFORE, AFTER) if times <= OFTEN else (0, 0)
+            for place, near in rows[max(shown, index - before) : index + after + 1]:
+                yield place, _shortened(near).decode("utf-8", "replace")
+            shown = max(shown, min(index + after + 1, len(rows)))
 
 
-def _is_telling(line: bytes, plain: set[bytes]) -> bool:
-    """Tells whether a line holds a telling word; ``plain`` keeps shapes of lines that hold none.
+def _times_told(line: bytes, shapes: dict[bytes, int]) -> int:
+    """Returns how often a line of this shape was met, 0 for one without a telling word.
 
     A job repeats its lines with other digits, and a look-up costs a hundredth of a search.
     """
     shape = line.translate(None, b"0123456789")
-    if shape in plain:
-        return False
-    if _TELLING.search(line, 0, LONGEST_LINE):
-        return True
-    if len(plain) < MOST_SHAPES and len(shape) < LONGEST_SHAPE:
-        plain.add(shape)
-    return False
+    times = shapes.get(shape)
+    if times == 0:
+        return 0
+    is_told = times is not None or _TELLING.search(line, 0, LONGEST_LINE) is not None
+    times = (times or 0) + 1 if is_told else 0
+    if shape in shapes or (len(shapes) < MOST_SHAPES and len(shape) < LONGEST_SHAPE):
+        shapes[shape] = times
+    return times
+
+
+def _shortened(line: bytes) -> bytes:
+    """Returns a line with its middle left out where it is too long."""
+    if len(line) <= LONGEST_LINE:
+        return line
+    return line[:HALF] + LEFT_OUT + line[-HALF:]
+
+
+def _wide_without_mark(head: bytes) -> str | None:
+    """Returns the encoding of two bytes a letter by its zeros, where no mark tells it."""
+    for place, name in ((1, "utf-16-le"), (0, "utf-16-be")):
+        zeros, letters = head[place::2], head[1 - place :: 2]
+        if len(head) > 8 and zeros.count(0) > 0.9 * len(zeros) and b"\0" not in letters:
+            return name
+    return None
 
 
 def _unpacked(file: BinaryIO, head: bytes) -> object:

@@ -205,9 +205,10 @@ def _times(text: str) -> dict[str, float]:
     >>> _times("step 4 compute_ms 46.5 step_ms 99.8")
     {'computing': 46500000.0, 'step': 99800000.0}
     """
+    is_named = "_ms" in text or "_s" in text or "_MS" in text or "_S" in text
     found = {
         _PART.get(each[1].lower(), each[1].lower()): float(each[3]) * _NS[each[2].lower()]
-        for each in _TIME.finditer(text)
+        for each in (_TIME.finditer(text) if is_named else ())
     }
     if not found and (each := _OF_MEGATRON.search(text)):
         return {"step": float(each[1]) * 1e6}

@@ -59,7 +59,7 @@ def diagnose(
     """Says which rank hung, which is slow, and why; or what evidence is missing.
 
     Reads logs, flight-recorder dumps, stacks and records, in files and folders, any mixture.
-    Exits with 1 where something was found.
+    Exits with 1 where something was found, and with 2 where nothing could be read.
 
     \b
     serried diagnose logs/
@@ -81,4 +81,4 @@ def diagnose(
         output.write(as_json(diagnosis_document(found, lang)))
     else:
         output.write("\n".join(diagnosis_lines(found, lang=lang, width=width())) + "\n")
-    return 1 if found.found else 0
+    return (1 if found.found else 0) if found.was_read else 2

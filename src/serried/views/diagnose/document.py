@@ -6,11 +6,17 @@ from dataclasses import asdict
 from typing import Any
 
 from serried.diagnose.diagnosis import Cause, CauseClass, Diagnosis
-from serried.finding import said
+from serried.finding import Sentence, said
 from serried.views.sentences import say
 
 SCHEMA = "serried.diagnosis/1"
 NOTHING_FOUND = said("nothing wrong was found in what was read")
+NOTHING_READ = said("nothing could be read: there is no line of a log, no dump and no record")
+
+
+def no_cause(diagnosis: Diagnosis) -> Sentence:
+    """Returns what is said where no cause was found: whether there was anything to find one in."""
+    return NOTHING_FOUND if diagnosis.was_read else NOTHING_READ
 
 
 def diagnosis_document(diagnosis: Diagnosis, lang: str = "en") -> dict[str, Any]:
@@ -20,7 +26,7 @@ def diagnosis_document(diagnosis: Diagnosis, lang: str = "en") -> dict[str, Any]
     repeats the first finding.
     """
     findings = [_finding(cause, lang) for cause in diagnosis.causes]
-    top = findings[0] if findings else _no_fault(lang)
+    top = findings[0] if findings else _no_fault(no_cause(diagnosis), lang)
     return {
         "schema": SCHEMA,
         **top,
@@ -57,9 +63,9 @@ def _finding(cause: Cause, lang: str) -> dict[str, Any]:
     }
 
 
-def _no_fault(lang: str) -> dict[str, Any]:
+def _no_fault(verdict: Sentence, lang: str) -> dict[str, Any]:
     return {
-        "verdict": say(NOTHING_FOUND, lang),
+        "verdict": say(verdict, lang),
         "class": CauseClass.NO_FAULT.value,
         "kind": CauseClass.NO_FAULT.value,
         "ranks": [],

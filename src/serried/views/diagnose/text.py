@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from serried.diagnose.diagnosis import Cause, Diagnosis
-from serried.views.diagnose.document import NOTHING_FOUND
+from serried.views.diagnose.document import no_cause
 from serried.views.explain.plain import wrap
 from serried.views.sentences import phrase, say
 
 MOST_QUOTES = 8
+LONGEST_QUOTE = 400
+"""Letters of a line of evidence that a terminal shows; as JSON it stands uncut."""
 
 
 def diagnosis_lines(diagnosis: Diagnosis, *, lang: str, width: int) -> list[str]:
-    """Returns the answer as lines of at most ``width`` columns; lines of a log stand uncut."""
+    """Returns the answer as lines of at most ``width`` columns; lines of a log go beyond."""
     if not diagnosis.causes:
-        lines = wrap(say(NOTHING_FOUND, lang), width)
+        lines = wrap(say(no_cause(diagnosis), lang), width)
     else:
         lines = _cause(diagnosis.causes[0], lang, width)
         for other in diagnosis.causes[1:]:
@@ -25,7 +27,7 @@ def diagnosis_lines(diagnosis: Diagnosis, *, lang: str, width: int) -> list[str]
 def _cause(cause: Cause, lang: str, width: int) -> list[str]:
     lines = wrap(say(cause.verdict, lang), width)
     lines += _listed("why", [say(each, lang) for each in cause.chain], lang, width)
-    if quotes := [f"  {quote}" for quote in cause.quotes[:MOST_QUOTES]]:
+    if quotes := [f"  {_short(str(quote))}" for quote in cause.quotes[:MOST_QUOTES]]:
         lines += ["", phrase("evidence", lang), *quotes]
     return lines + _listed("what to do", [say(each, lang) for each in cause.cures], lang, width)
 
@@ -38,3 +40,7 @@ def _listed(title: str, sentences: list[str], lang: str, width: int) -> list[str
         phrase(title, lang),
         *(row for each in sentences for row in wrap(f"- {each}", width, hanging=2)),
     ]
+
+
+def _short(quote: str) -> str:
+    return quote if len(quote) <= LONGEST_QUOTE else f"{quote[:LONGEST_QUOTE]} …"
