@@ -37,6 +37,10 @@ ASKED = (
     "rank?world_size=16&tp=2&pp=4&rank=5",
     "sharding?world_size=16&zero=3&parameters=7.5B&microbatches=1",
     "learn?lang=zh",
+    "plan/matrix?world_size=16&tp=2&pp=4&model=llama3-8b&cluster=h100&sequence=8192&global_batch=64",
+    "plan/compare?a=world_size%3D16%26tp%3D2%26model%3Dllama3-8b%26cluster%3Dh100%26sequence%3D8192"
+    "%26global_batch%3D64&b=world_size%3D16%26tp%3D4%26model%3Dllama3-8b%26cluster%3Dh100"
+    "%26sequence%3D8192%26global_batch%3D64",
     "term?world_size=16&tp=2&pp=4&term=dp&rank=5",
     "plans",
     "plan?world_size=16&tp=2&pp=4&model=llama3-8b&cluster=h100&sequence=8192&global_batch=64",

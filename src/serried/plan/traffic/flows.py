@@ -65,11 +65,20 @@ def flows_of(
     return tuple(_counted(flow, groups, placement) for flow, groups in filter(None, made))
 
 
+def groups_of(flow: Flow, layout: Layout) -> Groups:
+    """Returns the groups that a flow runs in."""
+    found = _groups(flow.kind, flow.ranks, layout)
+    assert found is not None, f"no groups of {flow.kind}"
+    return found
+
+
 def _flow(transfers: Sequence[Transfer], layout: Layout) -> tuple[Flow, Groups] | None:
     first = transfers[0]
     dim = _DIM.get(first.kind, first.kind)
     kind = kind_of_transfer(first, layout)
     if kind is None:
+    groups = _groups(first.kind, first.ranks, layout)
+    if groups is None:
         return None
     groups = layout.groups(kind)
     names = tuple(each.collective for each in transfers)
@@ -87,12 +96,18 @@ def kind_of_transfer(transfer: Transfer, layout: Layout) -> str | None:
     names = [
         name for name in _NAMES.get(transfer.kind, ()) if any(name == k.name for k in layout.kinds)
     ]
+def _groups(kind: str, ranks: int, layout: Layout) -> Groups | None:
+    """Returns the layout's groups that a transfer runs over: those of as many ranks."""
+    dim = _DIM.get(kind, kind)
+    names = [name for name in _NAMES.get(kind, ()) if any(name == k.name for k in layout.kinds)]
     if dim in layout.dims:
         names += [layout.kind_of(dim, with_cp=True), layout.kind_of(dim)]
     for name in names:
         groups = layout.groups(name)
         if len(groups) and int(groups.sizes.max()) == transfer.ranks:
             return name
+        if len(groups) and int(groups.sizes.max()) == ranks:
+            return groups
     return None
 
 

@@ -26,8 +26,10 @@ from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.opening import openings_answer
 from serried.views.web.page import STATIC
 from serried.views.web.plan.answer import plan_answer, plan_offers
+from serried.views.web.plan.compared import compared_answer
 from serried.views.web.plan.heat import plan_heat_payload
 from serried.views.web.plan.links import links_payload
+from serried.views.web.plan.matrix import matrix_answer
 from serried.views.web.plan.search import search_answer
 from serried.views.web.plan.timeline import PLAN, StepWords, planned_step, step_words
 from serried.views.web.schedule.payload import schedule_payload, schedules_answer
@@ -108,6 +110,8 @@ def _of_jobs() -> dict[str, Answering]:
         "plan/heat": lambda words: plan_heat_payload(read_query(words), words),
         "layout/links": lambda words: group_links_payload(read_query(words)),
         "layout/beside": lambda words: beside_payload(words, read_language(words)),
+        "plan/matrix": lambda words: matrix_answer(read_query(words), words, read_language(words)),
+        "plan/compare": lambda words: compared_answer(words, read_language(words)),
         "search": lambda words: search_answer(read_query(words), words, read_language(words)),
         "schedules": lambda _: schedules_answer(),
         "schedule": lambda words: schedule_payload(read_schedule_query(words)),

@@ -9,7 +9,7 @@ from serried.plan.job_plan import JobPlan, job_plan
 from serried.views.learn.cards import TermCard, card, card_keys
 from serried.views.learn.document import card_document, lessons_document
 from serried.views.learn.lessons import job_of, lessons
-from serried.views.sentences import say
+from serried.views.sentences import say, tell
 from serried.views.web.plan.query import given, read_plan_request
 from serried.views.web.wire.query import Query, Words, read_count, read_word
 
@@ -17,7 +17,8 @@ from serried.views.web.wire.query import Query, Words, read_count, read_word
 def term_answer(query: Query, words: Words, lang: str) -> dict[str, Any]:
     """Returns the ``serried.card/1`` document of the term, with the numbers of the job in view.
 
-    Where words ask for a plan that cannot be, ``unplanned`` says why and costs are told by bytes.
+    ``priced`` says for which plan costs are told. Where words ask for one that cannot be,
+    ``unplanned`` says why and costs are told by bytes.
     Raises InputError for a term that has no card.
     """
     plan, why = _planned(query, words, lang)
@@ -25,7 +26,7 @@ def term_answer(query: Query, words: Words, lang: str) -> dict[str, Any]:
     found = card(
         read_word(words, "term"), query.layout, query.placement, lang=lang, rank=rank, plan=plan
     )
-    return card_document(found) | {"unplanned": why}
+    return card_document(found) | {"unplanned": why, "priced": _priced(plan, lang)}
 
 
 def learn_answer(lang: str) -> dict[str, Any]:
@@ -41,6 +42,20 @@ def _planned(query: Query, words: Words, lang: str) -> tuple[JobPlan | None, str
         return job_plan(read_plan_request(query, words)), ""
     except InputError as error:
         return None, say(error, lang)
+
+
+def _priced(plan: JobPlan | None, lang: str) -> str:
+    if plan is None:
+        return ""
+    asked = plan.asked
+    return tell(
+        "for {model} on {cluster}, {batch} sequences of {tokens:,} tokens a step",
+        lang,
+        model=asked.model.name,
+        cluster=asked.cluster.name,
+        batch=asked.global_batch,
+        tokens=asked.sequence,
+    )
 
 
 def _named(key: str, lang: str) -> dict[str, Any]:
