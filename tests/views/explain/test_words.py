@@ -1,4 +1,4 @@
-"""Terms, legend and notes on group kinds: complete, in two languages."""
+"""Legend and notes on group kinds: complete, in two languages."""
 
 from __future__ import annotations
 
@@ -11,16 +11,12 @@ from serried.errors import InputError
 from serried.frameworks import FRAMEWORKS, Sizes
 from serried.mesh import Layout
 from serried.views.explain.content import pairs, part
-from serried.views.explain.words import about_in, basics, kind_note, note_in, terms
+from serried.views.explain.words import about_in, basics, kind_note, note_in
 from serried.views.sentences import LANGUAGES
 from tests.views.explain.kinds_made import TRIED, kinds_made, layouts_tried
 from tests.views.explain.reader import has_chinese, stray_english
 from tests.views.explain.settings_tried import layouts
 
-TERMS = (
-    *("world", "world_size", "node", "rank", "local_rank", "group", "process"),
-    *("stage", "microbatch", "axis", "collective", "nvlink_domain"),
-)
 MEGATRON = frameworks.layout("megatron", Sizes(8))
 SHARED = ("named", "by_rule")
 """Files of notes that are of no framework's own."""
@@ -28,28 +24,9 @@ MADE = [(framework, kind) for framework in TRIED for kind in kinds_made(framewor
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_every_term_is_named_and_explained(lang: str) -> None:
-    assert tuple(term.key for term in terms(lang)) == TERMS
-    assert all(term.name and term.text for term in terms(lang))
-
-
-@pytest.mark.parametrize("lang", LANGUAGES)
 def test_the_legend_holds_four_dimensions_and_how_to_read_stages(lang: str) -> None:
     assert [basic.dim for basic in basics(MEGATRON, lang)] == ["dp", "tp", "pp", "cp", "stage"]
     assert all(basic.text for basic in basics(MEGATRON, lang))
-
-
-def test_a_process_may_own_several_gpus() -> None:
-    assert "2 nodes of 4 GPUs with 2 GPUs per rank make a world size of 4" in text_of("world_size")
-
-
-def test_the_local_rank_example_is_right() -> None:
-    assert "rank 11 is local rank 3 of node 1" in text_of("local_rank")
-    assert divmod(11, 8) == (1, 3)
-
-
-def text_of(key: str) -> str:
-    return next(term.text for term in terms("en") if term.key == key)
 
 
 # ----------------------------------------------------------------------- notes on group kinds
@@ -185,7 +162,7 @@ def test_chinese_words_are_chinese() -> None:
         for layout in layouts_tried(framework)
         for kind in layout.kinds
     ]
-    written = [*(t.text for t in terms("zh")), *(b.text for b in basics(MEGATRON, "zh")), *notes]
+    written = [*(b.text for b in basics(MEGATRON, "zh")), *notes]
     assert [text for text in written if not has_chinese(text) or stray_english(text)] == []
 
 

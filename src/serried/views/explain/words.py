@@ -1,4 +1,4 @@
-"""The terms, the legend that is always in view, and what travels in each kind of group."""
+"""The legend that is always in view, and what travels in each kind of group."""
 
 from __future__ import annotations
 
@@ -16,29 +16,11 @@ from serried.views.explain.practice import practice
 from serried.views.sentences import require_language, say
 
 
-class Term(NamedTuple):
-    """Explains one word; ``key`` names it in every language (``world_size``)."""
-
-    key: str
-    name: str
-    text: str
-
-
 class Basic(NamedTuple):
     """Says what one colour means for a dimension, or, as ``stage``, how to read stages."""
 
     dim: str
     text: str
-
-
-def terms(lang: str) -> tuple[Term, ...]:
-    """Returns the terms in the order a reader meets them.
-
-    >>> [term.name for term in terms("en")][:4]
-    ['World', 'World size', 'Node', 'Rank (global)']
-    """
-    written = {key: table(each) for key, each in table(localized("words", lang)["terms"]).items()}
-    return tuple(Term(key, line(each["name"]), line(each["text"])) for key, each in written.items())
 
 
 def basics(layout: Layout, lang: str) -> tuple[Basic, ...]:

@@ -24,6 +24,7 @@ def lessons_document(lessons: Sequence[LessonShown]) -> dict[str, Any]:
         "lessons": [
             {
                 "key": each.card.key,
+                "title": each.title,
                 "look": each.look,
                 "words": dict(each.words),
                 "address": each.address,

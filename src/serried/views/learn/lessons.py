@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from serried.launch.request import LayoutRequest
 from serried.mesh.sizes import SIZES
-from serried.views.explain.content import line, localized
+from serried.views.explain.content import line, localized, table
 from serried.views.learn.cards import TermCard, card
 
 Words = Mapping[str, str]
@@ -40,9 +40,10 @@ LESSONS: Mapping[str, Words] = {
 
 @dataclass(frozen=True)
 class LessonShown:
-    """Holds one lesson: its card with the numbers of its own job, and what to look at."""
+    """Holds one lesson: its card with the numbers of its own job, its title, and what to look at."""
 
     card: TermCard
+    title: str
     look: str
     words: Words
     """The words of the address."""
@@ -67,8 +68,10 @@ def lesson(key: str, lang: str) -> LessonShown:
     words = LESSONS[key]
     rank = int(words["rank"]) if "rank" in words else None
     layout, placement = job_of(key).laid_out()
-    look = line(localized("lessons", lang)[key])
-    return LessonShown(card(key, layout, placement, lang=lang, rank=rank), look, words)
+    written = localized("lessons", lang)
+    made = card(key, layout, placement, lang=lang, rank=rank)
+    title = line(table(written["titles"]).get(key, made.title))
+    return LessonShown(made, title, line(written[key]), words)
 
 
 def job_of(key: str) -> LayoutRequest:

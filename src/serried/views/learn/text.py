@@ -16,7 +16,7 @@ def card_text(card: TermCard, columns: int, *, lang: str) -> str:
     """Returns a card as lines of at most ``columns``; this job's numbers come first."""
     above = [Section(tell("In this job", lang), card.here)] if card.here else []
     cost = [Section(tell("What it costs here", lang), card.cost)] if card.cost else []
-    explained = Explanation(card.title, (*above, *card.sections, *cost), card.reading)
+    explained = Explanation(card.title, (*above, *cost, *card.sections), card.reading)
     first = Section(card.name, (card.text,))
     return as_text(replace(explained, sections=(first, *explained.sections)), columns)
 

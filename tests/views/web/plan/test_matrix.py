@@ -8,11 +8,11 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from serried.errors import InputError
+from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.questions import answer_document, questions
-from serried.views.web.trace.shelf import Shelf
 
 PLAN = "model=llama3-8b&cluster=h100&sequence=8192&global_batch=64"
-ANSWERS = questions(Shelf([]))
+ANSWERS = questions(OpeningDesk([]))
 
 
 def plan(tp: int, pp: int, **more: str) -> str:

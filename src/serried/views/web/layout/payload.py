@@ -18,7 +18,7 @@ from serried.mesh.domain import domain_of
 from serried.mesh.rank import place_of
 from serried.views.colours import FAMILIES, Family, family, order_colours, shades
 from serried.views.explain.explanation import explanation
-from serried.views.explain.words import basics, note_in, terms
+from serried.views.explain.words import basics, note_in
 from serried.views.job.settings_text import setting_lines
 from serried.views.layout.document import rank_document
 from serried.views.web.layout.cube import cube_columns, cube_meshes
@@ -51,13 +51,12 @@ def layout_payload(query: Query, lang: str) -> bytes:
 
 
 def page_answer(lang: str) -> dict[str, Any]:
-    """Returns what the page shows whatever the layout: frameworks, looks, basics and terms."""
+    """Returns what the page shows whatever the layout: frameworks, looks and basics."""
     return {
         "schema": "serried.page/1",
         "frameworks": _frameworks(lang),
         "looks": {dim: _look(look) for dim, look in FAMILIES.items()},
         "basics": [each._asdict() for each in basics(DEFAULT.layout(Sizes(1)), lang)],
-        "terms": [each._asdict() for each in terms(lang)],
         "limit_bytes": LAUNCH_BYTES.most,
     }
 

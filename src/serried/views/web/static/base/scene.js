@@ -38,7 +38,6 @@ import { integers, readPayload } from "./payload.js";
  * @property {FrameworkTable[]} frameworks
  * @property {Record<string, Look>} looks  of each dimension
  * @property {{dim: string, text: string}[]} basics  until there is a layout, which has its own
- * @property {{key: string, name: string, text: string}[]} terms
  * @property {number} limit_bytes  of the largest launch file
  * @property {Record<string, Record<string, string[]>>} collectives  the algorithms of each, with
  *   which of the choices each takes

@@ -28,27 +28,3 @@ export function showTip(lines, x, y) {
 export function hideTip() {
   byId("tip").hidden = true;
 }
-
-/**
- * Explains terms where they stand: each element that names one shows its text when it is
- * hovered or, by keyboard, focused.
- * @param {{key: string, text: string}[]} terms
- */
-export function explainTerms(terms) {
-  const texts = new Map(terms.map(({ key, text }) => [key, text]));
-  for (const element of document.querySelectorAll("[data-term]")) {
-    const text = texts.get(element.getAttribute("data-term") ?? "");
-    element.classList.toggle("term", Boolean(text));
-    if (!(element instanceof HTMLElement) || !text) continue;
-    element.tabIndex = 0;
-    element.setAttribute("aria-description", text);
-    const show = () => {
-      const { left, bottom } = element.getBoundingClientRect();
-      showTip([text], left - AWAY, bottom - AWAY + 6);
-    };
-    element.onmouseenter = show;
-    element.onfocus = show;
-    element.onmouseleave = hideTip;
-    element.onblur = hideTip;
-  }
-}

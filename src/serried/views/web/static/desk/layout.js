@@ -7,7 +7,7 @@ import { Refusal, askDocument, askPayload } from "../base/questions.js";
 import { Scene } from "../base/scene.js";
 import { onThemeChange } from "../base/theme.js";
 import { blame, fillForm, showForm, typeName } from "./side/form.js";
-import { headline, showBasics, showExplanation, showLegend, showTerms } from "./side/prose.js";
+import { headline, showBasics, showExplanation, showLegend } from "./side/prose.js";
 import { showNothing } from "./side/selected.js";
 import { question } from "./state/fields.js";
 import { SIZES } from "./state/sizes.js";
@@ -152,7 +152,6 @@ export class LayoutDesk {
       make("span", {}, t("hint.drop")),
     );
     showBasics(words, scene);
-    showTerms(words);
     if (scene) return;
     showNothing();
     showExplanation(null);

@@ -9,6 +9,7 @@
 //   plan        whether the job fits, and its step
 //   diagnosis   what went wrong in a job, and with whom
 //   opener      opens whatever is dropped or served
+//   learn       the lessons, and cards on words
 //   tabs        which of the views is open, that of schedules among them
 
 import { Store } from "../base/store.js";
@@ -18,7 +19,14 @@ import { HeatDesk } from "./heats.js";
 import { Launch } from "./launch/reading.js";
 import { LayoutDesk } from "./layout.js";
 import { Opener } from "./opening/opener.js";
-import { closeOthers, makeCollectives, makeDiagnosis, makePlan, makeSharding } from "./players.js";
+import {
+  closeOthers,
+  makeCollectives,
+  makeDiagnosis,
+  makeLearn,
+  makePlan,
+  makeSharding,
+} from "./players.js";
 import { Runs } from "./runs.js";
 import { Selection } from "./selection.js";
 import { DEFAULTS, readState, writeState } from "./state/fields.js";
@@ -81,6 +89,10 @@ export class Page {
     this.heats = new HeatDesk(this.layout, this.runs, this.selection, this.map, () => {
       return this.diagnosis.heat;
     });
+    this.learn = makeLearn(this.layout, {
+      visit: (search) => this.visit(search),
+      turned: () => this.tabs.show(),
+    });
     this.tabs = new Tabs(this);
     this.opener = new Opener(this);
     this.tools = makeMapTools(this.layout, this.map, this.heats);
@@ -98,7 +110,14 @@ export class Page {
   }
 
   get isBusy() {
-    const players = [this.collectives, this.sharding, this.plan, this.diagnosis, this.tabs];
+    const players = [
+      this.collectives,
+      this.sharding,
+      this.plan,
+      this.diagnosis,
+      this.learn,
+      this.tabs,
+    ];
     const parts = [this.waiting, this.layout, this.timelines, this.heats, ...players];
     const { redraw, relight } = this.map;
     return parts.some(({ isBusy }) => isBusy) || redraw.waiting || relight.waiting;
@@ -181,6 +200,7 @@ export class Page {
     void this.sharding.take();
     void this.plan.take();
     void this.diagnosis.take();
+    void this.learn.take();
   }
 
   /**

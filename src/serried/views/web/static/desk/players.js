@@ -4,6 +4,7 @@
 import { language } from "../base/i18n.js";
 import { CollectiveDesk } from "../collective/desk.js";
 import { DiagnoseDesk } from "../diagnose/desk.js";
+import { LearnDesk } from "../learn/desk.js";
 import { Heat } from "../map/heat.js";
 import { PlanDesk } from "../plan/desk.js";
 import { planWords } from "../plan/state.js";
@@ -119,6 +120,28 @@ export function makeDiagnosis(layout, runs, events) {
     isOwn: (shown) => runs.isOwn(shown),
     heatOf: (payload) => new Heat(payload),
     ...events,
+  });
+}
+
+/**
+ * Makes Learn: the lessons, and the cards on words.
+ * @param {LayoutDesk} layout
+ * @param {{visit: (search: string) => unknown, turned: () => void}} events
+ */
+export function makeLearn(layout, { visit, turned }) {
+  const { store } = layout;
+  return new LearnDesk({
+    store,
+    question: (words) => {
+      const { rank } = store.state;
+      const told = { ...planWords(store.state), ...(rank ? { rank } : {}), ...words };
+      return question(store.state, language(), told);
+    },
+    visit,
+    turn: (card) => {
+      store.step({ card, side: "learn" });
+      turned();
+    },
   });
 }
 

@@ -2,7 +2,7 @@
 //
 // What is read of the Schedule view stands in schedule/readback.js, of the player in
 // collective/readback.js, of the ZeRO panel in sharding/readback.js, of the Plan panel in
-// plan/readback.js, of the Diagnose panel in diagnose/readback.js.
+// plan/readback.js, of the Diagnose panel in diagnose/readback.js, of Learn in learn/readback.js.
 //
 //   busy()          whether an answer is awaited or a picture is still to be drawn
 //   settled()       a promise that is kept once the page is not busy
@@ -25,6 +25,7 @@ import { duration } from "../base/clock.js";
 import { css, theme } from "../base/theme.js";
 import { collectiveReadback } from "../collective/readback.js";
 import { diagnoseReadback } from "../diagnose/readback.js";
+import { learnReadback } from "../learn/readback.js";
 import { planReadback } from "../plan/readback.js";
 import { scheduleReadback } from "../schedule/readback.js";
 import { shardingReadback } from "../sharding/readback.js";
@@ -48,6 +49,7 @@ export function publish(page) {
       ...shardingReadback(page.sharding),
       ...planReadback(page.plan),
       ...diagnoseReadback(page.diagnosis),
+      ...learnReadback(page.learn),
       busy,
       settled,
       opened: async () => {

@@ -4,7 +4,6 @@ import { say } from "../base/announcer.js";
 import { counted, language } from "../base/i18n.js";
 import { litBy } from "../base/lit.js";
 import { Refusal, askDocument } from "../base/questions.js";
-import { explainTerms } from "../base/tip.js";
 import { tipLines } from "../map/speech.js";
 import { spokenSlice } from "../timeline/speech.js";
 import { SideColumn } from "./side/column.js";
@@ -108,7 +107,7 @@ export class Selection {
 
   /** Shows what is pinned in every view, and says it. */
   show() {
-    const { scene, words } = this.layout;
+    const { scene } = this.layout;
     const { tracks } = this.runs;
     const { list, timelines } = this.views();
     const target = this.pinned;
@@ -117,6 +116,7 @@ export class Selection {
     this._tell(target);
     if (target?.type === "slice") timelines.explain(target.slice);
     explainTerms(words?.terms ?? []);
+    if (target?.type === "slice") void timelines.plan.show(target.slice);
     this._light();
     say(target && scene ? spokenTarget(target, scene, tracks) : "");
   }
@@ -157,7 +157,6 @@ export class Selection {
       const isPinned = this.pinned?.type === "rank" && this.pinnedRank === answer.rank;
       if (!scene || scene !== layout.scene || !isPinned) return;
       showRank(answer, scene, (each) => this.choose(each));
-      explainTerms(layout.words?.terms ?? []);
     } catch (error) {
       // The layout was asked for in the same words, so its refusal stands in place already.
       if (!(error instanceof Refusal)) throw error;

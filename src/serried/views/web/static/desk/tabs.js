@@ -13,6 +13,7 @@ import { Tour } from "./tour.js";
  *   store: import("../base/store.js").Store<import("./state/fields.js").State>,
  *   plan: {take(): Promise<unknown>},
  *   selection: import("./selection.js").Selection,
+ *   learn: {take(): Promise<unknown>},
  * }} Tabbed  the page around the tabs
  */
 
@@ -73,6 +74,7 @@ export class Tabs {
     byId("absent").textContent = absent && has(`absent.${view}`) ? t(`absent.${view}`) : "";
     page.selection.column.show();
     void this.schedules.take();
+    void page.learn.take();
   }
 
   /** Shows the left column, or gives its room to the picture. */

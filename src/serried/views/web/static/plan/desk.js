@@ -8,18 +8,12 @@ import { Refusal, askDocument } from "../base/questions.js";
 import { onThemeChange, theme } from "../base/theme.js";
 import { hideTip, showTip } from "../base/tip.js";
 import { Waiting } from "../base/waiting.js";
+import { MatrixPicture } from "./matrix.js";
 import { foundAt, paintPlan } from "./paint.js";
+import { PlanPins } from "./pins.js";
 import { PlanSearch } from "./search.js";
 import { PLAN_FIELDS, planField, planWords, stepWords } from "./state.js";
-import {
-  memoryRows,
-  mfuText,
-  partLines,
-  placeLines,
-  secondsText,
-  timeRows,
-  trafficRows,
-} from "./words.js";
+import { memoryRows, mfuText, placeLines, timeRows, trafficRows } from "./words.js";
 
 /** @typedef {import("./planned.js").PlanAnswer} PlanAnswer */
 /** @typedef {import("./state.js").PlanField} PlanField */
@@ -40,6 +34,8 @@ export class PlanDesk {
     this.surface = new Surface(byId("plan"), byId("plan-frame"));
     this.redraw = new Redraw(() => this._draw());
     this.search = new PlanSearch(host);
+    this.pins = new PlanPins(host);
+    this.matrix = new MatrixPicture();
     this.traffic = traffic;
     this.waiting = new Waiting((error) => {
       console.error(error);
@@ -63,7 +59,12 @@ export class PlanDesk {
   }
 
   get isBusy() {
-    const isDrawing = this.redraw.waiting || this.search.isBusy || this.traffic.redraw.waiting;
+    const isDrawing =
+      this.redraw.waiting ||
+      this.matrix.redraw.waiting ||
+      this.pins.waiting.isBusy ||
+      this.search.isBusy ||
+      this.traffic.redraw.waiting;
     return this.waiting.isBusy || this.typing !== null || isDrawing;
   }
 
@@ -74,7 +75,7 @@ export class PlanDesk {
       void this.waiting.until(this.traffic.take());
     if (!this.isOpen) await this.waiting.until(this._showStep());
     else if (document.documentElement.dataset.spoken)
-      await Promise.all([this.waiting.until(this._ask()), this.search.take()]);
+      await Promise.all([this.waiting.until(this._ask()), this.search.take(), this.pins.take()]);
   }
 
   _listen() {
@@ -112,12 +113,25 @@ export class PlanDesk {
       this.answer = await askDocument(asked, signal);
       this._blame("", "");
       void this.waiting.until(this._showStep());
+      void this.waiting.until(this._askMatrix(signal));
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof Refusal)) throw error;
       this._blame(error.message, planField(error.field));
     }
     this._show();
+  }
+
+  /** Asks who sends how much to whom in the plan in view. @param {AbortSignal} signal */
+  async _askMatrix(signal) {
+    try {
+      const asked = this.host.question(planWords(this.state));
+      this.matrix.show(await askDocument(`plan/matrix?${asked}`, signal));
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof Refusal)) throw error;
+      this.matrix.show(null);
+    }
   }
 
   /** Shows the step of the plan as a timeline, where that is asked for. */
@@ -170,7 +184,7 @@ export class PlanDesk {
 
   _show() {
     const { answer } = this;
-    byId("plan-told").hidden = byId("plan-frame").hidden = !answer;
+    byId("plan-told").hidden = byId("plan-pictures").hidden = !answer;
     byId("plan-tables").hidden = !answer;
     if (!answer) return;
     byId("plan-verdict").textContent = answer.verdict;
@@ -198,7 +212,7 @@ export class PlanDesk {
       plan: answer,
       theme: theme(),
       card: t("plan.card", { size: bytesText(Math.min(...answer.memory.map((at) => at.card))) }),
-      step: `${t("plan.step")} ${secondsText(answer.time.step_s)}`,
+      estimated: t("plan.estimated"),
     });
   }
 
@@ -207,8 +221,7 @@ export class PlanDesk {
     const { answer } = this;
     const found = answer && foundAt(answer, this.surface, this.surface.point(event));
     if (!answer || !found) return hideTip();
-    const lines = "part" in found ? partLines(answer, found.part) : placeLines(answer, found.place);
-    showTip(lines, event.clientX, event.clientY);
+    showTip(placeLines(answer, found.place), event.clientX, event.clientY);
   }
 }
 

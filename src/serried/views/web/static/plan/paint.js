@@ -1,13 +1,13 @@
-// Painting a plan: a bar of memory for each place in the pipeline against the card, and below them
-// the step as one bar.
+// Painting what a plan holds: a bar of memory for each place in the pipeline against the card,
+// hatched as estimates are.
 //
 //   79.6 GiB ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄  the card
 //            ▇    ▆    ▅    ▅   items, the model's states at the foot
 //            0    1    2    3
-//   step     ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  parts that sum to it
 
+import { fillEstimated } from "../base/estimated.js";
 import { bytesText } from "../base/quantity.js";
-import { partsOf, stacked, stagesText } from "./planned.js";
+import { stacked, stagesText } from "./planned.js";
 
 /** @typedef {import("./planned.js").PlanAnswer} PlanAnswer */
 /** @typedef {import("../base/theme.js").Theme} Theme */
@@ -19,51 +19,43 @@ import { partsOf, stacked, stagesText } from "./planned.js";
  * @property {PlanAnswer} plan
  * @property {Theme} theme
  * @property {string} card  what the card is called, with its size
- * @property {string} step  what the step is called, with its time
+ * @property {string} estimated  the word
  */
 
 const MARGIN = 16;
 const ABOVE = 24;
-const NAMES = 18;
-const STEP = 24;
-const STEP_ROOM = STEP + 28;
-const WIDEST = 72;
+const NAMES = 20;
+const WIDEST = 96;
 const ROOMY = 1.05;
 
 /**
- * Returns where everything stands: bars of memory by place, and the bar of the step.
+ * Returns where the bars of memory stand, by place.
  * @param {PlanAnswer} plan
  * @param {number} width
  * @param {number} height
  */
 export function placesOf({ memory }, width, height) {
-  const foot = height - STEP_ROOM - NAMES;
+  const foot = height - NAMES;
   const most = Math.max(...memory.map(({ card, total }) => Math.max(card, total))) * ROOMY;
   const pitch = (width - 2 * MARGIN) / Math.max(1, memory.length);
   const wide = Math.min(WIDEST, pitch * 0.8);
   const unit = Math.max(0, foot - ABOVE) / most;
   const columns = memory.map((_, place) => MARGIN + (place + 0.5) * pitch - wide / 2);
-  const step = { left: MARGIN, top: height - STEP - 4, wide: width - 2 * MARGIN, tall: STEP };
-  return { foot, unit, pitch, wide, columns, step };
+  return { foot, unit, pitch, wide, columns };
 }
 
 /**
- * Returns what is at a point: a place in the pipeline, a part of the step, or nothing.
+ * Returns what is at a point: a place in the pipeline, or nothing.
  * @param {PlanAnswer} plan
  * @param {{width: number, height: number}} size
  * @param {{x: number, y: number}} point
- * @returns {{place: number} | {part: import("./planned.js").Part} | null}
+ * @returns {{place: number} | null}
  */
-export function foundAt(plan, { width, height }, { x, y }) {
-  const { columns, pitch, step, wide } = placesOf(plan, width, height);
-  if (y >= step.top) {
-    const moment = ((x - step.left) / step.wide) * plan.time.step_s;
-    const part = partsOf(plan).find(({ from, to }) => from <= moment && moment < to);
-    return part ? { part } : null;
-  }
+export function foundAt(plan, { width, height }, { x }) {
+  const { columns, pitch, wide } = placesOf(plan, width, height);
   const spare = (pitch - wide) / 2;
   const place = columns.findIndex((left) => left - spare <= x && x < left + wide + spare);
-  return place < 0 || y > height - STEP_ROOM ? null : { place };
+  return place < 0 ? null : { place };
 }
 
 /** Draws a plan. @param {PlanScenery} scenery */
@@ -74,7 +66,7 @@ export function paintPlan(scenery) {
   context.textBaseline = "middle";
   plan.memory.forEach((_, place) => paintPlace(scenery, places, place));
   paintCard(scenery, places);
-  paintStep(scenery, places.step);
+  paintWord(scenery);
 }
 
 /**
@@ -86,10 +78,10 @@ function paintPlace({ context, plan, theme }, { columns, foot, pitch, unit, wide
   const { fits, items, total } = plan.memory[place];
   const left = columns[place];
   for (const { name, from, to } of stacked(items, Object.keys(plan.words.memory))) {
-    context.fillStyle = plan.colours[name] ?? theme.faint;
-    context.fillRect(left, foot - unit * to, wide, unit * (to - from));
+    const box = { x: left, y: foot - unit * to, width: wide, height: unit * (to - from) };
+    fillEstimated(context, box, plan.colours[name] ?? theme.faint, theme.box);
   }
-  context.strokeStyle = fits ? theme.edge : theme.alarm;
+  context.strokeStyle = fits ? theme.faint : theme.alarm;
   context.lineWidth = fits ? 1 : 2;
   context.strokeRect(left, foot - unit * total, wide, unit * total);
   context.textAlign = "center";
@@ -124,17 +116,9 @@ function paintCard({ card, context, plan, theme, width }, { foot, unit }) {
   context.fillText(card, MARGIN, y + 10);
 }
 
-/** @param {PlanScenery} scenery @param {ReturnType<typeof placesOf>["step"]} bar */
-function paintStep({ context, plan, step, theme }, { left, tall, top, wide }) {
-  const unit = wide / plan.time.step_s;
-  context.textAlign = "left";
-  context.fillStyle = theme.text;
-  context.fillText(step, left, top - 10);
-  for (const { name, from, to } of partsOf(plan)) {
-    context.fillStyle = plan.colours[name] ?? theme.faint;
-    context.fillRect(left + unit * from, top, unit * (to - from), tall);
-  }
-  context.strokeStyle = theme.edge;
-  context.lineWidth = 1;
-  context.strokeRect(left, top, wide, tall);
+/** Says that what is drawn was not measured. @param {PlanScenery} scenery */
+function paintWord({ context, estimated, theme, width }) {
+  context.textAlign = "right";
+  context.fillStyle = theme.faint;
+  context.fillText(estimated, width - MARGIN, 10);
 }

@@ -14,9 +14,11 @@
  * @property {string} account_for   embedding,loss where both count as a layer each
  * @property {string} searched      1 while layouts are searched
  * @property {string} no_traffic    kinds whose traffic is not drawn on the map, joined by commas
+ * @property {string} plan_a        a plan that is pinned, as the words of its question
+ * @property {string} plan_b        the other one
  * @property {string} planned_step  1 while the planned step is the timeline below
  */
-/** @typedef {"searched" | "planned_step" | "no_traffic"} ShownField */
+/** @typedef {"searched" | "planned_step" | "no_traffic" | "plan_a" | "plan_b"} ShownField */
 /** @typedef {Exclude<keyof PlanState, ShownField>} PlanField */
 /**
  * @typedef {object} PlanHost  the page around the panel
@@ -43,6 +45,8 @@ export const PLAN_DEFAULTS = Object.freeze({
   searched: "",
   planned_step: "",
   no_traffic: "",
+  plan_a: "",
+  plan_b: "",
 });
 
 /** Fields of the panel, in their order. @type {readonly PlanField[]} */

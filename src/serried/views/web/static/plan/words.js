@@ -30,17 +30,31 @@ export function memoryRows(plan) {
   return [heading(head), ...rows, row([t("plan.sum")], sums)];
 }
 
-/** Returns the rows of the step: a part each, how long, and its share. @param {PlanAnswer} plan */
+/**
+ * Returns the rows of the step as a waterfall: each part begins where the one above it ends.
+ * @param {PlanAnswer} plan
+ */
 export function timeRows(plan) {
   const all = plan.time.step_s;
-  const rows = partsOf(plan).map(({ name, from, to }) =>
-    row(named(plan.words.time[name] ?? name, plan.colours[name]), [
-      secondsText(to - from),
-      percentText((to - from) / all),
-    ]),
-  );
+  const rows = partsOf(plan).map(({ name, from, to }) => {
+    const figures = [secondsText(to - from), percentText((to - from) / all)];
+    const made = row(named(plan.words.time[name] ?? name, plan.colours[name]), figures);
+    made.append(bar(from / all, to / all, plan.colours[name]));
+    return made;
+  });
   const sum = row([t("plan.step")], [secondsText(all), percentText(1)]);
-  return [heading([t("plan.part"), t("plan.time"), t("plan.share")]), ...rows, sum];
+  sum.append(bar(0, 1, "transparent"));
+  const heads = [t("plan.part"), t("plan.time"), t("plan.share"), t("plan.estimated")];
+  return [heading(heads), ...rows, sum];
+}
+
+/** @param {number} from @param {number} to  both as shares of the step @param {string} colour */
+function bar(from, to, colour) {
+  const drawn = make("i", { class: "estimated", "aria-hidden": "true" });
+  drawn.style.setProperty("--colour", colour ?? "var(--faint)");
+  drawn.style.marginLeft = `${100 * from}%`;
+  drawn.style.width = `${Math.max(0.3, 100 * (to - from))}%`;
+  return make("td", { class: "bar" }, drawn);
 }
 
 /** Returns the rows of what travels: a collective each. @param {PlanAnswer} plan */
@@ -64,15 +78,6 @@ export function trafficRows({ traffic, words }) {
       ),
     ),
   ];
-}
-
-/**
- * Tells a part of the step.
- * @param {PlanAnswer} plan
- * @param {import("./planned.js").Part} part
- */
-export function partLines({ words }, { name, from, to }) {
-  return [`${words.time[name] ?? name}: ${secondsText(to - from)}`];
 }
 
 /** Tells a place in the pipeline. @param {PlanAnswer} plan @param {number} place */

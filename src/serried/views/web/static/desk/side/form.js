@@ -16,7 +16,7 @@ import { LABELS, SIZES } from "../state/sizes.js";
  */
 
 /** Terms that explain the name of a size. @type {Record<string, string>} */
-const TERMS = { world_size: "world_size", gpus_per_node: "node", gpus_per_rank: "rank" };
+const TERMS = { world_size: "world", gpus_per_node: "node", gpus_per_rank: "rank" };
 /** Values of a size that are offered one by one. */
 const FEW = 8;
 
@@ -25,7 +25,6 @@ let words = {
   frameworks: [],
   looks: {},
   basics: [],
-  terms: [],
   limit_bytes: 0,
   collectives: {},
   collective_choices: {},

@@ -1,4 +1,4 @@
-// The prose beside the picture: legend, basics, terms, explanation and further reading.
+// The prose beside the picture: legend, basics, explanation and further reading.
 
 import { byId, make } from "../../base/dom.js";
 import { explained } from "../../base/explained.js";
@@ -68,15 +68,6 @@ export function showBasics(page, scene) {
     return make("div", {}, make("dt", {}, ...mark), make("dd", {}, text));
   });
   /** @type {HTMLElement} */ (byId("basics").querySelector("dl")).replaceChildren(...entries);
-}
-
-/** Shows every term with its meaning. @param {PageWords} page */
-export function showTerms(page) {
-  const entries = page.terms.flatMap(({ name, text }) => [
-    make("dt", {}, name),
-    make("dd", {}, text),
-  ]);
-  byId("terms").replaceChildren(...entries);
 }
 
 /**

@@ -28,7 +28,17 @@ import { css } from "../../base/theme.js";
 const MEMBERS_WRITTEN = 32;
 
 /** Facts whose term goes by another key. @type {Record<string, string>} */
-const TERMS = { coordinates: "axis", gpu: "process", spread: "nvlink_domain" };
+const TERMS = {
+  coordinates: "numbering",
+  gpu: "rank",
+  kind: "group",
+  local_rank: "local_rank",
+  microbatch: "microbatch",
+  node: "node",
+  rank: "rank",
+  spread: "nvlink",
+  stage: "stage",
+};
 
 /** Shows `children` as what is selected. @param {...(Node | string)} children */
 function fill(...children) {
@@ -189,7 +199,7 @@ export function spread(nodes) {
 
 /** @param {string} key @param {...(Node | string)} value */
 function fact(key, ...value) {
-  const term = { "data-term": TERMS[key] ?? key };
+  const term = TERMS[key] ? { "data-term": TERMS[key] } : {};
   return [make("dt", term, t(`fact.${key}`)), make("dd", {}, ...value)];
 }
 

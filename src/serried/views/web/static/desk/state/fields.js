@@ -3,6 +3,7 @@
 import { TAB_DEFAULTS, tabNamed } from "../../base/tabs.js";
 import { COLLECTIVE_DEFAULTS } from "../../collective/state.js";
 import { DIAGNOSE_DEFAULTS } from "../../diagnose/state.js";
+import { LEARN_DEFAULTS } from "../../learn/state.js";
 import { PLAN_DEFAULTS } from "../../plan/state.js";
 import { SCHEDULE_DEFAULTS } from "../../schedule/state.js";
 import { SHARDING_DEFAULTS } from "../../sharding/state.js";
@@ -36,11 +37,12 @@ import { SIZES } from "./sizes.js";
 /** @typedef {import("../../sharding/state.js").ShardingState} ShardingState */
 /** @typedef {import("../../plan/state.js").PlanState} PlanState */
 /** @typedef {import("../../diagnose/state.js").DiagnoseState} DiagnoseState */
+/** @typedef {import("../../learn/state.js").LearnState} LearnState */
 /** @typedef {(typeof SIZES)[number]["name"]} SizeName */
 /** @typedef {Record<SizeName, string>} SizesState */
 /**
  * @typedef {TabState & PageState & SizesState & TimelineState & ScheduleState & CollectiveState &
- *   ShardingState & PlanState & DiagnoseState} State
+ *   ShardingState & PlanState & DiagnoseState & LearnState} State
  */
 /** @typedef {keyof State} Field */
 
@@ -71,6 +73,7 @@ export const DEFAULTS = Object.freeze({
   ...SHARDING_DEFAULTS,
   ...PLAN_DEFAULTS,
   ...DIAGNOSE_DEFAULTS,
+  ...LEARN_DEFAULTS,
 });
 
 /** Fields that make a job's layout; the rest is what is shown of it. @type {Field[]} */
