@@ -40,7 +40,7 @@ LESSONS: Mapping[str, Words] = {
 
 @dataclass(frozen=True)
 class LessonShown:
-    """Holds one lesson: its card with the numbers of its own job, its title, and what to look at."""
+    """Holds one lesson: its card with the numbers of its own job, and what to look at."""
 
     card: TermCard
     title: str

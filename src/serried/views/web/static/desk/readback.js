@@ -33,15 +33,19 @@ import { timelineReadback } from "../timeline/readback.js";
 
 /** @typedef {import("./page.js").Page} Page */
 
+/** Returns a promise to keep once nothing is busy. @param {() => boolean} isBusy */
+function rest(isBusy) {
+  return async () => {
+    do await new Promise(requestAnimationFrame);
+    while (isBusy());
+  };
+}
+
 /** Publishes what the page shows. @param {Page} page */
 export function publish(page) {
   const { layout, map, runs, selection, store } = page;
   const timeline = page.timelines.view;
   const busy = () => page.isBusy;
-  const settled = async () => {
-    do await new Promise(requestAnimationFrame);
-    while (busy());
-  };
   Object.assign(window, {
     serried: Object.freeze({
       ...scheduleReadback(page.tabs.schedules),
@@ -51,11 +55,8 @@ export function publish(page) {
       ...diagnoseReadback(page.diagnosis),
       ...learnReadback(page.learn),
       busy,
-      settled,
-      opened: async () => {
-        do await new Promise(requestAnimationFrame);
-        while (busy() || page.opener.isBusy);
-      },
+      settled: rest(busy),
+      opened: rest(() => busy() || page.opener.isBusy),
       state: () => ({ ...store.state }),
       written: async () => {
         while (store.timer !== null) await new Promise(requestAnimationFrame);
