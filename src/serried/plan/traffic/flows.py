@@ -67,9 +67,9 @@ def flows_of(
 
 def groups_of(flow: Flow, layout: Layout) -> Groups:
     """Returns the groups that a flow runs in."""
-    found = _groups(flow.kind, flow.ranks, layout)
-    assert found is not None, f"no groups of {flow.kind}"
-    return found
+    kind = kind_of_transfer(flow, layout)
+    assert kind is not None, f"no groups of {flow.kind}"
+    return layout.groups(kind)
 
 
 def _flow(transfers: Sequence[Transfer], layout: Layout) -> tuple[Flow, Groups] | None:
@@ -77,8 +77,6 @@ def _flow(transfers: Sequence[Transfer], layout: Layout) -> tuple[Flow, Groups] 
     dim = _DIM.get(first.kind, first.kind)
     kind = kind_of_transfer(first, layout)
     if kind is None:
-    groups = _groups(first.kind, first.ranks, layout)
-    if groups is None:
         return None
     groups = layout.groups(kind)
     names = tuple(each.collective for each in transfers)
@@ -90,24 +88,18 @@ def _flow(transfers: Sequence[Transfer], layout: Layout) -> tuple[Flow, Groups] 
     return Flow(first.kind, known, names, first.ranks, pattern, each, follows, 0.0, 0.0), groups
 
 
-def kind_of_transfer(transfer: Transfer, layout: Layout) -> str | None:
+def kind_of_transfer(transfer: Transfer | Flow, layout: Layout) -> str | None:
     """Returns the layout's kind of groups that a transfer runs over: those of as many ranks."""
     dim = _DIM.get(transfer.kind, transfer.kind)
     names = [
         name for name in _NAMES.get(transfer.kind, ()) if any(name == k.name for k in layout.kinds)
     ]
-def _groups(kind: str, ranks: int, layout: Layout) -> Groups | None:
-    """Returns the layout's groups that a transfer runs over: those of as many ranks."""
-    dim = _DIM.get(kind, kind)
-    names = [name for name in _NAMES.get(kind, ()) if any(name == k.name for k in layout.kinds)]
     if dim in layout.dims:
         names += [layout.kind_of(dim, with_cp=True), layout.kind_of(dim)]
     for name in names:
         groups = layout.groups(name)
         if len(groups) and int(groups.sizes.max()) == transfer.ranks:
             return name
-        if len(groups) and int(groups.sizes.max()) == ranks:
-            return groups
     return None
 
 

@@ -115,8 +115,6 @@ export class Selection {
     list.mark(target?.type === "group" ? target : null);
     this._tell(target);
     if (target?.type === "slice") timelines.explain(target.slice);
-    explainTerms(words?.terms ?? []);
-    if (target?.type === "slice") void timelines.plan.show(target.slice);
     this._light();
     say(target && scene ? spokenTarget(target, scene, tracks) : "");
   }
