@@ -83,3 +83,17 @@ def listed(items: Iterable[object], *, limit: int = 12, last: Last = "") -> List
     """
     words = tuple(items)
     return Listed(words[:limit] + (("…",) if len(words) > limit else ()), last)
+
+
+def nearest(name: str, known: Iterable[str]) -> Listed:
+    """Returns the names that a mistyped one may mean, the likeliest first; "" where none may be.
+
+    >>> nearest("megatrn", ["megatron", "internlm"]), nearest("1fb1", ["gpipe", "1f1b"])
+    ('megatron', '1f1b')
+    >>> nearest("zigzag", ["gpipe", "1f1b"])
+    ''
+    """
+    from difflib import get_close_matches
+
+    asked = name.strip().lower().replace("_", "-")
+    return listed(get_close_matches(asked, list(known), n=3, cutoff=0.7), last="or")

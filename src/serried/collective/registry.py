@@ -20,7 +20,7 @@ from serried.collective.algorithms import (
 from serried.collective.attention import SPLITS
 from serried.collective.entry import AlgorithmEntry, CollectiveRequest
 from serried.collective.placed_group import PlacedGroup
-from serried.errors import InputError, listed
+from serried.errors import InputError, listed, nearest
 from serried.limits import COLLECTIVE_CHUNKS
 
 ENTRIES: tuple[AlgorithmEntry, ...] = (
@@ -90,6 +90,13 @@ def make(
 def entry_of(name: str, algorithm: str) -> AlgorithmEntry:
     """Returns the entry of an algorithm; raises InputError naming those there are."""
     if name not in COLLECTIVES:
+        if near := nearest(name, COLLECTIVES):
+            raise InputError(
+                "there is no collective '{name}'; those there are: {known}; did you mean {near}?",
+                name=name[:40],
+                known=listed(COLLECTIVES, limit=20),
+                near=near,
+            )
         raise InputError(
             "there is no collective '{name}'; those there are: {known}",
             name=name,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from importlib import import_module
 
-from serried.errors import InputError, listed
+from serried.errors import InputError, listed, nearest
 from serried.frameworks import sharding
 from serried.frameworks.framework import Framework
 from serried.mesh import Layout
@@ -57,6 +57,13 @@ def find(name: str) -> Framework:
     """Returns the framework called ``NAME`` or ``NAME@VERSION``; raises InputError otherwise."""
     bare, _, version = name.partition("@")
     if bare not in FRAMEWORKS:
+        if near := nearest(bare, FRAMEWORKS):
+            raise InputError(
+                "framework '{name}' is not known; those that are: {known}; did you mean {near}?",
+                name=bare[:40],
+                known=listed(FRAMEWORKS, limit=40),
+                near=near,
+            )
         raise InputError(
             "framework '{name}' is not known; those that are: {known}",
             name=bare,

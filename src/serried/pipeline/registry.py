@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from serried.errors import InputError, listed
+from serried.errors import InputError, listed, nearest
 from serried.pipeline.costs import Costs
 from serried.pipeline.schedule import Schedule
 from serried.pipeline.schedules.chimera import chimera
@@ -215,6 +215,13 @@ ENTRIES = {
 def known(name: str) -> None:
     """Raises InputError for a name that no schedule has."""
     if name not in ENTRIES:
+        if near := nearest(name, ENTRIES):
+            raise InputError(
+                "there is no schedule '{name}'; there are {names}; did you mean {near}?",
+                name=name[:40],
+                names=listed(ENTRIES, limit=len(ENTRIES)),
+                near=near,
+            )
         raise InputError(
             "there is no schedule '{name}'; there are {names}",
             name=name[:40],

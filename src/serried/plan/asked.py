@@ -21,6 +21,7 @@ from serried.limits import ADAPTER_RANK, BATCH, SEQUENCE
 from serried.mesh import Layout
 from serried.mesh.sizes import whole_number
 from serried.pipeline.registry import ENTRIES
+from serried.pipeline.registry import known as require_schedule
 from serried.plan.catalog import cluster_named, model_asked
 from serried.plan.cluster.cluster import Cluster
 from serried.plan.degrees import Degrees
@@ -185,12 +186,7 @@ class _Asked:
 
     def _schedule(self, degrees: Degrees) -> str:
         name = self.words.get("schedule") or ("interleaved-1f1b" if degrees.chunks > 1 else "1f1b")
-        if name not in ENTRIES:
-            raise InputError(
-                "there is no schedule '{name}'; those there are: {known}",
-                name=name[:40],
-                known=listed(ENTRIES, limit=len(ENTRIES)),
-            )
+        require_schedule(name)
         return name
 
     def _chunks(self) -> int:

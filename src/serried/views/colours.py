@@ -89,6 +89,19 @@ ACTIONS = {
 """The colour of a span by what it does: any two lie 10 of CIEDE2000 apart, and 5 for red- and for
 green-blind eyes. Waits are palest, for nothing is computed in them; dark on a dark page."""
 
+OF_SIXTEEN = {
+    ActionKind.F: "cyan",
+    ActionKind.B: "yellow",
+    ActionKind.I: "bright_yellow",
+    ActionKind.W: "green",
+    ActionKind.SEND_F: "white",
+    ActionKind.RECV_F: "bright_white",
+    ActionKind.REDUCE_GRAD: "magenta",
+    ActionKind.OPTIMIZER: "bright_magenta",
+    ActionKind.OVERLAP_F_B: "bright_cyan",
+}
+"""What stands for these on a terminal of 16 colours, where the nearest of F's and W's is one."""
+
 STATES = {"parameters": "#5093c2", "gradients": "#d47d20", "optimizer": "#38cbbd"}
 """The colour of what a rank holds of its weights."""
 

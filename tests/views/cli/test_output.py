@@ -9,21 +9,27 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from rich.text import Text
 
+from serried.action import ActionKind
 from serried.errors import InputError
 from serried.frameworks import Sizes, layout
 from serried.views.cli.output import (
     TABLE_OR_JSON,
     OutputChoice,
+    _in_sixteen,
     as_json,
     json_parts,
     rendered,
     write_parts,
 )
+from serried.views.colours import ACTIONS, OF_SIXTEEN
 from serried.views.layout.document import groups_csv, groups_document
 from serried.views.layout.text import table
 
 RANKS = 1 << 18
+F, W = ActionKind.F, ActionKind.W
+OF_A_PIPELINE = (F, ActionKind.B, ActionKind.I, W)
 
 
 def test_json_of_many_ranks_comes_in_small_parts_that_read_back_whole() -> None:
@@ -105,3 +111,11 @@ def test_a_form_that_the_answer_lacks_and_an_ending_that_says_none_are_refused()
 def test_an_answer_in_a_file_is_plain_and_ends_its_last_line(tmp_path: Path) -> None:
     OutputChoice("en", None, tmp_path / "a.txt").show("one", "two")
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\ntwo\n"
+
+
+def test_in_sixteen_colours_forward_and_weight_gradient_are_apart() -> None:
+    assert len({OF_SIXTEEN[kind] for kind in OF_A_PIPELINE}) == 4
+    text = Text("F").append("W")
+    text.stylize(f"on {ACTIONS[F]}", 0, 1)
+    text.stylize(f"on {ACTIONS[W]}", 1, 2)
+    assert [span.style for span in _in_sixteen(text).spans] == ["on cyan", "on green"]

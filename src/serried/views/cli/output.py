@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ FORMATS = ("table", "json", "csv")
 TABLE_OR_JSON = ("table", "json")
 """Forms that most answers have."""
 PATH = click.Path(path_type=Path)
+_HEX = re.compile(r"#[0-9a-f]{6}")
 NO_TERMINAL = 100
 """Columns of an answer that no terminal shows."""
 
@@ -152,9 +154,24 @@ def _coloured(text: Text) -> str:
     from rich.console import Console
 
     screen = Console(highlight=False, markup=False)
+    if screen.color_system == "standard":
+        text = _in_sixteen(text)
     with screen.capture() as shown:
         screen.print(text, soft_wrap=True)
     return shown.get().removesuffix("\n")
+
+
+def _in_sixteen(text: Text) -> Text:
+    """Returns a text whose kinds of work stay apart in 16 colours."""
+    from serried.views.colours import ACTIONS, OF_SIXTEEN
+
+    names = {ACTIONS[kind]: name for kind, name in OF_SIXTEEN.items()}
+    shown = text.copy()
+    shown.spans = [
+        span._replace(style=_HEX.sub(lambda found: names.get(found[0], found[0]), str(span.style)))
+        for span in text.spans
+    ]
+    return shown
 
 
 def show(*parts: str | Text | Table) -> None:

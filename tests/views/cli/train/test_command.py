@@ -140,7 +140,8 @@ def test_a_schedule_is_run_by_name_or_from_a_file_that_schedule_wrote(
         (["--pp", "0"], "pp=0; a size is at least 1"),
         (
             ["--framework", "megatrom"],
-            f"framework 'megatrom' is not known; those that are: {', '.join(FRAMEWORKS)}",
+            f"framework 'megatrom' is not known; those that are: {', '.join(FRAMEWORKS)}; "
+            "did you mean megatron?",
         ),
         (
             ["--trace-steps", "3-6"],
