@@ -1,6 +1,7 @@
 """Prints how near plans come to what was measured: ``python -m benchmarks.accuracy FOLDER``.
 
-A folder holds tables of measured steps, perf_*.csv, with its own perf_models.csv and gpu_specs.csv.
+A folder holds tables of measured steps, perf_*.csv, with its own perf_models.csv and gpu_specs.csv
+(else the catalog's), and tables of papers and of memory; each that it has is printed.
 
     --format json    every row's prediction and interval
     --held-apart     also the errors of constants fitted without a row's own configuration, model,
@@ -22,8 +23,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.accuracy import baselines, fitting, held_apart, llm_analysis, published
-from benchmarks.accuracy.memory import document_memory, print_memory
+from benchmarks.accuracy.memory import document_memory, measured_memory, print_memory
 from benchmarks.accuracy.table import HEAD, Errors, line, parts, regrets
+from serried.errors import InputError
 from serried.plan.calibration.document import constants_text
 from serried.plan.calibration.rows import Folder, Measured, read_folder
 from serried.plan.time.constants import shipped
@@ -43,20 +45,44 @@ def main() -> None:
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--intervals", action="store_true")
     asked = parser.parse_args()
-    folder = read_folder(asked.folder)
+    try:
+        folder = tables_of(asked.folder)
+    except InputError as error:
+        parser.error(str(error))
     if asked.fit or asked.intervals:
         write_fit(folder, is_fitted=asked.fit)
     elif asked.format == "json":
-        told = document(folder) | {"memory": document_memory(asked.folder)}
+        told = document(folder) | {
+            "papers": document_papers(asked.folder),
+            "memory": document_memory(asked.folder),
+        }
         json.dump(told, sys.stdout, indent=1)
         print()
     else:
-        print_table(folder, is_apart=asked.held_apart)
+        if folder.rows:
+            print_table(folder)
+        print_papers(asked.folder)
+        if folder.rows:
+            print_choices(folder)
+            print_apart(list(folder.rows), is_long=asked.held_apart)
         print_memory(asked.folder)
 
 
-def print_table(folder: Folder, *, is_apart: bool) -> None:
-    """Prints errors by table, then of baselines, of papers' tables and of choices."""
+def tables_of(folder: Path) -> Folder:
+    """Returns the measured steps of a folder, none where it has papers' tables or memory alone.
+
+    Raises InputError for a folder with none of these.
+    """
+    try:
+        return read_folder(folder)
+    except InputError:
+        if published.in_folder(folder) or measured_memory(folder):
+            return Folder((), ())
+        raise
+
+
+def print_table(folder: Folder) -> None:
+    """Prints errors by table, then of baselines."""
     rows = [row for row in folder.rows if row.step_s]
     jobs = Jobs.of(row.request for row in rows)
     measured = np.array([row.step_s for row in rows], np.float64)
@@ -76,13 +102,23 @@ def print_table(folder: Folder, *, is_apart: bool) -> None:
     for name in (*baselines.BASELINES, baselines.RIDGE):
         print(line(name, Errors.of(baselines.predicted(name, rows), measured)))
     print_peer(rows, found)
-    if asked_papers(folder):
+
+
+def print_papers(folder: Path) -> None:
+    """Prints the errors of the papers' tables that a folder has."""
+    papers = published.in_folder(folder)
+    if papers:
         print("\npapers' tables")
-        for read in published.ALL:
-            told = read()
-            steps = np.array([each.step_s for each in told])
-            print(line(read.__name__, Errors.of(published.predicted(told), steps)))
-    lost = regrets(rows, found)
+        print(HEAD)
+    for name, told in papers.items():
+        steps = np.array([each.step_s for each in told])
+        print(line(name, Errors.of(published.predicted(told), steps)))
+
+
+def print_choices(folder: Folder) -> None:
+    """Prints what choosing among measured layouts loses, and which rows cannot be planned."""
+    rows = [row for row in folder.rows if row.step_s]
+    lost = regrets(rows, step_times(Jobs.of(row.request for row in rows)).step)
     if lost:
         mean = np.mean([each for _, _, each in lost])
         layouts = sum(count for _, count, _ in lost)
@@ -91,7 +127,6 @@ def print_table(folder: Folder, *, is_apart: bool) -> None:
         print(f" loses {mean:.1f} % on average, at most {most:.1f} %: {worst}")
     for name, why in folder.left_out:
         print(f"left out: {name}: {why}")
-    print_apart(rows, is_long=is_apart)
 
 
 def seen_parts(rows: list[Measured]) -> Iterator[tuple[str, np.ndarray]]:
@@ -116,12 +151,6 @@ def print_peer(rows: list[Measured], found: np.ndarray) -> None:
     for name in (*baselines.BASELINES, baselines.RIDGE):
         print(line(name, Errors.of(baselines.predicted(name, same), measured)))
     print(line("serried", Errors.of(found[peer.rows], measured)))
-
-
-def asked_papers(folder: Folder) -> bool:
-    """Returns whether the papers' tables stand beside what is printed."""
-    names = {row.table for row in folder.rows}
-    return "bigscience_a100" in names
 
 
 def print_apart(rows: list[Measured], *, is_long: bool) -> None:
@@ -158,6 +187,9 @@ def print_apart(rows: list[Measured], *, is_long: bool) -> None:
 def document(folder: Folder) -> dict[str, object]:
     """Returns every row's prediction with its interval and what was assumed."""
     rows = list(folder.rows)
+    left = [{"row": name, "why": why} for name, why in folder.left_out]
+    if not rows:
+        return {"schema": "serried.accuracy/1", "rows": [], "left_out": left}
     jobs = Jobs.of(row.request for row in rows)
     times = step_times(jobs)
     low, high = intervals(jobs, times.step)
@@ -176,8 +208,16 @@ def document(folder: Folder) -> dict[str, object]:
         }
         for number, row in enumerate(rows)
     ]
-    left = [{"row": name, "why": why} for name, why in folder.left_out]
     return {"schema": "serried.accuracy/1", "rows": entries, "left_out": left}
+
+
+def document_papers(folder: Path) -> list[dict[str, object]]:
+    """Returns the prediction of every step of the papers' tables."""
+    return [
+        {"row": each.name, "table": name, "step_s": each.step_s, "predicted_s": float(predicted)}
+        for name, told in published.in_folder(folder).items()
+        for each, predicted in zip(told, published.predicted(told), strict=True)
+    ]
 
 
 def write_fit(folder: Folder, *, is_fitted: bool) -> None:

@@ -97,9 +97,11 @@ def of_jobs(folder: Path) -> Iterator[MeasuredMemory]:
     What a row's source means by memory stands in its options: all that a device has in use, or
     what torch's allocator reserved.
     """
-    if not (folder / MODELS).is_file():
+    try:
+        rows = read_folder(folder, ("1", "mem", "oom")).rows
+    except InputError:  # of other tables
         return
-    for row in read_folder(folder, ("1", "mem", "oom")).rows:
+    for row in rows:
         if row.memory_gib is None and row.score != "oom":
             continue
         what = "reserved" if "reserved" in row.request.options.get("mem", "") else "in use"

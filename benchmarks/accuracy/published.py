@@ -26,6 +26,7 @@ A100 = Gpu("A100-SXM-80GB", "nvidia", {"bf16": 312e12}, 80e9, 2.039e12, 300e9)
 H100 = Gpu("H100-SXM-80GB", "nvidia", {"bf16": 989e12, "fp8": 1979e12}, 80e9, 3.35e12, 450e9)
 B200 = Gpu("B200", "nvidia", {"bf16": 2250e12, "fp8": 4500e12}, 180e9, 8e12, 900e9)
 SELENE = Cluster("selene", A100, 8, 8, 25e9)
+VTRAIN = "vtrain_ground_truth_*.csv"
 BARE = {"tp_comm_overlap": "False"}
 """Megatron of 2021 and 2022: no communication beside GEMMs."""
 
@@ -46,11 +47,11 @@ def predicted(rows: list[Published], constants: Constants | None = None) -> np.n
     return np.array([min(next(times) for _ in row.choices) for row in rows])
 
 
-def table(name: str) -> Iterator[dict[str, str]]:
-    """Yields the rows of a table, its line of sources left out."""
-    with (DATA / name).open(encoding="utf-8") as file:
-        next(file)
-        yield from csv.DictReader(file)
+def table(folder: Path, name: str) -> Iterator[dict[str, str]]:
+    """Yields the rows of a folder's tables that a pattern names, without their lines of sources."""
+    for path in sorted(folder.glob(name)):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        yield from csv.DictReader(line for line in lines if not line.startswith("#"))
 
 
 def gpt(layers: int, hidden: int, heads: int, vocab: int = 51200) -> ModelShape:
@@ -71,11 +72,11 @@ def gpt(layers: int, hidden: int, heads: int, vocab: int = 51200) -> ModelShape:
     )
 
 
-def korthikanti() -> list[Published]:
+def korthikanti(folder: Path = DATA) -> list[Published]:
     """Returns Table 5: each model with full recomputation, and with sp and selective instead."""
-    times = {row["model"]: row for row in table("korthikanti_table5_end_to_end.csv")}
+    times = {row["model"]: row for row in table(folder, "korthikanti_table5_end_to_end.csv")}
     rows = []
-    for row in table("korthikanti_table3_configs.csv"):
+    for row in table(folder, "korthikanti_table3_configs.csv"):
         layers, hidden, heads = (int(row[name]) for name in ("layers", "hidden", "heads"))
         degrees = Degrees(int(row["tp"]), int(row["pp"]), chunks=int(row["interleave_m"]))
         job = PlanRequest(
@@ -100,10 +101,10 @@ def korthikanti() -> list[Published]:
     return rows
 
 
-def sc21() -> list[Published]:
+def sc21(folder: Path = DATA) -> list[Published]:
     """Returns Table 1; microbatch and chunks are not printed, so that the best ones count."""
     rows = []
-    for row in table("sc21_table1_weak_scaling.csv"):
+    for row in table(folder, "sc21_table1_weak_scaling.csv"):
         layers, hidden, heads = (int(row[name]) for name in ("layers", "hidden", "heads"))
         tp, pp, gpus = int(row["tp"]), int(row["pp"]), int(row["gpus"])
         batch, dp = int(row["global_batch"]), int(row["gpus"]) // int(row["tp"]) // int(row["pp"])
@@ -138,10 +139,10 @@ def sc21_flops(layers: int, hidden: int, batch: int, vocab: int = 51200) -> floa
     return 96 * tokens * layers * hidden**2 * per_layer
 
 
-def vtrain() -> list[Published]:
-    """Returns the single-node times of vTrain's repository: eager attention, fp16, no ZeRO."""
+def vtrain(folder: Path = DATA) -> list[Published]:
+    """Returns the times of vTrain's repository: eager attention, fp16, no ZeRO."""
     rows = []
-    for number, row in enumerate(table("vtrain_ground_truth_single.csv")):
+    for number, row in enumerate(table(folder, VTRAIN)):
         job = PlanRequest(
             gpt(int(row["layers"]), int(row["hidden_size"]), int(row["attention_heads"])),
             SELENE,
@@ -197,10 +198,10 @@ _SHAPES = {
 }
 
 
-def simumax() -> list[Published]:
+def simumax(folder: Path = DATA) -> list[Published]:
     """Returns the bf16 runs on 8 B200 that SimuMax publishes: no overlap, sp, ZeRO-1."""
     rows = []
-    for row in table("simumax_b200_real_vs_model.csv"):
+    for row in table(folder, "simumax_b200_real_vs_model.csv"):
         sizes = dict.fromkeys(("tp", "ep", "pp"), 1)
         text = row["parallel"]
         for name in sizes:
@@ -230,10 +231,10 @@ def _leading(text: str) -> Iterator[str]:
         yield each
 
 
-def llama3() -> list[Published]:
+def llama3(folder: Path = DATA) -> list[Published]:
     """Returns Table 4 of the Llama 3 paper, its TFLOP/s read as full s x s, as PaLM counts."""
     rows = []
-    for row in table("llama3_table4.csv"):
+    for row in table(folder, "llama3_table4.csv"):
         tp, cp, pp, dp = (int(row[name]) for name in ("tp", "cp", "pp", "dp"))
         batch = int(row["batch_per_dp"]) * dp
         sequence = int(row["seq_len"])
@@ -253,7 +254,7 @@ def llama3() -> list[Published]:
     return rows
 
 
-def mtnlg() -> list[Published]:
+def mtnlg(folder: Path = DATA) -> list[Published]:
     """Returns the three steps of the 530B model, batch 1,920, microbatches of one sequence.
 
     Its pipeline is DeepSpeed's, 1F1B with ZeRO 1, over Megatron's layers (arXiv 2201.11990, 2).
@@ -279,8 +280,24 @@ def mtnlg() -> list[Published]:
             ),
             float(row["iter_s"]),
         )
-        for row in table("mtnlg_530B.csv")
+        for row in table(folder, "mtnlg_530B.csv")
     ]
 
 
 ALL = (korthikanti, sc21, vtrain, simumax, llama3, mtnlg)
+
+
+def in_folder(folder: Path) -> dict[str, list[Published]]:
+    """Returns the steps of the papers' tables that a folder has, by paper."""
+    papers = {
+        "korthikanti": "korthikanti_table[35]*.csv",
+        "sc21": "sc21_table1_weak_scaling.csv",
+        "vtrain": VTRAIN,
+        "simumax": "simumax_b200_real_vs_model.csv",
+        "llama3": "llama3_table4.csv",
+        "mtnlg": "mtnlg_530B.csv",
+    }
+    readers = {read.__name__: read for read in ALL}
+    there = [name for name, pattern in papers.items() if any(folder.glob(pattern))]
+    found = {name: readers[name](folder) for name in there}
+    return {name: rows for name, rows in found.items() if rows}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import copyfile
 
 import pytest
 
+from benchmarks.accuracy import published
 from serried.errors import InputError
 from serried.plan.calibration.rows import read_folder
 
@@ -41,9 +43,30 @@ def test_what_a_row_leaves_open_is_assumed_and_said() -> None:
     assert "recompute=none" in row.assumed
 
 
-def test_a_folder_without_models_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"perf_models\.csv"):
+def test_a_folder_without_tables_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no perf_\*\.csv with rows to plan"):
         read_folder(tmp_path)
+
+
+def test_tables_without_models_beside_them_are_of_those_of_the_catalog(tmp_path: Path) -> None:
+    copyfile(DATA / "perf_mlperf_lora.csv", tmp_path / "perf_mlperf_lora.csv")
+    found = read_folder(tmp_path)
+    assert len(found.rows) == 65 and not found.left_out
+
+
+def test_the_first_row_that_cannot_be_planned_says_why(tmp_path: Path) -> None:
+    text = (DATA / "perf_mlperf_lora.csv").read_text().replace("llama2-70b", "nobodys-7b")
+    (tmp_path / "perf_x.csv").write_text(text)
+    with pytest.raises(InputError, match="there is no model 'nobodys-7b'"):
+        read_folder(tmp_path)
+
+
+def test_a_papers_table_alone_is_read_from_its_folder(tmp_path: Path) -> None:
+    name = "sc21_table1_weak_scaling.csv"
+    lines = (DATA / name).read_text().splitlines(keepends=True)
+    (tmp_path / name).write_text("".join(lines[:4]))
+    found = published.in_folder(tmp_path)
+    assert {name: len(rows) for name, rows in found.items()} == {"sc21": 2}
 
 
 def test_layers_that_do_not_divide_leave_the_last_stage_the_rest() -> None:

@@ -58,17 +58,12 @@ class Folder:
 def read_folder(folder: Path, scores: Sequence[str] = ("1",)) -> Folder:
     """Returns the rows of every ``perf_*.csv`` in a folder that have one of the scores.
 
-    Raises InputError where the folder has no such table, no models or no specifications.
+    Models and specifications are those that stand beside them, else the catalog's. Raises
+    InputError where no table has a row that can be planned.
     """
-    for name in (MODELS, GPUS):
-        if not (folder / name).is_file():
-            raise InputError(
-                "{folder} has no {name}; tables stand beside their models and specifications",
-                folder=str(folder),
-                name=name,
-            )
-    models = {row["model"]: row for row in read_csv(folder / MODELS)[1]}
-    gpus = gpus_of(read_csv(folder / GPUS)[1])
+    beside = {name: _beside(folder / name) for name in (MODELS, GPUS)}
+    models = {row["model"]: row for row in beside[MODELS]}
+    gpus = gpus_of(beside[GPUS])
     rows: list[Measured] = []
     left_out: list[tuple[str, str]] = []
     tables = [path for path in sorted(folder.glob("perf_*.csv")) if path.name != MODELS]
@@ -83,9 +78,20 @@ def read_folder(folder: Path, scores: Sequence[str] = ("1",)) -> Folder:
                 rows.append(measured(row, path.stem.removeprefix("perf_"), source, models, gpus))
             except InputError as error:
                 left_out.append((row["row"], str(error)))
+    if not rows and left_out:
+        raise InputError(
+            "{folder} has no perf_*.csv with rows to plan; the first that cannot be: {why}",
+            folder=str(folder),
+            why=left_out[0][1],
+        )
     if not rows:
         raise InputError("{folder} has no perf_*.csv with rows to plan", folder=str(folder))
     return Folder(tuple(rows), tuple(left_out))
+
+
+def _beside(path: Path) -> list[dict[str, str]]:
+    """Returns the rows of a table where it is there."""
+    return read_csv(path)[1] if path.is_file() else []
 
 
 def read_table(path: Path) -> Folder:

@@ -32,6 +32,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "vocab": ("vocab_size", "padded_vocab_size"),
 }
 """What a size is called, in one architecture or another."""
+EVEN = ("llama", "gpt2", "gpt_neox", "bloom", "falcon", "mpt", "opt", "internlm", "internlm2")
+"""Types that transformers refuses to build where heads do not divide the hidden size."""
 
 
 # ----------------------------------------------------------------------- the way in
@@ -68,12 +70,16 @@ def shape_of(tree: object, name: str) -> ModelShape:
     told = str(tree.get("_name_or_path") or "").rstrip("/").split("/")[-1] or name
     kind = str(config.get("model_type", ""))
     _refuse_others(config, kind, told)
+    if not kind:
+        raise InputError(
+            "{name} does not say its model_type, as the config of a model does", name=told
+        )
     known = ARCHITECTURES.get(kind)
     if known is None and not _is_like_llama(config):
         raise InputError(
             "{name} is of the architecture '{kind}', which is not read; those that are: {known}",
             name=told,
-            kind=kind[:40] or said("none"),
+            kind=kind[:40],
             known=listed(sorted(ARCHITECTURES), limit=len(ARCHITECTURES)),
         )
     source = "config.json"
@@ -88,14 +94,17 @@ def _shape(config: Config, known: Architecture, name: str, source: str) -> Model
         if (value := _size(config, each, name)) is not None:
             found[each] = value
     found["is_tied"] = bool(config.get("tie_word_embeddings", known.is_tied))
-    found |= _windows(config, found.get("layers", 0))
     try:
+        found |= _windows(config, found.get("layers", 0))
         found |= known.own(config) if known.own else {}
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise InputError(
             "{name} is no config of its type: {reason}", name=name, reason=repr(error)[:80]
         ) from error
-    missing = [each for each in ("layers", "hidden", "heads", "vocab") if each not in found]
+    needed = ["layers", "hidden", "heads", "vocab"]
+    if found.get("is_gated", True):  # the width of others is 4 h where nobody says
+        needed.append("ffn")
+    missing = [each for each in needed if each not in found]
     if missing:
         raise InputError(
             "{name} does not say {key}, as the config of a model does",
@@ -104,6 +113,15 @@ def _shape(config: Config, known: Architecture, name: str, source: str) -> Model
         )
     if found.get("kv_heads") is None:
         found["kv_heads"] = found["heads"]
+    is_even = found["hidden"] % found["heads"] == 0
+    if "head_dim" not in found and not is_even and config.get("model_type") in EVEN:
+        raise InputError(
+            "{name}: {heads} heads do not divide a hidden size of {hidden}, and no head_dim is "
+            "told",
+            name=name,
+            heads=found["heads"],
+            hidden=found["hidden"],
+        )
     found.setdefault("head_dim", found["hidden"] // found["heads"])
     found.setdefault("ffn", 4 * found["hidden"])
     return ModelShape(name=name, source=source, **found)
@@ -123,7 +141,7 @@ def _size(config: Config, each: str, name: str) -> int | None:
                 "{name}: {key} is {value}; it is a whole number from 1 to {most}",
                 name=name,
                 key=key,
-                value=str(value)[:40],
+                value=json.dumps(value)[:40],
                 most=MODEL_SIZE.most,
             )
         return value
