@@ -26,7 +26,7 @@ export function showLegend(scene) {
       {},
       markImage(kind.mark, inkOf(kind, colours)),
       make("b", {}, name),
-      ` ${summary(scene, i)}`,
+      make("span", {}, summary(scene, i)),
     );
   });
   byId("legend").replaceChildren(...items);
