@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 from docs.screenshots import LARGE, PLAN, SCHEDULES, SERRIED, chromium, serving
 
 ROOT = Path(__file__).parents[1]
-HANG = ROOT / "benchmarks" / "diagnosis" / "hangs" / "control_z"
+HANG = ROOT / "benchmarks" / "diagnosis" / "hangs" / "wrong_peer_33"
 SIZES = ((1400, 900), (2560, 1440))
 SCHEMES = ("light", "dark")
 LANGUAGES = {"en": "en-US", "zh": "zh-CN"}

@@ -156,6 +156,7 @@ def test_under_learn_each_collective_plays_on_a_group_of_the_job_as_it_is_planne
     assert {"all-reduce", "send-receive"} <= set(plays.all_inner_texts())
     workbench.click("#learn-plays button:text-is('send-receive')")
     assert "PP group of rank 0: 4 ranks" in workbench.text("#collective-group")
+    assert workbench.page.is_visible("#map"), "it is played on the map as well"
     assert workbench.value("collective-bytes") == "1GiB"
     workbench.click("#collective-priced")
     assert workbench.value("collective-bytes") == "8MiB", "1 x 8192 tokens x 4096 x 2, tp shares it"

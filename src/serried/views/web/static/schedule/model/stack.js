@@ -8,8 +8,10 @@
 
 export const HEAD = 62;
 const FOOT = 10;
-const BAR = { least: 13, most: 30 };
-const STRIP = { least: 9, most: 20 };
+const BAR = { least: 13, most: 30, tall: 44 };
+const STRIP = { least: 9, most: 20, tall: 28 };
+/** The height from which bars may be taller, as on a screen of 1,440 lines. */
+const TALL = 1100;
 const GAP = 3;
 
 /**
@@ -31,9 +33,10 @@ export class Stack {
     const rows = ranks.reduce((sum, count) => sum + count, 0);
     const room = (height - ranks.length * (HEAD + FOOT)) / Math.max(1, rows) - GAP;
     const share = withStrips ? 0.62 : 1;
-    this.bar = Math.round(Math.min(BAR.most, Math.max(BAR.least, room * share)));
+    const size = height > TALL ? "tall" : "most";
+    this.bar = Math.round(Math.min(BAR[size], Math.max(BAR.least, room * share)));
     this.strip = withStrips
-      ? Math.round(Math.min(STRIP.most, Math.max(STRIP.least, room * (1 - share))))
+      ? Math.round(Math.min(STRIP[size], Math.max(STRIP.least, room * (1 - share))))
       : 0;
     this.row = this.bar + this.strip + GAP;
     let top = 0;
