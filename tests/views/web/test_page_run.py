@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from serried.trace.formats.reading import read_trace
 from serried.views.web.trace.findings import findings_answer
 from serried.views.web.trace.payload import NamedTrace
 from tests.trace.simulated_run import simulated_run
 from tests.views.web.served import served
+from tests.views.web.trace.test_live import Job
 from tests.views.web.workbench import Workbench
 
 Open = Callable[..., Workbench]
@@ -95,3 +99,39 @@ def test_the_minimap_moves_the_view_and_all_is_a_key_away(page_of: Open, run: st
     shown = workbench.read("view()")["timeline"]
     assert shown["start"] <= 0
     assert shown["end"] >= total
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[Job]:
+    job = Job(tmp_path / "live")
+    yield job
+    job.close()
+
+
+def test_a_run_that_is_being_written_is_followed(page_of: Open, job: Job) -> None:
+    for step in range(6):
+        job.step(step)
+    named = NamedTrace("live", read_trace([job.folder]), place=job.folder)
+    with served([named]) as address:
+        workbench = page_of(address)
+        workbench.page.wait_for_selector("#timeline-live:visible")
+        before = workbench.read("view()")["timeline"]
+        workbench.click("#timeline-live")
+        slices = workbench.read("slices()")
+        for step in range(6, 9):
+            job.step(step)
+        workbench.page.evaluate(
+            "async (before) => { while (serried.slices() <= before)"
+            " await new Promise(requestAnimationFrame); }",
+            slices,
+        )
+        workbench.settle()
+        after = workbench.read("view()")["timeline"]
+        width = after["end"] - after["start"]
+        assert width == pytest.approx(before["end"] - before["start"])
+        total = 8_350
+        assert after["start"] < total < after["end"]
+        assert workbench.read("state()")["live"] == "1"
+        shutil.rmtree(job.folder)
+        workbench.page.get_by_text("is not there any more").wait_for()
+        assert workbench.read("slices()") > slices

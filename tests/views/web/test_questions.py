@@ -56,6 +56,7 @@ ASKED = (
     "trace/window?bucket=1024&first=0&last=40&tracks=0-1",
     "trace/rows?by=tp",
     "trace/overview",
+    "trace/growth",
     "trace/bubble",
     "trace/period",
     "trace/scale?of=lateness",

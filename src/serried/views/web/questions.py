@@ -34,6 +34,7 @@ from serried.views.web.plan.search import search_answer
 from serried.views.web.plan.timeline import PLAN, StepWords, planned_step, step_words
 from serried.views.web.schedule.payload import schedule_payload, schedules_answer
 from serried.views.web.schedule.query import read_schedule_query
+from serried.views.web.trace.live import STILL, LiveRuns
 from serried.views.web.trace.payload import NamedTrace, traces_answer
 from serried.views.web.trace.routes import ANSWERS
 from serried.views.web.trace.routes import Answer as TraceAnswer
@@ -145,7 +146,15 @@ def _of_traces(desk: OpeningDesk) -> dict[str, Answering]:
         problems = [each.problem for each in of_runs if each.problem]
         return traces_answer(desk.traces, reading, problems)
 
-    return {"traces": traces, **{name: of_trace(ask) for name, ask in ANSWERS.items()}}
+    live = LiveRuns(desk.traces)
+
+    def growth(words: Words) -> Answer:
+        named = _chosen(desk.traces, words)
+        # A planned step is none of the list, and never grows.
+        return live.look(desk.traces.index(named)) if named in desk.traces else STILL
+
+    of_traces = {name: of_trace(ask) for name, ask in ANSWERS.items()}
+    return {"traces": traces, "trace/growth": growth, **of_traces}
 
 
 def _of_checks(checks: Sequence[NamedCheck]) -> dict[str, Answering]:

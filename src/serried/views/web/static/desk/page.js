@@ -54,6 +54,7 @@ export class Page {
     this.runs = new Runs(this.layout, {
       forget: () => this.launch.forget(),
       traced: (tracks) => this._traced(tracks),
+      grown: (tracks) => this._grown(tracks),
       met: () => this.tabs.met(),
     });
     /** @type {Launch} */
@@ -171,6 +172,7 @@ export class Page {
       hover: (target) => selection.hover(target),
       pin: (span, rank) => selection.pinSpan(span, rank),
       shown: () => selection.show(),
+      refresh: () => runs.refresh(),
       warm: (heat) => {
         store.step({ heat });
         void this.heats.take();
@@ -214,6 +216,17 @@ export class Page {
     this._tellTimeline();
     this.selection.show();
     await Promise.all([this.timelines.take(), this.heats.take()]);
+  }
+
+  /**
+   * Shows a trace that was sent again, longer than before.
+   * @param {import("../timeline/trace/tracks.js").Tracks} tracks
+   */
+  async _grown(tracks) {
+    this.timelines.grow(tracks);
+    this._tellTimeline();
+    this.selection.show();
+    await this.timelines.take();
   }
 
   _tellTimeline() {

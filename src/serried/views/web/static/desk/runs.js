@@ -27,6 +27,7 @@ import { asksFor, namesJob, namesTab, withJob } from "./state/fields.js";
  * @typedef {object} RunEvents
  * @property {() => void} forget  what launch files said is of another job
  * @property {(tracks: Tracks | null) => Promise<unknown>} traced  one was sent, or there is none
+ * @property {(tracks: Tracks) => Promise<unknown>} grown  it was sent again, longer than before
  * @property {() => void} met     it is known what there is to show
  */
 
@@ -175,6 +176,21 @@ export class Runs {
     if (asked !== this.asked) return undefined;
     this.tracks = tracks;
     return this.events.traced(tracks);
+  }
+
+  /** Asks again for the trace in view, which has grown: what is selected of it stays. */
+  async refresh() {
+    const { asked } = this;
+    const tracks = new Tracks(await askPayload(`trace?trace=${asked}`));
+    if (asked !== this.asked) return undefined;
+    const { slice } = this.store.state;
+    const before = slice ? this.tracks?.span(Number(slice)) : null;
+    const rank = before ? (this.tracks?.rankOf(before.id) ?? -1) : -1;
+    // Spans are numbered by track, so that those of a longer trace have other numbers.
+    const now = before ? tracks.find(rank, before) : -1;
+    if (slice) this.store.set({ slice: now < 0 ? "" : String(now) });
+    this.tracks = tracks;
+    return this.events.grown(tracks);
   }
 
   _showSection() {

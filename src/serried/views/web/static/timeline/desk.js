@@ -7,6 +7,7 @@ import { Headings } from "./headings.js";
 import { FindingsPanel } from "./findings.js";
 import { FollowDesk } from "./follow.js";
 import { TimelineHover } from "./hover.js";
+import { LiveDesk } from "./live.js";
 import { Minimap } from "./minimap.js";
 import { GpusPanel, StretchPanel } from "./panels.js";
 import { PlanDesk } from "./plan.js";
@@ -56,6 +57,7 @@ export class TimelineDesk {
     this.why = new WhyDesk(host);
     this.findings = new FindingsPanel(host, (shows) => this._go(shows));
     this.minimap = new Minimap(host, this.view);
+    this.live = new LiveDesk(host, this.view);
     this.view.drawn = () => this.minimap.redraw.request();
     this.stretch = new StretchPanel(host, () => this._unmark());
     this.gpus = new GpusPanel(host);
@@ -86,6 +88,21 @@ export class TimelineDesk {
     void this.minimap.take(tracks);
     void this.findings.take();
     void this.waiting.until(this._askBubble(tracks));
+    this.live.take();
+  }
+
+  /**
+   * Shows a trace that has grown since it was sent: what is in view, selected and marked stays.
+   * @param {Tracks} tracks
+   */
+  grow(tracks) {
+    this.headings.clear();
+    this.linked = -1;
+    this.view.grow(tracks, this.host.trace);
+    void this.minimap.take(tracks);
+    void this.findings.take(true);
+    void this.waiting.until(this._askBubble(tracks));
+    this.live.take();
   }
 
   /**

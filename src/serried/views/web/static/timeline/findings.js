@@ -61,12 +61,17 @@ export class FindingsPanel {
     return this.asked > 0;
   }
 
-  /** Asks what is wrong with the trace in view. */
-  async take() {
+  /**
+   * Asks what is wrong with the trace in view; of one that has grown what was found stays.
+   * @param {boolean} [hasGrown]
+   */
+  async take(hasGrown = false) {
     const { host } = this;
     const { trace, tracks } = host;
-    Object.assign(this, { found: null, chosen: -1 });
-    this._show();
+    if (!hasGrown) {
+      Object.assign(this, { found: null, chosen: -1 });
+      this._show();
+    }
     this.asked++;
     try {
       const found = await askDocument(`trace/findings?trace=${trace}`);

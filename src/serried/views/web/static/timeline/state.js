@@ -8,6 +8,7 @@
  * @property {string} colour   what its colours mean, "" for the action
  * @property {string} range    first and last nanosecond, ranks in runs
  * @property {string} plan     1 while the plan is drawn below what was recorded
+ * @property {string} live     1 while the view stays at the end of a run that is being written
  * @property {string} followed 1 while the selected microbatch is followed across its stages
  * @property {string} seek     what is searched for
  */
@@ -21,6 +22,7 @@
  * @property {(target: Target | null) => void} hover     lights a target in every view
  * @property {(span: number, rank: number) => void} pin  pins a span, -1 for the rank of its row
  * @property {() => void} shown                          more is known of what is pinned
+ * @property {() => Promise<unknown>} refresh            asks for the trace in view again
  * @property {(figure: string) => void} warm             colours the map by a figure of the trace
  * @property {() => void} moved                          the view has changed by hand
  * @property {(error: unknown) => void} fail             says what the server refused
@@ -34,6 +36,7 @@ export const TIMELINE_DEFAULTS = Object.freeze({
   colour: "",
   range: "",
   plan: "",
+  live: "",
   followed: "",
   seek: "",
 });

@@ -150,6 +150,19 @@ export class TimelineView extends TimeView {
     this._move(() => this.time.centre(start, end, room));
   }
 
+  /**
+   * Shows a trace that has grown since it was sent, at the moments that are in view.
+   * @param {import("./trace/tracks.js").Tracks} tracks
+   * @param {string} trace
+   */
+  grow(tracks, trace) {
+    const { byHand, home, time, scrolled, range } = this;
+    this.show(tracks, trace);
+    Object.assign(this, { byHand, home, scrolled, range });
+    if (byHand || home) this.time.take(String(time));
+    this._lay();
+  }
+
   /** Sets what colours mean. @param {string} name */
   colour(name) {
     if (!this.tracks || this.colouring?.name === name) return;

@@ -215,6 +215,21 @@ export class Tracks {
     return null;
   }
 
+  /**
+   * Returns the span of a rank that begins and ends as another does; -1 where it was not sent.
+   * @param {number} rank
+   * @param {Slice} other
+   */
+  find(rank, { start, end, kind }) {
+    const row = this.rows[this.rowOf(rank)];
+    for (let lane = 0; row && lane < row.lanes; lane++) {
+      const id = this.spanAt(row.track + lane, (start + end) / 2, 0) ?? -1;
+      const span = this.span(id);
+      if (span?.start === start && span.end === end && span.kind === kind) return id;
+    }
+    return -1;
+  }
+
   /** Returns the number of the row of a rank, -1 where it recorded nothing. @param {number} rank */
   rowOf(rank) {
     return this.rowOfRank.get(rank) ?? -1;
