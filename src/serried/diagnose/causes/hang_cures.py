@@ -53,8 +53,17 @@ _CURES: dict[RootKind, tuple[Sentence, ...]] = {
     RootKind.LEFT_OUT_RECEIVE: (
         said("compare its sends and receives with its schedule: serried schedule prints it"),
     ),
+    RootKind.OTHER_MESSAGES: (
+        said("compare the sends and receives of that rank with those of its peers in this step"),
+    ),
     RootKind.WRONG_PEER: (
         said("check the rank that it sends to: global ranks, not ranks inside the group"),
+    ),
+    RootKind.MAY_WAIT: (
+        said(
+            "use serried.guard() in the next run: it writes down sends and receives, which gloo's "
+            "flight recorder leaves out"
+        ),
     ),
     RootKind.CIRCLE: (
         said("collect flight-recorder dumps of all of them: they show the order of each"),

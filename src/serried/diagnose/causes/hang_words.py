@@ -69,6 +69,8 @@ def what_root_did(state: JobState, root: Root) -> Sentence:
                 ranks=listed(root.circle),
                 what=_of_mismatch(root.mismatch),
             )
+        if root.kind is RootKind.MAY_WAIT:
+            return _may_wait(state, root)
         return said(
             "ranks {ranks} wait for each other, and nothing tells which of them is out of order",
             ranks=listed(root.circle),
@@ -78,9 +80,35 @@ def what_root_did(state: JobState, root: Root) -> Sentence:
         return _strayed(state, name, root.kind, root.deviation)
     if root.mismatch is not None:
         return _mismatched(name, root.mismatch, root.ranks[0])
+    if root.hidden is not None:
+        return said(
+            "{who} issued {found} messages before {what}, {usual} before each of those before",
+            who=name,
+            found=root.hidden.found,
+            what=operation_named(root.hidden.operation),
+            usual=root.hidden.usual,
+        )
     if root.crossed is not None:
         return _crossed(name, root)
     return _ended(state, name, root)
+
+
+def _may_wait(state: JobState, root: Root) -> Sentence:
+    name, place = who(state, root.circle), place_of(state, root.circle[0])
+    what = meeting_named(root.meeting) if root.meeting else said("what its peers wait in")
+    if place:
+        return said(
+            "{who} is in {place} and has not joined {what}; nothing tells whether it works there "
+            "or waits for a message",
+            who=name,
+            place=place,
+            what=what,
+        )
+    return said(
+        "{who} has not joined {what}; nothing tells whether it works or waits for a message",
+        who=name,
+        what=what,
+    )
 
 
 def _ended(state: JobState, name: Sentence, root: Root) -> Sentence:
@@ -98,7 +126,9 @@ def _ended(state: JobState, name: Sentence, root: Root) -> Sentence:
             )
         case RootKind.USER_CODE:
             return said(
-                "{who} is in {place} and never joined {what}",
+                "{who} is in {place} and never joined {what}"
+                if len(root.ranks or ()) == 1
+                else "{who} are in {place} and never joined {what}",
                 who=name,
                 place=place_of(state, (root.ranks or (0,))[0]),
                 what=what,

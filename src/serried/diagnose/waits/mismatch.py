@@ -67,7 +67,14 @@ class Mismatch:
 def mismatches(graph: WaitGraph) -> Iterator[Mismatch]:
     """Yields the collectives to which members brought different things, among those that stand."""
     state = graph.state
-    for (name, seq), brought in _brought(state).items():
+    brought_to = _brought(state)
+    for meeting in graph.meetings:
+        if meeting.seq is not None and len(meeting.operations) > 1:
+            # A rank whose calls nothing counts stands where the others of its group wait.
+            there = brought_to.setdefault((meeting.group.name, meeting.seq), {})
+            for rank, operation in meeting.operations.items():
+                there.setdefault(rank, operation)
+    for (name, seq), brought in brought_to.items():
         group = state.group_named[name]
         if difference := _difference(brought):
             culprits, by_peers = _culprits(state, brought)

@@ -58,6 +58,20 @@ def operation_of(frames: tuple[Frame, ...]) -> str | None:
     return None
 
 
+def is_in_communication(frames: tuple[Frame, ...]) -> bool:
+    """Tells whether a stack stands inside torch's communication, or a backward that may hold it.
+
+    >>> is_in_communication((Frame("_wait_batch_p2p", "torch/distributed/pipelining/x.py", 9),))
+    True
+    """
+    for frame in frames:
+        if frame.is_users:
+            return False
+        if "torch/distributed/" in frame.file or frame.function == "_engine_run_backward":
+            return True
+    return False
+
+
 def site_of(frames: tuple[Frame, ...]) -> Site | None:
     """Returns the innermost line of the user's own code, or None."""
     for frame in frames:

@@ -21,11 +21,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 from serried.diagnose.waits.graph import MESSAGES, StalledCollective, WaitGraph
+from serried.diagnose.waits.hidden_messages import HiddenMessages, left_out_messages
 from serried.diagnose.waits.knots import Knot, knots
 from serried.diagnose.waits.messages import Crossed, HowCrossed, crossed
 from serried.diagnose.waits.mismatch import Mismatch, mismatches
 from serried.diagnose.waits.order import Deviation, HowStrayed, deviations, is_unusual
 from serried.diagnose.waits.position import left_out
+from serried.diagnose.waits.program import is_in_communication, operation_of, site_of
 from serried.diagnose.waits.state import RankCondition
 
 
@@ -49,6 +51,8 @@ class RootKind(Enum):
     WRONG_PEER = "wrong_peer"
     LEFT_OUT_SEND = "send_left_out"
     LEFT_OUT_RECEIVE = "receive_left_out"
+    OTHER_MESSAGES = "message_left_out"
+    MAY_WAIT = "may_wait_for_message"
     CIRCLE = "circle"
 
 
@@ -67,6 +71,7 @@ class Root:
     deviation: Deviation | None = None
     mismatch: Mismatch | None = None
     crossed: Crossed | None = None
+    hidden: HiddenMessages | None = None
 
 
 _OF_DEPARTURE = {
@@ -88,19 +93,63 @@ def roots(graph: WaitGraph) -> tuple[Root, ...]:
     """Returns the roots of a hang, the surest and most waited for first; () where all go on."""
     ends = knots(graph)
     if not ends and not graph.waiting:
-        return ()
+        return tuple(_apart(graph))
     strayed = {each.rank: each for each in deviations(graph.state)}
-    found = [*_mismatched(graph, strayed)]
+    found = [*_mismatched(graph, strayed), *_hidden(graph)]
     accused = {rank for root in found for rank in root.ranks or ()}
     explained = {id(root.meeting) for root in found if root.ranks}
     for knot in ends:
+        if found and found[-1].hidden is not None and _is_by_message(graph, knot):
+            continue
         if accused.isdisjoint(knot.ranks) or not knot.is_circle:
             more = _of_circle(graph, knot, strayed) if knot.is_circle else _loose(graph, knot)
             # Who left nothing is not to blame where somebody else is known to be.
             found += [
                 r for r in more if r.kind is not RootKind.SILENT or not _is_told(r, explained)
             ]
+    if not found:
+        found += _apart(graph)
     return tuple(sorted(_joined(found), key=_weight))
+
+
+def _apart(graph: WaitGraph) -> Iterator[Root]:
+    """Yields those who are in code of their own while all others are in communication.
+
+    Whatever group the others wait in, nobody but these can go on. Every rank's stack has to be
+    there.
+    """
+    ranks = graph.state.ranks
+    if len(ranks) < 2 or not all(each.stack for each in ranks):
+        return
+    inside = [each.rank for each in ranks if is_in_communication(each.stack)]
+    apart = [each for each in ranks if each.stack[0].is_users]
+    if not 0 < len(apart) <= len(inside) or len(apart) + len(inside) < len(ranks):
+        return
+    sites = {site_of(each.stack) for each in apart}
+    if len(sites) == 1 and all(each.doing is None for each in apart):
+        names = tuple(each.rank for each in apart)
+        yield Root(RootKind.USER_CODE, names, 0.65, tuple(inside))
+
+
+def _hidden(graph: WaitGraph) -> Iterator[Root]:
+    """Yields those who left out messages, or issued more, that only their number tells of."""
+    hidden = left_out_messages(graph.state.ranks)
+    waiting = {rank: each for rank, each in hidden.items() if graph.successors[rank]}
+    if waiting and len(waiting) < len(graph.state.ranks):
+        ranks = tuple(sorted(waiting))
+        others = tuple(rank for rank in range(graph.state.world_size) if rank not in ranks)
+        meeting = graph.meeting_of(ranks[0])
+        first = waiting[ranks[0]]
+        yield Root(RootKind.OTHER_MESSAGES, ranks, 0.8, others, meeting=meeting, hidden=first)
+
+
+def _is_by_message(graph: WaitGraph, knot: Knot) -> bool:
+    """Tells whether a loose end may wait for a message: no stack shows it anywhere else."""
+    if knot.is_circle:
+        return True
+    state = graph.state.ranks[knot.ranks[0]]
+    ended = (RankCondition.DEAD, RankCondition.STOPPED, RankCondition.FINISHED)
+    return state.condition not in ended
 
 
 def _is_told(root: Root, explained: set[int]) -> bool:
@@ -174,6 +223,9 @@ def _loose(graph: WaitGraph, knot: Knot) -> Iterator[Root]:
         RankCondition.STOPPED: (RootKind.STOPPED, 0.95),
         RankCondition.FINISHED: (RootKind.FINISHED, 0.9),
     }
+    if state.condition not in by_condition and state.doing is None and _may_wait(graph, rank):
+        yield Root(RootKind.MAY_WAIT, None, 0.4, knot.waiters, circle=(rank,), meeting=meeting)
+        return
     if state.condition in by_condition:
         kind, confidence = by_condition[state.condition]
     elif state.doing is not None and not state.doing.is_finished:
@@ -186,6 +238,21 @@ def _loose(graph: WaitGraph, knot: Knot) -> Iterator[Root]:
     else:
         kind, confidence = RootKind.SILENT, 0.6
     yield Root(kind, knot.ranks, confidence, knot.waiters, meeting=meeting)
+
+
+def _may_wait(graph: WaitGraph, rank: int) -> bool:
+    """Tells whether a rank that is in no collective may wait for a message that nothing shows.
+
+    gloo's recorder holds no messages, and Python's stacks end above ``work.wait()``. Where some
+    rank is seen in a blocking send or receive, the job has these, and this one would be seen too.
+    """
+    ranks = graph.state.ranks
+    if ranks[rank].stack and not ranks[rank].stack[0].is_users:
+        return False
+    if ranks[rank].counts is None and not ranks[rank].stack:
+        return False
+    has_messages = any(op.messages for each in ranks for op in each.issued)
+    return has_messages and not any(operation_of(each.stack) in MESSAGES for each in ranks)
 
 
 def _of_circle(graph: WaitGraph, knot: Knot, strayed: dict[int, Deviation]) -> Iterator[Root]:

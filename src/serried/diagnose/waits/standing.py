@@ -248,8 +248,10 @@ class _Builder:
                 # gloo calls a collective over that has failed, and the stack still stands in it.
                 return replace(issued[-1], is_finished=False)
             return self._unrecorded(rank, op, kind, issued)
-        if stack and not _is_synchronising(stack) and not _is_queued(waiting):
-            return None
+        if stack and stack[0].is_users and not _is_queued(waiting):
+            # Its own code stands in work.wait() too: C, of which Python's stacks show nothing. Who
+            # waits for what it issued last, and others have not, waits in any case.
+            return issued[-1] if issued and not issued[-1].is_finished else None
         if not waiting:
             return None
         return waiting[0] if _is_queued(waiting) else waiting[-1]
@@ -353,17 +355,15 @@ _OP_WORDS = {
     "ALLTOALL": "all_to_all",
     "ALLTOALL_BASE": "all_to_all_single",
 }
-_SYNCHRONISING = ("synchronize", "item", "cpu", "wait", "tolist", "cudaStreamSynchronize")
-
-
-def _is_synchronising(stack: tuple[Frame, ...]) -> bool:
-    """Tells whether a stack waits for the device, or inside a library, not in the user's code."""
-    return any(word in stack[0].function for word in _SYNCHRONISING)
 
 
 def _is_queued(waiting: list[RankOperation]) -> bool:
     """Tells whether several operations stand behind one another, as on a stream of NCCL's."""
     return any(each.quote is not None and "nccl:" in each.quote.text for each in waiting)
+
+
+def _counts_messages(entry: FlightEntry) -> bool:
+    return entry.backend == "gloo" and entry.peer is None and entry.op_id >= entry.seq > 0
 
 
 def _operation(source: str, entry: FlightEntry, group: JobGroup | None) -> RankOperation:
@@ -387,5 +387,6 @@ def _operation(source: str, entry: FlightEntry, group: JobGroup | None) -> RankO
         entry.step,
         entry.action,
         quote=None if entry.is_finished else Quote(source, 0, text),
+        messages=entry.op_id - entry.seq if _counts_messages(entry) else None,
         is_unseen=entry.is_unseen,
     )

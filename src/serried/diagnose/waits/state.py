@@ -70,6 +70,8 @@ class RankOperation:
     action: Action | None = None
     """What of the schedule it belongs to, where the source says it."""
     quote: Quote | None = None
+    messages: int | None = None
+    """How many messages were issued in its group before it, where only their number is told."""
     is_unseen: bool = False
     """Whether C++ issued it behind Python's back (DDP's buckets), as far as told."""
 

@@ -61,6 +61,8 @@ class FlightEntry:
     """The step of the training; no flight recorder says it, a guard does."""
     action: Action | None = None
     """What of a pipeline's schedule a message is, where that is told."""
+    op_id: int = 0
+    """The number among all operations of the group, with the messages that gloo leaves out."""
     is_unseen: bool = False
     """Whether C++ issued it behind Python's back, where somebody tells that."""
 
@@ -141,6 +143,7 @@ def _entry(entry: Mapping[str, Any]) -> FlightEntry:
         tuple(_frame(each) for each in _list(entry.get("frames")) if isinstance(each, dict)),
         _number(entry.get("record_id")),
         backend,
+        op_id=_number(entry.get("op_id")),
     )
 
 

@@ -1,0 +1,115 @@
+"""Roots where dumps are few: stacks alone, waits that stacks do not show, messages only counted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from serried.diagnose.evidence.dumps.flight_recorder import FlightDump, read_dump
+from serried.diagnose.evidence.stacks.stack import Frame, ThreadStack
+from serried.diagnose.waits.graph import wait_graph
+from serried.diagnose.waits.roots import Root, roots
+from serried.diagnose.waits.standing import LeftBehind, standing_state
+
+TRAIN = Frame("train", "train.py", 12)
+BACKWARD = (Frame("_engine_run_backward", "site-packages/torch/autograd/graph.py", 8), TRAIN)
+ALL_REDUCE = (Frame("all_reduce", "site-packages/torch/distributed/distributed_c10d.py", 3), TRAIN)
+BARRIER = (Frame("barrier", "site-packages/torch/distributed/distributed_c10d.py", 5), TRAIN)
+READING = (Frame("read_batch", "train.py", 40), TRAIN)
+
+
+def dump(rank: int, calls: list[tuple[str, int, bool]]) -> FlightDump:
+    """A gloo dump of all-reduces of the group of all ranks: name, operation's number, over."""
+    entries = [
+        {
+            "record_id": number,
+            "process_group": ["0", "default_pg"],
+            "profiling_name": f"gloo:{name}",
+            "collective_seq_id": number + 1,
+            "op_id": op_id,
+            "retired": is_over,
+            "input_sizes": [[8]],
+            "input_dtypes": ["Float"],
+            "time_created_ns": 1 + number,
+        }
+        for number, (name, op_id, is_over) in enumerate(calls)
+    ]
+    return read_dump(json.dumps({"entries": entries}).encode(), f"fr_trace_{rank}.json")
+
+
+def calls(count: int, *, stands: bool, messages: int = 0) -> list[tuple[str, int, bool]]:
+    each = 1 + messages
+    return [("all_reduce", each * n, n < count or not stands) for n in range(1, count + 1)]
+
+
+def found(left: LeftBehind, stacks: dict[int, tuple[Frame, ...]]) -> Root | None:
+    left.stacks = {
+        rank: ThreadStack(frames, is_main=True, source=f"stack_rank_{rank}.txt", line=1)
+        for rank, frames in stacks.items()
+    }
+    state, _ = standing_state(left, [])
+    return next(iter(roots(wait_graph(state))), None)
+
+
+def test_a_rank_inside_torchs_backward_waits_in_the_bucket_that_its_dump_holds() -> None:
+    left = LeftBehind([dump(0, calls(3, stands=True)), dump(1, calls(2, stands=False))])
+    root = found(left, {0: BACKWARD, 1: READING})
+    assert root is not None and root.ranks == (1,)
+    assert root.waiters == (0,)
+
+
+def test_a_rank_whose_last_collective_others_have_not_issued_waits_whatever_its_line() -> None:
+    left = LeftBehind([dump(rank, calls(3, stands=True)) for rank in (0, 1)])
+    left.dumps.append(dump(2, calls(2, stands=False)))
+    waiting = (Frame("train", "train.py", 13),)  # work.wait(), of which stacks show nothing
+    root = found(left, {0: waiting, 1: waiting, 2: READING})
+    assert root is not None and root.ranks == (2,)
+
+
+def test_a_rank_without_a_dump_in_another_collective_is_not_waited_for_by_mistake() -> None:
+    left = LeftBehind([dump(rank, calls(3, stands=True)) for rank in (0, 1, 3)])
+    root = found(left, {0: BACKWARD, 1: BACKWARD, 2: BARRIER, 3: BACKWARD})
+    assert root is not None
+    assert (root.kind.value, root.ranks) == ("mismatch_op", (2,))
+
+
+def test_stacks_alone_name_the_one_that_is_in_code_of_its_own() -> None:
+    root = found(LeftBehind(), {0: ALL_REDUCE, 1: READING, 2: BACKWARD})
+    assert root is not None
+    assert (root.kind.value, root.ranks, root.waiters) == ("stuck_in_user_code", (1,), (0, 2))
+
+
+@pytest.mark.parametrize(
+    "stacks",
+    [
+        {0: ALL_REDUCE, 2: BACKWARD},  # of rank 1 there is no stack
+        {0: ALL_REDUCE, 1: READING, 2: READING},  # most are somewhere of their own
+        {0: ALL_REDUCE, 1: BACKWARD, 2: ALL_REDUCE},
+    ],
+)
+def test_stacks_that_do_not_tell_accuse_nobody(stacks: dict[int, tuple[Frame, ...]]) -> None:
+    root = found(LeftBehind(), stacks)
+    assert root is None or root.ranks is None
+
+
+def test_a_message_that_was_left_out_is_told_by_the_numbers_of_operations() -> None:
+    left = LeftBehind([dump(rank, calls(4, stands=True, messages=2)) for rank in (0, 3)])
+    left.dumps.append(dump(1, calls(3, stands=False, messages=2)))
+    fewer = calls(4, stands=True, messages=2)
+    left.dumps.append(dump(2, [*fewer[:3], ("all_reduce", 11, False)]))
+    root = found(
+        left, {0: ALL_REDUCE, 1: (Frame("train", "train.py", 9),), 2: ALL_REDUCE, 3: ALL_REDUCE}
+    )
+    assert root is not None
+    assert (root.kind.value, root.ranks) == ("message_left_out", (2,))
+    assert root.hidden is not None
+    assert (root.hidden.found, root.hidden.usual) == (1, 2)
+
+
+def test_a_rank_that_may_wait_for_a_message_that_nothing_shows_is_not_accused() -> None:
+    left = LeftBehind([dump(rank, calls(4, stands=True, messages=2)) for rank in (0, 2)])
+    left.dumps.append(dump(1, calls(3, stands=False, messages=2)))
+    root = found(left, {0: ALL_REDUCE, 1: (Frame("train", "train.py", 9),), 2: ALL_REDUCE})
+    assert root is not None
+    assert (root.kind.value, root.ranks, root.circle) == ("may_wait_for_message", None, (1,))
