@@ -53,8 +53,9 @@ unit: $(VENV)/.test browser hosts modules
 	$(BIN)/python -m pytest -q $(PACE)
 
 # llm-analysis asks for a transformers that is older than the tests'; without it nothing is lacking.
-bench: $(VENV)/.test ## print every benchmark beside its peer
+bench: $(VENV)/.test browser ## print every benchmark beside its peer
 	-@$(BIN)/pip install -q --no-deps --target $(VENV)/peers --upgrade llm-analysis==0.2.2 fire termcolor
+	-@[ -d $(VENV)/peers-page/gradio ] || $(BIN)/pip install -q --target $(VENV)/peers-page gradio==6.31.0
 	@set -e; export PYTHONPATH=$(VENV)/peers; \
 	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python -W ignore $$file; done; \
 	echo "== benchmarks.accuracy"; $(BIN)/python -m benchmarks.accuracy benchmarks/data
