@@ -4,9 +4,10 @@
     Gradio                the playground of parallel groups, rebuilt from its description
     TensorBoard           its page on an empty folder of logs
 
-Chromium opens each in a fresh profile, its network slowed by its own debugger; the median of three.
-A peer that is not installed is left out: make bench installs Gradio into a folder of its own. The
-official Perfetto UI is on no registry, so it is not among them.
+Chromium opens each in a fresh profile, its network slowed by its own debugger; the median of
+three, or of as many as the argument says. A peer that is not installed is left out: make bench
+installs Gradio into a folder of its own. The official Perfetto UI is on no registry, so it is not
+among them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-RUNS = 3
+RUNS = int(sys.argv[1]) if len(sys.argv) > 1 else 3
 ROUND_TRIPS_MS = (0, 100)
 SLICES = 200_000
 PEERS = Path(os.environ.get("GRADIO_PEER", ".venv/peers-page"))
@@ -142,7 +143,7 @@ def _answered(address: str, process: subprocess.Popen[bytes]) -> float:
             time.sleep(0.01)
             continue
         return time.monotonic()
-    raise SystemExit(f"{process.args} ended before it answered")
+    raise SystemExit(f"what serves {address} ended before it answered")
 
 
 def opened(page: Page, visit: Callable[[], Any], ready: str, round_trip_ms: int) -> Opened:
@@ -190,58 +191,55 @@ def write_events(path: Path, slices: int) -> None:
 
 def main() -> None:
     """Prints a row for each tool, and how much longer others take than serried."""
-    rows: list[tuple[str, list[float]]] = []
+    own: list[float] = []
     with tempfile.TemporaryDirectory() as name, sync_playwright() as driver:
         folder = Path(name)
         path = shutil.which("chromium") or shutil.which("google-chrome")
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        heads = ("answers", "ready 0 ms", "again", "ready 100 ms", "again", "requests", "kB")
+        print(f"{'':<20}" + "".join(f"{head:>14}" for head in heads), flush=True)
         for tool in tools():
-            starts, cold = [], {ms: list[list[Opened]]() for ms in ROUND_TRIPS_MS}
-            for _ in range(RUNS):
-                with started(tool, folder) as (address, start_s):
-                    starts.append(start_s)
-                    measured(browser, address, tool, 0)  # what a server makes once, it has made
-                    for ms in ROUND_TRIPS_MS:
-                        cold[ms].append(measured(browser, address, tool, ms))
-            first = cold[0][0][0]
-            rows.append(
-                (
-                    tool.name,
-                    [
-                        median(starts),
-                        *(
-                            median(run[at].ready_s for run in cold[ms])
-                            for ms in ROUND_TRIPS_MS
-                            for at in (0, 1)
-                        ),
-                        first.requests,
-                        first.num_bytes / 1e3,
-                    ],
-                )
-            )
+            figures = _figures(browser, tool, folder)
+            _print(tool.name, figures, own)
+            own = own or figures
         browser.close()
-        large = folder / "large.json"
-        write_events(large, SLICES)
-        (ours, *_) = tools()
-        with started(ours, folder, str(large)) as (_, start_s):
-            print(
-                f"serried serve answers after {start_s:.2f} s on {SLICES:,} slices, "
-                f"{large.stat().st_size / 1e6:.0f} MB, which it reads behind the page"
-            )
-    _print(rows)
+        _print_large(folder)
 
 
-def _print(rows: list[tuple[str, list[float]]]) -> None:
-    heads = ("answers", "ready 0 ms", "again", "ready 100 ms", "again", "requests", "kB")
-    print(f"{'':<20}" + "".join(f"{head:>14}" for head in heads))
-    (_, own), *_ = rows
-    for name, figures in rows:
-        forms = ["{:.2f} s"] * 5 + ["{:.0f}", "{:.0f}"]
-        cells = [form.format(each) for form, each in zip(forms, figures, strict=True)]
-        print(f"{name:<20}" + "".join(f"{cell:>14}" for cell in cells))
-        if figures is not own:
-            ratios = (f"{each / mine:.1f} x" for each, mine in zip(figures, own, strict=True))
-            print(f"{'':<20}" + "".join(f"{ratio:>14}" for ratio in ratios))
+def _figures(browser: Browser, tool: Tool, folder: Path) -> list[float]:
+    """Returns a tool's row: seconds, then requests and kB of a page opened for the first time."""
+    starts: list[float] = []
+    runs: dict[int, list[list[Opened]]] = {ms: [] for ms in ROUND_TRIPS_MS}
+    for _ in range(RUNS):
+        with started(tool, folder) as (address, start_s):
+            starts.append(start_s)
+            measured(browser, address, tool, 0)  # what a server makes once, it has made
+            for ms in ROUND_TRIPS_MS:
+                runs[ms].append(measured(browser, address, tool, ms))
+    pages = [(ms, visit) for ms in ROUND_TRIPS_MS for visit in (0, 1)]
+    ready = [median(run[visit].ready_s for run in runs[ms]) for ms, visit in pages]
+    first = runs[0][0][0]
+    return [median(starts), *ready, first.requests, first.num_bytes / 1e3]
+
+
+def _print(name: str, figures: list[float], own: list[float]) -> None:
+    forms = ["{:.2f} s"] * 5 + ["{:.0f}", "{:.0f}"]
+    cells = [form.format(each) for form, each in zip(forms, figures, strict=True)]
+    print(f"{name:<20}" + "".join(f"{cell:>14}" for cell in cells), flush=True)
+    if own:
+        ratios = (f"{each / mine:.1f} x" for each, mine in zip(figures, own, strict=True))
+        print(f"{'':<20}" + "".join(f"{ratio:>14}" for ratio in ratios), flush=True)
+
+
+def _print_large(folder: Path) -> None:
+    """Prints how soon the server answers that was given a large file."""
+    large = folder / "large.json"
+    write_events(large, SLICES)
+    with started(next(tools()), folder, str(large)) as (_, start_s):
+        print(
+            f"serried serve answers after {start_s:.2f} s on {SLICES:,} slices, "
+            f"{large.stat().st_size / 1e6:.0f} MB, which it reads behind the page"
+        )
 
 
 if __name__ == "__main__":

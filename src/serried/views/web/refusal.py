@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from serried.errors import SerriedError
 from serried.views.mishap import mishap_of
 from serried.views.sentences import say
-from serried.views.web.wire.query import Words
+
+if TYPE_CHECKING:
+    from serried.views.web.wire.query import Words
 
 BINARY = "application/octet-stream"
 

@@ -45,7 +45,7 @@ from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.folder import recognised_as
 from serried.views.web.opening.kinds import Kind
 from serried.views.web.opening.routes import opening_routes
-from serried.views.web.page import STATIC, page_routes
+from serried.views.web.page import STATIC, page_document, page_routes
 from serried.views.web.refusal import BINARY, mishap, refusal, words_of_request
 from serried.views.web.squeeze import squeezed
 from serried.views.web.wire.dropped import read_body, read_files
@@ -62,6 +62,7 @@ _CLOSING_S = 1
 def application(desk: OpeningDesk, gate: Gate) -> Starlette:
     """Returns the application that serves the page and answers its questions."""
     answers = _Answers(desk)
+    page_document()  # before imports hold the interpreter, so that the first visitor has it at once
     threading.Thread(target=lambda: answers.by_name, daemon=True).start()
     return Starlette(
         routes=[

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from pathlib import PurePath
 
-from serried.diagnose.evidence.log_file import LONGEST_LINE
 from serried.errors import InputError
 from serried.finding import Sentence, said
 from serried.limits import LAUNCH_BYTES
@@ -314,6 +313,7 @@ class LaunchText(Enum):
 
 def _tells_of_trouble(text: str) -> bool:
     """Tells whether a diagnosis would find something in a text."""
+    from serried.diagnose.evidence.log_file import LONGEST_LINE
     from serried.diagnose.evidence.log_line import log_line
     from serried.diagnose.evidence.text.reader import text_signs
 
