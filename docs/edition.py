@@ -113,16 +113,21 @@ def show(page: Page, address: str) -> None:
     page.evaluate("serried.settled()")
 
 
+def image(path: Path) -> str:
+    """Returns a picture as an element of a page."""
+    text = base64.b64encode(path.read_bytes()).decode()
+    return f'<img style="flex:none" src="data:image/png;base64,{text}">'
+
+
 def lay_beside(browser: Browser, earlier: Path, folder: Path) -> None:
     """Writes beside-NAME.png for each picture: the earlier edition at the left, this one right."""
     page = browser.new_page()
     for path in sorted(earlier.glob("*.png")):
-        images = [
-            f'<img src="data:image/png;base64,{base64.b64encode(each.read_bytes()).decode()}">'
-            for each in (path, folder / path.name)
-        ]
-        page.set_content(f'<body style="margin:0;white-space:nowrap">{"".join(images)}</body>')
-        page.locator("body").screenshot(path=folder / f"beside-{path.name}")
+        images = "".join(map(image, (path, folder / path.name)))
+        page.set_content(f'<body style="margin:0;display:flex">{images}</body>')
+        width, height = page.evaluate("[document.body.scrollWidth, document.body.scrollHeight]")
+        page.set_viewport_size(ViewportSize(width=width, height=height))
+        page.screenshot(path=folder / f"beside-{path.name}")
     page.close()
 
 

@@ -71,7 +71,7 @@ RUNS_OVER = """(selector) => [...document.querySelectorAll(selector)]
   .map((e) => `${e.id || e.textContent.slice(0, 40)}: ${e.scrollWidth} in ${e.clientWidth}`)"""
 OVERLAPS = """(selector) => {
   const all = [...document.querySelectorAll(selector)]
-    .filter((e) => e.checkVisibility() && !e.closest("#others, #more"));
+    .filter((e) => e.checkVisibility() && !e.closest("#others, #more, .card"));
   const boxes = all.map((e) => e.getBoundingClientRect());
   const found = [];
   all.forEach((one, i) => all.slice(i + 1).forEach((other, k) => {
