@@ -88,3 +88,17 @@ def test_an_error_that_no_rule_knows_is_shown_but_accuses_nobody(tmp_path: Path)
     assert (cause.kind, cause.ranks) == ("marked_line", None)
     assert cause.confidence < 0.5
     assert "lost its marbles" in str(cause.verdict)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "NVRM: Xid (PCI:0000:01:00): 9999999999999999999999937, x",
+        "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 99999999999999999999999, Fatal",
+        "[rank1]:[E P.cpp:6] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL",
+        "Work ran for 3 minutes",
+    ],
+)
+def test_numbers_too_long_and_lines_cut_anywhere_end_no_reading(tmp_path: Path, line: str) -> None:
+    cause = first_cause(tmp_path, line)
+    assert cause is None or str(cause.verdict)

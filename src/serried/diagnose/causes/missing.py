@@ -14,6 +14,10 @@ from serried.diagnose.gathered import Evidence
 from serried.diagnose.whom import named
 from serried.finding import Sentence, said
 
+STALLS = ("checkpoint_stall", "data_stall")
+OTHER_LIBRARIES = ("hccl", "stall", "task_absent")
+"""Signs of HCCL, Horovod and JAX, whose calls torch's flight recorder does not keep."""
+
 
 def missing_evidence(evidence: Evidence, causes: Sequence[Cause]) -> Iterator[Sentence]:
     """Yields what would tell who is at fault, where the first cause cannot."""
@@ -27,7 +31,8 @@ def missing_evidence(evidence: Evidence, causes: Sequence[Cause]) -> Iterator[Se
             "no line from {who}: collect the logs, and the stacks of what still lives",
             who=named(silent),
         )
-    if first.cause_class in (CauseClass.HANG, CauseClass.STORAGE, CauseClass.DATA):
+    is_wait = first.cause_class is CauseClass.HANG or first.kind in STALLS
+    if is_wait and not any(sign.kind in OTHER_LIBRARIES for sign in evidence.signs):
         yield said(
             "no record of what each rank called: set TORCH_FR_BUFFER_SIZE=2000 (before torch 2.9: "
             "TORCH_NCCL_TRACE_BUFFER_SIZE=2000) and TORCH_NCCL_DUMP_ON_TIMEOUT=1 before the next "

@@ -226,7 +226,8 @@ def device_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
 
 def _xids(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields the Xid that is nearest to a root; one that follows another never is."""
-    signs = [sign for sign in told.of("xid") if sign.code != ADVICE] or told.of("xid")
+    known = [sign for sign in told.of("xid") if sign.code is not None]
+    signs = [sign for sign in known if sign.code != ADVICE] or known
     previous = {sign.facts["previous"] for sign in signs if "previous" in sign.facts}
     own = [sign for sign in signs if XIDS.get(sign.code or 0, UNKNOWN).side is not XidSide.FOLLOWS]
     if own:

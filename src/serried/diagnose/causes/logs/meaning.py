@@ -95,4 +95,8 @@ def _sentence(templates: Sequence[Sentence], values: dict[str, object]) -> Sente
         names = [name for _, name, _, _ in string.Formatter().parse(template) if name]
         if all(values.get(name) is not None for name in names):
             return said(template, **{name: values[name] for name in names})
-    raise LookupError(templates[-1].template)
+    last = templates[-1].template
+    names = [name for _, name, _, _ in string.Formatter().parse(last) if name]
+    return said(
+        last, **{name: values.get(name) if values.get(name) is not None else "?" for name in names}
+    )

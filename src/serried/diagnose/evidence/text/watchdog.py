@@ -126,6 +126,10 @@ def group_name(text: str) -> str | None:
 
 def _given_up(line: LogLine) -> Iterator[Sign]:
     begins = [found.start() for found in _WORK.finditer(line.text)]
+    if not begins:  # it breaks off before the collective
+        if _CAUGHT in line.text:
+            yield Sign("timeout", line.quote, _speaker(line, line.text), line.time, _NOTHING)
+        return
     for start, end in zip(begins, [*begins[1:], len(line.text)], strict=True):
         work, before = line.text[start:end], line.text[:start]
         ran = _RAN.search(work)
