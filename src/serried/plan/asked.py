@@ -349,6 +349,8 @@ def _as_placed(cluster: Cluster, asked: LayoutRequest) -> Cluster:
     each = per_node[0] if isinstance(per_node, tuple) else per_node
     if each is None and domain is None:
         return cluster
+    if domain is not None and domain < 1:
+        raise InputError("{name}={value}; it is at least 1", name="nvlink_domain", value=domain)
     kept = each or cluster.gpus_per_node
     # Fast links end where a node does, but for racks such as NVL72.
     is_of_node = cluster.nvlink_domain == cluster.gpus_per_node

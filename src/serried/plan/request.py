@@ -214,7 +214,7 @@ class PlanRequest:
         degrees, model = self.degrees, self.model
         _divide(said("heads"), model.heads, "tp", degrees.tp)
         if degrees.cp > 1:
-            _divide(said("the sequence"), self.sequence, "2 x cp", 2 * degrees.cp)
+            _divide(said("the sequence"), self.sequence, "2 x cp", 2 * degrees.cp, step=2)
         if degrees.ep > 1 and model.experts is None:
             raise InputError(
                 "ep={ep} splits experts, and {model} has none; leave ep at 1",
@@ -248,14 +248,15 @@ def _near(batch: int, replicas: int) -> list[int]:
     return sorted({max(1, times - 1), times, times + 1})
 
 
-def _divide(what: Sentence, count: int, axis: str, size: int) -> None:
+def _divide(what: Sentence, count: int, axis: str, size: int, step: int = 1) -> None:
+    """Raises InputError where a size does not divide; sizes are multiples of ``step``."""
     if count % size:
-        fitting = [each for each in range(1, min(count, 256) + 1) if count % each == 0]
+        fitting = [each for each in range(step, min(count, 256) + 1, step) if count % each == 0]
         raise InputError(
             "{axis}={size} does not divide {what}, {count}; sizes that do: {known}",
             axis=axis,
             size=size,
             what=what,
             count=count,
-            known=listed(fitting),
+            known=listed(fitting) if fitting else said("none"),
         )

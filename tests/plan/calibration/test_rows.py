@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.accuracy import published
 from serried.errors import InputError
-from serried.plan.calibration.rows import read_folder
+from serried.plan.calibration.rows import read_folder, read_table
 
 DATA = Path(__file__).parents[3] / "benchmarks" / "data"
 FOLDER = read_folder(DATA)
@@ -59,6 +59,12 @@ def test_the_first_row_that_cannot_be_planned_says_why(tmp_path: Path) -> None:
     (tmp_path / "perf_x.csv").write_text(text)
     with pytest.raises(InputError, match="there is no model 'nobodys-7b'"):
         read_folder(tmp_path)
+
+
+def test_a_table_without_a_column_that_it_needs_says_which(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="it has no column model"):
+        read_table(tmp_path / "mine.csv")
 
 
 def test_a_papers_table_alone_is_read_from_its_folder(tmp_path: Path) -> None:

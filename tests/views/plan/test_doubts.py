@@ -44,6 +44,11 @@ def test_a_job_larger_than_any_says_so_in_one_sentence_everywhere() -> None:
     assert plan_document(found)["time"]["beyond"][0]["size"] == "gpus"
 
 
+def test_a_job_on_more_gpus_than_its_cluster_has_says_so() -> None:
+    (sentence,) = doubts(plan("jean-zay", degrees={"tp": 8, "dp": 64}))
+    assert say(sentence, "en") == "jean-zay has 416 GPUs, and the job takes 512"
+
+
 def test_gpus_and_software_that_nobody_measured_are_named() -> None:
     (of_gpu,) = doubts(plan("h800"))
     assert say(of_gpu, "en").startswith("no step of h800 was measured")

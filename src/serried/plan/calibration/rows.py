@@ -117,8 +117,11 @@ def read_table(path: Path) -> Folder:
         told = {"row": f"line {line}", "score": "1", **{key: row[key] or "" for key in row}}
         try:
             rows.append(measured(told, path.stem, source, known, gpus_of(specs)))
-        except (InputError, KeyError) as error:
+        except InputError as error:
             left_out.append((told["row"], str(error)))
+        except KeyError as error:
+            lacking = InputError("it has no column {column}", column=error.args[0])
+            left_out.append((told["row"], str(lacking)))
     if not rows:
         why = left_out[0][1] if left_out else "it is empty"
         raise InputError(

@@ -19,6 +19,14 @@ SIZES: Mapping[str, Sentence] = {
 
 def doubts(plan: JobPlan) -> Iterator[Sentence]:
     """Yields what no step that was measured tells of this one; nothing where all is known."""
+    cluster, gpus = plan.asked.cluster, plan.asked.degrees.world_size
+    if cluster.num_gpus is not None and gpus > cluster.num_gpus:
+        yield said(
+            "{cluster} has {there:,} GPUs, and the job takes {gpus:,}",
+            cluster=cluster.name,
+            there=cluster.num_gpus,
+            gpus=gpus,
+        )
     if plan.beyond:
         yield said(
             "beyond what was measured: {sizes}; the step's interval is {times:.1f} times as wide "
