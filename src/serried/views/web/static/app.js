@@ -5,10 +5,12 @@ import { askSeveral } from "./base/questions.js";
 import { listenToControls, listenToPageKeys } from "./desk/controls.js";
 import { Page } from "./desk/page.js";
 import { publish } from "./desk/readback.js";
+import { listenToSkip } from "./desk/skip.js";
 
 const page = new Page();
 listenToControls(page);
 listenToPageKeys(page);
+listenToSkip();
 publish(page);
 const lang = chosenLanguage(page.store.state.lang, navigator.languages);
 // The document names the same address, so that the answer is on its way before this is read.

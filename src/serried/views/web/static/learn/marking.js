@@ -113,7 +113,7 @@ function term(word, key, text) {
   const isFirst = !region?.querySelector(`[data-term="${key}"][tabindex="0"]`);
   return make(
     "span",
-    { class: "term", "data-term": key, ...(isFirst ? { tabindex: 0, role: "note" } : {}) },
+    { class: "term", "data-term": key, ...(isFirst ? { tabindex: 0 } : {}) },
     word,
   );
 }

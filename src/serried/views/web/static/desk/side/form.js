@@ -174,7 +174,7 @@ function showDims(state, framework, dims) {
         type: "button",
         "data-dim": dim,
         "aria-pressed": String(shown.includes(dim)),
-        "aria-label": name,
+        "aria-label": `${dim.toUpperCase()}: ${name}`,
         title: lacking
           ? t("job.lacking", { dim: dim.toUpperCase(), framework: framework.title })
           : name,
