@@ -135,7 +135,7 @@ def _hidden(graph: WaitGraph) -> Iterator[Root]:
     """Yields those who left out messages, or issued more, that only their number tells of."""
     hidden = left_out_messages(graph.state.ranks)
     waiting = {rank: each for rank, each in hidden.items() if graph.successors[rank]}
-    if waiting and len(waiting) < len(graph.state.ranks):
+    if 0 < 2 * len(waiting) < len(graph.state.ranks):
         ranks = tuple(sorted(waiting))
         others = tuple(rank for rank in range(graph.state.world_size) if rank not in ranks)
         meeting = graph.meeting_of(ranks[0])

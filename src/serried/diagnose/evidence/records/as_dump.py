@@ -47,7 +47,7 @@ def dump_of(guarded: GuardedRank, recorder: FlightDump | None = None) -> FlightD
     rows = list(_rows(file))
     known = {(entry.group_id, entry.seq) for entry in rows if entry.peer is None}
     behind = [
-        replace(entry, is_unseen=True)
+        replace(entry, is_unseen=True, op_id=0)  # its messages are rows of their own
         for entry in (recorder.entries if recorder else ())
         if entry.peer is None and entry.seq and (entry.group_id, entry.seq) not in known
     ]
