@@ -103,8 +103,9 @@ export class Scene {
     this.localRank = integers(columns, "local_rank");
     this.stage = integers(columns, "stage");
     this.placeInStage = integers(columns, "place_in_stage");
+    const domain = columns.get("domain");
     /** The NVLink domain of each rank where domains are racks of nodes. */
-    this.domain = columns.has("domain") ? integers(columns, "domain") : null;
+    this.domain = domain instanceof Int32Array ? domain : null;
     /** @type {MeshTable[]} */
     this.meshes = header.meshes;
     /** @type {Order} */

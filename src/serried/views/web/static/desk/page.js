@@ -68,6 +68,7 @@ export class Page {
       moved: () => this._moved(),
       painted: () => {
         this.tools?.key.show();
+        this.tools?.beside.follow();
         this.collectives?.redraw.request();
         this.plan?.traffic.redraw.request();
       },
@@ -193,6 +194,7 @@ export class Page {
     const drawn = this.layout.isDrawn ? scene : null;
     this.map.show(drawn, { arrange: state.arrange, cube: state.cube });
     this.tools.cube.show();
+    void this.waiting.until(this.tools.beside.take());
     this.map.take(state.map);
     this.list.show(drawn);
     this._tellTimeline();

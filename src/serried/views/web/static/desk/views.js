@@ -1,15 +1,19 @@
 // The views of the layout: the map and the list of groups, each told whom to tell.
 
 import { byId } from "../base/dom.js";
-import { t } from "../base/i18n.js";
+import { language, t } from "../base/i18n.js";
+import { litBy } from "../base/lit.js";
 import { hideTip, showTip } from "../base/tip.js";
 import { GroupList } from "../map/groups.js";
 import { tipLines } from "../map/speech.js";
 import { MapView } from "../map/view.js";
 import { figureName } from "./heats.js";
+import { Beside, jobWords } from "./map/beside.js";
 import { CubeChooser } from "./map/cube.js";
 import { MapKey } from "./map/key.js";
+import { listenToSave } from "./map/save.js";
 import { summary } from "./side/prose.js";
+import { question } from "./state/fields.js";
 
 /** @typedef {import("./layout.js").LayoutDesk} LayoutDesk */
 /** @typedef {import("./selection.js").Selection} Selection */
@@ -69,7 +73,38 @@ export function makeMapTools(layout, map, heats) {
     scene: () => layout.scene,
     edit: (change) => layout.edit(change),
   });
-  return { cube, key };
+  listenToSave(() => `serried-map-${layout.scene?.worldSize ?? 0}`);
+  return { cube, key, beside: makeBeside(layout, map) };
+}
+
+/** Makes the map of a layout beside. @param {LayoutDesk} layout @param {MapView} map */
+function makeBeside(layout, map) {
+  const ask = () => question(layout.store.state, language());
+  const other = new MapView(
+    byId("beside-frame"),
+    /** @type {HTMLCanvasElement} */ (byId("beside-base")),
+    /** @type {HTMLCanvasElement} */ (byId("beside-map")),
+    {
+      hover: (rank) => {
+        const { scene } = other;
+        other.light(scene && rank >= 0 ? litBy(scene, { type: "rank", rank }) : null, -1);
+        if (!scene || rank < 0) return hideTip();
+        const { x, y } = other.pointerOnPage();
+        showTip(tipLines(scene, rank), x, y);
+      },
+      pin: () => undefined,
+      moved: () => map.take(String(other)),
+      painted: () => undefined,
+    },
+    map.names,
+  );
+  return new Beside(map, other, {
+    state: () => layout.store.state,
+    frameworks: () => layout.words?.frameworks ?? [],
+    question: ask,
+    job: () => jobWords(ask()),
+    edit: (beside) => layout.edit({ beside }),
+  });
 }
 
 /** Makes the list of groups. @param {LayoutDesk} layout @param {Selection} selection */

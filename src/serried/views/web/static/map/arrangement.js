@@ -12,6 +12,12 @@ import { nodeColumns } from "./nest.js";
 /** @typedef {Record<Role, string[]>} Roles  axes of each, the slowest first */
 /** @typedef {{mesh: string, roles: Roles}} Cube */
 
+/**
+ * @typedef {object} Arrangement
+ * @property {string} arrange  node, stage or cube
+ * @property {string} cube     of a cube its axes, "" for the usual ones
+ */
+
 /** @type {Role[]} */
 export const ROLES = ["rows", "columns", "blocks"];
 
@@ -19,6 +25,29 @@ const PLAIN = { columns: 0, gap: 0, left: 0, top: 0, pad: 0 };
 const GUTTER = 80;
 const NAME = 17;
 const MOST_BANDS = 128;
+
+/**
+ * Returns the levels of an arrangement.
+ * @param {Scene} scene
+ * @param {Arrangement} arrangement
+ * @returns {Level[]}
+ */
+export function levelsOf(scene, { arrange, cube }) {
+  const axes = arrange === "cube" && readCube(cube, scene);
+  if (axes) return byAxes(scene, axes);
+  return arrange === "stage" ? byStage(scene) : byNode(scene);
+}
+
+/**
+ * Returns what says where ranks stand: while it stays the same, so does the view.
+ * @param {Scene} scene
+ * @param {Arrangement} arrangement
+ */
+export function shapeOf(scene, { arrange, cube }) {
+  const levels = levelsOf(scene, { arrange, cube });
+  const { node_gpus: gpus, ranks_per_node: most } = scene.job;
+  return [scene.worldSize, most, gpus, ...levels.map(({ name, count }) => name + count)].join();
+}
 
 /**
  * Returns the levels of nodes.

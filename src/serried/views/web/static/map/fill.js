@@ -1,20 +1,22 @@
 // Cells too small or too many to draw one by one: each a box of pixels of one colour, all put down
-// at once.
+// at once. While the view of many cells moves, a picture of all of them is enlarged in their place.
 
 import { pixel } from "../base/theme.js";
 
 /** @typedef {import("./picture.js").Picture} Picture */
+/** @typedef {{x: number, y: number, scale: number}} View */
 
 const LEAST_GAP = 1.6;
+/** Ranks from which a frame that the next one follows is an enlarged picture. */
+const MANY = 6000;
 
-/** Holds the pixels of a map's cells, on a canvas that can be drawn at any scale. */
+/** Draws a map's cells as pixels. */
 export class CellPixels {
   constructor() {
-    this.canvas = new OffscreenCanvas(1, 1);
-    this.context = /** @type {OffscreenCanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
-    /** @type {ImageData | null} */
-    this.image = null;
-    this.data = new Uint32Array(0);
+    this.all = new Sheet();
+    this.part = new Sheet();
+    /** What the picture of all was made of. @type {unknown[]} */
+    this.of = [];
   }
 
   /**
@@ -23,18 +25,45 @@ export class CellPixels {
    * @param {CanvasRenderingContext2D} context
    */
   paint(picture, context) {
-    const { canvas } = picture.surface;
-    this._take(canvas.width, canvas.height);
-    this._fill(picture);
-    this.context.putImageData(/** @type {ImageData} */ (this.image), 0, 0);
+    const { camera, home, isMoving, shade } = picture;
     context.save();
     context.setTransform(1, 0, 0, 1, 0, 0);
-    context.drawImage(this.canvas, 0, 0);
+    if (isMoving && shade.colours.length >= MANY) {
+      this._draw(picture);
+      enlarge(this.all.canvas, picture, context);
+    } else {
+      const isAll = camera.scale === home.scale && camera.x === home.x && camera.y === home.y;
+      if (isAll) this._draw(picture);
+      else this.part.draw(picture, camera);
+      context.drawImage((isAll ? this.all : this.part).canvas, 0, 0);
+    }
     context.restore();
   }
 
-  /** @param {number} width @param {number} height */
-  _take(width, height) {
+  /** Draws the picture of all, unless it is drawn. @param {Picture} picture */
+  _draw(picture) {
+    const { home, nest, shade, surface, theme } = picture;
+    const { width, height } = surface.canvas;
+    const of = [nest, shade, width, height, theme.cell];
+    if (of.every((each, i) => each === this.of[i])) return;
+    this.all.draw(picture, home);
+    this.of = of;
+  }
+}
+
+/** Holds pixels on a canvas of their own. */
+class Sheet {
+  constructor() {
+    this.canvas = new OffscreenCanvas(1, 1);
+    this.context = /** @type {OffscreenCanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+    /** @type {ImageData | null} */
+    this.image = null;
+    this.data = new Uint32Array(0);
+  }
+
+  /** Draws the cells as a view shows them. @param {Picture} picture @param {View} view */
+  draw(picture, view) {
+    const { width, height } = picture.surface.canvas;
     if (!this.image || this.image.width !== width || this.image.height !== height) {
       this.canvas.width = width;
       this.canvas.height = height;
@@ -42,15 +71,17 @@ export class CellPixels {
       this.data = new Uint32Array(this.image.data.buffer);
     }
     this.data.fill(0);
+    this._fill(picture, view);
+    this.context.putImageData(this.image, 0, 0);
   }
 
-  /** @param {Picture} picture */
-  _fill({ nest, camera, surface, shade, theme }) {
+  /** @param {Picture} picture @param {View} view */
+  _fill({ nest, surface, shade, theme }, view) {
     const { width, height } = surface.canvas;
-    const scale = camera.scale * surface.density;
+    const scale = view.scale * surface.density;
     const gap = scale * Math.min(1, nest.aspect) >= 4 ? Math.round(surface.density) : 0;
-    const across = edges(nest.x, camera.x, scale, nest.aspect, width, gap);
-    const down = edges(nest.y, camera.y, scale, 1, height, gap);
+    const across = edges(nest.x, view.x, scale, nest.aspect, width, gap);
+    const down = edges(nest.y, view.y, scale, 1, height, gap);
     const { columnOf, rowOf } = nest;
     const { colours } = shade;
     const none = pixel(theme.cell);
@@ -62,14 +93,38 @@ export class CellPixels {
       const bottom = down.to[rowOf[rank]];
       if (left >= right || top >= bottom) continue;
       const rgb = colours[rank];
-      const colour =
-        rgb < 0 ? none : (0xff000000 | ((rgb & 255) << 16) | (rgb & 0xff00) | (rgb >> 16)) >>> 0;
+      const colour = rgb < 0 ? none : pixel(rgb);
       for (let y = top; y < bottom; y++) {
         const row = y * width;
         for (let x = left; x < right; x++) data[row + x] = colour;
       }
     }
   }
+}
+
+/**
+ * Draws the picture of all cells as the camera shows them.
+ * @param {OffscreenCanvas} all
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ */
+function enlarge(all, { camera, home, surface }, context) {
+  const { density } = surface;
+  const { width, height } = surface.canvas;
+  const ratio = camera.scale / home.scale;
+  // The part that is in view alone: what lies outside would be scaled in vain.
+  const left = Math.max(0, (camera.x - home.x) * home.scale * density);
+  const top = Math.max(0, (camera.y - home.y) * home.scale * density);
+  const right = Math.min(width, left + width / ratio);
+  const bottom = Math.min(height, top + height / ratio);
+  const x = (home.x - camera.x) * camera.scale * density + left * ratio;
+  const y = (home.y - camera.y) * camera.scale * density + top * ratio;
+  context.imageSmoothingEnabled = false;
+  context.drawImage(
+    all,
+    ...[left, top, right - left, bottom - top],
+    ...[x, y, (right - left) * ratio, (bottom - top) * ratio],
+  );
 }
 
 /**

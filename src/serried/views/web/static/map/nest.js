@@ -107,34 +107,22 @@ export class Nest {
 
   /** Returns the outline of an item. @param {number} level @param {number} item @returns {Box} */
   box(level, item) {
-    const { width, height } = this.places[level];
-    const box = { x: 0, y: 0, width, height };
-    const at = this.placesOf(level, item);
-    at.forEach((place, i) => {
-      const { columns, gap, left, top, pad, ...size } = this.places[i];
-      box.x += (place % columns) * (size.width + gap);
-      box.y += Math.floor(place / columns) * (size.height + gap);
-      if (i < level) {
-        box.x += left + pad;
-        box.y += top + pad;
-      }
-    });
-    const room = this.levels[level].rooms?.[item];
-    if (room === undefined) return box;
-    const own = spanOf(room, this.places[level + 1]);
-    const { left, top, pad } = this.places[level];
-    return { ...box, width: own.width + left + 2 * pad, height: own.height + top + 2 * pad };
-  }
-
-  /** Returns the place of an item at each level down to its own. */
-  /** @param {number} level @param {number} item */
-  placesOf(level, item) {
-    const at = new Array(level + 1);
+    const { width, height, left, top, pad } = this.places[level];
+    let [x, y, rest] = [0, 0, item];
     for (let i = level; i >= 0; i--) {
-      at[i] = item % this.levels[i].count;
-      item = Math.floor(item / this.levels[i].count);
+      const around = this.places[i];
+      const place = rest % this.levels[i].count;
+      rest = (rest - place) / this.levels[i].count;
+      x += (place % around.columns) * (around.width + around.gap);
+      y += Math.floor(place / around.columns) * (around.height + around.gap);
+      if (i === level) continue;
+      x += around.left + around.pad;
+      y += around.top + around.pad;
     }
-    return at;
+    const room = this.levels[level].rooms?.[item];
+    if (room === undefined) return { x, y, width, height };
+    const own = spanOf(room, this.places[level + 1]);
+    return { x, y, width: own.width + left + 2 * pad, height: own.height + top + 2 * pad };
   }
 
   /** Returns the left edge of a rank's cell. @param {number} rank */

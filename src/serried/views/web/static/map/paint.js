@@ -53,10 +53,10 @@ export function showsMarks(picture) {
 
 /** @param {Picture} picture */
 function arePixels(picture) {
-  const { nest, camera, surface, scene } = picture;
+  const { surface, scene } = picture;
   const { side, width, height } = cellOf(picture);
   const most = Math.min(scene.worldSize, (surface.width * surface.height) / (width * height));
-  return side < PIXELS_BELOW || (most > PIXELS_ABOVE && nest.worldSize > 0 && camera.scale > 0);
+  return side < PIXELS_BELOW || most > PIXELS_ABOVE;
 }
 
 /** Yields the ranks whose cells are in view. @param {Picture} picture */

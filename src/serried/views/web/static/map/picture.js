@@ -17,6 +17,7 @@
  * @property {Scene} scene
  * @property {Nest} nest
  * @property {Camera} camera
+ * @property {{x: number, y: number, scale: number}} home  the camera's view of all of the map
  * @property {Canvas} surface
  * @property {Theme} theme
  * @property {import("./heat.js").Heat | null} heat

@@ -3,8 +3,9 @@
 import { listen, wheelZoom } from "../base/canvas/gestures.js";
 import { Redraw, Surface } from "../base/canvas/surface.js";
 import { onThemeChange, theme } from "../base/theme.js";
-import { byAxes, byNode, byStage, readCube } from "./arrangement.js";
+import { levelsOf, shapeOf } from "./arrangement.js";
 import { Camera } from "./camera.js";
+import { paintDiffering } from "./differing.js";
 import { CellPixels } from "./fill.js";
 import { paintLit } from "./light.js";
 import { MARGIN as NAMES } from "./names.js";
@@ -28,11 +29,7 @@ const PAN_PIXELS = 80;
  *   rank is pinned
  */
 
-/**
- * @typedef {object} Arrangement
- * @property {string} arrange  node, stage or cube
- * @property {string} cube     of a cube its axes, "" for the usual ones
- */
+/** @typedef {import("./arrangement.js").Arrangement} Arrangement */
 
 /** @type {import("./shade.js").Shade} */
 const NO_SHADE = { by: "stage", name: "", count: 0, ramp: [], colours: new Int32Array(0) };
@@ -52,6 +49,8 @@ export class MapView {
     this.events = events;
     this.names = names;
     this.camera = new Camera();
+    /** The view of all of the map. */
+    this.home = { x: 0, y: 0, scale: 1 };
     /** @type {import("../base/scene.js").Scene | null} */
     this.scene = null;
     /** @type {Nest | null} */
@@ -71,6 +70,8 @@ export class MapView {
     this.heat = null;
     /** @type {import("../base/lit.js").Lit | null} */
     this.lit = null;
+    /** @type {Uint8Array | null} */
+    this.differs = null;
     this.pinned = -1;
     this.focused = -1;
     this.pointer = { x: 0, y: 0 };
@@ -135,6 +136,13 @@ export class MapView {
     this.pinned = pinned;
     this.relight.request();
     if (isOther) this.events.painted();
+  }
+
+  /** Outlines ranks that differ from a layout beside. @param {Uint8Array | null} differs */
+  outline(differs) {
+    if (differs === this.differs) return;
+    this.differs = differs;
+    this.redraw.request();
   }
 
   /** Shows all of the map. */
@@ -296,6 +304,8 @@ export class MapView {
         height: this.below.height - 2 * MARGIN - names.top,
       });
       this.camera.fit(this.nest, this.below, MARGIN, names);
+      const { x, y, scale } = this.camera;
+      this.home = { x, y, scale };
       this.byHand = false;
     }
     this.redraw.request();
@@ -341,6 +351,7 @@ export class MapView {
       scene,
       nest,
       camera,
+      home: this.home,
       surface,
       theme: this.theme,
       heat: this.heat,
@@ -356,6 +367,8 @@ export class MapView {
     const picture = this._picture(this.below);
     if (picture) {
       paintMap(picture);
+      if (this.differs && !picture.isMoving)
+        paintDiffering(picture, this.below.context, this.differs);
       this.drawn.maps++;
     } else this.below.begin();
     this._drawLit();
@@ -363,31 +376,11 @@ export class MapView {
   }
 
   _drawLit() {
-    const picture = this._picture(this.above);
+    const isLit = this.lit || this.pinned >= 0 || this.focused >= 0;
+    const picture = isLit ? this._picture(this.above) : null;
     if (picture) {
       paintLit(picture, this.lit, this.pinned, this.focused);
       this.drawn.lights++;
-    } else this.above.begin();
+    } else this.above.wipe();
   }
-}
-
-/**
- * @param {import("../base/scene.js").Scene} scene
- * @param {Arrangement} arrangement
- */
-function levelsOf(scene, { arrange, cube }) {
-  const axes = arrange === "cube" && readCube(cube, scene);
-  if (axes) return byAxes(scene, axes);
-  return arrange === "stage" ? byStage(scene) : byNode(scene);
-}
-
-/**
- * Returns what says where ranks stand: while it stays the same, so does the view.
- * @param {import("../base/scene.js").Scene} scene
- * @param {Arrangement} arrangement
- */
-function shapeOf(scene, { arrange, cube }) {
-  const levels = levelsOf(scene, { arrange, cube });
-  const { node_gpus: gpus, ranks_per_node: most } = scene.job;
-  return [scene.worldSize, most, gpus, ...levels.map(({ name, count }) => name + count)].join();
 }

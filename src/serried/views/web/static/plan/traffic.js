@@ -179,12 +179,12 @@ export class PlanTraffic {
   _draw() {
     const { flows, map, surface } = this;
     surface.resize();
-    const context = surface.begin();
     const { scene } = map;
-    const tiles = map.tiles(LEAST_TILE);
-    if (!this.isShown || !flows || !tiles || !scene) return;
+    const tiles = this.isShown ? map.tiles(LEAST_TILE) : null;
+    if (!this.isShown || !flows || !tiles || !scene) return surface.wipe();
     // A layout that has changed draws once its own traffic is there.
-    if (flows.all.some(({ hop }) => hop.length !== scene.worldSize)) return;
+    if (flows.all.some(({ hop }) => hop.length !== scene.worldSize)) return surface.wipe();
+    const context = surface.begin();
     const shown = flows.all.filter(({ kind }) => !this.hidden.includes(kind));
     const boxOf = this._boxes(tiles);
     const hasCells = map.camera.scale >= CELLS_FROM && tiles.areItems;

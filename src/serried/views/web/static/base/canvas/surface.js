@@ -10,6 +10,8 @@ export class Surface {
     this.width = 0;
     this.height = 0;
     this.density = 1;
+    /** Whether nothing was drawn since it was wiped. */
+    this.isClean = true;
   }
 
   /** Takes the size of the frame; true when it has changed. */
@@ -23,8 +25,15 @@ export class Surface {
     return true;
   }
 
+  /** Wipes the canvas unless it is wiped: a large one that changes costs milliseconds a frame. */
+  wipe() {
+    if (!this.isClean) this.begin();
+    this.isClean = true;
+  }
+
   /** Wipes the canvas and returns its context, scaled to pixels of the page. */
   begin() {
+    this.isClean = false;
     this.context.setTransform(1, 0, 0, 1, 0, 0);
     this.context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     this.context.setTransform(this.density, 0, 0, this.density, 0, 0);

@@ -1,0 +1,75 @@
+"""The map shows structure at any size: one thing a cell, a cube of axes, a layout beside."""
+
+from __future__ import annotations
+
+from tests.page import Open
+from tests.views.web.workbench import Workbench
+
+
+def key(workbench: Workbench) -> str:
+    return workbench.text("#map-key") if workbench.page.is_visible("#map-key") else ""
+
+
+def test_small_cells_show_one_thing_and_say_which(page_of: Open, plain: str) -> None:
+    workbench = page_of(plain, "dims=dp,tp,pp&world_size=1024&tp=8&pp=4")
+    assert "Each cell shows its stage" in key(workbench)
+    workbench.choose("heat", "group:tp")
+    assert "Each cell shows its TP group" in key(workbench)
+    assert "heat=group:tp" in workbench.query()
+    workbench.open("dims=dp,tp,pp&world_size=16&tp=2&pp=4")
+    assert key(workbench) == "", "large cells show marks"
+
+
+def test_x_turns_the_map_into_a_cube_whose_axes_can_be_chosen(page_of: Open, plain: str) -> None:
+    workbench = page_of(plain, "dims=tp&world_size=32&tp=2&pp=4")
+    workbench.page.hover("#map")
+    workbench.press("x")
+    assert "arrange=cube" in workbench.query()
+
+    def at(rank: int) -> tuple[int, int]:
+        place = workbench.read(f"where({rank})")
+        return round(place["x"]), round(place["y"])
+
+    # Ranks 0 and 1 are of one row and two columns; ranks 0 and 8 stages of one column.
+    assert at(0)[1] == at(1)[1]
+    assert at(0)[0] == at(8)[0]
+    workbench.page.get_by_label("tp (2)").select_option("rows")
+    workbench.settle()
+    assert "cube=pp,tp%2F%2Fdp" in workbench.query()
+    assert at(0)[0] == at(1)[0]
+    workbench.page.hover("#map")
+    workbench.press("x")
+    assert "arrange" not in workbench.query()
+
+
+def test_another_framework_beside_says_how_many_ranks_differ(page_of: Open, plain: str) -> None:
+    workbench = page_of(plain, "dims=dp,tp")
+    workbench.choose("beside", "framework=internlm")
+    assert "beside=framework" in workbench.query()
+    told = workbench.text("#beside-told")
+    assert told.startswith("16 of 16 ranks differ")
+    assert told.endswith("16 in their DP group, 12 in their stage")
+    assert workbench.text("#beside-title").startswith("InternLM")
+    workbench.choose("beside", "")
+    assert not workbench.page.is_visible("#beside-half")
+    workbench.open("dims=dp&cp=2&beside=framework%3Dinternlm")
+    assert "internlm has no cp" in workbench.text("#beside-told")
+
+
+def test_memory_of_the_plan_colours_ranks_from_0_and_says_its_range(
+    page_of: Open, plain: str
+) -> None:
+    workbench = page_of(plain, "dims=tp&heat=plan.memory")
+    assert key(workbench).startswith("memory (planned)\n0 B")
+    workbench.page.get_by_role("button", name="around the median").click()
+    workbench.settle()
+    assert "scale=median" in workbench.query()
+    assert "\n0 B" not in key(workbench)
+
+
+def test_the_map_is_saved_as_a_png(page_of: Open, plain: str) -> None:
+    workbench = page_of(plain, "dims=tp")
+    with workbench.page.expect_download() as saved:
+        workbench.page.click("#map-png")
+    assert saved.value.suggested_filename == "serried-map-16.png"
+    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
