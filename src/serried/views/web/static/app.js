@@ -14,12 +14,7 @@ listenToSkip();
 publish(page);
 const lang = chosenLanguage(page.store.state.lang, navigator.languages);
 // The document names the same address, so that the answer is on its way before this is read.
-await askSeveral([
-  `words?lang=${lang}`,
-  `page?lang=${lang}`,
-  "cases",
-  "traces",
-  "checks",
-  "openings",
-]);
+await page.waiting.until(
+  askSeveral([`words?lang=${lang}`, `page?lang=${lang}`, "cases", "traces", "checks", "openings"]),
+);
 await page.open();
