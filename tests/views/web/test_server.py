@@ -157,7 +157,7 @@ def test_the_page_without_data_is_small(client: httpx.Client) -> None:
     assert len(paths) == 2
     for lang in ("en", "zh"):
         asked = ["", *paths, f"api/words?lang={lang}"]
-        assert sum(_compressed_bytes(client, path) for path in asked) < 150_000
+        assert sum(_compressed_bytes(client, path) for path in asked) < 175_000
 
 
 def test_a_page_that_a_browser_has_is_not_sent_again(client: httpx.Client) -> None:
