@@ -158,7 +158,9 @@ def test_an_address_of_the_page_is_a_question_too(serried: Call) -> None:
 def test_a_question_that_there_is_not_is_one_sentence(serried: Call) -> None:
     answer = serried("serve", "--ask", "weather?lang=en")
     assert answer.code == 2
-    assert answer.err.startswith("serried: the page asks no 'weather'; it asks page, layout, rank,")
+    assert answer.err.startswith(
+        "serried: the page asks no 'weather'; it asks words, page, layout, rank,"
+    )
 
 
 def test_a_refused_question_is_the_sentence_that_the_page_shows(serried: Call) -> None:

@@ -76,7 +76,7 @@ def test_every_module_and_style_is_in_what_the_page_asks_for(client: httpx.Clien
     script = joined_modules(texts, SCRIPT)
     assert client.get("/static/app.js").text == tightened(script)
     modules = {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js")}
-    only_types = {"collective/scenery.js"}
+    only_types = {"collective/scenery.js", "map/picture.js"}
     assert set(re.findall(r"^// (.+\.js)$", script, re.M)) == modules - only_types
     style = client.get("/static/app.css").text
     for path in STATIC.glob("style/*.css"):

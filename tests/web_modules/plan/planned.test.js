@@ -48,16 +48,12 @@ test("every item of any place has its row, and the parts sum to the step", () =>
 
 test("a point finds the bar that is drawn there", () => {
   const size = { width: 432, height: 300 };
-  const { columns, foot, step, unit } = placesOf(PLAN, size.width, size.height);
+  const { columns, foot, unit } = placesOf(PLAN, size.width, size.height);
   assert.ok(foot - unit * 90 > 0, "the fullest bar is in the picture, above the card");
   columns.forEach((left, place) =>
     assert.deepEqual(foundAt(PLAN, size, { x: left + 1, y: foot - 1 }), { place }),
   );
-  const at = (/** @type {number} */ share) =>
-    foundAt(PLAN, size, { x: step.left + share * step.wide, y: step.top + 1 });
-  assert.deepEqual(at(0.7), { part: { name: "matrices", from: 0, to: 3 } });
-  assert.deepEqual(at(0.8), { part: { name: "bubble", from: 3, to: 4 } });
-  assert.equal(at(1.01), null);
+  assert.equal(foundAt(PLAN, size, { x: size.width * 2, y: foot - 1 }), null);
 });
 
 test("a question holds what is filled in, and a refusal finds its field", () => {

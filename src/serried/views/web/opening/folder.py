@@ -63,7 +63,7 @@ def together(samples: Sequence[Sample], called: object) -> Recognised:
     opened.
 
     >>> script = Sample("run.sh", 18, b"#!/bin/bash" + b"#" * 7)
-    >>> spans = Sample("rank-00000.spans", 4096, b"serried\\x01")
+    >>> spans = Sample("rank-00000.spans", 4096, b"serried\\x01\\x20\\x00")
     >>> together([script, spans], "run").names
     ('rank-00000.spans',)
     """

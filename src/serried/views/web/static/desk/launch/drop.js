@@ -2,10 +2,10 @@
 
 import { byId } from "../../base/dom.js";
 import { t } from "../../base/i18n.js";
-import { chosen, dropped } from "../opening/gathered.js";
+import { chosen, dropped } from "./gathered.js";
 import { textFile } from "./files.js";
 
-/** @typedef {import("../opening/gathered.js").Gathered} Gathered */
+/** @typedef {import("./gathered.js").Gathered} Gathered */
 
 /**
  * @typedef {object} Take

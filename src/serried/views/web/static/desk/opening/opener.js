@@ -5,11 +5,36 @@ import { byId } from "../../base/dom.js";
 import { language, t } from "../../base/i18n.js";
 import { Refusal, ask, askDocument } from "../../base/questions.js";
 import { DEFAULTS, namesJob, namesTab, withJob } from "../state/fields.js";
-import { message, nameOf, sampled } from "./gathered.js";
+import { message, nameOf, sampled } from "../launch/gathered.js";
 import { showReading, showSending, told } from "./strip.js";
 
-/** @typedef {import("./gathered.js").Gathered} Gathered */
+/** @typedef {import("../launch/gathered.js").Gathered} Gathered */
 /** @typedef {import("./strip.js").Opening} Opening */
+/** @typedef {import("../state/fields.js").State} State */
+/** @typedef {import("../../base/waiting.js").Waiting} Waiting */
+/**
+ * @typedef {object} Host  what opening asks of the page
+ * @property {Waiting} waiting
+ * @property {Promise<unknown>} opened  once the page shows what its address says
+ * @property {Layout} layout
+ * @property {{takeFiles(files: File[]): void, takeOpened(number: number): void}} launch
+ * @property {{renew(trace: string): Promise<unknown>, checks: Checks}} runs
+ * @property {{open(): Promise<unknown>, show(name: string): unknown}} diagnosis
+ * @property {{open(name: any): unknown, met(): unknown}} tabs
+ */
+/**
+ * @typedef {object} Layout
+ * @property {(sentence: string) => unknown} complain
+ * @property {(state: State) => unknown} edit
+ * @property {{state: State}} store
+ * @property {Waiting} waiting
+ */
+/**
+ * @typedef {object} Checks
+ * @property {() => Promise<unknown>} open
+ * @property {any[]} offers
+ * @property {(place: number) => string} heat
+ */
 /** @typedef {{kind: string, names: string[]}} Recognised */
 
 const HEADERS = { "Content-Type": "application/octet-stream" };
@@ -17,7 +42,7 @@ const LAUNCH = ["launch", "hostfile"];
 
 /** Opens what is given, and follows what is being opened. */
 export class Opener {
-  /** @param {import("../page.js").Page} page */
+  /** @param {Host} page */
   constructor(page) {
     this.page = page;
     /** Openings that were shown or told of. @type {Set<number>} */

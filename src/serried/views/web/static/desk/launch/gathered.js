@@ -1,7 +1,7 @@
 // Files on their way to the server: gathered from a drop or a choice, with their paths below it;
 // their beginnings as one message, and all of them as another, which the browser reads as it sends.
 
-import { framed } from "../launch/files.js";
+import { framed } from "./files.js";
 
 /** @typedef {{path: string, file: File}} Gathered  a file, and its path below what was dropped */
 
