@@ -58,12 +58,12 @@ PANELS = (
     ".side > section, #schedule-frame"
 )
 WORDS = (
-    "button, h2, h3:not(.head h3), label > span, summary, #legend li, #actions li, #bubble, "
-    "#schedule-kinds li, .head .numbers span, #timeline-count, #schedule-count"
+    "button:not(#skip-map), h2, h3:not(.head h3), label > span, summary, #legend li, #actions li, "
+    "#bubble, #schedule-kinds li, .head .numbers span, #timeline-count, #schedule-count"
 )
 PIECES = (
-    "button, input, select, h2, output, #legend li, #bubble, #emulated, #actions li, "
-    "#schedule-kinds li, .head"
+    "button:not(#skip-map), input, select, h2, output, #legend li, #bubble, #emulated, "
+    "#actions li, #schedule-kinds li, .head"
 )
 
 RUNS_OVER = """(selector) => [...document.querySelectorAll(selector)]

@@ -141,17 +141,19 @@ export class TimeView {
   /**
    * Takes the size of the frame; true when it has changed. Where a column comes or goes beside it,
    * what is under the pointer stays there, so that a double click finds what the first one chose;
-   * what is chosen stays in view.
+   * what is chosen stays in view, and whole where it was.
    * @param {{start: number, end: number} | null | undefined} chosen
    */
   _resize(chosen) {
     const { surface, time } = this;
     const wasWide = surface.width - this.gutter;
     const isSeen = chosen && chosen.start <= time.end && chosen.end >= time.start;
+    const isWhole = chosen && chosen.start >= time.start && chosen.end <= time.end;
     if (!surface.frame.clientWidth || !surface.resize()) return false;
     if (wasWide > 0 && surface.canvas.matches(":hover")) time.widen(this._wide() / wasWide);
     else if (!this.byHand) this._rest();
-    if (isSeen) time.reveal(chosen.start, chosen.end);
+    if (isWhole && chosen.end - chosen.start > time.span) time.frame(chosen.start, chosen.end);
+    else if (isSeen) time.reveal(chosen.start, chosen.end);
     return true;
   }
 

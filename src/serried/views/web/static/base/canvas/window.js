@@ -67,6 +67,11 @@ export class TimeWindow {
     if (to < this.start || from > this.end) this._show((from + to) / 2 - this.span / 2, this.span);
   }
 
+  /** Fills the view with a stretch. @param {number} from @param {number} to */
+  frame(from, to) {
+    this._show(from, to - from);
+  }
+
   /** @param {number} start @param {number} span */
   _show(start, span) {
     const half = span / 2;
