@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+RESTED = """Promise.race([serried.settled(), new Promise((_, fail) =>
+  setTimeout(() => fail(new Error("the page did not come to rest within a minute")), 60_000))])"""
+
 
 class Workbench:
     """A page of the workbench, read through ``window.serried`` (static/desk/readback.js)."""
@@ -21,8 +24,8 @@ class Workbench:
         self.settle()
 
     def settle(self) -> None:
-        """Returns once nothing is asked and nothing is left to draw."""
-        self.page.evaluate("serried.settled()")
+        """Returns once nothing is asked and nothing is left to draw; fails after a minute."""
+        self.page.evaluate(RESTED)
 
     def read(self, call: str) -> Any:
         """Returns what ``serried.<call>`` gives."""
