@@ -73,3 +73,10 @@ def test_the_map_is_saved_as_a_png(page_of: Open, plain: str) -> None:
         workbench.page.click("#map-png")
     assert saved.value.suggested_filename == "serried-map-16.png"
     assert saved.value.path().read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_map_comes_to_rest_at_every_height(page_of: Open, plain: str) -> None:
+    workbench = page_of(plain, "view=plan&world_size=32&dims=dp,tp")
+    for height in range(640, 1000, 20):  # at some of them marks have room, at others they have not
+        workbench.page.set_viewport_size({"width": 1400, "height": height})
+        workbench.settle()

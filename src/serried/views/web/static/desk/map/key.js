@@ -43,9 +43,11 @@ export class MapKey {
     if (key === this.shown) return;
     this.shown = key;
     const box = byId("map-key");
-    const isNeeded = isDrawn && !isMarked && heat?.unit !== "state";
-    box.hidden = !isNeeded;
-    if (!isNeeded) return;
+    box.hidden = !isDrawn || heat?.unit === "state";
+    // Whether cells have room for marks hangs on the map's height: with marks the key is unseen and
+    // keeps its line, or it would come and go with every frame.
+    box.style.visibility = isMarked ? "hidden" : "";
+    if (box.hidden) return;
     box.replaceChildren(...(heat ? this._figure(heat, shade.ramp) : order(shade, by)));
   }
 
