@@ -111,6 +111,14 @@ def test_a_file_that_begins_with_a_dash_is_no_option(tmp_path: Path) -> None:
     assert "-x" in refused("groups", {"framework": "-x", "world_size": 8})
 
 
+def test_no_tool_asks_another_machine_and_refusals_are_in_the_language_asked_for() -> None:
+    given = {"places": ["s3://bucket/run"]}
+    assert refused("trace_stats", given) == (
+        "places is s3://bucket/run; an assistant reads files of this machine only"
+    )
+    assert "只能读本机的文件" in refused("trace_stats", given | {"lang": "zh"})
+
+
 def test_an_answer_that_no_assistant_could_read_is_refused() -> None:
     sentence = refused("groups", {"world_size": 65536, "tp": 8, "all": True})
     assert sentence.startswith("the answer has ") and "ask for less" in sentence

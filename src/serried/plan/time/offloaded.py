@@ -6,8 +6,8 @@
 
 What a layer computes hides as much as it takes itself. The host's step is bound by its memory: it
 reads and writes 28 bytes of a weight (Adam's two moments, weight and gradient in fp32), at the
-0.43 of the bandwidth that ZeRO-Offload's CPU-Adam reaches: 10 billion weights in 2.57 s beside
-256 GB/s (arXiv 2101.06840, table 4).
+0.43 of the bandwidth that ZeRO-Offload's CPU-Adam reached (arXiv 2101.06840, table 4, from memory:
+10 billion weights in 2.57 s beside 256 GB/s; not checked against the paper).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,15 +43,24 @@ async def call(
     A call that takes more than ``seconds`` (the limit where None) is ended, as is one that the
     assistant gives up.
     """
+    lang = "zh" if given.get("lang") == "zh" else "en"
     try:
         words = tool_named(name, root).words(given)
+        return await _called(name, words, ASSISTANT_SECONDS.most if seconds is None else seconds)
     except InputError as error:
-        return CallAnswer(say(error, "en"))
-    most = ASSISTANT_SECONDS.most if seconds is None else seconds
+        return CallAnswer(say(error, lang))
+
+
+async def _called(name: str, words: Sequence[str], most: float) -> CallAnswer:
+    """Returns what the command of ``words`` answers; raises InputError where it gives no answer."""
     with anyio.move_on_after(most):
         done = await anyio.run_process([*SERRIED, *words], stdin=subprocess.DEVNULL, check=False)
         return _answer(name, done.returncode, done.stdout, done.stderr)
-    return CallAnswer(f"{name} took more than {most:g} s and was ended; ask for less at once")
+    raise InputError(
+        "{tool} took more than {most} s and was ended; ask for less at once",
+        tool=name,
+        most=f"{most:g}",
+    )
 
 
 def _answer(name: str, code: int, out: bytes, told: bytes) -> CallAnswer:
@@ -60,9 +69,11 @@ def _answer(name: str, code: int, out: bytes, told: bytes) -> CallAnswer:
         sentence = told.decode(errors="replace").strip().rpartition("\n")[2]
         return CallAnswer(sentence.removeprefix("serried: ") or f"{name} ended with {code}")
     if len(out) > ASSISTANT_ANSWER.most:
-        return CallAnswer(
-            f"the answer has {len(out):,} bytes, an assistant is given at most "
-            f"{ASSISTANT_ANSWER.most:,}; ask for less, such as one rank or one kind of group"
+        raise InputError(
+            "the answer has {bytes} bytes, an assistant is given at most {most}; ask for less, "
+            "such as one rank or one kind of group",
+            bytes=f"{len(out):,}",
+            most=f"{ASSISTANT_ANSWER.most:,}",
         )
     document = json.loads(out)
     return CallAnswer(out.decode(), document if isinstance(document, dict) else {"rows": document})

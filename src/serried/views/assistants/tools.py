@@ -61,7 +61,8 @@ class CommandTool:
     def words(self, given: Mapping[str, Any]) -> list[str]:
         """Returns the words of the command line that says what ``given`` says.
 
-        Raises InputError for a name that the tool does not take.
+        Raises InputError for a name that the tool does not take, and for an address: a tool reads
+        files of this machine and asks no other.
 
         >>> from serried.views.cli.main import serried
         >>> tool_named("groups", serried).words({"world_size": 16, "tp": 2})
@@ -77,6 +78,12 @@ class CommandTool:
                     tool=self.name,
                     key=key[:40],
                     names=listed(get_close_matches(key, known, cutoff=0.4) or known),
+                )
+            if address := next((text for text in _texts(value) if "://" in text), None):
+                raise InputError(
+                    "{key} is {address}; an assistant reads files of this machine only",
+                    key=key,
+                    address=address[:80],
                 )
             parameter = known[key]
             if isinstance(parameter, click.Option):

@@ -21,6 +21,7 @@ import { pinWords, pinnedTarget } from "./state/pins.js";
  * @property {import("../map/groups.js").GroupList} list
  * @property {import("../timeline/desk.js").TimelineDesk} timelines
  * @property {import("../collective/desk.js").CollectiveDesk} collectives
+ * @property {{beside: import("./map/beside.js").Beside}} [tools]
  */
 
 /** Holds what is pointed at; what is pinned stands in the state. */
@@ -163,9 +164,10 @@ export class Selection {
 
   /** Shows in map and timeline what is lit. */
   _light() {
-    const { map, timelines } = this.views();
+    const { map, timelines, tools } = this.views();
     const lit = this.lit();
     map.light(lit, this.pinnedRank);
+    tools?.beside.light(this.hovered ?? this.pinned, this.pinnedRank);
     timelines.view.light(lit, this.layout.scene?.kinds ?? [], this.pinnedRank);
   }
 

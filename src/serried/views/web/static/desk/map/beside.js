@@ -55,8 +55,11 @@ export class Beside {
     if (this.other.scene) this.other.take(String(this.map));
   }
 
-  /** Lights in the other layout what is pointed at or pinned. */
-  /** @param {Target | null} target @param {number} pinned */
+  /**
+   * Lights in the other layout the rank that is pointed at or pinned, with its peers there.
+   * @param {Target | null} target
+   * @param {number} pinned
+   */
   light(target, pinned) {
     const { scene } = this.other;
     if (scene) this.other.light(target?.type === "rank" ? litBy(scene, target) : null, pinned);
