@@ -35,6 +35,8 @@ export class Beside {
     /** @type {string[]} */
     this.told = [];
     this.titles = ["", ""];
+    /** What is pointed at or pinned, for a layout that comes later. */
+    this.lit = { target: /** @type {Target | null} */ (null), pinned: -1 };
     const select = /** @type {HTMLSelectElement} */ (byId("beside"));
     select.addEventListener("change", () =>
       host.edit(select.value === KEEP ? host.job() : select.value),
@@ -61,6 +63,7 @@ export class Beside {
    * @param {number} pinned
    */
   light(target, pinned) {
+    this.lit = { target, pinned };
     const { scene } = this.other;
     if (scene) this.other.light(target?.type === "rank" ? litBy(scene, target) : null, pinned);
   }
@@ -105,6 +108,7 @@ export class Beside {
     if (this.other.scene) {
       this.other.show(this.other.scene, { arrange, cube });
       this.other.warm(null, this.map.by);
+      this.light(this.lit.target, this.lit.pinned);
       this.follow();
     }
     byId("beside-told").hidden = !this.told.length;

@@ -228,7 +228,9 @@ function paintStepNames(picture, context) {
   inView.forEach(({ left, right, step }, i) => {
     if (stride > 1 && i % stride) return;
     const name = names.step(step);
-    const isWhole = stride === 1 && wide(name) <= right - left;
+    // One rank may still end a step while another begins the next.
+    const until = Math.min(right, inView[i + 1]?.left ?? right);
+    const isWhole = stride === 1 && wide(name) <= until - left;
     const text = isWhole || inView.length === 1 ? name : String(step);
     context.fillText(text, Math.min(left + 4, surface.width - wide(text) + 4), middle);
   });
