@@ -29,7 +29,8 @@ def test_two_thirds_of_the_window_are_picture(page_of: Open, plain: str, query: 
     workbench = page_of(plain, query)
     assert workbench.page.evaluate(PICTURE) >= 0.65
     workbench.press("b")
-    assert workbench.page.evaluate(PICTURE) >= 0.85, "a key hides the left column"
+    # The line of the map's key, which keeps its room, takes a hundredth of the other fifteen.
+    assert workbench.page.evaluate(PICTURE) >= 0.84, "a key hides the left column"
     workbench.press("b")
     assert workbench.page.is_visible("#left")
 
