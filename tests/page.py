@@ -108,6 +108,9 @@ def page_of(pages: Callable[..., Watched]) -> Iterator[Open]:
         watched.noted = noted
         used.append(watched)
         watched.page.mouse.move(0, 0)
+        # A test before may have made the window of this page higher or narrower.
+        if watched.page.viewport_size != {"width": width, "height": height}:
+            watched.page.set_viewport_size({"width": width, "height": height})
         workbench = Workbench(watched.page, address)
         workbench.open(query)
         return workbench
