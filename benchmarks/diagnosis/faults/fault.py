@@ -27,6 +27,30 @@ STOPPING = (
 SLOWING = ("slow rank", "slow link", "GC pauses", "uneven stage", "slow loader")
 """Faults that a job only gets slow of; the recorder tells of them."""
 NONE = "none"
+CAUSES: dict[str, frozenset[str]] = {
+    "sleep": frozenset({"stuck_in_user_code"}),
+    "skipped collective": frozenset({"skipped_collective"}),
+    "wrong size": frozenset({"mismatch_size"}),
+    "wrong dtype": frozenset({"mismatch_dtype"}),
+    "swapped groups": frozenset({"swapped_groups", "skipped_collective", "wrong_group"}),
+    "receive never posted": frozenset({"receive_left_out", "pipeline_order"}),
+    "send to the wrong peer": frozenset({"wrong_peer"}),
+    "kill -9": frozenset({"dead"}),
+    "SIGSTOP": frozenset({"stopped"}),
+    "exception": frozenset({"exception"}),
+    "full disk": frozenset({"exception", "disk_full"}),
+    "slow rank": frozenset({"slow_gpu", "clock_throttling", "uneven_stage"}),
+    "slow link": frozenset({"slow_link"}),
+    "GC pauses": frozenset({"garbage_collection"}),
+    "uneven stage": frozenset({"uneven_stage"}),
+    "slow loader": frozenset({"slow_loader"}),
+    NONE: frozenset({"no_fault"}),
+}
+"""What may be said to have gone wrong, by the ``kind`` of a diagnosis.
+
+A rank that is alone in its stage is slow, or has more to do: nothing in a recording tells them
+apart, and the sentence says both.
+"""
 
 _OF_A_PIPELINE = frozenset({"receive never posted", "send to the wrong peer", "uneven stage"})
 _LAYOUTS = ((2, 2, 1), (1, 2, 2), (2, 1, 2), (1, 4, 1), (2, 2, 2), (1, 3, 1), (1, 3, 2), (4, 1, 2))

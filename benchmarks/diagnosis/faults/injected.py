@@ -18,15 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.diagnosis.faults import links
-from benchmarks.diagnosis.faults.fault import SLOWING, Fault
-from benchmarks.diagnosis.faults.standing import STILL_S
+from benchmarks.diagnosis.faults.fault import CAUSES, SLOWING, Fault
+from benchmarks.diagnosis.faults.standing import FULL, STILL_S
 from serried.diagnose.evidence.records.guard_file import RUNS, read_guard_file
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
 from serried.errors import InputError
 from serried.views.diagnose.document import diagnosis_document
 
-LONGEST_S = 90.0
+STARTING_S, LONGEST_S = 120.0, 90.0
+"""How long ranks may take to begin, and then the job until it ended or stands."""
 SETTLED_S = 3 * STILL_S
 """How long a rank must not have gone on for the job to count as standing."""
 DISK_BYTES = 64 << 10
@@ -50,6 +51,16 @@ class Outcome:
         if self.fault.kind == "slow link":
             return self.fault.rank in self.named and len(self.named) <= 2
         return self.named == self.fault.roots
+
+    @property
+    def is_cause_right(self) -> bool:
+        """Whether what is said to have gone wrong is what went wrong."""
+        return self.answer["kind"] in CAUSES[self.fault.kind]
+
+    @property
+    def said(self) -> str:
+        """What was said of it, with its kind."""
+        return f"{self.answer['kind']}: {self.answer['verdict']}"
 
     @property
     def accuses(self) -> bool:
@@ -76,7 +87,12 @@ def outcome_of(fault: Fault, folder: Path) -> Outcome:
                     rank.kill()
                 for rank in ranks:
                     rank.join()
-    return Outcome(fault, diagnosis_document(diagnosed(gather([folder]))))
+    return Outcome(fault, answer_of(folder))
+
+
+def answer_of(folder: Path) -> dict[str, Any]:
+    """Returns what serried says of what a job left."""
+    return diagnosis_document(diagnosed(gather([folder])))
 
 
 def _started(
@@ -117,9 +133,18 @@ def _be_rank(fault: Fault, rank: int, folder: Path, work: Path, host: str) -> No
 
 
 def _await(ranks: list[ForkServerProcess], folder: Path, *, is_slow: bool) -> None:
-    """Waits until all ranks ended, or those that have not do not go on any more."""
-    began = time.monotonic()
-    while time.monotonic() - began < LONGEST_S:
+    """Waits until all ranks ended, or those that have not do not go on any more.
+
+    Raises TimeoutError where not all begin: such a run tells nothing.
+    """
+    until = time.monotonic() + STARTING_S
+    pattern = "rank-*.spans" if is_slow else "rank-*.guard"
+    while len(list(folder.rglob(pattern))) < len(ranks):
+        if time.monotonic() > until:
+            raise TimeoutError(f"not all {len(ranks)} ranks began within {STARTING_S:.0f} s")
+        time.sleep(0.1)
+    until = time.monotonic() + LONGEST_S
+    while time.monotonic() < until:
         alive = [rank for rank, process in enumerate(ranks) if process.exitcode is None]
         if not alive or (not is_slow and all(_stands(folder, rank) for rank in alive)):
             return
@@ -137,11 +162,13 @@ def _stands(folder: Path, rank: int) -> bool:
 
 @contextmanager
 def _disk(place: Path) -> Iterator[None]:
-    """Mounts a disk that a checkpoint does not fit on, where that is allowed."""
+    """Mounts a disk that a checkpoint does not fit on; else its files lie on /dev/full."""
     place.mkdir()
     libc = ctypes.CDLL(None, use_errno=True)
     where = os.fsencode(place)
     is_mounted = not libc.mount(b"tmpfs", where, b"tmpfs", 0, f"size={DISK_BYTES}".encode())
+    if not is_mounted:
+        (place / FULL).symlink_to("/dev/full")
     try:
         yield
     finally:

@@ -19,6 +19,8 @@ import serried
 from benchmarks.diagnosis.faults.fault import Fault
 
 WIDTH = 16
+FULL = "checkpoint.pt"
+"""A checkpoint that the disk has no room for."""
 STILL_S, LIMIT_S = 1.5, 5.0
 """After what the guard calls a rank still, and torch's own limit where that is to run out."""
 
@@ -71,7 +73,7 @@ class StandingJob:
         self.optimizer.step()
         self.optimizer.zero_grad()
         if f.kind == "full disk" and f.is_at(self.rank, step):
-            torch.save({"weights": torch.zeros(1 << 16)}, self.disk / f"step-{step}.pt")
+            torch.save({"weights": torch.zeros(1 << 16)}, self.disk / FULL)
 
     def _forward(self, step: int, microbatch: int) -> tuple[torch.Tensor, torch.Tensor]:
         f = self.fault
