@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -45,6 +46,41 @@ def model_by_loose_name(name: str) -> ModelShape | None:
     loose = {_loose(alias): first for alias, first in _by_alias("models").items()}
     first = loose.get(_loose(last))
     return _model(first) if first else None
+
+
+TRAITS = (
+    *("norm", "norms_per_layer", "has_norm_bias", "qk_norm", "has_bias", "has_qkv_bias"),
+    *("has_o_bias", "has_sinks", "learned_positions", "has_embedding_norm"),
+)
+"""What a table of sizes leaves out of a model, and the catalogue's has."""
+
+
+def with_traits(shape: ModelShape) -> ModelShape:
+    """Returns a shape with the norms and biases of the catalogued model that it is.
+
+    That is the one of its name; else of its widths, however many layers and experts it has, for
+    those of one family are built alike. Of several, those of its vocabulary count, and only what
+    they agree on. A shape that the catalogue does not have stays as it is.
+
+    >>> gpt_oss = model_named("gpt-oss-120b")
+    >>> bare = replace(gpt_oss, name="mine", has_bias=False, has_sinks=False)
+    >>> with_traits(bare).has_bias, with_traits(replace(bare, hidden=2944)).has_bias
+    (True, False)
+    """
+    named = _by_alias("models").get(_key(shape.name))
+    alike = [_model(name) for name in ([named] if named else model_names())]
+    alike = alike if named else [each for each in alike if _widths(each) == _widths(shape)]
+    alike = [each for each in alike if each.vocab == shape.vocab] or alike
+    told = {trait: {getattr(each, trait) for each in alike} for trait in TRAITS}
+    return replace(shape, **{trait: each.pop() for trait, each in told.items() if len(each) == 1})
+
+
+def _widths(shape: ModelShape) -> tuple[object, ...]:
+    """Returns what tells the models of a family by their sizes, but for the vocabulary."""
+    experts = shape.experts
+    routed = (experts.ffn, experts.top_k, experts.shared_ffn) if experts else None
+    heads = (shape.heads, shape.kv_heads, shape.head_dim if not shape.latent else 0)
+    return shape.hidden, heads, shape.latent, shape.ffn, routed, shape.is_gated, shape.is_tied
 
 
 _DECORATION = re.compile(r"^(meta|nvidia|bigscience|hf)-|-(instruct|base|chat|hf|it|bf16|v0\.1)$")

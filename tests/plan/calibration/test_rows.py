@@ -5,11 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from shutil import copyfile
 
+import numpy as np
 import pytest
 
 from benchmarks.accuracy import published
+from benchmarks.accuracy.renamed import write_renamed
 from serried.errors import InputError
 from serried.plan.calibration.rows import read_folder, read_table
+from serried.plan.calibration.specs import gpus_of
+from serried.plan.time.chips import generation, kind
+from serried.plan.time.interval import familiarity
+from serried.plan.time.jobs import Jobs
+from serried.plan.time.step import step_times
 
 DATA = Path(__file__).parents[3] / "benchmarks" / "data"
 FOLDER = read_folder(DATA)
@@ -79,3 +86,23 @@ def test_layers_that_do_not_divide_leave_the_last_stage_the_rest() -> None:
     request = ROWS["b1e1c8da.1"].request
     assert request.degrees.pp == 16
     assert request.stage_layers == (4,) * 15 + (1,)
+
+
+def test_models_and_gpus_are_planned_by_their_figures_whatever_their_names(tmp_path: Path) -> None:
+    write_renamed(DATA, tmp_path)
+    renamed = {row.name: row for row in read_folder(tmp_path).rows}
+    assert {row.gpu.split("-")[0] for row in renamed.values()} == {"chip"}
+    names = list(ROWS)
+    own, other = (Jobs.of(told[name].request for name in names) for told in (ROWS, renamed))
+    assert np.allclose(step_times(own).step, step_times(other).step, rtol=1e-9)
+    assert familiarity(own) == familiarity(other)
+
+
+def test_a_gpu_like_no_other_is_of_the_generation_that_is_nearest(tmp_path: Path) -> None:
+    cells = {"bf16_dense_tflops": "3500", "hbm_GB": "288", "hbm_TBps": "13"}
+    links = {"scaleup_bidir_GBps": "3600", "scaleup_domain": "72", "nic_per_gpu_Gbps": "800"}
+    [(gpu, _)] = gpus_of([{"gpu": "R200", "fp8_dense_tflops": "7000", **cells, **links}]).values()
+    assert generation(gpu) == "blackwell"
+    assert kind(gpu) == "r200"
+    assert gpu.maker == "nvidia"
+    assert gpu.peak("fp4") >= 2 * gpu.peak("fp8")

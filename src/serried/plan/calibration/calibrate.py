@@ -17,7 +17,8 @@ import numpy as np
 from serried.errors import InputError, listed
 from serried.plan.calibration.fit import Expectation, fit
 from serried.plan.request import PlanRequest
-from serried.plan.time.constants import LIKE, Constant, Constants, generation, kind, shipped
+from serried.plan.time.chips import generation, kind
+from serried.plan.time.constants import LIKE, Constant, Constants, shipped
 from serried.plan.time.interval import experience_of
 from serried.plan.time.jobs import Jobs
 from serried.plan.time.step import step_times

@@ -7,11 +7,13 @@ the specifications, with its memory where a type is sold with several: A100-40 i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from serried.errors import InputError
 from serried.plan import catalog
 from serried.plan.cluster.cluster import Gpu
 from serried.plan.model.shape import ExpertShape, LatentAttention, ModelShape
+from serried.plan.time import chips
 
 Row = Mapping[str, str]
 _CATALOGED = {"H200-NVL": "h200"}
@@ -41,6 +43,8 @@ def whole(row: Row, name: str, otherwise: int = 0) -> int:
 def model_of(row: Row) -> ModelShape:
     """Returns the model that a row of ``perf_models.csv`` describes.
 
+    Tables do not list biases and norms; a catalogued model of the same widths has them.
+
     >>> model_of({"model": "m", "layers": "2", "hidden": "8", "heads": "2", "kv_heads": "2",
     ...           "head_dim": "4", "ffn": "32", "gated": "0", "vocab": "9"}).is_gated
     False
@@ -62,7 +66,7 @@ def model_of(row: Row) -> ModelShape:
             shared_ffn=whole(row, "shared_ffn"),
             dense_layers=whole(row, "dense_layers"),
         )
-    return ModelShape(
+    shape = ModelShape(
         row["model"],
         layers=whole(row, "layers"),
         hidden=whole(row, "hidden"),
@@ -78,16 +82,8 @@ def model_of(row: Row) -> ModelShape:
         window=whole(row, "window") or None,
         windowed_layers=whole(row, "window_layers"),
         mtp_layers=whole(row, "mtp"),
-        has_bias=_has_bias(row["model"]),
     )
-
-
-def _has_bias(name: str) -> bool:
-    """Returns whether the catalog knows a model and its biases, which tables do not list."""
-    try:
-        return catalog.model_named(name).has_bias
-    except InputError:
-        return False
+    return catalog.with_traits(shape)
 
 
 def gpus_of(rows: Iterable[Row]) -> dict[str, tuple[Gpu, Row]]:
@@ -119,27 +115,23 @@ def gpu_named(key: str, known: Mapping[str, tuple[Gpu, Row]]) -> tuple[Gpu, Row]
 
 
 def _gpu(row: Row) -> Gpu:
-    name = row["gpu"]
-    wide = number(row, "bf16_dense_tflops") * 1e12
-    narrow = number(row, "fp8_dense_tflops") * 1e12
-    peaks = {"bf16": wide} | ({"fp8": narrow} if narrow else {})
-    for word, times in (
-        ("B200", 2.0),
-        ("GB200", 2.0),
-        ("B300", 3.0),
-        ("GB300", 3.0),
-        ("MI35", 2.0),
-    ):
-        if name.upper().startswith(word):
-            peaks["fp4"] = narrow * times
-    if number(row, "fp4_dense_tflops"):
-        peaks["fp4"] = number(row, "fp4_dense_tflops") * 1e12
-    return Gpu(
-        name,
-        "amd" if name.upper().startswith("MI") else "nvidia",
+    """Returns the GPU of a row; what tables leave out is as in the type whose figures are nearest.
+
+    Its maker is not listed, nor is its peak in 4 bits, which is a multiple of the one in 8.
+    """
+    named = {name: number(row, f"{name}_dense_tflops") * 1e12 for name in ("bf16", "fp8", "fp4")}
+    peaks = {name: flops for name, flops in named.items() if flops}
+    gpu = Gpu(
+        row["gpu"],
+        "amd" if row["gpu"].upper().startswith("MI") else "",
         peaks,
         number(row, "hbm_GB") * 1e9,
         number(row, "hbm_TBps") * 1e12,
         number(row, "scaleup_bidir_GBps") * 1e9 / 2.0,
         row.get("source", ""),
     )
+    like = chips.like(gpu)
+    for narrow, wide in (("fp8", "bf16"), ("fp4", "fp8")):
+        if narrow not in peaks and narrow in like.peak_flops and wide in peaks:
+            peaks[narrow] = peaks[wide] * like.peak_flops[narrow] / like.peak_flops[wide]
+    return replace(gpu, maker=like.maker, peak_flops=peaks)

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 
 from serried.plan.cluster.cluster import Gpu
 from serried.plan.memory.implementation import MIB, Implementation
-from serried.plan.time.constants import generation
+from serried.plan.time.chips import generation
 
 HANDLES = 2
 """Threads that multiply through torch: forward's and autograd's."""

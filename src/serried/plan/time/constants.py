@@ -7,13 +7,12 @@
     attention.hopper   share of the bf16 peak that flash attention's forward reaches at 128 a head
     memory             share of the memory's bandwidth, and so on, one number for all hardware
 
-A GPU type that was never measured has its generation's constants, and one of an unknown
-generation those of its maker's nearest: its peaks, bandwidths and links do the rest.
+A GPU type that was never measured has its generation's constants (``chips``): its peaks, bandwidths
+and links do the rest.
 """
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,23 +21,9 @@ from importlib.resources import files
 from typing import Any
 
 from serried.plan.cluster.cluster import Gpu
+from serried.plan.time.chips import SAME_CHIP, ULTRA, generation, kind
 from serried.plan.time.experience import FAMILIARITIES, Experience, JobMark
 
-GENERATIONS: Mapping[str, tuple[str, ...]] = {
-    "volta": ("v100",),
-    "ampere": ("a100", "a800", "a30", "a10", "a6000"),
-    "ada": ("l40s", "l40", "l4", "rtx6000ada"),
-    "hopper": ("h100", "h200", "h800", "h20", "gh200"),
-    "blackwell": ("b100", "b200", "gb200", "b300", "gb300"),
-    "cdna3": ("mi250", "mi300a", "mi300x", "mi308x", "mi325x"),
-    "cdna4": ("mi350x", "mi355x"),
-    "cpu": ("cpu",),
-}
-"""GPU types by generation, the type being the first word of a name."""
-ULTRA = ("b300", "gb300")
-"""Types that compute exponentials at twice their generation's rate (Blackwell Ultra)."""
-SAME_CHIP = {"b300": "gb300", "h800": "h100", "a800": "a100", "gh200": "h200", "mi350x": "mi355x"}
-"""Types that nobody measured here, and the measured one that has the same chip."""
 LIKE = {"volta": "ampere", "cpu": "ampere"}
 """Generations that nobody measured here, and the one whose constants they have."""
 
@@ -55,12 +40,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Constants:
-    """Holds all constants by name, where they come from, and how far predictions are off.
-
-    >>> h100 = Gpu("H100-SXM", "nvidia", {"bf16": 989e12}, 80e9, 3.35e12, 450e9)
-    >>> generation(h100), kind(h100)
-    ('hopper', 'h100')
-    """
+    """Holds all constants by name, where they come from, and how far predictions are off."""
 
     entries: Mapping[str, Constant]
     residuals: Mapping[str, tuple[float, ...]]
@@ -94,27 +74,6 @@ class Constants:
         """Returns a GPU's generation, or where it was not measured here the one it is like."""
         made = generation(gpu)
         return made if name.format(made) in self.entries else LIKE.get(made, made)
-
-
-def kind(gpu: Gpu) -> str:
-    """Returns the type that a GPU's name begins with: H100-SXM-80GB is an h100.
-
-    >>> kind(Gpu("GB200 NVL72", "nvidia", {"bf16": 2.5e15}, 186e9, 8e12, 900e9))
-    'gb200'
-    """
-    return gpu.name.lower().replace("_", "-").replace(" ", "-").split("-")[0]
-
-
-def generation(gpu: Gpu) -> str:
-    """Returns the generation a GPU is of; of an unknown type, its maker's nearest by bf16 peak."""
-    for made, kinds in GENERATIONS.items():
-        if kind(gpu) in kinds:
-            return made
-    peaks = {"ampere": 312e12, "hopper": 989e12, "blackwell": 2250e12}
-    if gpu.maker.lower() == "amd":
-        peaks = {"cdna3": 1307e12, "cdna4": 2500e12}
-    peak = gpu.peak_flops.get("bf16", 1e15)
-    return min(peaks, key=lambda made: abs(math.log(peaks[made] / peak)))
 
 
 @lru_cache(maxsize=1)

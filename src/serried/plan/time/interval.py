@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serried.plan.time.constants import Constants, generation, kind, shipped
+from serried.plan.time.chips import generation, kind
+from serried.plan.time.constants import Constants, shipped
 from serried.plan.time.experience import FAMILIARITIES, Experience, Familiarity, JobMark
 from serried.plan.time.jobs import RECIPES, STACKS, Column, Jobs
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from serried.plan.cluster.cluster import Gpu
-from serried.plan.time.constants import ULTRA, Constants, generation, kind
+from serried.plan.time.chips import ULTRA, generation, kind
+from serried.plan.time.constants import Constants
 from serried.plan.time.jobs import FORMATS, Column, Jobs
 
 _PEAK_OF = {

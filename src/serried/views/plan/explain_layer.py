@@ -14,7 +14,7 @@ from math import ceil
 from typing import NamedTuple
 
 from serried.finding import Sentence, said
-from serried.plan.time.constants import generation
+from serried.plan.time.chips import generation
 from serried.plan.time.core_attention import keys_seen
 from serried.plan.time.jobs import STACKS
 from serried.plan.time.layer import kernels, passed_again

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 from serried.finding import said
 from serried.plan.job_plan import JobPlan
-from serried.plan.time.constants import Constants, generation, kind
+from serried.plan.time.chips import generation, kind
+from serried.plan.time.constants import Constants
 from serried.plan.time.jobs import FORMATS
 from serried.plan.time.layer import PARTS
 from serried.plan.time.rates import peak
