@@ -24,6 +24,7 @@ import numpy as np
 
 from benchmarks.accuracy import baselines, fitting, held_apart, llm_analysis, published
 from benchmarks.accuracy.memory import document_memory, measured_memory, print_memory
+from benchmarks.accuracy.memory_fits import print_refused
 from benchmarks.accuracy.table import HEAD, Errors, line, parts, regrets
 from serried.errors import InputError
 from serried.plan.calibration.document import constants_text
@@ -66,6 +67,7 @@ def main() -> None:
             print_choices(folder)
             print_apart(list(folder.rows), is_long=asked.held_apart)
         print_memory(asked.folder)
+        print_refused(asked.folder)
 
 
 def tables_of(folder: Path) -> Folder:

@@ -62,6 +62,17 @@ def test_a_script_says_its_optimizer_and_what_it_offloads(
     assert (made.states, made.offload) == (states, offload)
 
 
+def test_a_script_says_how_many_layers_go_to_the_host_and_what_swiglu_keeps() -> None:
+    told = TORCHRUN + SIZES + "--vocab-size 32000 --global-batch-size 64 --fp8-format hybrid "
+    whole = asked(told)
+    some = asked(told + "--cpu-offloading --cpu-offloading-num-layers 4 ")
+    every = replace(some, options={})
+    narrow = asked(told + "--activation-func-fp8-input-store ")
+    kept = [job_memory(each).fullest.bytes_of("activations") for each in (whole, some, every)]
+    assert kept[0] > kept[1] > kept[2]
+    assert job_memory(narrow).fullest.bytes_of("activations") < kept[0]
+
+
 def test_weights_that_a_script_gathers_in_8_bits_are_held_so() -> None:
     made = asked(
         TORCHRUN + SIZES + "--vocab-size 32000 --global-batch-size 64 --bf16 --fp8-format hybrid "

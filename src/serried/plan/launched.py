@@ -93,6 +93,7 @@ def options_of(config: LaunchConfig) -> dict[str, str]:
         "a2a_overlap": told.text("ep_overlap"),
         "fp8_param_gather": told.text("fp8_gather"),
         "moe_grouped_gemm": told.text("grouped_gemm"),
+        "activation_func_fp8_input_store": told.text("swiglu_narrow"),
         "cross_entropy_loss_fusion": told.text("loss_fused"),
         "gradient_accumulation_fusion": (
             "false" if told.is_on("gradients_apart") else told.text("gradients_fused")
@@ -101,6 +102,7 @@ def options_of(config: LaunchConfig) -> dict[str, str]:
     words = {
         "moe_token_dispatcher_type": told.text("dispatcher"),
         "transformer_impl": told.text("layers_by"),
+        "cpu_offloading_num_layers": _whole(told.text("layers_on_host")),
         "cross_entropy_fusion_impl": told.text("loss_fused_by") if told.is_on("loss_fused") else "",
         "hidden_dropout": _share(told.text("hidden_dropout")),
         "attention_dropout": _share(told.text("attention_dropout")),
@@ -109,6 +111,11 @@ def options_of(config: LaunchConfig) -> dict[str, str]:
     if told.key("layers") == MPT_LAYERS:
         words["implementation"] = "llm-foundry"
     return found | {name: each for name, each in words.items() if each}
+
+
+def _whole(text: str | None) -> str:
+    """Returns a whole number above 0, empty for what is none."""
+    return text if text and re.fullmatch(r"[1-9]\d{0,5}", text) else ""
 
 
 def _share(text: str | None) -> str:

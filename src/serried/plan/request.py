@@ -105,6 +105,12 @@ class PlanRequest:
     options: Mapping[str, str] = field(default_factory=dict)
     """What else is known of how it runs, such as tp_comm_overlap=True, as the source names it."""
 
+    @property
+    def offloaded_layers(self) -> int:
+        """Layers of each stage, its first ones, whose activations go to the host: Megatron's
+        ``cpu_offloading_num_layers``; all where nobody says."""
+        return int(self.options.get("cpu_offloading_num_layers", self.model.layers))
+
     def __post_init__(self) -> None:
         if self.compute not in COMPUTE_FORMATS:
             raise InputError(

@@ -40,6 +40,8 @@ SETTINGS: Mapping[str, TrainingSetting] = {
     "transformer_impl": TrainingSetting("transformer_impl", ("local", "transformer_engine")),
     "moe_grouped_gemm": TrainingSetting("moe_grouped_gemm", SWITCH),
     "full_cuda_graph": TrainingSetting("full_cuda_graph", SWITCH),
+    "activation_func_fp8_input_store": TrainingSetting("activation_func_fp8_input_store", SWITCH),
+    "cpu_offloading_num_layers": TrainingSetting("cpu_offloading_num_layers", least=1.0, most=1e4),
     "hidden_dropout": TrainingSetting("hidden_dropout"),
     "attention_dropout": TrainingSetting("attention_dropout"),
     "moe_imbalance": TrainingSetting("moe_imbalance", least=1.0, most=1000.0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile
 
@@ -13,6 +14,7 @@ from benchmarks.accuracy.renamed import write_renamed
 from serried.errors import InputError
 from serried.plan.calibration.rows import read_folder, read_table
 from serried.plan.calibration.specs import gpus_of
+from serried.plan.memory.job_memory import job_memory
 from serried.plan.time.chips import generation, kind
 from serried.plan.time.interval import familiarity
 from serried.plan.time.jobs import Jobs
@@ -48,6 +50,21 @@ def test_what_a_row_leaves_open_is_assumed_and_said() -> None:
     assert "vpp=12" in row.assumed
     assert row.request.degrees.chunks == 12
     assert "recompute=none" in row.assumed
+
+
+def test_layers_that_a_row_offloads_are_read_and_taken_by_its_other_releases() -> None:
+    told, untold = ROWS["83420b8f.1"].request, ROWS["83420b8f.5"].request
+    assert (told.offload, told.offloaded_layers) == ("activations", 40)
+    assert (untold.offload, untold.offloaded_layers) == ("activations", 40)
+
+
+def test_weights_of_narrow_recipes_are_taken_to_be_kept_narrow_and_that_is_said() -> None:
+    row = ROWS["cd0e84ae.1"]
+    assert "fp8_param_gather=true" in row.assumed
+    wide = replace(row.request, options=dict(row.request.options) | {"fp8_param_gather": "false"})
+    own, other = (job_memory(each).fullest for each in (row.request, wide))
+    linears = 5.94  # GiB in 8 bits of what one rank has; Blackwell needs no transpose beside it
+    assert (other.total - own.total) / 2**30 == pytest.approx(2 * linears * 1.05, rel=0.02)
 
 
 def test_a_folder_without_tables_is_refused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.accuracy import memory_apart
 from benchmarks.accuracy.memory import errors, measured_memory, wrongly_fitting
+from benchmarks.accuracy.memory_fits import refused, told_runs
 from benchmarks.accuracy.memory_rows import MeasuredMemory
 from serried.plan.calibration.rows import read_folder
 from serried.plan.memory.job_memory import job_memory
@@ -36,6 +37,15 @@ def test_every_run_of_llm_foundry_is_said_to_fit_as_it_did() -> None:
     ran = [row for row in read_folder(DATA).rows if row.table == "llm_foundry"]
     assert len(ran) == 129
     assert [row.name for row in ran if not job_memory(row.request).fits] == []
+
+
+def test_runs_that_say_what_they_recompute_fit_but_for_two_with_offloaded_layers() -> None:
+    rows = told_runs(DATA)
+    assert len(rows) > 300
+    found = list(refused(rows))
+    assert {each.row.request.offload for each in found} == {"activations"}
+    assert len({each.row.configuration for each in found}) == 2
+    assert max(each.lacks for each in found) < 0.17
 
 
 def test_bigscience_is_within_4_percent_and_nothing_fits_that_did_not() -> None:

@@ -97,6 +97,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "optimizer_device": ("offload-optimizer.device",),
     "parameter_device": ("offload-param.device",),
     "activations_on_host": ("cpu-offloading",),
+    "layers_on_host": ("cpu-offloading-num-layers",),
+    "swiglu_narrow": ("activation-func-fp8-input-store",),
     "gradients_apart": ("no-gradient-accumulation-fusion",),
     "gradients_fused": ("gradient-accumulation-fusion",),
     "tp_overlap": ("tp-comm-overlap",),

@@ -27,7 +27,7 @@ from serried.plan.cluster.cluster import Cluster, Gpu
 from serried.plan.degrees import Degrees
 from serried.plan.model.shape import ModelShape
 from serried.plan.model.stages import layers_accounted
-from serried.plan.request import LowRank, PlanRequest, Recompute
+from serried.plan.request import LowRank, Offloaded, PlanRequest, Recompute
 
 DOCUMENT = "512"
 """Tokens of a document where fine-tuning packs a question-answering set (SQuAD)."""
@@ -62,6 +62,15 @@ def row_job(
     degrees = _degrees(row, model, extra, assumed)
     if is_packed:
         extra["document_tokens"] = DOCUMENT
+    narrow = _narrow_weights(row, framework)
+    if narrow:
+        extra |= narrow
+        assumed += [f"{name}={told}" for name, told in narrow.items()]
+    if extra.get("fp8_act") == "1":
+        extra["activation_func_fp8_input_store"] = "true"
+    layers = re.search(r"layers:(\d+)", row.get("offload", ""))
+    if layers:
+        extra["cpu_offloading_num_layers"] = layers[1]
     assumed += _assumed(row, framework, degrees, is_packed=is_packed)
     return _request(row, model, cluster, degrees, framework, extra), tuple(assumed)
 
@@ -111,7 +120,7 @@ def _request(
         states=_states(precision, framework),
         compute=_COMPUTE.get(precision, precision),
         recompute=_recompute(row.get("recompute", "")),
-        offload="optimizer" if "optimizer" in row.get("offload", "") else "none",
+        offload=_offload(row.get("offload", "")),
         has_sequence_parallel=sp == "1" or (not sp and framework != "megatron-deepspeed"),
         has_flash_attention=framework != "megatron-deepspeed",
         lora=LowRank(16) if row.get("task") == "lora" else None,
@@ -275,6 +284,27 @@ def _states(precision: str, framework: str) -> str:
     if "fp32-grad" in precision:
         return "fp32-grads"
     return "fp16-adam" if framework == "megatron-deepspeed" else "bf16-grads"
+
+
+def _narrow_weights(row: Row, framework: str) -> dict[str, str]:
+    """Returns what Megatron's recipes of 8 bits do with weights, where a table does not say.
+
+    NeMo's and Megatron-Bridge's gather and keep them in 8 bits (Megatron-Bridge,
+    training/mixed_precision.py), adapters' frozen base in what is computed in.
+    """
+    precision = row.get("precision", "")
+    if framework not in ("megatron", "nemo") or not precision.startswith(("fp8", "mxfp8", "nvfp4")):
+        return {}
+    if row.get("task") == "lora":
+        return {"frozen_format": _COMPUTE.get(precision, precision), "fp8_param_gather": "true"}
+    return {} if precision.startswith("nvfp4") else {"fp8_param_gather": "true"}
+
+
+def _offload(text: str) -> Offloaded:
+    """Returns what a cell such as none, optimizer or layers:40 keeps in the host's memory."""
+    if "optimizer" in text:
+        return "optimizer"
+    return "activations" if text.startswith(("layers:", "activations")) else "none"
 
 
 def _recompute(text: str) -> Recompute:

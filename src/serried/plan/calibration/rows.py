@@ -71,7 +71,7 @@ def read_folder(folder: Path, scores: Sequence[str] = ("1",)) -> Folder:
         source, cells = read_csv(path)
         if cells and "score" not in cells[0]:
             continue
-        for row in cells:
+        for row in completed(cells):
             if row["score"] not in scores:
                 continue
             try:
@@ -136,6 +136,24 @@ def read_csv(path: Path) -> tuple[str, list[dict[str, str]]]:
     lines = text.splitlines()
     source = lines.pop(0)[1:].strip() if lines and lines[0].startswith("#") else ""
     return source, list(csv.DictReader(lines))
+
+
+def completed(cells: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Returns rows with what they recompute and offload as another of their configuration tells.
+
+    >>> told = [{"row": "a.1", "recompute": "full", "offload": "none"}, {"row": "a.2"}]
+    >>> completed(told)[1]["recompute"]
+    'full'
+    """
+    known: dict[str, dict[str, str]] = {}
+    for row in cells:
+        if row.get("recompute"):
+            told = {name: row.get(name) or "" for name in ("recompute", "offload")}
+            known.setdefault(row["row"].split(".")[0], told)
+    return [
+        row if row.get("recompute") else row | known.get(row["row"].split(".")[0], {})
+        for row in cells
+    ]
 
 
 def measured(

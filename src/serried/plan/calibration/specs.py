@@ -117,7 +117,8 @@ def gpu_named(key: str, known: Mapping[str, tuple[Gpu, Row]]) -> tuple[Gpu, Row]
 def _gpu(row: Row) -> Gpu:
     """Returns the GPU of a row; what tables leave out is as in the type whose figures are nearest.
 
-    Its maker is not listed, nor is its peak in 4 bits, which is a multiple of the one in 8.
+    Its maker and its way to the host are not listed, nor is its peak in 4 bits, which is a multiple
+    of the one in 8.
     """
     named = {name: number(row, f"{name}_dense_tflops") * 1e12 for name in ("bf16", "fp8", "fp4")}
     peaks = {name: flops for name, flops in named.items() if flops}
@@ -134,4 +135,11 @@ def _gpu(row: Row) -> Gpu:
     for narrow, wide in (("fp8", "bf16"), ("fp4", "fp8")):
         if narrow not in peaks and narrow in like.peak_flops and wide in peaks:
             peaks[narrow] = peaks[wide] * like.peak_flops[narrow] / like.peak_flops[wide]
-    return replace(gpu, maker=like.maker, peak_flops=peaks)
+    return replace(
+        gpu,
+        maker=like.maker,
+        peak_flops=peaks,
+        host_bytes_per_s=like.host_bytes_per_s,
+        host_memory_bytes_per_s=like.host_memory_bytes_per_s,
+        host_source=like.host_source,
+    )

@@ -191,7 +191,9 @@ class _JobWalk:
         """Returns what layers keep of each token, where some are recomputed or offloaded."""
         told = self.asked.recompute
         if self.asked.offload == "activations":
-            return sum(sorted((each.kept for each in uses), reverse=True)[:2])
+            away = min(self.asked.offloaded_layers, len(uses))
+            sent = sorted((each.kept for each in uses[:away]), reverse=True)
+            return sum(sent[:2]) + sum(each.kept for each in uses[away:])
         if told.kind != "full" or told.layers is None:
             return sum(each.kept for each in uses)
         again = min(told.layers, len(uses))
@@ -227,4 +229,5 @@ def layer_plan(asked: PlanRequest) -> LayerPlan:
         has_attention_dropout=float(options.get("attention_dropout", 0)) > 0,
         cp_exchange=options.get("cp_comm_type", "p2p"),
         imbalance=float(options.get("moe_imbalance", 1)),
+        has_narrow_swiglu=options.get("activation_func_fp8_input_store") == "true",
     )

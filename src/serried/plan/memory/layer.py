@@ -65,6 +65,8 @@ class LayerPlan:
     """How cp ranks reach one another's keys: p2p, all_gather or a2a."""
     imbalance: float = 1.0
     """Tokens that the fullest rank's experts get, for each that they would if all got as many."""
+    has_narrow_swiglu: bool = False
+    """Whether SwiGLU keeps what it reads in 8 bits (``activation_func_fp8_input_store``)."""
 
     @property
     def sp(self) -> int:
@@ -193,12 +195,13 @@ def _feed_forward(
 ) -> tuple[LayerItem, ...]:
     into, out = ends
     number, narrow = activation_bytes(split.compute), saved_input_bytes(split.compute)
+    activated = 1 if split.has_narrow_swiglu else number
     share = into.share * split.imbalance if into.is_expert else 1.0
     modules = {"": ("mlp",), "shared_": ("moe", "shared_experts"), "expert_": ("moe",)}[prefix]
     acts = (*modules, "moe_act") if into.is_expert else modules
     copied = copies * number * out.inputs
     items: tuple[LayerItem, ...] = (
-        LayerItem(f"{prefix}fc1 output", share * number * into.outputs, modules),
+        LayerItem(f"{prefix}fc1 output", share * activated * into.outputs, modules),
         LayerItem(f"{prefix}activated", share * (narrow * out.inputs + copied), acts),
     )
     if into.is_expert:

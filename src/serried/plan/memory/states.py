@@ -8,7 +8,7 @@ ZeRO                 parameters   gradients   optimizer
 2                        N          N / ranks   N / ranks
 3, FSDP              N / ranks      N / ranks   N / ranks     + units gathered to compute
 
-copies in 8 or 4 bits    2 a weight, by rows and by columns      of linear layers
+copies in 8 or 4 bits    2 a weight, by rows and by columns      of linear layers; ZeRO 3: of 2
 blank gradients          2 a weight of each shape that there is  Transformer Engine
 gathered units           2 layers and what is no layer's         ZeRO 3
 fresh gradients          2 layers, before they are cut           ZeRO 2 and 3
@@ -34,6 +34,7 @@ from serried.plan.model.stages import ModelStage
 from serried.plan.model_states import largest_share
 from serried.plan.precision import Precision, recipe
 from serried.plan.request import PlanRequest
+from serried.plan.time.chips import generation
 
 GATHERED_UNITS = 2
 """Layers whose weights ZeRO 3 has whole at a time: one that computes, one that is fetched ahead."""
@@ -88,6 +89,8 @@ class Sharing:
     """Bytes of a weight that is not trained, where adapters alone are."""
     has_narrow_parameters: bool = False
     """Whether a linear layer's weight is kept in what is computed in alone."""
+    needs_transposes: bool = True
+    """Whether the GPU multiplies 8 bits in one order of axes alone."""
 
 
 def sharing_of(asked: PlanRequest) -> Sharing:
@@ -105,6 +108,7 @@ def sharing_of(asked: PlanRequest) -> Sharing:
         is_stepped_away=asked.offload == "optimizer",
         frozen_bytes=_frozen_bytes(asked),
         has_narrow_parameters=asked.options.get("fp8_param_gather") == "true",
+        needs_transposes=generation(asked.cluster.gpu) != "blackwell",
     )
 
 
@@ -194,9 +198,12 @@ def rank_weights(asked: PlanRequest, stages: tuple[ModelStage, ...]) -> RankWeig
 def weight_bytes(weights: RankWeights, sharing: Sharing, built: Implementation) -> WeightBytes:
     """Returns what a rank's weights take."""
     kept = sharing.precision
-    copies = weight_copy_bytes(sharing.compute) * weights.linears
+    each = weight_copy_bytes(sharing.compute, needs_transposes=sharing.needs_transposes)
+    copies = each * weights.linears
     if not built.keeps_narrow_weights:
         copies = 0 * weights.linears
+    elif sharing.zero >= 3:  # what is gathered is freed, and its copies with it
+        copies = each * np.minimum(GATHERED_UNITS * weights.largest_layer, weights.linears)
     elif sharing.has_narrow_parameters and is_narrow(sharing.compute):
         whole = kept.parameter_bytes if sharing.frozen_bytes is None else sharing.frozen_bytes
         copies = copies - whole * weights.linears

@@ -280,8 +280,10 @@ class _SplitSweep:
         """Returns what all layers of a rank keep of each token of one microbatch."""
         told = self.asked.recompute
         if self.asked.offload == "activations":
-            most = max(use.kept for use in self.uses.values())
-            return np.minimum(2 * self.layouts.chunks, counts[True] + counts[False]) * most
+            most, every = max(use.kept for use in self.uses.values()), counts[True] + counts[False]
+            away = np.minimum(self.asked.offloaded_layers * self.layouts.chunks, every)
+            mean = sum(counts[kind] * use.kept for kind, use in self.uses.items()) / every
+            return np.minimum(2 * self.layouts.chunks, away) * most + (every - away) * mean
         kept = sum(counts[kind] * use.kept for kind, use in self.uses.items())
         if told.kind == "full" and told.layers is not None:
             again = max(use.again for use in self.uses.values())

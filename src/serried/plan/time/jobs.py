@@ -113,6 +113,7 @@ class Jobs:
     is_lora: Column
     offloads_optimizer: Column
     offloads_activations: Column
+    """Share of a rank's layers whose activations go to the host."""
     offloads_parameters: Column
     full_recompute: Column
     """Share of a rank's layers that are recomputed whole."""
@@ -258,13 +259,21 @@ def _row(asked: PlanRequest) -> dict[str, float]:
         "is_kept_after_forward": asked.is_kept_after_forward,
         "is_lora": asked.lora is not None,
         "offloads_optimizer": asked.offload == "optimizer",
-        "offloads_activations": asked.offload == "activations",
+        "offloads_activations": _activations_away(asked),
         "offloads_parameters": asked.offload == "parameters",
         "is_sequence_parallel": asked.has_sequence_parallel and degrees.tp > 1,
         "is_flash": asked.has_flash_attention,
         **_recompute(asked),
         **_options(asked),
     }
+
+
+def _activations_away(asked: PlanRequest) -> float:
+    """Returns the share of layers whose activations go to the host."""
+    if asked.offload != "activations":
+        return 0.0
+    stages = asked.degrees.num_stages
+    return min(1.0, asked.offloaded_layers * stages / asked.model.layers)
 
 
 def _shard_ranks(asked: PlanRequest) -> int:
