@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.page import Open
 from tests.views.web.workbench import Workbench
 
@@ -75,8 +77,12 @@ def test_the_map_is_saved_as_a_png(page_of: Open, plain: str) -> None:
     assert saved.value.path().read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_map_comes_to_rest_at_every_height(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "view=plan&world_size=32&dims=dp,tp")
+FOUND = "tp=2&pp=1&cp=2&zero=1&dims=tp&micro_batch=4&schedule=1f1b&searched=1&planned_step=1"
+
+
+@pytest.mark.parametrize("job", ["world_size=32&dims=dp,tp", FOUND], ids=["as it opens", "found"])
+def test_the_map_comes_to_rest_at_every_height(page_of: Open, plain: str, job: str) -> None:
+    workbench = page_of(plain, f"view=plan&{job}")
     for height in range(640, 1000, 20):  # at some of them marks have room, at others they have not
         workbench.page.set_viewport_size({"width": 1400, "height": height})
         workbench.settle()

@@ -1,4 +1,4 @@
-// Building and finding elements of the page, and copying text out of it.
+// Building and finding elements of the page, holding their height, and copying text out of it.
 
 /**
  * Returns the element with an id; the page is broken without it.
@@ -30,6 +30,17 @@ export function make(tag, properties = {}, ...children) {
   }
   element.append(...children);
   return element;
+}
+
+/**
+ * Keeps an element as high as it ever was while it tells `of` the same. A picture that shares its
+ * height with what tells of it would change what it tells, and be laid out anew for ever.
+ * @param {HTMLElement} element @param {string} of
+ */
+export function keepHeight(element, of) {
+  if (element.dataset.of !== of) element.style.minHeight = "";
+  element.dataset.of = of;
+  element.style.minHeight = `${element.offsetHeight}px`;
 }
 
 /**

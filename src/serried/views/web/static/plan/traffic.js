@@ -1,7 +1,7 @@
 // The traffic of the planned step on the map: which kinds are drawn, how wide, and what it says.
 
 import { Redraw, Surface } from "../base/canvas/surface.js";
-import { byId, make } from "../base/dom.js";
+import { byId, keepHeight, make } from "../base/dom.js";
 import { t } from "../base/i18n.js";
 import { bytesText } from "../base/quantity.js";
 import { Refusal, askPayload } from "../base/questions.js";
@@ -174,6 +174,9 @@ export class PlanTraffic {
       return make("li", {}, line, t("traffic.width", told));
     });
     byId("traffic-scale").replaceChildren(...(most ? samples : []));
+    // What widths are in view hangs on the map's height, and that on how many lines this takes.
+    const box = byId("traffic");
+    keepHeight(box, `${box.clientWidth} ${this.asked}`);
   }
 
   _draw() {

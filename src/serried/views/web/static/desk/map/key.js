@@ -1,7 +1,7 @@
 // The key of the map: what a cell's one colour stands for, from which value to which, and in which
 // unit; nothing where cells show a mark for each kind, which the legend tells.
 
-import { byId, make } from "../../base/dom.js";
+import { byId, keepHeight, make } from "../../base/dom.js";
 import { language, number, t } from "../../base/i18n.js";
 import { css } from "../../base/theme.js";
 import { rampColour } from "../../map/heat.js";
@@ -49,6 +49,7 @@ export class MapKey {
     box.style.visibility = isMarked ? "hidden" : "";
     if (box.hidden) return;
     box.replaceChildren(...(heat ? this._figure(heat, shade.ramp) : order(shade, by)));
+    keepHeight(box, `${box.clientWidth} ${language()} ${heat?.figure ?? ""}`);
   }
 
   /** @param {Heat} heat @param {string[]} ramp */
