@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import logging
 import os
 import resource
@@ -20,11 +21,14 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import serried
+from serried.action import ActionKind
 from serried.errors import InputError
 from serried.frameworks import Sizes, layout
+from serried.runtime.recorder.garbage import LEAST_NS
 from serried.runtime.recorder.torch_private import loader_iterator
 from serried.runtime.recording import api as recorder_doors
 from serried.trace.measure.analysis import analyse
+from serried.trace.measure.ranks.garbage import COLLECTION
 from serried.trace.measure.ranks.period import PARTS
 from serried.trace.measure.statistics import measure
 from serried.trace.merge.in_memory import merge
@@ -69,13 +73,28 @@ def actions(trace: Trace) -> dict[int, list[str]]:
 
 
 def with_data(trace: Trace) -> dict[int, list[str]]:
-    """Returns the same with the loading of batches."""
+    """Returns the same with the loading of batches; when Python collects garbage is its own."""
     found: dict[int, list[str]] = {}
     for span in trace.spans:
         is_named = span.action.kind.name == "SPAN"
         said = trace.names[span.peer] if is_named else str(span.action)
-        found.setdefault(span.step, []).append(said)
+        if said != COLLECTION:
+            found.setdefault(span.step, []).append(said)
     return found
+
+
+def test_a_garbage_collection_is_a_span_of_the_step_that_it_holds_up(tmp_path: Path) -> None:
+    training = Training()
+    for step, batch in enumerate(serried.record(BATCHES[:3], tmp_path, steps=(1, 3))):
+        training.batch(step, batch)
+        gc.collect()
+        hears = list(gc.callbacks)
+    trace = trace_of(tmp_path)
+    is_named = trace.spans.kind == ActionKind.SPAN
+    collections = trace.spans.where(is_named & (trace.spans.peer == trace.names.index(COLLECTION)))
+    assert {*collections.step.tolist()} == {1, 2}
+    assert ((collections.end_ns - collections.start_ns) >= LEAST_NS).all()
+    assert len(gc.callbacks) == len(hears) - 1
 
 
 def test_a_step_ends_where_the_optimizer_steps(tmp_path: Path) -> None:
@@ -488,6 +507,7 @@ def test_a_folder_that_cannot_be_made_is_said_once_and_the_training_goes_on(
 def train_beyond_the_disk(folder: Path) -> None:
     logging.basicConfig(format="%(message)s")
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
+    gc.disable()  # a collection that takes long is a span of its own
     for step in range(40):
         with serried.record_steps(step, 0, 40, folder=folder):
             for microbatch in range(1000):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections import Counter
@@ -176,6 +177,7 @@ def equal(folder: Path, device: str) -> list[dict[str, Any]]:
 
 
 def _both(folder: Path) -> dict[str, Any]:
+    gc.disable()  # a collection that takes long is a span of its own
     return data_parallel(folder) | pipelines(folder) | collectives(folder) | windows(folder)
 
 

@@ -9,7 +9,7 @@ steps; where there is none, its own from before the change; else that of its typ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -70,27 +70,36 @@ class Costing:
         saved = self._saved(np.broadcast_to(of_stage[:, None, None], quick.shape), quick)
         return saved / float(self.recorded.mean())
 
-    def without_link(
-        self, sender: int, receiver: int, usual_ns: float, first: int, last: int
+    def without_links(
+        self, usual_ns: Mapping[tuple[int, int], float], first: int, last: int
     ) -> float:
-        """Returns the seconds saved where no message of a link takes more than ``usual_ns``.
+        """Returns the seconds saved where no message of some links takes more than is usual.
 
-        It is the mean of the steps from ``first`` to ``last``; 0 where none of them is replayed.
+        ``usual_ns`` tells that by sender and receiver. It is the mean of the steps from ``first``
+        to ``last``; 0 where none of them is replayed.
         """
         steps = np.asarray(self.replay.steps)
         during = np.asarray((steps >= first) & (steps <= last))
         if not during.any():
             return 0.0
+        quick, slow = self.replay.seconds, np.zeros(self.replay.seconds.shape, dtype=np.bool_)
+        for (sender, receiver), usual in usual_ns.items():
+            of_link = self._messages(sender, receiver)[:, None, :]
+            slow = slow | of_link
+            quick = np.where(of_link, np.minimum(quick, usual / 1e9), quick)
+        return self._saved(slow, quick, during)
+
+    def _messages(self, sender: int, receiver: int) -> Mask:
+        """Tells which operations, by lane, are the two ends of messages between two ranks."""
         ranks = self.replay.ranks[self.replay.stages]
         # A rank sends forwards to one neighbour and backwards to the other.
         way = "_F" if self._stage(receiver) > self._stage(sender) else "_B"
         ends = [
-            of_kind[:, None] & (ranks == rank)
+            np.array([each == f"{kind}{way}" for each in self.replay.types])[:, None]
+            & (ranks == rank)
             for rank, kind in ((sender, "SEND"), (receiver, "RECV"))
-            for of_kind in [np.array([each == f"{kind}{way}" for each in self.replay.types])]
         ]
-        slow = np.broadcast_to((ends[0] | ends[1])[:, None, :], self.replay.seconds.shape)
-        return self._saved(slow, np.minimum(self.replay.seconds, usual_ns / 1e9), during)
+        return np.asarray(ends[0] | ends[1])
 
     def with_even_microbatches(self) -> float:
         """Returns the share of a step saved where all microbatches of a stage take equal time."""

@@ -46,7 +46,7 @@ def log_causes(lines: StepLines, came_last: Sequence[SlowSpell] = ()) -> Iterato
     latest = lines.table(is_latest=True) if not spells and not last else None
     # Of ranks that exchange while they compute all are late where one of them is.
     if latest is not None and {len(ranks) for ranks in latest.exchange.values()} == {1}:
-        yield from pause_causes(latest, spells)
+        yield from pause_causes(latest, set())
 
 
 def _beside(job: JobSteps, cause: Cause, others: list[int]) -> Cause:

@@ -14,6 +14,7 @@ from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.steps.of_trace import steps_of_trace
 from serried.diagnose.steps.table import JobSteps
 from serried.diagnose.stragglers.cost import Costing
+from serried.diagnose.stragglers.garbage import Garbage
 from serried.diagnose.stragglers.lengths import length_causes
 from serried.diagnose.stragglers.links import link_causes
 from serried.diagnose.stragglers.naming import ranks_at
@@ -43,9 +44,19 @@ def trace_causes(trace: Trace) -> Iterator[Cause]:
     if job is None:
         return
     costing = Costing.of(trace, steps)
-    spells = slow_spells(job)
+    garbage = Garbage.of(trace, job)
+    collecting = list(garbage.causes()) if garbage is not None else []
+    yield from collecting
+    spells = [
+        each
+        for each in slow_spells(job)
+        if not collecting or garbage is None or not garbage.explains(each)
+    ]
     yield from spell_causes(job, spells, costing)
-    yield from pause_causes(job, spells)
+    told = {rank for spell in spells for rank in spell.ranks}
+    told |= {rank for cause in collecting for rank in cause.ranks or ()}
+    if all(cause.ranks for cause in collecting):
+        yield from pause_causes(job, told)
     yield from link_causes(trace, job, costing)
     if not spells:
         yield from length_causes(trace, steps, costing)
@@ -53,7 +64,6 @@ def trace_causes(trace: Trace) -> Iterator[Cause]:
     stage = None
     if trace.has_pipeline and not trace.waits_inside:
         stage = slow_stage(trace, counted, paces(trace, steps))
-    told = {rank for spell in spells for rank in spell.ranks}
     if stage is not None and not told & {*stage.ranks}:
         yield _of_stage(job, stage, costing)
     if not trace.has_pipeline and not told:

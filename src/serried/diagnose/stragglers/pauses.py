@@ -11,7 +11,7 @@ does that: every process collects after so many objects, and none at the same st
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.steps.table import JobSteps
 from serried.diagnose.stragglers.naming import ranks_at
-from serried.diagnose.stragglers.slow import SlowSpell, lags_of
+from serried.diagnose.stragglers.slow import lags_of
 from serried.finding import Sentence, said
 from serried.trace.measure.ranks.slowest import NOTHING
 from serried.units import duration_text
@@ -40,6 +40,14 @@ _RARE = 0.5
 _EVEN = 0.35
 """By how much lengths, and intervals, of garbage collection vary at most, over their mean."""
 
+COLLECT_TOGETHER = (
+    said(
+        "collect at the same step on all ranks: gc.disable() and gc.collect() every so "
+        "many steps (Megatron: --manual-gc --manual-gc-interval N), and gc.freeze() after "
+        "the start"
+    ),
+)
+
 Table = NDArray[np.float64]
 
 
@@ -56,9 +64,12 @@ class _Pauses:
         return float(self.ns.max(axis=1).sum() / self.job.period_ns.sum())
 
 
-def pause_causes(job: JobSteps, spells: Sequence[SlowSpell]) -> Iterator[Cause]:
-    """Yields the rank whose pauses hold the others up, or that all ranks' pauses do."""
-    found = _pauses(job, {rank for spell in spells for rank in spell.ranks})
+def pause_causes(job: JobSteps, told: set[int]) -> Iterator[Cause]:
+    """Yields the rank whose pauses hold the others up, or that all ranks' pauses do.
+
+    Of the ranks ``told`` it is known already what makes them late.
+    """
+    found = _pauses(job, told)
     if found is None:
         return
     of_ranks = found.ns.sum(axis=0)
@@ -170,13 +181,7 @@ def _chain(found: _Pauses, mine: Table, is_collecting: bool) -> tuple[Sentence, 
 
 def _cures(is_collecting: bool) -> tuple[Sentence, ...]:
     if is_collecting:
-        return (
-            said(
-                "collect at the same step on all ranks: gc.disable() and gc.collect() every so "
-                "many steps (Megatron: --manual-gc --manual-gc-interval N), and gc.freeze() after "
-                "the start"
-            ),
-        )
+        return COLLECT_TOGETHER
     return (
         said(
             "look for what runs now and then: logging, checkpoints, other processes on the node, "

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from serried.runtime.recorder.clock import clock_here
+from serried.runtime.recorder.garbage import Collections
 from serried.runtime.recorder.host_time import HostTime
 from serried.runtime.recorder.sink import SpanSink
 from serried.runtime.recorder.tracer import Tracer
@@ -68,18 +69,21 @@ class RecordingSession(Generic[Hooks]):
         self.tracer = SpanSink(self._open)
         self.window = StepWindow(folder)
         self.hooks = hooks(self.tracer)
+        self._collections = Collections(self.tracer, host.now_ns)
         self._header, self._host = header, host
         self._num_local_ranks = num_local_ranks
         self._pings: Pings | None = None
 
     def begin_step(self, step: int, *, is_recorded: bool) -> None:
         """Begins ``step``; its spans are kept if ``is_recorded``."""
+        self._collections.keep()
         if is_recorded and not self.hooks.are_in:
             # CUDA may have come into use since the program began, so the clock is chosen only now.
             self.tracer.use(clock_here(self._host))
             self.hooks.put_in()
+            self._collections.put_in()
         elif self.hooks.are_in and not is_recorded:
-            self.hooks.take_out()
+            self._take_out()
         self.tracer.is_on = is_recorded
         self.hooks.begin_step()
         self.tracer.begin_step(step)
@@ -90,10 +94,15 @@ class RecordingSession(Generic[Hooks]):
         Unless it is, the program gets its functions back: to wrap them again with each step would
         cost more than the step's spans, and on a device a wait for its clock.
         """
+        self._collections.keep()
         if not goes_on:
-            self.hooks.take_out()
+            self._take_out()
         self.tracer.is_on = False
         self.tracer.drain()
+
+    def _take_out(self) -> None:
+        self.hooks.take_out()
+        self._collections.take_out()
 
     def close(self) -> None:
         """Waits for what is late and closes the file; at once or twice."""
