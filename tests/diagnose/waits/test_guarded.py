@@ -65,6 +65,18 @@ def life_later(log: OperationLog, seconds: float) -> None:
     log.path.write_bytes(raw)
 
 
+def test_a_rank_that_waited_with_the_others_before_it_was_killed_is_no_root(
+    tmp_path: Path,
+) -> None:
+    job = GuardedRanks(tmp_path)
+    job.collective(range(4), 0)
+    job.collective([0, 1, 2], 0, ends=False)
+    for log in job.logs:
+        life_later(log, 30)  # the whole job is ended one rank after the other, and 1 sees it
+    job.neighbours(1, {0: "gone", 2: "gone", 3: "S"})
+    assert first(job.diagnosis()) == ("never_arrived", (3,), 3)
+
+
 def test_ranks_that_failed_because_a_peer_went_are_no_roots(tmp_path: Path) -> None:
     job = GuardedRanks(tmp_path)
     job.collective(range(4), 0, ends=False)
@@ -127,6 +139,22 @@ def test_a_receive_that_was_left_out_is_told_by_the_steps_before(tmp_path: Path)
     job.message("recv", 3, 2)
     job.collective([0, 2, 3], 0, ends=False)
     assert first(job.diagnosis())[:2] == ("receive_left_out", (2,))
+
+
+def test_the_last_operation_of_a_step_left_out_by_a_rank_alone_in_its_stage(tmp_path: Path) -> None:
+    job = GuardedRanks(tmp_path)
+    pipeline_steps(job, 3)
+    job.begin_step(3)
+    for rank in range(4):
+        for _ in range(2):
+            if rank:
+                job.message("recv", rank, rank - 1)
+            if rank < 3:
+                job.message("send", rank, rank + 1)
+    job.collective([0, 1, 2], 0, ends=False)
+    job.logs[3].begin_step(4)
+    job.message("recv", 3, 2, ends=False)
+    assert first(job.diagnosis()) == ("skipped_collective", (3,), 3)
 
 
 def test_another_size_is_charged_to_who_brought_it(tmp_path: Path) -> None:

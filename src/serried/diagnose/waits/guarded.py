@@ -69,11 +69,21 @@ class GuardedJob:
             return RankCondition.DEAD, fatal
         if letter[:1] in STOPPED and letter:
             return RankCondition.STOPPED, _told(guarded, f"its process is stopped ({letter})")
+        if _has_stood(guarded):
+            # It was in the hang with the others, so its end, whenever that was, is not the root.
+            return RankCondition.RUNNING, None
         if fatal is None and not guarded.stack.by_signal and letter in DEAD:
             return RankCondition.DEAD, _told(guarded, "its process is gone and said nothing")
         if fatal is None and rank in self.silent and not guarded.stack.frames:
             return RankCondition.DEAD, _told(guarded, "no sign of life, while others gave theirs")
         return RankCondition.RUNNING, None
+
+
+def _has_stood(guarded: GuardedRank) -> bool:
+    """Tells whether a rank waited in an operation for as long as its time-out, and lived."""
+    file = guarded.file
+    still_ns = file.alive_ns - file.moved_ns
+    return bool(file.waits_in) and still_ns >= file.header.timeout_s * 1e9
 
 
 def _told(guarded: GuardedRank, what: str) -> Quote:

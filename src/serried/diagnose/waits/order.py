@@ -86,16 +86,17 @@ def from_own_steps(orders: Mapping[int, Order]) -> Iterator[Deviation]:
         for step, operation in order:
             if operation.step is not None:
                 steps[operation.step].append((step, operation))
-        signs = [tuple(step for step, _ in here) for here in steps.values()]
-        for number, here in enumerate(steps.values()):
-            if number and (found := _departed(rank, here, signs, number)) is not None:
+        every = list(steps.values())
+        signs = [tuple(step for step, _ in here) for here in every]
+        for number in range(1, len(every)):
+            if (found := _departed(rank, every, signs, number)) is not None:
                 yield found
                 break
 
 
 def _departed(
     rank: int,
-    here: Sequence[tuple[Step, RankOperation]],
+    steps: Sequence[Sequence[tuple[Step, RankOperation]]],
     signs: Sequence[tuple[Step, ...]],
     number: int,
 ) -> Deviation | None:
@@ -105,13 +106,17 @@ def _departed(
         return None
     usual = Counter(others).most_common(1)[0][0]
     at = next(n for n in range(len(mine) + 1) if mine[n : n + 1] != usual[n : n + 1])
-    if at == len(mine) or at == len(usual):
+    if at == len(usual) or (at == len(mine) and is_last):
         return None
+    if at == len(mine):  # it went on to the next step without what ends the others
+        after = steps[number + 1]
+        is_end = number + 2 == len(steps) and len(after) == 1
+        return Deviation(rank, HowStrayed.SKIPPED, after[0][1], usual[at], False, at, is_end)
     if not is_last and signs[-1][: at + 1] == mine[: at + 1]:  # the step that stands does so too
         return None
     departure = _departure(mine[at:], usual[at:], usual[:at])
     is_end = is_last and at + 1 == len(mine)
-    return Deviation(rank, departure, here[at][1], usual[at], False, at, is_end)
+    return Deviation(rank, departure, steps[number][at][1], usual[at], False, at, is_end)
 
 
 def usual_next(before: Sequence[_Symbol]) -> _Symbol | None:
