@@ -108,7 +108,7 @@ def drawn(kind: str, seed: int) -> Fault:
     if kind == "slow loader":  # later stages wait for the first, however long they load
         layouts = ((1, 1, 4), (1, 1, 3), (1, 1, 2))
     if kind == "slow link":
-        layouts = ((1, 4, 1), (1, 3, 1))
+        layouts = ((1, 4, 1), (1, 3, 1))  # of two stages nothing tells whose the link is
     if kind == "swapped groups":
         layouts = tuple(each for each in layouts if each[2] > 1)
     tp, pp, dp = draw.choice(layouts)
@@ -116,6 +116,8 @@ def drawn(kind: str, seed: int) -> Fault:
     steps = 16 if kind in SLOWING else 7
     inside = tp * dp
     rank = draw.randrange(count)
+    if kind == "slow link" and pp == 3:  # every link is the middle one's
+        rank = draw.choice((0, 2))
     if kind == "receive never posted":
         rank = draw.randrange(inside, count)
     others = [each for each in range(count) if each != rank]

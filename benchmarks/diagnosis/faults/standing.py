@@ -103,7 +103,7 @@ class StandingJob:
         norm = flat.square().sum().float()
         calls = [(flat, self.dp), (norm, None)]
         if f.dp == 1:  # only the group of all ranks is left to go wrong in
-            calls = [(flat if kind else norm, None)]
+            calls = [(flat if kind in ("wrong size", "wrong dtype") else norm, None)]
         if kind == "swapped groups":
             calls.reverse()
         for tensor, group in calls[kind == "skipped collective" :]:

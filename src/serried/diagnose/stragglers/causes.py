@@ -18,9 +18,14 @@ from serried.diagnose.stragglers.of_log import log_causes
 from serried.diagnose.stragglers.of_long_run import long_run_causes
 from serried.diagnose.stragglers.of_profile import profile_causes
 from serried.diagnose.stragglers.of_trace import trace_causes
-from serried.diagnose.stragglers.slow import slow_spells
+from serried.diagnose.stragglers.slow import SlowSpell, slow_spells
 from serried.diagnose.stragglers.told import spell_causes
 from serried.trace.model.trace import Trace
+
+LEAST_ROUNDS = 10
+"""Rounds of collectives from which on somebody who comes last is named."""
+LEAST_LAG_NS = 5e6
+"""By how much: the longest time slice that Linux gives a process among few."""
 
 
 def causes(evidence: Evidence, *, stopped: bool = False) -> Iterator[Cause]:
@@ -45,12 +50,20 @@ def _of_recording(recording: Recording) -> Iterator[Cause]:
 
 def _without_recording(evidence: Evidence) -> Iterator[Cause]:
     issued = steps_of_state(evidence.state) if evidence.state is not None else None
-    came_last = [] if issued is None else slow_spells(issued)
+    came_last = [] if issued is None else [s for s in slow_spells(issued) if _is_told(s)]
     lines = evidence.step_lines
     told = list(log_causes(lines, came_last)) if lines is not None else []
     if not told and issued is not None:
         told = list(spell_causes(issued, came_last, None))
     yield from told
+
+
+def _is_told(spell: SlowSpell) -> bool:
+    """Tells whether rounds of collectives are enough, and a lag more than ranks of one core have.
+
+    Whom the operating system lets run last comes last, by a time slice, again and again.
+    """
+    return spell.last - spell.first >= LEAST_ROUNDS and spell.lag_ns >= LEAST_LAG_NS
 
 
 def _order(cause: Cause) -> tuple[bool, float]:

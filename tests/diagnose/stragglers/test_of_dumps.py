@@ -1,0 +1,41 @@
+"""Who comes last to collectives of which only the moments are known, and how often it has to."""
+
+from __future__ import annotations
+
+import pytest
+
+from serried.diagnose.diagnosis import Cause
+from serried.diagnose.gathered import Evidence
+from serried.diagnose.stragglers.causes import causes
+from serried.diagnose.waits.state import JobGroup, JobState, RankOperation, RankState
+
+RANKS = (0, 1, 2, 3)
+STEP_NS = 50_000_000
+
+
+def told(rounds: int, late_ns: int) -> list[Cause]:
+    """Returns what is said where rank 2 comes ``late_ns`` after the others in each round."""
+
+    def issued(rank: int) -> tuple[RankOperation, ...]:
+        late = late_ns if rank == 2 else 0
+        return tuple(
+            RankOperation("all_reduce", group="world", seq=n, began_ns=n * STEP_NS + late)
+            for n in range(1, rounds + 2)
+        )
+
+    state = JobState.of(
+        len(RANKS),
+        [JobGroup("world", "world", RANKS)],
+        [RankState(rank, issued=issued(rank)) for rank in RANKS],
+    )
+    return list(causes(Evidence(state=state)))
+
+
+def test_who_comes_last_by_far_in_many_rounds_is_named() -> None:
+    (cause,) = told(12, 20_000_000)
+    assert cause.ranks == (2,)
+
+
+@pytest.mark.parametrize(("rounds", "late_ns"), [(7, 20_000_000), (40, 4_000_000)])
+def test_few_rounds_or_a_time_slice_of_a_shared_core_name_nobody(rounds: int, late_ns: int) -> None:
+    assert told(rounds, late_ns) == []
