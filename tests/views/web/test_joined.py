@@ -42,7 +42,7 @@ def test_one_module_does_what_they_do_apart(tmp_path: Path) -> None:
     for path, text in APART.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
-    joined = joined_modules(APART, "app.js")
+    joined = joined_modules(APART, "app.js")["app.js"]
     (tmp_path / "joined.js").write_text(joined)
     assert run(tmp_path / "joined.js") == run(tmp_path / "app.js")
     assert run(tmp_path / "app.js").split() == [
@@ -57,6 +57,79 @@ def test_one_module_does_what_they_do_apart(tmp_path: Path) -> None:
         "5",
     ]
     assert "/*" not in joined
+
+
+LATER = {
+    "base/all.js": "let made = 0;\nexport function counted() {\n  return ++made;\n}\n",
+    "base/both.js": 'export const both = "both";\n',
+    "one/own.js": "export const own = 3;\n",
+    "one/later.js": (
+        'import { counted } from "../base/all.js";\n'
+        'import { both } from "../base/both.js";\n'
+        'import { own as mine } from "./own.js";\n'
+        "export const one = () => [mine, both, counted()];\n"
+    ),
+    "two/later.js": ('export { both } from "../base/both.js";\nexport const two = () => "two";\n'),
+    "desk/door.js": (
+        '/** @typedef {import("../one/own.js").own} Own */\n'
+        'export const first = () => import("../one/later.js");\n'
+        'export const second = () => import("../two/later.js");\n'
+    ),
+    "app.js": (
+        'import { counted } from "./base/all.js";\n'
+        'import { first, second } from "./desk/door.js";\n'
+        "const { one } = await first();\n"
+        "const { both, two } = await second();\n"
+        "console.log(counted(), ...one(), both, two(), one === (await first()).one);\n"
+    ),
+}
+
+
+def test_what_is_imported_later_is_a_module_of_its_own(tmp_path: Path) -> None:
+    joined = joined_modules(LATER, "app.js")
+    assert list(joined) == ["app.js", "one/later.js", "two/later.js"]
+    for name, texts in (("apart", LATER), ("joined", joined)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "package.json").write_text('{"type": "module"}')
+        for path, text in texts.items():
+            (tmp_path / name / path).parent.mkdir(exist_ok=True)
+            (tmp_path / name / path).write_text(text)
+    assert run(tmp_path / "joined" / "app.js") == run(tmp_path / "apart" / "app.js")
+    assert run(tmp_path / "joined" / "app.js").split() == [
+        "1",
+        "3",
+        "both",
+        "2",
+        "both",
+        "two",
+        "true",
+    ]
+
+
+def test_a_module_is_in_one_file_only_and_in_the_first_where_several_need_it() -> None:
+    joined = joined_modules(LATER, "app.js")
+    where = {
+        path: [file for file, text in joined.items() if f"// {path}\n" in text] for path in LATER
+    }
+    assert where["one/own.js"] == where["one/later.js"] == ["one/later.js"]
+    assert where["base/both.js"] == where["base/all.js"] == ["app.js"]
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ('import { one } from "./one/later.js";\n', "one/later.js: it is imported at once as well"),
+        ('const three = await import("./three.js");\n', "three.js: it is fetched later itself"),
+    ],
+)
+def test_what_cannot_be_fetched_later_is_refused(more: str, sentence: str) -> None:
+    texts = {
+        **LATER,
+        "three.js": 'export const own = () => import("./one/own.js");\n',
+        "app.js": LATER["app.js"] + more,
+    }
+    with pytest.raises(UnjoinableModule, match=sentence):
+        joined_modules(texts, "app.js")
 
 
 @pytest.mark.parametrize(

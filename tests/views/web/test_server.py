@@ -20,7 +20,7 @@ from serried.views import mishap
 from serried.views.web import questions
 from serried.views.web.joined import joined_modules
 from serried.views.web.layout import launch
-from serried.views.web.page import SCRIPT, STATIC
+from serried.views.web.page import LATER, SCRIPT, STATIC
 from serried.views.web.server import listen, serve
 from serried.views.web.tightened import tightened
 from serried.views.web.trace.payload import NamedTrace
@@ -73,11 +73,13 @@ def test_every_module_and_style_is_in_what_the_page_asks_for(client: httpx.Clien
         path.relative_to(STATIC).as_posix(): path.read_text(encoding="utf-8")
         for path in STATIC.rglob("*.js")
     }
-    script = joined_modules(texts, SCRIPT)
-    assert client.get("/static/app.js").text == tightened(script)
-    modules = {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js")}
+    joined = joined_modules(texts, SCRIPT)
+    for name, text in joined.items():
+        sent = re.sub(r"\?v=[0-9a-f]{12}", "", client.get(f"/static/{name}").text)
+        assert sent == tightened(text)
     only_types = {"collective/scenery.js", "map/picture.js"}
-    assert set(re.findall(r"^// (.+\.js)$", script, re.M)) == modules - only_types
+    found = re.findall(r"^// (.+\.js)$", "".join(joined.values()), re.M)
+    assert sorted(found) == sorted(texts.keys() - only_types), "each module is sent once"
     style = client.get("/static/app.css").text
     for path in STATIC.glob("style/*.css"):
         assert re.findall(r"^\S.*\{$", path.read_text(encoding="utf-8"), re.M)[-1] in style
@@ -157,7 +159,23 @@ def test_the_page_without_data_is_small(client: httpx.Client) -> None:
     assert len(paths) == 2
     for lang in ("en", "zh"):
         asked = ["", *paths, f"api/words?lang={lang}"]
-        assert sum(_compressed_bytes(client, path) for path in asked) < 175_000
+        assert sum(_compressed_bytes(client, path) for path in asked) < 150_000
+
+
+@pytest.mark.parametrize("tab", LATER)
+def test_the_page_names_the_module_of_the_tab_that_its_address_opens(
+    client: httpx.Client, tab: str
+) -> None:
+    (named,) = re.findall(r'rel="modulepreload" href="([^"]+)"', client.get(f"/?view={tab}").text)
+    assert named.startswith(f"static/{LATER[tab]}?v=")
+    answer = client.get(f"/{named}")
+    assert "immutable" in answer.headers["cache-control"]
+    assert f'"./{named.removeprefix("static/")}"' in client.get("/static/app.js").text
+
+
+def test_a_page_that_opens_another_tab_fetches_no_module_for_it(client: httpx.Client) -> None:
+    for address in ("/", "/?view=layout", "/?view=nonsense"):
+        assert "modulepreload" not in client.get(address).text
 
 
 def test_a_page_that_a_browser_has_is_not_sent_again(client: httpx.Client) -> None:

@@ -1,4 +1,4 @@
-"""The page's modules joined into one, and its styles into one: a browser asks for two files.
+"""The page's modules joined into few, and its styles into one: a browser asks for few files.
 
     base/dom.js   export function byId() {…}      const m0 = (() => {
                                                     function byId() {…}
@@ -6,6 +6,15 @@
     app.js        import { byId } from            })();
                     "./base/dom.js";              const { byId } = m0;
                   byId("map");                    byId("map");
+
+    app.js        import("./plan/later.js")       $later("./plan/later.js", [m0])
+
+    plan/later.js …                               export const made = (m0) => {
+                                                    const m1 = (() => {…})();
+                                                    return m1; };
+
+What a module imports as it runs, by import("…"), is joined apart and fetched only then. It is made
+of what the page has already, so that no module is there twice.
 
 The modules stay as they are written: no build step, nothing to install. Comments and indentation
 are left out, a third of what would travel. What does not follow the pattern is an error, found by
@@ -16,13 +25,15 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from graphlib import TopologicalSorter
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";\n', re.M)
 _PASSED_ON = re.compile(r'^export \{([^}]*)\} from "(\.[^"]+)";\n', re.M)
 _LISTED = re.compile(r"^export \{([^}]*)\};\n", re.M)
 _MADE = re.compile(r"^export ((?:async )?function\*?|class|const) (\w+)", re.M)
+_LATER = re.compile(r'\bimport\("(\.[^"]+)"\)')
 _STYLE = re.compile(r'^@import "([^"]+)";\n', re.M)
 _LEFT = re.compile(r"^(?:import|export)\b.*", re.M)
 _BLOCK = r"/\*(?:(?!\*/).)*\*/"
@@ -33,8 +44,8 @@ class UnjoinableModule(ValueError):
     """Says that a module of the page holds what one file of all modules cannot."""
 
 
-def joined_modules(texts: Mapping[str, str], entry: str) -> str:
-    """Returns one module that does what ``entry`` does with all that it imports.
+def joined_modules(texts: Mapping[str, str], entry: str) -> dict[str, str]:
+    """Returns what a browser asks for, by path: ``entry``, then each module that is fetched later.
 
     ``texts`` holds each module by its path. Raises UnjoinableModule for a form of import or export
     that is not joined, KeyError for a module that is not there and graphlib.CycleError where
@@ -42,7 +53,7 @@ def joined_modules(texts: Mapping[str, str], entry: str) -> str:
 
     >>> texts = {"a.js": "export const two = 2;\\n",
     ...          "b.js": 'import { two as x } from "./a.js";\\n// Says it.\\nalert(x);\\n'}
-    >>> print(joined_modules(texts, "b.js"), end="")
+    >>> print(joined_modules(texts, "b.js")["b.js"], end="")
     // a.js
     const m0 = (() => {
     const two = 2;
@@ -52,9 +63,22 @@ def joined_modules(texts: Mapping[str, str], entry: str) -> str:
     const { two: x } = m0;
     alert(x);
     """
-    order = list(TopologicalSorter(_imports(texts, entry)).static_order())
-    names = {path: f"m{number}" for number, path in enumerate(order)}
-    return "".join(_module(path, texts[path], names, path == entry) for path in order)
+    joined = _Joined({path: _COMMENTS.sub("", text) for path, text in texts.items()}, entry)
+    return {entry: joined.first_text(), **{path: joined.later_text(path) for path in joined.later}}
+
+
+_FETCH = """\
+const $fetched = {};
+const $later = (path, modules) =>
+($fetched[path] ??= import(path).then(
+({ made }) => made(...modules),
+(error) => {
+delete $fetched[path];
+throw error;
+},
+));
+"""
+"""Fetches and makes a module once; tries again after a failure."""
 
 
 def joined_styles(texts: Mapping[str, str], entry: str) -> str:
@@ -70,52 +94,114 @@ def joined_styles(texts: Mapping[str, str], entry: str) -> str:
     return re.sub(rf"[ \t]*{_BLOCK}\n?", "", whole, flags=re.S)
 
 
-def _imports(texts: Mapping[str, str], entry: str) -> dict[str, list[str]]:
-    """Returns what each module imports, for the modules that ``entry`` needs."""
-    found: dict[str, list[str]] = {}
-    open_ = [entry]
-    while open_:
-        path = open_.pop()
-        if path not in found:
-            taken = [*_IMPORT.findall(texts[path]), *_PASSED_ON.findall(texts[path])]
-            found[path] = [_resolved(path, target) for _, target in taken]
-            open_ += found[path]
-    return found
+class _Joined:
+    """Holds which modules come first and which later, and the names that they go by."""
+
+    def __init__(self, plain: Mapping[str, str], entry: str) -> None:
+        self.plain = plain
+        self.entry = entry
+        at_once = self._imports(entry)
+        targets = {to for path in at_once for to in _targets(_LATER, path, plain[path])}
+        if wrong := targets.intersection(at_once):
+            raise UnjoinableModule(f"{min(wrong)}: it is imported at once as well as later")
+        # What several need comes first, so that it is there once.
+        counts = Counter(path for each in targets for path in self._imports(each))
+        several = sorted(path for path, count in counts.items() if count > 1)
+        imports = self._imports(entry, *several)
+        imports[entry] = [*imports[entry], *several]
+        self.first = list(TopologicalSorter(imports).static_order())
+        self.later = {target: self._beside(target) for target in sorted(targets)}
+        order = [*self.first, *(path for share in self.later.values() for path in share)]
+        self.names = {path: f"m{number}" for number, path in enumerate(order)}
+
+    def first_text(self) -> str:
+        """Returns the module that comes first."""
+        whole = "".join(self._module(path) for path in self.first)
+        return _FETCH + whole if self.later else whole
+
+    def later_text(self, path: str) -> str:
+        """Returns a module that is fetched later, as a function of those that it needs."""
+        whole = "".join(self._module(each) for each in self.later[path])
+        taken = ", ".join(self._taken(path))
+        return f"export const made = ({taken}) => {{\n{whole}return {self.names[path]};\n}};\n"
+
+    def _imports(self, *entries: str) -> dict[str, list[str]]:
+        """Returns what each module imports at once, for the modules that ``entries`` need."""
+        found: dict[str, list[str]] = {}
+        open_ = list(entries)
+        while open_:
+            path = open_.pop()
+            if path not in found:
+                text = self.plain[path]
+                found[path] = [*_targets(_IMPORT, path, text), *_targets(_PASSED_ON, path, text)]
+                open_ += found[path]
+        return found
+
+    def _beside(self, target: str) -> list[str]:
+        """Returns the modules that one needs beside those that came first, in their order."""
+        order = TopologicalSorter(self._imports(target)).static_order()
+        return [path for path in order if path not in self.first]
+
+    def _taken(self, target: str) -> list[str]:
+        """Returns the names of the modules that came first and that one needs."""
+        imports = self._imports(target)
+        needed = {to for path in self.later[target] for to in imports[path]}
+        return [self.names[path] for path in self.first if path in needed]
+
+    def _module(self, path: str) -> str:
+        """Returns one module's part of a file: the entry as it is, others as what they export."""
+
+        def taken(match: re.Match[str]) -> str:
+            module = self.names[_resolved(path, match[2])]
+            return f"const {{{_pairs(match[1], ' as ', ': ')}}} = {module};\n"
+
+        def fetched(match: re.Match[str]) -> str:
+            target = _resolved(path, match[1])
+            if path not in self.first:
+                raise UnjoinableModule(f"{path}: it is fetched later itself, and fetches {target}")
+            return f'$later("./{target}", [{", ".join(self._taken(target))}])'
+
+        body = _LATER.sub(fetched, _IMPORT.sub(taken, self.plain[path]))
+        body = _LISTED.sub("", _PASSED_ON.sub("", _MADE.sub(r"\1 \2", body)))
+        body = re.sub(r"\n\s+", "\n", body).lstrip("\n")
+        exported = self._exported(path)
+        _check(path, body, exported)
+        if path == self.entry:
+            return f"// {path}\n{body}"
+        return (
+            f"// {path}\nconst {self.names[path]} = (() => {{\n{body}"
+            f"return {{ {', '.join(exported)} }};\n}})();\n"
+        )
+
+    def _exported(self, path: str) -> list[str]:
+        """Returns what a module exports, as properties of what stands for it."""
+        text = self.plain[path]
+        exported = [name for _, name in _MADE.findall(text)]
+        for listed in _LISTED.findall(text):
+            exported += [part.strip() for part in listed.split(",") if part.strip()]
+        for passed, target in _PASSED_ON.findall(text):
+            module = self.names[_resolved(path, target)]
+            exported += [f"{part.strip()}: {module}.{part.strip()}" for part in passed.split(",")]
+        return exported
 
 
-def _resolved(path: str, target: str) -> str:
-    return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+def _targets(pattern: re.Pattern[str], path: str, text: str) -> list[str]:
+    """Returns the modules that one names in a form of import."""
+    return [_resolved(path, match[pattern.groups]) for match in pattern.finditer(text)]
 
 
-def _module(path: str, text: str, names: Mapping[str, str], is_entry: bool) -> str:
-    """Returns one module's part of the file: the entry as it is, others as what they export."""
-
-    def taken(match: re.Match[str]) -> str:
-        return f"const {{{_pairs(match[1], ' as ', ': ')}}} = {names[_resolved(path, match[2])]};\n"
-
-    exported = [name for _, name in _MADE.findall(text)]
-    for listed in _LISTED.findall(text):
-        exported += [part.strip() for part in listed.split(",") if part.strip()]
-    for passed, target in _PASSED_ON.findall(text):
-        module = names[_resolved(path, target)]
-        exported += [f"{part.strip()}: {module}.{part.strip()}" for part in passed.split(",")]
-    body = _IMPORT.sub(taken, text)
-    for pattern in (_PASSED_ON, _LISTED):
-        body = pattern.sub("", body)
-    body = _COMMENTS.sub("", _MADE.sub(r"\1 \2", body))
-    body = re.sub(r"\n\s+", "\n", body).lstrip("\n")
+def _check(path: str, body: str, exported: Iterable[str]) -> None:
+    """Raises UnjoinableModule for what does not follow the pattern."""
     if left := _LEFT.search(body):
         raise UnjoinableModule(f"{path}: {left[0]}")
     if cut := next((line for line in body.splitlines() if line.count("`") % 2), None):
         raise UnjoinableModule(f"{path}: a text of several lines: {cut}")
     if any(" as " in part for part in exported):
         raise UnjoinableModule(f"{path}: it exports under another name")
-    if is_entry:
-        return f"// {path}\n{body}"
-    return (
-        f"// {path}\nconst {names[path]} = (() => {{\n{body}"
-        f"return {{ {', '.join(exported)} }};\n}})();\n"
-    )
+
+
+def _resolved(path: str, target: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
 
 
 def _pairs(listed: str, old: str, new: str) -> str:

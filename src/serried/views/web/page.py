@@ -1,12 +1,14 @@
-"""The page as it is sent: its document, one module, one style sheet, each compressed once.
+"""The page as it is sent: its document, its modules, one style sheet, each compressed once.
 
-    GET ./                      the document, which names the others by what they hold
-    GET ./static/app.js?v=…     app.js with every module that it imports
-    GET ./static/app.css?v=…    app.css with every style that it imports
+    GET ./                             the document, which names the others by what they hold
+    GET ./static/app.js?v=…            app.js with every module that it imports
+    GET ./static/plan/later.js?v=…     what the tab of the plan needs, once it is opened
+    GET ./static/app.css?v=…           app.css with every style that it imports
 
-A browser keeps the two for a year: another edition has another address. The document is asked for
+A browser keeps them for a year: another edition has another address. The document is asked for
 anew each time, and is answered without a body where the browser has it. It names what the page asks
-first, in the visitor's language, so that a browser asks for that while the module is on its way.
+first, in the visitor's language, and the module of the tab that its address opens, so that a
+browser asks for both while app.js is on its way.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote
@@ -30,6 +33,8 @@ STATIC = Path(__file__).parent / "static"
 SCRIPT, STYLE = "app.js", "app.css"
 FIRST = ("words%3Flang%3D{lang}", "page%3Flang%3D{lang}", "cases", "traces", "checks", "openings")
 """Questions that every page asks as it opens, as ``static/app.js`` asks them."""
+LATER = {"schedule": "schedule/later.js", "plan": "plan/later.js"}
+"""The module that a tab needs beside app.js, by the tab, as ``static/desk`` fetches it."""
 _KEPT = "public, max-age=31536000, immutable"
 
 
@@ -37,15 +42,23 @@ def page_routes() -> list[Route]:
     """Returns the routes of the page itself."""
     return [
         Route("/", _document),
-        Route(f"/static/{SCRIPT}", _script),
+        *(Route(f"/static/{path}", _sending(path)) for path in page_modules()),
         Route(f"/static/{STYLE}", _style),
     ]
 
 
 @cache
-def page_script() -> str:
-    """Returns every module of the page in one."""
-    return tightened(joined_modules(_texts(".js"), SCRIPT))
+def page_modules() -> dict[str, str]:
+    """Returns every module of the page by its path: the one that comes first, then the later ones.
+
+    The first names the others by what they hold.
+    """
+    joined = joined_modules(_texts(".js"), SCRIPT)
+    modules = {path: tightened(text) for path, text in joined.items()}
+    for path in modules.keys() - {SCRIPT}:
+        named = f'"./{path}?v={_mark(modules[path])}"'
+        modules[SCRIPT] = modules[SCRIPT].replace(f'"./{path}"', named)
+    return modules
 
 
 @cache
@@ -55,13 +68,19 @@ def page_style() -> str:
 
 
 @cache
-def page_document(lang: str = "en") -> str:
-    """Returns the document, whose addresses of module and styles change with what they hold."""
+def page_document(lang: str = "en", tab: str = "") -> str:
+    """Returns the document, whose addresses of module and styles change with what they hold.
+
+    ``tab`` is the one that the page opens with, ``""`` where that is not known.
+    """
     text = (STATIC / "index.html").read_text(encoding="utf-8")
     text = re.sub(r"\n\s+", "\n", text).replace("static/icon.svg", _icon())
     first = f'<link rel="preload" as="fetch" crossorigin href="{first_questions(lang)}">'
+    if tab in LATER:
+        module = f"static/{LATER[tab]}?v={_mark(page_modules()[LATER[tab]])}"
+        first += f'\n<link rel="modulepreload" href="{module}">'
     text = text.replace("</title>", f"</title>\n{first}", 1)
-    for name, content in ((SCRIPT, page_script()), (STYLE, page_style())):
+    for name, content in ((SCRIPT, page_modules()[SCRIPT]), (STYLE, page_style())):
         text = text.replace(f"static/{name}", f"static/{name}?v={_mark(content)}")
     return text
 
@@ -98,11 +117,14 @@ def _texts(ending: str) -> dict[str, str]:
 def _document(request: Request) -> Response:
     asked = request.query_params.get("lang", "")
     lang = chosen_language(asked, request.headers.get("accept-language", ""))
-    return _sent(request, page_document(lang), "text/html", "no-cache")
+    tab = request.query_params.get("view", "")
+    document = page_document(lang, tab if tab in LATER else "")
+    return _sent(request, document, "text/html", "no-cache")
 
 
-def _script(request: Request) -> Response:
-    return _sent(request, page_script(), "text/javascript", _KEPT)
+def _sending(path: str) -> Callable[[Request], Response]:
+    """Answers with a module of the page."""
+    return lambda request: _sent(request, page_modules()[path], "text/javascript", _KEPT)
 
 
 def _style(request: Request) -> Response:

@@ -18,3 +18,4 @@ await page.waiting.until(
   askSeveral([`words?lang=${lang}`, `page?lang=${lang}`, "cases", "traces", "checks", "openings"]),
 );
 await page.open();
+(window.requestIdleCallback ?? setTimeout)(() => void page.prefetch());

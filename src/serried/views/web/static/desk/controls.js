@@ -55,10 +55,9 @@ export function listenToControls(page) {
 
 /** Sends every key to the view that it is for. @param {Page} page */
 export function listenToPageKeys(page) {
-  const { map, tabs, timelines } = page;
-  const { schedules } = tabs;
+  const { map, schedules, store, tabs, timelines } = page;
   const timeline = timelines.view;
-  const { view: stack } = schedules;
+  const onSchedules = () => (store.state.view === "schedule" ? schedules.desk : null);
   /** @type {import("./keys.js").View[]} */
   const views = [
     { canvas: map.above.canvas, moves: map, key: (event) => mapKey(page, event) },
@@ -67,15 +66,26 @@ export function listenToPageKeys(page) {
       moves: timeline,
       key: (event) => timelines.key(event),
     },
-    { canvas: stack.surface.canvas, moves: stack, key: (event) => schedules.key(event) },
+    {
+      canvas: byId("schedule"),
+      get moves() {
+        return schedules.desk?.view ?? null;
+      },
+      key: (event) => schedules.desk?.key(event) ?? false,
+    },
   ];
   listenToKeys(views, {
     search: (view) => {
-      if (schedules.isOpen) schedules.seek.enter();
+      const stack = onSchedules();
+      if (stack) stack.seek.enter();
       else if (view?.canvas === timeline.surface.canvas) timelines.seek.enter();
       else enterSearch();
     },
-    clear: () => (schedules.isOpen ? schedules.clear() : clear(page)),
+    clear: () => {
+      const stack = onSchedules();
+      if (stack) stack.clear();
+      else clear(page);
+    },
     left: () => tabs.toggleLeft(),
     right: () => page.selection.column.toggle(),
   });

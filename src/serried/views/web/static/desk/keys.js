@@ -13,7 +13,7 @@ import { has, t } from "../base/i18n.js";
 /**
  * @typedef {object} View
  * @property {HTMLElement} canvas
- * @property {Moves} moves
+ * @property {Moves | null} moves  null until it is there
  * @property {(event: KeyboardEvent) => boolean} key  true when it was taken
  */
 
@@ -72,7 +72,7 @@ export function listenToKeys(views, page) {
     }
     const column = { b: page.left, q: page.right }[event.key.toLowerCase()];
     if (column) return column();
-    if (!view) return;
+    if (!view?.moves) return;
     if (event.repeat && "wasd".includes(event.key.toLowerCase())) return;
     const move = moveOf(event.key.toLowerCase(), view.moves);
     if (move) held.press(event.key.toLowerCase(), move);

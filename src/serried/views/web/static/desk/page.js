@@ -25,6 +25,7 @@ import {
   makeDiagnosis,
   makeLearn,
   makePlan,
+  makeSchedules,
   makeSharding,
 } from "./players.js";
 import { Runs } from "./runs.js";
@@ -61,17 +62,9 @@ export class Page {
     this.launch = new Launch(this.layout, () => this.opened);
     this.selection = new Selection(this.layout, this.runs, () => this);
     this.map = makeMap(this.layout, this.selection, {
-      figures: (rank) => [
-        this.diagnosis.line(rank) || this.heats.line(rank),
-        ...this.plan.traffic.lines(rank),
-      ],
+      figures: (rank) => this._figures(rank),
       moved: () => this._moved(),
-      painted: () => {
-        this.tools?.key.show();
-        this.tools?.beside.follow();
-        this.collectives?.redraw.request();
-        this.plan?.traffic.redraw.request();
-      },
+      painted: () => this._painted(),
     });
     /** @type {import("../collective/desk.js").CollectiveDesk} */
     this.collectives = makeCollectives(this.layout, this.map, {
@@ -79,7 +72,7 @@ export class Page {
       closed: () => this.selection.show(),
     });
     this.sharding = makeSharding(this.layout, this.runs, () => closeOthers(this, "sharding"));
-    /** @type {import("../plan/desk.js").PlanDesk} */
+    /** @type {ReturnType<typeof makePlan>} */
     this.plan = makePlan(this.layout, this.runs, this.map);
     /** @type {import("../diagnose/desk.js").DiagnoseDesk<import("../map/heat.js").Heat>} */
     this.diagnosis = makeDiagnosis(this.layout, this.runs, {
@@ -95,6 +88,9 @@ export class Page {
       visit: (search) => this.visit(search),
       turned: () => this.tabs.show(),
     });
+    this.schedules = makeSchedules(this.layout);
+    /** Parts whose module is fetched once it is needed. */
+    this.later = [this.plan, this.schedules];
     this.tabs = new Tabs(this);
     this.opener = new Opener(this);
     this.tools = makeMapTools(this.layout, this.map, this.heats);
@@ -112,14 +108,7 @@ export class Page {
   }
 
   get isBusy() {
-    const players = [
-      this.collectives,
-      this.sharding,
-      this.plan,
-      this.diagnosis,
-      this.learn,
-      this.tabs,
-    ];
+    const players = [this.collectives, this.sharding, this.diagnosis, this.learn, ...this.later];
     const parts = [this.waiting, this.layout, this.timelines, this.heats, ...players];
     const { redraw, relight } = this.map;
     return parts.some(({ isBusy }) => isBusy) || redraw.waiting || relight.waiting;
@@ -129,6 +118,11 @@ export class Page {
   async open() {
     this.opened = this.waiting.until(this._begin());
     await this.opened;
+  }
+
+  /** Fetches what other tabs need, one after another, while nobody waits for it. */
+  async prefetch() {
+    for (const part of this.later) await part.prefetch();
   }
 
   async _begin() {
@@ -186,6 +180,20 @@ export class Page {
   /** Takes the views as they were moved to into the state. */
   _moved() {
     this.store.soon({ map: String(this.map), time: String(this.timelines.view) });
+  }
+
+  /** Returns what the map says of a rank's figures. @param {number} rank */
+  _figures(rank) {
+    const figure = this.diagnosis.line(rank) || this.heats.line(rank);
+    return [figure, ...(this.plan.desk?.traffic.lines(rank) ?? [])];
+  }
+
+  /** Draws anew what stands on the map and beside it. */
+  _painted() {
+    this.tools?.key.show();
+    this.tools?.beside.follow();
+    this.collectives?.redraw.request();
+    this.plan?.desk?.traffic.redraw.request();
   }
 
   /** Shows a layout in every view. @param {import("../base/scene.js").Scene} scene */

@@ -6,10 +6,9 @@ import { CollectiveDesk } from "../collective/desk.js";
 import { DiagnoseDesk } from "../diagnose/desk.js";
 import { LearnDesk } from "../learn/desk.js";
 import { Heat } from "../map/heat.js";
-import { PlanDesk } from "../plan/desk.js";
 import { planWords } from "../plan/state.js";
-import { PlanTraffic } from "../plan/traffic.js";
 import { ShardingDesk } from "../sharding/desk.js";
+import { Later } from "./later.js";
 import { OF_A_RUN, ownLayout } from "./runs.js";
 import { question } from "./state/fields.js";
 
@@ -98,7 +97,32 @@ export function makePlan(layout, runs, map) {
     step: (planned_step) => layout.edit({ ...OF_A_RUN, planned_step }),
     timeline: (words) => runs.plan(words),
   };
-  return new PlanDesk(host, new PlanTraffic(host, map));
+  return new Later(
+    () => import("../plan/later.js"),
+    ({ PlanDesk, PlanTraffic, planReadback }) => {
+      const desk = new PlanDesk(host, new PlanTraffic(host, map));
+      return { desk, readback: planReadback(desk) };
+    },
+    {
+      isNeeded: () => layout.store.state.view === "plan",
+      failed: (error) => layout.fail(error),
+    },
+  );
+}
+
+/** Makes the tab of schedules. @param {LayoutDesk} layout */
+export function makeSchedules(layout) {
+  return new Later(
+    () => import("../schedule/later.js"),
+    ({ ScheduleDesk, scheduleReadback }) => {
+      const desk = new ScheduleDesk(layout.store);
+      return { desk, readback: scheduleReadback(desk) };
+    },
+    {
+      isNeeded: () => layout.store.state.view === "schedule",
+      failed: (error) => layout.fail(error),
+    },
+  );
 }
 
 /**

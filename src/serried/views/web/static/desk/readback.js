@@ -26,8 +26,6 @@ import { css, theme } from "../base/theme.js";
 import { collectiveReadback } from "../collective/readback.js";
 import { diagnoseReadback } from "../diagnose/readback.js";
 import { learnReadback } from "../learn/readback.js";
-import { planReadback } from "../plan/readback.js";
-import { scheduleReadback } from "../schedule/readback.js";
 import { shardingReadback } from "../sharding/readback.js";
 import { timelineReadback } from "../timeline/readback.js";
 
@@ -41,60 +39,71 @@ function rest(isBusy) {
   };
 }
 
+/** What is read of parts whose module is not there yet. */
+const ABSENT = {
+  plan: () => null,
+  schedules: () => [],
+  traffic: () => ({ links: 0, most: 0, isShown: false }),
+};
+
 /** Publishes what the page shows. @param {Page} page */
 export function publish(page) {
+  const own = ownReadback(page);
+  Object.defineProperty(window, "serried", {
+    get: () => Object.assign({ ...ABSENT }, ...page.later.map(({ readback }) => readback), own),
+  });
+}
+
+/** @param {Page} page */
+function ownReadback(page) {
   const { layout, map, runs, selection, store } = page;
   const timeline = page.timelines.view;
   const busy = () => page.isBusy;
-  Object.assign(window, {
-    serried: Object.freeze({
-      ...scheduleReadback(page.tabs.schedules),
-      ...collectiveReadback(page.collectives),
-      ...shardingReadback(page.sharding),
-      ...planReadback(page.plan),
-      ...diagnoseReadback(page.diagnosis),
-      ...learnReadback(page.learn),
-      busy,
-      settled: rest(busy),
-      opened: rest(() => busy() || page.opener.isBusy),
-      state: () => ({ ...store.state }),
-      written: async () => {
-        while (store.timer !== null) await new Promise(requestAnimationFrame);
+  return {
+    ...collectiveReadback(page.collectives),
+    ...shardingReadback(page.sharding),
+    ...diagnoseReadback(page.diagnosis),
+    ...learnReadback(page.learn),
+    busy,
+    settled: rest(busy),
+    opened: rest(() => busy() || page.opener.isBusy),
+    state: () => ({ ...store.state }),
+    written: async () => {
+      while (store.timer !== null) await new Promise(requestAnimationFrame);
+    },
+    view: () => ({
+      map: { x: map.camera.x, y: map.camera.y, scale: map.camera.scale },
+      timeline: {
+        start: timeline.time.start,
+        end: timeline.time.end,
+        scrolled: timeline.scrolled,
       },
-      view: () => ({
-        map: { x: map.camera.x, y: map.camera.y, scale: map.camera.scale },
-        timeline: {
-          start: timeline.time.start,
-          end: timeline.time.end,
-          scrolled: timeline.scrolled,
-        },
-      }),
-      drawn: () => ({ ...map.drawn, ...timeline.drawings, spans: timeline.drawnSpans }),
-      lit: () => Array.from(selection.lit()?.ranks ?? []),
-      litBy: (/** @type {string} */ kind) => {
-        const place = layout.scene?.kinds.findIndex((each) => each.kind === kind) ?? -1;
-        return Array.from(selection.lit()?.byKind[place] ?? []);
-      },
-      groups: () => groups(page),
-      marks: (/** @type {number} */ rank) =>
-        (layout.isDrawn ? (layout.scene?.kinds ?? []) : [])
-          .filter(({ group }) => group[rank] >= 0)
-          .map(({ label, mark, group, colour }) => ({
-            label: `${label}${group[rank]}`,
-            mark,
-            colour: css(colour[group[rank]]),
-          })),
-      where: (/** @type {number} */ rank) => map.where(rank),
-      slices: () => runs.tracks?.length ?? 0,
-      slice: (/** @type {number} */ i) => slice(page, i),
-      whereSlice: (/** @type {number} */ i) => timeline.where(i),
-      heat: (/** @type {number} */ rank) => {
-        const colour = map.heat?.colour(rank, theme().dark) ?? -1;
-        return colour < 0 ? null : css(colour);
-      },
-      timeline: () => timelineReadback(timeline),
     }),
-  });
+    drawn: () => ({ ...map.drawn, ...timeline.drawings, spans: timeline.drawnSpans }),
+    lit: () => Array.from(selection.lit()?.ranks ?? []),
+    litBy: (/** @type {string} */ kind) => {
+      const place = layout.scene?.kinds.findIndex((each) => each.kind === kind) ?? -1;
+      return Array.from(selection.lit()?.byKind[place] ?? []);
+    },
+    groups: () => groups(page),
+    marks: (/** @type {number} */ rank) =>
+      (layout.isDrawn ? (layout.scene?.kinds ?? []) : [])
+        .filter(({ group }) => group[rank] >= 0)
+        .map(({ label, mark, group, colour }) => ({
+          label: `${label}${group[rank]}`,
+          mark,
+          colour: css(colour[group[rank]]),
+        })),
+    where: (/** @type {number} */ rank) => map.where(rank),
+    slices: () => runs.tracks?.length ?? 0,
+    slice: (/** @type {number} */ i) => slice(page, i),
+    whereSlice: (/** @type {number} */ i) => timeline.where(i),
+    heat: (/** @type {number} */ rank) => {
+      const colour = map.heat?.colour(rank, theme().dark) ?? -1;
+      return colour < 0 ? null : css(colour);
+    },
+    timeline: () => timelineReadback(timeline),
+  };
 }
 
 /** @param {Page} page */

@@ -4,7 +4,6 @@ import { byId } from "../base/dom.js";
 import { has, t } from "../base/i18n.js";
 import { TABS } from "../base/tabs.js";
 import { hideTip } from "../base/tip.js";
-import { ScheduleDesk } from "../schedule/desk.js";
 import { showExamples } from "./examples.js";
 import { Tour } from "./tour.js";
 
@@ -12,6 +11,7 @@ import { Tour } from "./tour.js";
  * @typedef {import("./examples.js").Shown & {
  *   store: import("../base/store.js").Store<import("./state/fields.js").State>,
  *   plan: {take(): Promise<unknown>},
+ *   schedules: {take(): Promise<unknown>},
  *   selection: import("./selection.js").Selection,
  *   learn: {take(): Promise<unknown>},
  * }} Tabbed  the page around the tabs
@@ -22,15 +22,10 @@ export class Tabs {
   /** @param {Tabbed} page */
   constructor(page) {
     this.page = page;
-    this.schedules = new ScheduleDesk(page.store);
     this.tour = new Tour((search) => page.visit(search));
     for (const tab of TABS) byId(`view-${tab}`).addEventListener("click", () => this.open(tab));
     byId("left-toggle").addEventListener("click", () => this.toggleLeft());
     document.addEventListener("spoken", () => this.met());
-  }
-
-  get isBusy() {
-    return this.schedules.isBusy;
   }
 
   /** The tab that is open. */
@@ -73,7 +68,7 @@ export class Tabs {
     byId("absent").hidden = !absent;
     byId("absent").textContent = absent && has(`absent.${view}`) ? t(`absent.${view}`) : "";
     page.selection.column.show();
-    void this.schedules.take();
+    void page.schedules.take();
     void page.learn.take();
   }
 
