@@ -20,9 +20,10 @@ from serried.plan.degrees import Degrees
 from serried.plan.job_plan import JobPlan, job_plan
 from serried.plan.memory.implementation import implementation_of
 from serried.plan.memory.job_memory import USABLE, job_memory
+from serried.plan.memory.sweep import Layouts, Sweep
 from serried.plan.request import PlanRequest
 from serried.plan.search.space import DEGREES, SearchSpace, Whole, orders_in, rows_of
-from serried.plan.search.weigh import Real, bytes_of, times_of
+from serried.plan.search.weigh import Real, times_of
 from serried.plan.time.constants import Constants
 
 Progress = Callable[[int, int, int], None]
@@ -145,15 +146,16 @@ def search(
     card = Room.of(asked)
     wanted = list(space.manners(asked))
     weighed: list[WeighedManner] = []
-    known: dict[tuple[str, bool], Mapping[str, Whole]] = {}
+    known: dict[tuple[str, bool], _Rows | None] = {}
     count = 0
     for done, manner in enumerate(wanted, 1):
         kind = manner.schedule, manner.zero >= 3
         if kind not in known:  # the same whatever is recomputed or offloaded
-            known[kind] = rows_of(space, manner)
+            known[kind] = _Rows.of(space, manner)
         rows = known[kind]
-        found = _weigh(manner, space, rows, card.limit, constants, is_pruned=is_pruned)
-        if found is not None:
+        if rows is not None:
+            orders = orders_in(space, manner)
+            found = _weigh(manner, rows, orders, card.limit, constants, is_pruned=is_pruned)
             weighed.append(found)
             count += len(found.in_use)
         progress(done, len(wanted), count)
@@ -171,29 +173,39 @@ def search(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Holds the layouts of one schedule, and where they have its layers."""
+
+    columns: Mapping[str, Whole]
+    sweep: Sweep
+
+    @classmethod
+    def of(cls, space: SearchSpace, manner: PlanRequest) -> _Rows | None:
+        columns = rows_of(space, manner)
+        return cls(columns, Sweep(manner, Layouts.of(columns))) if len(columns["tp"]) else None
+
+
 def _weigh(
     manner: PlanRequest,
-    space: SearchSpace,
-    rows: Mapping[str, Whole],
+    rows: _Rows,
+    orders: tuple[str, ...],
     limit: float,
     constants: Constants | None,
     *,
     is_pruned: bool,
-) -> WeighedManner | None:
-    if not len(rows["tp"]):
-        return None
-    in_use = bytes_of(manner, rows)
+) -> WeighedManner:
+    in_use = rows.sweep.fullest(manner)
     timed = np.flatnonzero(in_use <= limit) if is_pruned else np.arange(len(in_use))
     step = np.full(len(in_use), np.inf)
     parts: dict[str, Real] = {}
-    orders = orders_in(space, manner)
     if len(timed):
-        chosen = {name: column[timed] for name, column in rows.items()}
+        chosen = {name: column[timed] for name, column in rows.columns.items()}
         step[timed], found = times_of(manner, chosen, constants, orders)
         for name, each in found.items():
             parts[name] = np.zeros(len(in_use))
             parts[name][timed] = each
-    return WeighedManner(manner, rows, in_use, step, parts, orders)
+    return WeighedManner(manner, rows.columns, in_use, step, parts, orders)
 
 
 def _layers_of(layers: int, stages: int) -> tuple[int, ...] | None:

@@ -1,6 +1,5 @@
-"""What every layout of a search takes: bytes of its fullest rank, and seconds of its step.
+"""How long the step of every layout of a search takes, by the planner's own ``plan.time.step``.
 
-Both are the planner's own formulas on whole columns: ``plan.memory.sweep`` and ``plan.time.step``.
 A schedule that splits backward fills part of the bubble: with forward, input and weight gradients
 alike, what ``FILLED`` says is left of that of 1F1B (arXiv 2401.10241, table 2: ZB-H1 a third, ZB-V
 nothing).
@@ -13,7 +12,6 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.plan.memory.sweep import Layouts, fullest_bytes
 from serried.plan.rank_order import inner_axis
 from serried.plan.request import PlanRequest
 from serried.plan.search.space import DEGREES, Whole
@@ -24,11 +22,6 @@ from serried.plan.time.step import step_times
 Real = NDArray[np.float64]
 FILLED: Mapping[str, float] = {"zb-h1": 1 / 3, "zb-h2": 0.0, "zbv": 0.0, "v-half": 1 / 2}
 """The part of 1F1B's bubble that a schedule leaves; 1 for the others."""
-
-
-def bytes_of(asked: PlanRequest, rows: Mapping[str, Whole]) -> Real:
-    """Returns the bytes that the fullest rank of each row has in use."""
-    return fullest_bytes(asked, Layouts.of(rows))
 
 
 def times_of(
