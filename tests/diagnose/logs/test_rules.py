@@ -212,3 +212,70 @@ def test_a_healthy_log_of_many_lines_says_nothing(tmp_path: Path) -> None:
     row = " iteration {n}/ 9000 | learning rate: 2.9E-04 | grad norm: 0.4 | nan iterations:   0 |\n"
     (tmp_path / "job.log").write_text("".join(row.format(n=n) for n in range(3000)))
     assert not gather([tmp_path]).signs
+
+
+SILENT = (
+    "RuntimeError: Rank 1 successfully reached monitoredBarrier, but received errors while "
+    "waiting for send/recv from rank 0. Please check rank 0 logs for faulty rank."
+)
+
+
+def test_in_a_monitored_barrier_whom_its_first_rank_missed_is_named() -> None:
+    missed = "[rank0]: RuntimeError: Rank 2 failed to pass monitoredBarrier in 30000 ms"
+    for rows in ((missed, f"[rank1]: {SILENT}"), (f"[rank1]: {SILENT}", missed)):
+        assert first_cause(*rows).ranks == (2,)
+
+
+def test_in_a_monitored_barrier_the_first_rank_is_named_only_where_it_did_not_come() -> None:
+    late = "[gloo/transport/tcp/unbound_buffer.cc:133] Timed out waiting 1800000ms for send"
+    left = "[gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.1]:5"
+    assert first_cause(SILENT, " Original exception:", late).ranks == (0,)
+    gone = first_cause(SILENT, " Original exception:", left)
+    assert (gone.kind, gone.ranks) == ("never_arrived", None)
+
+
+def test_a_start_is_stuck_once_its_ranks_wait_long_or_are_too_many() -> None:
+    row = (
+        "Waiting in store based barrier to initialize process group for rank: {rank}, key: "
+        "store_based_barrier_key:1 (world_size=4, worker_count={joined}, timeout=0:30:00)"
+    )
+    once = [row.format(rank=rank, joined=2) for rank in (0, 1)]
+    passed = "Rank 0: Completed store-based barrier for key:store_based_barrier_key:1 with 4 nodes."
+    assert first_cause(*once * 4).kind == "init_rendezvous"
+    assert first_cause(row.format(rank=0, joined=5)).kind == "init_rendezvous"
+    for rows in (once, [*once * 4, passed]):
+        lines = (log_line(text, "job.log", number) for number, text in enumerate(rows, 1))
+        assert not list(standing_causes(list(text_signs(lines))))
+
+
+def test_counters_alone_tell_the_number_that_is_open_and_no_rank_behind() -> None:
+    row = (
+        "[rank{rank}]:[E1206 ProcessGroupNCCL.cpp:1743] [PG ID 0 PG GUID 0(default_pg) Rank "
+        "{rank}] Received a dump signal due to a collective timeout from  rank 1 and we will try "
+        "our best to dump the debug info. Last enqueued NCCL work: {last}, last completed NCCL "
+        "work: {done}."
+    )
+    cause = first_cause(*(row.format(rank=r, last=9, done=7 + r % 2) for r in range(3)))
+    assert cause.ranks is None
+    assert cause.collective is not None
+    assert (cause.collective.seq, cause.collective.group) == (8, "default_pg")
+
+
+def test_a_message_is_read_that_was_broken_between_its_words() -> None:
+    cause = first_cause(
+        "[E329 19:15:11.775879730 ProcessGroupNCCL.cpp:565] [Rank 0] Watchdog",
+        "caught collective operation timeout: WorkNCCL(SeqNum=2,",
+        "OpType=ALLREDUCE, NumelIn=10, NumelOut=10, Timeout(ms)=10000) ran for",
+        "10028 milliseconds before timing out.",
+    )
+    assert cause.collective is not None
+    assert (cause.collective.op, cause.collective.seq) == ("ALLREDUCE", 2)
+    assert cause.collective.ran_ms == 10028
+
+
+def test_each_rank_that_a_bus_error_ended_is_named_and_no_rank_that_was_stopped() -> None:
+    head = ["Failures:", "[1]:", "  rank      : {other} (local_rank: {other})"]
+    rows = [*head, "  exitcode  : {code} (pid: 7)", "Root Cause (first observed failure):", "[0]:"]
+    rows += ["  rank      : 0 (local_rank: 0)", "  exitcode  : -7 (pid: 6)"]
+    assert first_cause(*(row.format(other=3, code=-7) for row in rows)).ranks == (0, 3)
+    assert first_cause(*(row.format(other=3, code=-15) for row in rows)).ranks == (0,)

@@ -46,7 +46,7 @@ _SYSLOG = re.compile(
     r"[A-Z][a-z]{2}\s+\d{1,2} \d\d:\d\d:\d\d (\S{1,80}) [\w.\-/]{1,60}(?:\[\d+\])?: "
 )
 _LINE_NUMBER = re.compile(r"\[?\d+\]?\s+(?=\[rank)|\d{1,8}\t|std(?:err|out): ")
-_GROUP = re.compile(r"ProcessGroup\w+\.cpp:\d+\] \[(?:PG [^\]]*)?Rank (\d{1,9})\]")
+_GROUP = re.compile(r"(?:ProcessGroup\w+\.cpp:\d+\] |what\(\):\s+)\[(?:PG [^\]]*)?Rank (\d{1,9})\]")
 _INNER = re.compile(r"\[rank(\d{1,7})\]:\s?")
 _PROGRESS = re.compile(r"%|it/s|s/it|examples")
 """What stands before a rank's own line because another process shares it, not a launcher's word."""

@@ -151,7 +151,7 @@ def _unused(told: LoggedSigns) -> Iterator[RankedCause]:
     signs = told.of("unused")
     if not signs:
         return
-    ranks = told.ranks(sign for sign in signs if "rank" in sign.facts)
+    ranks = told.ranks(sign for sign in signs if "rank" in sign.facts) or told.ranks(signs)
     names = next((sign.facts["parameters"] for sign in signs if "parameters" in sign.facts), None)
     who = named(ranks) if ranks else speaker_named(signs[0].speaker)
     if names:

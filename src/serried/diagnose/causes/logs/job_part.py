@@ -20,6 +20,12 @@ SAME_PATH = said(
     "or a "
     "batch that some ranks skip; run with TORCH_DISTRIBUTED_DEBUG=DETAIL to see both calls"
 )
+STACK_OF = said("take the stack of that rank (py-spy dump --pid PID): it is elsewhere")
+LEFT_PATH = said(
+    "look for a branch that depends on the rank or its batch: parameters that only some ranks "
+    "use, a "
+    "batch without images, a last batch that is shorter"
+)
 _SAVE_ALL = said(
     "let every rank take part in the gather before the save, write in the background, or give the "
     "group a longer timeout for the save alone"

@@ -317,6 +317,10 @@ _CANCELLED = SignMeaning(
 )
 
 
+_OWN_FAULTS = (_SEGFAULT, _BUS)
+"""Ends that no launcher brings about: each such rank met its own, whichever was the first."""
+
+
 def process_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what ended processes from outside, or without a word of their own."""
     yield from candidates(told, _TOLD)
@@ -326,14 +330,16 @@ def process_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
 
 def _exits(told: LoggedSigns) -> Iterator[RankedCause]:
     by_meaning: dict[int, tuple[SignMeaning, list[Sign]]] = {}
-    for sign in told.of("exit", "first_failure", "task_exit"):
+    for sign in told.of("exit", "first_failure", "other_failure", "task_exit"):
         meaning = _of_exit(told, sign)
+        if sign.kind == "other_failure" and meaning not in _OWN_FAULTS:
+            continue  # whoever ended later was as a rule ended by the launcher
         by_meaning.setdefault(id(meaning), (meaning, []))[1].append(sign)
     for meaning, signs in by_meaning.values():
         if meaning is _KILLED and (loading := _loading(told, signs[0])):
             yield candidate(told, _KILLED_LOADING, [*signs, loading])
         else:
-            shown = signs if meaning in (_KILLED, _SEGFAULT) else signs[:1]
+            shown = signs if meaning in (_KILLED, _SEGFAULT, _BUS) else signs[:1]
             is_several = meaning is _FAILED and len(_failed(told)) > 1
             yield candidate(told, _SEVERAL_FAILED if is_several else meaning, shown)
 

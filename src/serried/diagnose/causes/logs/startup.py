@@ -181,6 +181,39 @@ _DUPLICATE = SignMeaning(
     "nobody",
 )
 
+LONG_WAIT = 4
+"""Lines of one rank's waiting, ten seconds apart, from which on a start is taken to be stuck."""
+_STORE_WAIT = SignMeaning(
+    ("store_waiting",),
+    CauseClass.STARTUP,
+    "init_rendezvous",
+    Standing.WAITS,
+    (said("{joined} ranks came to a start of {expected}: {who} still waited there"),),
+    (
+        said("see which ranks did not start: compare the scheduler's tasks with the logs"),
+        _FIREWALL,
+    ),
+    0.6,
+    "unknown",
+)
+_TOO_MANY = replace(
+    _STORE_WAIT,
+    templates=(
+        said(
+            "{joined} processes came to a start of {expected} ranks, so that none is the last for "
+            "whom all wait: processes of an earlier start use the same store, or ranks were "
+            "started twice"
+        ),
+    ),
+    cures=(
+        said(
+            "end what is left of earlier starts, or take another port; and let one launcher give "
+            "all numbers"
+        ),
+    ),
+    confidence=0.8,
+)
+
 
 def startup_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what kept ranks from starting or finding one another."""
@@ -192,6 +225,7 @@ def startup_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
         else:
             yield each
     yield from _ids(told)
+    yield from _store_waits(told)
 
 
 def _ids(told: LoggedSigns) -> Iterator[RankedCause]:
@@ -220,3 +254,14 @@ def _ids(told: LoggedSigns) -> Iterator[RankedCause]:
             verdict=verdict,
         ),
     )
+
+
+def _store_waits(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields a start at which ranks still wait, by what torch says every ten seconds of it."""
+    signs = told.of("store_waiting")
+    if not signs or told.first("store_passed") is not None:
+        return
+    joined, expected = (signs[-1].facts.get(name) for name in ("joined", "expected"))
+    is_full = isinstance(joined, int) and isinstance(expected, int) and joined > expected
+    if is_full or len(signs) >= LONG_WAIT * len(told.ranks(signs)):
+        yield candidate(told, _TOO_MANY if is_full else _STORE_WAIT, signs[-1:])

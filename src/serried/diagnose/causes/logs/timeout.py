@@ -237,6 +237,7 @@ def _behind(told: LoggedSigns, waits: Sequence[LoggedWait]) -> RankedCause | Non
 
 
 def _unknown(told: LoggedSigns, waits: Sequence[LoggedWait]) -> RankedCause:
+    waits = [_with_open_number(wait) for wait in waits]
     first = waits[0]
     kind, cause_class, cures = part_of_job(told, first.signs[0])
     cause = Cause(
@@ -252,3 +253,15 @@ def _unknown(told: LoggedSigns, waits: Sequence[LoggedWait]) -> RankedCause:
         groups=(first.facts.group,) if first.facts.group else (),
     )
     return RankedCause(cause, Standing.WAITS, told.place(first.signs[0]))
+
+
+def _with_open_number(wait: LoggedWait) -> LoggedWait:
+    """Returns a wait of which only counters are told with the number that they leave open.
+
+    Counters of one moment on several ranks do not tell who is behind: each lags a little.
+    """
+    facts = wait.facts
+    issued, done = facts.last_enqueued, facts.last_completed
+    if facts.seq is not None or issued is None or done is None or issued <= done:
+        return wait
+    return replace(wait, facts=replace(facts, seq=done + 1))

@@ -32,10 +32,16 @@ _SIDE = re.compile(
     r"(?:SequenceNumber=(\d+),? ?)?OpType=([A-Z_a-z]+?)(?=[,)]|Tensor)"
     r"(?:, TensorShape=\[([\d, ]*)\])?(?:.{0,40}?TensorDtypes=(\w+))?"
 )
+_PADDED = re.compile(r"Detected mismatch between collectives\b.* {5}")
+_PADDING = re.compile(r" {5}")
+"""What a terminal's broken lines leave where they were copied into one."""
 _ABSENT = re.compile(
-    r"[Rr]anks? (?P<ranks>\d+(?:, ?\d+)*) failed to pass monitoredBarrier(?: in (?P<ms>\d+) ?ms)?|"
+    r"[Rr]anks? (?P<ranks>\d+(?:, ?\d+)*) failed to pass monitoredBarrier(?: in (?P<ms>\d+) ?ms)?"
+)
+_BARRIER = "monitoredBarrier"
+_BROKEN = re.compile(
     r"reached monitoredBarrier, but received errors while waiting for send/recv from rank "
-    r"(?P<silent>\d+)"
+    r"(?P<first>\d+)"
 )
 _DESYNC = re.compile(
     r"\[(?P<ranks>\d+(?:, ?\d+)*)\] (?P<what>[^\[]*?didn't (?:join|finish) [^\[]*)"
@@ -75,7 +81,7 @@ _PATTERNS = (
 
 def check_signs(line: LogLine) -> Iterator[Sign]:
     """Yields what a check of torch's says in a line."""
-    text = line.text
+    text = _PADDING.sub("", line.text) if _PADDED.search(line.text) else line.text
     if sides := tuple(_side(found) for found in _SIDE.finditer(text)):
         yield Sign(
             "fingerprints",
@@ -88,9 +94,13 @@ def check_signs(line: LogLine) -> Iterator[Sign]:
     elif "Detected mism" in text:
         yield Sign("fingerprints_cut", line.quote, line.speaker, line.time)
     if absent := _ABSENT.search(text):
-        facts: dict[str, object] = {"ranks": _ranks(absent["ranks"] or absent["silent"])}
-        limit = CollectiveFacts("monitoredBarrier", timeout_ms=whole_number(absent["ms"]))
+        facts: dict[str, object] = {"ranks": _ranks(absent["ranks"])}
+        limit = CollectiveFacts(_BARRIER, timeout_ms=whole_number(absent["ms"]))
         yield Sign("absent", line.quote, line.speaker, line.time, limit, facts=facts)
+    if broken := _BROKEN.search(text):
+        facts = {"ranks": _ranks(broken["first"])}
+        limit = CollectiveFacts(_BARRIER)
+        yield Sign("barrier_broken", line.quote, line.speaker, line.time, limit, facts=facts)
     if _LAG_BEGINS in text or "didn't join collective" in text:
         yield from _desync(line)
     if culprits := _CULPRIT.findall(text):

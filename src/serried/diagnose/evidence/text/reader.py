@@ -135,13 +135,15 @@ def _joined(lines: Iterable[LogLine]) -> Iterator[LogLine]:
         if not ahead:
             return
         line = ahead.popleft()
+        parts = [line]
         for _ in range(MOST_PARTS if _OPENS.search(line.text) else 0):
             if not ahead and (following := next(coming, None)):
                 ahead.append(following)
             if not ahead or not _continues(line, ahead[0]):
                 break
-            line = _together(line, ahead.popleft())
-        yield line
+            parts.append(ahead.popleft())
+            line = _together(line, parts[-1])
+        yield _by_words(parts) if _are_of_words(parts) else line
 
 
 def _continues(line: LogLine, following: LogLine) -> bool:
@@ -163,6 +165,16 @@ def _together(line: LogLine, following: LogLine) -> LogLine:
         text = text.replace("NVRM:", "")
     is_cut = len(line.text) > 60 and not text[:1].isspace()
     return replace(line, text=f"{line.text}{'' if is_cut else ' '}{text.rstrip()}")
+
+
+def _are_of_words(parts: list[LogLine]) -> bool:
+    """Tells whether a line was broken between words, not at a width, where it cuts them."""
+    widths = {len(part.quote.text.rstrip()) for part in parts[:-1]}
+    return len(widths) > 1 and not _is_kernel(parts[0])
+
+
+def _by_words(parts: list[LogLine]) -> LogLine:
+    return replace(parts[0], text=" ".join(part.text.strip() for part in parts))
 
 
 def _is_kernel(line: LogLine) -> bool:

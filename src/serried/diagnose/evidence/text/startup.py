@@ -1,6 +1,7 @@
 """What is said while ranks find one another: stores, rendezvous, NCCL's first exchange.
 
-Signs: ``store_unreachable`` (facts ``host``, ``port``, ``seconds``), ``store_wait`` (a key that
+Signs: ``store_unreachable`` (facts ``host``, ``port``, ``seconds``), ``store_waiting`` (every ten
+seconds, facts ``joined``, ``expected``), ``store_passed``, ``store_wait`` (a key that
 nobody set), ``clients`` (facts ``joined``, ``expected``), ``rendezvous``, ``nccl_id`` (facts
 ``group_rank``: who waits, ``peer``: who has not published), ``duplicate_gpu``, ``environment``
 (fact ``variable``), ``store_lost`` (rank 0's store went away; it follows from something else).
@@ -28,13 +29,20 @@ _PATTERNS = (
         r"\[(?P<peer>\d+)\].*?(?P<closed>Connection reset|Broken pipe|Connection closed)?"
         r"(?:$|(?= by peer))",
     ),
-    Pattern("clients", r"(?P<joined>\d+)/(?P<expected>\d+) clients joined"),
+    Pattern("clients", r"(?P<joined>\d+)/(?P<expected>\d+) clients(?: joined|\s*$)"),
     Pattern(
         "store_barrier",
         r"Timed out initializing process group in store based barrier on rank:? (?P<rank>\d+), "
         r"for key: \S+ \(world_size=(?P<expected>\d+), "
         r"(?:worker_count|num_workers_joined)=(?P<joined>\d+)",
     ),
+    Pattern(
+        "store_waiting",
+        r"Waiting in store based barrier to initialize process group for rank:? (?P<rank>\d+), "
+        r"key: \S+ \(world_size=(?P<expected>\d+), "
+        r"(?:worker_count|num_workers_joined)=(?P<joined>\d+)",
+    ),
+    Pattern("store_passed", r"Completed store-based barrier"),
     Pattern(
         "store_unreachable",
         r"client socket has timed out after (?:(?P<seconds>\d+)\s?s|"

@@ -53,6 +53,10 @@ _COUNTERS = re.compile(
     r"(?:, last started(?: NCCL)? work: ?-?\d+)?"
     r"(?:, ?last completed(?: NCCL)? work: ?(?P<completed>-?\d+))?"
 )
+_HIT = re.compile(
+    r"Exception hit in NCCL work: (?P<seq>\d+)(?P<enqueued>(?!))?(?P<completed>(?!))?"
+)
+"""What torch 2.4 prints in place of counters."""
 _PG = re.compile(
     r"\[PG (?:ID )?(?P<id>\w+)(?: PG GUID (?P<guid>\d+))?\s?(?:\((?P<name>[^)]*)\))?"
     r" Rank (?P<rank>\d+)\]"
@@ -67,6 +71,7 @@ _PATTERNS = (
     Pattern("heartbeat", r"Heartbeat monitor timed out! Process will be terminated"),
     Pattern("taken_down", r"Failed to retrieve (?:TORCH_)?NCCL_DESYNC_DEBUG report"),
     Pattern("taken_down", r"Some NCCL operations have failed or timed out"),
+    Pattern("taken_down", r"Stack trace of the failed collective"),
     Pattern("taken_down", r"we are taking the entire process down"),
     Pattern("taken_down", r"entire process is terminated"),
     Pattern(
@@ -87,7 +92,7 @@ def timeouts(line: LogLine) -> Iterator[Sign]:
         yield from _given_up(line)
     elif cut := _CUT.search(text):
         yield Sign("timeout", line.quote, _speaker(line, text[: cut.end()]), line.time, _NOTHING)
-    if counters := _COUNTERS.search(text):
+    if counters := _COUNTERS.search(text) or _HIT.search(text):
         facts = CollectiveFacts(
             seq=whole_number(counters["seq"]),
             group=group_name(text),
@@ -109,7 +114,9 @@ def timeouts(line: LogLine) -> Iterator[Sign]:
     for sign in first_signs(_PATTERNS, line):
         if sign.kind == "heartbeat" and "ran for" in text:
             return
-        yield replace(sign, speaker=_speaker(line, text))
+        group = group_name(text)
+        facts = CollectiveFacts(group=group) if group else None
+        yield replace(sign, speaker=_speaker(line, text), collective=facts)
 
 
 def group_name(text: str) -> str | None:

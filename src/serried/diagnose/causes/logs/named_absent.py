@@ -1,0 +1,170 @@
+"""Ranks that a report names as those who did not come: torch's checks, torchfrtrace, NCCL's RAS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from serried.diagnose.causes.logs.job_part import LEFT_PATH, STACK_OF, part_of_job
+from serried.diagnose.causes.logs.meaning import Standing
+from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
+from serried.diagnose.diagnosis import Cause, CauseClass
+from serried.diagnose.evidence.sign import CollectiveFacts, Sign
+from serried.diagnose.whom import named
+from serried.finding import Sentence, said
+
+
+def absent_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields ranks that torch itself says did not come."""
+    for kind, verdict in (
+        (
+            "not_joined",
+            said("{who} did not join a collective that the others are in, by torch's own report"),
+        ),
+        (
+            "ras_absent",
+            said(
+                "NCCL's RAS got no answer from {who}: dead, stopped or cut off (as its "
+                "communicator counts)"
+            ),
+        ),
+    ):
+        signs = told.of(kind)
+        ranks = sorted({rank for sign in signs for rank in _ranks(sign)})
+        if ranks:
+            cause = Cause(
+                CauseClass.HANG,
+                "never_arrived",
+                tuple(ranks),
+                Sentence(verdict.template, {"who": named(ranks)}),
+                confidence=0.8,
+                quotes=quotes(signs),
+                cures=(STACK_OF,),
+                collective=signs[0].collective,
+            )
+            yield RankedCause(cause, Standing.CONNECTION, told.place(signs[0]))
+
+
+def barrier_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields who did not come to a monitored barrier.
+
+    Only its first rank counts who came. Every other rank waits for that one alone, so that it
+    names it whoever was missing: a line of the first rank, where there is one, tells more.
+    """
+    counted, broken = told.of("absent"), told.of("barrier_broken")
+    signs = counted or broken
+    if not signs:
+        return
+    ranks = tuple(sorted({rank for sign in signs for rank in _ranks(sign)}))
+    has_left = not counted and told.first("gloo_closed") is not None
+    verdict = (
+        said(
+            "{who} ended while the others stood in a monitored barrier; its own log says for whom "
+            "it waited there",
+            who=named(ranks),
+        )
+        if has_left
+        else said("{who} did not come to a monitored barrier", who=named(ranks))
+    )
+    kind, cause_class, cures = part_of_job(told, signs[0])
+    cause = Cause(
+        cause_class,
+        "never_arrived" if kind == "timeout_unknown" else kind,
+        None if has_left else ranks,
+        verdict,
+        confidence=0.5 if has_left else 0.8,
+        quotes=quotes([*signs, *broken]),
+        cures=(STACK_OF,) if kind == "timeout_unknown" else cures,
+        collective=signs[0].collective,
+    )
+    yield RankedCause(cause, Standing.CONNECTION, told.place(signs[0]))
+
+
+def analysed_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields whom torchfrtrace named in what it printed."""
+    signs = told.of("analysed_culprit", "analysed_missing")
+    if not signs:
+        return
+    facts = {name: value for sign in told.of("analysed") for name, value in sign.facts.items()}
+    op, seq, group = facts.get("op"), facts.get("seq"), facts.get("group")
+    collective = CollectiveFacts(
+        op if isinstance(op, str) else None,
+        seq=seq if isinstance(seq, int) else None,
+        group=group if isinstance(group, str) else None,
+    )
+    ranks = _ranks(signs[0])
+    is_missing = signs[0].kind == "analysed_missing"
+    verdict = (
+        said("{who} did not join a collective of the others, by torchfrtrace", who=named(ranks))
+        if is_missing
+        else said("{who} brought another call than the others, by torchfrtrace", who=named(ranks))
+    )
+    cause = Cause(
+        CauseClass.HANG,
+        "never_arrived" if is_missing else "mismatch_size",
+        ranks,
+        verdict,
+        confidence=0.7,
+        quotes=quotes(signs),
+        cures=(STACK_OF,) if is_missing else (LEFT_PATH,),
+        collective=collective,
+    )
+    yield RankedCause(cause, Standing.CONNECTION, told.place(signs[0]))
+
+
+def _ranks(sign: Sign) -> tuple[int, ...]:
+    ranks = sign.facts["ranks"]
+    return ranks if isinstance(ranks, tuple) else ()
+
+
+def ras_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
+    """Yields what NCCL's RAS says of ranks that are behind, ahead, or do not answer."""
+    if signs := told.of("ras_counts"):
+        yield _counts(told, signs[-1], signs)
+    if missing := told.of("ras_missing"):
+        cause = Cause(
+            CauseClass.HANG,
+            "ras_missing",
+            None,
+            said(
+                "NCCL's RAS gets no answer from some processes: they are dead, stopped or cut off"
+            ),
+            confidence=0.7,
+            quotes=quotes(missing),
+            cures=(
+                said("look at those processes on their nodes: whether they live, and their logs"),
+            ),
+        )
+        yield RankedCause(cause, Standing.WAITS, told.place(missing[0]))
+
+
+def _counts(told: LoggedSigns, sign: Sign, signs: list[Sign]) -> RankedCause:
+    counts, entries = sign.facts["counts"], sign.facts["listed"]
+    assert isinstance(counts, tuple) and isinstance(entries, tuple)
+    many = max(counts)
+    few = min(counts)
+    facts = sign.collective or CollectiveFacts()
+    ranks = tuple(sorted(rank for rank, *_ in entries))
+    is_behind = len(counts) == 2 and few[1] < many[1] and few[0] * 2 < many[0]
+    who = named(ranks) if ranks else said("{number} ranks", number=few[0])
+    values = {"op": facts.op, "count": few[1], "many": many[0], "most": many[1]}
+    verdict = said(
+        "{who} launched {op} up to {count} only, where the other {many} ranks are at {most}: "
+        "behind them"
+        if is_behind
+        else "{who} launched {op} up to {count}, where the other {many} ranks are at {most}: they "
+        "ran ahead on another path or wait for the others, so look at what the others do",
+        who=who,
+        **values,
+    )
+    cause = Cause(
+        CauseClass.HANG,
+        "ras_mismatch",
+        ranks if is_behind and ranks else None,
+        verdict,
+        confidence=0.7,
+        quotes=quotes(signs[-8:]),
+        cures=(STACK_OF if is_behind else said("take the stacks of a rank of each side"),),
+        collective=facts,
+        groups=(facts.group,) if facts.group else (),
+    )
+    return RankedCause(cause, Standing.WAITS, told.place(sign))
