@@ -150,3 +150,13 @@ def test_a_warning_of_every_step_hides_no_error(tmp_path: Path) -> None:
     rows = [f"step {n}: warning: cannot use the fast path" for n in range(3 * OFTEN)]
     (tmp_path / "job.log").write_text("\n".join(rows) + "\n" + TROUBLE.decode())
     assert diagnosed(gather([tmp_path])).causes[0].ranks == (3,)
+
+
+def test_what_a_launcher_puts_before_lines_makes_none_of_them_telling(tmp_path: Path) -> None:
+    path = tmp_path / "job.log"
+    path.write_text("[default0]:[rank0]: step 3 loss 2.1\n" * 50)
+    assert not list(LogFile(path, "job.log").lines())
+    path.write_text(
+        "[default0]:[rank0]: step 3 loss 2.1\n" * 50 + "[default1]:Segmentation fault\n"
+    )
+    assert [line.quote.line for line in LogFile(path, "job.log").lines()][-1] == 51

@@ -66,3 +66,57 @@ def test_sizes_of_axes_are_no_places() -> None:
     assert table is not None
     assert not table.has_pipeline
     assert not table.exchange
+
+
+def test_a_number_that_is_the_rank_by_chance_is_not_taken_for_it() -> None:
+    rows = [
+        f"2026-01-02T03:00:{second:02d}Z [rank3]: step {second} step_ms {10 + second}"
+        for second in range(3, 40)
+    ]
+    found = heard(rows)
+    assert list(found.steps) == [3]
+    assert sorted(found.steps[3].latest) == list(range(3, 40))
+
+
+@pytest.mark.parametrize("carry", ['{{"log": "{0}\\n"}}', "\x1b[36m{0}\x1b[0m", "&gt; {0}", "{0}"])
+def test_lines_are_read_alike_whatever_carries_them(carry: str) -> None:
+    rows = [
+        carry.format(f"[rank{rank}]: step {n} data_ms {n % 7}.5 step_ms {n}.25 lr 1.2E-05")
+        for n in range(8, 120)
+        for rank in (0, 11)
+    ]
+    found = heard(rows)
+    assert sorted(found.steps) == [0, 11]
+    for folded in found.steps.values():
+        assert dict(folded.latest) == {
+            n: {"step": n * 1e6 + 0.25e6, "data": (n % 7) * 1e6 + 0.5e6} for n in range(8, 120)
+        }
+
+
+def test_lines_of_another_form_within_those_of_one_keep_their_place() -> None:
+    rows = [f"[rank0]: step {n} step_ms {n if n % 10 else f'{n}.0 (slow)'}" for n in range(1, 50)]
+    found = heard(rows)
+    assert list(found.steps[0].latest) == list(range(1, 50))
+
+
+def test_a_line_is_no_steps_in_a_file_of_nobody_and_is_in_a_ranks() -> None:
+    rows = [f"iteration {n} step_ms 9".encode() for n in range(6)]
+    found = heard([row.decode() for row in rows])
+    assert not found.steps
+    found.hear("rank_4.log", Speaker(4), 1, rows)
+    assert sorted(found.steps[4].latest) == list(range(6))
+
+
+def test_moments_of_a_long_job_are_kept_for_each_row() -> None:
+    rows = [
+        f"[2026-01-{1 + n // 86400:02d} {n // 3600 % 24:02d}:{n // 60 % 60:02d}:{n % 60:02d}] "
+        f"[rank0]: step {n} step_ms 1000"
+        for n in range(20_000)
+    ]
+    found = StepLines()
+    for at in range(0, len(rows), 3000):
+        found.hear("job.log", NOBODY, at, [row.encode() for row in rows[at : at + 3000]])
+    table = found.table()
+    assert table is not None
+    apart = {round(each / 1e9) for each in table.began_ns[1:] - table.began_ns[:-1]}
+    assert apart and min(apart) > 0 and max(apart) <= 2 * table.width

@@ -62,7 +62,7 @@ _TELLING = re.compile(
     rb"OOM|oom|OUT_OF|MEMORY|(?:of|on|shared|allocate|illegal) memory|emory (?:limit|cgroup|"
     rb"access|usage)|onnect|refused|reset|No space|max_epochs|train_runtime|"
     rb"Loading|[sS]aving|MISMATCH|ismatch|[tT]okeniz|[bB]uilding|[pP]reprocess|"
-    rb"\b(?:nan|NaN|NAN|inf|Inf)\b(?! iterations)|bort|ssert|[fF]ault|Bus |[lL]ost\b|\bdead|"
+    rb"\b(?:nan|NaN|NAN|inf|Inf)\b(?! iterations)|bort|ssert|(?<!de)[fF]ault|Bus |[lL]ost\b|\bdead|"
     rb"CANCELLED|vict|reempt|desync|stuck|Send[FB]|Recv[FB]|SEND_?[FB]|RECV_?[FB]|hermal|"
     rb"alidat|panic|[eE]xit (?:[cC]ode|status)|xitcode|exited|launched up to|managed by|"
     rb"receive grad|finished reduction|traggler|STRAGGLER|gloo|nforce|ran for|atchdog|"

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from html import unescape
 
 from serried.diagnose.evidence.json_line import carried
@@ -52,6 +53,8 @@ _PROGRESS = re.compile(r"%|it/s|s/it|examples")
 """What stands before a rank's own line because another process shares it, not a launcher's word."""
 LONGEST_HEAD = 160
 _DATE = re.compile(_STAMP)
+_PARTED = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?")
+"""A date and the time of a second, its fraction, and its zone."""
 _GLOG = re.compile(r"(?:^|[\[\s])[EWIF](\d{1,2})(\d\d) (\d\d:\d\d:\d\d)(\.\d{1,6})?")
 NO_YEAR = 1972
 """The year of a time whose line tells none, as glog's do; one with a 29th of February."""
@@ -107,6 +110,27 @@ def log_line(raw: str, source: str, number: int, default: Speaker = NOBODY) -> L
     if time is None and (stamped := _GLOG.search(text[:80])):
         time = _time(f"{NO_YEAR}-{stamped[1]:0>2}-{stamped[2]} {stamped[3]}{stamped[4] or ''}")
     return LogLine(text, speaker, Quote(source, number, raw), time, carriers, is_named)
+
+
+def moment_of(text: str) -> float | None:
+    """Returns the seconds since 1970 that a text tells; in the year 1972 where it tells no year.
+
+    >>> moment_of("2026-04-22 21:34:20,5 step 4") - moment_of("[2026-04-22T21:34:20Z] step 3")
+    0.5
+    """
+    if found := _PARTED.search(text):
+        second = _second(found[1] + (found[3] or ""))
+        return second if second is None or not found[2] else second + float("0." + found[2])
+    if found := _GLOG.search(text):
+        second = _second(f"{NO_YEAR}-{found[1]:0>2}-{found[2]} {found[3]}")
+        return second if second is None or not found[4] else second + float("0" + found[4])
+    return None
+
+
+@lru_cache(maxsize=256)
+def _second(text: str) -> float | None:
+    """Returns the time of a whole second, of which a log has many lines."""
+    return _time(text)
 
 
 def _prefix(text: str, speaker: Speaker) -> tuple[int, Speaker] | None:

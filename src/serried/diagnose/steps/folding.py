@@ -18,8 +18,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 MOST_ROWS = 2_048
 """Rows of one rank that are kept, about 200 bytes each, and as many of its latest steps."""
+
+_Steps = tuple[NDArray[np.int64], Mapping[str, NDArray[np.float64]]]
+"""Rising steps, and their figures."""
 
 
 @dataclass
@@ -28,10 +34,13 @@ class FoldedSteps:
 
     most: int = MOST_ROWS
     width: int = 1
-    latest: dict[int, Mapping[str, float]] = field(default_factory=dict)
-    """The last steps, each with its own figures, in the order in which they came."""
+    _latest: dict[int, Mapping[str, float]] = field(default_factory=dict)
     _rows: dict[int, tuple[int, dict[str, float]]] = field(default_factory=dict)
     """By step over width: how many steps were added, and the sums of their figures."""
+    _fresh: list[_Steps] = field(default_factory=list)
+    """Runs of the latest steps that are not yet told one by one."""
+    _last: int = -1
+    """The highest step that was added."""
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -40,13 +49,45 @@ class FoldedSteps:
         """Yields the first step of every row."""
         return (number * self.width for number in self._rows)
 
+    @property
+    def latest(self) -> dict[int, Mapping[str, float]]:
+        """The last steps, each with its own figures, in the order in which they came."""
+        for steps, figures in self._fresh:
+            columns = zip(*(each.tolist() for each in figures.values()), strict=True)
+            for step, values in zip(steps.tolist(), columns, strict=True):
+                self._keep(step, dict(zip(figures, values, strict=True)))
+        self._fresh.clear()
+        return self._latest
+
     def add(self, step: int, figures: Mapping[str, float]) -> None:
         """Adds a step's figures."""
-        self.latest.pop(step, None)
-        self.latest[step] = figures
-        if len(self.latest) > self.most:
-            del self.latest[next(iter(self.latest))]
+        _ = self.latest
+        self._keep(step, figures)
+        self._last = max(self._last, step)
         self._put(self._rows, step // self.width, 1, figures)
+        while len(self._rows) > self.most:
+            self.widen(2 * self.width)
+
+    def is_before(self, steps: NDArray[np.int64]) -> bool:
+        """Tells whether steps rise, and all that were added came before them."""
+        return bool(steps[0] > self._last and (steps[1:] > steps[:-1]).all())
+
+    def add_run(self, steps: NDArray[np.int64], figures: Mapping[str, NDArray[np.float64]]) -> None:
+        """Adds the figures of many steps that rise, and come after those that were added."""
+        self._last = int(steps[-1])
+        self._fresh.append((steps[-self.most :], {n: f[-self.most :] for n, f in figures.items()}))
+        while sum(len(each) for each, _ in self._fresh[1:]) >= self.most:
+            del self._fresh[0]
+        while True:
+            numbers = steps // self.width
+            starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+            if len(starts) <= self.most:
+                break
+            self.widen(2 * self.width)
+        counts = np.diff([*starts.tolist(), len(steps)]).tolist()
+        sums = {name: np.add.reduceat(each, starts).tolist() for name, each in figures.items()}
+        for at, (number, count) in enumerate(zip(numbers[starts].tolist(), counts, strict=True)):
+            self._put(self._rows, number, count, {name: each[at] for name, each in sums.items()})
         while len(self._rows) > self.most:
             self.widen(2 * self.width)
 
@@ -62,6 +103,12 @@ class FoldedSteps:
         for number, (count, sums) in self._rows.items():
             self._put(wider, number // factor, count, sums)
         self._rows = wider
+
+    def _keep(self, step: int, figures: Mapping[str, float]) -> None:
+        self._latest.pop(step, None)
+        self._latest[step] = figures
+        if len(self._latest) > self.most:
+            del self._latest[next(iter(self._latest))]
 
     @staticmethod
     def _put(

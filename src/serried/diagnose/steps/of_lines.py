@@ -13,45 +13,56 @@ its tp, cp and ep groups.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from serried.diagnose.evidence.log_line import log_line
+from serried.diagnose.evidence.log_line import log_line, moment_of
 from serried.diagnose.evidence.quote import Numbering, Speaker
 from serried.diagnose.steps.folding import MOST_ROWS, FoldedSteps
+from serried.diagnose.steps.line_forms import DIGITS, NO_RANK, NOT_YET, Forms, LineForm, Numbers
+from serried.diagnose.steps.step_line import SIGNS
 from serried.diagnose.steps.table import UNKNOWN_NS, Alike, JobSteps
 from serried.trace.measure.ranks.slowest import NOTHING, WAITS
 from serried.trace.measure.ranks.spent import Spent
 
-_STEP = re.compile(
-    r"\b(?:global_?|train_?)?(?:step|iteration|iter)s?\s*[:=#]?\s*(\d{1,12})\b", re.I
-)
-_TIME = re.compile(
-    r"\b(step|iter|iteration|compute|forward|backward|optimizer|data|load|loader)(?:_time)?"
-    r"_(ms|s)\b[\"']?\s*[:=]?\s*(\d{1,12}(?:\.\d{1,9})?)",
-    re.I,
-)
-_OF_MEGATRON = re.compile(r"elapsed time per iteration \(ms\): (\d{1,12}(?:\.\d{1,9})?)")
-_SECONDS_A_STEP = re.compile(r"\b(\d{1,9}(?:\.\d{1,9})?) ?(?:s|sec|seconds)/(?:step|iter|it)\b")
 _RANK = re.compile(r"\brank[ =:]+(\d{1,7})\b")
 _PLACE = re.compile(r"\b(tp|cp|ep|dp|pp)(?:_rank)?[ =:]+(\d{1,7})\b")
-_MOMENT = re.compile(r"^\[?(\d{10}(?:\.\d{1,9}))\]?\s")
-_PART = {"compute": "computing", "load": "data", "loader": "data"}
-_WHOLE = ("step", "iter", "iteration")
-_NS = {"ms": 1e6, "s": 1e9}
+_MOMENT = re.compile(r"(?:^|[\]:\s])\[?(\d{10}\.\d{1,9})\]?\s")
 _INSIDE = ("tp", "cp", "ep")
 """Axes whose ranks exchange within a computation."""
 
 LEAST_STEPS = 3
-_SIGNS = (b"_ms", b"time_s", b"step_s", b"s/step", b"sec/step", b"s/it", b"per iteration (ms)")
 _LONGEST = 1 << 12
+_HEAD = 160
+"""Bytes of a line within which it tells when it was written."""
 _MANY_RANKS, _ROWS_OF_MANY = 64, 256
 """With more ranks than these each has fewer rows, so that memory stays bounded."""
 _MOST_MOMENTS = 8
 """Ranks of which it is kept when their steps ended."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """Holds what lines of one rank told, all of the same parts, in their order."""
+
+    rank: int
+    is_local: bool
+    names: tuple[str, ...]
+    places: NDArray[np.int64]
+    """Which lines they were."""
+    steps: NDArray[np.int64]
+    times: NDArray[np.float64]
+
+
+class _Found(defaultdict[LineForm, list[tuple[int, Numbers]]]):
+    """Holds the numbers of a block's lines by their form, each with its place."""
+
+    def __init__(self) -> None:
+        super().__init__(list)
 
 
 @dataclass
@@ -67,52 +78,82 @@ class StepLines:
     is_mixed: bool = False
     """Whether two ranks go by one number, as the first ranks of two nodes do."""
 
+    _forms: dict[Numbering | None, Forms] = field(default_factory=dict)
+    """By what the name of a file tells of its rank."""
+
     def hear(self, name: str, speaker: Speaker, first: int, lines: Sequence[bytes]) -> None:
         """Takes lines of the file ``name``, from its line ``first`` on, for what they tell."""
         whole = b"\n".join(lines)
         # Most logs time no step at all, and a search through a block costs next to nothing.
-        signs = [sign for sign in _SIGNS if sign in whole]
+        signs = [sign for sign in SIGNS if sign in whole]
         has_places = b"pp" in whole or b"tp" in whole
         if not signs and not (has_places and b"rank" in whole):
             return
-        for number, raw in enumerate(lines, first):
+        numbering = speaker.numbering if speaker.rank is not None else None
+        forms = self._forms.setdefault(numbering, Forms())
+        known, found = forms.known, _Found()
+        for number, raw in enumerate(lines):
+            form = known.get(raw.translate(None, DIGITS), NOT_YET)
+            if form is None:
+                continue
+            if numbers := form.numbers(raw):
+                found[form].append((number, numbers))
+                continue
             is_timed = any(sign in raw for sign in signs)
             if len(raw) < _LONGEST and (is_timed or (has_places and b"rank" in raw)):
-                line = log_line(raw.decode("utf-8", "replace"), name, number, speaker)
-                if "rank" in line.text and not is_timed:
+                line = log_line(raw.decode("utf-8", "replace"), name, first + number, speaker)
+                if is_timed and (learnt := forms.learn(raw, line)):
+                    found[learnt[0]].append((number, learnt[1]))
+                elif not is_timed:
                     self._place(line.text)
-                elif is_timed:
-                    self._step(line.text, line.speaker, line.time)
+        for run in _runs(found, speaker.rank):
+            self._keep(run, lines)
 
     def _place(self, text: str) -> None:
         found = {each[1]: int(each[2]) for each in _PLACE.finditer(text)}
         if found and (rank := _RANK.search(text)):
             self.places.setdefault(int(rank[1]), {}).update(found)
 
-    def _step(self, text: str, speaker: Speaker, time: float | None) -> None:
-        step, rank = _STEP.search(text), speaker.rank
-        found = _times(text) if step is not None and rank is not None else {}
-        whole = next((found.pop(name) for name in _WHOLE if name in found), None)
-        if whole is None or step is None or rank is None:
-            return
-        number = int(step[1])
-        known = self.steps.get(rank)
+    def _keep(self, run: _Run, lines: Sequence[bytes]) -> None:
+        """Keeps what lines of one rank told, all of the same parts."""
+        known = self.steps.get(run.rank)
         if known is None:
             most = MOST_ROWS if len(self.steps) < _MANY_RANKS else _ROWS_OF_MANY
-            known = self.steps[rank] = FoldedSteps(most)
-        before = known.latest.get(number)
-        if before is not None:
-            # A console holds the same lines as the files of single ranks.
-            is_local = speaker.numbering is not Numbering.GLOBAL
-            self.is_mixed |= is_local and before["step"] != whole
-            if before["step"] == whole:
+            known = self.steps[run.rank] = FoldedSteps(most)
+        if known.is_before(run.steps):
+            known.add_run(run.steps, dict(zip(run.names, run.times.T, strict=True)))
+            self._keep_moments(run.rank, run.steps, run.places, lines)
+            return
+        for at, step in enumerate(run.steps.tolist()):
+            figures = dict(zip(run.names, run.times[at].tolist(), strict=True))
+            before = known.latest.get(step)
+            if before is not None:
+                # A console holds the same lines as the files of single ranks.
+                self.is_mixed |= run.is_local and before["step"] != figures["step"]
+                if before["step"] == figures["step"]:
+                    continue
+            known.add(step, figures)
+            self._keep_moments(run.rank, run.steps[at : at + 1], run.places[at : at + 1], lines)
+
+    def _keep_moments(
+        self,
+        rank: int,
+        steps: NDArray[np.int64],
+        places: NDArray[np.int64],
+        lines: Sequence[bytes],
+    ) -> None:
+        """Keeps when steps ended; of the many that make one row, a few tell enough."""
+        began = self.began.get(rank)
+        if began is None and len(self.began) >= _MOST_MOMENTS:
+            return
+        began = began or FoldedSteps()
+        apart = max(1, began.width // 4)
+        for step, place in zip(steps[::apart].tolist(), places[::apart].tolist(), strict=True):
+            when = _when(lines[place])
+            if when is None:
                 return
-        known.add(number, {"step": whole, **found})
-        moment = _MOMENT.match(text)
-        is_kept = rank in self.began or len(self.began) < _MOST_MOMENTS
-        if is_kept and (time is not None or moment is not None):
-            when = float(moment[1]) if moment else time or 0.0
-            self.began.setdefault(rank, FoldedSteps()).add(number, {"moment": when})
+            began.add(step, {"moment": when})
+            self.began[rank] = began
 
     def table(self, *, is_latest: bool = False) -> JobSteps | None:
         """Returns the steps that every rank printed, without the first; None where they are few.
@@ -199,22 +240,41 @@ class StepLines:
         return round(min(moments) * 1e9) if moments else UNKNOWN_NS
 
 
-def _times(text: str) -> dict[str, float]:
-    """Returns nanoseconds by part, as a line tells them.
+def _runs(found: _Found, file_rank: int | None) -> Iterator[_Run]:
+    """Yields what the lines of a block told, rank by rank."""
+    series: dict[tuple[int, bool, tuple[str, ...]], list[_Run]] = {}
+    for form, rows in found.items():
+        told = form.read([numbers for _, numbers in rows])
+        places = np.array([place for place, _ in rows], dtype=np.int64)
+        ranks = told.ranks
+        if form.is_of_file and file_rank is not None:
+            ranks = np.full(len(rows), file_rank, dtype=np.int64)
+        for rank in np.unique(ranks[ranks != NO_RANK]).tolist():
+            own = ranks == rank
+            run = _Run(
+                rank, form.is_local, form.names, places[own], told.steps[own], told.times[own]
+            )
+            series.setdefault((rank, form.is_local, form.names), []).append(run)
+    for runs in series.values():
+        yield runs[0] if len(runs) == 1 else _joined(runs)
 
-    >>> _times("step 4 compute_ms 46.5 step_ms 99.8")
-    {'computing': 46500000.0, 'step': 99800000.0}
-    """
-    is_named = "_ms" in text or "_s" in text or "_MS" in text or "_S" in text
-    found = {
-        _PART.get(each[1].lower(), each[1].lower()): float(each[3]) * _NS[each[2].lower()]
-        for each in (_TIME.finditer(text) if is_named else ())
-    }
-    if not found and (each := _OF_MEGATRON.search(text)):
-        return {"step": float(each[1]) * 1e6}
-    if not found and (each := _SECONDS_A_STEP.search(text)):
-        return {"step": float(each[1]) * 1e9}
-    return found
+
+def _joined(runs: Sequence[_Run]) -> _Run:
+    places = np.concatenate([run.places for run in runs])
+    order = np.argsort(places)
+    return replace(
+        runs[0],
+        places=places[order],
+        steps=np.concatenate([run.steps for run in runs])[order],
+        times=np.concatenate([run.times for run in runs])[order],
+    )
+
+
+def _when(raw: bytes) -> float | None:
+    """Returns the seconds since 1970 that a line tells at its beginning."""
+    head = raw[:_HEAD].decode("utf-8", "replace")
+    moment = _MOMENT.search(head)
+    return float(moment[1]) if moment else moment_of(head)
 
 
 def _exchanging(places: Mapping[int, Mapping[str, int]]) -> dict[int, tuple[int, ...]]:

@@ -114,9 +114,9 @@ def timeouts(line: LogLine) -> Iterator[Sign]:
     for sign in first_signs(_PATTERNS, line):
         if sign.kind == "heartbeat" and "ran for" in text:
             return
-        group = group_name(text)
-        facts = CollectiveFacts(group=group) if group else None
-        yield replace(sign, speaker=_speaker(line, text), collective=facts)
+        named = group_name(text)
+        of_group = CollectiveFacts(group=named) if named else None
+        yield replace(sign, speaker=_speaker(line, text), collective=of_group)
 
 
 def group_name(text: str) -> str | None:
