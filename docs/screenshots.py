@@ -26,6 +26,8 @@ SERRIED = [sys.executable, "-c", "from serried.views.cli.main import main; main(
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SCHEDULES = "view=schedule&latency=1/4&memory_limit=4&show=strips,path&action=1:2I3"
 PLAN = "dims=dp,tp,pp&world_size=64&tp=8&pp=4&planned=1&model=llama3-70b&global_batch=128"
+HANG = "view=diagnose&world_size=8&tp=2&pp=2&order=tp-dp-pp&dims=dp,tp,pp&diagnosed="
+HANG += "example:skipped-all-reduce"
 LARGE = "dims=dp,tp,pp,cp&world_size=16384&tp=8&pp=16&cp=2"
 
 
@@ -56,6 +58,8 @@ SHOTS = (
     Shot("plan.zh", PLAN, lang="zh-CN"),
     Shot("plan-search", f"{PLAN}&searched=1&planned_step=1"),
     Shot("plan-search.zh", f"{PLAN}&searched=1&planned_step=1", lang="zh-CN"),
+    Shot("diagnose", HANG),
+    Shot("diagnose.zh", HANG, lang="zh-CN"),
     Shot("ranks-16384", LARGE, rank=5000),
     Shot("ranks-16384.zh", LARGE, lang="zh-CN", rank=5000),
 )

@@ -9,6 +9,8 @@ from tests.page import Open
 from tests.views.web.diagnose.test_cases import KILLED
 from tests.views.web.served import served
 
+CLOSED = "[rank2]: RuntimeError: Connection closed by peer [127.0.0.1]:4117\n"
+
 
 def test_a_page_of_evidence_alone_opens_on_its_diagnosis(page_of: Open, tmp_path: Path) -> None:
     (tmp_path / "console.log").write_text(KILLED)
@@ -20,8 +22,41 @@ def test_a_page_of_evidence_alone_opens_on_its_diagnosis(page_of: Open, tmp_path
         assert told["states"][5] == 3
         workbench.click("#diagnose-quotes")
         assert "console.log:1" in workbench.text("#diagnose-evidence")
-        workbench.click("#diagnose-chain button.rank")
-        workbench.page.wait_for_url("**rank=5*")
         assert "信号 9" in page_of(address, "lang=zh").text("#diagnose-verdict")
         workbench.click("#view-layout")
         assert workbench.read("diagnosis()") is None
+
+
+def test_the_example_of_a_hang_draws_its_chain_and_its_cards_set_map_and_address(
+    page_of: Open, plain: str
+) -> None:
+    workbench = page_of(plain)
+    workbench.page.locator("#examples button", has_text="A hang of 8 ranks").click()
+    workbench.page.wait_for_url("**diagnosed=example*")
+    workbench.settle()
+    told = workbench.read("diagnosis()")
+    assert told["states"] == [1, 1, 1, 1, 1, 3, 1, 2]
+    assert told["arrows"] == 7
+    lines = workbench.page.locator("#diagnose-verdict > *").all_inner_texts()
+    assert len(lines) == 3
+    assert "pyspy_rank_5.txt:4" in lines[1]
+    columns = workbench.page.locator(".chain li").evaluate_all(
+        "items => items.map(i => i.style.left)"
+    )
+    assert len(set(columns)) == 4
+    assert "the cause: 1" in workbench.text("#map-key")
+    workbench.click(".chain button.rank")
+    workbench.page.wait_for_url("**rank=5*")
+
+
+def test_a_card_of_another_finding_shows_its_own_ranks(page_of: Open, tmp_path: Path) -> None:
+    (tmp_path / "console.log").write_text(KILLED + CLOSED)
+    with served(cases=[read_case(tmp_path)]) as address:
+        workbench = page_of(address)
+        cards = workbench.page.locator("#diagnose-findings .card")
+        assert cards.count() > 1
+        cards.nth(1).click()
+        workbench.page.wait_for_url("**finding=1*")
+        workbench.settle()
+        assert "rank 2 lost the connection" in workbench.read("diagnosis()")["verdict"]
+        assert cards.nth(1).get_attribute("aria-pressed") == "true"

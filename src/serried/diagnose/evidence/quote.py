@@ -23,9 +23,13 @@ class Quote:
     """Counted from 1; 0 for what is no line, such as an entry of a dump."""
     text: str
 
+    @property
+    def place(self) -> str:
+        """The file, and the line where there is one: ``rank_3.log:17``."""
+        return f"{self.source}:{self.line}" if self.line else self.source
+
     def __str__(self) -> str:
-        place = f"{self.source}:{self.line}" if self.line else self.source
-        return f"{place}: {self.text}"
+        return f"{self.place}: {self.text}"
 
 
 class Numbering(Enum):

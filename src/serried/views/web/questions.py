@@ -16,7 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 from serried.errors import InputError, listed
 from serried.views.web.check.heat import NamedCheck, check_heat_payload, checks_answer
 from serried.views.web.collective.payload import CHOICES, OFFERS, collective_payload
-from serried.views.web.diagnose.cases import NamedCase, case_payload, cases_answer
+from serried.views.web.diagnose.cases import NamedCase, case_answer, case_payload, cases_answer
+from serried.views.web.diagnose.example import EXAMPLE, example_case
 from serried.views.web.layout.beside import beside_payload
 from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
 from serried.views.web.layout.sharding import sharding_answer
@@ -172,8 +173,16 @@ def _planned(asked: StepWords) -> NamedTrace:
 def _of_cases(cases: Sequence[NamedCase]) -> dict[str, Answering]:
     return {
         "cases": lambda _: cases_answer(cases),
-        "case/states": lambda words: case_payload(cases, words),
+        "case/example": lambda _: case_answer(example_case()),
+        "case/states": lambda words: _states(cases, words),
     }
+
+
+def _states(cases: Sequence[NamedCase], words: Words) -> bytes:
+    """Returns the states of ranks in a diagnosis by its number, or in the example by its name."""
+    if words.get("case") == [EXAMPLE]:
+        return case_payload([example_case()], {**words, "case": ["0"]})
+    return case_payload(cases, words)
 
 
 def _chosen(traces: Sequence[NamedTrace], words: Words) -> NamedTrace:

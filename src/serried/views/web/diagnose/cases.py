@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +24,20 @@ from serried.errors import InputError
 from serried.trace.model.progress import Listener, unheard
 from serried.trace.model.record import TracedJob
 from serried.views.diagnose.document import diagnosis_document
-from serried.views.sentences import LANGUAGES
+from serried.views.sentences import LANGUAGES, say
+from serried.views.web.diagnose.drawing import drawing
+from serried.views.web.diagnose.summary import summary
 from serried.views.web.trace.payload import question_of
 from serried.views.web.wire.payload import pack
 from serried.views.web.wire.query import Words, read_count
 
 APART, INDIRECT, DIRECT, CULPRIT = 0.0, 1.0, 2.0, 3.0
+NAMES = {APART: "apart", INDIRECT: "indirect", DIRECT: "direct", CULPRIT: "culprit"}
 COLOURS = {
-    "light": ["#e3e8ee", "#f6dfae", "#eba63f", "#c4302b"],
-    "dark": ["#333c48", "#6a5426", "#c07f1d", "#e5534b"],
+    "light": ["#e3e8ee", "#a8894a", "#d97a00", "#b3261e"],
+    "dark": ["#333c48", "#8d7440", "#e0952c", "#ff6b60"],
 }
-"""The four states have these; those who wait are one hue, apart in lightness."""
+"""The four states have these; who is in it stands out of the ground, who is not is quiet."""
 States = NDArray[np.float64]
 
 
@@ -59,17 +63,29 @@ def read_case(path: Path, name: str = "", listener: Listener = unheard) -> Named
 
 def cases_answer(cases: Sequence[NamedCase]) -> dict[str, Any]:
     """Returns every diagnosis in each language, with the words that ask for its layout."""
+    return {"schema": "serried.cases/1", "cases": [case_answer(case) for case in cases]}
+
+
+def case_answer(case: NamedCase) -> dict[str, Any]:
+    """Returns one diagnosis in each language, each finding with its summary and its drawing."""
     return {
-        "schema": "serried.cases/1",
-        "cases": [
-            {
-                "name": case.name,
-                "question": case.question,
-                "in": {lang: diagnosis_document(case.diagnosis, lang) for lang in LANGUAGES},
-            }
-            for case in cases
-        ],
+        "name": case.name,
+        "question": case.question,
+        "in": {lang: _told(case, lang) for lang in LANGUAGES},
     }
+
+
+def _told(case: NamedCase, lang: str) -> dict[str, Any]:
+    document = diagnosis_document(case.diagnosis, lang)
+    drawn = [
+        {
+            "summary": [say(line, lang) for line in summary(cause)],
+            "drawing": drawing(cause, lang),
+        }
+        for cause in case.diagnosis.causes
+    ]
+    found = [each | more for each, more in zip(document["findings"], drawn, strict=True)]
+    return document | {"findings": found}
 
 
 def case_payload(cases: Sequence[NamedCase], words: Words) -> bytes:
@@ -77,7 +93,7 @@ def case_payload(cases: Sequence[NamedCase], words: Words) -> bytes:
 
     Raises InputError for a case or a finding that there is not.
     """
-    case = _chosen(cases, read_count(words, "case") or 0)
+    case = _chosen(cases, words)
     number = read_count(words, "finding") or 0
     causes = case.diagnosis.causes
     if number >= max(1, len(causes)):
@@ -97,6 +113,7 @@ def case_payload(cases: Sequence[NamedCase], words: Words) -> bytes:
         "median": APART,
         "most": CULPRIT,
         "farthest": [],
+        "counts": rank_counts(case, causes[number] if causes else None),
     }
     return pack(header, {"value": values})
 
@@ -111,7 +128,15 @@ def states_of(case: NamedCase, cause: Cause | None) -> States:
     return values
 
 
-def _chosen(cases: Sequence[NamedCase], number: int) -> NamedCase:
+def rank_counts(case: NamedCase, cause: Cause | None) -> dict[str, int]:
+    """Returns how many ranks are in each state, and of how many nothing is known."""
+    values = states_of(case, cause)
+    known = {name: int((values == state).sum()) for state, name in NAMES.items()}
+    return known | {"not_heard": int(np.isnan(values).sum())}
+
+
+def _chosen(cases: Sequence[NamedCase], words: Words) -> NamedCase:
+    number = read_count(words, "case") or 0
     if number >= len(cases):
         raise InputError(
             "there is no diagnosis {number} here; {count} are open, numbered from 0",
@@ -132,8 +157,8 @@ def _job(evidence: Evidence, world: int) -> TracedJob:
     layout, state = evidence.layout, evidence.state
     per_node = (state.gpus_per_node if state else None) or 8
     if layout is None or layout.world_size < world:
-        sizes = {"dp": world}
-        return TracedJob("megatron", world, sizes, "", "", 0, gpus_per_node=per_node)
+        sizes, order = _split(state.axes if state else (), world)
+        return TracedJob("megatron", world, sizes, order, "", 0, gpus_per_node=per_node)
     return TracedJob(
         layout.framework,
         layout.world_size,
@@ -144,3 +169,11 @@ def _job(evidence: Evidence, world: int) -> TracedJob:
         gpus_per_node=per_node,
         options={key: value for key, value in layout.settings.items() if key != "zero"},
     )
+
+
+def _split(axes: Sequence[tuple[str, int]], world: int) -> tuple[dict[str, int], str]:
+    """Returns how a job's groups split it, and in which order; as replicas where none say so."""
+    sizes = dict(axes)
+    if not sizes or prod(sizes.values()) != world or not {*sizes} <= {"tp", "cp", "dp", "pp"}:
+        return {"dp": world}, ""
+    return sizes, "-".join(sizes)

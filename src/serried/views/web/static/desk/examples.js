@@ -2,18 +2,20 @@
 
 import { byId, make } from "../base/dom.js";
 import { t } from "../base/i18n.js";
+import { EXAMPLE } from "../diagnose/state.js";
 
 /**
  * @typedef {object} Shown  the page, as examples turn it
  * @property {import("./runs.js").Runs} runs
  * @property {Pick<import("../diagnose/desk.js").DiagnoseDesk<import("../map/heat.js").Heat>,
- *   "cases" | "show" | "showFirst" | "take">} diagnosis
+ *   "cases" | "show" | "showFirst" | "shown" | "take">} diagnosis
  * @property {(search: string) => Promise<unknown>} visit
  */
 
 /** States worth a look, each as its address holds it. @type {Record<string, string>} */
 export const EXAMPLES = {
   groups: "view=layout&rank=5",
+  hang: `view=diagnose&world_size=8&tp=2&pp=2&order=tp-dp-pp&dims=dp,tp,pp&diagnosed=${EXAMPLE}`,
   plan: "view=plan&world_size=64&tp=8&pp=4&model=llama3-70b&cluster=dgx-h100&global_batch=128",
   schedule: "view=schedule&show=strips,path",
   ranks: "view=layout&world_size=16384&tp=8&pp=16&cp=2&dims=dp,tp,pp,cp",

@@ -75,7 +75,7 @@ export class Page {
     /** @type {ReturnType<typeof makePlan>} */
     this.plan = makePlan(this.layout, this.runs, this.map);
     /** @type {import("../diagnose/desk.js").DiagnoseDesk<import("../map/heat.js").Heat>} */
-    this.diagnosis = makeDiagnosis(this.layout, this.runs, {
+    this.diagnosis = makeDiagnosis(this.layout, this.runs, this.map, {
       choose: (rank) => this.selection.choose(rank),
       warmed: () => this.heats.show(),
     });
@@ -194,6 +194,7 @@ export class Page {
     this.tools?.beside.follow();
     this.collectives?.redraw.request();
     this.plan?.desk?.traffic.redraw.request();
+    this.diagnosis?.arrows.redraw.request();
   }
 
   /** Shows a layout in every view. @param {import("../base/scene.js").Scene} scene */

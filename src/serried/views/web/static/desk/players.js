@@ -129,10 +129,11 @@ export function makeSchedules(layout) {
  * Makes the tab of diagnoses.
  * @param {LayoutDesk} layout
  * @param {import("./runs.js").Runs} runs
+ * @param {import("../map/view.js").MapView} map
  * @param {{choose: (rank: number) => void, warmed: () => void}} events
  * @returns {DiagnoseDesk<Heat>}
  */
-export function makeDiagnosis(layout, runs, events) {
+export function makeDiagnosis(layout, runs, map, events) {
   const closed = { ...CLOSED.collectives, ...CLOSED.sharding };
   return new DiagnoseDesk({
     store: layout.store,
@@ -143,6 +144,7 @@ export function makeDiagnosis(layout, runs, events) {
     },
     isOwn: (shown) => runs.isOwn(shown),
     heatOf: (payload) => new Heat(payload),
+    spot: (rank) => map.spot(rank),
     ...events,
   });
 }

@@ -62,7 +62,7 @@ export class Tabs {
     }
     const isAbsent = {
       run: !page.runs.isShown,
-      diagnose: !page.diagnosis.cases.length,
+      diagnose: !page.diagnosis.cases.length && !page.diagnosis.shown,
     };
     const absent = /** @type {Record<string, boolean>} */ (isAbsent)[view] ?? false;
     byId("absent").hidden = !absent;

@@ -3,14 +3,19 @@
 import { byId, make } from "../base/dom.js";
 import { language, t } from "../base/i18n.js";
 import { askDocument, askPayload } from "../base/questions.js";
+import { onThemeChange, theme } from "../base/theme.js";
 import { Waiting } from "../base/waiting.js";
+import { WaitArrows } from "./arrows.js";
+import { chainDrawing } from "./chain.js";
 import { findingOf } from "./found.js";
-import { chainBoxes, evidenceItems, items, sureness } from "./words.js";
+import { EXAMPLE } from "./state.js";
+import { evidenceItems, findingCard, items } from "./words.js";
 
 /** @typedef {import("./found.js").Case} Case */
 /** @typedef {import("./state.js").DiagnoseState & {view: string}} DiagnoseState */
 /**
- * @template {{values: ArrayLike<number>}} States  the states of ranks, as they colour the map
+ * @template {{values: ArrayLike<number>, ramp(dark: boolean): string[]}} States  the states of
+ *   ranks, as they colour the map
  * @typedef {object} DiagnoseHost  the page around the tab
  * @property {import("../base/store.js").Part<DiagnoseState>} store
  * @property {(change: DiagnoseState, shown: Case | null) => void} open  shows a diagnosis on its
@@ -19,11 +24,12 @@ import { chainBoxes, evidenceItems, items, sureness } from "./words.js";
  * @property {(sent: ArrayBuffer) => States} heatOf  reads the states of ranks that were sent
  * @property {(rank: number) => void} choose   pins a rank
  * @property {() => void} warmed               the map's colours have changed
+ * @property {import("./arrows.js").Spot} spot   where a rank stands on the map
  */
 
 /**
  * Holds the tab together; its state is the page's.
- * @template {{values: ArrayLike<number>}} States
+ * @template {{values: ArrayLike<number>, ramp(dark: boolean): string[]}} States
  */
 export class DiagnoseDesk {
   /** @param {DiagnoseHost<States>} host */
@@ -33,6 +39,9 @@ export class DiagnoseDesk {
     this.cases = [];
     /** The states of ranks that were sent last, and of what. */
     this.states = { of: "", heat: /** @type {States | null} */ (null) };
+    /** The example, once it was asked for. @type {Case | null} */
+    this.example = null;
+    this.arrows = new WaitArrows(host.spot);
     this.waiting = new Waiting((error) => {
       console.error(error);
       byId("diagnose-verdict").textContent = t("error.server");
@@ -41,16 +50,23 @@ export class DiagnoseDesk {
       this.show(/** @type {HTMLSelectElement} */ (event.target).value, "");
     });
     document.addEventListener("spoken", () => this._tell());
+    onThemeChange(() => this._tell());
   }
 
   get isBusy() {
-    return this.waiting.isBusy;
+    return this.waiting.isBusy || this.arrows.redraw.waiting;
   }
 
   /** The diagnosis that is in view. */
   get shown() {
     if (this.host.store.state.view !== "diagnose") return null;
-    return this.cases.find(({ name }) => name === this.host.store.state.diagnosed) ?? null;
+    return this._named(this.host.store.state.diagnosed);
+  }
+
+  /** @param {string} diagnosed @returns {Case | null} */
+  _named(diagnosed) {
+    const served = this.cases.find(({ name }) => name === diagnosed);
+    return served ?? (diagnosed === EXAMPLE ? this.example : null);
   }
 
   /** The states of ranks on the map, null where it shows another layout or no diagnosis. */
@@ -71,21 +87,29 @@ export class DiagnoseDesk {
 
   /** Shows what the state asks for. */
   async take() {
+    await this.waiting.until(this._take());
+  }
+
+  async _take() {
+    const { diagnosed, view } = this.host.store.state;
+    if (view === "diagnose" && diagnosed === EXAMPLE && !this._named(diagnosed))
+      this.example = await askDocument("case/example");
     const { shown } = this;
-    byId("diagnose-section").hidden = !shown;
+    for (const id of ["diagnose-section", "diagnose-told"]) byId(id).hidden = !shown;
+    byId("absent").hidden ||= Boolean(shown);
     this._tell();
-    await this.waiting.until(this._ask());
+    await this._ask();
   }
 
   /** Returns what to say of a rank, "" where no diagnosis is open. @param {number} rank */
   line(rank) {
     const value = this.heat?.values[rank] ?? NaN;
-    return this.heat && !Number.isNaN(value) ? t(`diagnose.state${value}`) : "";
+    return this.heat && !Number.isNaN(value) ? t(`wait_state.${value}`) : "";
   }
 
   /** Shows a diagnosis, and one of its findings. @param {string} name @param {string} [finding] */
   show(name, finding = "") {
-    const shown = this.cases.find((each) => each.name === name) ?? null;
+    const shown = this._named(name);
     this.host.open({ view: "diagnose", diagnosed: name, finding }, shown);
   }
 
@@ -93,13 +117,15 @@ export class DiagnoseDesk {
   async _ask() {
     const { shown } = this;
     const finding = this.host.store.state.finding || "0";
-    const of = shown ? `case=${this.cases.indexOf(shown)}&finding=${finding}` : "";
+    const named = shown === this.example ? EXAMPLE : this.cases.indexOf(shown ?? this.cases[0]);
+    const of = shown ? `case=${named}&finding=${finding}` : "";
     if (of !== this.states.of)
       this.states = {
         of,
         heat: of ? this.host.heatOf(await askPayload(`case/states?${of}`)) : null,
       };
     this.host.warmed();
+    this._tell();
   }
 
   /** Says the diagnosis in the language in use. */
@@ -107,20 +133,21 @@ export class DiagnoseDesk {
     const { shown } = this;
     if (!shown || !document.documentElement.dataset.spoken) return;
     const diagnosis = shown.in[language()] ?? shown.in.en;
-    const { finding: number } = this.host.store.state;
-    const finding = findingOf(diagnosis, number);
-    const choose = (/** @type {number} */ rank) => this.host.choose(rank);
-    byId("diagnose-verdict").textContent = finding.verdict;
-    byId("diagnose-sure").textContent = diagnosis.findings.length ? sureness(finding) : "";
-    fill("diagnose-chain", chainBoxes(finding, choose));
+    const finding = findingOf(diagnosis, this.host.store.state.finding);
+    const [first, ...rest] = finding.summary ?? [finding.verdict];
+    const lines = rest.map((line) => make("span", {}, line));
+    byId("diagnose-verdict").replaceChildren(make("strong", {}, first), ...lines);
+    const ramp = this.heat?.ramp(theme().dark) ?? [];
+    const drawing = chainDrawing(finding.drawing ?? [], ramp, (rank) => this.host.choose(rank));
+    fill("diagnose-chain", drawing ? [drawing] : []);
     fill("diagnose-why", items(finding.chain));
     fill("diagnose-cures", items(finding.cures));
     fill("diagnose-missing", items([...diagnosis.missing_evidence, ...diagnosis.notes]));
     fill("diagnose-evidence", evidenceItems(finding));
-    byId("diagnose-quotes").textContent = t("diagnose.evidence", {
-      count: finding.evidence.length,
-    });
+    const count = finding.evidence.length;
+    byId("diagnose-quotes").textContent = t("diagnose.evidence", { count });
     this._offer(shown, diagnosis.findings);
+    this.arrows.show(this.heat ? finding : null);
   }
 
   /** @param {Case} shown @param {import("./found.js").Finding[]} findings */
@@ -130,18 +157,10 @@ export class DiagnoseDesk {
     select.replaceChildren(...this.cases.map(({ name }) => make("option", { value: name }, name)));
     select.value = shown.name;
     const current = Number(this.host.store.state.finding) || 0;
-    const buttons = findings.map(({ verdict }, at) =>
-      make(
-        "button",
-        {
-          type: "button",
-          "aria-pressed": String(at === current),
-          click: () => this.show(shown.name, at ? String(at) : ""),
-        },
-        verdict,
-      ),
+    const cards = findings.map((found, at) =>
+      findingCard(found, at === current, () => this.show(shown.name, at ? String(at) : "")),
     );
-    fill("diagnose-findings", findings.length > 1 ? buttons : []);
+    fill("diagnose-findings", findings.length > 1 ? cards : []);
   }
 }
 

@@ -1,19 +1,27 @@
-// What a diagnosis says, as it is asked of the server, and how those who wait stand in its chain.
+// What a diagnosis says, as it is asked of the server.
 
 /** @typedef {{source: string, line: number, text: string}} Quote */
 /** @typedef {{rank: number, waits_for: number[], what: string, directly: boolean}} Waits */
+/**
+ * @typedef {object} Box  ranks that wait in the same for the same ranks; level 0 holds the culprits
+ * @property {number[]} ranks
+ * @property {string} named        its ranks in words
+ * @property {string[]} what       what they wait in
+ * @property {number[]} waits_for  the boxes that they wait for
+ * @property {number} level        how many waits away from the culprits it is
+ */
 /**
  * @typedef {object} Finding
  * @property {string} verdict
  * @property {string} class
  * @property {string} kind
  * @property {number[] | null} ranks  the culprits; null where none can be told
- * @property {string[]} groups
  * @property {Waits[]} waiting
  * @property {string[]} chain
  * @property {string[]} cures
  * @property {Quote[]} evidence
- * @property {number} confidence
+ * @property {string[]} [summary]  in three lines; none where nothing was found
+ * @property {Box[]} [drawing]     its chain, level by level
  */
 /**
  * @typedef {Finding & {missing_evidence: string[], notes: string[], findings: Finding[]}} Diagnosis
@@ -24,7 +32,6 @@
  * @property {Record<string, string | string[]>} question  asks for its layout
  * @property {Record<string, Diagnosis>} in
  */
-/** @typedef {{what: string, ranks: number[]}} Link  ranks that wait in the same */
 
 /**
  * Returns the finding in view: the one that is asked for, else the first, else that all is well.
@@ -34,23 +41,4 @@
  */
 export function findingOf(diagnosis, number) {
   return diagnosis.findings[Number(number) || 0] ?? diagnosis.findings[0] ?? diagnosis;
-}
-
-/**
- * Returns those who wait, those for a culprit itself before those who wait through others; within
- * each, ranks that wait in the same stand together.
- * @param {Finding} finding
- * @returns {{direct: Link[], indirect: Link[]}}
- */
-export function linksOf({ waiting }) {
-  return { direct: linksAmong(waiting, true), indirect: linksAmong(waiting, false) };
-}
-
-/** @param {Waits[]} waiting @param {boolean} directly @returns {Link[]} */
-function linksAmong(waiting, directly) {
-  /** @type {Map<string, number[]>} */
-  const ranks = new Map();
-  for (const each of waiting.filter((one) => one.directly === directly))
-    ranks.set(each.what, [...(ranks.get(each.what) ?? []), each.rank]);
-  return [...ranks].map(([what, of]) => ({ what, ranks: of }));
 }

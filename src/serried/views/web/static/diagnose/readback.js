@@ -1,7 +1,8 @@
 // What a script reads of the Diagnose panel (desk/readback.js publishes it).
 //
-//   diagnosis()  null while it is closed; else {name, verdict, states}: the sentence that stands in
-//                it, and the state of each rank on the map, null where the map shows another job
+//   diagnosis()  null while it is closed; else {name, verdict, states, arrows}: the sentences that
+//                stand in it, the state of each rank on the map, null where the map shows another
+//                job, and how many waits are drawn there
 
 import { byId } from "../base/dom.js";
 
@@ -13,6 +14,7 @@ export function diagnoseReadback(desk) {
         ? {
             name: desk.shown.name,
             verdict: byId("diagnose-verdict").textContent,
+            arrows: desk.arrows.drawn,
             states: desk.heat ? [...desk.heat.values] : null,
           }
         : null,

@@ -8,3 +8,6 @@
 
 /** @type {Readonly<DiagnoseState>} */
 export const DIAGNOSE_DEFAULTS = Object.freeze({ diagnosed: "", finding: "" });
+
+/** The diagnosis that every page can show; the server holds it. */
+export const EXAMPLE = "example:skipped-all-reduce";

@@ -1,51 +1,12 @@
-// What the Diagnose panel shows of a finding: its chain as boxes, its evidence, what to do.
+// What the Diagnose tab writes of a finding: cards, evidence with its place, sentences.
 
 import { make } from "../base/dom.js";
 import { number, t } from "../base/i18n.js";
-import { linksOf } from "./found.js";
 
 /** @typedef {import("./found.js").Finding} Finding */
-/** @typedef {import("./found.js").Link} Link */
-/** @typedef {(rank: number) => void} Choose */
 
-const RANKS_SHOWN = 16;
-
-/**
- * Returns the chain from the culprits to those who wait through others, none where nobody waits.
- * @param {Finding} finding
- * @param {Choose} choose
- */
-export function chainBoxes(finding, choose) {
-  const { direct, indirect } = linksOf(finding);
-  if (!direct.length && !indirect.length && !finding.ranks?.length) return [];
-  const roots = finding.ranks?.length
-    ? [{ what: "", ranks: finding.ranks }]
-    : [{ what: t("diagnose.nobody"), ranks: [] }];
-  const boxes = [box("culprit", "diagnose.culprits", roots, choose)];
-  if (direct.length) boxes.push(box("direct", "diagnose.direct", direct, choose));
-  if (indirect.length) boxes.push(box("indirect", "diagnose.indirect", indirect, choose));
-  return boxes;
-}
-
-/** @param {string} kind @param {string} title @param {Link[]} links @param {Choose} choose */
-function box(kind, title, links, choose) {
-  const ranks = links.reduce((sum, link) => sum + link.ranks.length, 0);
-  const count = ranks > 1 ? ` · ${t("diagnose.ranks", { count: number(ranks) })}` : "";
-  const rows = links.map((link) =>
-    make("li", {}, link.what, make("span", { class: "ranks" }, ...rankButtons(link.ranks, choose))),
-  );
-  return make("li", { class: kind }, make("h3", {}, t(title) + count), make("ul", {}, ...rows));
-}
-
-/** @param {number[]} ranks @param {Choose} choose */
-function rankButtons(ranks, choose) {
-  const buttons = ranks
-    .slice(0, RANKS_SHOWN)
-    .map((rank) =>
-      make("button", { type: "button", class: "rank", click: () => choose(rank) }, String(rank)),
-    );
-  return ranks.length > RANKS_SHOWN ? [...buttons, " …"] : buttons;
-}
+/** What the map tells apart, from the cause to what is not known. */
+const STATES = /** @type {const} */ (["culprit", "direct", "indirect", "apart", "not_heard"]);
 
 /** Returns the lines that a finding rests on, each with its place. @param {Finding} finding */
 export function evidenceItems({ evidence }) {
@@ -59,8 +20,39 @@ export function items(sentences) {
   return sentences.map((sentence) => make("li", {}, sentence));
 }
 
-/** Returns how sure a finding is, in words. @param {Finding} finding */
-export function sureness({ confidence }) {
-  const level = confidence >= 0.9 ? "sure" : confidence >= 0.6 ? "likely" : "possible";
-  return t(`diagnose.${level}`);
+/**
+ * Returns a finding as a card that shows it.
+ * @param {Finding} finding
+ * @param {boolean} isShown
+ * @param {() => void} show
+ */
+export function findingCard(finding, isShown, show) {
+  const button = make(
+    "button",
+    {
+      type: "button",
+      class: "card",
+      title: finding.verdict,
+      "aria-pressed": String(isShown),
+      click: show,
+    },
+    make("b", {}, t(`trouble.${finding.class}`)),
+    ` ${finding.verdict}`,
+  );
+  return make("li", {}, button);
+}
+
+/**
+ * Returns what the colours of ranks mean, with how many there are of each.
+ * @param {Record<string, number>} counts
+ * @param {string[]} ramp  their colours, the culprits' last
+ */
+export function stateKey(counts, ramp) {
+  return STATES.flatMap((state, at) => {
+    if (!counts[state]) return [];
+    const swatch = make("i", { class: "swatch" });
+    swatch.style.background = ramp.at(-1 - at) ?? "";
+    const told = t(`wait_key.${state}`, { count: number(counts[state]) });
+    return [make("span", { class: "state" }, swatch, told)];
+  });
 }

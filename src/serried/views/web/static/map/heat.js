@@ -37,6 +37,8 @@ export class Heat {
     this.scales = header.scales ?? {};
     /** The name of the scale in use. @type {string} */
     this.scale = this.usual = header.scale ?? "";
+    /** Of states, how many ranks are in each. @type {Record<string, number>} */
+    this.counts = header.counts ?? {};
     this.values = /** @type {Float64Array} */ (columns.get("value"));
   }
 
@@ -80,7 +82,7 @@ export class Heat {
 
   /** Writes a value with its unit. @param {number} value */
   text(value) {
-    if (this.unit === "state") return value ? t(`diagnose.mark${value}`) : "";
+    if (this.unit === "state") return value ? t(`wait_mark.${value}`) : "";
     const text = this._size(value);
     return value < 0 && text !== this._size(0) ? `−${text}` : text;
   }

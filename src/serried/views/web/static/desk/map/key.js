@@ -4,6 +4,7 @@
 import { byId, keepHeight, make } from "../../base/dom.js";
 import { language, number, t } from "../../base/i18n.js";
 import { css } from "../../base/theme.js";
+import { stateKey } from "../../diagnose/words.js";
 import { rampColour } from "../../map/heat.js";
 
 /** @typedef {import("../../map/heat.js").Heat} Heat */
@@ -39,15 +40,17 @@ export class MapKey {
     const { low, high } = heat?.span ?? { low: 0, high: 0 };
     const key = [language(), isDrawn, isMarked, by, shade.by, shade.name, shade.count, shade.ramp]
       .concat(heat ? [heat.figure, heat.scale, String(low), String(high)] : [])
+      .concat(heat ? Object.values(heat.counts).map(String) : [])
       .join();
     if (key === this.shown) return;
     this.shown = key;
     const box = byId("map-key");
-    box.hidden = !isDrawn || heat?.unit === "state";
+    box.hidden = !isDrawn;
     // Whether cells have room for marks hangs on the map's height: with marks the key is unseen and
     // keeps its line, or it would come and go with every frame.
     box.style.visibility = isMarked ? "hidden" : "";
     if (box.hidden) return;
+    if (heat?.unit === "state") return box.replaceChildren(...stateKey(heat.counts, shade.ramp));
     box.replaceChildren(...(heat ? this._figure(heat, shade.ramp) : order(shade, by)));
     keepHeight(box, `${box.clientWidth} ${language()} ${heat?.figure ?? ""}`);
   }
