@@ -32,4 +32,9 @@ export default [
     files: ["tests/**/*.js", "eslint.config.js"],
     languageOptions: { globals: globals.node },
   },
+  {
+    // What a test calls in the page itself.
+    files: ["tests/views/**/*.js"],
+    languageOptions: { globals: { ...globals.browser, serried: "readonly" } },
+  },
 ];

@@ -19,6 +19,7 @@ from serried.views.web.collective.payload import CHOICES, OFFERS, collective_pay
 from serried.views.web.diagnose.cases import NamedCase, case_answer, case_payload, cases_answer
 from serried.views.web.diagnose.example import EXAMPLE, example_case
 from serried.views.web.layout.beside import beside_payload
+from serried.views.web.layout.fitted import fitted_answer
 from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
 from serried.views.web.layout.sharding import sharding_answer
 from serried.views.web.learn.answer import learn_answer, term_answer
@@ -109,6 +110,7 @@ def _of_jobs() -> dict[str, Answering]:
         "plan": lambda words: plan_answer(read_query(words), words, read_language(words)),
         "plan/links": lambda words: links_payload(read_query(words), words),
         "plan/heat": lambda words: plan_heat_payload(read_query(words), words),
+        "layout/fitted": fitted_answer,
         "layout/beside": lambda words: beside_payload(words, read_language(words)),
         "plan/matrix": lambda words: matrix_answer(read_query(words), words, read_language(words)),
         "plan/compare": lambda words: compared_answer(words, read_language(words)),

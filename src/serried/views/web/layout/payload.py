@@ -22,6 +22,7 @@ from serried.views.explain.words import basics, note_in
 from serried.views.job.settings_text import setting_lines
 from serried.views.layout.document import rank_document
 from serried.views.web.layout.cube import cube_columns, cube_meshes
+from serried.views.web.layout.fitted import sizes_taken
 from serried.views.web.wire.payload import Column, pack
 from serried.views.web.wire.query import Query, Shown
 from serried.views.web.wire.stages import stages
@@ -75,15 +76,17 @@ def rank_answer(query: Query, rank: int, lang: str) -> dict[str, Any]:
 
 
 def _job(query: Query, layout: Layout) -> dict[str, Any]:
+    framework = frameworks.find(query.request.framework_at)
     return {
         "framework": layout.framework,
-        "title": frameworks.find(layout.framework).title,
+        "title": framework.title,
         "version": layout.version,
         "world_size": layout.world_size,
         "sizes": dict(layout.sizes),
         "order": layout.order,
         "axes": {axis: layout.mesh.sizes[axis] for axis in reversed(layout.mesh.axes)},
         "dims": list(layout.dims),
+        "takes": sizes_taken(framework, query.request.settings),
         "num_stages": layout.sizes.get("pp", 1),
         "gpus_per_node": query.placement.gpus_per_node,
         "gpus_per_rank": query.placement.gpus_per_rank,
@@ -114,7 +117,8 @@ def _frameworks(lang: str) -> list[dict[str, Any]]:
 def _sizes(framework: Framework) -> set[str]:
     """Returns the sizes that a framework takes; ``zero`` where the stage says what is shared."""
     stage = {"zero"} if framework.name in STAGED else set()
-    return {*framework.dims, *framework.layout(Sizes(1)).sizes, "nvlink_domain"} | stage
+    known = {*framework.dims, *framework.layout(Sizes(1)).sizes, "nvlink_domain", "order"}
+    return known | stage
 
 
 def _kind(layout: Layout, name: str, lang: str) -> dict[str, Any]:

@@ -53,6 +53,7 @@ import { integers, readPayload } from "./payload.js";
  * @property {string} order
  * @property {Record<string, number>} axes
  * @property {string[]} dims
+ * @property {string[]} takes    the axes that its framework has under its settings
  * @property {number} num_stages
  * @property {number} gpus_per_node  of the largest node
  * @property {number[]} node_gpus  of each node where they differ, else empty

@@ -6,6 +6,7 @@ import { chosenLanguage, language, speak, t } from "../base/i18n.js";
 import { Refusal, askDocument, askPayload } from "../base/questions.js";
 import { Scene } from "../base/scene.js";
 import { onThemeChange } from "../base/theme.js";
+import { Fitting } from "./fitting.js";
 import { blame, fillForm, showForm, typeName } from "./side/form.js";
 import { headline, showBasics, showExplanation, showLegend } from "./side/prose.js";
 import { showNothing } from "./side/selected.js";
@@ -46,6 +47,7 @@ export class LayoutDesk {
     /** @type {number | null} */
     this.typing = null;
     this.asking = new AbortController();
+    this.fitting = new Fitting(this);
     onThemeChange(() => {
       this._showWords();
       if (this.scene) this._show(this.scene);
@@ -67,6 +69,7 @@ export class LayoutDesk {
    * @param {string} [field]  the one typed into, so that one word typed is one step back
    */
   edit(change, field = "") {
+    this.fitting.edited(change);
     const isMoved = SHAPES.some((each) => each in change);
     this.store.step(isMoved ? { map: "", ...change } : change, field);
     showForm(this.store.state, null);
@@ -83,6 +86,13 @@ export class LayoutDesk {
 
   /** Shows the state that the browser has gone back or forward to. */
   recall() {
+    this.fitting.recalled();
+    showForm(this.store.state, null);
+    return this.ask();
+  }
+
+  /** Shows the state that was made to fit its framework. */
+  recallFitted() {
     showForm(this.store.state, null);
     return this.ask();
   }
@@ -98,11 +108,13 @@ export class LayoutDesk {
       const asked = `layout?${question(store.state, language())}`;
       this.scene = new Scene(await askPayload(asked, signal));
       this.complain("");
+      this.fitting.settled();
       this._show(this.scene);
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof Refusal)) throw error;
-      this.complain(error.message, error.field);
+      if (await this.fitting.fit()) await this.recallFitted();
+      else if (!signal.aborted) this.complain(error.message, error.field);
     }
   }
 

@@ -31,6 +31,7 @@ import {
 import { Runs } from "./runs.js";
 import { Selection } from "./selection.js";
 import { DEFAULTS, readState, writeState } from "./state/fields.js";
+import { Unknown } from "./state/unknown.js";
 import { Tabs } from "./tabs.js";
 import { makeList, makeMap, makeMapTools } from "./views.js";
 
@@ -39,10 +40,11 @@ import { makeList, makeMap, makeMapTools } from "./views.js";
 /** Holds the parts together. */
 export class Page {
   constructor() {
+    this.unknown = new Unknown(location.search);
     this.store = new Store(
       readState(location.search),
       (/** @type {State} */ state) =>
-        writeState(state, this._isServed ? ["view", "world_size"] : []),
+        this.unknown.behind(writeState(state, this._isServed ? ["view", "world_size"] : [])),
       () => this.launch.mark,
     );
     this.waiting = new Waiting((error) => this.layout.fail(error));
@@ -135,6 +137,7 @@ export class Page {
   reset() {
     const { lang, trace, run, view } = this.store.state;
     this.launch.forget();
+    this._arrive("");
     this.layout.edit(this.runs.own({ ...DEFAULTS, lang, trace, run, view }));
     this.timelines.view.goHome();
   }
@@ -146,6 +149,7 @@ export class Page {
   visit(search) {
     const { lang, trace, run } = this.store.state;
     this.launch.forget();
+    this._arrive(search);
     this.store.step({ ...readState(search), lang, trace, run });
     return this.waiting.until(this._recall(trace));
   }
@@ -250,9 +254,16 @@ export class Page {
   /** Shows the state that the browser has gone back or forward to. */
   async _return() {
     const { trace } = this.store.state;
+    this._arrive(location.search);
     this.store.take(readState(location.search));
     this.launch.recall(history.state);
     await this._recall(trace);
+  }
+
+  /** Says what an address holds that is not known here. @param {string} search */
+  _arrive(search) {
+    this.unknown.take(search);
+    this.unknown.show();
   }
 
   /** Shows the state in every view. @param {string} trace  the trace that was in view before */

@@ -17,6 +17,12 @@ import { LABELS, SIZES } from "../state/sizes.js";
 
 /** Terms that explain the name of a size. @type {Record<string, string>} */
 const TERMS = { world_size: "world", gpus_per_node: "node", gpus_per_rank: "rank" };
+/** Axes that most frameworks have, so that it is said where one has not. */
+const AXES = ["tp", "pp", "cp", "ep"];
+/** The axes that each framework was last told to have, by its name and version. */
+const taken = /** @type {Map<string, string[]>} */ (new Map());
+/** The dimensions along which the newest layout of each has groups. */
+const grouped = /** @type {Map<string, string[]>} */ (new Map());
 /** Values of a size that are offered one by one. */
 const FEW = 8;
 
@@ -94,6 +100,8 @@ export function fillForm(page) {
  */
 export function showForm(state, scene) {
   const framework = words.frameworks.find((each) => each.name === state.framework.split("@")[0]);
+  if (scene) taken.set(state.framework, scene.job.takes);
+  if (scene) grouped.set(state.framework, scene.job.dims);
   const dims = [...new Set(["dp", "tp", "pp", "cp", ...(framework?.dims ?? [])])];
   showTypes(state, framework);
   showDims(state, framework, dims);
@@ -107,7 +115,7 @@ export function showForm(state, scene) {
     if (control !== document.activeElement || control.value.trim() !== state[field])
       control.value = state[field];
   }
-  if (framework) showFramework(framework);
+  if (framework) showFramework(framework, state);
   if (scene) showKinds(state, scene);
   if (scene) /** @type {HTMLOutputElement} */ (byId("dp")).value = String(scene.job.sizes.dp ?? "");
 }
@@ -148,7 +156,8 @@ function showTypes(state, framework) {
   const options = listed.map((dims) => {
     const key = `type.${dims}`;
     const full = has(key) ? `${typeName(dims)} · ${t(key)}` : typeName(dims);
-    const lacking = dims.split(",").find((dim) => framework && !framework.dims.includes(dim));
+    const groups = grouped.get(state.framework) ?? framework?.dims;
+    const lacking = dims.split(",").find((dim) => framework && !groups?.includes(dim));
     const disabled = Boolean(lacking);
     const name = lacking
       ? t("type.lacking", { type: full, framework: framework?.title ?? "" })
@@ -161,13 +170,21 @@ function showTypes(state, framework) {
 
 /** @param {State} state @param {FrameworkTable | undefined} framework @param {string[]} dims */
 function showDims(state, framework, dims) {
+  const takes = taken.get(state.framework) ?? framework?.dims;
+  const groups = grouped.get(state.framework) ?? framework?.dims;
   const shown = state.dims.split(",");
   const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset?.dim;
   const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
   const buttons = dims.map((dim) => {
     const look = words.looks[dim];
-    const lacking = framework && !framework.dims.includes(dim);
+    const lacking = framework && !takes?.includes(dim);
+    const isEmpty = !lacking && framework && !groups?.includes(dim);
     const name = has(`dim.${dim}`) ? t(`dim.${dim}`) : dim.toUpperCase();
+    const title = lacking
+      ? t("job.lacking", { dim: dim.toUpperCase(), framework: framework.title })
+      : isEmpty
+        ? t("job.no_groups", { dim: dim.toUpperCase() })
+        : name;
     return make(
       "button",
       {
@@ -175,10 +192,8 @@ function showDims(state, framework, dims) {
         "data-dim": dim,
         "aria-pressed": String(shown.includes(dim)),
         "aria-label": `${dim.toUpperCase()}: ${name}`,
-        title: lacking
-          ? t("job.lacking", { dim: dim.toUpperCase(), framework: framework.title })
-          : name,
-        disabled: Boolean(lacking) && !shown.includes(dim),
+        title,
+        disabled: Boolean(lacking || isEmpty) && !shown.includes(dim),
       },
       ...(look ? [markImage(look.mark, isDark ? look.ink_on_dark : look.ink)] : []),
       dim.toUpperCase(),
@@ -224,18 +239,25 @@ function fillSelect(id, choices, chosen) {
 }
 
 /**
- * Shows what a framework takes: its sizes, orders and settings, and that it has no cp.
+ * Shows what a framework takes: its axes, orders and settings, and which axes it has not. A size
+ * that it does not take is shown as long as one is asked for.
  * @param {FrameworkTable} framework
+ * @param {State} state
  */
-function showFramework(framework) {
-  for (const { name, part, form } of SIZES) {
-    if (part !== "more" || form === "word") continue;
+function showFramework(framework, state) {
+  const takes = taken.get(state.framework) ?? framework.sizes;
+  for (const { name, part, usual } of SIZES) {
+    if (part === "ranks" || name === "nvlink_domain") continue;
+    const isIdle = state[name] === "" || state[name] === usual;
     /** @type {HTMLElement} */ (byId(name).closest("label")).hidden =
-      !framework.sizes.includes(name);
+      isIdle && !takes.includes(name);
   }
-  const note = byId("no-cp");
-  note.hidden = framework.dims.includes("cp");
-  note.textContent = note.hidden ? "" : t("job.lacking", { dim: "CP", framework: framework.title });
+  const lacking = AXES.filter((axis) => !takes.includes(axis)).map((axis) => axis.toUpperCase());
+  const note = byId("no-axes");
+  note.hidden = !lacking.length;
+  note.textContent = lacking.length
+    ? t("job.lacking", { dim: lacking.join(t("names.join")), framework: framework.title })
+    : "";
   byId("orders").replaceChildren(
     ...framework.orders.map((order) => make("option", { value: order })),
   );
