@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from serried.diagnose.evidence.dumps.flight_recorder import FlightDump, FlightEntry
 from serried.diagnose.evidence.quote import Quote
-from serried.diagnose.evidence.records.as_dump import entry_of
+from serried.diagnose.evidence.records.as_dump import QUEUED, entry_of
 from serried.diagnose.evidence.records.guard_file import GuardFile
 from serried.diagnose.evidence.records.left import GuardedRank
 from serried.diagnose.evidence.sign import Sign
@@ -267,7 +267,10 @@ class _Builder:
                 return replace(
                     _operation(self.job.ranks[file.rank].source, entry, group), is_finished=False
                 )
-        waiting = [each for each in issued if not each.is_finished and each.is_unseen]
+        waiting = [each for each in issued if not each.is_finished]
+        if _is_queued(waiting):
+            return waiting[0]  # in a stream, whatever the rank itself does meanwhile
+        waiting = [each for each in waiting if each.is_unseen]
         is_inside = not stack or not stack[0].is_users
         return waiting[0] if waiting and is_inside else None
 
@@ -359,7 +362,7 @@ _OP_WORDS = {
 
 def _is_queued(waiting: list[RankOperation]) -> bool:
     """Tells whether several operations stand behind one another, as on a stream of NCCL's."""
-    return any(each.quote is not None and "nccl:" in each.quote.text for each in waiting)
+    return any(each.is_queued for each in waiting)
 
 
 def _counts_messages(entry: FlightEntry) -> bool:
@@ -389,4 +392,5 @@ def _operation(source: str, entry: FlightEntry, group: JobGroup | None) -> RankO
         quote=None if entry.is_finished else Quote(source, 0, text),
         messages=entry.op_id - entry.seq if _counts_messages(entry) else None,
         is_unseen=entry.is_unseen,
+        is_queued=entry.backend == QUEUED,
     )
