@@ -373,10 +373,11 @@ def _operation(source: str, entry: FlightEntry, group: JobGroup | None) -> RankO
     peer = entry.peer
     if peer is not None and group is not None and peer < len(group.ranks):
         peer = group.ranks[peer] if peer >= 0 else None
-    state = "over" if entry.is_finished else "not over"
-    name = group.name if group else entry.group_name
-    which = f"with rank {peer}" if peer is not None else f"{entry.seq} of {name}"
-    text = f"{entry.backend}:{entry.op} {which}, {state}"
+    quote = None
+    if not entry.is_finished:
+        name = group.name if group else entry.group_name
+        which = f"with rank {peer}" if peer is not None else f"{entry.seq} of {name}"
+        quote = Quote(source, 0, f"{entry.backend}:{entry.op} {which}, not over")
     return RankOperation(
         entry.op,
         group.name if group else None,
@@ -389,7 +390,7 @@ def _operation(source: str, entry: FlightEntry, group: JobGroup | None) -> RankO
         entry.created_ns or None,
         entry.step,
         entry.action,
-        quote=None if entry.is_finished else Quote(source, 0, text),
+        quote=quote,
         messages=entry.op_id - entry.seq if _counts_messages(entry) else None,
         is_unseen=entry.is_unseen,
         is_queued=entry.backend == QUEUED,
