@@ -113,6 +113,8 @@ class FailureSummary:
         self._kind = "exit"
         self._rank: tuple[int, int] | None = None
         self._host: str | None = None
+        self._codes: set[int | None] = set()
+        self._last: LogLine | None = None
         self._mpi = NOBODY
 
     def read(self, line: LogLine) -> Iterator[Sign]:
@@ -128,7 +130,7 @@ class FailureSummary:
         if found["name"] == "host":
             self._host = found["value"].strip()
         elif found["name"] == "rank" and (rank := _RANK.match(found["value"])):
-            self._rank = int(rank[1]), int(rank[2])
+            self._rank, self._last = (int(rank[1]), int(rank[2])), line
         elif found["name"] == "exitcode" and (code := _CODE.match(found["value"])):
             named, local = self._rank if self._rank is not None else (None, None)
             speaker = Speaker(named, Numbering.GLOBAL, self._host, pid=int(code[2]))
@@ -140,7 +142,22 @@ class FailureSummary:
                 text=line.text.strip(),
                 facts={"local_rank": local},
             )
+            self._codes.add(whole_number(code[1]))
             self._rank = None
+
+    def cut(self) -> Iterator[Sign]:
+        """Yields the row that a table breaks off in, where all before it ended by one code."""
+        if self._rank is None or self._last is None or len(self._codes) != 1:
+            return
+        rank, local = self._rank
+        yield Sign(
+            self._kind,
+            self._last.quote,
+            Speaker(rank, Numbering.GLOBAL, self._host),
+            code=next(iter(self._codes)),
+            text=self._last.text.strip(),
+            facts={"local_rank": local},
+        )
 
     def _of_mpi(self, line: LogLine) -> Iterator[Sign]:
         """Yields how a rank ended by the blocks of MPICH and Open MPI, told over lines."""
