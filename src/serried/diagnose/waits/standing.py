@@ -22,7 +22,7 @@ from serried.diagnose.evidence.records.guard_file import GuardFile
 from serried.diagnose.evidence.records.left import GuardedRank
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.stacks.stack import Frame, ThreadStack
-from serried.diagnose.waits.dumped_groups import DumpedGroups, of_one_job
+from serried.diagnose.waits.dumped_groups import DumpedGroups, contradictions, of_one_job
 from serried.diagnose.waits.endings import Endings, endings_of
 from serried.diagnose.waits.given import WORLD, GivenGroups
 from serried.diagnose.waits.graph import MESSAGES
@@ -75,10 +75,12 @@ def standing_state(left: LeftBehind, signs: Iterable[Sign]) -> tuple[JobState, l
             left.stacks[rank] = each.stack.as_thread(each.stacks_name)
     if left.given is None:
         left.given = given_by_guards(guarded)
+    if left.given is not None and (odd := contradictions(dumps, left.given)):
+        notes += odd
+        left.given = None
     world_size = _world_size(left, dumps, ends)
     by_rank = {dump.rank: dump for dump in dumps if dump.rank is not None}
     groups = DumpedGroups(dumps, left.given, world_size)
-    notes += groups.notes
     builder = _Builder(left, ends, groups, world_size, job)
     issued = {
         rank: builder.issued(rank, dump) for rank, dump in by_rank.items() if rank < world_size

@@ -2,7 +2,7 @@
 
 Signs: ``exit`` (code, local rank, pid), ``first_failure`` (torchrun's own word for the root: the
 first process that it saw end), ``other_failure``, ``agent_signal`` (the launcher itself got a
-signal), ``closing`` (it stops the rest), ``word_killed``.
+signal), ``restarted`` (it starts all anew), ``closing`` (it stops the rest), ``word_killed``.
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> raw = "E0325 20:57:27.62 2606 api.py:869] failed (exitcode: -9) local_rank: 5 (pid: 2630)"
@@ -59,6 +59,7 @@ _PATTERNS = (
     ),
     Pattern("exit", r"MPI_ABORT was invoked on rank (?P<rank>\d+)"),
     Pattern("exit", r"application called MPI_Abort\(.*?, (?P<code>\d+)\) - process (?P<rank>\d+)"),
+    Pattern("restarted", r"will restart worker group|Restarting worker group"),
     Pattern("closing", r"Sending process (?P<pid>\d+) closing signal (?P<name>SIG\w+)"),
     Pattern("closing", r"Unable to shutdown process (?P<pid>\d+) via (?P<name>SIG\w+)"),
 )
