@@ -137,7 +137,7 @@ def test_what_a_run_measured_is_told_in_chinese(serried: Call, tmp_path: Path) -
     lines = answer.out.splitlines()
     assert lines[0] == "气泡占一个 step 33.0 ms 的 27.3%；1f1b 本身就有 27.3%"
     assert lines[4] == "运行 run-a：8 个 rank，在 1 台主机上，2 个完整的 step，656 个 span"
-    assert lines[5].endswith("；1f1b，8 个 microbatch；计算是用固定时长模拟的")
+    assert lines[5].endswith("；1f1b，8 个微批次；计算是用固定时长模拟的")
     bubble = "1 - 忙碌 / (rank 数 x 窗口)，计算是模拟的；等待不算忙碌"
     assert f"实测气泡             27.3%   {bubble}" in lines
     assert "send 与 receive 配上对的：384 个里有 384 个" in lines
@@ -190,7 +190,7 @@ def test_a_file_that_cannot_be_read_is_refused_in_chinese(
         (("schedule", "none.csv"), "读不了 none.csv：没有这个文件或文件夹"),
         (
             ("schedule", "chimera", "--stages", "4", "--microbatches", "7"),
-            "chimera 不能用 7 个 microbatch，要是 4 的倍数，例如 4 或 8",
+            "chimera 不能用 7 个微批次，要是 4 的倍数，例如 4 或 8",
         ),
         (
             ("groups", "--world-size", "24", "--set", "gtp_remat_size=2"),

@@ -77,7 +77,7 @@ def test_schedules_are_added_moved_and_removed(page_of: Open, plain: str) -> Non
             "zb-h2 with 5 microbatches cannot be; it needs at least 7",
             "Below: the last that could be",
         ),
-        ("zh-CN", "zb-h2 不能用 5 个 microbatch，至少要 7", "上一次成立"),
+        ("zh-CN", "zb-h2 不能用 5 个微批次，至少要 7", "上一次成立"),
     ],
 )
 def test_what_cannot_be_is_said_where_it_was_typed_and_the_last_picture_stays(

@@ -68,7 +68,7 @@ class ModelSizes:
     balance: float = setting(
         0.0,
         en=("Weight of the loss that balances the experts' load; it is taken over a microbatch."),
-        zh="均衡专家负载的 loss 的权重；按一个 microbatch 计算。",
+        zh="均衡专家负载的 loss 的权重；按一个微批次计算。",
         bound=require_at_least_zero,
     )
     """Weight of the load-balancing loss, over the rows of a microbatch; 0 leaves it out."""

@@ -36,7 +36,7 @@ class OptimizerSettings:
     lr_schedule: Literal["cosine", "constant"] = setting(
         "cosine",
         en="How the learning rate changes after the warm-up.",
-        zh="热身之后学习率怎样变化。",
+        zh="预热之后学习率怎样变化。",
     )
     warmup: int = setting(
         0,

@@ -146,7 +146,7 @@ class TrainSettings:
             "Microbatches that run through one model chunk before the next chunk, where "
             "the schedule has such groups."
         ),
-        zh="连续通过同一个模型块、再换下一块的 microbatch 数（仅限带这种分组的调度）。",
+        zh="连续通过同一个模型块、再换下一块的微批次数（仅限带这种分组的调度）。",
         section=PIPELINE,
     )
     """Microbatches that run through a chunk before the next does, for schedules with groups."""
@@ -205,7 +205,7 @@ class TrainSettings:
     microbatches: int = setting(
         4,
         en="Microbatches that each rank cuts its part of the batch into.",
-        zh="每个 rank 把自己那份 batch 切成多少个 microbatch。",
+        zh="每个 rank 把自己那份 batch 切成多少个微批次。",
         section=TRAINING,
         bound=require_positive,
     )

@@ -85,7 +85,7 @@ def _zero(layout: Layout, lang: str) -> Iterator[Found]:
         copies = {
             "en": "Ranks of replicate hold the same part; an all-reduce of its gradient keeps "
             "these copies equal.",
-            "zh": "replicate 的 rank 持有同一部分，用 all-reduce 规约它的梯度，使各副本一致。",
+            "zh": "replicate 的 rank 持有同一部分，用 all-reduce 归约它的梯度，使各副本一致。",
         }
         yield "mics", {"mics_copies": copies[lang] if _size(layout, "replicate") else ""}
     if _size(layout, "inter_node"):
