@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { byAxes, byNode, byStage } from "../../../src/serried/views/web/static/map/arrangement.js";
-import { Nest, nodeColumns } from "../../../src/serried/views/web/static/map/nest.js";
+import {
+  byAxes,
+  byNode,
+  byStage,
+  nodeColumns,
+} from "../../../src/serried/views/web/static/map/arrangement.js";
+import { Nest } from "../../../src/serried/views/web/static/map/nest.js";
 import { sceneOf } from "./scenes.js";
 
 const FRAME = { width: 900, height: 760 };
@@ -45,6 +50,43 @@ test("cells lie inside their node's box, and boxes inside the plane", () => {
     assert.ok(nest.cellY(rank) >= box.y + nest.places[0].top - 1e-9);
     assert.ok(nest.cellY(rank) + 1 <= box.y + box.height + 1e-9);
     assert.ok(box.x + box.width <= nest.width + 1e-9 && box.y + box.height <= nest.height + 1e-9);
+  }
+});
+
+test("the items in a view are those whose boxes reach into it", () => {
+  const scene = sceneOf({ pp: 4, dp: 17, tp: 2 });
+  for (const levels of [byNode(scene, 8), byStage(scene, 8)]) {
+    const nest = new Nest(levels, FRAME);
+    for (const [x, y, size] of [
+      [0, 0, 1000],
+      [-5, -5, 4],
+      [3.2, 2.9, 3],
+      [8, 1, 0.1],
+      [nest.width - 1, nest.height - 1, 9],
+    ]) {
+      const view = { x, y, right: x + size, bottom: y + size };
+      for (let level = 0; level <= nest.cells; level++) {
+        const reaching = Array.from({ length: nest.numItems(level) }, (_, item) => item).filter(
+          (item) => {
+            const box = nest.box(level, item);
+            const isAcross = box.x <= view.right && box.x + box.width >= view.x;
+            return isAcross && box.y <= view.bottom && box.y + box.height >= view.y;
+          },
+        );
+        assert.deepEqual(nest.itemsIn(level, view), reaching);
+      }
+    }
+  }
+});
+
+test("the nearest rank to a point is the one whose middle is least away", () => {
+  const nest = nodes(37, 8);
+  for (let i = 0; i < 60; i++) {
+    const [x, y] = [nest.width * (1.6 * ((i * 0.618) % 1) - 0.3), (nest.height * i) / 50 - 2];
+    const away = (rank) =>
+      Math.abs(nest.cellX(rank) + nest.aspect / 2 - x) + Math.abs(nest.cellY(rank) + 0.5 - y);
+    const least = Math.min(...Array.from({ length: 37 }, (_, rank) => away(rank)));
+    if (nest.rankAt(x, y) < 0) assert.equal(away(nest.nearest(x, y)), least);
   }
 });
 

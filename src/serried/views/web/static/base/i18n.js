@@ -57,9 +57,13 @@ export function has(key) {
   return key in words;
 }
 
+/** Of each language, made once: it takes a hundred times as long as to write one number. */
+const numbers = /** @type {Record<string, Intl.NumberFormat>} */ ({});
+
 /** Writes a number with its thousands set apart. @param {number} value */
 export function number(value) {
-  return value.toLocaleString(current === "zh" ? "zh-CN" : "en");
+  numbers[current] ??= new Intl.NumberFormat(current === "zh" ? "zh-CN" : "en");
+  return numbers[current].format(value);
 }
 
 /** Writes a list as it is said: "4, 4 and 1", "4、4 和 1". @param {string[]} parts */

@@ -59,8 +59,14 @@ function peers(scene, kind, rank) {
 
 /** Returns all ranks of several lists, ascending, each once. @param {Int32Array[]} lists */
 function union(lists) {
-  /** @type {Set<number>} */
-  const all = new Set();
-  for (const ranks of lists) for (const rank of ranks) all.add(rank);
-  return Int32Array.from(all).sort();
+  const all = new Int32Array(lists.reduce((sum, { length }) => sum + length, 0));
+  let length = 0;
+  for (const ranks of lists) {
+    all.set(ranks, length);
+    length += ranks.length;
+  }
+  all.sort();
+  let kept = 0;
+  for (let i = 0; i < length; i++) if (!i || all[i] !== all[i - 1]) all[kept++] = all[i];
+  return all.subarray(0, kept);
 }

@@ -246,8 +246,7 @@ export class CollectiveDesk {
   _drawTrails() {
     const [first] = this.answers.executions;
     this.trails.resize();
-    const context = this.trails.begin();
-    if (!this.isOpen || !first || !hasRoom(first, this.host.spot)) return;
-    paintTrails(context, first, this.stage.stepsOf(first), this.host.spot);
+    if (!this.isOpen || !first || !hasRoom(first, this.host.spot)) return this.trails.wipe();
+    paintTrails(this.trails.begin(), first, this.stage.stepsOf(first), this.host.spot);
   }
 }

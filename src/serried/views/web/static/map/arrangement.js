@@ -4,8 +4,6 @@
 //   stage   a row for each stage
 //   cube    blocks, in each a row and a column for every place along the axes chosen for them
 
-import { nodeColumns } from "./nest.js";
-
 /** @typedef {import("../base/scene.js").Scene} Scene */
 /** @typedef {import("./nest.js").Level} Level */
 /** @typedef {"rows" | "columns" | "blocks"} Role */
@@ -258,4 +256,14 @@ function placesWithin(outer, inner) {
     if (known < 0 || inner[rank] < known) first[outer[rank]] = inner[rank];
   }
   return inner.map((each, rank) => each - first[outer[rank]]);
+}
+
+/**
+ * Returns the columns of a node's cells: 4 for 8 ranks, as two rows of a machine's GPUs.
+ * @param {number} capacity
+ */
+export function nodeColumns(capacity) {
+  const least = Math.ceil(Math.sqrt(capacity));
+  for (let n = least; n <= 2 * least; n++) if (capacity % n === 0) return n;
+  return least;
 }

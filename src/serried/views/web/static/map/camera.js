@@ -59,3 +59,12 @@ export class Camera {
     this.y = y - frame.height / 2 / this.scale;
   }
 }
+
+/**
+ * Returns the part of a nest that a camera shows on a canvas, in units.
+ * @param {{x: number, y: number, scale: number}} camera
+ * @param {{width: number, height: number}} surface
+ */
+export function viewOf({ scale, x, y }, { width, height }) {
+  return { x, y, right: x + width / scale, bottom: y + height / scale };
+}

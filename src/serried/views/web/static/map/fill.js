@@ -8,7 +8,7 @@ import { pixel } from "../base/theme.js";
 
 const LEAST_GAP = 1.6;
 /** Ranks from which a frame that the next one follows is an enlarged picture. */
-const MANY = 6000;
+export const MANY = 6000;
 
 /** Draws a map's cells as pixels. */
 export class CellPixels {

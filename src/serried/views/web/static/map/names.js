@@ -1,6 +1,8 @@
 // The names of what holds the map's cells: readable, or not there; those of bands and of a cube's
 // rows and columns stay at the edge of the frame while what they name is in view.
 
+import { viewOf } from "./camera.js";
+
 /** @typedef {import("./picture.js").Picture} Picture */
 /** @typedef {import("./nest.js").Level} Level */
 
@@ -62,13 +64,10 @@ function paintHeads(picture, context, level) {
   context.fillStyle = theme.faint;
   context.textAlign = "left";
   context.textBaseline = "middle";
-  const count = nest.numItems(level);
-  for (let item = 0; item < count; item++) {
-    const { x, y, width, height } = nest.box(level, item);
+  for (const item of nest.itemsIn(level, viewOf(camera, surface))) {
+    const { x, y, width } = nest.box(level, item);
     const left = (x - camera.x) * scale + 5;
     const upper = (y - camera.y) * scale;
-    if (left > surface.width || upper > surface.height) continue;
-    if (left + width * scale < 0 || upper + height * scale < 0) continue;
     const room = width * scale - 8;
     const name = [nameOf(picture, level, item), String(item)].find(
       (text) => context.measureText(text).width <= room,

@@ -125,6 +125,38 @@ export class Nest {
     return { x, y, width: own.width + left + 2 * pad, height: own.height + top + 2 * pad };
   }
 
+  /**
+   * Returns the items of a level that lie in a view, and none of those around that do not.
+   * @param {number} level
+   * @param {{x: number, y: number, right: number, bottom: number}} view  in units
+   */
+  itemsIn(level, view) {
+    /** @type {number[]} */
+    const found = [];
+    const look = (/** @type {number} */ i, /** @type {number} */ around, x = 0, y = 0) => {
+      const { columns, gap, width, height, left, top, pad } = this.places[i];
+      const { count } = this.levels[i];
+      const [across, down] = [width + gap, height + gap];
+      const lastRow = Math.min(
+        Math.ceil(count / columns) - 1,
+        Math.floor((view.bottom - y) / down),
+      );
+      const last = Math.min(columns - 1, Math.floor((view.right - x) / across));
+      for (let row = Math.max(0, Math.ceil((view.y - y - height) / down)); row <= lastRow; row++)
+        for (
+          let column = Math.max(0, Math.ceil((view.x - x - width) / across));
+          column <= last && row * columns + column < count;
+          column++
+        ) {
+          const item = around * count + row * columns + column;
+          if (i === level) found.push(item);
+          else look(i + 1, item, x + column * across + left + pad, y + row * down + top + pad);
+        }
+    };
+    look(0, 0);
+    return found;
+  }
+
   /** Returns the left edge of a rank's cell. @param {number} rank */
   cellX(rank) {
     return this.x[this.columnOf[rank]];
@@ -186,12 +218,20 @@ export class Nest {
   nearest(x, y) {
     const found = this.rankAt(x, y);
     if (found >= 0) return found;
-    let nearest = 0;
+    let nearest = -1;
     let least = Infinity;
-    for (let rank = 0; rank < this.worldSize; rank++) {
-      const away =
-        Math.abs(this.cellX(rank) + this.aspect / 2 - x) + Math.abs(this.cellY(rank) + 0.5 - y);
-      if (away < least) [nearest, least] = [rank, away];
+    // Cells within a growing square, then once more as far as the nearest of those is away.
+    for (let far = 1, isLast = false; !isLast; far *= 2) {
+      isLast = nearest >= 0 || far > this.width + this.height + Math.abs(x) + Math.abs(y);
+      const side = nearest >= 0 ? least : far;
+      const view = { x: x - side, y: y - side, right: x + side, bottom: y + side };
+      for (const item of this.itemsIn(this.cells, view)) {
+        const rank = this.rankIn[item];
+        if (rank < 0) continue;
+        const away =
+          Math.abs(this.cellX(rank) + this.aspect / 2 - x) + Math.abs(this.cellY(rank) + 0.5 - y);
+        if (away < least) [nearest, least] = [rank, away];
+      }
     }
     return nearest;
   }
@@ -349,14 +389,4 @@ function columnsTried(count) {
     }
   for (let n = 1; n < count; n *= 1.12) tried.add(Math.round(n));
   return [...tried];
-}
-
-/**
- * Returns the columns of a node's cells: 4 for 8 ranks, as two rows of a machine's GPUs.
- * @param {number} capacity
- */
-export function nodeColumns(capacity) {
-  const least = Math.ceil(Math.sqrt(capacity));
-  for (let n = least; n <= 2 * least; n++) if (capacity % n === 0) return n;
-  return least;
 }

@@ -4,11 +4,14 @@
 //   else                          a mark for each kind in view; letters where they fit
 //   a cell below 10 pixels,       boxes of pixels, put down at once
 //   or thousands of cells
+//   a large job that moves        an enlarged picture of all, but for the last few hundred shapes
 //
 // With a figure in view the cell has its colour, and its value is written where it fits.
 
 import { LETTER_ROOM, USUAL_ROOM, traceMark } from "../base/marks.js";
 import { css, inkOf } from "../base/theme.js";
+import { viewOf } from "./camera.js";
+import { MANY } from "./fill.js";
 import { isPale } from "./heat.js";
 import { paintNames } from "./names.js";
 import { slotsOf } from "./slots.js";
@@ -22,7 +25,7 @@ const VALUES_FROM = 46;
 const NUMBERS_FROM = 34;
 const BOXES_FROM = 7;
 const LIGHT_LETTERS = "#f4f7fb";
-/** Numbers are left out of a frame that the next one follows where there are so many. */
+/** Numbers and letters are left out of a frame that the next follows where there are so many. */
 const MOST_MOVING = 500;
 
 /** Draws the map. @param {Picture} picture */
@@ -30,8 +33,8 @@ export function paintMap(picture) {
   const context = picture.surface.begin();
   const { pixels } = picture;
   paintItems(picture, context);
-  if (showsMarks(picture)) paintMarked(picture, context);
-  else if (pixels && arePixels(picture)) pixels.paint(picture, context);
+  if (pixels && arePixels(picture)) pixels.paint(picture, context);
+  else if (showsMarks(picture)) paintMarked(picture, context);
   else paintFilled(picture, context);
   paintNames(picture, context);
 }
@@ -51,34 +54,37 @@ export function showsMarks(picture) {
   return !heat && !isFilled && scene.kinds.length > 0 && cellOf(picture).slots.areReadable;
 }
 
-/** @param {Picture} picture */
+/**
+ * Tells whether cells are put down at once; those of a large job also while they move, unless few
+ * are in view.
+ * @param {Picture} picture
+ */
 function arePixels(picture) {
-  const { surface, scene } = picture;
+  const { surface, scene, isMoving } = picture;
   const { side, width, height } = cellOf(picture);
   const most = Math.min(scene.worldSize, (surface.width * surface.height) / (width * height));
-  return side < PIXELS_BELOW || most > PIXELS_ABOVE;
+  const areMarks = showsMarks(picture);
+  const shapes = most * (areMarks ? scene.kinds.length : 1);
+  if (isMoving && scene.worldSize >= MANY && shapes > MOST_MOVING) return true;
+  return !areMarks && (side < PIXELS_BELOW || most > PIXELS_ABOVE);
 }
 
-/** Yields the ranks whose cells are in view. @param {Picture} picture */
-export function* ranksInView({ nest, camera, surface }) {
-  const isSeen = (
-    /** @type {number} */ at,
-    /** @type {number} */ size,
-    /** @type {number} */ from,
-  ) => at + size >= from;
-  const right = camera.x + surface.width / camera.scale;
-  const bottom = camera.y + surface.height / camera.scale;
-  const across = nest.x.map((x) => Number(isSeen(x, nest.aspect, camera.x) && x <= right));
-  const down = nest.y.map((y) => Number(isSeen(y, 1, camera.y) && y <= bottom));
-  const { columnOf, rowOf } = nest;
-  for (let rank = 0; rank < columnOf.length; rank++)
-    if (across[columnOf[rank]] && down[rowOf[rank]]) yield rank;
+/** Returns the ranks whose cells are in view. @param {Picture} picture */
+export function ranksInView(picture) {
+  const { camera, nest, surface } = picture;
+  const items = nest.itemsIn(nest.cells, viewOf(camera, surface));
+  return items.map((item) => nest.rankIn[item]).filter((rank) => rank >= 0);
 }
 
-/** Draws the outlines of items that hold cells. @param {Picture} picture */
-/** @param {Picture} picture @param {CanvasRenderingContext2D} context */
-function paintItems({ nest, camera, surface, theme }, context) {
+/**
+ * Draws the outlines of items that hold cells.
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ */
+function paintItems(picture, context) {
+  const { nest, camera, surface, theme } = picture;
   const { scale } = camera;
+  const view = viewOf(camera, surface);
   context.lineWidth = 1;
   nest.levels.forEach(({ name, isSmall }, level) => {
     if (level === nest.cells || name === "row" || name === "column") return;
@@ -86,13 +92,10 @@ function paintItems({ nest, camera, surface, theme }, context) {
     const isOuter = name === "stage" || name === "band";
     context.strokeStyle = theme.edge;
     context.fillStyle = isOuter ? theme.ground : theme.box;
-    const count = nest.numItems(level);
-    for (let item = 0; item < count; item++) {
+    for (const item of nest.itemsIn(level, view)) {
       const { x, y, width, height } = nest.box(level, item);
       const left = Math.round((x - camera.x) * scale) + 0.5;
       const top = Math.round((y - camera.y) * scale) + 0.5;
-      if (left > surface.width || top > surface.height) continue;
-      if (left + width * scale < 0 || top + height * scale < 0) continue;
       context.beginPath();
       const grow = isSmall ? 0 : 2;
       context.roundRect(
@@ -144,16 +147,20 @@ function paintFilled(picture, context) {
 
 /** @param {Picture} picture @param {CanvasRenderingContext2D} context */
 function paintMarked(picture, context) {
-  const { scene, nest, camera, theme } = picture;
+  const { scene, nest, camera, theme, isMoving } = picture;
   const { scale } = camera;
   const { width, height, side, inset, slots } = cellOf(picture);
   const { radius } = slots;
   const middles = scene.kinds.map((_, kind) => slots.middle(kind));
-  const writers = scene.kinds.map((kind) => letterer(picture, context, kind, radius));
+  const ranks = ranksInView(picture);
+  const isBusy = isMoving && ranks.length * scene.kinds.length > MOST_MOVING;
+  const writers = scene.kinds.map((kind) =>
+    isBusy ? () => {} : letterer(picture, context, kind, radius),
+  );
   const inks = scene.kinds.map((kind) => inkOf(kind, theme));
   const numbers =
-    height >= NUMBERS_FROM ? fittingNumber(picture, context, width - 2 * inset - 6) : 0;
-  for (const rank of ranksInView(picture)) {
+    height >= NUMBERS_FROM && !isBusy ? fittingNumber(picture, context, width - 2 * inset - 6) : 0;
+  for (const rank of ranks) {
     const left = (nest.cellX(rank) - camera.x) * scale;
     const top = (nest.cellY(rank) - camera.y) * scale;
     context.fillStyle = theme.cell;
