@@ -57,6 +57,12 @@ def test_the_core_prints_groups_without_torch_or_a_web_stack(bare: Path) -> None
     assert json.loads(answer.stdout)["groups"]["tp"][0] == [0, 1]
 
 
+def test_the_core_answers_what_the_page_asks_without_a_web_stack(bare: Path) -> None:
+    answer = call(bare, "serve", "--ask", "rank?world_size=16&tp=2&rank=3")
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout)["rank"] == 3
+
+
 def test_the_core_brings_neither_torch_nor_a_web_stack(bare: Path) -> None:
     code = (
         "import importlib.util as u; print([n for n in ('torch', 'starlette') if u.find_spec(n)])"

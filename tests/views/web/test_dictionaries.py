@@ -10,7 +10,7 @@ from serried.frameworks import FRAMEWORKS, Sizes, layout
 from serried.pipeline import ENTRIES, IdleCause
 from serried.pipeline.closed_form import Quantity
 from serried.views.explain.words import basics
-from serried.views.web.page import STATIC
+from serried.views.web.edition import STATIC
 
 DICTIONARIES = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))

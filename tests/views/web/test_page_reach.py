@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from serried.views.web.page import STATIC
+from serried.views.web.edition import STATIC
 from tests.page import Open
 from tests.views.web.served import served
 

@@ -18,9 +18,9 @@ from serried.errors import EnvironmentProblem, InputError
 from serried.trace.merge.in_memory import merge
 from serried.views import mishap
 from serried.views.web import questions
+from serried.views.web.edition import LATER, SCRIPT, STATIC
 from serried.views.web.joined import joined_modules
 from serried.views.web.layout import launch
-from serried.views.web.page import LATER, SCRIPT, STATIC
 from serried.views.web.server import listen, serve
 from serried.views.web.tightened import tightened
 from serried.views.web.trace.payload import NamedTrace

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from serried.views.web.edition import SCRIPT, STATIC, page_modules
 from serried.views.web.joined import joined_modules
-from serried.views.web.page import SCRIPT, STATIC, page_modules
 from serried.views.web.tightened import tightened
 
 ROOT = Path(__file__).parents[3]

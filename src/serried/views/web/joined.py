@@ -67,6 +67,24 @@ def joined_modules(texts: Mapping[str, str], entry: str) -> dict[str, str]:
     return {entry: joined.first_text(), **{path: joined.later_text(path) for path in joined.later}}
 
 
+def one_module(texts: Mapping[str, str], entry: str) -> str:
+    """Returns one module that does what ``entry`` does and fetches none; raises as above.
+
+    >>> texts = {"a.js": "export const two = 2;\\n", "b.js": 'await import("./a.js");\\n'}
+    >>> '"./a.js": () => {' in one_module(texts, "b.js")
+    True
+    """
+    joined = _Joined({path: _COMMENTS.sub("", text) for path, text in texts.items()}, entry)
+    made = "".join(f'"./{path}": {joined.later_made(path)},\n' for path in joined.later)
+    return f"const $made = {{\n{made}}};\n{_HELD}{joined.modules()}"
+
+
+_HELD = """\
+const $fetched = {};
+const $later = (path, modules) =>
+($fetched[path] ??= Promise.resolve($made[path](...modules)));
+"""
+"""Makes a module once."""
 _FETCH = """\
 const $fetched = {};
 const $later = (path, modules) =>
@@ -116,14 +134,21 @@ class _Joined:
 
     def first_text(self) -> str:
         """Returns the module that comes first."""
-        whole = "".join(self._module(path) for path in self.first)
-        return _FETCH + whole if self.later else whole
+        return _FETCH + self.modules() if self.later else self.modules()
+
+    def modules(self) -> str:
+        """Returns the modules that come first."""
+        return "".join(self._module(path) for path in self.first)
 
     def later_text(self, path: str) -> str:
         """Returns a module that is fetched later, as a function of those that it needs."""
+        return f"export const made = {self.later_made(path)};\n"
+
+    def later_made(self, path: str) -> str:
+        """Returns a module that is made later, as a function of those that it needs."""
         whole = "".join(self._module(each) for each in self.later[path])
         taken = ", ".join(self._taken(path))
-        return f"export const made = ({taken}) => {{\n{whole}return {self.names[path]};\n}};\n"
+        return f"({taken}) => {{\n{whole}return {self.names[path]};\n}}"
 
     def _imports(self, *entries: str) -> dict[str, list[str]]:
         """Returns what each module imports at once, for the modules that ``entries`` need."""

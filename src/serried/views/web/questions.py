@@ -18,6 +18,7 @@ from serried.views.web.check.heat import NamedCheck, check_heat_payload, checks_
 from serried.views.web.collective.payload import CHOICES, OFFERS, collective_payload
 from serried.views.web.diagnose.cases import NamedCase, case_answer, case_payload, cases_answer
 from serried.views.web.diagnose.example import EXAMPLE, example_case
+from serried.views.web.edition import STATIC
 from serried.views.web.layout.beside import beside_payload
 from serried.views.web.layout.fitted import fitted_answer
 from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
@@ -25,7 +26,6 @@ from serried.views.web.layout.sharding import sharding_answer
 from serried.views.web.learn.answer import learn_answer, term_answer
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.opening import openings_answer
-from serried.views.web.page import STATIC
 from serried.views.web.plan.answer import plan_answer, plan_offers
 from serried.views.web.plan.compared import compared_answer
 from serried.views.web.plan.heat import plan_heat_payload
@@ -70,6 +70,15 @@ def answer_document(address: str, answers: Mapping[str, Answering]) -> dict[str,
     ``address`` is what stands behind ``api/``, or all of it. Raises InputError for a question that
     there is not, and as the answer does.
     """
+    found = answer_to(address, answers)
+    if isinstance(found, dict):
+        return found
+    header, columns = unpack(found)
+    return header | {"columns": {name: _known(column.tolist()) for name, column in columns.items()}}
+
+
+def answer_to(address: str, answers: Mapping[str, Answering]) -> Answer:
+    """Returns the answer to a question as the page gets it; raises as ``answer_document``."""
     asked = urlsplit(address)
     name = asked.path.rpartition("api/")[2]
     if name not in answers:
@@ -78,11 +87,7 @@ def answer_document(address: str, answers: Mapping[str, Answering]) -> dict[str,
             name=name[:40],
             questions=listed(answers, limit=len(answers)),
         )
-    found = answers[name](parse_qs(asked.query, keep_blank_values=True))
-    if isinstance(found, dict):
-        return found
-    header, columns = unpack(found)
-    return header | {"columns": {name: _known(column.tolist()) for name, column in columns.items()}}
+    return answers[name](parse_qs(asked.query, keep_blank_values=True))
 
 
 def _known(values: list[float]) -> list[float | None]:

@@ -40,12 +40,13 @@ from starlette.staticfiles import StaticFiles
 
 from serried.errors import EnvironmentProblem, InputError, SerriedError
 from serried.finding import Sentence
+from serried.views.web.edition import STATIC, page_document
 from serried.views.web.gate import Gate, GateMiddleware, is_loopback, new_token
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.folder import recognised_as
 from serried.views.web.opening.kinds import Kind
 from serried.views.web.opening.routes import opening_routes
-from serried.views.web.page import STATIC, page_document, page_routes
+from serried.views.web.page import page_routes
 from serried.views.web.refusal import BINARY, mishap, refusal, words_of_request
 from serried.views.web.squeeze import squeezed
 from serried.views.web.wire.dropped import read_body, read_files
