@@ -40,6 +40,8 @@ NEEDS = {
     "a model of the reader's own": ("serried train --model",),
     "a run, which the command above it makes": (
         "serried trace merge runs/",
+        "serried report runs/",
+        "serried report logs/",
         "serried trace stats runs/",
         "serried export",
         "serried plan --calibrate",

@@ -6,6 +6,9 @@ a step           all-reduce of dp, then of all ranks         GPipe, rank order t
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,40 +16,26 @@ import torch
 import torch.distributed as dist
 
 import serried
-from benchmarks.diagnosis.faults.disturbed import disturb
-from benchmarks.diagnosis.faults.fault import OF_SUMS, Fault
+from benchmarks.diagnosis.faults.fault import Fault
 
+WIDTH = 16
 FULL = "checkpoint.pt"
 """A checkpoint that the disk has no room for."""
 STILL_S, LIMIT_S = 1.5, 5.0
 """After what the guard calls a rank still, and torch's own limit where that is to run out."""
-SIZES = {"cpu": (16, 4), "cuda": (1024, 2048)}
-"""Width of a layer, and rows of a microbatch. NCCL takes in what is small before anybody waits for
-it, and ends a sum of few numbers whatever their count."""
 
 
 class StandingJob:
     """Is one rank of it."""
 
-    def __init__(
-        self,
-        fault: Fault,
-        rank: int,
-        disk: Path,
-        device: str = "cpu",
-        limit: timedelta | None = None,
-    ) -> None:
-        """Makes groups, of ``limit`` each where one is given, and the stage of this rank."""
-        self.fault, self.rank, self.disk, self.device = fault, rank, disk, device
-        self.limit = limit
-        self.width, self.rows = SIZES[device]
+    def __init__(self, fault: Fault, rank: int, disk: Path) -> None:
+        self.fault, self.rank, self.disk = fault, rank, disk
         self.inside = fault.tp * fault.dp
         self.stage = rank // self.inside
         self.before, self.after = rank - self.inside, rank + self.inside
         self.tp, self.dp = self._groups()
         torch.manual_seed(self.stage)
-        linear = torch.nn.Linear(self.width, self.width, device=device)
-        self.net = torch.nn.Sequential(linear, torch.nn.Tanh())
+        self.net = torch.nn.Sequential(torch.nn.Linear(WIDTH, WIDTH), torch.nn.Tanh())
         self.optimizer = torch.optim.SGD(self.net.parameters(), 1e-3)
 
     def _groups(self) -> tuple[dist.ProcessGroup, ...]:
@@ -61,13 +50,13 @@ class StandingJob:
         for name, lists in (("tp", tp), ("dp", dp)):
             for number, ranks in enumerate(lists):
                 desc = f"{name}_{number}" if f.seed % 2 else None
-                made = dist.new_group(ranks, timeout=self.limit, group_desc=desc)
+                made = dist.new_group(ranks, group_desc=desc)
                 if self.rank in ranks:
                     mine.append(made)
         return tuple(mine)
 
-    def step(self, step: int) -> torch.Tensor:
-        """Does one step, with what goes wrong in it; returns its gradients' squares, summed."""
+    def step(self, step: int) -> None:
+        """Does one step, with what goes wrong in it."""
         f = self.fault
         held = [self._forward(step, each) for each in range(f.microbatches)]
         for x, y in held:
@@ -80,22 +69,21 @@ class StandingJob:
             if self.stage:
                 assert x.grad is not None
                 dist.send(x.grad, self.before)
-        norm = self._reduce(step)
+        self._reduce(step)
         self.optimizer.step()
         self.optimizer.zero_grad()
         if f.kind == "full disk" and f.is_at(self.rank, step):
             torch.save({"weights": torch.zeros(1 << 16)}, self.disk / FULL)
-        return norm
 
     def _forward(self, step: int, microbatch: int) -> tuple[torch.Tensor, torch.Tensor]:
         f = self.fault
         is_here = f.is_at(self.rank, step, microbatch)
-        x = torch.ones(self.rows, self.width, device=self.device)
+        x = torch.ones(4, WIDTH)
         if self.stage and not (is_here and f.kind == "receive never posted"):
             dist.recv(x, self.before)
         x.requires_grad_()
         if is_here:
-            disturb(f.kind, self.disk)
+            _disturb(f.kind)
         y = self.net(x)
         if f.tp > 1:
             dist.all_reduce(y.detach(), group=self.tp)
@@ -104,12 +92,12 @@ class StandingJob:
             dist.send(y.detach(), f.other if astray else self.after)
         return x, y
 
-    def _reduce(self, step: int) -> torch.Tensor:
+    def _reduce(self, step: int) -> None:
         f = self.fault
-        kind = f.kind if f.is_at(self.rank, step) and f.kind in OF_SUMS else ""
+        kind = f.kind if f.is_at(self.rank, step) else ""
         flat = torch.cat([p.grad.reshape(-1) for p in self.net.parameters() if p.grad is not None])
         if kind == "wrong size":
-            flat = flat[: self.width * 3]
+            flat = flat[: WIDTH * 3]
         elif kind == "wrong dtype":
             flat = flat.double()
         norm = flat.square().sum().float()
@@ -120,7 +108,17 @@ class StandingJob:
             calls.reverse()
         for tensor, group in calls[kind == "skipped collective" :]:
             dist.all_reduce(tensor, group=group)
-        return norm
+
+
+def _disturb(kind: str) -> None:
+    if kind == "sleep":
+        time.sleep(1000)
+    elif kind == "kill -9":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif kind == "SIGSTOP":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    elif kind == "exception":
+        raise ValueError("labels hold 50304, and the vocabulary has 50304 words")
 
 
 def run_standing(fault: Fault, rank: int, evidence: Path, work: Path) -> None:

@@ -63,6 +63,10 @@ COMMANDS = {
         "serve",
         "Opens the workbench: the cluster map, the groups, and the timelines of recorded runs.",
     ),
+    "report": LazyCommand(
+        "report",
+        "Writes what the workbench shows of a job into one HTML file that opens from disk.",
+    ),
     "mcp": LazyCommand(
         "mcp",
         "Answers assistants over the Model Context Protocol, on standard input and output.",

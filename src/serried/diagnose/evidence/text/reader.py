@@ -92,8 +92,7 @@ def text_signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
 
 def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
     tracebacks = Tracebacks()
-    summary = FailureSummary()
-    reports = summary.read, RasReport().read, StallReport().read, tracebacks.read
+    reports = FailureSummary().read, RasReport().read, StallReport().read, tracebacks.read
     spawned = SpawnedError()
     silent: set[str] = set()
     clock: float | None = None
@@ -109,7 +108,7 @@ def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
             else:
                 undated.append(replace(sign, after=clock))
     yield from undated
-    yield from (replace(sign, after=clock) for sign in (*tracebacks.cut(), *summary.cut()))
+    yield from (replace(sign, after=clock) for sign in tracebacks.cut())
 
 
 def _of_line(

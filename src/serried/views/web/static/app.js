@@ -1,12 +1,14 @@
 // Starts the page.
 
 import { chosenLanguage } from "./base/i18n.js";
+import { startReport } from "./base/kept.js";
 import { askSeveral } from "./base/questions.js";
 import { listenToControls, listenToPageKeys } from "./desk/controls.js";
 import { Page } from "./desk/page.js";
 import { publish } from "./desk/readback.js";
 import { listenToSkip } from "./desk/skip.js";
 
+startReport();
 const page = new Page();
 listenToControls(page);
 listenToPageKeys(page);

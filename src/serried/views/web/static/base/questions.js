@@ -1,5 +1,7 @@
 // Questions to the server: relative addresses only, and a user's mistake comes back as its
-// sentence.
+// sentence. A report keeps the answers itself (kept.js).
+
+import { isReport, keptAnswer } from "./kept.js";
 
 /** Says what was wrong with a question. */
 export class Refusal extends Error {
@@ -19,7 +21,7 @@ export class Refusal extends Error {
  * @param {RequestInit} [request]
  */
 export async function ask(path, request) {
-  const answer = await fetch(`api/${path}`, request);
+  const answer = await (isReport() ? keptAnswer(path) : fetch(`api/${path}`, request));
   if (answer.ok) return answer;
   if (answer.status !== 400) throw new Error(`${answer.status} ${answer.statusText}`);
   const { error, field } = await answer.json();
@@ -36,6 +38,7 @@ const beside = new Map();
 
 /** Asks for several documents at once; each waits for who asks for it. @param {string[]} paths */
 export async function askSeveral(paths) {
+  if (isReport()) return;
   const asked = paths.map((path) => `ask=${encodeURIComponent(path)}`).join("&");
   const answers = await (await ask(`several?${asked}`)).json();
   for (const [path, answer] of Object.entries(answers)) beside.set(path, answer);

@@ -1,0 +1,114 @@
+"""What a report keeps of what was opened: the answers to its questions, refusals among them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from serried.errors import InputError, SerriedError
+from serried.limits import REPORT_SPANS
+from serried.views.report.archive import Kept
+from serried.views.report.questions import (
+    evidence_questions,
+    full_state,
+    job_questions,
+    key_of,
+    opening_questions,
+    run_questions,
+    state_of,
+)
+from serried.views.sentences import say
+from serried.views.web.opening.desk import OpeningDesk
+from serried.views.web.questions import Answering, answer_to, questions
+from serried.views.web.trace.payload import NamedTrace, question_of
+
+
+@dataclass(frozen=True)
+class ReportContent:
+    """Holds what a report shows first, and every answer that it has."""
+
+    state: Mapping[str, str]
+    """The words of the page's address."""
+    answers: Mapping[str, Kept]
+    """Each by its key."""
+
+
+def content_of(desk: OpeningDesk, asked: Mapping[str, str], lang: str) -> ReportContent:
+    """Returns what a report of everything open on a desk holds, waiting for what is being read.
+
+    ``asked`` are words of a page's address, which go before what was opened. Raises what opening
+    raised, and InputError where the state makes no layout.
+    """
+    desk.settle()
+    for opening in desk.openings:
+        if opening.problem:
+            raise opening.problem
+    # A report is read where nobody asks for windows: every span goes with it.
+    desk.traces[:] = [replace(each, whole_below=REPORT_SPANS.most) for each in desk.traces]
+    for each in desk.traces:
+        _check_spans(each)
+    state = {**_opened_state(desk), **asked, "lang": lang}
+    answering = questions(desk)
+    full = full_state(state)
+    answers = {key_of(each): _kept(each, answering, lang) for each in _questions(desk, full, lang)}
+    return ReportContent(state, answers)
+
+
+def _check_spans(named: NamedTrace) -> None:
+    """Raises InputError for a run that is too long to go into one file."""
+    if len(named.trace.spans) > REPORT_SPANS.most:
+        raise InputError(
+            "{run} has {count:,} spans; a report holds at most {most:,}; serried serve opens it",
+            run=named.name,
+            count=len(named.trace.spans),
+            most=REPORT_SPANS.most,
+        )
+
+
+def _opened_state(desk: OpeningDesk) -> dict[str, str]:
+    """Returns the job and the tab of what was opened first."""
+    found: dict[str, str] = {}
+    for opening in reversed(desk.openings):
+        found |= state_of(opening.question or {})
+        found |= {"view": opening.tab} if opening.tab else {}
+    for check in desk.checks[:1]:
+        found |= state_of(check.question)
+    for case in desk.cases[:1]:
+        found |= state_of(case.question) | {"diagnosed": case.name}
+    if desk.traces:
+        found |= state_of(question_of(desk.traces[0].trace.job))
+        found |= {"run": desk.traces[0].trace.run}
+    return {name: value for name, value in found.items() if value}
+
+
+def _questions(desk: OpeningDesk, state: Mapping[str, str], lang: str) -> Iterator[str]:
+    yield from opening_questions(lang)
+    try:
+        num_ranks = int(state.get("world_size", ""))
+    except ValueError:
+        text = state["world_size"][:40]
+        raise InputError("world_size={text} in the link is no number of ranks", text=text) from None
+    yield from job_questions(state, lang, num_ranks)
+    for number, each in enumerate(desk.traces):
+        figures = list(each.answers.figures)
+        yield from run_questions(number, each.shown.groupings, figures)
+    checks = [(n, figure) for n, each in enumerate(desk.checks) for figure in each.figures]
+    cases = [
+        (n, finding)
+        for n, each in enumerate(desk.cases)
+        for finding in range(max(1, len(each.diagnosis.causes)))
+    ]
+    yield from evidence_questions(cases, checks)
+
+
+def _kept(question: str, answering: Mapping[str, Answering], lang: str) -> Kept:
+    """Returns the answer to a question, or the sentence that refuses it."""
+    try:
+        found = answer_to(question, answering)
+    except SerriedError as error:
+        refused = {"error": say(error, lang), "field": None}
+        return Kept(json.dumps(refused, ensure_ascii=False).encode(), 400)
+    if isinstance(found, bytes):
+        return Kept(found)
+    return Kept(json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode())
