@@ -176,6 +176,11 @@ def print_apart(rows: list[Measured], *, is_long: bool) -> None:
         for table, chosen in parts(rows):
             which = np.flatnonzero(chosen)
             print(line(table, Errors.of(predicted[which], shown.steps[which])))
+        if each.name == "configuration":
+            continue
+        print(f"{'of which, and steps inside the 90 % interval':83}{'inside %':>9}")
+        for group, errors, share in held_apart.by_group(shown, found, each):
+            print(f"{line('  ' + group, errors)}{100 * share:9.0f}")
     print("\nconstants fitted to jobs of the fewest GPUs alone")
     print(HEAD)
     for name, errors in held_apart.by_scale(shown, shipped()):

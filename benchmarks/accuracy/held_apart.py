@@ -138,15 +138,30 @@ def coverage(
     """
     counts = (shown.weights >= LEAST_WEIGHT) & (np.arange(shown.weights.size) < (most or np.inf))
     for each in found:
-        inside = np.zeros(counts.size, bool)
-        for group in np.unique(each.groups[counts]):
-            hidden = (each.groups == group) & counts
-            others = {other.name: ~hidden for other in found}
-            known = widths(shown, found, others)
-            for row in np.flatnonzero(hidden):
-                width = known[str(shown.kinds[row])][each.familiar[row]]
-                inside[row] = abs(each.residuals[row]) <= width
-        yield each.name, float(inside[counts].mean())
+        yield each.name, float(inside(shown, found, each, counts)[counts].mean())
+
+
+def inside(shown: Examples, found: Sequence[Apart], way: Apart, counts: np.ndarray) -> np.ndarray:
+    """Returns which rows lie within intervals that are made without their own group."""
+    held = np.zeros(counts.size, bool)
+    for group in np.unique(way.groups[counts]):
+        hidden = (way.groups == group) & counts
+        known = widths(shown, found, {other.name: ~hidden for other in found})
+        for row in np.flatnonzero(hidden):
+            width = known[str(shown.kinds[row])][way.familiar[row]]
+            held[row] = abs(way.residuals[row]) <= width
+    return held
+
+
+def by_group(
+    shown: Examples, found: Sequence[Apart], way: Apart
+) -> Iterator[tuple[str, Errors, float]]:
+    """Yields the errors of each group that was left out, and how often its intervals hold."""
+    counts = shown.weights >= LEAST_WEIGHT
+    held, predicted = inside(shown, found, way, counts), shown.steps / np.exp(way.residuals)
+    for group in np.unique(way.groups[counts]):
+        rows = (way.groups == group) & counts
+        yield str(group), Errors.of(predicted[rows], shown.steps[rows]), float(held[rows].mean())
 
 
 def by_scale(shown: Examples, constants: Constants) -> Iterator[tuple[str, Errors]]:

@@ -30,9 +30,12 @@ def told_runs(folder: Path) -> list[Measured]:
 
 
 def refused(rows: list[Measured]) -> Iterator[Refused]:
-    """Yields those of them that are said not to fit."""
+    """Yields those of them that are said not to fit, those left out that cannot be counted."""
     for row in rows:
-        fullest = job_memory(row.request).fullest
+        try:
+            fullest = job_memory(row.request).fullest
+        except InputError:  # stages or modules that memory is not counted for
+            continue
         if not fullest.fits:
             yield Refused(row, fullest.total / fullest.card_bytes - 1)
 

@@ -48,7 +48,7 @@ def test_what_a_gpu_type_reaches_beside_its_generation_may_be_left_out(tmp_path:
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ('"nic" = { value = ', '"nic" = { value = -', "nic is -1.062; it is a number above 0"),
+        ('"nic" = { value = ', '"nic" = { value = -', r"nic is -1\.06\d; it is a number above 0"),
         ('"nic" = { value = ', '"nic" = { value = nan, was = ', "nic is nan; it is a number above"),
         ("[constants]", "constants = 3\n[constant]", "constants that cannot be read"),
         ('dense" = [', 'dense" = [0.1, ', "residuals have 4 widths each"),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,3 +115,63 @@ def test_options_that_would_do_nothing_are_refused(
 ) -> None:
     assert run([*LLAMA, *words]) == 2
     assert sentence in capsys.readouterr().err
+
+
+def planned(capsys: pytest.CaptureFixture[str], *told: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert run(["plan", *told, "--format", "json"]) in (0, 1)
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_hybrid_shards_hold_more_and_say_over_how_many_ranks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    job = ("--model", "llama3-8b", "--cluster", "h100", "--world-size", "32", "--framework", "fsdp")
+    told = (*job, "--zero", "3", "--sequence", "4096", "--global-batch", "32")
+    whole, hybrid = planned(capsys, *told), planned(capsys, *told, "--set", "dp_shard=8")
+    kept = ("parameters", "gradients", "optimizer")
+    states = [sum(told["memory"][0]["items"][name] for name in kept) for told in (whole, hybrid)]
+    assert states[1] == pytest.approx(4 * states[0], rel=0.01)
+    summed = [each for each in hybrid["traffic"] if each["collective"] == "all_reduce"]
+    assert [(each["kind"], each["ranks"], each["link"]) for each in summed] == [("dp", 4, "rail")]
+    assert run(["plan", *told, "--set", "dp_shard=8"]) == 0
+    assert "ZeRO 3 over 8 of 32 ranks" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("cluster", ["b200", "gb200", "b300", "gb300"])
+def test_blackwell_multiplies_in_4_bits_faster_than_in_8_and_16(
+    capsys: pytest.CaptureFixture[str], cluster: str
+) -> None:
+    job = ("--model", "llama3.1-405b", "--cluster", cluster, "--world-size", "128", "--tp", "4")
+    told = (*job, "--pp", "8", "--account-for", "embedding,loss", "--sequence", "8192")
+    steps = [
+        planned(capsys, *told, "--global-batch", "256", "--compute", each)["time"]["step_s"]
+        for each in ("nvfp4", "mxfp8", "bf16")
+    ]
+    assert steps == sorted(steps)
+
+
+@pytest.mark.parametrize("cluster", ["mi300x", "mi325x", "mi355x"])
+def test_clusters_of_amd_are_planned_and_have_no_nvfp4_of_their_own(
+    capsys: pytest.CaptureFixture[str], cluster: str
+) -> None:
+    job = ("--model", "llama3-70b", "--cluster", cluster, "--world-size", "64", "--tp", "8")
+    batch = ("--sequence", "8192", "--global-batch", "64")
+    found = planned(capsys, *job, *batch)
+    assert 0.1 < found["mfu"] < 0.6
+    if cluster != "mi355x":
+        assert run(["plan", *job, *batch, "--compute", "nvfp4"]) == 2
+        assert "has no fp4 figure" in capsys.readouterr().err
+
+
+def test_qwen3_235b_over_32_ranks_of_experts_is_planned(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    job = ("--model", "qwen3-235b-a22b", "--cluster", "h100", "--world-size", "256", "--tp", "4")
+    told = ("--pp", "8", "--account-for", "embedding,loss", "--ep", "32", "--etp", "1")
+    found = planned(capsys, *job, *told, "--sequence", "4096", "--global-batch", "256")
+    assert found["fits"]
+    bad = ("--pp", "2", "--ep", "24", "--sequence", "4096", "--global-batch", "256")
+    assert run(["plan", *job, *bad]) == 2
+    assert "ep=24" in capsys.readouterr().err

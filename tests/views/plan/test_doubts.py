@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from serried.plan.catalog import cluster_named, model_named
 from serried.plan.degrees import Degrees
 from serried.plan.job_plan import JobPlan, job_plan
+from serried.plan.model.hugging_face import shape_of
 from serried.plan.request import PlanRequest
 from serried.views.plan.document import plan_document
 from serried.views.plan.doubts import doubts
@@ -54,3 +56,13 @@ def test_gpus_and_software_that_nobody_measured_are_named() -> None:
     assert say(of_gpu, "en").startswith("no step of h800 was measured")
     (of_generation,) = doubts(plan("mi300x"))
     assert "mi300x under megatron" in say(of_generation, "en")
+
+
+def test_a_model_that_also_sees_says_that_its_text_alone_is_planned() -> None:
+    sizes = {"num_hidden_layers": 4, "hidden_size": 512, "num_attention_heads": 8}
+    text = {"model_type": "mistral", "intermediate_size": 2048, "vocab_size": 32000, **sizes}
+    seeing = shape_of({"model_type": "llava", "vision_config": {}, "text_config": text}, "llava")
+    found = plan()
+    (sentence,) = doubts(job_plan(replace(found.asked, model=seeing)))
+    assert "its config has vision_config too" in say(sentence, "en")
+    assert "vision_config" in say(sentence, "zh")

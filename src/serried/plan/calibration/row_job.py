@@ -27,7 +27,7 @@ from serried.plan.cluster.cluster import Cluster, Gpu
 from serried.plan.degrees import Degrees
 from serried.plan.model.shape import ModelShape
 from serried.plan.model.stages import layers_accounted
-from serried.plan.request import LowRank, Offloaded, PlanRequest, Recompute
+from serried.plan.request import COMPUTE_FORMATS, LowRank, Offloaded, PlanRequest, Recompute
 
 DOCUMENT = "512"
 """Tokens of a document where fine-tuning packs a question-answering set (SQuAD)."""
@@ -38,6 +38,8 @@ _FRAMEWORKS = {
     "internevo": "internevo",
 }
 _COMPUTE = {"fp16/bf16": "bf16", "bf16 fp32-grad-accum": "bf16", "nvfp4?": "nvfp4", "": "bf16"}
+_NEAREST = (("mxfp8", "mxfp8"), ("fp8", "fp8-cs"), ("fp4", "nvfp4"), ("bf16", "bf16"))
+"""What a precision that is not known by its name is taken as, by a word in it."""
 
 
 def row_job(
@@ -84,8 +86,9 @@ def _assumed(row: Row, framework: str, degrees: Degrees, *, is_packed: bool) -> 
         assumed.append("sp=" + ("0" if framework == "megatron-deepspeed" else "1"))
     if is_packed:
         assumed.append("document_tokens=" + DOCUMENT)
-    if not row.get("precision"):
-        assumed.append("precision=bf16")
+    precision = row.get("precision", "")
+    if (compute := _compute(precision)) not in (precision, precision.rstrip("?")):
+        assumed.append(f"precision={compute}")
     return assumed
 
 
@@ -99,7 +102,7 @@ def _request(
 ) -> PlanRequest:
     """Returns the job of a row, its batch rounded to what its replicas can share."""
     sharding, precision = row.get("sharding", ""), row.get("precision", "")
-    is_fsdp = sharding.startswith(("fsdp", "zero3"))
+    is_fsdp = sharding.startswith(("fsdp", "hsdp", "zero3"))
     sp = row.get("sp", "")
     micro = whole(row, "mbs", 1)
     replicas = micro * degrees.dp
@@ -118,7 +121,7 @@ def _request(
         shard_ranks=_shard_ranks(row, sharding, is_fsdp),
         is_kept_after_forward=sharding == "fsdp-zero2",
         states=_states(precision, framework),
-        compute=_COMPUTE.get(precision, precision),
+        compute=_compute(precision),
         recompute=_recompute(row.get("recompute", "")),
         offload=_offload(row.get("offload", "")),
         has_sequence_parallel=sp == "1" or (not sp and framework != "megatron-deepspeed"),
@@ -296,8 +299,20 @@ def _narrow_weights(row: Row, framework: str) -> dict[str, str]:
     if framework not in ("megatron", "nemo") or not precision.startswith(("fp8", "mxfp8", "nvfp4")):
         return {}
     if row.get("task") == "lora":
-        return {"frozen_format": _COMPUTE.get(precision, precision), "fp8_param_gather": "true"}
+        return {"frozen_format": _compute(precision), "fp8_param_gather": "true"}
     return {} if precision.startswith("nvfp4") else {"fp8_param_gather": "true"}
+
+
+def _compute(precision: str) -> str:
+    """Returns the format of a precision: its own, or the nearest, as blocks of fp8 are as fp8-cs.
+
+    >>> _compute("mxfp8"), _compute("fp8-sc"), _compute("mxfp4")
+    ('mxfp8', 'fp8-cs', 'nvfp4')
+    """
+    told = _COMPUTE.get(precision, precision)
+    if told in COMPUTE_FORMATS:
+        return told
+    return next((known for word, known in _NEAREST if word in told), told)
 
 
 def _offload(text: str) -> Offloaded:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,11 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "vocab": ("vocab_size", "padded_vocab_size"),
 }
 """What a size is called, in one architecture or another."""
+SENSES = (
+    *("vision_config", "vit_config", "vision_tower_config", "video_config"),
+    *("audio_config", "speech_config", "audio_encoder_config", "talker_config"),
+)
+"""Keys under which a config holds what is not the decoder of text."""
 EVEN = ("llama", "gpt2", "gpt_neox", "bloom", "falcon", "mpt", "opt", "internlm", "internlm2")
 """Types that transformers refuses to build where heads do not divide the hidden size."""
 
@@ -85,7 +91,12 @@ def shape_of(tree: object, name: str) -> ModelShape:
     source = "config.json"
     if known is None:
         known, source = Architecture(), f"config.json, of type {kind[:40]}, read as Llama's"
-    return _shape(config, known, told, source)
+    return replace(_shape(config, known, told, source), left_out=_senses(tree))
+
+
+def _senses(tree: Config) -> tuple[str, ...]:
+    """Returns the parts of a config that see, hear or speak, which no shape holds."""
+    return tuple(each for each in SENSES if isinstance(tree.get(each), Mapping))
 
 
 def _shape(config: Config, known: Architecture, name: str, source: str) -> ModelShape:

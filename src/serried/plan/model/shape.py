@@ -130,6 +130,8 @@ class ModelShape:
     """Whether a norm stands behind the embedding (BLOOM)."""
     source: str = ""
     """Where the figures are from."""
+    left_out: tuple[str, ...] = ()
+    """Parts of a model that its config describes beside what reads text, such as vision_config."""
 
     def __post_init__(self) -> None:
         least = ("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab")

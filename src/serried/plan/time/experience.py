@@ -1,8 +1,8 @@
 """What the constants were fitted to, as far as it tells how much a prediction may be off.
 
 alike   model, GPU type, software, format and kind of job were measured together
-apart   GPU type and software were, but not with this model or in this format
-gpu     no step of this GPU type was measured; of its generation some were
+apart   GPU type and format were, and the software, but not with this model
+gpu     no step of this GPU type was measured in this format; of its generation some were
 foreign no step of this generation, or under this software
 
 most    the most of each size among what was measured: GPUs, ranks that share weights, degrees
@@ -59,14 +59,16 @@ class Experience:
     >>> seen = Experience(frozenset({JobMark("4096/14336/0", "h100", "hopper", "jax", 8, "dense")}))
     >>> seen.of(JobMark("4096/14336/0", "h200", "hopper", "jax", 8, "dense"))
     'gpu'
+    >>> seen.of(JobMark("4096/14336/0", "h100", "hopper", "jax", 16, "dense"))
+    'gpu'
     """
 
     marks: frozenset[JobMark] = frozenset()
     most: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
-    def _gpus(self) -> frozenset[str]:
-        return frozenset(each.gpu for each in self.marks)
+    def _gpus(self) -> frozenset[tuple[str, int]]:
+        return frozenset((each.gpu, each.bits) for each in self.marks)
 
     @cached_property
     def _generations(self) -> frozenset[str]:
@@ -82,7 +84,7 @@ class Experience:
             return "alike"
         if mark.generation not in self._generations or mark.stack not in self._stacks:
             return "foreign"
-        return "apart" if mark.gpu in self._gpus else "gpu"
+        return "apart" if (mark.gpu, mark.bits) in self._gpus else "gpu"
 
     def joined(self, other: Experience) -> Experience:
         """Returns what both have seen."""

@@ -148,7 +148,20 @@ def of_shards(
     each = gathers * jobs.gathered_bytes + jobs.reduced_bytes
     time = volumes.replica_bytes(held.dense + held.experts, ranks, each)
     time = time / ring_speed(ranks, jobs.tp, reached)
+    time = time + _among_copies(jobs, reached, held)
     late = 3.0 * constants.value("latency") * np.log2(np.maximum(ranks, 2.0))
     time = time + jobs.layers * late
     share = constants.value("fsdp_exposed") * time + np.maximum(time - 0.9 * microbatch, 0.0)
     return np.asarray(jobs.microbatches * share)
+
+
+def copies_of(jobs: Jobs) -> Column:
+    """Returns how many copies of the weights replicas hold, each cut over ranks of its own."""
+    return np.asarray(np.maximum(jobs.dp * jobs.cp / jobs.shard_ranks, 1.0))
+
+
+def _among_copies(jobs: Jobs, reached: Rates, held: HeldWeights) -> Column:
+    """Returns the time in which copies add up the gradients of a rank's part (HSDP)."""
+    copies, part = copies_of(jobs), (held.dense + held.experts) / jobs.shard_ranks
+    sent = 2.0 * volumes.replica_bytes(part, copies, jobs.reduced_bytes)
+    return np.asarray(sent / ring_speed(copies, jobs.tp * jobs.shard_ranks, reached))

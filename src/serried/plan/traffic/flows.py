@@ -22,7 +22,12 @@ from serried.plan.traffic.transfers import Transfer
 Pattern = Literal["ring", "chain", "all"]
 _DIM = {"fsdp": "dp"}
 """Kinds whose groups are those of another dimension."""
-_NAMES = {"embedding": ("embd", "embedding"), "expert_dp": ("expt_dp", "edp", "efsdp")}
+_NAMES = {
+    "embedding": ("embd", "embedding"),
+    "expert_dp": ("expt_dp", "edp", "efsdp"),
+    "fsdp": ("dp_shard",),
+    "dp": ("dp_replicate",),
+}
 """Kinds of groups that are no dimension, by what frameworks call them."""
 
 

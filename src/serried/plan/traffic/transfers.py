@@ -8,6 +8,7 @@
     dp         reduce_scatter, all_gather  once                           the last backward
     expert_dp  the same, of experts        once                           the last backward
     fsdp       all_gather, reduce_scatter  layers x microbatches          the layer before
+    dp         all_reduce, of copies       layers x microbatches          the layer before (HSDP)
     embedding  all_reduce                  once, tied embeddings, pp > 1  nothing
 
 Counted for a rank of the fullest stage. Ranks are laid out as Megatron does: tp, cp, ep, dp, pp,
@@ -170,6 +171,12 @@ def _replicas(asked: PlanRequest, pricer: Pricer, times: float) -> Iterator[Tran
             sizes = reduced / layers, reduced / layers * share
             yield pricer.transfer(
                 "fsdp", "reduce_scatter", count, apart, *sizes, times, "the layer before"
+            )
+            copies = max(1, degrees.shard_ranks // count) if kind == "dp" else 1
+            size = reduced / layers / count
+            sent = 2 * size * float(volumes.kept(copies))
+            yield pricer.transfer(
+                "dp", "all_reduce", copies, apart * count, size, sent, times, "the layer before"
             )
         elif asked.zero == 0:
             yield pricer.transfer(

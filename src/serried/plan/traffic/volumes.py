@@ -8,6 +8,7 @@
     pp     one message a boundary and direction      S, /t with sequence parallel
     dp     reduce-scatter and all-gather a step      (G + W) x parameters x (d-1)/d
     fsdp   2 all-gathers, 1 reduce-scatter           (2 W + G) x parameters x (n-1)/n a microbatch
+    hsdp   1 all-reduce over c copies more           2 G x parameters / n x (c-1)/c a microbatch
 
 Sources: Korthikanti et al. 2022 (tp), Narayanan et al. 2021 (pp), Megatron-LM's ring attention
 and token dispatcher, Rajbhandari et al. 2020 (dp, fsdp).

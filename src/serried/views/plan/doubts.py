@@ -1,4 +1,4 @@
-"""What of a plan lies beyond what was measured, in a sentence each, and what that does to it."""
+"""What a plan leaves out or no measurement tells of it, in a sentence each."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ def doubts(plan: JobPlan) -> Iterator[Sentence]:
             cluster=cluster.name,
             there=cluster.num_gpus,
             gpus=gpus,
+        )
+    if plan.asked.model.left_out:
+        yield said(
+            "{model} is planned as its decoder of text alone; its config has {parts} too, which is "
+            "in none of these figures",
+            model=plan.asked.model.name,
+            parts=listed(plan.asked.model.left_out, last="and"),
         )
     if plan.beyond:
         yield said(

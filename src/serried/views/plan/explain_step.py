@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from math import log2
 
 from serried.finding import Sentence, said
-from serried.plan.time.exposed import ADAPTERS
+from serried.plan.time.exposed import ADAPTERS, copies_of
 from serried.plan.time.jobs import STACKS
 from serried.plan.traffic import volumes
 from serried.views.plan.explain_layer import Explained, gemm
@@ -131,13 +131,19 @@ def _shards(job: TimedPlan) -> Explained:
     held = one(job.times.held.dense) + one(job.times.held.experts)
     sent = number(each) * number(round(held)) * number(one(volumes.kept(ranks)))
     time = sent / job.ring(ranks, job.value("tp"))
+    of_copies = ""
+    if (copies := one(copies_of(job.jobs))) > 1:
+        part = number(job.value("reduced_bytes")) * number(round(held)) / number(ranks)
+        among = number(2) * part * number(one(volumes.kept(copies)))
+        time = time + among / job.ring(copies, job.value("tp") * ranks)
+        of_copies = " + 2 G W/n (c-1)/c / link"
     late = number(3 * log2(max(ranks, 2.0))) * job.constant("latency")
     time = time + job.term("layers") * late
     hidden = number(0.9) * seconds(one(job.times.stages.whole))
     exposed = job.constant("fsdp_exposed") * time + excess(seconds(time.value), hidden)
     text = said(
         "m (exposed x T + max(T - 0.9 microbatch, 0)), T = {text}",
-        text="(2 P + G) W (n-1)/n / link + 3 L log2(n) latency",
+        text=f"(2 P + G) W (n-1)/n / link{of_copies} + 3 L log2(n) latency",
     )
     numbers = job.term("microbatches") * exposed
     return _part("dp", text, numbers, ("fsdp_exposed", "latency"))

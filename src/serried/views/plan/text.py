@@ -79,13 +79,22 @@ def job_line(plan: JobPlan) -> Sentence:
         world=degrees.world_size,
         cluster=asked.cluster.name,
         sizes=told,
-        zero=asked.zero,
+        zero=_zero(plan),
         schedule=asked.schedule,
         micro=asked.micro_batch,
         times=asked.num_microbatches,
         sequence=asked.sequence,
         compute=asked.compute,
     )
+
+
+def _zero(plan: JobPlan) -> Sentence | int:
+    """Says the ZeRO stage, and over how many ranks states are cut where not over all that could."""
+    asked = plan.asked
+    cut, could = asked.shard_ranks, asked.degrees.shard_ranks
+    if not asked.zero or cut is None or cut >= could:
+        return asked.zero
+    return said("{zero} over {cut:,} of {could:,} ranks", zero=asked.zero, cut=cut, could=could)
 
 
 def plan_parts(plan: JobPlan, *, columns: int, lang: str = "en") -> list[str | Table]:
