@@ -12,7 +12,9 @@ of ``serried diagnose``: reading the files, the graph of waits, its root, the an
 from __future__ import annotations
 
 import argparse
+import gc
 import json
+import resource
 import tempfile
 import time
 from pathlib import Path
@@ -22,6 +24,7 @@ from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
 from serried.runtime.guard.operations import OperationLog
 from serried.trace.model.record import RecordHeader, TracedJob
+from serried.views.cli.entry import VALUES_BETWEEN_SEARCHES
 from serried.views.diagnose.document import diagnosis_document
 
 TP, PP, MICROBATCHES = 8, 8, 4
@@ -131,6 +134,7 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, nargs="+", default=[1024, 16384])
     parser.add_argument("--steps", type=int, default=3, help="whole steps before it stands")
     asked = parser.parse_args()
+    gc.set_threshold(VALUES_BETWEEN_SEARCHES)  # as the command does
     for world_size in asked.ranks:
         with tempfile.TemporaryDirectory(prefix="serried-size-") as place:
             root = written(Path(place), world_size, asked.steps)
@@ -143,7 +147,8 @@ def main() -> None:
         told = f", goal {goal:.0f} s" if goal else ""
         print(
             f"{world_size:>6} ranks: {took:.1f} s, {busy:.1f} s of them computing{told}; "
-            f"root {right}, {len(answer['waiting'])} wait, {size / 1e6:.1f} MB of JSON"
+            f"root {right}, {len(answer['waiting'])} wait, {size / 1e6:.1f} MB of JSON, at most "
+            f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB of memory"
         )
 
 

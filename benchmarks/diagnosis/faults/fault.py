@@ -26,6 +26,8 @@ STOPPING = (
 """Faults that a job stands still or ends of; the guard alone tells of them."""
 SLOWING = ("slow rank", "slow link", "GC pauses", "uneven stage", "slow loader")
 """Faults that a job only gets slow of; the recorder tells of them."""
+ON_GPU = ("stuck loader", "stuck checkpoint", "GPU out of memory", "device assert")
+"""Further faults that a job stands still or ends of, injected on GPUs alone (``on_gpu``)."""
 NONE = "none"
 CAUSES: dict[str, frozenset[str]] = {
     "sleep": frozenset({"stuck_in_user_code"}),
@@ -52,6 +54,8 @@ A rank that is alone in its stage is slow, or has more to do: nothing in a recor
 apart, and the sentence says both.
 """
 
+OF_SUMS = ("skipped collective", "wrong size", "wrong dtype", "swapped groups")
+"""Those that lie in how gradients and their norm are summed."""
 _OF_A_PIPELINE = frozenset({"receive never posted", "send to the wrong peer", "uneven stage"})
 _LAYOUTS = ((2, 2, 1), (1, 2, 2), (2, 1, 2), (1, 4, 1), (2, 2, 2), (1, 3, 1), (1, 3, 2), (4, 1, 2))
 """Sizes of tp, pp and dp."""

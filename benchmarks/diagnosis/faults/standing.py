@@ -6,9 +6,6 @@ a step           all-reduce of dp, then of all ranks         GPipe, rank order t
 
 from __future__ import annotations
 
-import os
-import signal
-import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,26 +13,40 @@ import torch
 import torch.distributed as dist
 
 import serried
-from benchmarks.diagnosis.faults.fault import Fault
+from benchmarks.diagnosis.faults.disturbed import disturb
+from benchmarks.diagnosis.faults.fault import OF_SUMS, Fault
 
-WIDTH = 16
 FULL = "checkpoint.pt"
 """A checkpoint that the disk has no room for."""
 STILL_S, LIMIT_S = 1.5, 5.0
 """After what the guard calls a rank still, and torch's own limit where that is to run out."""
+SIZES = {"cpu": (16, 4), "cuda": (1024, 2048)}
+"""Width of a layer, and rows of a microbatch. NCCL takes in what is small before anybody waits for
+it, and ends a sum of few numbers whatever their count."""
 
 
 class StandingJob:
     """Is one rank of it."""
 
-    def __init__(self, fault: Fault, rank: int, disk: Path) -> None:
-        self.fault, self.rank, self.disk = fault, rank, disk
+    def __init__(
+        self,
+        fault: Fault,
+        rank: int,
+        disk: Path,
+        device: str = "cpu",
+        limit: timedelta | None = None,
+    ) -> None:
+        """Makes groups, of ``limit`` each where one is given, and the stage of this rank."""
+        self.fault, self.rank, self.disk, self.device = fault, rank, disk, device
+        self.limit = limit
+        self.width, self.rows = SIZES[device]
         self.inside = fault.tp * fault.dp
         self.stage = rank // self.inside
         self.before, self.after = rank - self.inside, rank + self.inside
         self.tp, self.dp = self._groups()
         torch.manual_seed(self.stage)
-        self.net = torch.nn.Sequential(torch.nn.Linear(WIDTH, WIDTH), torch.nn.Tanh())
+        linear = torch.nn.Linear(self.width, self.width, device=device)
+        self.net = torch.nn.Sequential(linear, torch.nn.Tanh())
         self.optimizer = torch.optim.SGD(self.net.parameters(), 1e-3)
 
     def _groups(self) -> tuple[dist.ProcessGroup, ...]:
@@ -50,13 +61,13 @@ class StandingJob:
         for name, lists in (("tp", tp), ("dp", dp)):
             for number, ranks in enumerate(lists):
                 desc = f"{name}_{number}" if f.seed % 2 else None
-                made = dist.new_group(ranks, group_desc=desc)
+                made = dist.new_group(ranks, timeout=self.limit, group_desc=desc)
                 if self.rank in ranks:
                     mine.append(made)
         return tuple(mine)
 
-    def step(self, step: int) -> None:
-        """Does one step, with what goes wrong in it."""
+    def step(self, step: int) -> torch.Tensor:
+        """Does one step, with what goes wrong in it; returns its gradients' squares, summed."""
         f = self.fault
         held = [self._forward(step, each) for each in range(f.microbatches)]
         for x, y in held:
@@ -69,21 +80,22 @@ class StandingJob:
             if self.stage:
                 assert x.grad is not None
                 dist.send(x.grad, self.before)
-        self._reduce(step)
+        norm = self._reduce(step)
         self.optimizer.step()
         self.optimizer.zero_grad()
         if f.kind == "full disk" and f.is_at(self.rank, step):
             torch.save({"weights": torch.zeros(1 << 16)}, self.disk / FULL)
+        return norm
 
     def _forward(self, step: int, microbatch: int) -> tuple[torch.Tensor, torch.Tensor]:
         f = self.fault
         is_here = f.is_at(self.rank, step, microbatch)
-        x = torch.ones(4, WIDTH)
+        x = torch.ones(self.rows, self.width, device=self.device)
         if self.stage and not (is_here and f.kind == "receive never posted"):
             dist.recv(x, self.before)
         x.requires_grad_()
         if is_here:
-            _disturb(f.kind)
+            disturb(f.kind, self.disk)
         y = self.net(x)
         if f.tp > 1:
             dist.all_reduce(y.detach(), group=self.tp)
@@ -92,12 +104,12 @@ class StandingJob:
             dist.send(y.detach(), f.other if astray else self.after)
         return x, y
 
-    def _reduce(self, step: int) -> None:
+    def _reduce(self, step: int) -> torch.Tensor:
         f = self.fault
-        kind = f.kind if f.is_at(self.rank, step) else ""
+        kind = f.kind if f.is_at(self.rank, step) and f.kind in OF_SUMS else ""
         flat = torch.cat([p.grad.reshape(-1) for p in self.net.parameters() if p.grad is not None])
         if kind == "wrong size":
-            flat = flat[: WIDTH * 3]
+            flat = flat[: self.width * 3]
         elif kind == "wrong dtype":
             flat = flat.double()
         norm = flat.square().sum().float()
@@ -108,17 +120,7 @@ class StandingJob:
             calls.reverse()
         for tensor, group in calls[kind == "skipped collective" :]:
             dist.all_reduce(tensor, group=group)
-
-
-def _disturb(kind: str) -> None:
-    if kind == "sleep":
-        time.sleep(1000)
-    elif kind == "kill -9":
-        os.kill(os.getpid(), signal.SIGKILL)
-    elif kind == "SIGSTOP":
-        os.kill(os.getpid(), signal.SIGSTOP)
-    elif kind == "exception":
-        raise ValueError("labels hold 50304, and the vocabulary has 50304 words")
+        return norm
 
 
 def run_standing(fault: Fault, rank: int, evidence: Path, work: Path) -> None:

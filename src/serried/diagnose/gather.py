@@ -46,7 +46,9 @@ def gather(
             continue
         log = LogFile(file, file.name, hear, steps.hear)
         heard = _Heard(code)
-        signs += text_signs(heard.lines(log))
+        told = list(text_signs(heard.lines(log)))
+        signs += told
+        notes += _restarts(log.name, told)
         if heard.is_fatal and file.stat().st_size <= STACK_BYTES.most:
             job.take_fatal(read_text(file, STACK_BYTES.most, said("a log")), _name(file))
         num_lines += log.num_lines
@@ -114,6 +116,22 @@ def _name(file: Path) -> str:
 
 def _files(place: Path) -> list[Path]:
     return sorted(p for p in place.rglob("*") if p.is_file()) if place.is_dir() else [place]
+
+
+def _restarts(name: str, signs: Sequence[Sign]) -> list[Sentence]:
+    """Returns that a job was started anew in the middle of a log; its ranks may be others then."""
+    lines = sorted({sign.quote.line for sign in signs if sign.kind == "restarted"})
+    if not lines:
+        return []
+    return [
+        said(
+            "{name} holds {count} starts of the job, the last from line {line} on: what stands "
+            "before that is of an earlier start, where numbers of ranks may have meant others",
+            name=name,
+            count=len(lines) + 1,
+            line=lines[-1],
+        )
+    ]
 
 
 def _odd(log: LogFile) -> list[Sentence]:

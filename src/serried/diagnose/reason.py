@@ -14,7 +14,7 @@ from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.order import standing_causes
 from serried.diagnose.causes.missing import missing_evidence
 from serried.diagnose.causes.settled import settled
-from serried.diagnose.diagnosis import Cause, Diagnosis
+from serried.diagnose.diagnosis import Cause, CauseClass, Diagnosis
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.stragglers import causes as stragglers
 from serried.diagnose.waits.roots import RootKind
@@ -53,7 +53,10 @@ def _combined(hangs: list[Cause], told: list[tuple[int, Cause]]) -> Iterable[Cau
             later = [c for c in later if c is not words]
         else:
             own.append(end)
-    yield from own
+    # Whoever stops a job that hangs is not why it hung.
+    stops = [c for c in own if living and c.cause_class is CauseClass.EXTERNAL_STOP]
+    yield from (cause for cause in own if cause not in stops)
     yield from living
+    yield from stops
     yield from later
     yield from (cause for cause in hangs if cause.ranks is None)

@@ -279,3 +279,19 @@ def test_each_rank_that_a_bus_error_ended_is_named_and_no_rank_that_was_stopped(
     rows += ["  rank      : 0 (local_rank: 0)", "  exitcode  : -7 (pid: 6)"]
     assert first_cause(*(row.format(other=3, code=-7) for row in rows)).ranks == (0, 3)
     assert first_cause(*(row.format(other=3, code=-15) for row in rows)).ranks == (0,)
+
+
+def test_a_start_anew_in_the_middle_of_a_log_is_said(tmp_path: Path) -> None:
+    rows = [
+        "[rank6]: ValueError: bad label",
+        "INFO:torch.distributed.elastic.agent.server.api:[default] Worker group FAILED. 2/3 "
+        "attempts left; will restart worker group",
+        "step 1",
+        *waiting(1, 4),
+    ]
+    (tmp_path / "job.log").write_text("\n".join(rows) + "\n")
+    found = gather([tmp_path])
+    assert [str(note).split(":")[0] for note in found.notes] == [
+        "job.log holds 2 starts of the job, the last from line 2 on"
+    ]
+    assert next(iter(standing_causes(found.signs)))[1].ranks == (6,)

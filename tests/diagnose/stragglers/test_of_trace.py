@@ -9,6 +9,7 @@ import pytest
 
 from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.stragglers.of_trace import trace_causes
+from serried.diagnose.stragglers.slow import SlowSpell, follows
 from serried.trace.formats.reading import read_trace
 from serried.trace.measure.analysis import analyse
 from serried.trace.measure.verdict import Trouble, run_verdict
@@ -103,3 +104,16 @@ def test_the_published_shares_of_a_real_trace_come_with_its_uneven_last_stage() 
     assert "3.1%" in str(cause.chain[1])
     # (T - T without the last stage's slowness) / T of the published ms-ST.json.
     assert cause.cost == pytest.approx(1 - 1.7710396162385678 / 2.172696813310722, rel=1e-6)
+
+
+def spell(rank: int, stage: int, part: str, lag_ns: float) -> SlowSpell:
+    return SlowSpell((rank,), (stage,), 0, 9, lag_ns, 1e9, ((part, lag_ns),), "waits", 0.1, 1.0)
+
+
+def test_who_lies_idle_behind_a_slower_rank_of_another_stage_is_not_slow_itself() -> None:
+    slow = spell(1, 0, "forward", 8e7)
+    assert follows(spell(3, 1, "gaps", 3e7), slow)
+    assert not follows(slow, spell(3, 1, "gaps", 3e7))
+    assert not follows(spell(3, 1, "forward", 3e7), slow)  # it computes longer of its own
+    assert not follows(spell(2, 0, "gaps", 3e7), slow)  # it has the same like
+    assert not follows(spell(3, 1, "gaps", 9e7), slow)

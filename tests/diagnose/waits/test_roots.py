@@ -212,6 +212,16 @@ def test_a_send_that_its_receiver_waits_for_goes_elsewhere() -> None:
     assert (first.kind, first.ranks) == (RootKind.WRONG_PEER, (1,))
 
 
+def test_a_send_and_its_receive_in_streams_of_nccl_are_on_their_way() -> None:
+    state = pipeline(("recv", 1), ("send", 0), ("recv", 1))
+    ranks = tuple(
+        replace(each, doing=each.doing and replace(each.doing, is_queued=True))
+        for each in state.ranks
+    )
+    [first, *_] = found(replace(state, ranks=ranks))
+    assert first.ranks is None
+
+
 def test_a_circle_that_nothing_tells_apart_accuses_nobody() -> None:
     both = [
         RankState(0, counts={"tp_0": 1}, doing=RankOperation("all_reduce", "tp_0", 1)),

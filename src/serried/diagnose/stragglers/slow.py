@@ -42,6 +42,7 @@ _DEVIATIONS = 3.0
 _TOLD = 0.8
 """The share of a stretch's steps in which it must be seen."""
 _COMPUTING = ("forward", "backward", "weight")
+_IDLE = ("gaps", "before")
 
 Series = NDArray[np.float64]
 
@@ -80,7 +81,21 @@ def slow_spells(job: JobSteps) -> list[SlowSpell]:
     # A kind of ranks that became slow as a whole lags behind no like of its own.
     named = {rank for spell in found for rank in spell.ranks}
     found += [spell for spell in _of_kinds(job) if not named & {*spell.ranks}]
-    return sorted(found, key=lambda each: (-each.share, each.ranks, each.first))
+    costliest = sorted(found, key=lambda each: (-each.share, each.ranks, each.first))
+    return [each for each in costliest if not any(follows(each, one) for one in costliest)]
+
+
+def follows(one: SlowSpell, other: SlowSpell) -> bool:
+    """Tells whether a lag is what a costlier one of another stage makes of it.
+
+    Whoever gets its input late comes late to its own like, and lies idle between its spans.
+    """
+    is_idle = bool(one.parts) and one.parts[0][0] in _IDLE
+    is_work = bool(other.parts) and other.parts[0][0] in _COMPUTING
+    overlaps = one.first < other.last and other.first < one.last
+    return (
+        is_idle and is_work and overlaps and one.stages != other.stages and one.share < other.share
+    )
 
 
 # ----------------------------------------------------------------------- beside its like

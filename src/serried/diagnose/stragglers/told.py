@@ -19,8 +19,9 @@ _COMPUTING = ("forward", "backward", "weight", "computing")
 _ALIKE = 0.1
 """By how much forwards and backwards of a throttled device may slow down unlike one another."""
 _MOST_CONFIDENCE = 0.95
-LEAST_COST = 0.02
-"""The share of a step that a slow rank must cost by the replay to be named."""
+LEAST_COST, LEAST_OF_PAST = 0.02, 0.05
+"""The share of a step that a slow rank must cost by the replay to be named; and where it has no
+like, so that only its own past tells."""
 
 
 @dataclass(frozen=True)
@@ -103,9 +104,8 @@ def spell_causes(
     for spell in _by_node(job, _longest(spells)):
         kind = _kind_of(job, spell)
         cost = _cost(job, spell, costing)
-        if (
-            costing is not None and cost < LEAST_COST
-        ):  # chance puts some rank last where durations scatter widely
+        # Chance puts some rank last where durations scatter widely.
+        if costing is not None and cost < (LEAST_OF_PAST if spell.against_past else LEAST_COST):
             continue
         yield Cause(
             kind.of,

@@ -37,9 +37,6 @@ class DumpedGroups:
         taken = set(self._by_key.values())
         free = [group for group in given.groups if group not in taken] if given else []
         self._by_key |= called(members, world_size, free)
-        self.notes: list[Sentence] = []
-        if given:
-            self.notes += _contradictions(dumps, given)
 
     @property
     def groups(self) -> tuple[JobGroup, ...]:
@@ -92,23 +89,27 @@ def _members(
     }
 
 
-def _contradictions(dumps: Iterable[FlightDump], given: GivenGroups) -> list[Sentence]:
-    """Returns the first way in which dumps contradict a layout."""
+def contradictions(dumps: Iterable[FlightDump], given: GivenGroups) -> list[Sentence]:
+    """Returns the first way in which dumps contradict a layout, and that it was left out."""
+    left_out = said(
+        "{layout} contradicts the dumps and was left out: give the layout of this job",
+        layout=given.name,
+    )
     for dump in dumps:
-        if dump.rank is not None and dump.rank >= given.world_size:
-            return [
-                said(
-                    "{layout} has {count} ranks, and {dump} is of rank {rank}: they are of two "
-                    "jobs, or the job was resized",
-                    layout=given.name,
-                    count=given.world_size,
-                    dump=dump.name,
-                    rank=dump.rank,
-                )
-            ]
+        told = (dump.rank or 0, *(rank for ranks in dump.members.values() for rank in ranks))
+        if max(told) >= given.world_size:
+            found = said(
+                "{layout} has {count} ranks, and {dump} tells of rank {rank}: they are of two "
+                "jobs, or the job was resized",
+                layout=given.name,
+                count=given.world_size,
+                dump=dump.name,
+                rank=max(told),
+            )
+            return [found, left_out]
         for entry in dump.entries:
-            if (found := _contradiction(dump, entry, given)) is not None:
-                return [found]
+            if (odd := _contradiction(dump, entry, given)) is not None:
+                return [odd, left_out]
     return []
 
 

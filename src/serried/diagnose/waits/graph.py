@@ -170,7 +170,7 @@ def _meetings(
                 rank
                 for rank in group.ranks
                 if state.ranks[rank].condition in _HELD and _is_inside(state.ranks[rank], name, seq)
-            ]
+            ] or [rank for rank in group.ranks if _is_behind(state.ranks[rank], name, seq)]
         found.append(StalledCollective(group, seq, operations, tuple(absent), tuple(unheard)))
     return found
 
@@ -178,6 +178,17 @@ def _meetings(
 def _is_inside(rank: RankState, group: str, seq: int | None) -> bool:
     doing = rank.doing
     return doing is not None and (doing.group, doing.seq) == (group, seq)
+
+
+def _is_behind(rank: RankState, group: str, seq: int | None) -> bool:
+    """Tells whether a rank has issued a collective behind another that its stream stands in."""
+    doing = rank.doing
+    if doing is None or not doing.is_queued or (doing.group, doing.seq) == (group, seq):
+        return False
+    return any(
+        (each.group, each.seq) == (group, seq) and not each.is_finished and each.peer is None
+        for each in rank.issued
+    )
 
 
 def _came(rank: RankState, group: str, seq: int | None) -> bool | None:

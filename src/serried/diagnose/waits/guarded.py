@@ -15,11 +15,12 @@ from __future__ import annotations
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from serried.diagnose.evidence.dumps.flight_recorder import FlightDump
 from serried.diagnose.evidence.quote import Quote
-from serried.diagnose.evidence.records.as_dump import dump_of
+from serried.diagnose.evidence.records.as_dump import QUEUED, dump_of
 from serried.diagnose.evidence.records.guard_file import FAILED, LEFT, RUNS, SUFFIX
 from serried.diagnose.evidence.records.left import GuardedRank
 from serried.diagnose.evidence.records.process import DEAD, STOPPED, state_of
@@ -32,6 +33,8 @@ from serried.trace.model.trace import layout_of
 
 SILENT_S = 4.0
 """Beyond its own time-out, how long a rank gives no sign of life before it counts as gone."""
+ALIVE_EVERY_S = 0.5
+"""How often a guard leaves a sign of life."""
 _ABORTED = "Aborted"
 _MOST_MOMENTS = 256
 """Collectives of one host by which its clock is set."""
@@ -52,6 +55,24 @@ class GuardedJob:
         """Returns the job that guarded ranks are of."""
         by_rank = {each.rank: each for each in ranks}
         return cls(by_rank, _letters(by_rank), frozenset(_silent(by_rank)))
+
+    @cached_property
+    def _unsigned(self) -> int | None:
+        """The rank that left nothing, and lived no longer than others, who all left their stacks at
+        a signal or an end of their own: it was gone when the launcher ended them."""
+        quiet = [
+            rank
+            for rank, each in self.ranks.items()
+            if each.file.ended == RUNS and not each.stack.by_signal and each.stack.fatal is None
+        ]
+        if len(quiet) != 1 or len(self.ranks) < 2 or _is_here(self.ranks[quiet[0]]):
+            return None
+        ahead = _clocks(self.ranks)
+        lived = {
+            rank: each.file.alive_wall_ns - ahead[each.file.header.record.boot]
+            for rank, each in self.ranks.items()
+        }
+        return quiet[0] if lived[quiet[0]] <= min(lived.values()) + ALIVE_EVERY_S * 1e9 else None
 
     def condition(self, rank: int) -> tuple[RankCondition, Quote | None]:
         """Returns how a rank is, with what says so; UNKNOWN where nothing does.
@@ -76,6 +97,9 @@ class GuardedJob:
             return RankCondition.DEAD, _told(guarded, "its process is gone and said nothing")
         if fatal is None and rank in self.silent and not guarded.stack.frames:
             return RankCondition.DEAD, _told(guarded, "no sign of life, while others gave theirs")
+        if rank == self._unsigned:
+            said_nothing = "it left no stack at the signal that ended all others"
+            return RankCondition.DEAD, _told(guarded, said_nothing)
         return RankCondition.RUNNING, None
 
 
@@ -84,6 +108,14 @@ def _has_stood(guarded: GuardedRank) -> bool:
     file = guarded.file
     still_ns = file.alive_ns - file.moved_ns
     return bool(file.waits_in) and still_ns >= file.header.timeout_s * 1e9
+
+
+def _is_here(guarded: GuardedRank) -> bool:
+    """Tells whether the process of a rank is there on this host."""
+    header = guarded.file.header
+    if header.record.boot != boot_id() or not header.record.boot:
+        return False
+    return state_of(header.pid, header.process_start) not in DEAD
 
 
 def _told(guarded: GuardedRank, what: str) -> Quote:
@@ -194,7 +226,39 @@ def dumps_of(dumps: Sequence[FlightDump], job: GuardedJob) -> list[FlightDump]:
         else:
             others.append(dump)
     theirs = [each for each in others if each.rank not in job.ranks]
-    return [*(dump_of(each, mine.get(rank)) for rank, each in job.ranks.items()), *theirs]
+    least = _issued_by_all(job)
+    dumped = (dump_of(each, mine.get(rank)) for rank, each in job.ranks.items())
+    return [*(_with_open(each, least) for each in dumped), *theirs]
+
+
+def _issued_by_all(job: GuardedJob) -> dict[str, int]:
+    """Returns by a group's name how many of its collectives every member has issued.
+
+    Of a group of which some member left no file nothing is told.
+    """
+    ranks = {group.name: group.ranks for each in job.ranks.values() for group in each.file.groups}
+    counts = {rank: each.file.counts for rank, each in job.ranks.items()}
+    return {
+        name: min((counts[rank] or {}).get(name, 0) for rank in members)
+        for name, members in ranks.items()
+        if all(counts.get(rank) is not None for rank in members)
+    }
+
+
+def _with_open(dump: FlightDump, least: Mapping[str, int]) -> FlightDump:
+    """Returns a dump in which a collective of a stream is not over that some member never issued.
+
+    A recorder's dump may be older than what the guard wrote, or not be there.
+    """
+    entries = tuple(
+        replace(each, is_finished=False)
+        if each.backend == QUEUED
+        and each.peer is None
+        and each.seq > least.get(each.group_id, 1 << 62)
+        else each
+        for each in dump.entries
+    )
+    return replace(dump, entries=entries)
 
 
 def given_by_guards(ranks: Sequence[GuardedRank]) -> GivenGroups | None:

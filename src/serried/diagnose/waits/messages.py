@@ -52,6 +52,8 @@ def crossed(graph: WaitGraph, ranks: tuple[int, ...]) -> Iterator[Crossed]:
         other = state.ranks[one.peer].doing
         if other is None or other.peer != rank or not _is_earlier(state, rank, one.peer):
             continue
+        if one.op != other.op and one.is_queued and other.is_queued:
+            continue  # NCCL pairs a send and a receive as they come: they are on their way
         yield _crossed(state, rank, one, one.peer, other)
 
 

@@ -170,7 +170,15 @@ def _by_role(state: JobState) -> dict[tuple[frozenset[str], int], dict[int, Orde
 
 
 def _order(state: JobState, rank: RankState) -> Order:
-    return tuple((_step(state, rank.rank, op), op) for op in rank.issued if _is_compared(state, op))
+    met: dict[tuple[str | None, str, int | None], Step | None] = {}
+    found: list[tuple[Step, RankOperation]] = []
+    for each in rank.issued:  # of thousands that a rank issued few are of different kinds
+        key = each.group, each.op, each.peer
+        if key not in met:
+            met[key] = _step(state, rank.rank, each) if _is_compared(state, each) else None
+        if (step := met[key]) is not None:
+            found.append((step, each))
+    return tuple(found)
 
 
 def _is_compared(state: JobState, operation: RankOperation) -> bool:

@@ -231,6 +231,8 @@ def _loose(graph: WaitGraph, knot: Knot) -> Iterator[Root]:
     elif state.doing is not None and not state.doing.is_finished:
         # It waits itself, for a peer that no source names.
         return
+    elif state.stack and _stands_among_waiters(graph, rank):
+        return
     elif state.stack:
         kind, confidence = RootKind.USER_CODE, 0.9
     elif state.counts is not None:
@@ -238,6 +240,19 @@ def _loose(graph: WaitGraph, knot: Knot) -> Iterator[Root]:
     else:
         kind, confidence = RootKind.SILENT, 0.6
     yield Root(kind, knot.ranks, confidence, knot.waiters, meeting=meeting)
+
+
+def _stands_among_waiters(graph: WaitGraph, rank: int) -> bool:
+    """Tells whether a rank stands at the line at which one that is seen to wait stands as well.
+
+    So do those who wait for the GPU, as for a number of it: their stacks show no communication.
+    """
+    ranks = graph.state.ranks
+    site = site_of(ranks[rank].stack)
+    others = (ranks[each] for each in graph.waiting if each != rank)
+    return site is not None and any(
+        each.stack and each.stack[0].is_users and site_of(each.stack) == site for each in others
+    )
 
 
 def _may_wait(graph: WaitGraph, rank: int) -> bool:

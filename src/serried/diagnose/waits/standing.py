@@ -17,12 +17,12 @@ from dataclasses import dataclass, field, replace
 
 from serried.diagnose.evidence.dumps.flight_recorder import FlightDump, FlightEntry
 from serried.diagnose.evidence.quote import Quote
-from serried.diagnose.evidence.records.as_dump import entry_of
+from serried.diagnose.evidence.records.as_dump import QUEUED, entry_of
 from serried.diagnose.evidence.records.guard_file import GuardFile
 from serried.diagnose.evidence.records.left import GuardedRank
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.stacks.stack import Frame, ThreadStack
-from serried.diagnose.waits.dumped_groups import DumpedGroups, of_one_job
+from serried.diagnose.waits.dumped_groups import DumpedGroups, contradictions, of_one_job
 from serried.diagnose.waits.endings import Endings, endings_of
 from serried.diagnose.waits.given import WORLD, GivenGroups
 from serried.diagnose.waits.graph import MESSAGES
@@ -75,10 +75,12 @@ def standing_state(left: LeftBehind, signs: Iterable[Sign]) -> tuple[JobState, l
             left.stacks[rank] = each.stack.as_thread(each.stacks_name)
     if left.given is None:
         left.given = given_by_guards(guarded)
+    if left.given is not None and (odd := contradictions(dumps, left.given)):
+        notes += odd
+        left.given = None
     world_size = _world_size(left, dumps, ends)
     by_rank = {dump.rank: dump for dump in dumps if dump.rank is not None}
     groups = DumpedGroups(dumps, left.given, world_size)
-    notes += groups.notes
     builder = _Builder(left, ends, groups, world_size, job)
     issued = {
         rank: builder.issued(rank, dump) for rank, dump in by_rank.items() if rank < world_size
@@ -267,7 +269,10 @@ class _Builder:
                 return replace(
                     _operation(self.job.ranks[file.rank].source, entry, group), is_finished=False
                 )
-        waiting = [each for each in issued if not each.is_finished and each.is_unseen]
+        waiting = [each for each in issued if not each.is_finished]
+        if _is_queued(waiting):
+            return waiting[0]  # in a stream, whatever the rank itself does meanwhile
+        waiting = [each for each in waiting if each.is_unseen]
         is_inside = not stack or not stack[0].is_users
         return waiting[0] if waiting and is_inside else None
 
@@ -359,7 +364,7 @@ _OP_WORDS = {
 
 def _is_queued(waiting: list[RankOperation]) -> bool:
     """Tells whether several operations stand behind one another, as on a stream of NCCL's."""
-    return any(each.quote is not None and "nccl:" in each.quote.text for each in waiting)
+    return any(each.is_queued for each in waiting)
 
 
 def _counts_messages(entry: FlightEntry) -> bool:
@@ -370,10 +375,11 @@ def _operation(source: str, entry: FlightEntry, group: JobGroup | None) -> RankO
     peer = entry.peer
     if peer is not None and group is not None and peer < len(group.ranks):
         peer = group.ranks[peer] if peer >= 0 else None
-    state = "over" if entry.is_finished else "not over"
-    name = group.name if group else entry.group_name
-    which = f"with rank {peer}" if peer is not None else f"{entry.seq} of {name}"
-    text = f"{entry.backend}:{entry.op} {which}, {state}"
+    quote = None
+    if not entry.is_finished:
+        name = group.name if group else entry.group_name
+        which = f"with rank {peer}" if peer is not None else f"{entry.seq} of {name}"
+        quote = Quote(source, 0, f"{entry.backend}:{entry.op} {which}, not over")
     return RankOperation(
         entry.op,
         group.name if group else None,
@@ -386,7 +392,8 @@ def _operation(source: str, entry: FlightEntry, group: JobGroup | None) -> RankO
         entry.created_ns or None,
         entry.step,
         entry.action,
-        quote=None if entry.is_finished else Quote(source, 0, text),
+        quote=quote,
         messages=entry.op_id - entry.seq if _counts_messages(entry) else None,
         is_unseen=entry.is_unseen,
+        is_queued=entry.backend == QUEUED,
     )

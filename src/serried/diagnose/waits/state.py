@@ -74,6 +74,8 @@ class RankOperation:
     """How many messages were issued in its group before it, where only their number is told."""
     is_unseen: bool = False
     """Whether C++ issued it behind Python's back (DDP's buckets), as far as told."""
+    is_queued: bool = False
+    """Whether it was put into a stream (NCCL), where it stands behind what was put in before."""
 
 
 @dataclass(frozen=True)

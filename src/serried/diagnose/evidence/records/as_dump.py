@@ -6,10 +6,14 @@
 
 Collectives of one group and number are one: the guard's row says which call it was, where gloo's
 recorder holds how it was done (a reduce-scatter as an all-reduce).
+
+A call of NCCL's comes back, and its wait too, when the operation is put into a stream. Whether it
+is over the recorder alone tells, which asks the GPU; what it holds of such operations counts.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -44,7 +48,7 @@ _NAMES = {
 def dump_of(guarded: GuardedRank, recorder: FlightDump | None = None) -> FlightDump:
     """Returns what a guarded rank issued; ``recorder`` is the flight record that it left."""
     file = guarded.file
-    rows = list(_rows(file))
+    rows = _as_recorded(list(_rows(file)), recorder.entries if recorder else ())
     known = {(entry.group_id, entry.seq) for entry in rows if entry.peer is None}
     behind = [
         replace(entry, is_unseen=True, op_id=0)  # its messages are rows of their own
@@ -64,6 +68,35 @@ def dump_of(guarded: GuardedRank, recorder: FlightDump | None = None) -> FlightD
         is_whole=file.num_begun <= len(rows),
         last_enqueued={},
     )
+
+
+QUEUED = "nccl"
+"""The backend whose operations are over later than their calls."""
+
+
+def _as_recorded(rows: Sequence[FlightEntry], recorded: Sequence[FlightEntry]) -> list[FlightEntry]:
+    """Returns a guard's operations, those in a stream over only where the recorder says so.
+
+    Collectives are the same by group and number; messages by group and peer, counted back from the
+    last that the recorder has, which may be older than what the guard wrote.
+    """
+    by_seq = {(each.group_id, each.seq): each for each in recorded if each.peer is None}
+    left: dict[tuple[str, str, int], list[FlightEntry]] = defaultdict(list)
+    for entry in recorded:
+        if entry.peer is not None:
+            left[entry.group_id, entry.op, entry.peer].append(entry)
+    found = []
+    for row in reversed(rows):
+        same = None
+        if row.backend == QUEUED and row.peer is None:
+            same = by_seq.get((row.group_id, row.seq))
+        elif row.backend == QUEUED and row.peer is not None:
+            mine = left[row.group_id, row.op, row.peer]
+            # A message is called before it is recorded.
+            if mine and row.created_ns <= mine[-1].created_ns:
+                same = mine.pop()
+        found.append(replace(row, is_finished=same.is_finished) if same is not None else row)
+    return found[::-1]
 
 
 def entry_of(file: GuardFile, number: int) -> FlightEntry | None:

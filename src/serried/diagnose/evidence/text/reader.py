@@ -92,7 +92,8 @@ def text_signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
 
 def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
     tracebacks = Tracebacks()
-    reports = FailureSummary().read, RasReport().read, StallReport().read, tracebacks.read
+    summary = FailureSummary()
+    reports = summary.read, RasReport().read, StallReport().read, tracebacks.read
     spawned = SpawnedError()
     silent: set[str] = set()
     clock: float | None = None
@@ -108,7 +109,7 @@ def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
             else:
                 undated.append(replace(sign, after=clock))
     yield from undated
-    yield from (replace(sign, after=clock) for sign in tracebacks.cut())
+    yield from (replace(sign, after=clock) for sign in (*tracebacks.cut(), *summary.cut()))
 
 
 def _of_line(

@@ -2,7 +2,7 @@
 
 Signs: ``exit`` (code, local rank, pid), ``first_failure`` (torchrun's own word for the root: the
 first process that it saw end), ``other_failure``, ``agent_signal`` (the launcher itself got a
-signal), ``closing`` (it stops the rest), ``word_killed``.
+signal), ``restarted`` (it starts all anew), ``closing`` (it stops the rest), ``word_killed``.
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> raw = "E0325 20:57:27.62 2606 api.py:869] failed (exitcode: -9) local_rank: 5 (pid: 2630)"
@@ -59,6 +59,7 @@ _PATTERNS = (
     ),
     Pattern("exit", r"MPI_ABORT was invoked on rank (?P<rank>\d+)"),
     Pattern("exit", r"application called MPI_Abort\(.*?, (?P<code>\d+)\) - process (?P<rank>\d+)"),
+    Pattern("restarted", r"will restart worker group|Restarting worker group"),
     Pattern("closing", r"Sending process (?P<pid>\d+) closing signal (?P<name>SIG\w+)"),
     Pattern("closing", r"Unable to shutdown process (?P<pid>\d+) via (?P<name>SIG\w+)"),
 )
@@ -113,6 +114,8 @@ class FailureSummary:
         self._kind = "exit"
         self._rank: tuple[int, int] | None = None
         self._host: str | None = None
+        self._codes: set[int | None] = set()
+        self._last: LogLine | None = None
         self._mpi = NOBODY
 
     def read(self, line: LogLine) -> Iterator[Sign]:
@@ -128,7 +131,7 @@ class FailureSummary:
         if found["name"] == "host":
             self._host = found["value"].strip()
         elif found["name"] == "rank" and (rank := _RANK.match(found["value"])):
-            self._rank = int(rank[1]), int(rank[2])
+            self._rank, self._last = (int(rank[1]), int(rank[2])), line
         elif found["name"] == "exitcode" and (code := _CODE.match(found["value"])):
             named, local = self._rank if self._rank is not None else (None, None)
             speaker = Speaker(named, Numbering.GLOBAL, self._host, pid=int(code[2]))
@@ -140,7 +143,22 @@ class FailureSummary:
                 text=line.text.strip(),
                 facts={"local_rank": local},
             )
+            self._codes.add(whole_number(code[1]))
             self._rank = None
+
+    def cut(self) -> Iterator[Sign]:
+        """Yields the row that a table breaks off in, where all before it ended by one code."""
+        if self._rank is None or self._last is None or len(self._codes) != 1:
+            return
+        rank, local = self._rank
+        yield Sign(
+            self._kind,
+            self._last.quote,
+            Speaker(rank, Numbering.GLOBAL, self._host),
+            code=next(iter(self._codes)),
+            text=self._last.text.strip(),
+            facts={"local_rank": local},
+        )
 
     def _of_mpi(self, line: LogLine) -> Iterator[Sign]:
         """Yields how a rank ended by the blocks of MPICH and Open MPI, told over lines."""

@@ -1,0 +1,145 @@
+"""Dumps that do not go together: of two jobs, of one that was resized, or against the layout."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from serried.diagnose.diagnosis import Diagnosis
+from serried.diagnose.gather import gather
+from serried.diagnose.reason import diagnosed
+
+SECOND = 1_000_000_000
+DONE = 8
+"""Collectives that all ranks came to; who issued no more is missing in the next."""
+
+
+def dump(
+    rank: int,
+    ranks: list[int],
+    seq: int,
+    group: str = "default_pg",
+    start: int = 0,
+    number: int = 0,
+) -> dict[str, Any]:
+    entries = [
+        {
+            "record_id": n,
+            "process_group": [str(number), group],
+            "profiling_name": "nccl:all_reduce",
+            "collective_seq_id": n,
+            "input_sizes": [[8]],
+            "output_sizes": [[8]],
+            "input_dtypes": ["Float"],
+            "output_dtypes": ["Float"],
+            "state": "completed" if n <= DONE else "started",
+            "retired": n <= DONE,
+            "time_created_ns": (start + n) * SECOND,
+        }
+        for n in range(1, seq + 1)
+    ]
+    config = {str(number): {"name": group, "desc": group, "ranks": str(ranks)}}
+    return {"version": "2.10", "pg_config": config, "entries": entries}
+
+
+def left(folder: Path, dumps: dict[str, dict[str, Any]], groups: object = None) -> Diagnosis:
+    folder.mkdir(exist_ok=True)
+    for name, each in dumps.items():
+        (folder / name).write_text(json.dumps(each))
+    if groups is not None:
+        (folder / "layout.json").write_text(json.dumps({"groups": groups}))
+    return diagnosed(gather([folder]))
+
+
+def notes(found: Diagnosis) -> list[str]:
+    return [str(note) for note in found.notes]
+
+
+def test_a_dump_of_another_job_is_named_and_left_out(tmp_path: Path) -> None:
+    own = {f"trace_rank_{r}": dump(r, [0, 1, 2, 3], 9 if r != 2 else 8) for r in range(4)}
+    alone = left(tmp_path / "own", own)
+    mixed = left(tmp_path / "mixed", {**own, "trace_rank_6": dump(6, list(range(8)), 3)})
+    assert alone.causes[0].ranks == (2,)
+    assert mixed.causes[0].ranks == (2,)
+    assert mixed.world_size == 4
+    assert notes(alone) == []
+    assert len(notes(mixed)) == 1
+    assert notes(mixed)[0].startswith("trace_rank_6 is of another job, or of this one before it")
+
+
+def test_of_a_job_that_was_resized_the_dumps_of_most_ranks_stay(tmp_path: Path) -> None:
+    before = {f"0_trace_rank_{r}": dump(r, list(range(8)), 5) for r in (6, 7)}
+    after = {
+        f"1_trace_rank_{r}": dump(r, list(range(6)), 9 if r != 4 else 8, start=100)
+        for r in range(6)
+    }
+    found = left(tmp_path, {**before, **after})
+    assert (found.world_size, found.causes[0].ranks) == (6, (4,))
+    assert [note.split(" ")[0] for note in notes(found)] == list(before)
+
+
+def test_of_two_starts_of_one_size_the_later_dump_of_a_rank_is_read(tmp_path: Path) -> None:
+    first = {f"0_trace_rank_{r}": dump(r, [0, 1, 2], 3 if r else 2) for r in range(3)}
+    again = {
+        f"1_trace_rank_{r}": dump(r, [0, 1, 2], 9 if r != 2 else 8, start=50) for r in range(3)
+    }
+    found = left(tmp_path, {**first, **again})
+    assert found.causes[0].ranks == (2,)
+    assert len(notes(found)) == 3
+    assert all("the later was read" in note and note.startswith("1_") for note in notes(found))
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        (
+            {"7": {"desc": "tp_0", "ranks": [0, 1]}},
+            "layout.json has 2 ranks, and trace_rank_0 tells of rank 3",
+        ),
+        (
+            {"0": {"desc": "dp_0", "ranks": [0, 1, 2, 3]}},
+            "layout.json calls group 0 dp_0, and trace_rank_0 calls it default_pg",
+        ),
+        (
+            {"0": {"desc": "default_pg", "ranks": [0, 1, 2, 3]}},
+            "",
+        ),
+    ],
+)
+def test_where_a_layout_contradicts_dumps_the_first_way_is_said(
+    tmp_path: Path, groups: dict[str, Any], said: str
+) -> None:
+    own = {f"trace_rank_{r}": dump(r, [0, 1, 2, 3], 9 if r != 2 else 8) for r in range(4)}
+    found = left(tmp_path, own, groups)
+    assert found.causes[0].ranks == (2,)
+    if not said:
+        assert notes(found) == []
+        return
+    first, left_out = notes(found)
+    assert first.startswith(said)
+    assert left_out.startswith("layout.json contradicts the dumps and was left out")
+
+
+def test_a_layout_whose_group_has_other_ranks_is_said(tmp_path: Path) -> None:
+    own = {f"trace_rank_{r}": dump(r, [0, 1, 2, 3], 9, "dp_1", number=4) for r in range(4)}
+    found = left(tmp_path, own, {"4": {"desc": "dp_1", "ranks": [0, 1, 2, 5]}})
+    assert notes(found)[0] == (
+        "layout.json has ranks 0, 1, 2, 5 in dp_1, and trace_rank_0 has ranks 0, 1, 2, 3"
+    )
+
+
+def test_without_a_dump_a_wait_names_nobody_and_says_what_would_tell(tmp_path: Path) -> None:
+    row = (
+        "[rank{0}]:[E1206 ProcessGroupNCCL.cpp:607] [Rank {0}] Watchdog caught collective "
+        "operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=8, NumelOut=8, "
+        "Timeout(ms)=600000) ran for 600061 milliseconds before timing out."
+    )
+    (tmp_path / "job.log").write_text("".join(f"{row.format(rank)}\n" for rank in (0, 1, 3)))
+    groups = {"0": {"desc": "default_pg", "ranks": [0, 1, 2, 3]}}
+    found = left(tmp_path, {}, groups)
+    assert found.causes[0].ranks is None
+    missing = " ".join(map(str, found.missing))
+    assert "no line from rank 2" in missing and "TORCH_FR_BUFFER_SIZE" in missing
