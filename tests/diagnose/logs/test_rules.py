@@ -295,3 +295,24 @@ def test_a_start_anew_in_the_middle_of_a_log_is_said(tmp_path: Path) -> None:
         "job.log holds 2 starts of the job, the last from line 2 on"
     ]
     assert next(iter(standing_causes(found.signs)))[1].ranks == (6,)
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "ranks"),
+    [
+        (["  rank      : 3 (local_rank: 3)", "  exitcode  : 1 (pid: 6"], "exit_code", (3,)),
+        (["  rank      : 3 (local_rank: 3)", "  exi"], "exit_code", (3,)),
+        (["rank3 (local rank: 3)exitcode: -9 (pid: 77)error file: <N/A>"], "rank_killed", (3,)),
+    ],
+)
+def test_a_table_of_failures_is_read_where_it_breaks_off_or_its_lines_were_joined(
+    rows: list[str], kind: str, ranks: tuple[int, ...]
+) -> None:
+    cause = first_cause("Root Cause (first observed failure):", "[0]:", *rows)
+    assert (cause.kind, cause.ranks) == (kind, ranks)
+
+
+def test_the_row_that_a_table_breaks_off_in_ended_as_all_others_did() -> None:
+    rows = ["Failures:", "[1]:", "  rank      : 1 (local_rank: 1)", "  exitcode  : -7 (pid: 7)"]
+    cut = ["Root Cause (first observed failure):", "[0]:", "  rank      : 0 (local_rank: 0)"]
+    assert first_cause(*rows, *cut).ranks == (0, 1)

@@ -52,6 +52,12 @@ _PATTERNS = (
     ),
     Pattern("exit", r"CalledProcessError: Command .* died with <Signals\.(?P<name>SIG\w+): \d+>"),
     Pattern("exit", r"CalledProcessError: Command .* returned non-zero exit status (?P<code>\d+)"),
+    # a row of the table of failures whose lines were joined
+    Pattern(
+        "exit",
+        r"rank[ :]*(?P<rank>\d+) \(local[_ ]rank: (?P<inner>\d+)\)\s*exitcode ?: (?P<code>-?\d+)"
+        r"(?: \(pid: (?P<pid>\d+)\))?",
+    ),
     Pattern(
         "agent_signal",
         r"(?:SignalException: Process (?P<pid>\d+) got signal: |Received )(?P<signal>\d+)"
@@ -69,7 +75,7 @@ _SUMMARY = re.compile(
     r"^\s*(?P<name>time|host|rank|exitcode|error_file|traceback)\s*:\s*(?P<value>.*)$"
 )
 _RANK = re.compile(r"(\d+) \(local_rank: (\d+)\)")
-_CODE = re.compile(r"(-?\d+) \(pid: (\d+)\)")
+_CODE = re.compile(r"(-?\d+)(?: \(pid: (\d+))?")
 _ROOT = re.compile(r"^Root Cause \(first observed failure\):")
 _HYDRA = re.compile(r"RANK (?P<rank>\d+) PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
 """MPICH's block, whose next line says how that rank ended."""
@@ -134,7 +140,9 @@ class FailureSummary:
             self._rank, self._last = (int(rank[1]), int(rank[2])), line
         elif found["name"] == "exitcode" and (code := _CODE.match(found["value"])):
             named, local = self._rank if self._rank is not None else (None, None)
-            speaker = Speaker(named, Numbering.GLOBAL, self._host, pid=int(code[2]))
+            speaker = Speaker(
+                named, Numbering.GLOBAL, self._host, pid=int(code[2]) if code[2] else None
+            )
             yield Sign(
                 self._kind,
                 line.quote,
@@ -147,15 +155,19 @@ class FailureSummary:
             self._rank = None
 
     def cut(self) -> Iterator[Sign]:
-        """Yields the row that a table breaks off in, where all before it ended by one code."""
-        if self._rank is None or self._last is None or len(self._codes) != 1:
+        """Yields the row that a table breaks off in, where all before it ended by one code.
+
+        That of the root, which comes last, is told where no row came before it too.
+        """
+        is_root = self._kind == "first_failure" and not self._codes
+        if self._rank is None or self._last is None or not (is_root or len(self._codes) == 1):
             return
         rank, local = self._rank
         yield Sign(
             self._kind,
             self._last.quote,
             Speaker(rank, Numbering.GLOBAL, self._host),
-            code=next(iter(self._codes)),
+            code=next(iter(self._codes), None),
             text=self._last.text.strip(),
             facts={"local_rank": local},
         )
