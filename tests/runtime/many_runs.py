@@ -5,6 +5,7 @@ Runs on ``cuda`` share the first GPU, over NCCL.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import tempfile
 import traceback
@@ -114,6 +115,8 @@ def _run(settings: TrainSettings, rank: int, store: Path) -> Ran:
     device, backend = torch.device("cpu"), "gloo"
     if settings.device == "cuda":
         share_gpu(rank)
+        gc.collect()  # what runs before left, so that none counts it
+        torch.cuda.empty_cache()
         device, backend = torch.device("cuda", 0), "nccl"
     dist.init_process_group(
         backend,

@@ -73,3 +73,10 @@ def test_a_table_names_models_and_gpus_of_the_catalog(tmp_path: Path) -> None:
     folder = read_table(path)
     assert folder.rows[0].request.degrees.dp == 4
     assert folder.left_out[0][0] == "line 3"
+
+
+def test_a_step_in_fp32_on_a_gpu_is_refused_by_its_name() -> None:
+    """Taken for one of 16 bits, which is eight times as fast, it would draw all constants away."""
+    steps = [step_time(job)[0] for job in JOBS[:2]]
+    with pytest.raises(InputError, match="run 1 computed in fp32 on a GPU"):
+        calibrate(NAMES[:2], [JOBS[0], replace(JOBS[1], compute="fp32")], steps)

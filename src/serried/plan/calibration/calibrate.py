@@ -60,8 +60,8 @@ def calibrate(
 ) -> Calibration:
     """Returns constants fitted to measured steps (seconds); ``names`` are those of the rows.
 
-    Raises InputError without rows, for steps that are not above 0, and for rows that measured one
-    job twice and disagree, named.
+    Raises InputError without rows, for steps that are not above 0, for steps in fp32 on a GPU, and
+    for rows that measured one job twice and disagree, named.
     """
     if not names:
         raise InputError("there is no measured step to calibrate by; give rows with step_s")
@@ -69,6 +69,7 @@ def calibrate(
     for name, step in zip(names, steps, strict=True):
         if not (np.isfinite(step) and step > 0):
             raise InputError("row {row} has a step of {step} s; it is above 0", row=name, step=step)
+    _require_planned(names, requests)
     _require_agreement(names, requests, measured)
     base = with_strange(known or shipped(), requests)
     jobs = Jobs.of(requests)
@@ -137,6 +138,20 @@ def _expected(known: Constants, *, is_strange: bool) -> Mapping[str, Expectation
         least = local if name.startswith(own) else 0.02
         found[name] = Expectation(each.value, max(each.error, least))
     return found
+
+
+def _require_planned(names: Sequence[str], requests: Sequence[PlanRequest]) -> None:
+    """Raises InputError for a step in fp32 on a GPU, which is planned for no one.
+
+    It would be taken for one of 16 bits, and draw all constants its way.
+    """
+    for name, request in zip(names, requests, strict=True):
+        if request.compute == "fp32" and generation(request.cluster.gpu) != "cpu":
+            raise InputError(
+                "{row} computed in fp32 on a GPU, and such steps are not planned; leave it out, or "
+                "give one in bf16 or fp16",
+                row=name,
+            )
 
 
 def _require_agreement(
