@@ -50,7 +50,7 @@ CLASSES = {
 def fault_of(kind: str, first: int = 0) -> Fault:
     """Returns the first fault of a kind, from a seed on, that is of so few ranks.
 
-    A sum that differs is of many numbers, over replicas: NCCL ends one of few whatever their count.
+    A sum that differs is of many numbers, over replicas.
     """
     drawn_in_turn = (drawn(kind, seed) for seed in range(first, first + 1000))
     least = 2 if kind in ("wrong size", "wrong dtype") else 1

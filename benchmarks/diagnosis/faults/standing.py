@@ -21,8 +21,8 @@ FULL = "checkpoint.pt"
 STILL_S, LIMIT_S = 1.5, 5.0
 """After what the guard calls a rank still, and torch's own limit where that is to run out."""
 SIZES = {"cpu": (16, 4), "cuda": (1024, 2048)}
-"""Width of a layer, and rows of a microbatch. NCCL takes in what is small before anybody waits for
-it, and ends a sum of few numbers whatever their count."""
+"""Width of a layer, and rows of a microbatch: on a GPU many, as NCCL may take in what is small
+before anybody waits for it."""
 
 
 class StandingJob:
