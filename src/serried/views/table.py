@@ -5,7 +5,8 @@
                    parallel               to no less than a number with its unit or a word
     tp          8  parts of every layer
 
-Columns are counted in cells of the terminal, of which a Chinese character takes two.
+Columns are counted in cells of the terminal, of which a Chinese character takes two. What a
+terminal is too narrow for goes on below, behind the columns that say what a row is.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class Column:
     justify: Literal["left", "right"] = "left"
     no_wrap: bool = False
     """Whether its cells never fold."""
+    is_key: bool = False
+    """Whether it says what a row is, and is repeated where a table goes on below."""
     cells: list[str] = field(default_factory=list)
 
     @property
@@ -100,6 +103,31 @@ class Table:
                 line = _GAP.join(column.padded(part, each) for column, part, each in cells).rstrip()
                 yield f"\033[1m{line}\033[0m" if bold and not number else line
 
+    def blocks(self, width: int) -> list[Table]:
+        """Returns tables to print one below another, each as narrow as ``width`` where it can be.
+
+        >>> table = Table()
+        >>> for heading in ("kind", "groups", "ranks"):
+        ...     table.add_column(heading)
+        >>> table.add_row("tp", "8", "2")
+        >>> for block in table.blocks(12):
+        ...     print(*block.lines(12), sep=", ")
+        kind  groups, tp    8
+        kind  ranks, tp    2
+        """
+        keys = [column for column in self.columns if column.is_key] or self.columns[:1]
+        parts: list[list[Column]] = []
+        for column in self.columns:
+            if column in keys:
+                continue
+            if not parts or _least([*keys, *parts[-1], column]) > width:
+                parts.append([])
+            parts[-1].append(column)
+        blocks = [Table() for _ in parts] or [self]
+        for block, part in zip(blocks, parts, strict=False):
+            block.columns = [*keys, *part]
+        return blocks if _least(self.columns) > width else [self]
+
     def _widths(self, room: int) -> list[int]:
         """Returns how wide each column is."""
         widths = [column.widest() for column in self.columns]
@@ -117,6 +145,11 @@ class Table:
             for place, i in enumerate(tops):
                 widths[i] -= each + (place < more)
         return widths
+
+
+def _least(columns: Sequence[Column]) -> int:
+    """Returns the cells that columns take beside each other with no number cut."""
+    return sum(column.least() for column in columns) + len(_GAP) * (len(columns) - 1)
 
 
 def folds(text: str, width: int) -> Sequence[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -62,22 +63,43 @@ def test_a_command_and_an_option_are_completed(shell: str) -> None:
     assert "--framework" in completed(shell, "serried", "groups", "--frame")
 
 
-def test_bash_itself_completes_with_the_printed_script(tmp_path: Path) -> None:
-    source = run({"_SERRIED_COMPLETE": "bash_source"}).stdout
+ASKED = {
+    "bash": """SOURCE
+COMP_WORDS=(serried sched); COMP_CWORD=1
+_serried_completion serried
+echo "${COMPREPLY[@]}"
+""",
+    # Outside its line editor zsh has no compdef and no compadd.
+    "zsh": """
+compdef() { :; }
+SOURCE
+compadd() { print -r -- "${completions[@]}"; }
+_describe() { print -r -- "${completions_with_descriptions[@]%%:*}"; }
+words=(serried sched); CURRENT=2
+_serried_completion
+""",
+    "fish": """SOURCE
+complete --do-complete "serried sched" | string split --fields 1 \\t
+""",
+}
+"""How each shell is made to complete ``serried sched`` once it has read the printed script."""
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_shell_itself_completes_with_the_printed_script(shell: str, tmp_path: Path) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not here; make test installs it")
+    source = run({"_SERRIED_COMPLETE": f"{shell}_source"}).stdout
     command = tmp_path / "serried"
     command.write_text(f"#!{sys.executable}\n{CODE.replace('; ', chr(10))}\n", encoding="utf-8")
     command.chmod(0o755)
-    script = f"""{source}
-COMP_WORDS=(serried sched); COMP_CWORD=1
-_serried_completion serried
-echo "${{COMPREPLY[@]}}"
-"""
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    home = {"PATH": path, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
     done = subprocess.run(
-        ["bash", "-c", script],
+        [shell, "-c", ASKED[shell].replace("SOURCE", source)],
         capture_output=True,
         text=True,
-        env=os.environ | {"PATH": path},
+        env=os.environ | home,
         check=False,
     )
     assert (done.stdout.strip(), done.stderr) == ("schedule", "")

@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from rich.cells import cell_len
 
+from serried.runtime.check.report import CheckReport, GroupTimes
+from serried.views.cli import output
+from serried.views.runs.check_text import times_table
 from tests.conftest import Call
 from tests.trace.recorded_run import Run
 
@@ -60,6 +65,45 @@ def test_a_narrow_terminal_cuts_no_number_and_no_unit(
         text = _joined(answer.out)
         assert {each for each in FIGURE.findall(text) if len(each) < 4} <= UNITS | WORDS
         assert not CUT.search(text), f"at {width} columns"
+
+
+LANGUAGES = ("en", "zh")
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_on_a_terminal_no_line_is_wider_than_it_so_that_none_breaks_within_a_number(
+    command: str, lang: str, serried: Call, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "is_terminal", lambda: True)
+    words = command.replace("RUN", str(run)).split()
+    for width in (100, 80):
+        monkeypatch.setenv("COLUMNS", str(width))
+        lines = ANSI.sub("", serried(*words, "--lang", lang).out).splitlines()
+        # A word that is longer than the terminal, such as an address, has no place to break.
+        wide = [each for each in lines if cell_len(each) > width and " " in each.strip()]
+        assert wide == [], f"at {width} columns"
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_the_times_of_a_check_go_on_below_where_a_terminal_is_narrow(
+    lang: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "is_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    times = np.array([[1.6e6, 1.6e6], [1.8e6, 1.8e6]])
+    timed = GroupTimes(
+        "tp_dp_cp", "reduce_scatter", 1_050_000, (16, 16), (2, 2), times, times[:, 0], 1.5e6
+    )
+    report = CheckReport((), "gloo", "2.13.0", (1_050_000,), 2, {}, {}, (timed,), (), ())
+    text = ANSI.sub("", output.rendered(times_table(report, lang)))
+    assert all(cell_len(line) <= 80 for line in text.splitlines())
+    assert "1.70 ms" in text
+    assert "1.50 ms" in text
+    blocks = [block.splitlines() for block in text.split("\n\n")]
+    assert len(blocks) > 1
+    assert {block[1].split("MB")[0] for block in blocks} == {blocks[0][1].split("MB")[0]}
 
 
 def _joined(text: str) -> str:

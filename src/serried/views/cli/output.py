@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from rich.cells import cell_len
 
 from serried.errors import InputError, listed
 from serried.mesh import Groups
 from serried.views.cli.language import current_language
 from serried.views.sentences import tell
-from serried.views.table import Table
+from serried.views.table import Table, folds
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -30,6 +31,10 @@ TABLE_OR_JSON = ("table", "json")
 """Forms that most answers have."""
 PATH = click.Path(path_type=Path)
 _HEX = re.compile(r"#[0-9a-f]{6}")
+_COLUMNS = re.compile(r"^.*\S\s{2,}(?=\S)")
+"""All columns of a line but its last."""
+_LEAST_ROOM = 20
+"""Cells that a column has at least where it folds."""
 NO_TERMINAL = 100
 """Columns of an answer that no terminal shows."""
 
@@ -131,8 +136,8 @@ def width() -> int:
 def rendered(*parts: str | Text | Table, plain: bool = False) -> str:
     """Returns lines and tables as text: with colours and bold for a terminal unless ``plain``.
 
-    A table whose numbers do not fit is wider than the terminal, which breaks its lines: to cut
-    a number or its unit would make it another.
+    On a terminal nothing is wider than it, or it would break lines anywhere, within a number too:
+    sentences fold at their words, and a table whose numbers do not fit goes on below.
     """
     is_shown = not plain and is_terminal()
     return "\n".join(chain.from_iterable(_lines(part, is_shown) for part in parts))
@@ -140,9 +145,27 @@ def rendered(*parts: str | Text | Table, plain: bool = False) -> str:
 
 def _lines(part: str | Text | Table, is_shown: bool) -> Iterable[str]:
     if isinstance(part, Table):
-        return part.lines(width(), bold=is_shown)
+        tables = part.blocks(width()) if is_shown else [part]
+        parts = (table.lines(width(), bold=is_shown) for table in tables)
+        return chain.from_iterable(["", *lines] if i else lines for i, lines in enumerate(parts))
     text = part if isinstance(part, str) else _coloured(part) if is_shown else part.plain
-    return (line.rstrip() for line in text.split("\n"))
+    lines = [line.rstrip() for line in text.split("\n")]
+    if not is_shown or not isinstance(part, str):
+        return lines
+    return chain.from_iterable(map(_folded, lines))
+
+
+def _folded(line: str) -> Iterator[str]:
+    """Yields a line in lines that fit: its last column folds, and what stands before it stays."""
+    columns = _COLUMNS.match(line)
+    before = columns[0] if columns else line[: len(line) - len(line.lstrip())]
+    room = width() - cell_len(before)
+    if cell_len(line) <= width() or room < _LEAST_ROOM or "\033" in line:
+        yield line
+        return
+    first, *others = folds(line[len(before) :], room)
+    yield before + first
+    yield from (" " * cell_len(before) + each for each in others)
 
 
 def is_terminal() -> bool:

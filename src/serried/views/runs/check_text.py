@@ -47,8 +47,8 @@ def times_table(report: CheckReport, lang: str) -> Table:
         *(tell("time", lang), "algbw", "busbw", tell("alone", lang)),
         *(tell("contention", lang), tell("slowest", lang)),
     )
-    for column in rows.columns:
-        column.no_wrap = True
+    for place, column in enumerate(rows.columns):
+        column.no_wrap, column.is_key = True, place < 4
     before = ""
     for timed in report.timings:
         for row in timed.rows():
