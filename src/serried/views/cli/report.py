@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import click
 
 from serried.errors import InputError
-from serried.finding import said
 from serried.units import bytes_text
 from serried.views.cli.language import current_language
 from serried.views.cli.output import PATH
-from serried.views.sentences import say
 from serried.whole_file import whole_file
+
+if TYPE_CHECKING:
+    from serried.views.web.opening.desk import OpeningDesk
 
 
 @click.command()
@@ -28,6 +30,9 @@ from serried.whole_file import whole_file
 def report(places: tuple[Path, ...], output: Path, link: str) -> None:
     """Writes what the workbench shows of a job into one HTML file that opens from disk.
 
+    Under a name that ends in .md it writes verdicts and tables, for a pull request or a chat, and
+    the schedule's picture beside it as .svg.
+
     WHAT is anything that serried serve opens: a launch file, recordings, a store, logs and dumps.
     The file asks no server for anything; it holds the map, groups, schedule, plan, timeline and
     findings of what it was made of, and says so where it is asked for more.
@@ -36,29 +41,48 @@ def report(places: tuple[Path, ...], output: Path, link: str) -> None:
     serried report train.sh -o job.html
     serried report runs/demo -o run.html
     serried report logs/ -o hang.html
+    serried report runs/demo -o run.md
     serried report -o plan.html --link 'http://localhost:8765/?view=plan&tp=8&world_size=64'
     """
-    from serried.views.report.document import report_document
-    from serried.views.report.keeping import content_of
     from serried.views.web.opening.desk import OpeningDesk
     from serried.views.web.opening.folder import recognised_as
 
-    if output.suffix != ".html":
-        raise InputError("a report is an .html file; {name} does not end so", name=output.name)
-    lang = current_language()
+    if output.suffix not in (".html", ".md"):
+        raise InputError(
+            "a report is an .html or an .md file; {name} does not end so", name=output.name
+        )
     desk = OpeningDesk()
     try:
         for place in places:
             desk.open(place, found=recognised_as(place, None))
-        content = content_of(desk, _state(link), lang)
+        title = f"serried: {', '.join(place.name for place in places) or output.stem}"
+        files = (_page if output.suffix == ".html" else _text)(desk, _state(link), output, title)
     finally:
         desk.close()
-    title = f"serried: {', '.join(place.name for place in places) or output.stem}"
-    text = report_document(content, title, lang).encode()
-    with whole_file(output) as file:
-        file.write(text)
-    told = said("{file}: {size}; open it in a browser", file=output, size=bytes_text(len(text)))
-    click.echo(say(told, lang))
+    for path, text in files.items():
+        with whole_file(path) as file:
+            file.write(text.encode())
+        click.echo(f"{path}: {bytes_text(len(text.encode()))}")
+
+
+def _page(desk: OpeningDesk, asked: dict[str, str], output: Path, title: str) -> dict[Path, str]:
+    from serried.views.report.document import report_document
+    from serried.views.report.keeping import content_of
+
+    lang = current_language()
+    return {output: report_document(content_of(desk, asked, lang), title, lang)}
+
+
+def _text(desk: OpeningDesk, asked: dict[str, str], output: Path, title: str) -> dict[Path, str]:
+    from serried.views.report.keeping import opened_state
+    from serried.views.report.markdown import report_markdown
+
+    picture = output.with_suffix(".svg")
+    state = {**opened_state(desk), **asked}
+    text, drawn = report_markdown(
+        desk, state, title=title, picture=picture.name, lang=current_language()
+    )
+    return {output: text} | ({picture: drawn} if drawn else {})
 
 
 def _state(link: str) -> dict[str, str]:

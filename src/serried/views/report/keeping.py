@@ -35,20 +35,16 @@ class ReportContent:
 
 
 def content_of(desk: OpeningDesk, asked: Mapping[str, str], lang: str) -> ReportContent:
-    """Returns what a report of everything open on a desk holds, waiting for what is being read.
+    """Returns what a report of everything open on a desk holds.
 
     ``asked`` are words of a page's address, which go before what was opened. Raises what opening
     raised, and InputError where the state makes no layout.
     """
-    desk.settle()
-    for opening in desk.openings:
-        if opening.problem:
-            raise opening.problem
+    state = {**opened_state(desk), **asked, "lang": lang}
     # A report is read where nobody asks for windows: every span goes with it.
     desk.traces[:] = [replace(each, whole_below=REPORT_SPANS.most) for each in desk.traces]
     for each in desk.traces:
         _check_spans(each)
-    state = {**_opened_state(desk), **asked, "lang": lang}
     answering = questions(desk)
     full = full_state(state)
     answers = {key_of(each): _kept(each, answering, lang) for each in _questions(desk, full, lang)}
@@ -66,8 +62,15 @@ def _check_spans(named: NamedTrace) -> None:
         )
 
 
-def _opened_state(desk: OpeningDesk) -> dict[str, str]:
-    """Returns the job and the tab of what was opened first."""
+def opened_state(desk: OpeningDesk) -> dict[str, str]:
+    """Returns the job and the tab of what was opened first, waiting for what is being read.
+
+    Raises what opening raised.
+    """
+    desk.settle()
+    for opening in desk.openings:
+        if opening.problem:
+            raise opening.problem
     found: dict[str, str] = {}
     for opening in reversed(desk.openings):
         found |= state_of(opening.question or {})

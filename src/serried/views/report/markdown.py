@@ -1,0 +1,156 @@
+"""The report as Markdown for pull requests and chats: verdicts first, tables, one picture beside.
+
+# serried: run
+## Run          the lines of ``serried trace stats``
+## Hang         those of ``serried diagnose``
+## Layout       kinds of groups
+## Plan         memory by stage, parts of a step
+## Schedule     ![…](run.svg)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+from urllib.parse import parse_qs, urlencode
+
+from serried.errors import InputError
+from serried.finding import Sentence, said
+from serried.pipeline import ENTRIES
+from serried.pipeline.measured import MeasuredSchedule
+from serried.plan.job_plan import job_plan
+from serried.trace.measure.analysis import analyse
+from serried.views.diagnose.text import diagnosis_lines
+from serried.views.layout.text import headline, kinds_table
+from serried.views.plan.text import plan_parts
+from serried.views.report.questions import PLANNED, State, full_state
+from serried.views.schedule.svg import schedule_svg
+from serried.views.schedule.text import headline as schedule_headline
+from serried.views.schedule.text import number_lines
+from serried.views.sentences import say
+from serried.views.table import Table
+from serried.views.trace.page import stats_parts
+from serried.views.web.opening.desk import OpeningDesk
+from serried.views.web.plan.query import read_plan_request
+from serried.views.web.schedule.query import read_schedule_query
+from serried.views.web.trace.payload import NamedTrace
+from serried.views.web.wire.query import Query, Words, read_query
+
+Part: TypeAlias = str | Table
+WIDTH = 100
+RUN, HANG, LAYOUT = said("Run"), said("Diagnosis"), said("Layout")
+PLAN, SCHEDULE = said("Plan"), said("Schedule")
+
+
+def report_markdown(
+    desk: OpeningDesk, asked: State, *, title: str, picture: str, lang: str
+) -> tuple[str, str]:
+    """Returns the text, and the SVG of the job's schedule that it names as ``picture``.
+
+    The picture is empty where the job has no pipeline. Raises InputError where there is no layout.
+    """
+    state = full_state(asked)
+    words = parse_qs(urlencode(list(_pairs(state))))
+    query = read_query(words)
+    parts = [f"# {title}"]
+    for heading, found in _sections(desk, query, {**_defaults(), **words}, asked, lang):
+        parts += [f"## {say(heading, lang)}", *_blocks(found)]
+    measured = _schedule(desk, state)
+    if measured is None:
+        return "\n\n".join(parts) + "\n", ""
+    parts += [f"## {say(SCHEDULE, lang)}", *_blocks(_of_schedule(measured, lang))]
+    parts += [f"![{schedule_headline(measured, lang=lang)}]({picture})"]
+    return "\n\n".join(parts) + "\n", schedule_svg(measured.simulation)
+
+
+def _pairs(state: State) -> Iterator[tuple[str, str]]:
+    for name, value in state.items():
+        yield from ((name, line) for line in value.splitlines())
+
+
+def _defaults() -> Words:
+    return {name: [value] for name, value in PLANNED.items()}
+
+
+def _sections(
+    desk: OpeningDesk, query: Query, words: Words, asked: State, lang: str
+) -> Iterator[tuple[Sentence, Sequence[Part]]]:
+    """Yields each heading with its lines and tables: what is wrong before what was asked."""
+    for case in desk.cases:
+        yield HANG, diagnosis_lines(case.diagnosis, lang=lang, width=WIDTH)
+    for named in desk.traces:
+        yield RUN, _of_run(named, lang)
+    layout, placement = query.layout, query.placement
+    kinds = [each.kind for each in query.shown()]
+    table = kinds_table(layout, placement, kinds, lang=lang)
+    yield LAYOUT, [headline(layout, placement, lang=lang), "", table]
+    # What ran says nothing of the model that a page plans unless it is told another.
+    if "model" in asked or not (desk.cases or desk.traces):
+        yield PLAN, _of_plan(query, words, lang)
+
+
+def _of_plan(query: Query, words: Words, lang: str) -> Sequence[Part]:
+    try:
+        plan = job_plan(read_plan_request(query, words))
+    except InputError as error:
+        return [say(error, lang)]
+    return plan_parts(plan, columns=WIDTH, lang=lang)
+
+
+def _of_run(named: NamedTrace, lang: str) -> list[Part]:
+    """Returns what ``serried trace stats`` says, but for the hint at its own option."""
+    place = [named.place] if named.place else []
+    parts = stats_parts(named.trace, analyse(named.trace), lang=lang, places=place)
+    return [part for part in parts if not (isinstance(part, str) and part.startswith("--all"))]
+
+
+def _schedule(desk: OpeningDesk, state: State) -> MeasuredSchedule | None:
+    """Returns the schedule of the run or of the job; None without a pipeline that has one."""
+    if state["pp"] == "1":
+        return None
+    job = desk.traces[0].trace.job if desk.traces else None
+    ran = {"name": job.schedule, "microbatches": str(job.num_microbatches)} if job else {}
+    usual = {"stages": state["pp"], "name": "1f1b"}
+    asked = {**usual, **(ran if ran.get("name") in ENTRIES else {}), **state}
+    asked["name"] = asked["name"].split(",")[0]
+    try:
+        return read_schedule_query({key: [value] for key, value in asked.items()}).measured()
+    except InputError:
+        return None
+
+
+def _of_schedule(measured: MeasuredSchedule, lang: str) -> list[Part]:
+    return [schedule_headline(measured, lang=lang), *number_lines(measured, lang=lang)]
+
+
+def _blocks(parts: Sequence[Part]) -> Iterator[str]:
+    """Yields blocks of Markdown: tables as tables, the lines between them as they stand."""
+    lines: list[str] = []
+    for part in [*parts, ""]:
+        if isinstance(part, str) and part:
+            lines.append(part)
+            continue
+        if lines:
+            yield "\n".join(["```", *lines, "```"])
+            lines = []
+        if isinstance(part, Table):
+            yield markdown_table(part)
+
+
+def markdown_table(table: Table) -> str:
+    """Returns a table as Markdown has them.
+
+    >>> table = Table()
+    >>> table.add_column("kind")
+    >>> table.add_column("groups", justify="right")
+    >>> table.add_row("a|b", "8")
+    >>> print(markdown_table(table))
+    | kind | groups |
+    |---|---:|
+    | a\\|b | 8 |
+    """
+    columns = table.columns
+    rows = zip(*(each.texts for each in columns), strict=True)
+    head, *rest = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows]
+    rule = "|".join("---:" if each.justify == "right" else "---" for each in columns)
+    return "\n".join([f"| {head} |", f"|{rule}|", *(f"| {row} |" for row in rest)])

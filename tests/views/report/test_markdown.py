@@ -1,0 +1,42 @@
+"""A report as Markdown has the verdict first, tables as tables, and its picture beside it."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+from tests.conftest import Call
+from tests.trace.recorded_run import Run
+
+
+def headings(path: Path) -> list[str]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line.removeprefix("## ") for line in lines if line.startswith("## ")]
+
+
+def test_a_run_comes_first_then_its_layout_and_schedule(serried: Call, tmp_path: Path) -> None:
+    Run(pp=2, tp=2, dp=2, num_microbatches=4, num_steps=3).write(tmp_path / "run")
+    answer = serried("report", str(tmp_path / "run"), "-o", str(tmp_path / "run.md"))
+    assert answer.code == 0, answer.err
+    assert headings(tmp_path / "run.md") == ["Run", "Layout", "Schedule"]
+    text = (tmp_path / "run.md").read_text(encoding="utf-8")
+    assert "| tp | 4 | 2 | all |" in text
+    assert "2 ranks, 4 microbatches" in text and "](run.svg)" in text, "the run's own schedule"
+    assert ET.parse(tmp_path / "run.svg").getroot().tag.endswith("svg")
+
+
+def test_without_a_run_the_job_is_planned_in_the_language_asked(
+    serried: Call, tmp_path: Path
+) -> None:
+    link = "?world_size=64&tp=8&model=llama3-70b&dims=dp,tp"
+    path = tmp_path / "job.md"
+    answer = serried("--lang", "zh", "report", "-o", str(path), "--link", link)
+    assert answer.code == 0, answer.err
+    assert headings(path) == ["布局", "规划"]
+    assert not (tmp_path / "job.svg").exists(), "without a pipeline there is no schedule to draw"
+
+
+def test_a_plan_that_cannot_be_says_why(serried: Call, tmp_path: Path) -> None:
+    path = tmp_path / "job.md"
+    serried("report", "-o", str(path), "--link", "?world_size=8&tp=1&pp=1&global_batch=7")
+    assert "does not divide" in path.read_text(encoding="utf-8")
