@@ -115,9 +115,19 @@ def test_a_wait_says_for_whom(page_of: Open, traced: str) -> None:
 
 def test_a_rank_chosen_on_the_map_is_shown_on_the_timeline(page_of: Open, traced: str) -> None:
     workbench = page_of(traced)
-    before = workbench.picture("timeline")
+    before = workbench.picture("timeline-over")
     workbench.click_rank(5)
-    assert workbench.picture("timeline") != before
+    assert workbench.picture("timeline-over") != before
+
+
+def test_pointing_at_a_span_draws_the_canvas_above_and_no_track(page_of: Open, traced: str) -> None:
+    workbench = page_of(traced)
+    before, above = workbench.picture("timeline"), workbench.picture("timeline-over")
+    frames = workbench.read("timeline()")["frames"]
+    workbench.hover_slice(find(workbench, "1RECV_F0", 4))
+    assert workbench.picture("timeline-over") != above
+    assert workbench.picture("timeline") == before
+    assert workbench.read("timeline()")["frames"] == frames
 
 
 def test_the_bubble_measured_stands_beside_the_ideal(page_of: Open, traced: str) -> None:

@@ -40,6 +40,7 @@ export class TimelineDesk {
     this.view = new TimelineView(
       byId("timeline-frame"),
       /** @type {HTMLCanvasElement} */ (byId("timeline")),
+      /** @type {HTMLCanvasElement} */ (byId("timeline-over")),
       {
         hover: (spot) => this.hover.take(spot),
         click: (spot) => void this.waiting.until(this._click(spot)),

@@ -56,7 +56,7 @@ export class TimelineHover {
         this.askAt(spot, signal).then((found) => {
           if (signal.aborted || found < 0) return;
           view.hovered = found;
-          view.redraw.request();
+          view.relight.request();
           this._light(found, rank);
         }),
       );

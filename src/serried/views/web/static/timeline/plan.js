@@ -5,7 +5,7 @@ import { duration } from "../base/clock.js";
 import { byId, make } from "../base/dom.js";
 import { counted, language, t } from "../base/i18n.js";
 import { Refusal, askDocument, askPayload } from "../base/questions.js";
-import { FOOT, paintPlan } from "./paint/plan.js";
+import { FOOT, paintPlace, paintPlan } from "./paint/plan.js";
 import { Plan } from "./trace/plan.js";
 
 /** @typedef {import("./state.js").Host} Host */
@@ -57,6 +57,11 @@ export class PlanDesk {
     document.addEventListener("spoken", () => void this._retell());
     view.layers.unshift((picture, context) => {
       if (this.isShown && this.plan) paintPlan(this.plan, picture, context);
+    });
+    view.lights.push((picture, context) => {
+      const { hovered, selected } = picture;
+      if (this.isShown && this.plan && hovered !== selected)
+        paintPlace(this.plan, picture, context, hovered);
     });
   }
 

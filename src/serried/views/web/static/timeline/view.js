@@ -1,15 +1,17 @@
 // The timeline: its view of a trace, what the pointer and the keys do to it.
 //
-// What others may add: `layers` are painted over the tracks, in their order; `range` is what was
-// drawn with Shift held; a colouring is a class of colour for each span (trace/colours.js).
+// What others may add: `layers` are painted over the tracks, in their order; `lights` on a canvas
+// above, which alone is drawn anew while the pointer moves; `range` is what was drawn with Shift
+// held; a colouring is a class of colour for each span (trace/colours.js).
 
 import { listen } from "../base/canvas/gestures.js";
 import { Pixels } from "../base/canvas/pixels.js";
-import { Surface } from "../base/canvas/surface.js";
+import { Redraw, Surface } from "../base/canvas/surface.js";
 import { TimeView } from "../base/canvas/view.js";
 import { theme } from "../base/theme.js";
-import { paintArrows, paintChosen, paintRange } from "./paint/layers.js";
+import { paintArrows, paintChosen, paintHovered, paintRange } from "./paint/layers.js";
 import { paintTimeline } from "./paint/lines.js";
+import { paintLit } from "./paint/lit.js";
 import { AXIS, GUTTER } from "./paint/picture.js";
 import { spotAt, spotOfSpan } from "./paint/spot.js";
 import { colouringOf } from "./trace/colours.js";
@@ -39,16 +41,19 @@ export class TimelineView extends TimeView {
   /**
    * @param {HTMLElement} frame
    * @param {HTMLCanvasElement} canvas
+   * @param {HTMLCanvasElement} over
    * @param {TimelineEvents} events
    * @param {Names} names
    */
-  constructor(frame, canvas, events, names) {
+  constructor(frame, canvas, over, events, names) {
     super(new Surface(canvas, frame), GUTTER, {
       draw: () => this._draw(),
       moved: () => events.moved(),
       scroll: (pixels) => this.scroll(pixels),
       overflows: () => this.lines.height > this.surface.height - AXIS,
     });
+    this.above = new Surface(over, frame);
+    this.relight = new Redraw(() => this._drawLit());
     this.events = events;
     this.names = names;
     /** @type {import("./trace/tracks.js").Tracks | null} */
@@ -79,6 +84,8 @@ export class TimelineView extends TimeView {
     this.kinds = [];
     /** @type {import("./paint/picture.js").Layer[]} */
     this.layers = [paintChosen, paintArrows, paintRange];
+    /** @type {import("./paint/picture.js").Layer[]} */
+    this.lights = [paintHovered];
     /** Called once it is drawn. @type {() => void} */
     this.drawn = () => {};
     /** How many spans were drawn one by one. */
@@ -189,7 +196,7 @@ export class TimelineView extends TimeView {
    */
   light(lit, kinds, pinnedRank) {
     Object.assign(this, { lit, kinds, pinnedRank });
-    this.redraw.request();
+    if (this.tracks) this.relight.request();
   }
 
   /** Selects a span, -1 for none. @param {number} span */
@@ -269,7 +276,7 @@ export class TimelineView extends TimeView {
   }
 
   get isBusy() {
-    return this.redraw.waiting || this.loader.isBusy;
+    return this.redraw.waiting || this.relight.waiting || this.loader.isBusy;
   }
 
   _rest() {
@@ -287,7 +294,7 @@ export class TimelineView extends TimeView {
     this.pointer = { x, y };
     const spot = this.at(x, y);
     this.hovered = spot.span ?? -1;
-    this.redraw.request();
+    this.relight.request();
     this.events.hover(spot);
   }
 
@@ -359,8 +366,18 @@ export class TimelineView extends TimeView {
       surface: this.surface,
       theme: theme(),
     });
+    this._drawLit();
     this.loader.want(this._need(), colouring);
     this.drawn();
+  }
+
+  /** Draws what is lit and pointed at, and nothing else. */
+  _drawLit() {
+    const { above, colouring, hovered, lit, pinnedRank, tracks } = this;
+    above.resize();
+    if (!tracks || !colouring || !above.width || (!lit && hovered < 0 && pinnedRank < 0))
+      return above.wipe();
+    return paintLit({ ...this, tracks, colouring, surface: above, theme: theme() });
   }
 }
 

@@ -8,16 +8,24 @@ import { AXIS, GUTTER } from "./picture.js";
 const HEAD = 5;
 
 /**
- * Outlines the span that is selected or hovered, and the selected microbatch on all of its
- * pipeline.
+ * Outlines the span that is selected, and its microbatch on all of its pipeline.
  * @param {Picture} picture
  * @param {CanvasRenderingContext2D} context
  */
 export function paintChosen(picture, context) {
-  const { theme, selected, hovered, links } = picture;
+  const { theme, selected, links } = picture;
   for (const span of links?.spans ?? []) outline(picture, context, span, theme.text, 1);
-  outline(picture, context, hovered, theme.text, 2);
   outline(picture, context, selected, theme.accent, 2.5);
+}
+
+/**
+ * Outlines the span under the pointer, unless it is selected.
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ */
+export function paintHovered(picture, context) {
+  const { theme, selected, hovered } = picture;
+  if (hovered !== selected) outline(picture, context, hovered, theme.text, 2);
 }
 
 /**

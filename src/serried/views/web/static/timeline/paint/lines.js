@@ -1,8 +1,7 @@
 // Painting the timeline: a line per rank or group, time to the right; then layers, axis and names.
 
 import { ticks } from "../../base/clock.js";
-import { traceMark } from "../../base/marks.js";
-import { inkOf, pixel } from "../../base/theme.js";
+import { pixel } from "../../base/theme.js";
 import { laneBox } from "../trace/tracks.js";
 import { AXIS, GUTTER, pictureOf } from "./picture.js";
 import { paintGroup, paintTrack } from "./tracks.js";
@@ -68,15 +67,16 @@ function paintLine(picture, { row, group, folded, top: at, high }) {
 }
 
 /**
+ * Writes beside a line whose it is, strongly where that rank is the one that is meant.
  * @param {Picture} picture
  * @param {CanvasRenderingContext2D} context
  * @param {Line} line
  * @param {import("../trace/tracks.js").Row} row
+ * @param {boolean} [isSelf]
  */
-function paintName(picture, context, line, row) {
-  const { theme, lit, kinds, pinnedRank, lines } = picture;
+export function paintName(picture, context, line, row, isSelf = false) {
+  const { theme, lines } = picture;
   const top = AXIS + line.top - picture.scrolled;
-  const isSelf = lit?.rank === row.rank || pinnedRank === row.rank;
   context.fillStyle = theme.accent;
   if (isSelf) context.fillRect(0, top, GUTTER - 4, line.high - 1);
   const [name, place] = picture.names.row(row);
@@ -92,16 +92,6 @@ function paintName(picture, context, line, row) {
   context.font = `${size}px ${theme.font}`;
   if (!isSelf) context.fillStyle = theme.faint;
   context.fillText(place, from, middle, Math.max(1, GUTTER - MARKS - from));
-  if (!lit) return;
-  let x = GUTTER - 13;
-  kinds.forEach((kind, i) => {
-    if (!lit.byKind[i]?.includes(row.rank)) return;
-    context.fillStyle = isSelf ? theme.box : inkOf(kind, theme);
-    context.beginPath();
-    traceMark(context, kind.mark, x, top + line.high / 2, Math.min(4.5, line.high / 3));
-    context.fill();
-    x -= 11;
-  });
 }
 
 /** @param {Picture} picture @param {CanvasRenderingContext2D} context @param {Line} line */

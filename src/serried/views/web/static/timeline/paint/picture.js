@@ -36,7 +36,8 @@ import { laneBox } from "../trace/tracks.js";
  * @property {number} pinnedRank
  * @property {import("../trace/answers.js").Links | null} links  of the selected span
  * @property {import("../trace/range.js").Range | null} range
- * @property {Layer[]} layers
+ * @property {Layer[]} layers  over the tracks
+ * @property {Layer[]} lights  on the canvas above
  * @property {Names} names
  */
 /**

@@ -32,7 +32,7 @@ export function paintPlan(plan, picture, context) {
   for (const line of lines.lines.slice(first, last)) {
     if (line.row) paintRow(plan, picture, context, line.row.rank, footOf(picture, line), inks);
   }
-  paintPlaces(plan, picture, context);
+  paintPlace(plan, picture, context, picture.selected);
 }
 
 /**
@@ -114,22 +114,21 @@ function paintShares(
 }
 
 /**
- * Outlines in the plan where the selected and the hovered span were planned.
+ * Outlines in the plan where a span was planned.
  * @param {Plan} plan
  * @param {Picture} picture
  * @param {CanvasRenderingContext2D} context
+ * @param {number} id
  */
-function paintPlaces(plan, picture, context) {
-  const { tracks, theme, toPixel, lines, selected, hovered } = picture;
-  for (const id of new Set([hovered, selected])) {
-    const span = tracks.span(id);
-    const line = span && lines.of(tracks.rankOf(id));
-    const planned = span && plan.of(tracks.rankOf(id), span);
-    if (!planned || !line?.row) continue;
-    const { top, high } = footOf(picture, line);
-    const left = toPixel(planned.start);
-    context.lineWidth = id === selected ? 2 : 1.5;
-    context.strokeStyle = id === selected ? theme.accent : theme.text;
-    context.strokeRect(left, top, Math.max(2, toPixel(planned.end) - left - 1), high);
-  }
+export function paintPlace(plan, picture, context, id) {
+  const { tracks, theme, toPixel, lines, selected } = picture;
+  const span = tracks.span(id);
+  const line = span && lines.of(tracks.rankOf(id));
+  const planned = span && plan.of(tracks.rankOf(id), span);
+  if (!planned || !line?.row) return;
+  const { top, high } = footOf(picture, line);
+  const left = toPixel(planned.start);
+  context.lineWidth = id === selected ? 2 : 1.5;
+  context.strokeStyle = id === selected ? theme.accent : theme.text;
+  context.strokeRect(left, top, Math.max(2, toPixel(planned.end) - left - 1), high);
 }
