@@ -118,6 +118,10 @@ class _Joined:
     def __init__(self, plain: Mapping[str, str], entry: str) -> None:
         self.plain = plain
         self.entry = entry
+        self.needs = {
+            path: [*_targets(_IMPORT, path, text), *_targets(_PASSED_ON, path, text)]
+            for path, text in plain.items()
+        }
         at_once = self._imports(entry)
         targets = {to for path in at_once for to in _targets(_LATER, path, plain[path])}
         if wrong := targets.intersection(at_once):
@@ -125,8 +129,7 @@ class _Joined:
         # What several need comes first, so that it is there once.
         counts = Counter(path for each in targets for path in self._imports(each))
         several = sorted(path for path, count in counts.items() if count > 1)
-        imports = self._imports(entry, *several)
-        imports[entry] = [*imports[entry], *several]
+        imports = self._imports(entry, *several) | {entry: [*self.needs[entry], *several]}
         self.first = list(TopologicalSorter(imports).static_order())
         self.later = {target: self._beside(target) for target in sorted(targets)}
         order = [*self.first, *(path for share in self.later.values() for path in share)]
@@ -157,8 +160,7 @@ class _Joined:
         while open_:
             path = open_.pop()
             if path not in found:
-                text = self.plain[path]
-                found[path] = [*_targets(_IMPORT, path, text), *_targets(_PASSED_ON, path, text)]
+                found[path] = self.needs[path]
                 open_ += found[path]
         return found
 

@@ -17,7 +17,8 @@ _TEMPLATE = r"`(?:[^`\\]|\\.)*`"
 _REGEX = r"(?<=[(,=:\[!&|?{};\s])/(?![/* ])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/"
 _COMMENT = r"//[^\n]*|/\*(?:(?!\*/)[\s\S])*\*/"
 _GAP = rf"(?P<gap>(?:\s|{_COMMENT})+)"
-_PIECE = re.compile(f"{_STRING}|{_TEMPLATE}|{_REGEX}|{_GAP}")
+# Most letters begin none of these, which one look ahead tells.
+_PIECE = re.compile(f"(?=[\"'`/\\s])(?:{_STRING}|{_TEMPLATE}|{_REGEX}|{_GAP})")
 _ENDS = frozenset(";{(,[=?:&|<>")
 """Marks behind which a line end means nothing."""
 _BEGINS = frozenset("})].?:&|=,<>")
