@@ -19,7 +19,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from serried.diagnose.evidence.records.guard_file import OPS, GuardedGroup, GuardHeader
+from serried.diagnose.evidence.records.guard_file import (
+    LIFE,
+    LIFE_PLACE,
+    OPS,
+    SUFFIX,
+    GuardedGroup,
+    GuardHeader,
+)
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
 from serried.runtime.guard.operations import OperationLog
@@ -125,7 +132,17 @@ def written(folder: Path, world_size: int, steps: int) -> int:
         for step in range(steps):
             simulated.step(step)
         simulated.last_step(steps, root)
+    _live_alike(folder)
     return root
+
+
+def _live_alike(folder: Path) -> None:
+    """Gives all ranks the same last sign of life: to write thousands one by one takes minutes."""
+    now = LIFE.pack(time.monotonic_ns(), time.time_ns(), time.monotonic_ns())
+    for path in folder.glob(f"*{SUFFIX}"):
+        with path.open("r+b") as file:
+            file.seek(LIFE_PLACE)
+            file.write(now)
 
 
 def main() -> None:
@@ -142,7 +159,7 @@ def main() -> None:
             answer = diagnosis_document(diagnosed(gather([Path(place)])))
             size = len(json.dumps(answer))
             took, busy = time.perf_counter() - began, time.process_time() - busy
-        right = "right" if answer["ranks"] == [root] else f"wrong: {answer['ranks']}"
+        right = "right" if answer["ranks"] == [root] else f"wrong: {answer['verdict']}"
         goal = GOALS_S.get(world_size)
         told = f", goal {goal:.0f} s" if goal else ""
         print(

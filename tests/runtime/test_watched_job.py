@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from serried.diagnose.evidence.records.process import holders_of
 from serried.diagnose.watch.following import FollowedJob
 
 COMMAND = [sys.executable, "-c", "from serried.views.cli.main import main; main()"]
@@ -46,7 +47,9 @@ def test_a_stopped_rank_makes_the_watch_speak_and_end(tmp_path: Path) -> None:
             until(both_train)
             ranks = [pid for parent in children(training.pid) for pid in children(parent)]
             os.kill(ranks[-1], signal.SIGSTOP)
-            words = ["diagnose", "--watch", str(tmp_path), "--still", "2", "--every", "0.2"]
+            held = holders_of(tmp_path.glob("rank-*.spans"))
+            (stopped,) = [file for file, pid in held.items() if pid == ranks[-1]]
+            words = ["diagnose", "--watch", str(tmp_path), "--still", "6", "--every", "0.2"]
             words += ["--once", "--format", "json"]
             watched = subprocess.run(
                 [*COMMAND, *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False
@@ -58,3 +61,5 @@ def test_a_stopped_rank_makes_the_watch_speak_and_end(tmp_path: Path) -> None:
     told = json.loads(line)
     assert (told["schema"], told["kind"], told["is_finding"]) == ("serried.watch/1", "still", True)
     assert told["sentence"].startswith("no rank went on for ")
+    why = told["diagnosis"]
+    assert (why["kind"], why["ranks"]) == ("stopped", [int(stopped.stem.split("-")[1])])

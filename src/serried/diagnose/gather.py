@@ -15,12 +15,17 @@ from serried.diagnose.evidence.text.reader import text_signs
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.job_files import FATAL, JobFiles
 from serried.diagnose.steps.of_lines import StepLines
-from serried.diagnose.steps.recording import recordings_in
+from serried.diagnose.steps.recording import Recorded, recordings_in
+from serried.diagnose.steps.standing import stands
 from serried.diagnose.waits.given import GivenGroups
+from serried.diagnose.waits.recorded import recorded_state
 from serried.diagnose.waits.standing import standing_state
+from serried.diagnose.waits.state import JobState
 from serried.finding import Sentence, said
 from serried.limits import STACK_BYTES
+from serried.trace.merge.files import PATTERN
 from serried.trace.model.progress import Listener, unheard
+from serried.trace.model.trace import Trace
 from serried.user_file import read_text
 
 MOST_OF_A_NODE = 16
@@ -60,6 +65,8 @@ def gather(
         job.left.given = given or job.left.given
         state, odd = standing_state(job.left, signs)
         notes += odd
+    else:
+        state = _of_recordings(recorded, signs)
     return Evidence(
         tuple(signs),
         state,
@@ -69,6 +76,18 @@ def gather(
         num_lines=num_lines,
         notes=(*recorded.notes, *job.notes, *notes),
     )
+
+
+def _of_recordings(recorded: Recorded, signs: Sequence[Sign]) -> JobState | None:
+    """Returns where ranks stand of which serried's recording alone tells, and only if they do."""
+    files = [file for file in recorded.files if file.match(PATTERN)]
+    if len(recorded.recordings) != 1 or not files:
+        return None
+    [trace] = recorded.recordings
+    conditions = stands(files, signs) if isinstance(trace, Trace) else None
+    if conditions is None or not isinstance(trace, Trace):
+        return None
+    return recorded_state(trace, conditions)
 
 
 def numbered_globally(signs: list[Sign], given: GivenGroups | None) -> list[Sign]:

@@ -52,11 +52,13 @@ def _collective(op: str, seq: int | None, group: str | None) -> Sentence:
     return said("{op} {seq} of {group}", op=op, seq=seq, group=group)
 
 
-def place_of(state: JobState, rank: int) -> str:
-    """Returns the innermost frame of a rank's stack that is the user's own."""
+def place_of(state: JobState, rank: int) -> str | Sentence:
+    """Returns the innermost frame of a rank's stack that is the user's own, or what it is in."""
     stack = state.ranks[rank].stack
     frame = next((each for each in stack if each.is_users), stack[0] if stack else None)
-    return "" if frame is None else f"{frame.function} ({frame.file}:{frame.line})"
+    if frame is not None:
+        return f"{frame.function} ({frame.file}:{frame.line})"
+    return state.ranks[rank].within or ""
 
 
 def what_root_did(state: JobState, root: Root) -> Sentence:

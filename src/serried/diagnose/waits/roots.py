@@ -233,8 +233,8 @@ def _loose(graph: WaitGraph, knot: Knot) -> Iterator[Root]:
         return
     elif state.stack and _stands_among_waiters(graph, rank):
         return
-    elif state.stack:
-        kind, confidence = RootKind.USER_CODE, 0.9
+    elif state.stack or state.within:
+        kind, confidence = RootKind.USER_CODE, 0.9 if state.stack else 0.75
     elif state.counts is not None:
         kind, confidence = RootKind.NEVER_ARRIVED, 0.9
     else:

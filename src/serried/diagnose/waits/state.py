@@ -23,6 +23,7 @@ from typing import Any
 from serried.action import Action
 from serried.diagnose.evidence.quote import Quote
 from serried.diagnose.evidence.stacks.stack import Frame
+from serried.finding import Sentence
 
 
 class RankCondition(Enum):
@@ -95,6 +96,8 @@ class RankState:
     """The main thread's stack, innermost frame first; () where there is none."""
     step: int | None = None
     """The step that it is in."""
+    within: Sentence | None = None
+    """What of its step it is in, ``1F2 of step 7``, where no stack but a recording tells."""
     expected_bytes: int | None = None
     """What it expected in one message where more came, so that it ended: it differs from who
     sent that, and nothing says yet which of the two is wrong."""

@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 GONE = "gone"
@@ -29,6 +31,19 @@ def state_of(pid: int, start: int) -> str:
     if not told or (start and start_of(pid) != start):
         return GONE
     return told[0]
+
+
+def holders_of(files: Iterable[Path]) -> dict[Path, int]:
+    """Returns by file the process of this host that has it mapped, as a recorder has its record."""
+    wanted = {str(file.resolve()): file for file in files}
+    found: dict[Path, int] = {}
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        with suppress(OSError):
+            for line in maps.read_text(encoding="utf-8", errors="replace").splitlines():
+                path = line[line.find("/") :] if "/" in line else ""
+                if path in wanted:
+                    found[wanted[path]] = int(maps.parent.name)
+    return found
 
 
 def _told(pid: int) -> list[str]:
