@@ -145,14 +145,18 @@ def _shown(words: Words, name: str) -> list[str]:
 def _told(framework: Framework, axes: list[str], others: list[str]) -> list[Sentence]:
     """Returns what to say of axes that were set to 1 and of what was left out."""
     title = framework.title
-    to_one = "Set to 1, as {framework} has no such axis: {given}"
-    out = "Left out, as {framework} does not have it: {given}"
-    told = ((to_one, axes), (out, others))
-    return [
-        said(template, framework=title, given=listed(given, limit=20))
-        for template, given in told
-        if given
-    ]
+    found = []
+    if axes:
+        given = listed(axes, limit=20)
+        found.append(
+            said("Set to 1, as {framework} has no such axis: {given}", framework=title, given=given)
+        )
+    if others:
+        given = listed(others, limit=20)
+        found.append(
+            said("Left out, as {framework} does not have it: {given}", framework=title, given=given)
+        )
+    return found
 
 
 def _usual(name: str) -> str:
