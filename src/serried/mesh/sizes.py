@@ -272,7 +272,7 @@ PLACES = _table(
             "en": "GPUs that one rank owns; by default 1.",
             "zh": "每个 rank 使用的 GPU 数；默认 1。",
         },
-        _alike("GPUs/rank"),
+        {"en": "GPUs/rank", "zh": "GPU/rank"},
         default=1,
         most=MOST_GPUS,
     ),

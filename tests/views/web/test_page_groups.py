@@ -9,6 +9,7 @@ import pytest
 from serried import frameworks
 from serried.frameworks import Sizes
 from serried.mesh import Layout
+from tests.conftest import Call
 from tests.page import Open
 from tests.views.web.workbench import Workbench
 
@@ -266,6 +267,17 @@ def test_a_world_of_one_rank_is_shown(page_of: Open, plain: str) -> None:
     workbench.hover_rank(0)
     assert workbench.lit() == [0]
     assert "1 rank" in workbench.text("#headline")
+
+
+@pytest.mark.parametrize("framework", ["megatron", "deepspeed", "internlm", "torchtitan"])
+def test_the_page_names_axes_in_the_order_of_the_terminal(
+    page_of: Open, plain: str, serried: Call, framework: str
+) -> None:
+    said = page_of(plain, f"framework={framework}&world_size=64&tp=2&pp=4").text("#headline")
+    sizes = ("--world-size", "64", "--tp", "2", "--pp", "4")
+    printed = serried("groups", "--framework", framework, *sizes)
+    axes = printed.out.partition(" = ")[2].partition(", order")[0]
+    assert axes.upper().replace(" X ", " × ") in said
 
 
 def check_large(workbench: Workbench, layout: Layout, dims: str) -> None:

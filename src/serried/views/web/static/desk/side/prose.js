@@ -87,9 +87,10 @@ export function showExplanation(explanation) {
 /** Writes the job in one line. @param {Scene} scene */
 export function headline(scene) {
   const { job } = scene;
-  const split = Object.entries(job.sizes).filter(
-    ([name, size]) => size > 1 && job.dims.includes(name),
-  );
+  // In the order of the command line, the axis whose ranks lie farthest apart first.
+  const split = Object.entries(job.axes)
+    .reverse()
+    .filter(([, size]) => size > 1);
   const sizes = split.map(([name, size]) => `${name.toUpperCase()} ${number(size)}`).join(" × ");
   return t(new Set(job.node_gpus).size > 1 ? "headline.uneven" : "headline", {
     framework: `${job.title} ${job.version}`,

@@ -135,7 +135,7 @@ export const LABELS = {
   nettest: { en: "Nettest", zh: "Nettest" },
   order: { en: "Order", zh: "顺序" },
   gpus_per_node: { en: "GPUs/node", zh: "GPU/节点" },
-  gpus_per_rank: { en: "GPUs/rank", zh: "GPUs/rank" },
+  gpus_per_rank: { en: "GPUs/rank", zh: "GPU/rank" },
   layers: { en: "Layers", zh: "层数" },
   chunks: { en: "Model chunks", zh: "模型块数" },
   nvlink_domain: { en: "NVLink domain", zh: "NVLink 域" },
