@@ -13,6 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.accuracy.simumax_models import SIMUMAX_MODELS
+from serried.plan.calibration.rows import MODELS, read_csv
+from serried.plan.calibration.specs import model_of
 from serried.plan.cluster.cluster import Cluster, Gpu
 from serried.plan.degrees import Degrees
 from serried.plan.model.shape import ExpertShape, LatentAttention, ModelShape
@@ -199,7 +202,13 @@ _SHAPES = {
 
 
 def simumax(folder: Path = DATA) -> list[Published]:
-    """Returns the bf16 runs on 8 B200 that SimuMax publishes: no overlap, sp, ZeRO-1."""
+    """Returns the bf16 runs on 8 B200 that SimuMax publishes: no overlap, sp, ZeRO-1.
+
+    Models are those that SimuMax names so, or stand beside the table.
+    """
+    beside = folder / MODELS
+    told = [row for row in read_csv(beside)[1] if row["layers"]] if beside.is_file() else []
+    shapes = {row["model"]: model_of(row) for row in told} | dict(SIMUMAX_MODELS) | _SHAPES
     rows = []
     for row in table(folder, "simumax_b200_real_vs_model.csv"):
         sizes = dict.fromkeys(("tp", "ep", "pp"), 1)
@@ -210,10 +219,10 @@ def simumax(folder: Path = DATA) -> list[Published]:
                 sizes[name] = int("".join(_leading(digits)))
         cp = int(row["cp"] or 1)
         dp = max(1, 8 // (sizes["tp"] * sizes["pp"] * cp))
-        if row["model"] not in _SHAPES:
+        if row["model"] not in shapes:
             continue
         job = PlanRequest(
-            replace(_SHAPES[row["model"]], layers=int(row["layers"])),
+            replace(shapes[row["model"]], layers=int(row["layers"])),
             Cluster("8xB200", B200, 8, 8, 50e9),
             Degrees(sizes["tp"], sizes["pp"], cp, dp, sizes["ep"]),
             sequence=int(row["seq"]),

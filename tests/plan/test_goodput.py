@@ -123,6 +123,14 @@ def test_llama_3_could_reach_its_ninety_percent_with_the_failures_it_counted() -
     assert slow.useful < 0.9
 
 
+@pytest.mark.parametrize(("gpus", "hours"), [(16_384, 1.8), (131_072, 0.23)])
+def test_large_jobs_fail_as_often_as_meta_projects_of_its_cluster(gpus: int, hours: float) -> None:
+    # 6.5 failures of 1,000 nodes of 8 GPUs a day; the projections: arXiv 2410.21680, section III.
+    of_a_gpu = 8 * 1000 / 6.5 * 86400
+    job = FailingJob(gpus, of_a_gpu, checkpoint_s=5, restart_s=60)
+    assert job.mtbf_s / 3600 == pytest.approx(hours, rel=0.03)
+
+
 def test_a_job_that_fails_faster_than_it_restarts_never_ends() -> None:
     told = goodput(FailingJob(1, 1.0, 60, 3600))
     assert told.useful == 0

@@ -176,7 +176,7 @@ IMPLEMENTATIONS: Mapping[str, Implementation] = {
         ),
         Implementation(
             "llm-foundry",
-            "llm-foundry 0.22, MPT with flash-attn's cross entropy, its loss where none is told",
+            "llm-foundry 0.22, models/mpt/modeling_mpt.py: flash-attn's cross entropy by default",
             cross_entropy="torch-compiled",
             norm_root_bytes=4,
         ),
