@@ -69,14 +69,6 @@ def test_memory_of_the_plan_colours_ranks_from_0_and_says_its_range(
     assert "\n0 B" not in key(workbench)
 
 
-def test_the_map_is_saved_as_a_png(page_of: Open, plain: str) -> None:
-    workbench = page_of(plain, "dims=tp")
-    with workbench.page.expect_download() as saved:
-        workbench.page.click("#map-png")
-    assert saved.value.suggested_filename == "serried-map-16.png"
-    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
-
-
 FOUND = "tp=2&pp=1&cp=2&zero=1&dims=tp&micro_batch=4&schedule=1f1b&searched=1&planned_step=1"
 
 

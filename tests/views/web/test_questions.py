@@ -32,6 +32,8 @@ ASKED = (
     "page?lang=zh",
     "words?lang=zh",
     "layout?world_size=16&tp=2&pp=4&dims=dp,tp",
+    "case/example?lang=en",
+    "layout/written?world_size=16&tp=2&pp=4",
     "layout/fitted?framework=fsdp&world_size=16&tp=2&pp=4&dims=dp,tp&lang=zh",
     "layout/beside?world_size=16&tp=2&pp=4&dims=dp,tp&beside=framework%3Dinternlm&lang=zh",
     "rank?world_size=16&tp=2&pp=4&rank=5",

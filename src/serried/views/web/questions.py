@@ -23,6 +23,7 @@ from serried.views.web.layout.beside import beside_payload
 from serried.views.web.layout.fitted import fitted_answer
 from serried.views.web.layout.payload import layout_payload, page_answer, rank_answer
 from serried.views.web.layout.sharding import sharding_answer
+from serried.views.web.layout.written import written_answer
 from serried.views.web.learn.answer import learn_answer, term_answer
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.opening import openings_answer
@@ -116,6 +117,7 @@ def _of_jobs() -> dict[str, Answering]:
         "plan/links": lambda words: links_payload(read_query(words), words),
         "plan/heat": lambda words: plan_heat_payload(read_query(words), words),
         "layout/fitted": fitted_answer,
+        "layout/written": lambda words: written_answer(read_query(words)),
         "layout/beside": lambda words: beside_payload(words, read_language(words)),
         "plan/matrix": lambda words: matrix_answer(read_query(words), words, read_language(words)),
         "plan/compare": lambda words: compared_answer(words, read_language(words)),

@@ -27,6 +27,8 @@ export function listenToControls(page) {
   byId("job").addEventListener("focusout", () => store.leaveField());
   onClick("language", () => layout.edit({ lang: language() === "zh" ? "en" : "zh" }));
   onClick("help", openHelp);
+  onClick("export", () => page.waiting.until(exporting(page)));
+  onClick("exports-close", () => /** @type {HTMLDialogElement} */ (byId("exports")).close());
   onClick("keys-close", () => /** @type {HTMLDialogElement} */ (byId("keys")).close());
   onClick("map-fit", () => map.fit());
   onClick("timeline-fit", () => timelines.view.fit());
@@ -89,6 +91,12 @@ export function listenToPageKeys(page) {
     left: () => tabs.toggleLeft(),
     right: () => page.selection.column.toggle(),
   });
+}
+
+/** Opens the menu of what can be saved, which is fetched by then. @param {Page} page */
+async function exporting(page) {
+  const { openExports } = await import("../export/later.js");
+  openExports(page);
 }
 
 /** Clears what is pinned, found and pointed at. @param {Page} page */

@@ -11,7 +11,6 @@ import { figureName } from "./heats.js";
 import { Beside, jobWords } from "./map/beside.js";
 import { CubeChooser } from "./map/cube.js";
 import { MapKey } from "./map/key.js";
-import { listenToSave } from "./map/save.js";
 import { summary } from "./side/prose.js";
 import { question } from "./state/fields.js";
 
@@ -73,7 +72,6 @@ export function makeMapTools(layout, map, heats) {
     scene: () => layout.scene,
     edit: (change) => layout.edit(change),
   });
-  listenToSave(() => `serried-map-${layout.scene?.worldSize ?? 0}`);
   return { cube, key, beside: makeBeside(layout, map) };
 }
 

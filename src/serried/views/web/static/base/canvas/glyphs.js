@@ -59,6 +59,7 @@ export class Glyphs {
    * @param {number} strength 0..1
    */
   draw(pixels, text, centre, middle, ink, strength) {
+    if (pixels.letters) return pixels.letters(this.key, text, centre, middle, ink, strength);
     let x = Math.round(centre - this.width(text) / 2);
     const top = Math.round(middle - this.high / 2);
     for (const letter of text) {

@@ -9,6 +9,24 @@
  * @property {number} line
  */
 
+/**
+ * @typedef {object} Slants  slanting lines over a box, which move with it
+ * @property {number} left
+ * @property {number} top
+ * @property {number} right
+ * @property {number} bottom
+ * @property {number} origin  where a line meets the top of the box
+ * @property {number} slope   1 falls to the left, -1 to the right
+ * @property {number} period  pixels from line to line
+ * @property {number} thick
+ * @property {number} colour
+ */
+
+/**
+ * @typedef {(font: string, text: string, centre: number, middle: number, ink: number,
+ *   strength: number) => void} Letters
+ */
+
 /** Holds pixels of the screen, 0xAABBGGRR. */
 export class Pixels {
   constructor() {
@@ -17,6 +35,8 @@ export class Pixels {
     /** @type {ImageData | null} */
     this.image = null;
     this.data = new Uint32Array(0);
+    /** Takes texts as letters where their pixels are not wanted. @type {Letters | null} */
+    this.letters = null;
   }
 
   /**
@@ -87,6 +107,18 @@ export class Pixels {
         this.box(from, bottom - here, from + 1, bottom - high(x - 1), here > line ? over : edge);
       if (next < heights.length && high(next) < here)
         this.box(to - 1, bottom - here, to, bottom - high(next), here > line ? over : edge);
+    }
+  }
+
+  /** Draws slanting lines over a box. @param {Slants} slants */
+  slant({ left, top, right, bottom, origin, slope, period, thick, colour }) {
+    const { data, width, height } = this;
+    for (let y = Math.max(0, top); y < Math.min(height, bottom); y++) {
+      const shift = (((slope * (y - top) + left - origin) % period) + period) % period;
+      for (let x = left - shift; x < right; x += period) {
+        for (let more = 0; more < thick; more++)
+          if (x + more >= left && x + more < right) data[y * width + x + more] = colour;
+      }
     }
   }
 

@@ -72,13 +72,12 @@ export function paintBoxes(picture, data, rank, top, bottom) {
     if (end <= left) continue;
     pixels.box(left, top, end, bottom, isDim ? look.dim : look.colour);
     if (look.slope)
-      hatch(
-        pixels,
-        { from, left, end, top, bottom },
-        look.slope,
-        isDim ? look.dimLine : look.line,
-        density,
-      );
+      pixels.slant({
+        ...{ left, right: end, top, bottom, origin: from, slope: look.slope },
+        period: Math.round(TEXTURE * density),
+        thick: Math.max(1, Math.round(density)),
+        colour: isDim ? look.dimLine : look.line,
+      });
     if (look.isFirst && right - from >= STRIPE_FROM * density) {
       pixels.box(
         Math.max(left, from + gap),
@@ -119,26 +118,6 @@ function looksOf({ theme }, data) {
       };
     }),
   );
-}
-
-/**
- * Draws slanting lines over a box; they move with it.
- * @param {import("../../base/canvas/pixels.js").Pixels} pixels
- * @param {{from: number, left: number, end: number, top: number, bottom: number}} box
- * @param {number} slope
- * @param {number} colour
- * @param {number} density
- */
-function hatch({ data, width, height }, { from, left, end, top, bottom }, slope, colour, density) {
-  const period = Math.round(TEXTURE * density);
-  const thick = Math.max(1, Math.round(density));
-  for (let y = Math.max(0, top); y < Math.min(height, bottom); y++) {
-    const shift = (((slope * (y - top) + left - from) % period) + period) % period;
-    for (let x = left - shift; x < end; x += period) {
-      for (let more = 0; more < thick; more++)
-        if (x + more >= left && x + more < end) data[y * width + x + more] = colour;
-    }
-  }
 }
 
 /**

@@ -258,20 +258,12 @@ function fill(line, from, to, colour) {
  * @param {number} to
  * @param {number} origin
  */
-function hatch(
-  { pixels: { data, width, height }, theme, surface },
-  { left, top, bottom },
-  from,
-  to,
-  origin,
-) {
-  const ink = pixel(theme.wait_line);
-  const period = Math.round(HATCH * surface.density);
-  for (let y = Math.max(0, top); y < Math.min(height, bottom); y++) {
-    const shift = (((from + left - origin + (y - top)) % period) + period) % period;
-    for (let x = from + ((period - shift) % period); x < to; x += period)
-      data[y * width + left + x] = ink;
-  }
+function hatch({ pixels, theme, surface }, { left, top, bottom }, from, to, origin) {
+  pixels.slant({
+    ...{ left: left + from, right: left + to, top, bottom, origin, slope: 1, thick: 1 },
+    period: Math.round(HATCH * surface.density),
+    colour: pixel(theme.wait_line),
+  });
 }
 
 /**

@@ -1,0 +1,94 @@
+// The menu of what the tab in view can be saved as: pictures, tables, and the launch config.
+
+import { byId, make } from "../base/dom.js";
+import { language, t } from "../base/i18n.js";
+import { Refusal, askDocument } from "../base/questions.js";
+import { question } from "../desk/state/fields.js";
+import { drawingOf, picturesOf, pixelsOf } from "./pictures.js";
+import { csvOf, jsonOf, tablesOf } from "./tables.js";
+
+/** @typedef {import("../desk/page.js").Page} Page */
+/** @typedef {{form: string, make: () => Promise<Blob> | Blob}} Way */
+
+/** Shows what can be saved. @param {Page} page */
+export function openExports(page) {
+  const dialog = /** @type {HTMLDialogElement} */ (byId("exports"));
+  const pictures = picturesOf(page).map((picture) =>
+    line(t(picture.key), picture.name, [
+      { form: "png", make: () => pixelsOf(picture) },
+      { form: "svg", make: () => blob(drawingOf(picture), "image/svg+xml") },
+    ]),
+  );
+  const tables = tablesOf(page).map(({ key, name, rows, document: own }) =>
+    line(t(key), name, [
+      { form: "csv", make: () => blob(csvOf(rows()), "text/csv") },
+      { form: "json", make: () => blob(own?.() ?? jsonOf(rows()), "application/json") },
+    ]),
+  );
+  const hasJob = page.store.state.view !== "schedule" && page.layout.scene;
+  byId("exports-list").replaceChildren(
+    ...part("export.pictures", pictures),
+    ...part("export.tables", tables),
+    ...part("export.job", hasJob ? [launchLine(page)] : []),
+  );
+  byId("exports-none").hidden = Boolean(pictures.length + tables.length) || Boolean(hasJob);
+  byId("exports-told").textContent = "";
+  dialog.showModal();
+}
+
+/** @param {string} key @param {HTMLElement[]} lines */
+function part(key, lines) {
+  return lines.length ? [make("h3", {}, t(key)), make("ul", {}, ...lines)] : [];
+}
+
+/** @param {string} title @param {string} name @param {Way[]} ways */
+function line(title, name, ways) {
+  const buttons = ways.map(({ form, make: made }) => {
+    const file = `serried-${fileName(name)}.${form}`;
+    const label = `${title}, ${form.toUpperCase()}`;
+    const save = () => void saved(made, file);
+    const about = { type: "button", title: file, "aria-label": label, "data-form": form };
+    return make("button", { ...about, click: save }, form.toUpperCase());
+  });
+  return make("li", { "data-export": name }, make("span", {}, title), ...buttons);
+}
+
+/** @param {Page} page */
+function launchLine({ layout: { store } }) {
+  const ask = async () => {
+    const words = question(store.state, language());
+    const { text } = await askDocument(`layout/written?${words}`);
+    return blob(text, "text/plain");
+  };
+  const [framework] = store.state.framework.split("@");
+  return line(t("export.launch"), `launch-${framework}`, [{ form: "txt", make: ask }]);
+}
+
+/** @param {() => Promise<Blob> | Blob} made @param {string} file */
+async function saved(made, file) {
+  const told = byId("exports-told");
+  try {
+    download(await made(), file);
+    told.textContent = t("export.saved", { file });
+  } catch (error) {
+    if (!(error instanceof Refusal)) console.error(error);
+    told.textContent = error instanceof Refusal ? error.message : t("error.server");
+  }
+}
+
+/** @param {string} text @param {string} type */
+function blob(text, type) {
+  return new Blob([text], { type: `${type};charset=utf-8` });
+}
+
+/** Returns a name that every system takes. @param {string} name */
+function fileName(name) {
+  return name.replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 80);
+}
+
+/** @param {Blob} made @param {string} name */
+function download(made, name) {
+  const href = URL.createObjectURL(made);
+  make("a", { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 60_000);
+}
