@@ -3,8 +3,8 @@
 Widths are of logarithms: 0.25 is "within a quarter, two times in three". A GPU type is held within
 6 % of its generation, so that one measured configuration cannot make it an outlier. No step of an
 MI300X is among the tables: what it reaches is as AMD measured, 708 of 1,307 TFLOP/s in bf16 and
-1,273 of 2,615 in fp8 (rocm.blogs.amd.com, Measuring Max-Achievable FLOPs, part 2), and an MI355X
-3,130 of 5,000 in fp8 (the same, CDNA4 GEMM kernels).
+1,273 of 2,615 in fp8 (rocm.blogs.amd.com, Measuring Max-Achievable FLOPs, part 2, as TraceLens
+quotes it), and an MI355X 3,130 of 5,000 in fp8 (its CDNA4 GEMM kernels, quoted too).
 """
 
 from __future__ import annotations
