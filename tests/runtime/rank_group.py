@@ -21,7 +21,7 @@ import torch.distributed as dist
 
 from serried.runtime.run.worker import leave
 
-PATIENCE_S = 60
+PATIENCE_S = 120
 NEEDS_GPU = (
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
