@@ -10,7 +10,7 @@ import pytest
 
 import serried
 from serried.diagnose.causes.logs.order import standing_causes
-from serried.diagnose.diagnosis import Cause
+from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.evidence.log_line import log_line
 from serried.diagnose.evidence.quote import Numbering
 from serried.diagnose.evidence.text.reader import text_signs
@@ -316,3 +316,68 @@ def test_the_row_that_a_table_breaks_off_in_ended_as_all_others_did() -> None:
     rows = ["Failures:", "[1]:", "  rank      : 1 (local_rank: 1)", "  exitcode  : -7 (pid: 7)"]
     cut = ["Root Cause (first observed failure):", "[0]:", "  rank      : 0 (local_rank: 0)"]
     assert first_cause(*rows, *cut).ranks == (0, 1)
+
+
+def test_a_rank_of_a_node_that_was_lost_is_named() -> None:
+    ended = "prterun has exited due to process rank 2 with PID 9 on node cn{node} exiting"
+    lost = [
+        "PRTE has lost communication with a remote daemon.",
+        "  HNP daemon   : [prterun-cn4-7@0,0] on node cn4",
+        "  Remote daemon: [prterun-cn4-7@0,1] on node cn32",
+    ]
+    of_it, of_another = (first_cause(*lost, ended.format(node=node)) for node in (32, 4))
+    assert (of_it.kind, of_it.ranks) == ("node_lost", (2,))
+    assert (of_another.kind, of_another.ranks) == ("node_lost", None)
+
+
+def test_the_rank_whose_mpi_error_ends_the_job_comes_before_what_crashes_then() -> None:
+    cause = first_cause(
+        "[n8:20] *** reported by process [1518370817,28]",
+        "[n8:20] *** MPI_ERR_INTERN: internal error",
+        "[n7:88] Signal: Segmentation fault (11)",
+    )
+    assert (cause.kind, cause.ranks) == ("mpi_error", (28,))
+
+
+def test_a_worker_of_rays_that_its_own_watchdog_ended_did_not_die_for_memory() -> None:
+    died = "A worker died: Worker PID: {pid} Worker exit type: SYSTEM_ERROR Worker exit detail: x"
+    timeout = "(RayWorker pid=7) " + TIMEOUT.format(rank=0, seq=1, op="ALLREDUCE", numel=1)
+    assert first_cause(died.format(pid=7), timeout).kind == "timeout_unknown"
+    assert first_cause(died.format(pid=8), timeout).kind == "worker_died"
+
+
+def test_a_failed_connection_is_no_fault_once_results_came_after_it() -> None:
+    failed = "x:1:2 [0] NCCL WARN Call to ibv_create_cq failed"
+    result = "# Avg bus bandwidth    : 4.1"
+    assert first_cause(result, failed).cause_class is CauseClass.NETWORK
+    lines = [log_line(row, "job.log", number) for number, row in enumerate((failed, result), 1)]
+    assert not list(standing_causes(list(text_signs(lines))))
+
+
+def test_a_server_outside_is_the_matter_of_a_rank_where_one_alone_missed_it() -> None:
+    missed = "[rank{rank}]: urllib3.exceptions.ReadTimeoutError: Read timed out."
+    assert first_cause(missed.format(rank=4)).ranks == (4,)
+    assert first_cause(missed.format(rank=4), missed.format(rank=5)).ranks is None
+
+
+def test_a_launcher_that_lost_the_rendezvous_is_no_failed_start() -> None:
+    cause = first_cause(
+        "WARNING:dynamic_rendezvous:The node 'b_1_0' has failed to send a keep-alive heartbeat to "
+        "the rendezvous 'x' due to an error of type RendezvousConnectionError."
+    )
+    assert (cause.kind, cause.ranks) == ("agent_lost", None)
+
+
+def test_a_heartbeat_that_ceased_is_no_lost_node_where_the_task_is_told_to_have_crashed() -> None:
+    crashed = "srun: error: cn-1: task {task}: Segmentation fault"
+    lost = "UNAVAILABLE: Task /job:jax_worker/replica:0/task:21 heartbeat timeout."
+    cause = first_cause(crashed.format(task=21), crashed.format(task=22), lost)
+    assert (cause.kind, cause.ranks) == ("segfault", (21, 22))
+    assert first_cause(crashed.format(task=4), lost).ranks == (21,)
+
+
+def test_a_traceback_that_a_rank_repeats_is_that_of_the_rank_it_names() -> None:
+    heading = "[rank3]: Traceback (most recent call last):"
+    rows = ['[rank3]:   File "a.py", line 4, in step', "[rank3]: RuntimeError: Missing key"]
+    assert first_cause(heading + " (RANK 2)", *rows).ranks == (2,)
+    assert first_cause(heading, *rows).ranks == (3,)

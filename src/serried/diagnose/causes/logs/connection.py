@@ -6,8 +6,9 @@ Of a connection that was reset the other side ended first, so it is never the ro
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidates
+from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
 from serried.diagnose.diagnosis import CauseClass
 from serried.finding import said
@@ -120,7 +121,6 @@ _MEANINGS = (
             _NAMES,
         ),
         0.75,
-        "unknown",
     ),
     SignMeaning(
         ("socket",),
@@ -229,6 +229,21 @@ _MEANINGS = (
         "unknown",
     ),
     SignMeaning(
+        ("agent_lost",),
+        CauseClass.NODE_LOST,
+        "agent_lost",
+        Standing.FOLLOWS,
+        (
+            said(
+                "a launcher lost the rendezvous: the launcher that holds it, on the first node, "
+                "ended or cannot be reached, and why stands in its own log"
+            ),
+        ),
+        (_PEER,),
+        0.5,
+        "unknown",
+    ),
+    SignMeaning(
         ("store_lost",),
         CauseClass.NETWORK,
         "store_lost",
@@ -248,5 +263,12 @@ _MEANINGS = (
 
 
 def connection_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
-    """Yields what kept ranks from reaching one another."""
-    yield from candidates(told, _MEANINGS)
+    """Yields what kept ranks from reaching one another, unless results came after it."""
+    measured = told.of("measured")
+    since = told.place(measured[-1]) if measured else -1
+    for meaning in _MEANINGS:
+        signs = [sign for sign in told.of(*meaning.kinds) if told.place(sign) > since]
+        if signs:
+            found = candidate(told, meaning, signs)
+            is_common = meaning.kind == "remote_host" and len(found.cause.ranks or ()) > 1
+            yield replace(found, cause=replace(found.cause, ranks=None)) if is_common else found

@@ -98,7 +98,16 @@ def exception_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
 
 
 _SILENT = frozenset(
-    ("exception", "finished", "loading", "saving", "building_data", "validating", "compiling")
+    (
+        "exception",
+        "finished",
+        "loading",
+        "saving",
+        "building_data",
+        "validating",
+        "compiling",
+        "measured",
+    )
 )
 
 

@@ -16,6 +16,7 @@ from serried.diagnose.causes.logs.exception import exception_candidates
 from serried.diagnose.causes.logs.inputs import input_candidates
 from serried.diagnose.causes.logs.limit import answered
 from serried.diagnose.causes.logs.meaning import Standing
+from serried.diagnose.causes.logs.nodes import node_candidates
 from serried.diagnose.causes.logs.process import process_candidates
 from serried.diagnose.causes.logs.sequence import Order, sequence
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
@@ -43,6 +44,7 @@ _FAMILIES = (
     input_candidates,
     exception_candidates,
     process_candidates,
+    node_candidates,
     connection_candidates,
     startup_candidates,
     timeout_candidates,

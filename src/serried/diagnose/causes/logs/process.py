@@ -1,4 +1,4 @@
-"""Processes that ended: by the host's memory, a signal, an exit code, a person, a lost node.
+"""Processes that ended: by the host's memory, a signal, an exit code, a person.
 
 An exit code alone says little: 1 is an exception that another line tells, -6 as a rule the
 watchdog's own end. A process that is killed by signal 9 without a word was as a rule killed by
@@ -26,7 +26,6 @@ _LESS_MEMORY = said(
 )
 _DETACH = said("start it detached from the terminal: tmux, nohup or sbatch")
 _REQUEUE = said("ask for more time, or save often and let the scheduler requeue the job")
-_NODE = said("look at that node (power, network, kernel log) and start again without it")
 _CORE = said(
     "keep the core file and read it: gdb python core, then bt; or run with python -X faulthandler"
 )
@@ -105,41 +104,6 @@ _TOLD = (
         ),
         (_KERNEL_LOG, _LESS_MEMORY),
         0.6,
-        "unknown",
-    ),
-    SignMeaning(
-        ("worker_died",),
-        CauseClass.HOST_OOM,
-        "worker_died",
-        Standing.ENDED,
-        (
-            said(
-                "a worker of Ray ended without a word: as a rule the host's memory ran out, else a "
-                "crash in native code"
-            ),
-        ),
-        (_KERNEL_LOG, _LESS_MEMORY),
-        0.5,
-        "unknown",
-    ),
-    SignMeaning(
-        ("node_lost",),
-        CauseClass.NODE_LOST,
-        "node_lost",
-        Standing.EXHAUSTED,
-        (said("node {host} was lost"), said("node {node} was lost"), said("a node was lost")),
-        (_NODE,),
-        0.85,
-        "unknown",
-    ),
-    SignMeaning(
-        ("panic",),
-        CauseClass.NODE_LOST,
-        "kernel_panic",
-        Standing.EXHAUSTED,
-        (said("a node's kernel panicked: {what}"), said("a node's kernel panicked")),
-        (_NODE,),
-        0.95,
         "unknown",
     ),
     SignMeaning(
@@ -305,6 +269,21 @@ _SEVERAL_FAILED = replace(
     ),
     ranks="unknown",
 )
+_WORKER_DIED = SignMeaning(
+    ("worker_died",),
+    CauseClass.HOST_OOM,
+    "worker_died",
+    Standing.ENDED,
+    (
+        said(
+            "a worker of Ray ended without a word: as a rule the host's memory ran out, else a "
+            "crash in native code"
+        ),
+    ),
+    (_KERNEL_LOG, _LESS_MEMORY),
+    0.5,
+    "unknown",
+)
 _CANCELLED = SignMeaning(
     ("cancelled",),
     CauseClass.EXTERNAL_STOP,
@@ -324,8 +303,17 @@ _OWN_FAULTS = (_SEGFAULT, _BUS)
 def process_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what ended processes from outside, or without a word of their own."""
     yield from candidates(told, _TOLD)
+    if died := _silent_workers(told):
+        yield candidate(told, _WORKER_DIED, died)
     yield from _exits(told)
     yield from _stops(told)
+
+
+def _silent_workers(told: LoggedSigns) -> list[Sign]:
+    """Returns the workers of Ray that died, where no watchdog of theirs says that it ended them."""
+    died = told.of("worker_died")
+    ended = {sign.speaker.pid for sign in told.of("timeout")} - {None}
+    return [] if ended & {sign.speaker.pid for sign in died} else died
 
 
 def _exits(told: LoggedSigns) -> Iterator[RankedCause]:

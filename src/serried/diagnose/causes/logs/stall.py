@@ -70,14 +70,15 @@ _STARTS = ("connect", "init", "register", "start")
 
 
 def stall_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
-    """Yields what the reports of stalled processes tell."""
+    """Yields what the reports of stalled processes tell; one that is told to have ended is none."""
     if stalls := told.of("stall"):
         yield _stalled(told, stalls)
     if absent := told.of("task_absent"):
         barrier = str(absent[0].facts["barrier"]).lower()
         is_start = any(word in barrier for word in _STARTS)
         yield candidate(told, _AT_START if is_start else _ABSENT, absent)
-    if lost := told.of("task_lost"):
+    ended = told.ranks(told.of("exit", "task_exit"))
+    if lost := [sign for sign in told.of("task_lost") if told.rank(sign.speaker) not in ended]:
         yield candidate(told, _LOST, lost)
     if late := told.of("hccl"):
         found = candidate(told, _HCCL, late)

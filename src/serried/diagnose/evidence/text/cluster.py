@@ -92,6 +92,7 @@ _FIRST = (
         r"SpotInstanceTermination|[Ii]nstance \S+ (?:was )?(?:terminated|reclaimed|interrupted)|"
         r"[Nn]odes? \S+ (?:are |is )?(?:still )?not (?:ready|responding)",
     ),
+    Pattern("node_lost", r"Remote daemon: \[\S+\] on node (?P<host>\S+)"),
     Pattern(
         "node_lost",
         r"lost communication with|(?:soft|hard) (?:lockup|LOCKUP) |rcu\S* self-detected stall|"
@@ -103,6 +104,7 @@ _FIRST = (
         r"JAX distributed service detected fatal errors|another task died|"
         r"[Ff]ailed to send RPC to coordination service|leader task was preempted",
     ),
+    Pattern("worker_died", r"Worker PID: (?P<pid>\d+) Worker exit type: SYSTEM_ERROR"),
     Pattern(
         "worker_died",
         r"actor is dead because its worker process has died|[Ww]orker unexpectedly exits",

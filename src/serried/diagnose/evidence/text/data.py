@@ -22,8 +22,8 @@ from serried.diagnose.evidence.text.pattern import Pattern, first_signs
 _PATTERNS = (
     Pattern(
         "loader_killed",
-        r"DataLoader worker \(pid(?:\(s\))? (?P<worker>[\d, ]+)\) is killed by signal: "
-        r"(?P<signal>[\w ]+)",
+        r"DataLoader (?:worker|process) \(pid(?:\(s\))? (?P<worker>[\d, ]+)\) (?:exited )?"
+        r"is killed by signal: (?P<signal>[\w ]+)",
     ),
     Pattern("loader_died", r"DataLoader worker \(pid(?:\(s\))? (?P<worker>[\d, ]+)\) exited"),
     Pattern("loader_died", r"Pin memory thread exited unexpectedly"),

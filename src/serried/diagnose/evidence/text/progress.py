@@ -17,7 +17,7 @@ from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.text.pattern import Pattern, all_signs
 
 PROGRESS_KINDS = frozenset(
-    ("finished", "loading", "saving", "building_data", "validating", "compiling")
+    ("finished", "loading", "saving", "building_data", "validating", "compiling", "measured")
 )
 _PATTERNS = (
     Pattern(
@@ -51,6 +51,7 @@ _PATTERNS = (
     ),
     Pattern("validating", r"[Vv]alidat(?:e|ing|ion)(?: epoch)?.*?\brank:? ?(?P<rank>\d+)"),
     Pattern("validating", r"\b[Vv]alidat(?:e|ing|ion)\b|[Ee]valuat(?:e|ing|ion)\b"),
+    Pattern("measured", r"^# (?:Avg bus bandwidth|OSU MPI\S* \w+)\b"),
     Pattern("compiling", r"torch\._dynamo|inductor|[Cc]ompiling|triton.*compil"),
 )
 

@@ -42,6 +42,8 @@ _INLINE = re.compile(
     r"ZeroDivisionError|NotImplementedError|MemoryError|TimeoutError)): (?P<rest>.+)$"
 )
 _IN_TRACEBACK = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?P<rest>: .*|:?)$")
+_WHOSE = re.compile(r"\(RANK (\d{1,7})\)\s*$")
+"""Whose traceback a rank repeats: checkpoints of torch gather those of all ranks."""
 _SPAWNED = re.compile(r"^\s*-- Process (\d+) terminated with the following error:")
 _CHAINS = (
     "The above exception was the direct cause",
@@ -62,6 +64,8 @@ class _Open:
     frames: list[tuple[str, int, str]] = field(default_factory=list)
     last: LogLine | None = None
     """The line of its last frame."""
+    whose: int | None = None
+    """The rank whose traceback the speaker repeats."""
 
 
 class Tracebacks:
@@ -75,6 +79,7 @@ class Tracebacks:
         state = self._state(line)
         if _BEGINS in line.text:
             state.is_open, state.frames, state.last = True, [], line
+            state.whose = int(named[1]) if (named := _WHOSE.search(line.text)) else None
             yield Sign("traceback", line.quote, line.speaker, line.time)
         elif any(each in line.text for each in _CHAINS):
             state.is_chained = True
@@ -108,9 +113,12 @@ class Tracebacks:
             "frames": tuple(state.frames),
             "is_chained": state.is_chained,
         }
-        state.is_open, state.is_chained, state.frames = False, False, []
+        speaker = line.speaker
+        if state.whose is not None:
+            speaker = replace(speaker, rank=state.whose, numbering=Numbering.GLOBAL)
+        state.is_open, state.is_chained, state.frames, state.whose = False, False, [], None
         said = f"{facts['name']}: {rest}" if rest else str(facts["name"])
-        return Sign("exception", line.quote, line.speaker, line.time, text=said, facts=facts)
+        return Sign("exception", line.quote, speaker, line.time, text=said, facts=facts)
 
     def _state(self, line: LogLine) -> _Open:
         speaker = line.speaker

@@ -34,6 +34,7 @@ from serried.diagnose.evidence.text.pattern import Pattern, first_signs
 
 _SIDE = re.compile(r"(?<![\w./\-])([\w./\-]{1,400}) \[(missing|ready) ranks: ([\d,\s]{1,4000})\]?")
 _STALLED = re.compile(r"(?:^|:)\s*(\d{1,6}): \[([\w./\-]+)")
+_LISTS = re.compile(r"Stalled ranks:|^Missing ranks:\s*$")
 _TASK = re.compile(r"^\s*/job:\w+/replica:\d+/task:(\d{1,6})\s*$")
 _BARRIER = re.compile(r"[Bb]arrier timed out\..*?(?:Barrier_id|Id): (\S+)")
 _PATTERNS = (
@@ -66,7 +67,7 @@ class StallReport:
         yield from first_signs(_PATTERNS, line)
         for side in list(_SIDE.finditer(line.text))[:MOST_SIDES]:
             yield _stall(line, side[2], _ranks(side[3]), side[1])
-        if "Stalled ranks:" in line.text:
+        if _LISTS.search(line.text):
             self._lists_ranks = True
         elif self._lists_ranks and (found := _STALLED.search(line.quote.text)):
             yield _stall(line, "missing", (int(found[1]),), found[2])

@@ -4,7 +4,8 @@ Signs: ``store_unreachable`` (facts ``host``, ``port``, ``seconds``), ``store_wa
 seconds, facts ``joined``, ``expected``), ``store_passed``, ``store_wait`` (a key that
 nobody set), ``clients`` (facts ``joined``, ``expected``), ``rendezvous``, ``nccl_id`` (facts
 ``group_rank``: who waits, ``peer``: who has not published), ``duplicate_gpu``, ``environment``
-(fact ``variable``), ``store_lost`` (rank 0's store went away; it follows from something else).
+(fact ``variable``), ``store_lost`` (rank 0's store went away; it follows from something else),
+``agent_lost`` (so did the launcher that holds the rendezvous).
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> raw = ("RuntimeError: [1] is setting up NCCL communicator and retreiving ncclUniqueId from [0] "
@@ -58,6 +59,11 @@ _PATTERNS = (
         "store_unreachable",
         r"[Ff]ailed to connect to (?:\[)?(?P<address>[\w.\-:]+?)\]?:(?P<port>\d+).*"
         r"(?:TCPStore|c10d|rendezvous)",
+    ),
+    Pattern(
+        "agent_lost",
+        r"has failed to (?:send a keep-alive heartbeat to|shutdown) the rendezvous .*"
+        r"RendezvousConnectionError",
     ),
     Pattern("rendezvous", r"RendezvousConnectionError|The connection to the C10d store has failed"),
     Pattern("rendezvous", r"Rendezvous(?:Timeout|Closed|State|Graceful\w*)?(?:Error|ExitError)"),

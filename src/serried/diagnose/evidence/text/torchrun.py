@@ -2,7 +2,8 @@
 
 Signs: ``exit`` (code, local rank, pid), ``first_failure`` (torchrun's own word for the root: the
 first process that it saw end), ``other_failure``, ``agent_signal`` (the launcher itself got a
-signal), ``restarted`` (it starts all anew), ``closing`` (it stops the rest), ``word_killed``.
+signal), ``restarted`` (it starts all anew), ``closing`` (it stops the rest), ``mpi_error`` (Open
+MPI's word of the rank whose error ends the job).
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> raw = "E0325 20:57:27.62 2606 api.py:869] failed (exitcode: -9) local_rank: 5 (pid: 2630)"
@@ -31,6 +32,12 @@ _PATTERNS = (
         r"process rank (?P<rank>\d+) with PID (?P<pid>\S+) on node (?P<host>\S+) exited on signal "
         r"(?P<signal>\d+)",
     ),
+    Pattern(
+        "exit",
+        r"has exited due to process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node "
+        r"(?P<host>\S+) exiting",
+    ),
+    Pattern("mpi_error", r"\*\*\* reported by process \[\d+,(?P<rank>\d+)\]"),
     Pattern(
         "exit",
         r"failed \(exitcode: ?(?P<code>-?\d+)\)(?: ?\((?P<name>SIG\w+)\))? "
