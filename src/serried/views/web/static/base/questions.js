@@ -2,6 +2,10 @@
 // sentence. A report keeps the answers itself (kept.js).
 
 import { isReport, keptAnswer } from "./kept.js";
+import { watched } from "./slow.js";
+
+/** Questions that the server answers once there is news. */
+const PATIENT = /[?&](wait|version)=/;
 
 /** Says what was wrong with a question. */
 export class Refusal extends Error {
@@ -21,7 +25,8 @@ export class Refusal extends Error {
  * @param {RequestInit} [request]
  */
 export async function ask(path, request) {
-  const answer = await (isReport() ? keptAnswer(path) : fetch(`api/${path}`, request));
+  const asked = isReport() ? keptAnswer(path) : fetch(`api/${path}`, request);
+  const answer = await (PATIENT.test(path) ? asked : watched(asked));
   if (answer.ok) return answer;
   if (answer.status !== 400) throw new Error(`${answer.status} ${answer.statusText}`);
   const { error, field } = await answer.json();
