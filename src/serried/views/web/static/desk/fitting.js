@@ -3,7 +3,7 @@
 
 import { language, t } from "../base/i18n.js";
 import { Refusal, askDocument } from "../base/questions.js";
-import { showNotice } from "./notices.js";
+import { showNotice } from "./state/notices.js";
 import { JOB_FIELDS, question } from "./state/fields.js";
 
 /** @typedef {import("./state/fields.js").State} State */

@@ -5,7 +5,7 @@
 //            ▇    ▆    ▅    ▅   items, the model's states at the foot
 //            0    1    2    3
 
-import { fillEstimated } from "../base/estimated.js";
+import { fillEstimated } from "./estimated.js";
 import { bytesText } from "../base/quantity.js";
 import { stacked, stagesText } from "./planned.js";
 

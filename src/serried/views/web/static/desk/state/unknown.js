@@ -2,7 +2,7 @@
 
 import { LANGUAGES, t } from "../../base/i18n.js";
 import { tabNamed } from "../../base/tabs.js";
-import { showNotice } from "../notices.js";
+import { showNotice } from "./notices.js";
 import { DEFAULTS } from "./fields.js";
 
 /** Words that are no field: a server's token, and those from before there were tabs. */

@@ -1,7 +1,7 @@
 // What the page has to say of an address or a job: a line above everything, until it is closed.
 
-import { byId, make } from "../base/dom.js";
-import { t } from "../base/i18n.js";
+import { byId, make } from "../../base/dom.js";
+import { t } from "../../base/i18n.js";
 
 /** @typedef {{text: string, act: () => void}} Way  what a notice offers to do */
 
