@@ -1,16 +1,15 @@
 // The desk of the collective player: the state, the answers, and a clock that moves the pictures.
 
 import { Redraw, Surface } from "../base/canvas/surface.js";
-import { byId, make } from "../base/dom.js";
+import { byId } from "../base/dom.js";
 import { counted, t } from "../base/i18n.js";
 import { onThemeChange } from "../base/theme.js";
 import { Waiting } from "../base/waiting.js";
 import { CollectiveAnswers } from "./answers.js";
 import { TimeAxis } from "./axis.js";
 import { listenToBar, showBar, showMoment, showSpeeds } from "./bar.js";
-import { showPlays } from "./plays.js";
 import { Stage } from "./stage.js";
-import { groupOf, stepOf, stepText, usualFor } from "./state.js";
+import { groupOf, stepOf, stepText } from "./state.js";
 import { hasRoom, paintTrails } from "./trails.js";
 import { showExplained, showPlanned, stepLine } from "./words.js";
 
@@ -20,12 +19,9 @@ import { showExplained, showPlanned, stepLine } from "./words.js";
  * @property {import("../base/store.js").Part<CollectiveState>} store
  * @property {(words: Record<string, string>) => string} question  about the job in view
  * @property {() => Record<string, string>} planned  what asks for the job's plan as well
- * @property {() => boolean} isPlanned  whether a plan of the job is in view
  * @property {(kind: string) => string} label     what a kind is called: DP
  * @property {(rank: number) => import("./trails.js").Spot | null} spot  of a rank on the map
  * @property {() => import("./state.js").Offers} offers
- * @property {() => import("./plays.js").PlayGroup[]} groups  of the job, one of each kind in view
- * @property {() => void} opened  it is opened, in place of other panels
  * @property {() => void} closed
  */
 
@@ -78,32 +74,6 @@ export class CollectiveDesk {
     return this.state.frames ? this.state.frames === "1" : this.stage.isStill;
   }
 
-  /**
-   * Offers the player beside what is told of a group, unless it shows that group.
-   * @param {string} dim
-   * @param {string} group  KIND:RANK
-   */
-  offer(dim, group) {
-    const open = () => this._open(usualFor(dim), group);
-    const button = make("button", { type: "button", id: "collective-open", click: open });
-    button.textContent = t("collective.open");
-    byId("collective-offer").replaceChildren(...(this.isOpen ? [] : [button]));
-  }
-
-  /** @param {string} collective @param {string} group */
-  _open(collective, group) {
-    this.host.opened();
-    const priced = this.host.isPlanned() ? "plan" : "";
-    const how = { algorithm: "", split: "", mask: "", step: "" };
-    this._edit({ collective, collective_of: group, priced, ...how });
-  }
-
-  /** Turns an open player to a group. @param {string} group  KIND:RANK */
-  follow(group) {
-    if (!this.isOpen || group === this.state.collective_of) return;
-    this._edit({ collective_of: group, step: "" });
-  }
-
   /** Closes the player. */
   close() {
     this.playback.seek(0);
@@ -117,11 +87,6 @@ export class CollectiveDesk {
   async take() {
     const { isOpen } = this;
     byId("collective-section").hidden = !isOpen;
-    if (isOpen) document.getElementById("collective-open")?.remove();
-    const { algorithms } = this.host.offers();
-    showPlays(Object.keys(algorithms), this.host.groups(), (name, group) =>
-      this._open(name, group),
-    );
     this.redraw.request();
     if (isOpen && document.documentElement.dataset.spoken) await this.waiting.until(this._ask());
   }

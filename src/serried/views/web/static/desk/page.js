@@ -68,11 +68,14 @@ export class Page {
       moved: () => this._moved(),
       painted: () => this._painted(),
     });
-    /** @type {import("../collective/desk.js").CollectiveDesk} */
-    this.collectives = makeCollectives(this.layout, this.map, {
+    /** @type {ReturnType<typeof makeCollectives>} */
+    const { opening, player } = makeCollectives(this.layout, this.map, {
       opened: () => closeOthers(this, "collectives"),
       closed: () => this.selection.show(),
     });
+    this.collectives = opening;
+    this.player = player;
+    /** @type {ReturnType<typeof makeSharding>} */
     this.sharding = makeSharding(this.layout, this.runs, () => closeOthers(this, "sharding"));
     /** @type {ReturnType<typeof makePlan>} */
     this.plan = makePlan(this.layout, this.runs, this.map);
@@ -92,7 +95,7 @@ export class Page {
     });
     this.schedules = makeSchedules(this.layout);
     /** Parts whose module is fetched once it is needed. */
-    this.later = [this.plan, this.schedules];
+    this.later = [this.plan, this.schedules, this.player, this.sharding];
     this.tabs = new Tabs(this);
     this.opener = new Opener(this);
     this.tools = makeMapTools(this.layout, this.map, this.heats);
@@ -110,7 +113,7 @@ export class Page {
   }
 
   get isBusy() {
-    const players = [this.collectives, this.sharding, this.diagnosis, this.learn, ...this.later];
+    const players = [this.diagnosis, this.learn, ...this.later];
     const parts = [this.waiting, this.layout, this.timelines, this.heats, ...players];
     const { redraw, relight } = this.map;
     return parts.some(({ isBusy }) => isBusy) || redraw.waiting || relight.waiting;
@@ -196,7 +199,7 @@ export class Page {
   _painted() {
     this.tools?.key.show();
     this.tools?.beside.follow();
-    this.collectives?.redraw.request();
+    this.player?.desk?.redraw.request();
     this.plan?.desk?.traffic.redraw.request();
     this.diagnosis?.arrows.redraw.request();
   }

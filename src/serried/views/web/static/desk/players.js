@@ -1,15 +1,15 @@
 // What stands below the map: the player of a group's collective, a step under ZeRO, the job's plan
 // and diagnoses, each told of the job in view.
 
+import { byId } from "../base/dom.js";
 import { language } from "../base/i18n.js";
-import { CollectiveDesk } from "../collective/desk.js";
 import { DiagnoseDesk } from "../diagnose/desk.js";
 import { LearnDesk } from "../learn/desk.js";
 import { Heat } from "../map/heat.js";
 import { planWords } from "../plan/state.js";
-import { ShardingDesk } from "../sharding/desk.js";
 import { Later } from "./later.js";
 import { OF_A_RUN, ownLayout } from "./runs.js";
+import { Collectives } from "./side/collectives.js";
 import { question } from "./state/fields.js";
 
 /** @typedef {import("./layout.js").LayoutDesk} LayoutDesk */
@@ -22,7 +22,7 @@ const CLOSED = {
 
 /**
  * Closes the players that one is opened in place of.
- * @param {Record<keyof typeof CLOSED, {take(): Promise<void>}> & {layout: LayoutDesk}} page
+ * @param {Record<keyof typeof CLOSED, {take(): Promise<unknown>}> & {layout: LayoutDesk}} page
  * @param {keyof typeof CLOSED} opened
  */
 export function closeOthers(page, opened) {
@@ -34,27 +34,63 @@ export function closeOthers(page, opened) {
 }
 
 /**
+ * Returns a part of the page that is fetched once the state needs it.
+ * @template {import("./later.js").Desk} D
+ * @template M
+ * @param {LayoutDesk} layout
+ * @param {(state: import("./state/fields.js").State) => unknown} isNeeded
+ * @param {() => Promise<M>} fetch
+ * @param {(module: M) => import("./later.js").Made<D>} make
+ */
+function later(layout, isNeeded, fetch, make) {
+  return new Later(fetch, make, {
+    isNeeded: () => Boolean(isNeeded(layout.store.state)),
+    failed: (error) => layout.fail(error),
+  });
+}
+
+/**
  * Makes the player of collectives.
  * @param {LayoutDesk} layout
  * @param {import("../map/view.js").MapView} map
  * @param {{opened: () => void, closed: () => void}} events
  */
 export function makeCollectives(layout, map, { opened, closed }) {
-  return new CollectiveDesk({
-    store: layout.store,
+  const { store } = layout;
+  const offers = () => ({
+    algorithms: layout.words?.collectives ?? {},
+    choices: layout.words?.collective_choices ?? {},
+  });
+  /** @type {import("../collective/desk.js").CollectiveHost} */
+  const host = {
+    store,
     question: questionOf(layout),
-    planned: () => planWords(layout.store.state),
-    isPlanned: () => layout.store.state.view === "plan",
+    planned: () => planWords(store.state),
     label: (kind) => layout.scene?.kinds.find((each) => each.kind === kind)?.label ?? kind,
     spot: (rank) => map.spot(rank),
-    offers: () => ({
-      algorithms: layout.words?.collectives ?? {},
-      choices: layout.words?.collective_choices ?? {},
-    }),
-    groups: () => groupsOf(layout),
-    opened,
+    offers,
     closed,
-  });
+  };
+  const player = later(
+    layout,
+    ({ collective }) => collective,
+    () => import("../collective/later.js"),
+    ({ CollectiveDesk, collectiveReadback }) => {
+      const desk = new CollectiveDesk(host);
+      return { desk, readback: collectiveReadback(desk) };
+    },
+  );
+  const opening = new Collectives(
+    {
+      store,
+      collectives: () => Object.keys(offers().algorithms),
+      groups: () => groupsOf(layout),
+      isPlanned: () => store.state.view === "plan",
+      opened,
+    },
+    player,
+  );
+  return { opening, player };
 }
 
 /** Returns the first group of each kind in view. @param {LayoutDesk} layout */
@@ -73,13 +109,29 @@ function groupsOf({ scene }) {
  * @param {() => void} opened
  */
 export function makeSharding(layout, runs, opened) {
-  return new ShardingDesk({
-    store: layout.store,
+  const { store } = layout;
+  const host = {
+    store,
     question: questionOf(layout),
-    stage: (zero) => layout.edit({ zero, event: "" }),
-    opened,
+    stage: (/** @type {string} */ zero) => layout.edit({ zero, event: "" }),
     planned: () => (runs.offer?.has_step_plan ? runs.trace : -1),
+  };
+  const panel = later(
+    layout,
+    ({ sharded }) => sharded,
+    () => import("../sharding/later.js"),
+    ({ ShardingDesk, shardingReadback }) => {
+      const desk = new ShardingDesk(host);
+      return { desk, readback: shardingReadback(desk) };
+    },
+  );
+  byId("sharding-open").addEventListener("click", () => {
+    const isOpen = Boolean(store.state.sharded);
+    if (!isOpen) opened();
+    store.step({ sharded: isOpen ? "" : "1", event: "" });
+    void panel.take();
   });
+  return panel;
 }
 
 /**
@@ -97,30 +149,26 @@ export function makePlan(layout, runs, map) {
     step: (planned_step) => layout.edit({ ...OF_A_RUN, planned_step }),
     timeline: (words) => runs.plan(words),
   };
-  return new Later(
+  return later(
+    layout,
+    ({ view }) => view === "plan",
     () => import("../plan/later.js"),
     ({ PlanDesk, PlanTraffic, planReadback }) => {
       const desk = new PlanDesk(host, new PlanTraffic(host, map));
       return { desk, readback: planReadback(desk) };
-    },
-    {
-      isNeeded: () => layout.store.state.view === "plan",
-      failed: (error) => layout.fail(error),
     },
   );
 }
 
 /** Makes the tab of schedules. @param {LayoutDesk} layout */
 export function makeSchedules(layout) {
-  return new Later(
+  return later(
+    layout,
+    ({ view }) => view === "schedule",
     () => import("../schedule/later.js"),
     ({ ScheduleDesk, scheduleReadback }) => {
       const desk = new ScheduleDesk(layout.store);
       return { desk, readback: scheduleReadback(desk) };
-    },
-    {
-      isNeeded: () => layout.store.state.view === "schedule",
-      failed: (error) => layout.fail(error),
     },
   );
 }

@@ -23,10 +23,8 @@
 
 import { duration } from "../base/clock.js";
 import { css, theme } from "../base/theme.js";
-import { collectiveReadback } from "../collective/readback.js";
 import { diagnoseReadback } from "../diagnose/readback.js";
 import { learnReadback } from "../learn/readback.js";
-import { shardingReadback } from "../sharding/readback.js";
 import { timelineReadback } from "../timeline/readback.js";
 
 /** @typedef {import("./page.js").Page} Page */
@@ -41,8 +39,10 @@ function rest(isBusy) {
 
 /** What is read of parts whose module is not there yet. */
 const ABSENT = {
+  collective: () => null,
   plan: () => null,
   schedules: () => [],
+  sharding: () => null,
   traffic: () => ({ links: 0, most: 0, isShown: false }),
 };
 
@@ -60,8 +60,6 @@ function ownReadback(page) {
   const timeline = page.timelines.view;
   const busy = () => page.isBusy;
   return {
-    ...collectiveReadback(page.collectives),
-    ...shardingReadback(page.sharding),
     ...diagnoseReadback(page.diagnosis),
     ...learnReadback(page.learn),
     busy,

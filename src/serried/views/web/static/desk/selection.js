@@ -20,7 +20,7 @@ import { pinWords, pinnedTarget } from "./state/pins.js";
  * @property {import("../map/view.js").MapView} map
  * @property {import("../map/groups.js").GroupList} list
  * @property {import("../timeline/desk.js").TimelineDesk} timelines
- * @property {import("../collective/desk.js").CollectiveDesk} collectives
+ * @property {import("./side/collectives.js").Collectives} collectives
  * @property {{beside: import("./map/beside.js").Beside}} [tools]
  */
 

@@ -20,7 +20,6 @@ import { eventLine, factsOf, momentLine, movedText } from "./words.js";
  * @property {import("../base/store.js").Part<ShardingState & {zero: string}>} store
  * @property {(words: Record<string, string>) => string} question  about the job in view
  * @property {(zero: string) => void} stage                        makes it the job's ZeRO stage
- * @property {() => void} opened     it is opened, in place of other panels
  * @property {() => number} planned  the trace in view where its plan is there too, else -1
  */
 
@@ -82,12 +81,7 @@ export class ShardingDesk {
   }
 
   _listen() {
-    const toggle = () => {
-      if (!this.isOpen) this.host.opened();
-      this._edit({ sharded: this.isOpen ? "" : "1", event: "" });
-    };
-    byId("sharding-open").addEventListener("click", toggle);
-    byId("sharding-close").addEventListener("click", toggle);
+    byId("sharding-close").addEventListener("click", () => this._edit({ sharded: "", event: "" }));
     for (const field of FIELDS) {
       const input = /** @type {HTMLInputElement} */ (byId(`sharding-${field}`));
       const change = () => this._edit({ [field]: input.value.trim(), event: "" }, field);
