@@ -18,6 +18,7 @@ const ORDER = [
   ["desk/side", "desk/launch", "desk/map"],
   ["desk/opening"],
   ["desk"],
+  ["export"],
   ["."],
 ];
 const ROOMS = [

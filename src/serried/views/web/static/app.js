@@ -10,7 +10,10 @@ import { listenToSkip } from "./desk/skip.js";
 
 startReport();
 const page = new Page();
-listenToControls(page);
+listenToControls(page, async () => {
+  const { openExports } = await import("./export/later.js");
+  openExports(page);
+});
 listenToPageKeys(page);
 listenToSkip();
 publish(page);

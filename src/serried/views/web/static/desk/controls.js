@@ -16,8 +16,12 @@ import { listenToSplitter } from "./splitter.js";
 /** @type {Record<string, [number, number]>} */
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-/** Listens to every control of the page. @param {Page} page */
-export function listenToControls(page) {
+/**
+ * Listens to every control of the page.
+ * @param {Page} page
+ * @param {() => Promise<unknown>} openExports  opens the menu of what can be saved
+ */
+export function listenToControls(page, openExports) {
   const { launch, layout, list, map, opener, runs, selection, store, timelines } = page;
   listenToForm(
     () => store.state,
@@ -27,7 +31,7 @@ export function listenToControls(page) {
   byId("job").addEventListener("focusout", () => store.leaveField());
   onClick("language", () => layout.edit({ lang: language() === "zh" ? "en" : "zh" }));
   onClick("help", openHelp);
-  onClick("export", () => page.waiting.until(exporting(page)));
+  onClick("export", () => page.waiting.until(openExports()));
   onClick("exports-close", () => /** @type {HTMLDialogElement} */ (byId("exports")).close());
   onClick("keys-close", () => /** @type {HTMLDialogElement} */ (byId("keys")).close());
   onClick("map-fit", () => map.fit());
@@ -91,12 +95,6 @@ export function listenToPageKeys(page) {
     left: () => tabs.toggleLeft(),
     right: () => page.selection.column.toggle(),
   });
-}
-
-/** Opens the menu of what can be saved, which is fetched by then. @param {Page} page */
-async function exporting(page) {
-  const { openExports } = await import("../export/later.js");
-  openExports(page);
 }
 
 /** Clears what is pinned, found and pointed at. @param {Page} page */

@@ -26,27 +26,39 @@ export function picturesOf(page) {
 }
 
 /** @param {import("../desk/page.js").Page} page @returns {Picture[]} */
-function mapOf({ collectives, diagnosis, layout, map, plan, sharding }) {
+function mapOf({ diagnosis, layout, map, plan, player, sharding }) {
   const draw = map.redraw.draw;
   const nothing = () => {};
   const layers = [{ surface: map.below, draw }];
   const traffic = plan.desk?.traffic;
   if (traffic) layers.push({ surface: traffic.surface, draw: traffic.redraw.draw });
   layers.push({ surface: diagnosis.arrows.surface, draw: diagnosis.arrows.redraw.draw });
-  layers.push({ surface: collectives.trails, draw: collectives.redraw.draw });
+  const played = player.desk;
+  if (played) layers.push({ surface: played.trails, draw: played.redraw.draw });
   layers.push({ surface: map.above, draw: nothing });
   const name = `map-${layout.scene?.worldSize ?? 0}`;
-  const shards = { surface: sharding.surface, draw: sharding.redraw.draw };
+  const shards = sharding.desk;
   return [
     { name, key: "export.map", layers, holder: map, without: null },
-    { name: "zero", key: "export.zero", layers: [shards] },
+    ...(shards
+      ? [
+          {
+            name: "zero",
+            key: "export.zero",
+            layers: [{ surface: shards.surface, draw: shards.redraw.draw }],
+          },
+        ]
+      : []),
   ];
 }
 
 /** @param {import("../desk/page.js").Page} page @returns {Picture[]} */
 function runOf({ runs, timelines: { view } }) {
   const name = `timeline-${runs.offer?.name ?? "planned-step"}`;
-  const layers = [{ surface: view.surface, draw: view.redraw.draw }];
+  const layers = [
+    { surface: view.surface, draw: view.redraw.draw },
+    { surface: view.above, draw: () => {} },
+  ];
   return [{ name, key: "export.timeline", layers, holder: view }];
 }
 
