@@ -43,7 +43,7 @@ _INLINE = re.compile(
 )
 _IN_TRACEBACK = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?P<rest>: .*|:?)$")
 _WHOSE = re.compile(r"\(RANK (\d{1,7})\)\s*$")
-"""Whose traceback a rank repeats: checkpoints of torch gather those of all ranks."""
+"""The rank whose traceback another repeats: checkpoints of torch gather those of all ranks."""
 _SPAWNED = re.compile(r"^\s*-- Process (\d+) terminated with the following error:")
 _CHAINS = (
     "The above exception was the direct cause",
