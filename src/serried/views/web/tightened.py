@@ -13,7 +13,9 @@ from __future__ import annotations
 import re
 
 _STRING = r'"(?:[^"\\\n]|\\.)*"|' + r"'(?:[^'\\\n]|\\.)*'"
-_TEMPLATE = r"`(?:[^`\\]|\\.)*`"
+_PLAIN = r"`(?:[^`\\]|\\.)*`"
+_TEMPLATE = rf"`(?:[^`\\$]|\\.|\$(?!\{{)|\$\{{(?:[^{{}}`]|\{{[^{{}}]*\}}|{_PLAIN})*\}})*`"
+"""A template, in whose places others may stand."""
 _REGEX = r"(?<=[(,=:\[!&|?{};\s])/(?![/* ])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/"
 _COMMENT = r"//[^\n]*|/\*(?:(?!\*/)[\s\S])*\*/"
 _GAP = rf"(?P<gap>(?:\s|{_COMMENT})+)"
@@ -30,6 +32,8 @@ def tightened(text: str) -> str:
 
     >>> tightened("const a = b / 2; // half\\nreturn /a  b/.test(`x  ${ a + 1 }`);\\n")
     'const a=b/2;return/a  b/.test(`x  ${ a + 1 }`);'
+    >>> tightened("say(`${a ? `, and ${ b }` : ''} .`, c + d);\\n")
+    "say(`${a ? `, and ${ b }` : ''} .`,c+d);"
     """
 
     def piece(match: re.Match[str]) -> str:
