@@ -1,7 +1,7 @@
 // The groups as text, as many lines as fit: 16,384 ranks make lists longer than a page can hold.
 
 import { byId, make } from "../base/dom.js";
-import { markImage } from "../base/marks.js";
+import { markImage } from "../base/canvas/marks.js";
 import { css, inkOf, theme } from "../base/theme.js";
 
 /** @typedef {import("../base/scene.js").Scene} Scene */

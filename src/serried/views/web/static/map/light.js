@@ -1,6 +1,6 @@
 // Painting what is lit over the map: a veil with holes, marks in their ink, outlines of ranks.
 
-import { traceMark } from "../base/marks.js";
+import { traceMark } from "../base/canvas/marks.js";
 import { inkOf } from "../base/theme.js";
 import { cellOf, showsMarks } from "./paint.js";
 import { MARKS_FROM } from "./slots.js";

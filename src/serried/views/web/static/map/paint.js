@@ -8,7 +8,7 @@
 //
 // With a figure in view the cell has its colour, and its value is written where it fits.
 
-import { LETTER_ROOM, USUAL_ROOM, traceMark } from "../base/marks.js";
+import { LETTER_ROOM, USUAL_ROOM, traceMark } from "../base/canvas/marks.js";
 import { css, inkOf } from "../base/theme.js";
 import { viewOf } from "./camera.js";
 import { MANY } from "./fill.js";

@@ -2,7 +2,7 @@
 
 import { byId, make } from "../../base/dom.js";
 import { has, language, t } from "../../base/i18n.js";
-import { markImage } from "../../base/marks.js";
+import { markImage } from "../../base/canvas/marks.js";
 import { JOB_FIELDS, TYPES, linesOf, sortedDims } from "../state/fields.js";
 import { LABELS, SIZES } from "../state/sizes.js";
 

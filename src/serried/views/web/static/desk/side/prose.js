@@ -3,7 +3,7 @@
 import { byId, make } from "../../base/dom.js";
 import { explained } from "../../base/explained.js";
 import { counted, listed, number, t } from "../../base/i18n.js";
-import { markImage } from "../../base/marks.js";
+import { markImage } from "../../base/canvas/marks.js";
 import { inkOf, theme } from "../../base/theme.js";
 import { spread } from "./selected.js";
 

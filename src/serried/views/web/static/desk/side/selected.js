@@ -3,7 +3,7 @@
 import { duration } from "../../base/clock.js";
 import { byId, make } from "../../base/dom.js";
 import { counted, has, number, t } from "../../base/i18n.js";
-import { markImage } from "../../base/marks.js";
+import { markImage } from "../../base/canvas/marks.js";
 import { bytesText } from "../../base/quantity.js";
 import { css } from "../../base/theme.js";
 

@@ -1,7 +1,7 @@
 // Painting what is lit over the timeline, on a canvas of its own: the rank that is meant and its
 // peers beside their lines, and the span under the pointer.
 
-import { traceMark } from "../../base/marks.js";
+import { traceMark } from "../../base/canvas/marks.js";
 import { inkOf } from "../../base/theme.js";
 import { paintName } from "./lines.js";
 import { AXIS, GUTTER, pictureOf } from "./picture.js";

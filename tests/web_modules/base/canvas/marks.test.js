@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { SHAPES, slotTable } from "../../../src/serried/views/web/static/base/marks.js";
+import { SHAPES, slotTable } from "../../../../src/serried/views/web/static/base/canvas/marks.js";
 
 test("every mark is a closed shape of about the same size, and no two are alike", () => {
   const outlines = Object.values(SHAPES).map((corners) => JSON.stringify(corners));
