@@ -52,6 +52,7 @@ NEEDS = {
         "serried collect",
         "serried diagnose evidence/",
         "serried diagnose logs/",
+        "serried diagnose runs/",
     ),
 }
 """What is not run here, by how it begins."""

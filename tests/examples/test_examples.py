@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from serried.trace.measure.ranks.garbage import COLLECTION
 from serried.trace.measure.statistics import measure
 from serried.trace.merge.in_memory import merge
 from serried.trace.model.trace import Trace
@@ -392,4 +393,6 @@ def test_serried_prints_the_groups_that_its_own_example_makes(commands: Commands
     said = commands.ran(FOUR).said
     assert "dp_shard group 0 [0 1]" in said
     assert "dp_replicate group 0 [0 2]" in said
-    assert set(trace_of(commands, "serried_.py").names) == {"to device", "data"}
+    # A collection of a millisecond is recorded where it happens.
+    names = set(trace_of(commands, "serried_.py").names) - {COLLECTION}
+    assert names == {"to device", "data"}

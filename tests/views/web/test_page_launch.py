@@ -88,7 +88,7 @@ def test_nodes_of_a_hostfile_that_differ_are_drawn_as_they_are(page_of: Open, pl
     hosts, config = "node1 slots=4\nnode2 slots=4\n", '{"zero_optimization": {"stage": 3}}'
     drop(workbench, hosts=hosts, run_sh=script, ds_json=config)
     assert workbench.value("gpus_per_node") == "4,1"
-    assert "5 ranks = DP 5, 2 nodes, of 4 and 1 GPUs" in workbench.text("#headline")
+    assert "5 ranks = DATA 5, 2 nodes, of 4 and 1 GPUs" in workbench.text("#headline")
 
 
 def test_a_dropped_folder_is_read_by_the_file_that_names_the_others(
