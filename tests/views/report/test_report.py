@@ -30,7 +30,7 @@ def opened(browser: Browser) -> Iterator[Opened]:
         own = (path.as_uri(), "data:", "blob:")
         page.on("request", lambda r: None if r.url.startswith(own) else wrongs.append(r.url))
         page.goto(path.as_uri())
-        page.wait_for_function("window.serried")
+        page.wait_for_selector("html[data-spoken]", state="attached")
         page.evaluate("serried.settled()")
         return page
 
@@ -87,7 +87,7 @@ def test_a_link_says_what_the_report_opens_with_and_the_rest_is_said_to_be_absen
     assert page.evaluate("serried.plan()")["step_s"] > 0
     # Another job than the report's own is not in it, which the page says as any refusal.
     page.goto(f"{(tmp_path / 'plan.html').as_uri()}?view=layout&world_size=128&tp=8")
-    page.wait_for_function("window.serried")
+    page.wait_for_selector("html[data-spoken]", state="attached")
     page.evaluate("serried.settled()")
     assert say(ABSENT, "en") in page.locator("[role=alert]:visible").first.inner_text()
 
