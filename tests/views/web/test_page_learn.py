@@ -90,7 +90,7 @@ def test_a_card_opens_and_closes_by_keyboard_and_gives_the_focus_back(
     word.focus()
     workbench.page.keyboard.press("Enter")
     assert "Tensor parallelism (TP)" in card_of(workbench)
-    workbench.page.wait_for_function("document.activeElement.id === 'card'")
+    workbench.page.wait_for_selector("#card:focus")
     workbench.page.keyboard.press("Tab")
     assert workbench.page.evaluate("document.activeElement.closest('#card') !== null")
     workbench.page.keyboard.press("Escape")
