@@ -29,6 +29,6 @@ def test_other_words_or_another_question_have_another_key() -> None:
     assert len(set(keys)) == len(keys)
 
 
-def test_a_state_that_names_no_job_is_of_the_job_a_page_opens_with() -> None:
+def test_what_a_state_leaves_out_is_what_a_page_opens_with() -> None:
     assert full_state({"view": "plan"})["world_size"] == "16"
-    assert full_state({"world_size": "64"})["tp"] == "1"
+    assert full_state({"world_size": "64"})["tp"] == "2"

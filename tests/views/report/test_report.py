@@ -129,3 +129,25 @@ def test_a_folder_that_holds_nothing_to_read_is_refused_and_writes_nothing(
 def test_a_name_that_is_no_report_s_is_refused_in_a_sentence(serried: Call, tmp_path: Path) -> None:
     answer = serried("report", "-o", str(tmp_path / "x.txt"))
     assert (answer.code, "does not end so" in answer.err) == (2, True)
+
+
+def test_a_launch_file_s_own_job_is_reported_and_what_it_leaves_open_is_asked_for(
+    opened: Opened, serried: Call, tmp_path: Path
+) -> None:
+    script = tmp_path / "train.sh"
+    script.write_text("torchrun --nnodes $N pretrain_gpt.py --tensor-model-parallel-size 4\n")
+    path = tmp_path / "job.html"
+    answer = serried("report", str(script), "-o", str(path))
+    assert (answer.code, "world_size" in answer.err, path.exists()) == (2, True, False)
+    serried("report", str(script), "-o", str(path), "--link", "?world_size=32")
+    state = opened(path).evaluate("serried.state()")
+    assert (state["world_size"], state["tp"], state["pp"]) == ("32", "4", "1")
+
+
+@pytest.mark.parametrize("link", ["?world_size=64&tp=3", "?pp=x", "?world_size=1000000000"])
+def test_a_layout_that_cannot_be_is_refused_before_anything_is_written(
+    serried: Call, tmp_path: Path, link: str
+) -> None:
+    answer = serried("report", "-o", str(tmp_path / "x.html"), "--link", link)
+    assert answer.code == 2 and "Traceback" not in answer.err
+    assert not (tmp_path / "x.html").exists()

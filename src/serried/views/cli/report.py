@@ -78,7 +78,7 @@ def _text(desk: OpeningDesk, asked: dict[str, str], output: Path, title: str) ->
     from serried.views.report.markdown import report_markdown
 
     picture = output.with_suffix(".svg")
-    state = {**opened_state(desk), **asked}
+    state = {**opened_state(desk, asked), **asked}
     text, drawn = report_markdown(
         desk, state, title=title, picture=picture.name, lang=current_language()
     )

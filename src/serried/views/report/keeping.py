@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from serried.errors import InputError, SerriedError
 from serried.limits import REPORT_SPANS
 from serried.views.report.archive import Kept
 from serried.views.report.questions import (
+    State,
     evidence_questions,
     full_state,
     job_questions,
@@ -17,11 +19,16 @@ from serried.views.report.questions import (
     opening_questions,
     run_questions,
     state_of,
+    words_of_state,
 )
 from serried.views.sentences import say
+from serried.views.web.layout.launch import launch_job
 from serried.views.web.opening.desk import OpeningDesk
+from serried.views.web.opening.opening import openings_answer
 from serried.views.web.questions import Answering, answer_to, questions
 from serried.views.web.trace.payload import NamedTrace, question_of
+from serried.views.web.wire.dropped import read_places
+from serried.views.web.wire.query import read_query
 
 
 @dataclass(frozen=True)
@@ -34,20 +41,25 @@ class ReportContent:
     """Each by its key."""
 
 
-def content_of(desk: OpeningDesk, asked: Mapping[str, str], lang: str) -> ReportContent:
+def content_of(desk: OpeningDesk, asked: State, lang: str) -> ReportContent:
     """Returns what a report of everything open on a desk holds.
 
     ``asked`` are words of a page's address, which go before what was opened. Raises what opening
     raised, and InputError where the state makes no layout.
     """
-    state = {**opened_state(desk), **asked, "lang": lang}
+    state = {**opened_state(desk, asked), **asked, "lang": lang}
     # A report is read where nobody asks for windows: every span goes with it.
     desk.traces[:] = [replace(each, whole_below=REPORT_SPANS.most) for each in desk.traces]
     for each in desk.traces:
         _check_spans(each)
     answering = questions(desk)
     full = full_state(state)
-    answers = {key_of(each): _kept(each, answering, lang) for each in _questions(desk, full, lang)}
+    # A report without a layout would show nothing: what is wrong is said now.
+    num_ranks = read_query(words_of_state(full)).layout.world_size
+    found = _questions(desk, full, num_ranks, lang)
+    answers = {key_of(each): _kept(each, answering, lang) for each in found}
+    # A page with a server asks how opening goes on, and for launch files; here all is open.
+    answers[key_of("openings")] = _written(openings_answer([]))
     return ReportContent(state, answers)
 
 
@@ -62,10 +74,11 @@ def _check_spans(named: NamedTrace) -> None:
         )
 
 
-def opened_state(desk: OpeningDesk) -> dict[str, str]:
+def opened_state(desk: OpeningDesk, asked: State) -> dict[str, str]:
     """Returns the job and the tab of what was opened first, waiting for what is being read.
 
-    Raises what opening raised.
+    ``asked`` answers what launch files leave open. Raises what opening raised, and InputError for
+    what is left open still.
     """
     desk.settle()
     for opening in desk.openings:
@@ -74,6 +87,8 @@ def opened_state(desk: OpeningDesk) -> dict[str, str]:
     found: dict[str, str] = {}
     for opening in reversed(desk.openings):
         found |= state_of(opening.question or {})
+        if opening.files:
+            found |= state_of(launch_job(read_places(opening.files), words_of_state(asked)))
         found |= {"view": opening.tab} if opening.tab else {}
     for check in desk.checks[:1]:
         found |= state_of(check.question)
@@ -85,13 +100,8 @@ def opened_state(desk: OpeningDesk) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def _questions(desk: OpeningDesk, state: Mapping[str, str], lang: str) -> Iterator[str]:
+def _questions(desk: OpeningDesk, state: State, num_ranks: int, lang: str) -> Iterator[str]:
     yield from opening_questions(lang)
-    try:
-        num_ranks = int(state.get("world_size", ""))
-    except ValueError:
-        text = state["world_size"][:40]
-        raise InputError("world_size={text} in the link is no number of ranks", text=text) from None
     yield from job_questions(state, lang, num_ranks)
     for number, each in enumerate(desk.traces):
         figures = list(each.answers.figures)
@@ -114,4 +124,8 @@ def _kept(question: str, answering: Mapping[str, Answering], lang: str) -> Kept:
         return Kept(json.dumps(refused, ensure_ascii=False).encode(), 400)
     if isinstance(found, bytes):
         return Kept(found)
-    return Kept(json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode())
+    return _written(found)
+
+
+def _written(document: dict[str, Any]) -> Kept:
+    return Kept(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
-from urllib.parse import parse_qs, urlencode
 
 from serried.errors import InputError
 from serried.finding import Sentence, said
@@ -23,7 +22,7 @@ from serried.trace.measure.analysis import analyse
 from serried.views.diagnose.text import diagnosis_lines
 from serried.views.layout.text import headline, kinds_table
 from serried.views.plan.text import plan_parts
-from serried.views.report.questions import PLANNED, State, full_state
+from serried.views.report.questions import PLANNED, State, full_state, words_of_state
 from serried.views.schedule.svg import schedule_svg
 from serried.views.schedule.text import headline as schedule_headline
 from serried.views.schedule.text import number_lines
@@ -50,7 +49,7 @@ def report_markdown(
     The picture is empty where the job has no pipeline. Raises InputError where there is no layout.
     """
     state = full_state(asked)
-    words = parse_qs(urlencode(list(_pairs(state))))
+    words = words_of_state(state)
     query = read_query(words)
     parts = [f"# {title}"]
     for heading, found in _sections(desk, query, {**_defaults(), **words}, asked, lang):
@@ -61,11 +60,6 @@ def report_markdown(
     parts += [f"## {say(SCHEDULE, lang)}", *_blocks(_of_schedule(measured, lang))]
     parts += [f"![{schedule_headline(measured, lang=lang)}]({picture})"]
     return "\n\n".join(parts) + "\n", schedule_svg(measured.simulation)
-
-
-def _pairs(state: State) -> Iterator[tuple[str, str]]:
-    for name, value in state.items():
-        yield from ((name, line) for line in value.splitlines())
 
 
 def _defaults() -> Words:
@@ -84,8 +78,8 @@ def _sections(
     kinds = [each.kind for each in query.shown()]
     table = kinds_table(layout, placement, kinds, lang=lang)
     yield LAYOUT, [headline(layout, placement, lang=lang), "", table]
-    # What ran says nothing of the model that a page plans unless it is told another.
-    if "model" in asked or not (desk.cases or desk.traces):
+    # What was opened says nothing of the model that a page plans unless it is told another.
+    if "model" in asked or not desk.openings:
         yield PLAN, _of_plan(query, words, lang)
 
 
@@ -114,7 +108,7 @@ def _schedule(desk: OpeningDesk, state: State) -> MeasuredSchedule | None:
     asked = {**usual, **(ran if ran.get("name") in ENTRIES else {}), **state}
     asked["name"] = asked["name"].split(",")[0]
     try:
-        return read_schedule_query({key: [value] for key, value in asked.items()}).measured()
+        return read_schedule_query(words_of_state(asked)).measured()
     except InputError:
         return None
 

@@ -61,15 +61,14 @@ def key_of(question: str) -> str:
 
 
 def full_state(state: State) -> dict[str, str]:
-    """Returns a state with the job that a page opens with where it names none.
+    """Returns a state with what a page opens with where it says nothing of a field.
 
-    >>> full_state({"pp": "1"})["tp"], full_state({"dims": "tp"})["tp"]
+    >>> full_state({"pp": "1"})["pp"], full_state({"pp": "1"})["tp"]
     ('1', '2')
     """
     usual = {name: str(size.default) for name, size in SIZES.items() if size.default is not None}
     places = {name: str(size.default) for name, size in PLACES.items() if size.default is not None}
-    names_job = any(name in state for name in OF_JOBS)
-    start = {} if names_job else {name: str(size) for name, size in OPENS_WITH.items()}
+    start = {name: str(size) for name, size in OPENS_WITH.items()}
     return {"framework": "megatron", "dims": "dp,tp,pp", **usual, **places, **start, **state}
 
 
@@ -84,10 +83,11 @@ def job_questions(state: State, lang: str, num_ranks: int) -> Iterator[str]:
     job = _words(state, OF_JOBS)
     shown = [*job, *_words(state, OF_VIEWS)]
     yield _question("layout", shown, lang)
-    some = range(num_ranks) if num_ranks <= RANKS else ()
-    for rank in dict.fromkeys([*some, *(int(each) for each in [state.get("rank", "")] if each)]):
-        yield _question("rank", [("rank", str(rank)), *shown], lang)
-    planned = _words({**PLANNED, **state}, OF_PLANS)
+    some = map(str, range(num_ranks)) if num_ranks <= RANKS else ()
+    for rank in dict.fromkeys([*some, state.get("rank", "")]):
+        yield from [_question("rank", [("rank", rank), *shown], lang)] if rank else []
+    # The chunks of a plan are a field of their own; "chunks" are those of the Schedule tab.
+    planned = _words({**PLANNED, **state, "chunks": state.get("plan_chunks", "")}, OF_PLANS)
     yield _question("plan", [*planned, *shown], lang)
     yield _question("plan/matrix", [*planned, *shown], lang)
     yield _question("plan/links", [*planned, *job], lang)
@@ -129,6 +129,15 @@ def _words(state: State, names: tuple[str, ...]) -> list[tuple[str, str]]:
 
 def _question(name: str, words: list[tuple[str, str]], lang: str) -> str:
     return f"{name}?{urlencode([('lang', lang), *words], quote_via=quote)}"
+
+
+def words_of_state(state: State) -> dict[str, list[str]]:
+    """Returns a state as the words of a question, each with its values.
+
+    >>> words_of_state({"tp": "2", "set": "a=1\\nb=2", "order": ""})
+    {'tp': ['2'], 'set': ['a=1', 'b=2']}
+    """
+    return {name: value.splitlines() for name, value in state.items() if value}
 
 
 def state_of(question: Mapping[str, Any]) -> dict[str, str]:

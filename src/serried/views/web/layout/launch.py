@@ -73,6 +73,16 @@ def launch_answer(files: Sequence[Dropped], words: Words) -> dict[str, Any]:
     }
 
 
+def launch_job(files: Sequence[Dropped], words: Words) -> dict[str, list[str]]:
+    """Returns the words of the job that files and ``words`` ask for.
+
+    Raises InputError for what is missing, and as ``dropped_request`` does.
+    """
+    request = dropped_request(files, words)
+    sizes = request.sizes()
+    return _job(request, sizes, _layout(request, sizes))
+
+
 def dropped_request(files: Sequence[Dropped], words: Words) -> LayoutRequest:
     """Returns what files and words ask for; raises InputError for what cannot be read."""
     return request_of(words, _config(files, read_word(words, RECIPE)))

@@ -21,15 +21,13 @@ from starlette.routing import Route
 
 from serried.errors import SerriedError
 from serried.finding import said
-from serried.limits import LAUNCH_BYTES
-from serried.user_file import opened
 from serried.views.sentences import LANGUAGES, say
 from serried.views.web.opening.desk import OpeningDesk
 from serried.views.web.opening.kinds import NAMES
 from serried.views.web.opening.opening import openings_answer
 from serried.views.web.opening.sample import Sample
 from serried.views.web.refusal import BINARY, mishap, refusal, words_of_request
-from serried.views.web.wire.dropped import Dropped, read_body, read_files
+from serried.views.web.wire.dropped import Dropped, read_body, read_files, read_places
 from serried.views.web.wire.uploaded import receive
 
 HEARTBEAT_S = 0.5
@@ -114,11 +112,7 @@ async def _events(desk: OpeningDesk) -> AsyncIterator[str]:
 def _launch(desk: OpeningDesk, request: Request) -> dict[str, Any]:
     from serried.views.web.layout.launch import launch_answer
 
-    files = []
-    for path in desk.opening(_number(request)).files:
-        with opened(path) as file:
-            data = file.read(LAUNCH_BYTES.most + 1)
-        files.append(Dropped(path.name, len(data), data))
+    files = read_places(desk.opening(_number(request)).files)
     return launch_answer(files, words_of_request(request))
 
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import AsyncIterable, Iterator
+from collections.abc import AsyncIterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from serried.errors import InputError
 from serried.launch.facts.source import check_size, text_of
-from serried.limits import FOLDER_BYTES, FOLDER_FILES
+from serried.limits import FOLDER_BYTES, FOLDER_FILES, LAUNCH_BYTES
+from serried.user_file import opened
 
 _HEAD = struct.Struct("<I")
 
@@ -33,6 +35,16 @@ class Dropped:
         """Returns the file as text; raises InputError when it is too large, or no text."""
         check_size(self.size_bytes, self.name)
         return text_of(self.data, self.name)
+
+
+def read_places(places: Sequence[Path]) -> list[Dropped]:
+    """Returns files of this machine as if they had been dropped; InputError where one is gone."""
+    files = []
+    for path in places:
+        with opened(path) as file:
+            data = file.read(LAUNCH_BYTES.most + 1)
+        files.append(Dropped(path.name, len(data), data))
+    return files
 
 
 async def read_body(chunks: AsyncIterable[bytes]) -> bytes:
