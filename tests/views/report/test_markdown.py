@@ -28,7 +28,7 @@ def test_a_run_comes_first_then_its_layout_and_schedule(serried: Call, tmp_path:
 def test_without_a_run_the_job_is_planned_in_the_language_asked(
     serried: Call, tmp_path: Path
 ) -> None:
-    link = "?world_size=64&tp=8&model=llama3-70b&dims=dp,tp"
+    link = "?world_size=64&tp=8&pp=1&model=llama3-70b&dims=dp,tp"
     path = tmp_path / "job.md"
     answer = serried("--lang", "zh", "report", "-o", str(path), "--link", link)
     assert answer.code == 0, answer.err
