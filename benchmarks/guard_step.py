@@ -17,9 +17,7 @@ operations, over the step.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,14 +26,14 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from paired.ranks import run_ranks  # type: ignore[import-not-found]  # stands beside this file
 from paired.rounds import (  # type: ignore[import-not-found]  # stands beside this file
     Cost,
     centre,
-    interval,
     of_all_ranks,
     pin,
+    ratio_lines,
     rounds_of,
-    verdict,
 )
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
@@ -81,7 +79,7 @@ class Step:
         self.norm.sum().item()
 
 
-def rank(number: int, store: str, folder: str, asked: Asked) -> None:
+def rank(number: int, folder: str, asked: Asked) -> None:
     torch.set_num_threads(1)
     width, rows, ranks = SIZES[asked.device]
     pin(number, ranks)
@@ -89,7 +87,7 @@ def rank(number: int, store: str, folder: str, asked: Asked) -> None:
     if asked.device == "cuda":
         device = torch.device("cuda", 0)
         torch.cuda.set_device(device)
-    files = dist.FileStore(store, ranks)  # type: ignore[attr-defined]
+    files = dist.FileStore(f"{folder}/store", ranks)  # type: ignore[attr-defined]
     backend = "nccl" if asked.device == "cuda" else "gloo"
     dist.init_process_group(backend, store=files, rank=number, world_size=ranks)
     os.environ |= {"RANK": str(number), "WORLD_SIZE": str(ranks)}
@@ -140,16 +138,7 @@ def tell(asked: Asked, found: list[dict[str, Cost]], loops: list[float]) -> None
         f"torch {torch.__version__}, {asked.device}, {ranks} ranks, a step takes "
         f"{step_s * 1e3:.1f} ms and has {OPERATIONS} operations of Python's; {asked.rounds} rounds"
     )
-    print(f"{'':26} {'by the clock':30} by the processor")
-    above = {}
-    for name, told in TOLD.items():
-        ratios = [[each[name][by] / each["plain"][by] for each in found] for by in (0, 1)]
-        above[name] = [interval([each - 1 for each in ratio]) for ratio in ratios]
-        texts = [interval(ratio).text(".4f") for ratio in ratios]
-        print(f"{told:26} {texts[0]:30} {texts[1]}")
-    both = zip(above["guarded"], above["again"], strict=True)
-    words = [verdict(*each, GOAL) for each in both]
-    print(f"{f'below 1 + {GOAL:.1%}':26} {words[0]:30} {words[1]}")
+    print(*ratio_lines(found, TOLD, "guarded", GOAL), sep="\n")
     us = sorted(loops)[len(loops) // 2] * 1e6
     print(
         f"an operation takes {us:.2f} us of the processor longer guarded; "
@@ -166,17 +155,7 @@ def main() -> None:
     parser.add_argument("--block", type=int, default=5, help="steps in a row")
     given = parser.parse_args()
     asked = Asked(given.device, given.rounds, given.block)
-    context = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory() as folder:
-        store = str(Path(folder) / "store")
-        ranks = [
-            context.Process(target=rank, args=(number, store, folder, asked))
-            for number in range(SIZES[asked.device][2])
-        ]
-        for process in ranks:
-            process.start()
-        for process in ranks:
-            process.join()
+    run_ranks(rank, SIZES[asked.device][2], asked)
 
 
 if __name__ == "__main__":

@@ -24,9 +24,7 @@ computation and messages that have emptied the processor's caches, with hooks an
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
-import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -34,13 +32,14 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from paired.ranks import run_ranks  # type: ignore[import-not-found]  # stands beside this file
 from paired.rounds import (  # type: ignore[import-not-found]  # stands beside this file
     Cost,
-    Interval,
     centre,
     interval,
     of_all_ranks,
     pin,
+    ratio_lines,
     rounds_of,
     verdict,
 )
@@ -145,7 +144,7 @@ class Arms:
             torch.cuda.synchronize()
 
 
-def rank(number: int, store: str, folder: str, asked: Asked) -> None:
+def rank(number: int, folder: str, asked: Asked) -> None:
     os.environ["KINETO_LOG_LEVEL"] = "99"
     torch.set_num_threads(1)
     pin(number, asked.ranks)
@@ -155,7 +154,7 @@ def rank(number: int, store: str, folder: str, asked: Asked) -> None:
         torch.cuda.set_device(device)
     dist.init_process_group(
         "nccl" if asked.device == "cuda" else "gloo",
-        store=dist.FileStore(store, asked.ranks),  # type: ignore[attr-defined]
+        store=dist.FileStore(f"{folder}/store", asked.ranks),  # type: ignore[attr-defined]
         rank=number,
         world_size=asked.ranks,
     )
@@ -183,26 +182,12 @@ def tell(
         f"torch {torch.__version__}, {asked.device}, a step of {asked.ranks} ranks takes "
         f"{step_s * 1e3:.1f} ms; recorded, it has {events} events"
     )
-    tell_ratios(found)
+    print(*ratio_lines(found, TOLD, "recorded", GOAL), sep="\n")
     for name, ns in doors(where / "doors").items():
         share = events * ns * 1e-9 / step_s
         print(f"{name:24} {ns:6.0f} ns an event; x {events} / step = {share:.4%}")
     tell_small(bare, events, step_s)
     print(f"{'hooks in and out':24} {window_ns(where / 'window') / 1e3:.0f} us, once a recording")
-
-
-def tell_ratios(found: list[dict[str, Cost]]) -> None:
-    print(f"{'':24} {'by the clock':28} by the processor")
-    above: dict[str, list[Interval]] = {}
-    for name, told in TOLD.items():
-        ratios = [[each[name][by] / each["plain"][by] for each in found] for by in (0, 1)]
-        above[name] = [interval([each - 1 for each in ratio]) for ratio in ratios]
-        texts = [interval(ratio).text(".4f") for ratio in ratios]
-        print(f"{told:24} {texts[0]:28} {texts[1]}")
-    verdicts = [
-        verdict(*both, GOAL) for both in zip(above["recorded"], above["again"], strict=True)
-    ]
-    print(f"{f'below 1 + {GOAL:.1%}':24} {verdicts[0]:28} {verdicts[1]}")
 
 
 def tell_small(bare: list[dict[str, Cost]], events: int, step_s: float) -> None:
@@ -245,17 +230,7 @@ def asked_for() -> Asked:
 
 def main() -> None:
     asked = asked_for()
-    context = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory() as folder:
-        store = str(Path(folder) / "store")
-        ranks = [
-            context.Process(target=rank, args=(number, store, folder, asked))
-            for number in range(asked.ranks)
-        ]
-        for process in ranks:
-            process.start()
-        for process in ranks:
-            process.join()
+    run_ranks(rank, asked.ranks, asked)
 
 
 if __name__ == "__main__":

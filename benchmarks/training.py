@@ -15,17 +15,15 @@ script's, by the clock and by the processor.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from paired.ranks import run_ranks  # type: ignore[import-not-found]  # stands beside this file
 from paired.rounds import (  # type: ignore[import-not-found]  # stands beside this file
     Cost,
     centre,
@@ -173,10 +171,10 @@ class Arms:
         return Cost(wall / self._block, cpu / self._block)
 
 
-def rank(number: int, store: str, asked: argparse.Namespace) -> None:
+def rank(number: int, folder: str, asked: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     pin(number, RANKS)
-    shared = dist.FileStore(store, RANKS)  # type: ignore[attr-defined]
+    shared = dist.FileStore(f"{folder}/store", RANKS)  # type: ignore[attr-defined]
     dist.init_process_group("gloo", store=shared, rank=number, world_size=RANKS)
     for hidden in asked.hidden:
         for name in asked.peers:
@@ -209,14 +207,7 @@ def main() -> None:
     asked = parser.parse_args()
     print(f"torch {torch.__version__}, {RANKS} ranks, gloo; the reference training / the script:")
     print(f"{'':20} {'the script':18} {'by the clock':26} by the processor")
-    context = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory() as folder:
-        args = [(number, str(Path(folder) / "store"), asked) for number in range(RANKS)]
-        ranks = [context.Process(target=rank, args=each) for each in args]
-        for process in ranks:
-            process.start()
-        for process in ranks:
-            process.join()
+    run_ranks(rank, RANKS, asked)
 
 
 if __name__ == "__main__":

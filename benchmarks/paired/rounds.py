@@ -12,7 +12,7 @@ import gc
 import os
 import random
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch.distributed as dist
@@ -115,3 +115,21 @@ def verdict(found: Interval, noise: Interval, goal: float) -> str:
     if spans > goal or found.low <= goal <= found.high:
         return "drowns in noise"
     return "yes" if found.high < goal else "no"
+
+
+def ratio_lines(
+    found: list[dict[str, Cost]], told: Mapping[str, str], way: str, goal: float
+) -> Iterator[str]:
+    """Yields a table of each way over the plain one, and whether ``way`` stays below the goal.
+
+    ``told`` names each way but ``plain``; ``again``, plain once more, is the noise.
+    """
+    yield f"{'':26} {'by the clock':30} by the processor"
+    above: dict[str, list[Interval]] = {}
+    for name, title in told.items():
+        ratios = [[each[name][by] / each["plain"][by] for each in found] for by in (0, 1)]
+        above[name] = [interval([each - 1 for each in ratio]) for ratio in ratios]
+        texts = [interval(ratio).text(".4f") for ratio in ratios]
+        yield f"{title:26} {texts[0]:30} {texts[1]}"
+    words = [verdict(*both, goal) for both in zip(above[way], above["again"], strict=True)]
+    yield f"{f'below 1 + {goal:.1%}':26} {words[0]:30} {words[1]}"
