@@ -92,10 +92,10 @@ def _of_plan(query: Query, words: Words, lang: str) -> Sequence[Part]:
 
 
 def _of_run(named: NamedTrace, lang: str) -> list[Part]:
-    """Returns what ``serried trace stats`` says, but for the hint at its own option."""
+    """Returns what ``serried trace stats`` says of a run."""
     place = [named.place] if named.place else []
-    parts = stats_parts(named.trace, analyse(named.trace), lang=lang, places=place)
-    return [part for part in parts if not (isinstance(part, str) and part.startswith("--all"))]
+    found = analyse(named.trace)
+    return stats_parts(named.trace, found, lang=lang, places=place, has_more=False)
 
 
 def _schedule(desk: OpeningDesk, state: State) -> MeasuredSchedule | None:

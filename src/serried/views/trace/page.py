@@ -62,12 +62,13 @@ def stats_parts(
     traffic: Sequence[TrafficReference] = (),
     by: StepTable | None = None,
     is_whole: bool = False,
+    has_more: bool = True,
 ) -> list[Part]:
     """Returns lines and tables in the order in which they are printed.
 
     ``traffic`` is what kinds of groups moved, beside what it is held against; ``by`` a grouping
     that was asked for, in place of the usual tables. ``is_whole`` gives every step and rank, and
-    every line there is.
+    every line there is; without it ``has_more`` says how to have them.
     """
     verdict = run_verdict(trace, analysis)
     top = [
@@ -83,7 +84,9 @@ def stats_parts(
     kinds = _ALL if is_whole else _KINDS
     moved: list[Part] = ["", traffic_table(traffic, shown=kinds, lang=lang)] if traffic else []
     lines = ["", *_lines(trace, analysis, lang, is_whole=is_whole)]
-    lines += [] if is_whole else [tell("--all prints every step, rank and figure", lang)]
+    lines += (
+        [] if is_whole or not has_more else [tell("--all prints every step, rank and figure", lang)]
+    )
     if by is not None:
         return [*top, "", by_table(by, rows=_ALL, lang=lang), *moved, *lines]
     taken = len(top) + len(lines) + (2 + min(len(traffic), _KINDS + 1) if traffic else 0)
