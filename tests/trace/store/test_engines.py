@@ -44,7 +44,7 @@ def test_an_engine_gives_the_forwards_of_every_rank(
     pytest.importorskip(engine)
     monkeypatch.chdir(store.parent)
     given: dict[str, Any] = {}
-    exec(compile(example("trace.md", engine), f"docs/trace.md ({engine})", "exec"), given)
+    exec(compile(example("store.md", engine), f"docs/store.md ({engine})", "exec"), given)
 
     spans = read_store(store).spans
     forwards = np.where(spans.kind == ActionKind.F, spans.end_ns - spans.start_ns, 0)
@@ -56,4 +56,4 @@ def test_an_engine_gives_the_forwards_of_every_rank(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_both_pages_show_the_same_lines(engine: str) -> None:
-    assert example("trace.md", engine) == example("trace.zh.md", engine)
+    assert example("store.md", engine) == example("store.zh.md", engine)
