@@ -25,6 +25,7 @@ from serried.errors import SerriedError
 from serried.runtime.groups.rendezvous import free_port, meet
 from serried.runtime.groups.store_limit import limited, limited_clone
 from serried.runtime.job.report import Place
+from serried.runtime.run.heartbeat import Heartbeat
 from serried.views.cli.main import run
 from tests.runtime.rank_processes import PATIENCE_S
 
@@ -100,6 +101,17 @@ def test_calls_to_a_host_that_stops_end_within_the_time_out(port: int) -> None:
             store.add("count", 1)
         with pytest.raises(RuntimeError):
             second.check(["host"])
+
+
+def test_a_host_that_is_lost_before_a_rank_beats_is_named(port: int) -> None:
+    with started(host, port) as process:
+        store = meet(Place(1, 2, 1, 2), None, 2)
+        store.get("host")
+        process.kill()
+        process.join()
+        with pytest.raises(SerriedError) as missed:
+            Heartbeat(store, 1, 2)
+    assert str(missed.value).startswith("rank 0 does not answer, nor the store it hosts")
 
 
 def test_a_host_that_is_stopped_before_ranks_connect_is_named(port: int) -> None:

@@ -68,11 +68,11 @@ class EmulatedStage(Stage):
         Not autograd but who runs the work calls this: torch leaves the first stage's input
         half empty, and runs parts of a graph again for weight halves.
         """
-        end_s = start_ns / 1e9 + self._times_ms[kind] / 1e3
+        end_ns = start_ns + round(self._times_ms[kind] * 1e6)
         if kind is not ActionKind.W and self.tp_group is not None:
             for _ in range(ALL_REDUCES_PER_LAYER * len(self.layers)):
                 dist.all_reduce(self._activations, group=self.tp_group)
-        time.sleep(max(0.0, end_s - time.monotonic()))
+        time.sleep(max(0, end_ns - time.monotonic_ns()) / 1e9)
 
 
 class _Nothing(torch.autograd.Function):

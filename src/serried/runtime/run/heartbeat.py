@@ -32,15 +32,21 @@ STAY_S = 5.0
 
 
 class Heartbeat:
-    """Beats for one rank while its steps run, and names the cause when one of them fails."""
+    """Beats for one rank while its steps run, and names the cause when one of them fails.
+
+    Raises SerriedError naming the store's host where that takes no further connection.
+    """
 
     def __init__(self, store: Store, rank: int, world_size: int) -> None:
         self._store = store
-        # A store's connection serves one call at a time, and the rank itself may wait on it.
-        self._own: Store = limited_clone(store)
-        self._answered = threading.Event()
         self._rank = rank
         self._world_size = world_size
+        # A store's connection serves one call at a time, and the rank itself may wait on it.
+        try:
+            self._own: Store = limited_clone(store)
+        except RuntimeError as error:
+            raise self._without_store("start") from error
+        self._answered = threading.Event()
         self._number = 0
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
         self._ended = threading.Event()

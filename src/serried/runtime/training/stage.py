@@ -155,8 +155,11 @@ class RecordedStage(PipelineStage):
 
     def _begin(self, microbatch: int) -> Mark:
         """Says whose the exchanges are that come; returns when the computation begins."""
+        begun = self.recorder.begin(self.stage_index, microbatch)
+        # Emulated compute counts from here: read before the mark, a rank that loses its core in
+        # between would be recorded with less than the time it was given.
         self._begun_ns = time.monotonic_ns()
-        return self.recorder.begin(self.stage_index, microbatch)
+        return begun
 
     def _emulate(self, kind: ActionKind) -> None:
         if isinstance(self.submod, EmulatedStage):
