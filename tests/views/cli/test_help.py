@@ -110,8 +110,8 @@ def texts() -> set[str]:
             held.add(param.make_metavar(context))
             if isinstance(param, click.Option) and not isinstance(param, SpokenOption):
                 held.add(param.help or "")
+    from serried.views.cli.plan.tune import TuneCommand
     from serried.views.cli.train.options import SECTIONS
-    from serried.views.cli.tune import TuneCommand
 
     return {*held, *SECTIONS, *TuneCommand.own_sections, "Help"}
 

@@ -22,7 +22,7 @@ from serried.views.cli.output import (
     output_option,
     width,
 )
-from serried.views.cli.plan_options import plan_constants, plan_options, plan_words
+from serried.views.cli.plan.options import plan_constants, plan_options, plan_words
 from serried.views.learn.cards import card, card_keys, key_of
 from serried.views.learn.lessons import job_of, lessons
 from serried.views.sentences import tell

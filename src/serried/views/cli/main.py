@@ -24,7 +24,7 @@ COMMANDS = {
         "Draws, times and explains pipeline schedules; without a name, lists them.",
     ),
     "collective": LazyCommand(
-        "collective",
+        "collective.command",
         "Shows who sends which block to whom in a collective, and what each step costs.",
     ),
     "explain": LazyCommand(
@@ -32,7 +32,8 @@ COMMANDS = {
         "Explains a word of parallel training with the numbers of a job: dp, etp, zero, bubble …",
     ),
     "plan": LazyCommand(
-        "plan", "Plans a job: whether it fits, where it is fullest, how long a step takes and why."
+        "plan.command",
+        "Plans a job: whether it fits, where it is fullest, how long a step takes and why.",
     ),
     "check": LazyCommand(
         "check",
@@ -42,10 +43,10 @@ COMMANDS = {
         "train.command", "Trains a small GPT, or your own model, cut along any axes of a layout."
     ),
     "search": LazyCommand(
-        "search",
+        "plan.search",
         "Finds the best layouts of a model on a cluster, and says why the others lose.",
     ),
-    "tune": LazyCommand("tune", "Finds the best layout of a training for the ranks at hand."),
+    "tune": LazyCommand("plan.tune", "Finds the best layout of a training for the ranks at hand."),
     "export": LazyCommand(
         "export", "Writes a checkpoint's model as one safetensors file that transformers loads."
     ),
@@ -53,10 +54,11 @@ COMMANDS = {
         "trace.command", "Merges and measures the timeline that a run recorded with --trace-dir."
     ),
     "diagnose": LazyCommand(
-        "diagnose", "Says which rank hung, which is slow, and why; or what evidence is missing."
+        "diagnose.command",
+        "Says which rank hung, which is slow, and why; or what evidence is missing.",
     ),
     "collect": LazyCommand(
-        "collect",
+        "diagnose.collect",
         "Brings what a job left on its hosts into one folder, for serried diagnose.",
     ),
     "serve": LazyCommand(

@@ -385,7 +385,7 @@ def refuse_filters(options: Options) -> None:
 
 def collective(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
     """Shows the steps of a collective over one group."""
-    from serried.views.cli.collective_answer import answer_collective
+    from serried.views.cli.collective.answer import answer_collective
     from serried.views.job.layout_group import group_of
 
     layout, placement = request.laid_out()

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from serried.views.cli.collective_answer import ENDINGS, answer_collective
-from serried.views.cli.collective_trial import try_collective
+from serried.views.cli.collective.answer import ENDINGS, answer_collective
+from serried.views.cli.collective.trial import try_collective
 from serried.views.cli.language import lang_option
 from serried.views.cli.options import collective_options, network_options
 from serried.views.cli.output import OutputChoice, form_option, output_option

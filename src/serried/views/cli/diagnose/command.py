@@ -68,7 +68,7 @@ def diagnose(
     """
     output = OutputChoice(lang, form)
     if watch:
-        from serried.views.cli.watch import Watching, watch_job  # only this needs it
+        from serried.views.cli.diagnose.watch import Watching, watch_job  # only this needs it
 
         if len(what) != 1:
             raise InputError("--watch follows one folder; {count} were given", count=len(what))

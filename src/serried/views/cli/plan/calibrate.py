@@ -11,7 +11,7 @@ import click
 from serried.plan.asked import cluster_asked
 from serried.plan.catalog import model_asked
 from serried.views.cli.output import show, width, write
-from serried.views.cli.plan_options import plan_constants
+from serried.views.cli.plan.options import plan_constants
 
 if TYPE_CHECKING:
     from serried.plan.recorded_job import RecordedJob

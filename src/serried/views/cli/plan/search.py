@@ -17,7 +17,7 @@ from serried.plan.search.space import SearchSpace
 from serried.views.cli.language import current_language, lang_option
 from serried.views.cli.options import COUNT, size_options
 from serried.views.cli.output import OutputChoice, as_json, form_option, output_option, width
-from serried.views.cli.plan_options import plan_constants, plan_options, plan_words
+from serried.views.cli.plan.options import plan_constants, plan_options, plan_words
 from serried.views.explain.plain import wrap
 from serried.views.plan.search_text import (
     miss_table,

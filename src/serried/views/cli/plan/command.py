@@ -16,9 +16,9 @@ from serried.views.cli.job import request_of
 from serried.views.cli.language import lang_option
 from serried.views.cli.options import job_options, size_options
 from serried.views.cli.output import PATH, OutputChoice, as_json, form_option, output_option, width
-from serried.views.cli.plan_from import from_options, require_run, retimed_plan
-from serried.views.cli.plan_goodput import goodput_options, job_goodput, require_goodput
-from serried.views.cli.plan_options import plan_constants, plan_options, plan_words
+from serried.views.cli.plan.from_run import from_options, require_run, retimed_plan
+from serried.views.cli.plan.goodput import goodput_options, job_goodput, require_goodput
+from serried.views.cli.plan.options import plan_constants, plan_options, plan_words
 
 ENDINGS = ("table", "json", "svg", "png")
 
@@ -79,7 +79,7 @@ def plan(file: Path | None, **options: Any) -> int:
     require_run(options)
     require_goodput(options)
     if options["calibrate"]:
-        from serried.views.cli.plan_calibrate import calibrated
+        from serried.views.cli.plan.calibrate import calibrated
 
         return calibrated(options)
     output = OutputChoice.of(options, ENDINGS)

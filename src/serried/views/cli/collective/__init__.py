@@ -1,0 +1,1 @@
+"""The command ``serried collective``: a collective drawn, priced, or tried on real ranks."""

@@ -1,0 +1,1 @@
+"""The commands ``serried diagnose`` and ``serried collect``."""

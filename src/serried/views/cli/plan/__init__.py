@@ -1,0 +1,1 @@
+"""The commands that plan: ``serried plan``, ``serried search`` and ``serried tune``."""
