@@ -73,7 +73,7 @@ def test_bad_input_is_a_sentence(
 
 
 def test_a_launch_script_is_planned(capsys: pytest.CaptureFixture[str]) -> None:
-    file = Path(__file__).parents[2] / "launch/files/megatron_gpt_175b.sh"
+    file = Path(__file__).parents[3] / "launch/files/megatron_gpt_175b.sh"
     assert run(["plan", str(file), "--cluster", "h100"]) == 0
     assert "128 GPUs of dgx-h100: tp 8 pp 16, ZeRO 0" in capsys.readouterr().out
     assert run(["plan", str(file), "--cluster", "h100", "--format", "json"]) == 0
