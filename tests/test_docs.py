@@ -19,6 +19,10 @@ from tests.conftest import Call
 from tests.trace.recorded_run import Run
 
 ROOT = Path(__file__).parent.parent
+MOST_WORDS = 1600
+"""Words of a page outside its blocks of code; a longer one wants to be two."""
+WHOLE = ("accuracy.md",)
+"""Pages that are one table of claims, whatever their length."""
 ENTRANCES = [
     ROOT / name for name in ("README.md", "README.zh.md", "CONTRIBUTING.md", "SECURITY.md")
 ]
@@ -100,6 +104,42 @@ def test_a_page_links_only_to_files_that_are_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     targets = re.findall(r"\]\((?!https?://|#|mailto:)([^)#\s]+)", text)
     assert [t for t in targets if not (page.parent / t).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "page", [each for each in PAGES if each.name not in WHOLE], ids=lambda page: page.name
+)
+def test_a_page_is_read_in_one_sitting(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    assert len(text.split()) <= MOST_WORDS
+
+
+@pytest.mark.parametrize("index", ["index.md", "index.zh.md"])
+def test_the_index_names_every_page_of_its_language(index: str) -> None:
+    text = (ROOT / "docs" / index).read_text(encoding="utf-8")
+    chinese = index.endswith(".zh.md")
+    names = {each.name for each in (ROOT / "docs").glob("*.md")}
+    own = {name for name in names if name.endswith(".zh.md") == chinese}
+    assert own - set(re.findall(r"\]\(([\w.-]+)\)", text)) == {index}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_link_to_a_place_finds_its_heading(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?://)([\w./-]*)#([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    wrong = [
+        f"{target}#{place}"
+        for target, place in links
+        if place not in headings(page.parent / target if target else page)
+    ]
+    assert wrong == []
+
+
+def headings(page: Path) -> set[str]:
+    """Returns the addresses that GitHub gives the headings of a page."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    titles = re.findall(r"^#+ (.+)$", text, re.M)
+    bare = (re.sub(r"[^\w\- ]", "", title.lower()) for title in titles)
+    return {title.replace(" ", "-") for title in bare}
 
 
 @pytest.mark.parametrize("name", ["architecture.md", "architecture.zh.md"])

@@ -14,7 +14,7 @@ from tests.test_printed import BLOCKS, SCRIPT, need
 
 STARTS = ("serried train", "serried check")
 MADE = "a run, which the command above it makes"
-LONG = ("runtime.md", "check.md")
+LONG = ("runtime.md", "parallelism.md", "ranks.md", "check.md")
 """Pages of many commands, or of many ranks: `make test` checks their options alone."""
 
 

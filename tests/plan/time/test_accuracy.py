@@ -1,6 +1,6 @@
 """Planned steps beside measured ones: the shipped constants on the tables that stand in the repo.
 
-Bounds are those that docs/planner.md prints, with a margin for what other constants may bring.
+Bounds are those that docs/accuracy.md prints, with a margin for what other constants may bring.
 """
 
 from __future__ import annotations
