@@ -75,3 +75,14 @@ def test_halves_are_told_by_the_runs_that_have_them_and_wholes_by_the_others() -
     slower, quicker = (retime(each, Target(schedule="zb-h1")) for each in (both, whole))
     assert slower.computing > 1.2 * quicker.computing
     assert not slower.assumptions
+
+
+def test_layers_that_tp_cuts_take_what_a_run_with_tp_showed_beyond_their_share() -> None:
+    one = replace(observe(run_of(4, "1f1b", 8)[0]), compute="real", fixed=StageWork())
+    cut = replace(one, sizes={**one.sizes, "tp": 2}, layer=one.layer.times(1.5))
+    both = together([one, cut])
+    assert both.layer.forward == pytest.approx(one.layer.forward)
+    assert both.share_of_tp is not None
+    assert both.share_of_tp.input_grad == pytest.approx(1.5)
+    alone, split = (retime(both, Target(tp=tp)).stage_ms for tp in (1, 2))
+    assert split == pytest.approx([0.75 * each for each in alone])

@@ -50,6 +50,23 @@ def test_the_verdict_names_the_best_run_and_how_far_plans_were_off(found: Tuning
     assert "average" not in zh
 
 
+def test_an_order_that_differs_only_among_level_runs_is_said_to_be_right(
+    constants: ObservedRun,
+) -> None:
+    first, second = (layout_of(constants, name, None).planned.period for name in ("zbv", "gpipe"))
+    assert first < second
+
+    def told(measured: float) -> str:
+        """Returns what is said where the first takes what was planned."""
+        off = second / measured - 1
+        rows = (layout_of(constants, "zbv", 0.0), layout_of(constants, "gpipe", off))
+        return tuning_verdict(Tuning(rows, constants))[1].partition("and in ")[2]
+
+    assert told(second) == "the order of measured ones"
+    assert told(0.999 * first).startswith("the order of measured ones but where")
+    assert told(first / 100) == "another order than measured ones"
+
+
 def test_one_run_has_no_order(constants: ObservedRun) -> None:
     alone = Tuning((layout_of(constants, "zbv", -0.02),), constants)
     assert tuning_verdict(alone)[1] == "the planned step is off by 2.0%"

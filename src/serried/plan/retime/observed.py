@@ -63,6 +63,14 @@ class StageWork:
         """Returns that of so much more of the same."""
         return StageWork(self.forward * factor, self.input_grad * factor, self.weight_grad * factor)
 
+    def plus(self, other: StageWork) -> StageWork:
+        """Returns both."""
+        return StageWork(
+            self.forward + other.forward,
+            self.input_grad + other.input_grad,
+            self.weight_grad + other.weight_grad,
+        )
+
     @property
     def backward(self) -> float:
         """Both halves of backward."""
@@ -140,6 +148,9 @@ class ObservedRun:
     halves: SplitBackward | None = None
     """The halves of a backward, where only some of several runs have them; the work of ``layer``
     and ends is then that of the whole ones."""
+    share_of_tp: StageWork | None = None
+    """How often its even share a layer's work takes that tensor-parallel ranks cut, where several
+    runs told it: matrices are smaller, and ranks that share cores wait for one another."""
 
     @property
     def num_ranks(self) -> int:

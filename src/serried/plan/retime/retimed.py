@@ -152,7 +152,8 @@ class RetimedStep:
         """A stage's forward and backward in ms, exchanges apart, as emulated compute takes them."""
         observed, layers = self.observed, self.observed.num_layers / len(self.layers)
         row = layers * (_row(observed.layer) * self.sequences + _row(observed.fixed))
-        row = (row / self.sizes["tp"] + _row(observed.stage)) / self.compute_speed
+        row = row * _share_of_tp(observed, self.sizes["tp"]) / self.sizes["tp"]
+        row = (row + _row(observed.stage)) / self.compute_speed
         return float(row[0] * 1e3), float((row[1] + row[2]) * 1e3)
 
 
@@ -224,6 +225,7 @@ def _costs(
         layers = ()
         held = np.full(num_stages, observed.num_layers / num_stages)
     rows = np.outer(held, _row(observed.layer) * sequences + _row(observed.fixed))
+    rows *= _share_of_tp(observed, sizes["tp"])
     rows += _row(observed.stage) * sizes["tp"]  # which tp does not cut
     rows[0] += _row(observed.first) * sequences
     rows[-1] += _row(observed.last) * sequences
@@ -248,6 +250,11 @@ def _costs(
         links=Links(latency=float(hop)),
     )
     return costs, layers or tuple([0] * num_stages)
+
+
+def _share_of_tp(observed: ObservedRun, tp: int) -> NDArray[np.float64]:
+    """Returns how often its even share each kind of work takes, shape (3,)."""
+    return np.ones(len(WORK)) if tp == 1 or not observed.share_of_tp else _row(observed.share_of_tp)
 
 
 def _halves(observed: ObservedRun, whole: NDArray[np.float64]) -> NDArray[np.float64]:

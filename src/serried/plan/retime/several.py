@@ -2,7 +2,7 @@
 
 run 1   4 sequences a microbatch, dp 2            ┐   layer, microbatch and stage apart, fitted
 run 2   1 sequence  a microbatch, pp 4            ├─> hops of those that have stages
-run 3   2 sequences a microbatch, tp 2            ├─> sums of replicas, exchanges of tp
+run 3   2 sequences a microbatch, tp 2            ├─> sums of replicas, exchanges and shares of tp
 run 4   backwards in halves                       ┘   what these take of whole ones
 """
 
@@ -42,9 +42,11 @@ def together(runs: Sequence[ObservedRun]) -> ObservedRun:
                 others=other.num_layers,
                 its=other.compute,
             )
-    whole = [run for run in runs if not run.has_halves]
-    split = [run for run in runs if run.has_halves] if whole else []
-    layer, fixed, stage = _fitted(runs, whole or runs)
+    # Layers that tp cuts take more than their share, so that whole ones tell what a layer takes.
+    uncut = [run for run in runs if run.sizes.get("tp", 1) == 1] or list(runs)
+    whole = [run for run in uncut if not run.has_halves]
+    split = [run for run in uncut if run.has_halves] if whole else []
+    layer, fixed, stage = _fitted(uncut, whole or uncut)
     staged = [run.hop for run in runs if run.sizes.get("pp", 1) > 1]
     sums = [run.sums for run in runs if run.sums is not None]
     exchanges = [run.exchange for run in runs if run.exchange is not None]
@@ -53,8 +55,8 @@ def together(runs: Sequence[ObservedRun]) -> ObservedRun:
         layer=layer,
         fixed=fixed,
         stage=stage,
-        first=_mean([run.first for run in whole or runs]),
-        last=_mean([run.last for run in whole or runs]),
+        first=_mean([run.first for run in whole or uncut]),
+        last=_mean([run.last for run in whole or uncut]),
         exchange=_mean(exchanges) if exchanges else None,
         hop=float(np.mean(staged)) if staged else base.hop,
         gap=float(np.mean([run.gap for run in runs])),
@@ -62,7 +64,28 @@ def together(runs: Sequence[ObservedRun]) -> ObservedRun:
         around=float(np.mean([run.around for run in runs])),
         has_halves=any(run.has_halves for run in runs),
         halves=_halves(split, layer, fixed, stage) if split else None,
+        share_of_tp=_share_of_tp([run for run in runs if run not in uncut], layer, fixed, stage),
     )
+
+
+def _share_of_tp(
+    cut: Sequence[ObservedRun], layer: StageWork, fixed: StageWork, stage: StageWork
+) -> StageWork | None:
+    """Returns how often their even share layers take that tensor-parallel ranks cut.
+
+    None without such a run, and of emulated compute, whose times are given.
+    """
+    if not cut or cut[0].compute == "emulated":
+        return None
+    shares = []
+    for run in cut:
+        held = _layers_of_a_stage(run)
+        whole = layer.times(run.sequences).plus(fixed).plus(stage.times(1 / held))
+        seen = run.layer.times(run.sequences)
+        # Whole backwards tell nothing of their halves, so that both have the share of both.
+        forward, backward = seen.forward / whole.forward, seen.backward / whole.backward
+        shares.append(StageWork(forward, backward, backward))
+    return _mean(shares)
 
 
 def _halves(
