@@ -35,9 +35,9 @@ from serried.plan.retime.observed import WORK, ObservedRun, StageWork
 EMULATED_ERROR, REAL_ERROR = 0.05, 0.25
 """How far 90 % of re-timed steps lie from measured ones at most, with emulated and real compute.
 
-Measured by ``benchmarks/retimed_steps.py`` on two cores: emulated 2.4 % in the mean, 18 of 20 in
-their interval; real from four runs 9 % and 14 % in two series over layouts of 2 and 4 ranks,
-34 of 36 within 25 %: the same run took up to 13 % longer another time.
+Measured by ``benchmarks/retimed_steps.py`` on two cores: emulated 2.1 and 2.4 % in the mean, 37 of
+40 in their interval; real from four runs 6, 9 and 14 % in three series over layouts of 2 and 4
+ranks, 51 of 53 within 25 %: the same run took up to 13 % longer another time.
 """
 SHARED_ERROR = 0.6
 """The same for another number of ranks on shared cores, where the run does not say how many."""
