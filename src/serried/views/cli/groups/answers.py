@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from serried.errors import InputError, listed
+from serried.errors import InputError
 from serried.finding import Finding
 from serried.launch.request import LayoutRequest
 from serried.mesh import Layout, Placement
 from serried.mesh.advice import advise, is_important
 from serried.mesh.domain import domain_of
+from serried.views.cli.groups.kinds import dims_of, kinds_of, main_kinds, refuse_filters
 from serried.views.cli.output import (
     TABLE_OR_JSON,
     OutputChoice,
@@ -55,8 +56,6 @@ if TYPE_CHECKING:
 FORMATS = ("table", "json", "csv", "svg", "png")
 """Forms of all groups; the last two draw what ranks share under ZeRO."""
 PICTURES = ("svg", "png")
-MANY_KINDS = 8
-"""A table of more kinds than this shows those of one dimension, unless --all is asked for."""
 LINK_OPTIONS = (
     *("algorithm", "bytes", "root", "channels", "split", "mask", "network", "latency", "bandwidth"),
     *("nics_per_node", "busbw", "steps"),
@@ -321,66 +320,6 @@ def warn(request: LayoutRequest, findings: Sequence[Finding], lang: str) -> None
     for finding in findings:
         if is_important(finding):
             click.echo(one_line(finding, lang=lang), err=True)
-
-
-def kinds_of(layout: Layout, kinds: tuple[str, ...], dims: str | None) -> list[str]:
-    """Returns the names of the kinds to show, refusing those that the layout lacks."""
-    if kinds:
-        return [layout.kind(name).name for name in kinds]
-    if dims:
-        named_dims = dims_of(layout, dims)
-        # With cp named too, dp is taken with cp folded in where the framework has such groups.
-        return [layout.kind_of(dim, with_cp="cp" in named_dims) for dim in named_dims]
-    return [kind.name for kind in layout.kinds]
-
-
-def main_kinds(layout: Layout) -> list[str]:
-    """Returns the names of all kinds, or, of many, of those that stand for one dimension.
-
-    >>> from serried.frameworks import layout
-    >>> from serried.mesh.sizes import Sizes
-    >>> main_kinds(layout("megatron", Sizes(world_size=16, tp=2)))
-    ['dp', 'cp', 'tp', 'pp', 'ep']
-    """
-    if len(layout.kinds) <= MANY_KINDS:
-        return [kind.name for kind in layout.kinds]
-    meant = {layout.kind_of(dim) for dim in layout.dims}
-    meant |= {
-        kind.name
-        for kind in layout.kinds
-        if len(kind.axes) == 1 and kind.mesh == "dense" and not (kind.rule or kind.twin_of)
-    }
-    return [kind.name for kind in layout.kinds if kind.name in meant]
-
-
-def dims_of(layout: Layout, dims: str | None) -> list[str]:
-    """Returns the dimensions asked for, or those the layout splits along (dp when none)."""
-    if dims is None:
-        return [dim for dim in layout.dims if layout.sizes.get(dim, 1) > 1] or ["dp"]
-    # 'dp,tp' and 'dp+tp' ask the same.
-    names = list(dict.fromkeys(dims.replace(",", "+").split("+")))
-    for name in names:
-        if name not in layout.dims:
-            raise InputError(
-                "--dims {dims} names '{name}', which {framework} does not have here; "
-                "it has {known}, joined by '+'",
-                dims=dims,
-                name=name,
-                framework=layout.framework,
-                known=listed(layout.dims),
-            )
-    return names
-
-
-def refuse_filters(options: Options) -> None:
-    """Raises InputError for an option that picks groups of one layout, where several are tried."""
-    for option, given in (("kind", options["kinds"]), ("dims", options["dims"])):
-        if given:
-            raise InputError(
-                "--{option} needs one world size; --world-size has {count}",
-                option=option,
-                count=len(options["world_size"]),
-            )
 
 
 def collective(request: LayoutRequest, options: Options, output: OutputChoice) -> int:
