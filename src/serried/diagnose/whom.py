@@ -20,6 +20,7 @@ SHORTEST_RUN = 4
 _NUMBERED = {
     Numbering.GLOBAL: said("rank {rank}"),
     Numbering.LOCAL: said("local rank {rank}"),
+    Numbering.NODE: said("local rank {rank}"),
     Numbering.TASK: said("task {rank}"),
     Numbering.STAGE: said("pipeline rank {rank}"),
     Numbering.GROUP: said("rank {rank} (as its group counts)"),

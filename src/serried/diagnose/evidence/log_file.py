@@ -77,8 +77,8 @@ _TELLING = re.compile(
     rb"examples/s|rank < size|bad_alloc|truncated|straggl|slow node|relative performance|"
     rb"MPI_|completion status|HEARTBEAT|ancel|emap|etadata|agic bytes|adZip|HSA_|ptxas|"
     rb"verflow|isconnect|task timeout|Duplicate GPU|BackOff|Machine Check|running collective|"
-    rb"low on resource|bus bandwidth|OSU MPI|reported by process|"
-    + "已杀死|段错误|store.based barrier|estart".encode()
+    rb"num_local_procs|node.rank|nproc|al_ranks=|low on resource|bus bandwidth|OSU MPI|"
+    rb"reported by process|" + "已杀死|段错误|store.based barrier|estart".encode()
 )
 _UNPACKERS: dict[bytes, Callable[[BinaryIO], object]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),

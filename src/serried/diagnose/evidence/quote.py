@@ -39,6 +39,8 @@ class Numbering(Enum):
     """Over the whole job, as in ``[rank13]:``."""
     LOCAL = "local"
     """Over the ranks of one node, as torchrun's ``local_rank`` does."""
+    NODE = "node"
+    """Over the ranks of one node of several, where nothing tells which node it is."""
     GROUP = "group"
     """Inside one process group, as in ``[PG 3 Rank 1]``."""
     STAGE = "stage"

@@ -23,10 +23,12 @@ def diagnosis_document(diagnosis: Diagnosis, lang: str = "en") -> dict[str, Any]
     """Returns a diagnosis as JSON values.
 
     ``ranks`` is null where no culprit can be told and [] where no rank is at fault; the top level
-    repeats the first finding.
+    repeats the first finding, with the collective in which others waited for it.
     """
     findings = [_finding(cause, lang) for cause in diagnosis.causes]
-    top = findings[0] if findings else _no_fault(no_cause(diagnosis), lang)
+    top = dict(findings[0]) if findings else _no_fault(no_cause(diagnosis), lang)
+    awaited = (each["collective"] for each in findings if each["collective"])
+    top["collective"] = top["collective"] or next(awaited, None)
     return {
         "schema": SCHEMA,
         **top,

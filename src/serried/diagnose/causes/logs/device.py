@@ -55,7 +55,10 @@ _MEANINGS = (
         CauseClass.HARDWARE,
         "hw_init",
         Standing.HARDWARE,
-        (said("the driver could not start GPU {pci}: as a rule this is hardware"),),
+        (
+            said("the driver could not start GPU {pci}: as a rule this is hardware"),
+            said("the driver could not start a GPU: as a rule this is hardware"),
+        ),
         (_DRAIN, _OTHER_NODE),
         0.8,
         "unknown",

@@ -50,6 +50,46 @@ _MEANINGS = (
         "unknown",
     ),
     SignMeaning(
+        ("models_differ",),
+        CauseClass.EXCEPTION,
+        "models_differ",
+        Standing.ROOT,
+        (
+            said(
+                "DDP found models with different parameters on different ranks; which of them is "
+                "not as it should be the log does not tell"
+            ),
+        ),
+        (
+            said(
+                "build the model from the same configuration on every rank, and print its number "
+                "of parameters there"
+            ),
+        ),
+        0.85,
+        "unknown",
+    ),
+    SignMeaning(
+        ("gather_empty",),
+        CauseClass.HANG,
+        "timeout_unknown",
+        Standing.FOLLOWS,
+        (
+            said(
+                "DDP compared the models of all ranks, but their first collective brought nothing: "
+                "the ranks did not meet there"
+            ),
+        ),
+        (
+            said(
+                "see whether the GPUs reach one another (nccl-tests, NCCL_DEBUG=INFO, "
+                "NCCL_P2P_DISABLE=1 for a trial), and whether every rank came so far"
+            ),
+        ),
+        0.5,
+        "unknown",
+    ),
+    SignMeaning(
         ("straggler",),
         CauseClass.STRAGGLER,
         "straggler",

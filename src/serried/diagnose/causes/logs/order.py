@@ -17,6 +17,7 @@ from serried.diagnose.causes.logs.inputs import input_candidates
 from serried.diagnose.causes.logs.limit import answered
 from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.nodes import node_candidates
+from serried.diagnose.causes.logs.numbers import numbered_by_launchers
 from serried.diagnose.causes.logs.process import process_candidates
 from serried.diagnose.causes.logs.sequence import Order, sequence
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
@@ -37,6 +38,9 @@ _OWN_FAILURES = (
     CauseClass.DATA,
     CauseClass.NUMERICS,
 )
+
+_OF_NOBODY = ("aborted", "models_differ")
+"""Kinds of causes of which the process that ended first is no sign."""
 
 _FAMILIES = (
     device_candidates,
@@ -61,7 +65,7 @@ def log_causes(signs: Sequence[Sign]) -> Iterator[Cause]:
 
 def standing_causes(signs: Sequence[Sign]) -> Iterator[tuple[int, Cause]]:
     """Yields the causes that signs of text tell, each with its standing, the nearest root first."""
-    told = LoggedSigns(signs)
+    told = LoggedSigns(numbered_by_launchers(signs))
     found = [each for family in _FAMILIES for each in family(told)]
     waits: dict[str, int] = {}
     for each in sorted((e for e in found if e.standing is Standing.WAITS), key=lambda e: e.place):
@@ -85,9 +89,10 @@ def _with_rank_of_exit(told: LoggedSigns, cause: Cause) -> Cause:
 
     Before torch 2.3 no rank stands in front of a traceback; torchrun's next line tells it.
     """
-    if cause.ranks is not None or cause.cause_class not in _OWN_FAILURES or cause.kind == "aborted":
+    is_own = cause.cause_class in _OWN_FAILURES or cause.kind == "launch_failed"
+    if cause.ranks is not None or not is_own or cause.kind in _OF_NOBODY:
         return cause
-    ends = told.of("exit", "first_failure", "other_failure")
+    ends = told.of("exit", "first_failure", "other_failure", "task_exit")
     ranks = told.ranks(ends)
     is_told_at_once = len({sign.quote for sign in ends}) == 1
     if (

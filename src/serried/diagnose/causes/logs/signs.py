@@ -86,6 +86,8 @@ class LoggedSigns:
             return self._by_pid[speaker.pid]
         if speaker.numbering is Numbering.TASK and self.has_launcher:
             return None
+        if speaker.numbering is Numbering.NODE:
+            return None
         return speaker.rank
 
     def ranks(self, signs: Iterable[Sign]) -> tuple[int, ...]:

@@ -149,6 +149,19 @@ _MEANINGS = (
         0.8,
         "unknown",
     ),
+    SignMeaning(
+        ("no_command",),
+        CauseClass.STARTUP,
+        "launch_failed",
+        Standing.NOTICED,
+        (
+            said("the program {program} was not found where the job was started"),
+            said("a program was not found where the job was started"),
+        ),
+        (said("load its module or its environment in the script, or name its whole path"),),
+        0.6,
+        "unknown",
+    ),
 )
 _NCCL_ID = SignMeaning(
     ("nccl_id",),

@@ -7,12 +7,12 @@ else                                             -> nobody; the rank that first 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from serried.diagnose.causes.logs.gloo_waits import gloo_candidates
 from serried.diagnose.causes.logs.job_part import SAME_PATH, STACKS, part_of_job
+from serried.diagnose.causes.logs.left_behind import left_behind
 from serried.diagnose.causes.logs.limit import NEVER_MEET, RAISE
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidates
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
@@ -103,7 +103,7 @@ def timeout_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what the collectives that timed out tell."""
     waits = logged_waits(told)
     if waits:
-        yield _mismatch(told, waits) or _behind(told, waits) or _unknown(told, waits)
+        yield _mismatch(told, waits) or left_behind(told, waits) or _unknown(told, waits)
     yield from gloo_candidates(told)
     yield from candidates(told, _WEAK)
 
@@ -198,42 +198,6 @@ def _odd_side(told: LoggedSigns, sides: list[list[LoggedWait]]) -> tuple[int, ..
 
 def _ranks(side: Sequence[LoggedWait]) -> tuple[int, ...]:
     return tuple(sorted({wait.rank for wait in side if wait.rank is not None}))
-
-
-def _behind(told: LoggedSigns, waits: Sequence[LoggedWait]) -> RankedCause | None:
-    """Returns who issued fewer calls in a group than the others wait in, where groups are told."""
-    for meeting in dict.fromkeys(wait.meeting for wait in waits if wait.meeting):
-        met = [w for w in waits if w.meeting == meeting and w.facts.seq is not None]
-        counted: Counter[int] = Counter(w.facts.seq for w in met if w.facts.seq is not None)
-        if len(counted) < 2:
-            continue
-        low = min(counted)
-        late = sorted({w.rank for w in met if w.facts.seq == low and w.rank is not None})
-        others = sorted({w.rank for w in met if w.facts.seq != low and w.rank is not None})
-        if not late or set(late) & set(others) or len(late) >= len(others):
-            continue
-        first = next(w for w in met if w.facts.seq != low)
-        verdict = said(
-            "{who} never came to {op} {seq}: still in {low} while {others} went on and wait there",
-            who=named(late),
-            op=first.facts.op or "?",
-            seq=first.facts.seq,
-            low=low,
-            others=named(others),
-        )
-        cause = Cause(
-            CauseClass.HANG,
-            "never_arrived",
-            tuple(late),
-            verdict,
-            confidence=0.7,
-            quotes=quotes(sign for wait in met for sign in wait.signs),
-            cures=(STACKS, RAISE),
-            collective=first.facts,
-            groups=(first.facts.group,) if first.facts.group else (),
-        )
-        return RankedCause(cause, Standing.WAITS, told.place(met[0].signs[0]))
-    return None
 
 
 def _unknown(told: LoggedSigns, waits: Sequence[LoggedWait]) -> RankedCause:

@@ -56,8 +56,7 @@ def _only_meeting(told: LoggedSigns, states: Sequence[Sign]) -> tuple[str | None
     meetings = set()
     for state in states:
         group = state.collective.group if state.collective else None
-        guid, group_rank = state.facts.get("guid"), state.facts.get("group_rank")
-        meetings.add((_meeting(group, guid, group_rank, told.rank(state.speaker)), group))
+        meetings.add((meeting_of(state, told.rank(state.speaker)), group))
     return meetings.pop() if len(meetings) == 1 else (None, None)
 
 
@@ -83,8 +82,14 @@ def _joined(rank: int | None, facts: CollectiveFacts, sign: Sign, state: Sign | 
         last_enqueued=counters.last_enqueued,
         last_completed=counters.last_completed,
     )
-    meeting = _meeting(whole.group, state.facts.get("guid"), state.facts.get("group_rank"), rank)
+    meeting = meeting_of(state, rank) if counters.group else _meeting(whole.group, None, None, rank)
     return LoggedWait(rank, whole, meeting, (sign,) if sign is state else (sign, state))
+
+
+def meeting_of(state: Sign, rank: int | None) -> str | None:
+    """Returns what names the group of some counters alike on all its ranks, None where nothing."""
+    group = state.collective.group if state.collective else None
+    return _meeting(group, state.facts.get("guid"), state.facts.get("group_rank"), rank)
 
 
 def _meeting(group: str | None, guid: object, group_rank: object, rank: int | None) -> str | None:

@@ -61,6 +61,15 @@ _SLOW = Pattern(
     r"[Rr]ank (?P<rank>\d+) (?:is|was) (?:a |the )?(?:straggler|slow)|"
     r"[Ss]low (?:node|rank|worker|host|GPU)s? (?:was |were )?(?:detected|found)",
 )
+_MODELS = (  # 0 is what stands where the gather of the counts brought nothing
+    Pattern(
+        "gather_empty", r"DDP expects same model across all ranks, .* has inconsistent 0 params"
+    ),
+    Pattern("models_differ", r"DDP expects same model across all ranks"),
+    Pattern(
+        "models_differ", r"appears not to match (?:sizes|strides) of the same param in process"
+    ),
+)
 _MISMATCHED = Pattern(
     "mismatched",
     r"Mismatched collective detected|MPI_ERR_TRUNCATE|collective mismatch error",
@@ -109,7 +118,7 @@ def check_signs(line: LogLine) -> Iterator[Sign]:
     elif missing := _NOT_JOINED.search(text):
         facts = {"ranks": _ranks(missing["ranks"])}
         yield Sign("analysed_missing", line.quote, line.speaker, line.time, facts=facts)
-    yield from first_signs((*_PATTERNS, *_ANALYSED, _STRAGGLER, _SLOW, _MISMATCHED), line)
+    yield from first_signs((*_PATTERNS, *_ANALYSED, _STRAGGLER, _SLOW, *_MODELS, _MISMATCHED), line)
 
 
 def _desync(line: LogLine) -> Iterator[Sign]:

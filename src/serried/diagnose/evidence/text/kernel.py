@@ -38,6 +38,7 @@ _PATTERNS = (
         r"NVRM: (?:GPU(?P<gpu>\d+) )?.*(?:_kgspIsHeartbeatTimedOut|GSP Timeout|GSP RPC timeout)",
     ),
     Pattern("gpu_init", r"NVRM: GPU (?P<pci>[0-9A-Fa-f:.]+): RmInitAdapter failed"),
+    Pattern("gpu_init", r"NVRM: (?:RmInitAdapter|rm_init_adapter) failed"),
     Pattern("gpu_lost", r"Unable to determine the device handle for GPU ?(?P<pci>[0-9A-Fa-f:.]+)"),
     Pattern("gpu_lost", r"GPU is lost\.?|GPU_IS_LOST|NVML_ERROR_GPU_IS_LOST"),
     Pattern(
@@ -48,6 +49,7 @@ _PATTERNS = (
     Pattern("nvlink", r"NVLink.*(?:fatal|Fatal|error|replay|down)|an NVLink error|NVLINK error"),
     Pattern(
         "gpu_lost",
+        r"HW Exception by GPU node-\d+|"
         r"amdgpu.*(?:GPU reset begin|ring \S+ timeout|uncorrectable hardware errors)|"
         r"(?:3D|VGA)[^:]*: NVIDIA.*\(rev ff\)|\|\s*ERR!|"
         r"(?:nvidia-smi|NVML).*No devices were found|^No devices were found",

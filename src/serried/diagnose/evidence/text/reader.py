@@ -20,12 +20,14 @@ from dataclasses import replace
 
 from serried.diagnose.evidence.log_line import LogLine
 from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.evidence.text.aside import KEPT, Asides
 from serried.diagnose.evidence.text.checks import check_signs
 from serried.diagnose.evidence.text.cluster import cluster_signs
 from serried.diagnose.evidence.text.cuda import cuda_signs
 from serried.diagnose.evidence.text.data import data_signs
 from serried.diagnose.evidence.text.gloo import gloo_signs
 from serried.diagnose.evidence.text.kernel import kernel_signs
+from serried.diagnose.evidence.text.launch import LaunchReport
 from serried.diagnose.evidence.text.marked import marked_signs
 from serried.diagnose.evidence.text.nccl_calls import call_signs
 from serried.diagnose.evidence.text.network import network_signs
@@ -57,6 +59,7 @@ _READERS = (
 )
 _OPENS = re.compile(
     r"ProcessGroupNCCL|Watchdog caught|WorkNCCL\(|CollectiveFingerPrint|is running collective:\s*$|"
+    r"Received a dump signal due to a\s*$|"
     r"NVRM: The NVIDIA GPU"
 )
 _STARTS = re.compile(
@@ -93,9 +96,16 @@ def text_signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
 def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
     tracebacks = Tracebacks()
     summary = FailureSummary()
-    reports = summary.read, RasReport().read, StallReport().read, tracebacks.read
+    reports = (
+        summary.read,
+        RasReport().read,
+        StallReport().read,
+        LaunchReport().read,
+        tracebacks.read,
+    )
     spawned = SpawnedError()
     silent: set[str] = set()
+    asides = Asides()
     clock: float | None = None
     undated: list[Sign] = []
     for line in map(spawned.own, _joined(lines)):
@@ -103,7 +113,10 @@ def _signs(lines: Iterable[LogLine]) -> Iterator[Sign]:
             clock = line.time if line.time is not None else clock
             yield from (replace(sign, before=line.time) for sign in undated)
             undated.clear()
+        is_aside = asides.holds(line)
         for sign in _of_line(line, silent, reports):
+            if is_aside and sign.kind not in KEPT:
+                continue
             if line.time is not None:
                 yield sign
             else:

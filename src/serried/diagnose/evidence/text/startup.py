@@ -120,9 +120,10 @@ _PATTERNS = (
     ),
     Pattern(
         "launch_failed",
-        r"(?:^|: )(?P<program>[\w./\-]+): (?:command not found|not found$)|"
-        r"executable file not found in|Host key verification failed|Permission denied \(publickey",
+        r"executable file not found in|error while loading shared libraries|"
+        r"Host key verification failed|Permission denied \(publickey",
     ),
+    Pattern("no_command", r"(?:^|: )(?P<program>[\w./\-]+): (?:command not found|not found$)"),
     Pattern("launch_failed", r"failed to create containerd task|ImagePullBackOff|ErrImagePull"),
     Pattern("launch_failed", r"CrashLoopBackOff|CreateContainerError|FailedScheduling"),
     Pattern("launch_failed", r"Unable to create TCPStore|Task launch for .* failed on node"),

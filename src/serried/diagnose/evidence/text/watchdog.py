@@ -51,7 +51,7 @@ _COUNTERS = re.compile(
     r"(?:[Ww]ork(?: sequence id)?: ?(?P<seq>-?\d+)\b.{0,24}?)?"
     r"[Ll]ast enqueued(?: NCCL)? work: ?(?P<enqueued>-?\d+)"
     r"(?:, last started(?: NCCL)? work: ?-?\d+)?"
-    r"(?:, ?last completed(?: NCCL)? work: ?(?P<completed>-?\d+))?"
+    r"(?:, ?last completed(?: NCCL)?(?: work)?: ?(?P<completed>-?\d+))?"
 )
 _HIT = re.compile(
     r"Exception hit in NCCL work: (?P<seq>\d+)(?P<enqueued>(?!))?(?P<completed>(?!))?"

@@ -1,0 +1,100 @@
+"""Ranks within a node as ranks of the whole job, where a log tells how its launchers count.
+
+    local_ranks=[0, 1]   global_ranks=[4, 5]         torchrun at the start
+    rank : 5 (local_rank: 1)                         torchrun's summary       ┐
+    nnodes=3, num_local_procs=2, node_rank=2         DeepSpeed's launcher     ┴─> local 1 is rank 5
+
+A job of several nodes whose log tells nothing of the kind leaves such a number unknown.
+
+>>> from serried.diagnose.evidence.quote import Quote
+>>> facts = {"nodes": 3, "per_node": 2, "node_rank": 2}
+>>> launch = Sign("launch", Quote("a", 1, ""), facts=facts)
+>>> end = Sign("exit", Quote("a", 2, ""), Speaker(1, Numbering.LOCAL))
+>>> [sign.speaker.rank for sign in numbered_by_launchers([launch, end])]
+[None, 5]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from serried.diagnose.evidence.quote import Numbering, Speaker
+from serried.diagnose.evidence.sign import Sign
+
+MOST_OF_A_NODE = 16
+"""Ranks that one node may have: a number beyond is of a job of several nodes."""
+_SUMMARY = ("first_failure", "other_failure")
+_STARTS = ("launch", "started")
+_Shifts = dict[tuple[str, str | None], set[int]]
+"""By how much the ranks of the job lie above a node's numbers, for each file and host."""
+
+
+def numbered_by_launchers(signs: Sequence[Sign]) -> list[Sign]:
+    """Returns signs with ranks of the whole job, as far as each one's launcher tells them."""
+    is_of_nodes = has_several_nodes(signs)
+    started, summed = _by_place(signs, _STARTS), _by_place(signs, _SUMMARY)
+    pids = {sign.speaker.pid for sign in signs if sign.kind in _SUMMARY} - {None}
+    return [
+        replace(sign, speaker=_numbered(sign, started, summed, is_of_nodes))
+        if sign.speaker.numbering is Numbering.LOCAL and sign.speaker.pid not in pids
+        else sign
+        for sign in signs
+    ]
+
+
+def has_several_nodes(signs: Sequence[Sign]) -> bool:
+    """Tells whether a log is of a job of more than one node, by its launcher or its ranks."""
+    return any(
+        _is_above(sign.facts.get("nodes"), 1)
+        or _is_above(sign.speaker.global_rank, MOST_OF_A_NODE - 1)
+        or any(shift > 0 for shift in _shifts(sign))
+        for sign in signs
+    )
+
+
+def _shifts(sign: Sign) -> Iterator[int]:
+    """Yields by how much a node's ranks lie above their local numbers."""
+    facts = sign.facts
+    if sign.kind in _SUMMARY:
+        local, rank = facts.get("local_rank"), sign.speaker.global_rank
+        if isinstance(local, int) and rank is not None and rank >= local:
+            yield rank - local
+    elif sign.kind == "started":
+        local, whole = facts["local"], facts["whole"]
+        if isinstance(local, tuple) and isinstance(whole, tuple) and local:
+            yield whole[0] - local[0]
+    elif sign.kind == "launch":
+        node, size = facts.get("node_rank"), facts.get("per_node")
+        if isinstance(node, int) and isinstance(size, int):
+            yield node * size
+
+
+def _by_place(signs: Sequence[Sign], kinds: Sequence[str]) -> _Shifts:
+    """Returns by how much the ranks of each file and host are shifted."""
+    found: _Shifts = {}
+    for sign in signs:
+        for shift in _shifts(sign) if sign.kind in kinds else ():
+            found.setdefault((sign.quote.source, sign.speaker.host), set()).add(shift)
+    return found
+
+
+def _numbered(sign: Sign, started: _Shifts, summed: _Shifts, is_of_nodes: bool) -> Speaker:
+    """Returns who speaks; a process that its launcher's summary leaves out is another node's."""
+    speaker = sign.speaker
+    shifts = _of_place(started, sign)
+    if not shifts and speaker.pid is None:
+        shifts = _of_place(summed, sign)
+    if speaker.rank is not None and len(shifts) == 1:
+        return replace(speaker, rank=speaker.rank + min(shifts), numbering=Numbering.GLOBAL)
+    return replace(speaker, numbering=Numbering.NODE) if is_of_nodes else speaker
+
+
+def _of_place(shifts: _Shifts, sign: Sign) -> set[int]:
+    source, host = sign.quote.source, sign.speaker.host
+    in_file = (each for (file, _), each in shifts.items() if file == source)
+    return shifts.get((source, host)) or {shift for each in in_file for shift in each}
+
+
+def _is_above(value: object, bound: int) -> bool:
+    return isinstance(value, int) and value > bound
