@@ -89,7 +89,11 @@ def test_texts_of_recomputation_and_adapters() -> None:
             "chimera has one stage on each rank for either direction, and 5 chunks were asked for",
         ),
         ({"schedule": "dualpipe", "chunks": "2"}, {}, "dualpipe has one stage on each rank"),
-        ({"sequence": "8190"}, {"cp": 2}, "2 x cp=4 does not divide the sequence, 8190"),
+        (
+            {"sequence": "8190"},
+            {"cp": 2},
+            "4 equal parts, which 8190 tokens do not divide into; sequences that do: 8188, 8192",
+        ),
         ({"global_batch": "63"}, {}, "dp=2 x microbatch=1 does not divide the global batch of 63"),
         ({"sequence": "0"}, {}, "sequence=0; it is at least 1"),
         ({}, {"nvlink_domain": 0}, "nvlink_domain=0; it is at least 1"),

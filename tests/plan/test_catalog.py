@@ -63,6 +63,18 @@ def test_a_gpu_names_the_cluster_that_its_maker_builds_of_it() -> None:
     assert cluster_named("jean-zay").nic_bytes_per_s == 6.25e9
 
 
+@pytest.mark.parametrize(
+    "name", ["llama-3.1-70b", "meta-llama/Llama-3.1-70B-Instruct", "Llama3.1-70B", "llama3.1_70b"]
+)
+def test_a_model_is_found_however_people_write_its_name(name: str) -> None:
+    assert model_named(name) is model_named("llama3.1-70b")
+
+
+def test_a_path_is_never_taken_for_the_name_of_a_model() -> None:
+    with pytest.raises(InputError, match=r"no model '\./llama3-8b'"):
+        model_named("./llama3-8b")
+
+
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(InputError, match="no model 'llama3-7b'; the nearest are llama3-70b, "):
         model_named("llama3-7b")

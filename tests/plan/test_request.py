@@ -31,13 +31,13 @@ def test_microbatches_and_tokens_follow_from_the_batch() -> None:
     [
         (LLAMA, {"degrees": Degrees(tp=3)}, "tp=3 does not divide heads, 32; sizes that do: 1, 2"),
         (LLAMA, {"degrees": Degrees(dp=8), "global_batch": 12}, "batches that would do: 8, 16"),
-        (LLAMA, {"degrees": Degrees(cp=3)}, "2 x cp=6 does not divide the sequence, 4096"),
+        (LLAMA, {"degrees": Degrees(cp=3)}, "6 equal parts, which 4096 tokens do not divide into"),
         (
             LLAMA,
             {"degrees": Degrees(cp=2), "sequence": 4095},
-            "sequence, 4095; sizes that do: none",
+            "4095 tokens do not divide into; sequences that do: 4092, 4096; cp that does: 1$",
         ),
-        (LLAMA, {"degrees": Degrees(cp=2), "sequence": 4086}, "sizes that do: 2, 6, 18"),
+        (LLAMA, {"degrees": Degrees(cp=2), "sequence": 4086}, "cp that does: 1, 3, 9, 227"),
         (LLAMA, {"degrees": Degrees(dp=2, ep=2), "global_batch": 2}, "has none; leave ep at 1"),
         (
             MIXTRAL,

@@ -20,18 +20,22 @@ GB, TERA = 1e9, 1e12
 
 
 def model_named(name: str) -> ModelShape:
-    """Returns a model by its name or another one that it goes by.
+    """Returns a model by its name, another one that it goes by, or that on Hugging Face's hub.
 
-    >>> model_named("Llama3.1-8B").layers
-    32
+    >>> model_named("Llama3.1-8B").layers, model_named("meta-llama/Llama-3.1-8B").layers
+    (32, 32)
 
     Raises InputError with the nearest names where there is none.
     """
     models = _by_alias("models")
     key = _key(name)
-    if key not in models:
+    if key in models:
+        return _model(models[key])
+    # What is written as a path says where a file should be, not what the model is called.
+    found = None if key.startswith(("/", ".", "~")) else model_by_loose_name(key)
+    if found is None:
         raise unknown(said("model"), name, models)
-    return _model(models[key])
+    return found
 
 
 def model_by_loose_name(name: str) -> ModelShape | None:

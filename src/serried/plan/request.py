@@ -220,7 +220,7 @@ class PlanRequest:
         degrees, model = self.degrees, self.model
         _divide(said("heads"), model.heads, "tp", degrees.tp)
         if degrees.cp > 1:
-            _divide(said("the sequence"), self.sequence, "2 x cp", 2 * degrees.cp, step=2)
+            _require_sequence(self.sequence, degrees.cp)
         if degrees.ep > 1 and model.experts is None:
             raise InputError(
                 "ep={ep} splits experts, and {model} has none; leave ep at 1",
@@ -254,15 +254,32 @@ def _near(batch: int, replicas: int) -> list[int]:
     return sorted({max(1, times - 1), times, times + 1})
 
 
-def _divide(what: Sentence, count: int, axis: str, size: int, step: int = 1) -> None:
-    """Raises InputError where a size does not divide; sizes are multiples of ``step``."""
+def _require_sequence(tokens: int, cp: int) -> None:
+    """Raises InputError where context ranks cannot take two parts of a sequence each."""
+    parts = 2 * cp
+    if tokens % parts:
+        below = tokens // parts * parts
+        fitting = [each for each in range(1, min(tokens, 256) + 1) if not tokens % (2 * each)]
+        raise InputError(
+            "cp={cp} takes a sequence in {parts} equal parts, which {tokens} tokens do not divide "
+            "into; sequences that do: {lengths}; cp that does: {known}",
+            cp=cp,
+            parts=parts,
+            tokens=tokens,
+            lengths=listed([below, below + parts] if below else [parts]),
+            known=listed([1, *(each for each in fitting if each > 1)]),
+        )
+
+
+def _divide(what: Sentence, count: int, axis: str, size: int) -> None:
+    """Raises InputError where a size does not divide."""
     if count % size:
-        fitting = [each for each in range(step, min(count, 256) + 1, step) if count % each == 0]
+        fitting = [each for each in range(1, min(count, 256) + 1) if count % each == 0]
         raise InputError(
             "{axis}={size} does not divide {what}, {count}; sizes that do: {known}",
             axis=axis,
             size=size,
             what=what,
             count=count,
-            known=listed(fitting) if fitting else said("none"),
+            known=listed(fitting),
         )
