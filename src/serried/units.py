@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+QUANTITY = r"[-+~<>(]*\d[\d.,]* (?:[num]?s|min|h|%|[kMGT]?B|[KMGT]iB|TFLOP)(?:/\w+)*(?!\w)"
+"""A number and its unit, between which no line is broken."""
+
 
 def duration_text(duration_ns: float) -> str:
     """Prints nanoseconds with three figures, in the unit that keeps them short.

@@ -19,6 +19,8 @@ from typing import Literal
 
 from rich.cells import cell_len, chop_cells
 
+from serried.units import QUANTITY
+
 _QUANTITY = re.compile(r"[-+~<>]?[\d.,]+( ?[^\s\d]{1,8}){0,2}")
 """A number, its unit, and one word more at most: 1.60 ms, 33.0%, 12.5 GB/s, 2 个 step."""
 _LONGEST_WORD = 24
@@ -157,12 +159,14 @@ def folds(text: str, width: int) -> Sequence[str]:
 
     >>> folds("gradients: data parallel", 16)
     ['gradients: data', 'parallel']
+    >>> folds("it waited 12.3 ms", 14)
+    ['it waited', '12.3 ms']
     """
     if cell_len(text) <= width:
         return [text]
     lines = [""]
     # A word keeps the blanks before it, so that several blanks survive inside a line.
-    for word in re.findall(r"\s*\S+", text):
+    for word in re.findall(rf"\s*(?:{QUANTITY}\S*|\S+)", text):
         if cell_len(lines[-1] + word) <= width:
             lines[-1] += word
         elif cell_len(bare := word.lstrip()) <= width:

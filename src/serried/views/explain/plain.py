@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
+from serried.units import QUANTITY
+
 if TYPE_CHECKING:
     from serried.views.explain.explanation import Explanation
 
@@ -14,7 +16,7 @@ NEVER_FIRST = "，。：；、？！）》」"
 NEVER_LAST = "（《「"
 """Chinese marks that may not begin, or end, a line."""
 
-_PIECE = r"\s+|[^\s\u2e80-\u9fff\uff00-\uffef]+|."
+_PIECE = rf"\s+|{QUANTITY}[^\s\u2e80-\u9fff\uff00-\uffef]*|[^\s\u2e80-\u9fff\uff00-\uffef]+|."
 """What a line may be broken between: spaces, Latin words, single Chinese characters."""
 
 
@@ -41,6 +43,8 @@ def wrap(text: str, width: int, *, hanging: int = 0) -> list[str]:
 
     >>> wrap("每个 rank 一份，都相同", 11)
     ['每个 rank', '一份，都相', '同']
+    >>> wrap("gradients 8.72 GiB, activations 24.9 GiB", 34)
+    ['gradients 8.72 GiB, activations', '24.9 GiB']
     """
     lines = [""]
     for piece in _pieces(text):
