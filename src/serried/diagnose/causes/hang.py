@@ -53,9 +53,18 @@ def _waits(graph: WaitGraph, root: Root) -> Sentence:
         return said("no other rank waits")
     if count == 1:
         return said("rank {rank} waits for it", rank=root.waiters[0])
-    if root.ranks is not None and len(root.ranks) == 1:
-        return said("{count} ranks wait for it, {direct} directly", count=count, direct=direct)
-    return said("{count} ranks wait for them, {direct} directly", count=count, direct=direct)
+    is_one = root.ranks is not None and len(root.ranks) == 1
+    if direct in (0, count):  # all wait alike
+        return said(
+            "{count} ranks wait for it" if is_one else "{count} ranks wait for them", count=count
+        )
+    return said(
+        "{count} ranks wait for it, {direct} directly"
+        if is_one
+        else "{count} ranks wait for them, {direct} directly",
+        count=count,
+        direct=direct,
+    )
 
 
 def _directly(graph: WaitGraph, root: Root) -> set[int]:
