@@ -28,7 +28,7 @@ from serried.diagnose.watch.latest_steps import slow_in
 from serried.diagnose.watch.look import JobLook, RankIs, RankLook
 from serried.diagnose.watch.tails import GuardTail, LogTail, SpanTail
 from serried.errors import InputError
-from serried.trace.model.record import RecordHeader
+from serried.trace.model.record import RecordHeader, Records
 
 Tail = TypeVar("Tail", SpanTail, GuardTail)
 
@@ -53,6 +53,7 @@ class FollowedJob:
     _logs: dict[Path, LogTail] = field(default_factory=dict)
     _lines: StepLines = field(default_factory=StepLines)
     _asked_at: int = -1
+    _latest: list[tuple[RecordHeader, Records]] = field(default_factory=list)
 
     def look(self) -> JobLook:
         """Returns how far the job is now."""
@@ -71,6 +72,7 @@ class FollowedJob:
         # After an elastic restart the job may have fewer ranks: what those left that are no more
         # part of it counts no longer.
         spans = {rank: tail for rank, tail in spans.items() if rank in ranks}
+        self._latest = [(tail.header, tail.table) for tail in spans.values()]
         headers = [tail.header for tail in spans.values()]
         headers += [tail.record for rank, tail in guards.items() if rank in ranks]
         return JobLook(
@@ -81,6 +83,11 @@ class FollowedJob:
             signs,
             self._slow(spans, ranks),
         )
+
+    @property
+    def latest(self) -> list[tuple[RecordHeader, Records]]:
+        """What was kept, at the latest look, of the steps that each rank recorded last."""
+        return self._latest
 
     def _find(self) -> None:
         """Takes note of files that are new, and forgets those that vanished."""
@@ -123,7 +130,7 @@ class FollowedJob:
         self._asked_at = step
         try:
             if spans:
-                return slow_in([(tail.header, tail.table) for tail in spans.values()])
+                return slow_in(self._latest)
             return tuple(each for each in log_causes(self._lines) if each.ranks)
         except InputError:  # spans that no job has, as of two runs in one folder
             return ()

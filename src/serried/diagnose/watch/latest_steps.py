@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from serried.action import Spans
 from serried.diagnose.diagnosis import Cause
@@ -24,22 +25,29 @@ def slow_in(ranks: Sequence[tuple[RecordHeader, Records]]) -> tuple[Cause, ...]:
     kept = [(header, table) for header, table in ranks if len(table)]
     if not 2 <= len(kept) <= MOST_RANKS:
         return ()
-    first = max(int(table["step"][table["step"] >= 0].min(initial=2**31 - 1)) for _, table in kept)
-    last = min(int(table["step"].max()) for _, table in kept)
-    # Of the first the begin was cut off, perhaps; the last still runs.
-    steps = np.arange(first + 1, last, dtype=np.int32)
-    for _, table in kept:
-        steps = np.intersect1d(steps, table["step"])
+    steps = common_steps(kept)
     if len(steps) < LEAST_STEPS:
         return ()
-    job = steps_of_trace(_trace(kept), steps)
+    job = steps_of_trace(kept_trace(kept), steps)
     if job is None:
         return ()
     found = spell_causes(job, slow_spells(job), None)
     return tuple(cause for cause in found if cause.ranks)
 
 
-def _trace(kept: Sequence[tuple[RecordHeader, Records]]) -> Trace:
+def common_steps(kept: Sequence[tuple[RecordHeader, Records]]) -> NDArray[np.int32]:
+    """Returns the steps that all of ``kept`` recorded from begin to end; each holds records."""
+    first = max(int(table["step"][table["step"] >= 0].min(initial=2**31 - 1)) for _, table in kept)
+    last = min(int(table["step"].max()) for _, table in kept)
+    # Of the first the begin was cut off, perhaps; the last still runs.
+    steps = np.arange(first + 1, last, dtype=np.int32)
+    for _, table in kept:
+        steps = np.intersect1d(steps, table["step"])
+    return steps
+
+
+def kept_trace(kept: Sequence[tuple[RecordHeader, Records]]) -> Trace:
+    """Returns what is kept of each rank as a trace, on the hosts' own wall clocks."""
     headers = [header for header, _ in kept]
     hosts: dict[tuple[str, str], list[RecordHeader]] = {}
     for header in headers:

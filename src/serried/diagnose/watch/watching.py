@@ -93,6 +93,11 @@ class Watch:
         return notices + list(self._end(look))
 
     @property
+    def moved_at(self) -> float:
+        """When the job last went on, in seconds since 1970; 0 before the first look."""
+        return self._moved
+
+    @property
     def allowed_s(self) -> float:
         """How long the job may stand still before it is said."""
         if self.still_s is not None:

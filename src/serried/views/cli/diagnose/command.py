@@ -44,6 +44,11 @@ from serried.views.diagnose.text import diagnosis_lines
     show_default=True,
     help="How often a watched job is looked at.",
 )
+@click.option(
+    "--metrics",
+    metavar="[HOST:]PORT",
+    help="Serve step time, bubble, lateness and stalls of a watched job to Prometheus.",
+)
 @click.option("--once", is_flag=True, help="Stop watching at the first thing that is wrong.")
 @printed_form_option
 @lang_option
@@ -52,6 +57,7 @@ def diagnose(
     watch: bool,
     still: float | None,
     every: float,
+    metrics: str | None,
     once: bool,
     form: str,
     lang: str,
@@ -65,6 +71,7 @@ def diagnose(
     serried diagnose logs/
     serried diagnose console.log /tmp/nccl_trace_rank_* stacks/ --format json
     serried diagnose --watch runs/pp4
+    serried diagnose --watch runs/pp4 --metrics 9464
     """
     output = OutputChoice(lang, form)
     if watch:
@@ -73,9 +80,9 @@ def diagnose(
         if len(what) != 1:
             raise InputError("--watch follows one folder; {count} were given", count=len(what))
         is_json = output.form_among(TABLE_OR_JSON) == "json"
-        return watch_job(Watching(what[0], every, still, once, is_json, lang))
-    if once or still is not None:
-        raise InputError("--still and --once belong to --watch")
+        return watch_job(Watching(what[0], every, still, once, is_json, lang, metrics))
+    if once or still is not None or metrics is not None:
+        raise InputError("--still, --once and --metrics belong to --watch")
     found = diagnosed(gather(what, told(lang)))
     if output.form_among(TABLE_OR_JSON) == "json":
         output.write(as_json(diagnosis_document(found, lang)))

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from serried.diagnose.diagnosis import Diagnosis
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
+from serried.diagnose.watch.figures import figures_in
 from serried.diagnose.watch.following import FollowedJob
+from serried.diagnose.watch.look import JobLook
 from serried.diagnose.watch.watching import Notice, Watch
-from serried.errors import InputError, SerriedError
+from serried.errors import EnvironmentProblem, InputError, SerriedError
 from serried.finding import said
 from serried.views.cli.output import width
 from serried.views.diagnose.document import diagnosis_document
 from serried.views.diagnose.text import diagnosis_lines
 from serried.views.explain.plain import wrap
 from serried.views.sentences import say
+
+if TYPE_CHECKING:
+    from serried.views.cli.diagnose.metrics import JobMetrics
 
 SCHEMA = "serried.watch/1"
 UNTOLD = said(
@@ -42,6 +47,8 @@ class Watching:
     is_once: bool
     is_json: bool
     lang: str
+    metrics: str | None = None
+    """Where its figures are served, as [HOST:]PORT; None serves none."""
 
 
 def watch_job(asked: Watching) -> int:
@@ -56,25 +63,63 @@ def watch_job(asked: Watching) -> int:
         )
     if not (asked.every_s > 0 and (asked.still_s is None or asked.still_s > 0)):
         raise InputError("--still and --every are seconds, more than 0")
+    metrics = None if asked.metrics is None else _served(asked, asked.metrics)
     click.echo(say(said("watching {folder} …", folder=asked.folder), asked.lang), err=True)
     has_found = False
     try:
-        for notice in _notices(asked):
+        for notice in _notices(asked, metrics):
             has_found = has_found or notice.is_finding
             _tell(notice, asked)
             if notice.is_finding and asked.is_once:
                 break
+        if metrics is not None:
+            metrics.linger()
     except KeyboardInterrupt:
         pass  # whoever watches has seen enough
     return 1 if has_found else 0
 
 
-def _notices(asked: Watching) -> Iterator[Notice]:
+def _served(asked: Watching, address: str) -> JobMetrics:
+    """Returns what tells Prometheus of the job; raises EnvironmentProblem without its client."""
+    try:
+        from serried.views.cli.diagnose.metrics import JobMetrics, serve_metrics
+    except ModuleNotFoundError as error:
+        # A missing module of serried's own is a mistake of serried, and no extra would add it.
+        if (error.name or "").startswith("serried"):
+            raise
+        raise EnvironmentProblem(
+            "--metrics needs {package}, which is not installed; pip install '{extra}' adds it",
+            package=error.name,
+            extra="serried[metrics]",
+        ) from error
+    metrics = JobMetrics(asked.folder.resolve().name)
+    url = serve_metrics(metrics, address)
+    click.echo(say(said("figures for Prometheus: {url}", url=url), asked.lang), err=True)
+    return metrics
+
+
+def _notices(asked: Watching, metrics: JobMetrics | None) -> Iterator[Notice]:
     job, watch = FollowedJob(asked.folder), Watch(asked.still_s)
     while not watch.has_ended:
-        yield from watch.hear(job.look())
+        look = job.look()
+        notices = watch.hear(look)
+        if metrics is not None:
+            _put(metrics, notices, look, job, watch)
+        yield from notices
         if not watch.has_ended:
             time.sleep(asked.every_s)
+
+
+def _put(
+    metrics: JobMetrics, notices: Sequence[Notice], look: JobLook, job: FollowedJob, watch: Watch
+) -> None:
+    """Gives what was seen to be scraped, before any of it is told at length."""
+    from serried.views.cli.diagnose.metrics import WatchedState
+
+    for notice in notices:
+        metrics.hear(notice)
+    figures = figures_in(job.latest)
+    metrics.tell(WatchedState(look, figures, watch.moved_at, watch.allowed_s, watch.has_ended))
 
 
 def _tell(notice: Notice, asked: Watching) -> None:
