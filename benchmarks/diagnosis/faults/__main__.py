@@ -21,7 +21,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from benchmarks.diagnosis.faults.campaign import Campaign, Ran, stopped_softly
-from benchmarks.diagnosis.faults.fault import NONE, SLOWING, STOPPING, Fault, drawn
+from benchmarks.diagnosis.faults.fault import HEALTHY, SLOWING, STOPPING, Fault, drawn
 from benchmarks.diagnosis.faults.injected import Outcome, answer_of
 from benchmarks.diagnosis.faults.tally import Tally, judged, write_tally
 
@@ -52,8 +52,10 @@ def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.diagnosis.faults")
     parser.add_argument("--seeds", type=int, default=3, help="runs of each fault")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--healthy", type=int, default=5, help="runs without a fault")
-    parser.add_argument("--only", action="append", choices=(*STOPPING, *SLOWING, NONE))
+    parser.add_argument(
+        "--healthy", type=int, default=5, help="runs without a fault, half recorded"
+    )
+    parser.add_argument("--only", action="append", choices=(*STOPPING, *SLOWING, *HEALTHY))
     parser.add_argument("--parallel", type=int, default=1, help="runs at once")
     parser.add_argument("--cores", type=_cores, default=(), help="such as 0-7 or 0,2,4")
     parser.add_argument("--for-s", type=float, default=float("inf"), help="begin none after this")
@@ -76,7 +78,7 @@ def _faults(asked: argparse.Namespace) -> list[Fault]:
     """Returns the runs, one of each kind after the other, so that a stop leaves all alike."""
     kinds = dict.fromkeys(asked.only or (*STOPPING, *SLOWING), asked.seeds)
     if asked.healthy and not asked.only:
-        kinds[NONE] = asked.healthy
+        kinds |= {kind: -(-asked.healthy // len(HEALTHY)) for kind in HEALTHY}
     places = [
         ((index + 0.5) / count, kind, asked.first + index)
         for kind, count in kinds.items()

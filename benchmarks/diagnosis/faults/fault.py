@@ -24,11 +24,21 @@ STOPPING = (
     "full disk",
 )
 """Faults that a job stands still or ends of; the guard alone tells of them."""
-SLOWING = ("slow rank", "slow link", "GC pauses", "uneven stage", "slow loader")
+SLOWING = (
+    "slow rank",
+    "slow link",
+    "GC pauses",
+    "uneven stage",
+    "slow loader",
+    "throttled",
+    "varying length",
+)
 """Faults that a job only gets slow of; the recorder tells of them."""
 ON_GPU = ("stuck loader", "stuck checkpoint", "GPU out of memory", "device assert")
 """Further faults that a job stands still or ends of, injected on GPUs alone (``on_gpu``)."""
-NONE = "none"
+NONE, NONE_RECORDED = "none", "none, recorded"
+HEALTHY = (NONE, NONE_RECORDED)
+"""Runs without a fault: of a job under a guard, and of one that is recorded."""
 CAUSES: dict[str, frozenset[str]] = {
     "sleep": frozenset({"stuck_in_user_code"}),
     "skipped collective": frozenset({"skipped_collective"}),
@@ -46,7 +56,10 @@ CAUSES: dict[str, frozenset[str]] = {
     "GC pauses": frozenset({"garbage_collection"}),
     "uneven stage": frozenset({"uneven_stage"}),
     "slow loader": frozenset({"slow_loader"}),
+    "throttled": frozenset({"clock_throttling", "slow_gpu", "uneven_stage"}),
+    "varying length": frozenset({"sequence_length"}),
     NONE: frozenset({"no_fault"}),
+    NONE_RECORDED: frozenset({"no_fault"}),
 }
 """What may be said to have gone wrong, by the ``kind`` of a diagnosis.
 
@@ -87,9 +100,14 @@ class Fault:
         return self.tp * self.pp * self.dp
 
     @property
+    def is_recorded(self) -> bool:
+        """Whether the job is recorded by ``serried.record``, not guarded."""
+        return self.kind in (*SLOWING, NONE_RECORDED)
+
+    @property
     def roots(self) -> tuple[int, ...]:
         """The ranks at fault."""
-        if self.kind == NONE:
+        if self.kind in (*HEALTHY, "varying length"):
             return ()
         if self.kind != "uneven stage":
             return (self.rank,)
@@ -106,18 +124,21 @@ class Fault:
 def drawn(kind: str, seed: int) -> Fault:
     """Returns the fault that a seed gives."""
     draw = random.Random(f"{kind} {seed}")
-    layouts: tuple[tuple[int, int, int], ...] = _SLOW_LAYOUTS if kind in SLOWING else _LAYOUTS
+    is_recorded = kind in (*SLOWING, NONE_RECORDED)
+    layouts: tuple[tuple[int, int, int], ...] = _SLOW_LAYOUTS if is_recorded else _LAYOUTS
     if kind in _OF_A_PIPELINE:
         layouts = tuple(each for each in layouts if each[1] > 1)
     if kind == "slow loader":  # later stages wait for the first, however long they load
         layouts = ((1, 1, 4), (1, 1, 3), (1, 1, 2))
+    if kind == "throttled":  # few ranks, for they need processors of their own
+        layouts = ((1, 1, 2), (1, 1, 3), (1, 2, 1), (1, 3, 1))
     if kind == "slow link":
         layouts = ((1, 4, 1), (1, 3, 1))  # of two stages nothing tells whose the link is
     if kind == "swapped groups":
         layouts = tuple(each for each in layouts if each[2] > 1)
     tp, pp, dp = draw.choice(layouts)
     count, microbatches = tp * pp * dp, draw.choice((2, 4))
-    steps = 16 if kind in SLOWING else 7
+    steps = 16 if is_recorded else 7
     inside = tp * dp
     rank = draw.randrange(count)
     if kind == "slow link" and pp == 3:  # every link is the middle one's

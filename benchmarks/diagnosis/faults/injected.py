@@ -17,8 +17,8 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
-from benchmarks.diagnosis.faults import links
-from benchmarks.diagnosis.faults.fault import CAUSES, SLOWING, Fault
+from benchmarks.diagnosis.faults import links, throttle
+from benchmarks.diagnosis.faults.fault import CAUSES, Fault
 from benchmarks.diagnosis.faults.standing import FULL, STILL_S
 from serried.diagnose.evidence.records.guard_file import RUNS, read_guard_file
 from serried.diagnose.gather import gather
@@ -78,10 +78,11 @@ def outcome_of(fault: Fault, folder: Path) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="serried-fault-") as work:
         place = Path(work)
         slow = links.hosts(fault.world_size, fault.rank) if fault.kind == "slow link" else None
-        with _disk(place / "disk"), slow or nullcontext([]) as hosts:
+        held = throttle.group(place) if fault.kind == "throttled" else nullcontext()
+        with _disk(place / "disk"), slow or nullcontext([]) as hosts, held:
             ranks = _started(fault, folder, place, hosts)
             try:
-                _await(ranks, folder, is_slow=fault.kind in SLOWING)
+                _await(ranks, folder, is_slow=fault.is_recorded)
             finally:
                 for rank in ranks:
                     rank.kill()
@@ -129,7 +130,7 @@ def _be_rank(fault: Fault, rank: int, folder: Path, work: Path, host: str) -> No
     from benchmarks.diagnosis.faults.standing import run_standing
 
     torch.set_num_threads(1)
-    (run_slowed if fault.kind in SLOWING else run_standing)(fault, rank, folder, work)
+    (run_slowed if fault.is_recorded else run_standing)(fault, rank, folder, work)
 
 
 def _await(ranks: list[ForkServerProcess], folder: Path, *, is_slow: bool) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarks.diagnosis.faults.fault import NONE
+from benchmarks.diagnosis.faults.fault import HEALTHY
 from benchmarks.diagnosis.faults.injected import Outcome
 
 
@@ -38,7 +38,7 @@ class Tally:
         right = sum(each.is_right for each in told)
         accused = sum(each.accuses for each in told)
         causes = sum(each.is_cause_right for each in told)
-        also = f"cause right {causes:>3}  " if kind != NONE else ""
+        also = f"cause right {causes:>3}  " if kind not in HEALTHY else ""
         yield f"{kind:<24}{right:>3} of {len(told):<4}{also}innocents named {accused}"
         for each in told:
             if not (each.is_right and each.is_cause_right) or each.accuses:
@@ -46,8 +46,8 @@ class Tally:
                 yield f"    {f.seed}: tp {f.tp} pp {f.pp} dp {f.dp} rank {f.roots}: {each.said}"
 
     def _sums(self) -> Iterator[str]:
-        faults = [each for each in self.outcomes if each.fault.kind != NONE]
-        quiet = self._of(NONE)
+        faults = [each for each in self.outcomes if each.fault.kind not in HEALTHY]
+        quiet = [each for each in self.outcomes if each.fault.kind in HEALTHY]
         if faults:
             right = sum(each.is_right for each in faults)
             causes = sum(each.is_cause_right for each in faults)

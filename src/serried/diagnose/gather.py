@@ -134,7 +134,10 @@ def _name(file: Path) -> str:
 
 
 def _files(place: Path) -> list[Path]:
-    return sorted(p for p in place.rglob("*") if p.is_file()) if place.is_dir() else [place]
+    """Returns the files of a place; of a folder not those that are hidden, such as half written."""
+    if not place.is_dir():
+        return [place]
+    return sorted(p for p in place.rglob("*") if p.is_file() and not p.name.startswith("."))
 
 
 def _restarts(name: str, signs: Sequence[Sign]) -> list[Sentence]:

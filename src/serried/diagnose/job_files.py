@@ -15,7 +15,12 @@ from serried.diagnose.evidence.dumps.flight_recorder import looks_like_dump, rea
 from serried.diagnose.evidence.file_rank import file_rank
 from serried.diagnose.evidence.records.guard_file import SUFFIX as GUARD_SUFFIX
 from serried.diagnose.evidence.records.guard_file import is_guard_file
-from serried.diagnose.evidence.records.left import BESIDE, FAILED_SUFFIX, read_guarded_rank
+from serried.diagnose.evidence.records.left import (
+    BESIDE,
+    FAILED_SUFFIX,
+    STACKS_SUFFIX,
+    read_guarded_rank,
+)
 from serried.diagnose.evidence.stacks.stack import ThreadStack
 from serried.diagnose.evidence.stacks.text import looks_like_stacks, main_stack, stacks_of
 from serried.diagnose.waits.given import given_groups, looks_like_groups
@@ -27,6 +32,8 @@ from serried.limits import DUMP_BYTES, GROUPS_BYTES, STACK_BYTES
 from serried.user_file import opened, read_bytes, read_text
 
 HEAD = 4096
+CRASHED = b"Fatal Python error: "
+"""What Python says first of a signal that ends it, above its stacks."""
 FATAL = "(most recent call first)"
 """What stands above the stacks that Python prints of itself, also into logs."""
 
@@ -62,8 +69,8 @@ class JobFiles:
             self.left.guarded.append(read_guarded_rank(path))
             return True
         if path.suffix in BESIDE and path.with_suffix(GUARD_SUFFIX).is_file():
-            # Read with the guard's file; how a rank failed is a traceback, and read as a log too.
-            return path.suffix != FAILED_SUFFIX
+            # Read with the guard's file; how a rank failed or crashed is read as a log is, too.
+            return path.suffix != FAILED_SUFFIX and not _holds_crash(path)
         if looks_like_dump(head):
             data = read_bytes(path, DUMP_BYTES.most, said("a flight-recorder dump"))
             self.left.dumps.append(read_dump(data, name))
@@ -106,6 +113,13 @@ class JobFiles:
         # Of several stacks of one rank that which shows an operation tells most.
         if known is None or _worth(found) > _worth(known):
             self.left.stacks[rank] = found
+
+
+def _holds_crash(path: Path) -> bool:
+    """Tells whether a guard's stacks hold those of a crash, whose words are a log's."""
+    if path.suffix != STACKS_SUFFIX or path.stat().st_size > STACK_BYTES.most:
+        return False
+    return CRASHED in read_bytes(path, STACK_BYTES.most, said("stacks of threads"))
 
 
 def _worth(stack: ThreadStack) -> tuple[bool, int]:

@@ -48,7 +48,14 @@ def _combined(hangs: list[Cause], told: list[tuple[int, Cause]]) -> Iterable[Cau
         # The log says better how a rank ended; who waits for it, dumps say better.
         words = next((c for c in (*own, *later) if c.ranks == end.ranks), None)
         if words is not None:
-            whole = replace(words, chain=words.chain or end.chain, waiting=end.waiting)
+            whole = replace(
+                words,
+                chain=words.chain or end.chain,
+                waiting=end.waiting,
+                quotes=tuple(dict.fromkeys((*words.quotes, *end.quotes))),
+                groups=words.groups or end.groups,
+                collective=words.collective or end.collective,
+            )
             own = [whole, *(c for c in own if c is not words)]
             later = [c for c in later if c is not words]
         else:

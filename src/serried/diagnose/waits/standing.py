@@ -187,6 +187,8 @@ class _Builder:
             quotes.append(Quote(thread.source, thread.line, str(shown)))
         elif rank in self.ends.failed_quotes:
             quotes.append(self.ends.failed_quotes[rank])
+        ended = self.job.ranks[rank].stack.thread if rank in self.job.ranks else None
+        quotes += [ended] if ended is not None else []
         return RankState(
             rank,
             condition,

@@ -15,7 +15,6 @@ the file before anything hangs, and stacks are written by C, also while C++ hold
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import signal
@@ -38,10 +37,12 @@ from serried.diagnose.evidence.records.guard_file import (
     guard_name,
     read_guard_file,
 )
+from serried.diagnose.evidence.records.left import THREAD_ENDED
 from serried.diagnose.evidence.records.process import start_of
 from serried.errors import InputError
 from serried.mesh import Layout
 from serried.runtime.guard.calls import TorchCalls
+from serried.runtime.guard.endings import Endings, failure_in
 from serried.runtime.guard.left import (
     FAILED_SUFFIX,
     FR_SUFFIX,
@@ -49,6 +50,7 @@ from serried.runtime.guard.left import (
     leave_failure,
     leave_flight_record,
     leave_neighbours,
+    summary_of,
 )
 from serried.runtime.guard.operations import OperationLog
 from serried.runtime.guard.stacks import SUFFIX as STACKS_SUFFIX
@@ -69,6 +71,8 @@ FOLDER = "SERRIED_GUARD_DIR"
 TIMEOUT_S = 120.0
 LOOK_S = 0.5
 """How often a rank leaves a sign of life."""
+RECORDING_S = 2.0
+"""How long a rank that fails waits for its flight record to be written, as it ends with it."""
 MOST_DUMPS = 4
 """How often one standstill is written of: at the time-out and at 2, 4 and 8 times it."""
 _log = logging.getLogger("serried")
@@ -191,8 +195,8 @@ class Guard:
         error: BaseException | None,
         where: TracebackType | None,
     ) -> None:
-        if error is not None and not isinstance(error, SystemExit):
-            self.failed(error)
+        if (failure := failure_in(error)) is not None:
+            self.failed(failure)
         self.close()
 
 
@@ -223,7 +227,7 @@ class _Guarded:
             after_in_parent=lambda: self._stacks.after_fork(in_child=False),
             after_in_child=self._forked,
         )
-        atexit.register(self.close)
+        self._endings = Endings(self._process_ends, lambda: self.log.num_begun)
         self._watch = threading.Thread(target=self._watching, name="serried-guard", daemon=True)
         self._watch.start()
 
@@ -260,6 +264,7 @@ class _Guarded:
                 self._calls.meet(group)
             if (now := self._calls.moved()) != moved:
                 moved, moved_ns, dumps = now, time.monotonic_ns(), 0
+                size += self._stacks.outdate(size)
             self.log.live(moved_ns=moved_ns)
             still_s = (time.monotonic_ns() - moved_ns) / 1e9
             if still_s >= timeout_s * 2**dumps and dumps < MOST_DUMPS:
@@ -303,7 +308,12 @@ class _Guarded:
             )
             self.log.ended(FAILED)
             leave_neighbours(self._beside(NEIGHBOURS_SUFFIX), self._neighbours())
-            leave_flight_record(self._beside(FR_SUFFIX))
+            leave_flight_record(self._beside(FR_SUFFIX)).join(RECORDING_S)
+
+    def _process_ends(self, failure: BaseException | None) -> None:
+        if failure is not None and os.getpid() == self._pid:
+            self.failed(failure)
+        self.close()
 
     def _uncaught(self, kind: Any, error: BaseException, where: Any) -> None:
         if not isinstance(error, SystemExit):
@@ -313,7 +323,7 @@ class _Guarded:
     def _uncaught_in_thread(self, args: Any) -> None:
         """Leaves the stacks: whether a thread's exception ends the rank, the program decides."""
         if args.exc_value is not None and not isinstance(args.exc_value, SystemExit):
-            self._stacks.write(f"a thread ended by {type(args.exc_value).__name__}")
+            self._stacks.write(f"{THREAD_ENDED} {summary_of(args.exc_value)}")
         self._hooks[1](args)
 
     def _forked(self) -> None:
@@ -325,7 +335,7 @@ class _Guarded:
         _current = None
         self._calls.take_out()
         self._counter.remove()
-        atexit.unregister(self.close)
+        self._endings.forget()
 
     def close(self) -> None:
         if self._is_over.is_set() or os.getpid() != self._pid:
@@ -344,7 +354,7 @@ class _Guarded:
         if self._how == RUNS:
             self._how = LEFT
             self.log.ended(LEFT)
-        atexit.unregister(self.close)
+        self._endings.forget()
 
 
 def _run_here() -> str:

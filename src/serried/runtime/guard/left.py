@@ -26,12 +26,12 @@ from serried.diagnose.evidence.records.process import state_of
 FR_SUFFIX, FAILED_SUFFIX, NEIGHBOURS_SUFFIX = ".fr.json", ".failed", ".neighbours"
 MOST_FR_BYTES = 32 << 20
 """The longest dump that is kept; two thousand entries, torch's own bound, take one megabyte."""
-MOST_TEXT = 32 << 10
+MOST_TEXT, MOST_LINE = 32 << 10, 400
 _log = logging.getLogger("serried")
 
 
-def leave_flight_record(path: Path) -> None:
-    """Writes torch's flight recorder, by a thread that may wait without holding anybody up."""
+def leave_flight_record(path: Path) -> threading.Thread:
+    """Starts to write torch's flight recorder, by a thread that may wait and holds nobody up."""
 
     def dump() -> None:
         module = torch._C._distributed_c10d
@@ -42,11 +42,14 @@ def leave_flight_record(path: Path) -> None:
             with suppress(Exception):
                 raw = call()
                 raw = raw if isinstance(raw, bytes) else str(raw).encode()
-                if 2 < len(raw) <= MOST_FR_BYTES:
+                # Before the first operation it says what there is of groups, and nothing more.
+                if b'"entries"' in raw and len(raw) <= MOST_FR_BYTES:
                     leave(path, raw)
                     return
 
-    threading.Thread(target=dump, name="serried-guard-flight-record", daemon=True).start()
+    thread = threading.Thread(target=dump, name="serried-guard-flight-record", daemon=True)
+    thread.start()
+    return thread
 
 
 def leave_failure(path: Path, rank: int, step: int, error: BaseException) -> None:
@@ -73,6 +76,14 @@ def leave(path: Path, data: bytes) -> None:
         _log.warning("%s cannot be written: %s", path, error.strerror)
         with suppress(OSError):
             part.unlink()
+
+
+def summary_of(error: BaseException) -> str:
+    """Returns an exception in one line, with the innermost place in which it was raised."""
+    text = "".join(traceback.format_exception_only(error)).strip().splitlines() or [""]
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+    return _cut(text[0], MOST_LINE) + place
 
 
 def _cut(text: str, most: int) -> str:

@@ -4,6 +4,7 @@
     a crash                   stacks (SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL)
     the watch says so         stacks
     the watch itself is held  stacks: a thread of C counts, which no lock of the interpreter stops
+    the rank goes on          a line that says so: the stacks above it are of an earlier standstill
 
 The file is open from the start and is written to its bound and no further.
 """
@@ -19,6 +20,8 @@ from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 
+from serried.diagnose.evidence.records.left import WENT_ON
+
 MOST_BYTES = 1 << 20
 """What is written into a rank's file of stacks; one of fifty threads takes some 60 kB."""
 SUFFIX = ".stacks"
@@ -32,6 +35,7 @@ class Stacks:
         self._file: FileIO = path.open("wb", buffering=0)
         self._signals: list[signal.Signals] = []
         self._forking = threading.Lock()
+        self._outdated_bytes = 0
         self._holds_crashes = not faulthandler.is_enabled()
         # A program that asked for its own crash stacks, on stderr, keeps them there.
         if self._holds_crashes:
@@ -52,6 +56,20 @@ class Stacks:
             at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             self._file.write(f"# {at} {why}\n".encode())
             faulthandler.dump_traceback(self._file, all_threads=True)
+
+    def outdate(self, size_bytes: int) -> int:
+        """Says below what stood in the first ``size_bytes`` that the rank went on after it.
+
+        Returns how many bytes that took: none where it was said before.
+        """
+        if size_bytes <= self._outdated_bytes or self._file.closed:
+            return 0
+        written = 0
+        with suppress(OSError, ValueError):
+            at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            written = self._file.write(f"# {at} {WENT_ON}\n".encode())
+            self._outdated_bytes = self.size_bytes
+        return written
 
     def unless_called_within(self, seconds: float) -> None:
         """Lets C write the stacks unless this is called again within ``seconds``."""

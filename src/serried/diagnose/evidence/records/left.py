@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from serried.diagnose.evidence.quote import Quote
@@ -23,12 +23,18 @@ from serried.user_file import read_text
 
 STACKS_SUFFIX, FAILED_SUFFIX, NEIGHBOURS_SUFFIX = ".stacks", ".failed", ".neighbours"
 BESIDE = (STACKS_SUFFIX, FAILED_SUFFIX, NEIGHBOURS_SUFFIX)
+WENT_ON = "the rank went on"
+"""What a line below stacks says once they tell no more where the rank stands."""
+THREAD_ENDED = "a thread ended by"
+"""What a line above stacks says of an exception that ended a thread other than the main one."""
 _MOST_BYTES = 4 << 20
 
 _THREAD = re.compile(r"^(Current thread|Thread) 0x([0-9a-fA-F]+)")
 _FRAME = re.compile(r'^  File "(.*)", line (\d+) in (.*)$')
 _FAILED_AT = re.compile(r"^# .*wall_ns (\d{1,19})$")
 _NAMES = re.compile(r"^[A-Za-z_][\w.]*(: .*)?$")
+_WENT_ON = re.compile(rf"^# \S+ {WENT_ON}$")
+_THREAD_ENDED = re.compile(rf"^# \S+ {THREAD_ENDED} ")
 _FATAL = re.compile(r"^Fatal Python error: (.*)$")
 
 
@@ -53,6 +59,8 @@ class LeftStack:
     """Whether the main thread wrote it itself, as at a signal."""
     fatal: Quote | None = None
     """What Python said of a signal that ended the process, such as a segmentation fault."""
+    thread: Quote | None = None
+    """What ended a thread other than the main one, and with it perhaps what the rank waits for."""
 
     def as_thread(self, source: str) -> ThreadStack:
         """Returns it as stacks of any other source are."""
@@ -119,20 +127,23 @@ def _text(path: Path) -> str:
 
 def _stack(path: Path, main_thread: int) -> LeftStack:
     """Returns the last stack of the main thread; the others are of the guard and of torch."""
-    found, fatal = LeftStack(), None
+    found = LeftStack()
     frames: list[StackFrame] | None = None
     for number, line in enumerate(_text(path).splitlines(), 1):
         if match := _THREAD.match(line):
-            is_main = int(match[2], 16) == main_thread
-            frames = [] if is_main else None
-            if is_main:
-                found = LeftStack((), number, match[1] == "Current thread", fatal)
+            frames = [] if int(match[2], 16) == main_thread else None
+            if frames is not None:
+                by_signal = match[1] == "Current thread"
+                found = replace(found, frames=(), line=number, by_signal=by_signal)
         elif frames is not None and (match := _FRAME.match(line)):
             frames.append(StackFrame(match[3], match[1], int(match[2])))
-            found = LeftStack(tuple(frames), found.line, found.by_signal, fatal)
-        elif match := _FATAL.match(line):
-            fatal = Quote(path.name, number, line)
-            found = LeftStack(found.frames, found.line, found.by_signal, fatal)
+            found = replace(found, frames=tuple(frames))
+        elif _WENT_ON.match(line):
+            found, frames = LeftStack(fatal=found.fatal, thread=found.thread), None
+        elif _THREAD_ENDED.match(line):
+            found = replace(found, thread=Quote(path.name, number, line))
+        elif _FATAL.match(line):
+            found = replace(found, fatal=Quote(path.name, number, line))
     return found
 
 
