@@ -97,6 +97,21 @@ def test_a_gigabyte_of_nothing_is_refused_before_it_is_sent(
     assert not any("api/open?" in url for url in sent)
 
 
+def test_what_is_being_sent_is_taken_back(page_of: Open, address: str, tmp_path: Path) -> None:
+    bench = page_of(address)
+    path = tmp_path / "console.log"
+    path.write_bytes(FILES["log"][2](tmp_path))
+    bench.page.route("**/api/open?*", lambda route: None)
+    try:
+        bench.page.set_input_files("#launch-files", str(path))
+        bench.page.click("#opening-cancel")
+        bench.page.evaluate("serried.opened()")
+    finally:
+        bench.page.unroute("**/api/open?*")
+    assert not bench.page.is_visible("#opening")
+    assert bench.text("#alert") == "" and bench.read("state()")["view"] == "layout"
+
+
 def test_a_file_that_breaks_off_is_refused_by_its_reader(
     page_of: Open, address: str, tmp_path: Path
 ) -> None:
