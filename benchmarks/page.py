@@ -23,6 +23,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -31,7 +32,10 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 RUNS = int(sys.argv[1]) if len(sys.argv) > 1 else 3
 ROUND_TRIPS_MS = (0, 100)
-SLICES = 200_000
+SLICES = 2_000_000
+RANKS, STAGES = 64, 4
+TURNS = [(name, at) for name in ("forward", "backward") for at in range(8)]
+"""What a rank does in a step of the large file: a name and a microbatch each."""
 PEERS = Path(os.environ.get("GRADIO_PEER", ".venv/peers-page"))
 PLAYGROUND = """
 import gradio as gr
@@ -180,13 +184,25 @@ def measured(browser: Browser, address: str, tool: Tool, round_trip_ms: int) -> 
 
 
 def write_events(path: Path, slices: int) -> None:
-    """Writes a trace of Chrome's events with so many slices, as MegatronApp does."""
-    rows = (
-        f'{{"name": "forward", "ph": "X", "pid": {at % 64}, "tid": 1, "ts": {at}, "dur": 5, '
-        f'"args": {{"model_chunk": 0, "microbatch": {at // 64}}}}}'
-        for at in range(slices)
-    )
-    path.write_text('{"traceEvents": [' + ",\n".join(rows) + "]}", encoding="utf-8")
+    """Writes a timeline as MegatronApp does of ranks in stages, with so many slices at least."""
+    with path.open("w", encoding="utf-8") as file:
+        file.write('{"traceEvents": [\n')
+        file.writelines(f"{',' if at else ''}{row}\n" for at, row in enumerate(_rows(slices)))
+        file.write("]}")
+
+
+def _rows(slices: int) -> Iterator[str]:
+    """Yields events of whole steps, each rank's forwards before its backwards."""
+    for step in range(-(-slices // (RANKS * len(TURNS)))):
+        for (turn, (name, microbatch)), rank in product(enumerate(TURNS), range(RANKS)):
+            stage = rank * STAGES // RANKS
+            late = stage if name == "forward" else 2 * (STAGES - 1) - stage
+            at = (step * (len(TURNS) + 2 * STAGES) + turn + late) * 10
+            yield (
+                f'{{"name": "{name}", "ph": "X", "ts": {at}, "dur": 9, "pid": {rank}, "tid": 1, '
+                f'"args": {{"iteration": {step}, "microbatch": {microbatch}, '
+                f'"model_chunk": 0, "pp_rank": {stage}}}}}'
+            )
 
 
 def main() -> None:

@@ -10,24 +10,20 @@ A size has one name everywhere: in Python, JSON, addresses, forms and what a lau
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from serried.errors import InputError
+from serried.number import MOST, whole_number
 
 Given = int | str | tuple[int, ...]
 """A size as it was given: a number, an order of axes, or one number for each node or stage."""
 
-MOST = 2**63 - 1
-"""The largest number that any size takes; most have bounds of their own below it."""
 MOST_RANKS = 1 << 24
 """The largest world that is laid out: its groups of every kind fit a workstation's memory."""
 MOST_GPUS = 1_000_000
 """More than any node or NVLink domain has; numbers below it stay within 32 bits."""
-LONGEST = 40
-"""Letters of a wrong value that its sentence repeats."""
 
 
 class SizeField(NamedTuple):
@@ -68,39 +64,6 @@ class SizeField(NamedTuple):
         '4,1'
         """
         return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def shortened(text: str) -> str:
-    """Returns a value as a sentence can hold it.
-
-    >>> shortened("1" * 50)
-    '1111111111111111111111111111111111111111…'
-    """
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-
-
-def whole_number(text: str, name: str, most: int = MOST) -> int:
-    """Returns the number that a text says; raises InputError for what is none.
-
-    >>> whole_number(" 16 ", "tp")
-    16
-    """
-    found = re.fullmatch(r"\s*([+-]?)0*([0-9]+)\s*", text)
-    if not found:
-        raise InputError(
-            "{name}={value} is not a whole number; one such as 16 is",
-            name=name,
-            value=shortened(text),
-        )
-    # The length comes first: Python does not read numbers of thousands of digits.
-    if len(found[2]) > len(str(MOST)) or int(found[2]) > MOST:
-        raise InputError(
-            "{name}={value} is too large; it is at most {most}",
-            name=name,
-            value=shortened(text),
-            most=most,
-        )
-    return int(found[1] + found[2])
 
 
 def read_settings(texts: Iterable[str]) -> dict[str, str]:

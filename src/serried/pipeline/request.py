@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from serried.errors import InputError
-from serried.mesh.sizes import shortened, whole_number
+from serried.number import shortened, whole_number
 from serried.pipeline.action_lists import read_csv
 from serried.pipeline.costs import Costs, Duration, Extra, Links, Number
 from serried.pipeline.exact_number import read_numbers

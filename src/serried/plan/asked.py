@@ -19,7 +19,7 @@ from serried.launch.facts.config import LaunchConfig
 from serried.launch.request import LayoutRequest
 from serried.limits import ADAPTER_RANK, BATCH, SEQUENCE
 from serried.mesh import Layout
-from serried.mesh.sizes import whole_number
+from serried.number import whole_number
 from serried.pipeline.registry import ENTRIES
 from serried.pipeline.registry import known as require_schedule
 from serried.plan.catalog import cluster_named, model_asked

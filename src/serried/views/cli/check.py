@@ -13,10 +13,11 @@ import click
 from serried.errors import InputError, SerriedError
 from serried.launch.request import LayoutRequest
 from serried.plan.busbw import OPERATIONS, to_document
+from serried.views.cli.count import COUNT
 from serried.views.cli.emit_job import EMIT, IMAGE, emit
 from serried.views.cli.job import request_of
 from serried.views.cli.language import lang_option
-from serried.views.cli.options import COUNT, job_options, size_options
+from serried.views.cli.options import job_options, size_options
 from serried.views.cli.output import (
     PATH,
     TABLE_OR_JSON,

@@ -11,8 +11,8 @@ import click
 from serried.errors import EnvironmentProblem, InputError, listed
 from serried.runtime.job.report import Event, StepDone
 from serried.runtime.job.settings import Emulated, TrainSettings
+from serried.views.cli.count import COUNT
 from serried.views.cli.language import current_language
-from serried.views.cli.options import COUNT
 from serried.views.sentences import tell
 
 EMULATED_STEPS = 6

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from serried.errors import InputError
-from serried.views.cli.options import COUNT
+from serried.views.cli.count import COUNT
 from serried.views.cli.output import write
 from serried.views.runs.launch import TARGETS, ClusterJob, written
 

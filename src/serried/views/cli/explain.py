@@ -10,9 +10,10 @@ import click
 
 from serried.launch.request import LayoutRequest
 from serried.plan.job_plan import JobPlan
+from serried.views.cli.count import COUNT
 from serried.views.cli.job import request_of
 from serried.views.cli.language import lang_option
-from serried.views.cli.options import COUNT, job_options, size_options
+from serried.views.cli.options import job_options, size_options
 from serried.views.cli.output import (
     PATH,
     TABLE_OR_JSON,

@@ -10,9 +10,8 @@ import click
 
 from serried.errors import EnvironmentProblem, SerriedError
 from serried.finding import Sentence
+from serried.views.cli.count import COUNT
 from serried.views.cli.language import current_language
-from serried.views.cli.options import COUNT
-from serried.views.cli.output import as_json
 from serried.views.sentences import say
 
 if TYPE_CHECKING:
@@ -136,6 +135,7 @@ def _told(told: Sentence | SerriedError, lang: str) -> str:
 
 def _print_answer(question: str, given: Mapping[Path, str | None]) -> None:
     """Prints what the page would be answered; it takes no server and none of its packages."""
+    from serried.views.cli.output import as_json
     from serried.views.web.opening.desk import OpeningDesk
     from serried.views.web.opening.folder import recognised_as
     from serried.views.web.questions import answer_document, questions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from serried.errors import InputError
-from serried.mesh.sizes import shortened
+from serried.number import shortened
 
 UNITS: dict[str, int] = {
     "": 1,

@@ -16,7 +16,8 @@ from serried.collective.networks import DEFAULT, NetworkPreset, OwnLinks, preset
 from serried.collective.placed_group import PlacedGroup
 from serried.errors import InputError, listed
 from serried.mesh import Placement
-from serried.mesh.sizes import PLACES, whole_number
+from serried.mesh.sizes import PLACES
+from serried.number import whole_number
 from serried.pipeline.exact_number import read_numbers
 from serried.plan.busbw import BusbwTable
 from serried.plan.collective_price import CollectiveQuestion

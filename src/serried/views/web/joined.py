@@ -29,13 +29,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from graphlib import TopologicalSorter
 
-_IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";\n', re.M)
-_PASSED_ON = re.compile(r'^export \{([^}]*)\} from "(\.[^"]+)";\n', re.M)
-_LISTED = re.compile(r"^export \{([^}]*)\};\n", re.M)
-_MADE = re.compile(r"^export ((?:async )?function\*?|class|const) (\w+)", re.M)
-_LATER = re.compile(r'\bimport\("(\.[^"]+)"\)')
+# Letters come first, to which a search leaps; what is in front of them is looked at then.
+_IMPORT = re.compile(r'import (?<=^import )\{([^}]*)\} from "(\.[^"]+)";\n', re.M)
+_PASSED_ON = re.compile(r'export (?<=^export )\{([^}]*)\} from "(\.[^"]+)";\n', re.M)
+_LISTED = re.compile(r"export (?<=^export )\{([^}]*)\};\n", re.M)
+_MADE = re.compile(r"export (?<=^export )((?:async )?function\*?|class|const) (\w+)", re.M)
+_LATER = re.compile(r'import\("(?<!\wimport\(")(\.[^"]+)"\)')
 _STYLE = re.compile(r'^@import "([^"]+)";\n', re.M)
-_LEFT = re.compile(r"^(?:import|export)\b.*", re.M)
+_LEFT = re.compile(r"port\b(?<=^import|^export).*", re.M)
 _BLOCK = r"/\*(?:(?!\*/).)*\*/"
 _COMMENTS = re.compile(rf"^[ \t]*(?://[^\n]*|{_BLOCK})[ \t]*\n|{_BLOCK} ?", re.M | re.S)
 

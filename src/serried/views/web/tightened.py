@@ -18,13 +18,24 @@ _TEMPLATE = rf"`(?:[^`\\$]|\\.|\$(?!\{{)|\$\{{(?:[^{{}}`]|\{{[^{{}}]*\}}|{_PLAIN
 """A template, in whose places others may stand."""
 _REGEX = r"(?<=[(,=:\[!&|?{};\s])/(?![/* ])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/"
 _COMMENT = r"//[^\n]*|/\*(?:(?!\*/)[\s\S])*\*/"
-_GAP = rf"(?P<gap>(?:\s|{_COMMENT})+)"
 # Most letters begin none of these, which one look ahead tells.
-_PIECE = re.compile(f"(?=[\"'`/\\s])(?:{_STRING}|{_TEMPLATE}|{_REGEX}|{_GAP})")
-_ENDS = frozenset(";{(,[=?:&|<>")
-"""Marks behind which a line end means nothing."""
-_BEGINS = frozenset("})].?:&|=,<>")
-"""Marks before which a line end means nothing."""
+_WHOLE = re.compile(
+    f"(?=[\"'`/])(?:{_STRING}|{_TEMPLATE}|(?P<regex>{_REGEX})|(?P<comment>{_COMMENT}))"
+)
+_HELD, _HELD_REGEX = "\0", "/\1/"
+"""What stands for a string or template, and for a regular expression, while gaps are judged."""
+_PLACES = re.compile(f"{_HELD}|{_HELD_REGEX}")
+_WORD, _SIGN = r"\w$#", r"+\-/"
+_STEPS = (
+    (re.compile(r"[^\S\n]{2,}"), " "),
+    (re.compile(r" ?\n\s*"), "\n"),
+    # A line end means nothing behind the first of these marks, and before the second.
+    (re.compile(r"\n(?:(?<=[;{(,\[=?:&|<>]\n)|(?=[})\].?:&|=,<>]))"), ""),
+    # A space means nothing but between two words, or two equal signs: a + +b is not a ++b.
+    (re.compile(rf" (?:(?![{_WORD}{_SIGN}])|(?<![{_WORD}{_SIGN}] ))"), ""),
+    (re.compile(rf" (?:(?<=[{_SIGN}] )(?=[{_WORD}])|(?<=[{_WORD}] )(?=[{_SIGN}]))"), ""),
+    (re.compile(r" (?:(?<=\+ )(?=[-/])|(?<=- )(?=[+/])|(?<=/ )(?=[+-]))"), ""),
+)
 
 
 def tightened(text: str) -> str:
@@ -35,27 +46,16 @@ def tightened(text: str) -> str:
     >>> tightened("say(`${a ? `, and ${ b }` : ''} .`, c + d);\\n")
     "say(`${a ? `, and ${ b }` : ''} .`,c+d);"
     """
+    held: list[str] = []
 
-    def piece(match: re.Match[str]) -> str:
-        gap = match["gap"]
-        if gap is None:
-            return match[0]
-        start, end = match.span()
-        if not start or end == len(text):
-            return ""
-        return _kept(gap, text[start - 1], text[end])
+    def place(match: re.Match[str]) -> str:
+        if match["comment"]:
+            return "\n" if "\n" in match[0] else " "
+        held.append(match[0])
+        return _HELD_REGEX if match["regex"] else _HELD
 
-    return _PIECE.sub(piece, text)
-
-
-def _kept(gap: str, before: str, after: str) -> str:
-    """Returns what must stay between two tokens that end and begin so."""
-    if "\n" in gap and before not in _ENDS and after not in _BEGINS:
-        return "\n"
-    # a + +b and a - --b are not a ++b and a ---b.
-    clash = before == after and before in "+-/"
-    return " " if clash or (_is_word(before) and _is_word(after)) else ""
-
-
-def _is_word(letter: str) -> bool:
-    return letter.isalnum() or letter in "_$#"
+    plain = _WHOLE.sub(place, text).strip()
+    for pattern, instead in _STEPS:
+        plain = pattern.sub(instead, plain)
+    back = iter(held)
+    return _PLACES.sub(lambda _: next(back), plain)

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from serried.views.cli.count import COUNT
 from serried.views.cli.groups import answers as answers
 from serried.views.cli.job import request_of
 from serried.views.cli.language import lang_option
 from serried.views.cli.options import (
-    COUNT,
     collective_options,
     job_options,
     model_options,

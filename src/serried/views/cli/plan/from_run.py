@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from serried.errors import InputError
-from serried.views.cli.options import COUNT
+from serried.views.cli.count import COUNT
 from serried.views.cli.output import PATH, TABLE_OR_JSON, OutputChoice, as_json, width
 
 Command = TypeVar("Command", bound=Callable[..., object])

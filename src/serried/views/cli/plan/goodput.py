@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from serried.errors import InputError, listed
-from serried.views.cli.options import COUNT
+from serried.views.cli.count import COUNT
 
 if TYPE_CHECKING:
     from serried.plan.job_goodput import JobGoodput

@@ -8,14 +8,16 @@ import click
 
 from serried.errors import InputError, listed
 from serried.launch.request import LayoutRequest
-from serried.mesh.sizes import read_settings, whole_number
+from serried.mesh.sizes import read_settings
+from serried.number import whole_number
 from serried.plan.asked import option_of, plan_request
 from serried.plan.rank_order import inner_axis, orders_of
 from serried.plan.request import PlanRequest
 from serried.plan.search.search import search as searched
 from serried.plan.search.space import SearchSpace
+from serried.views.cli.count import COUNT
 from serried.views.cli.language import current_language, lang_option
-from serried.views.cli.options import COUNT, size_options
+from serried.views.cli.options import size_options
 from serried.views.cli.output import OutputChoice, as_json, form_option, output_option, width
 from serried.views.cli.plan.options import plan_constants, plan_options, plan_words
 from serried.views.explain.plain import wrap

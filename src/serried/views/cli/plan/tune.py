@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from serried.errors import InputError
+from serried.views.cli.count import COUNT
 from serried.views.cli.language import current_language
-from serried.views.cli.options import COUNT
 from serried.views.cli.output import TABLE_OR_JSON, OutputChoice, as_json, output_option
 from serried.views.cli.train.options import SectionedCommand, train_settings, with_options
 from serried.views.runs.tuning import (

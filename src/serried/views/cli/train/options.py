@@ -22,10 +22,10 @@ from serried.runtime.job.settings import (
     TrainSettings,
     Validation,
 )
+from serried.views.cli.count import COUNT
 from serried.views.cli.emit_job import EMIT, GPUS_PER_NODE, IMAGE, NODES
 from serried.views.cli.help import SpokenOption
 from serried.views.cli.language import lang_option
-from serried.views.cli.options import COUNT
 
 Option = Callable[[Callable[..., object]], Callable[..., object]]
 Settings = TypeVar("Settings")
