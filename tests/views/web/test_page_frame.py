@@ -132,7 +132,7 @@ def test_the_tour_walks_the_page_and_brings_back_what_was_there(
     workbench.page.focus("#tour-open")
     workbench.press("Enter")
     views, titles = [], set()
-    for _ in range(7):
+    for _ in range(8):
         views.append(workbench.read("state()")["view"])
         titles.add(workbench.text("#tour-title"))
         ring = workbench.page.locator("#tour-ring").bounding_box()
@@ -141,8 +141,8 @@ def test_the_tour_walks_the_page_and_brings_back_what_was_there(
         assert box and box["x"] >= 0 and box["x"] + box["width"] <= 1400
         assert box["y"] >= 0 and box["y"] + box["height"] <= 900
         workbench.press("ArrowRight")
-    assert views == ["layout", "layout", "layout", "schedule", "plan", "run", "layout"]
-    assert len(titles) == 7
+    assert views == ["layout", "layout", "layout", "schedule", "plan", "run", "diagnose", "layout"]
+    assert len(titles) == 8
     assert not workbench.page.is_visible("#tour") and not workbench.page.is_visible("#tour-ring")
     assert workbench.value("world_size") == "32"
     workbench.click("#tour-open")

@@ -125,7 +125,7 @@ def search_document(
     """
     head = {
         "schema": SCHEMA,
-        "verdict": " ".join(search_verdict(found, lang=lang)),
+        "verdict": ("；" if lang == "zh" else "; ").join(search_verdict(found, lang=lang)),
         "layouts": found.num_layouts,
         "fitting": found.num_fitting,
     }

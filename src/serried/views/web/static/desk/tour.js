@@ -2,6 +2,7 @@
 
 import { byId } from "../base/dom.js";
 import { t } from "../base/i18n.js";
+import { EXAMPLE } from "../diagnose/state.js";
 
 /**
  * @typedef {object} Stop
@@ -22,6 +23,11 @@ export const STOPS = Object.freeze([
     target: "#plan-section",
   },
   { name: "run", address: "view=run", target: "#view-run" },
+  {
+    name: "diagnose",
+    address: `view=diagnose&world_size=8&tp=2&pp=2&order=tp-dp-pp&diagnosed=${EXAMPLE}`,
+    target: "#diagnose-told",
+  },
   { name: "start", address: "view=layout", target: "#launch-open" },
 ]);
 

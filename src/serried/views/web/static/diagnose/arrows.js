@@ -69,7 +69,9 @@ export class WaitArrows {
     const inset = Math.min(ASIDE * one.size, ASIDE * length) / length;
     const [x0, y0] = [one.x + inset * dx, one.y + inset * dy];
     const [x1, y1] = [other.x - inset * dx, other.y - inset * dy];
-    const bend = { x: (x0 + x1) / 2 - BULGE * (y1 - y0), y: (y0 + y1) / 2 + BULGE * (x1 - x0) };
+    // Along a row of cells it bends down whichever way it goes, so that their words stay free.
+    const bulge = dx < 0 && -dx > Math.abs(dy) ? -BULGE : BULGE;
+    const bend = { x: (x0 + x1) / 2 - bulge * (y1 - y0), y: (y0 + y1) / 2 + bulge * (x1 - x0) };
     context.beginPath();
     context.moveTo(x0, y0);
     context.quadraticCurveTo(bend.x, bend.y, x1, y1);

@@ -21,7 +21,8 @@ export function items(sentences) {
 }
 
 /**
- * Returns a finding as a card that shows it.
+ * Returns a finding as a card that shows it; that of the finding in view, whose words stand beside
+ * the cards, names the culprits alone.
  * @param {Finding} finding
  * @param {boolean} isShown
  * @param {() => void} show
@@ -37,7 +38,7 @@ export function findingCard(finding, isShown, show) {
       click: show,
     },
     make("b", {}, t(`trouble.${finding.class}`)),
-    ` ${finding.verdict}`,
+    ` ${isShown ? (finding.drawing?.[0]?.named ?? "") : finding.verdict}`,
   );
   return make("li", {}, button);
 }

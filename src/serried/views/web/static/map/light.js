@@ -5,6 +5,9 @@ import { inkOf } from "../base/theme.js";
 import { cellOf, showsMarks } from "./paint.js";
 import { MARKS_FROM } from "./slots.js";
 
+/** Pixels around a name that belong to the outline of what it names. */
+const EDGE = 2;
+
 /** @typedef {import("./picture.js").Picture} Picture */
 /** @typedef {import("../base/lit.js").Lit} Lit */
 /**
@@ -52,10 +55,36 @@ export function paintLit(picture, lit, pinned, focused) {
  * @param {Lit} lit
  * @param {CellOf} cell
  */
-function paintVeil({ scene, surface, theme }, context, lit, cell) {
+function paintVeil(picture, context, lit, cell) {
+  const { scene, surface, theme } = picture;
   context.fillStyle = theme.veil;
   context.fillRect(0, 0, surface.width, surface.height);
-  for (const rank of lit.ranks) if (rank < scene.worldSize) context.clearRect(...cell(rank));
+  const ranks = [...lit.ranks].filter((rank) => rank < scene.worldSize);
+  for (const rank of ranks) context.clearRect(...cell(rank));
+  clearNames(picture, context, ranks);
+}
+
+/**
+ * Leaves the names of nodes and bands that hold lit ranks as they are.
+ * @param {Picture} picture
+ * @param {CanvasRenderingContext2D} context
+ * @param {number[]} ranks
+ */
+function clearNames({ nest, camera }, context, ranks) {
+  const { scale } = camera;
+  nest.places.forEach(({ left, top }, level) => {
+    if (!left && !top) return;
+    for (const item of new Set(ranks.map((rank) => nest.itemOf(level, rank)))) {
+      const { x, y, width, height } = nest.box(level, item);
+      const [wide, high] = left ? [left, height] : [width, top];
+      context.clearRect(
+        (x - camera.x) * scale + EDGE,
+        (y - camera.y) * scale + EDGE,
+        wide * scale - 2 * EDGE,
+        high * scale - 2 * EDGE,
+      );
+    }
+  });
 }
 
 /**

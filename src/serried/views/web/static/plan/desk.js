@@ -13,7 +13,7 @@ import { foundAt, paintPlan } from "./paint.js";
 import { PlanPins } from "./pins.js";
 import { PlanSearch } from "./search.js";
 import { PLAN_FIELDS, planField, planWords, stepWords } from "./state.js";
-import { memoryRows, mfuText, placeLines, timeRows, trafficRows } from "./words.js";
+import { memoryKey, memoryRows, mfuText, placeLines, timeRows, trafficRows } from "./words.js";
 
 /** @typedef {import("./planned.js").PlanAnswer} PlanAnswer */
 /** @typedef {import("./state.js").PlanField} PlanField */
@@ -191,6 +191,7 @@ export class PlanDesk {
     byId("plan-verdict").classList.toggle("fault", !answer.fits);
     byId("plan-time-verdict").textContent = answer.time.verdict;
     byId("plan-mfu").textContent = mfuText(answer);
+    byId("plan-memory-key").replaceChildren(...memoryKey(answer));
     byId("plan-memory-rows").replaceChildren(...memoryRows(answer));
     byId("plan-time-rows").replaceChildren(...timeRows(answer));
     byId("plan-traffic-rows").replaceChildren(...trafficRows(answer));

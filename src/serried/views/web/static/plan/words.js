@@ -20,6 +20,13 @@ export function mfuText({ flops_convention: own, mfu_by_convention: by }) {
   return t("plan.mfu", { shares: told.join(" · ") });
 }
 
+/** Returns what the colours of memory stand for. @param {PlanAnswer} plan */
+export function memoryKey(plan) {
+  return itemsOf(plan).map(({ name }) =>
+    make("li", {}, ...named(plan.words.memory[name] ?? name, plan.colours[name])),
+  );
+}
+
 /** Returns the rows of memory: an item each, and their sum. @param {PlanAnswer} plan */
 export function memoryRows(plan) {
   const head = [t("plan.stage"), ...plan.memory.map(stagesText)];

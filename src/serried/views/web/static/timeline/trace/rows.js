@@ -26,7 +26,7 @@
 
 export const HEADING = 22;
 const LEAST_ROW = 14;
-const MOST_ROW = 42;
+const MOST_ROW = 72;
 
 /** Lays the lines out. */
 export class Lines {
