@@ -220,6 +220,15 @@ def test_megatronapps_chunks_are_virtual_stages() -> None:
     assert step.step == 10
 
 
+def test_a_timeline_without_stages_says_what_its_events_lack(tmp_path: Path) -> None:
+    rows = [
+        {"name": name, "ph": "X", "pid": 0, "ts": at, "dur": 5, "args": {"model_chunk": 0}}
+        for at, name in ((0, "forward"), (10, "backward"))
+    ]
+    with pytest.raises(InputError, match="forwards and backwards without a pp_rank"):
+        read_trace([write(tmp_path / "no_stages.json", {"traceEvents": rows})])
+
+
 MEGASCAN = {
     0: [
         ("forward-warmup", 0, 10),

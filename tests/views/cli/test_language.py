@@ -135,7 +135,7 @@ def test_what_a_run_measured_is_told_in_chinese(serried: Call, tmp_path: Path) -
     Run(pp=4, tp=1, dp=2, num_microbatches=8, num_steps=2).write(tmp_path)
     answer = serried("trace", "stats", str(tmp_path), "--lang", "zh")
     lines = answer.out.splitlines()
-    assert lines[0] == "气泡占一个 step 33.0 ms 的 27.3%；1f1b 本身就有 27.3%"
+    assert lines[0] == "气泡占一步（33.0 ms）的 27.3%；1f1b 本身就有 27.3%"
     assert lines[4] == "运行 run-a：8 个 rank，在 1 台主机上，2 个完整的 step，656 个 span"
     assert lines[5].endswith("；1f1b，8 个微批次；计算是用固定时长模拟的")
     bubble = "1 - 忙碌 / (rank 数 x 窗口)，计算是模拟的；等待不算忙碌"

@@ -78,7 +78,7 @@ CASES = {
 def test_a_wait_is_one_sentence_with_its_cause(case: Gap, told: str) -> None:
     assert [say(each, "en") for each in gap_sentences(case)] == [told]
     (chinese,) = (say(each, "zh") for each in gap_sentences(case))
-    assert chinese.startswith("第 7 个 step 里 rank 5 ")
+    assert chinese.startswith("第 7 步里 rank 5 ")
     assert "waited" not in chinese
 
 

@@ -156,7 +156,7 @@ def test_hovering_an_action_says_what_it_is_and_what_it_waited_for(
                 "WARM_UP": "第一个微批次还没有到达",
                 "DEPENDENCY": "等待 stage",
                 "LATENCY": "消息",
-                "MEMORY_LIMIT": "已持有 3 个激活",
+                "MEMORY_LIMIT": "已持有 3 个激活值",
                 "COOL_DOWN": "其他 rank 还没有",
             },
         ),

@@ -84,13 +84,28 @@ def megatronapp_trace(
     _require_apart(files, of_file)
     found = [each for mine in of_file for each in mine]
     if not any(each.kind is not ActionKind.OPTIMIZER for each in found):
-        raise InputError("{path} holds no forward and no backward", path=files[0].path)
+        raise _without_computations(files)
     # No file says how many stages there are; the highest pp rank does.
     num_stages = 1 + max(each.pp_rank for each in found)
     rows = [_row(each, num_stages) for each in _numbered(found)]
     layout = pipelines(rows, None, sizes)
     spans = one_after_another(spans_of(with_peers(rows, layout)))
     return foreign_trace(files[0].path.stem, layout, {"": range(layout.world_size)}, spans)
+
+
+def _without_computations(files: Sequence[TraceEventFile]) -> InputError:
+    """Returns why nothing was computed: no such event, or none that says its stage."""
+    computing = _KINDS.keys() - {"optimizer"}
+    given = [
+        _numbers(event) for file in files for event in file.events if event.get("name") in computing
+    ]
+    if given and not any("pp_rank" in each for each in given):
+        return InputError(
+            "{path} holds forwards and backwards without a pp_rank, so that their stages are not "
+            "known; MegatronApp writes it into args",
+            path=files[0].path,
+        )
+    return InputError("{path} holds no forward and no backward", path=files[0].path)
 
 
 def _require_apart(files: Sequence[TraceEventFile], found: Sequence[Sequence[_Found]]) -> None:

@@ -69,9 +69,9 @@ def test_each_line_is_said_in_chinese_where_that_is_asked(
     told(Console(file=io.StringIO(), force_terminal=False))
     assert capsys.readouterr().err.splitlines() == [
         "1 个 rank（tp 1、pp 1、dp 1；megatron tp-cp-ep-dp-pp）已就绪，在 cpu 上",
-        "从 runs/step-000003 接着训练：已完成 3 个 step",
+        "从 runs/step-000003 接着训练：已完成 3 步",
         "step 3  模拟计算  12 ms",
-        "4 个 step 之后  留出的 35,200 字节上 loss 5.2500",
+        "4 步之后  留出的 35,200 字节上 loss 5.2500",
         "已保存 runs/step-000004",
         "无法保存 runs/step-000006：磁盘没有空间了；训练继续",
     ]

@@ -17,8 +17,8 @@ from serried.mesh.sizes import (
     SizeField,
     Sizes,
     read_settings,
-    whole_number,
 )
+from serried.number import whole_number
 from serried.views.sentences import require_language
 
 MAX_WORLD_SIZE = 131_072

@@ -47,7 +47,8 @@ export class Tour {
     byId("tour").addEventListener("keydown", (event) => this._key(event));
     byId("tour").addEventListener("cancel", () => this._leave());
     const moved = new ResizeObserver(() => this._place());
-    for (const part of ["centre", "right", "schedule-section"]) moved.observe(byId(part));
+    for (const part of ["centre", "right", "schedule-section", "diagnose-told"])
+      moved.observe(byId(part));
     document.addEventListener("spoken", () => this._say());
   }
 
