@@ -35,6 +35,7 @@ _FAILED_AT = re.compile(r"^# .*wall_ns (\d{1,19})$")
 _NAMES = re.compile(r"^[A-Za-z_][\w.]*(: .*)?$")
 _WENT_ON = re.compile(rf"^# \S+ {WENT_ON}$")
 _THREAD_ENDED = re.compile(rf"^# \S+ {THREAD_ENDED} ")
+_BY_WATCH = re.compile(r"^(?:# |Timeout \()")
 _FATAL = re.compile(r"^Fatal Python error: (.*)$")
 
 
@@ -56,7 +57,7 @@ class LeftStack:
     line: int = 0
     """The line of the file at which it begins."""
     by_signal: bool = False
-    """Whether the main thread wrote it itself, as at a signal."""
+    """Whether a signal had it written, whichever thread that came to, and not the watch."""
     fatal: Quote | None = None
     """What Python said of a signal that ended the process, such as a segmentation fault."""
     thread: Quote | None = None
@@ -129,11 +130,15 @@ def _stack(path: Path, main_thread: int) -> LeftStack:
     """Returns the last stack of the main thread; the others are of the guard and of torch."""
     found = LeftStack()
     frames: list[StackFrame] | None = None
-    for number, line in enumerate(_text(path).splitlines(), 1):
+    by_signal = False
+    lines = _text(path).splitlines()
+    for number, (line, before) in enumerate(zip(lines, ["", *lines], strict=False), 1):
         if match := _THREAD.match(line):
+            # A blank line parts the threads of one dump. Only the watch says above its dumps why.
+            if before or number == 1:
+                by_signal = not _BY_WATCH.match(before)
             frames = [] if int(match[2], 16) == main_thread else None
             if frames is not None:
-                by_signal = match[1] == "Current thread"
                 found = replace(found, frames=(), line=number, by_signal=by_signal)
         elif frames is not None and (match := _FRAME.match(line)):
             frames.append(StackFrame(match[3], match[1], int(match[2])))
