@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP = $(BIN)/pip install -q --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick check types style unit bench oracle goldens soak screenshots edition browser hosts shells modules clean
+.PHONY: help run test quick check types style unit bench oracle goldens soak screenshots edition headless browser hosts shells modules clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,7 +16,7 @@ help: ## list these commands
 run: $(VENV)/.run ## install, train for real, open the workbench on it
 	$(BIN)/serried demo
 
-test: $(VENV)/.test browser hosts shells modules check unit ## install, check and run every test
+test: $(VENV)/.test headless hosts shells modules check unit ## install, check and run every test
 
 check: $(VENV)/.test modules ## format, lint, imports, types of Python and of the page's modules
 	@$(MAKE) --no-print-directory --jobs 2 types style
@@ -46,7 +46,7 @@ quick: $(VENV)/.test ## lint, imports, types and a subset of tests, in under a m
 # ranks wait for one another most of the time, and a browser for its page. Files of ranks stay whole,
 # as each shares its launch.
 PACE = tests/runtime/check/test_slow_hosts.py tests/runtime/test_slow_rank.py
-unit: $(VENV)/.test browser hosts shells modules
+unit: $(VENV)/.test headless hosts shells modules
 	node --test $$(find tests/web_modules -name "*.test.js")
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal --ignore tests/runtime
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder tests/runtime $(PACE:%=--ignore %)
@@ -101,6 +101,11 @@ browser: # the Chromium on PATH, else Debian's, with a font for Chinese
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
 		command -v google-chrome >/dev/null || \
 		{ $(APT) update -qq && $(APT) install -y -qq chromium fonts-noto-cjk; }
+
+headless: # Debian's Chromium without a window, which draws the same for two thirds of the work; else any
+	@command -v chromium-headless-shell >/dev/null || \
+		{ $(APT) update -qq && $(APT) install -y -qq chromium-headless-shell fonts-noto-cjk; } || \
+		$(MAKE) --no-print-directory browser
 
 shells: # those whose completion is tested; the tests of one skip without it
 	@{ command -v zsh && command -v fish; } >/dev/null || \

@@ -15,7 +15,11 @@ from tests.views.web.workbench import Workbench
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+NAMES = (
+    "chromium-headless-shell",
+    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
+)
+"""The first draws the same without a window of its own, for two thirds of the work."""
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
