@@ -19,6 +19,7 @@ from serried.runtime.check.settings import CheckSettings, sizes_of, waves
 from serried.views.runs.check_document import check_document
 from tests.frameworks.asking import asked
 from tests.runtime.rank_processes import all_ended, watch
+from tests.schemas.conform import conform
 
 SETTINGS = CheckSettings(
     asked("paddle 4 'hybrid_parallel_topo_order=pp_first' tp=2"),
@@ -100,7 +101,7 @@ def test_the_busbw_table_has_a_row_for_each_shape(checked: Checked) -> None:
 
 def test_the_document_holds_a_map_of_nodes_and_paths(checked: Checked) -> None:
     document = check_document(checked.report, SETTINGS.whole, "en")
-    assert document["schema"] == "serried.check/1"
+    conform(document, "serried.check/1")
     assert [(n["node"], n["ranks"], n["is_slow"]) for n in document["map"]["nodes"]] == [
         (0, [0, 1], False),
         (1, [2, 3], False),

@@ -16,6 +16,7 @@ from serried.views.runs.tuning import (
     tuning_verdict,
 )
 from tests.plan.retime.simulated import run_of
+from tests.schemas.conform import conform
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +89,6 @@ def test_what_plans_take_for_granted_is_told_once(found: Tuning) -> None:
 
 def test_the_document_holds_every_layout_in_seconds(found: Tuning) -> None:
     document = tuning_document(found)
-    assert document["schema"] == "serried.tuning/1"
+    conform(document, "serried.tuning/1")
     assert [each["schedule"] for each in document["layouts"]] == ["zbv", "zb-h1", "gpipe"]
     assert document["layouts"][2]["measured_s"] is None

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 from serried.trace.formats.reading import read_trace
 from tests.conftest import Call
+from tests.schemas.conform import conform
 from tests.trace.gpu.samples import FOLDER
 from tests.views.explain.reader import has_chinese
 
@@ -43,7 +44,7 @@ def test_the_answer_fits_a_screen(serried: Call, files: list[str], lang: str) ->
 
 def test_json_has_every_figure_in_microseconds(serried: Call) -> None:
     document = json.loads(serried("trace", "stats", *SAMPLED, "--format", "json").out)
-    assert document["schema"] == "serried.gpu-stats/1"
+    conform(document, "serried.gpu-stats/1")
     first, second = document["ranks"]
     assert first["time"]["idle_us"] == 321378
     assert second["time"]["overlap"] == pytest.approx(0.2005, abs=1e-4)
@@ -69,7 +70,7 @@ def test_two_profiles_are_compared_by_name_the_verdict_first(serried: Call) -> N
 
 def test_a_comparison_as_json_has_every_name(serried: Call) -> None:
     document = json.loads(serried("trace", "compare", *SAMPLED, "--format", "json").out)
-    assert document["schema"] == "serried.gpu-comparison/1"
+    conform(document, "serried.gpu-comparison/1")
     assert document["first"]["steps"] == [551]
     assert {row["where"] for row in document["rows"]} == {"gpu", "host"}
 

@@ -14,6 +14,7 @@ from serried.plan.retime.retimed import RetimedStep, Target, retime
 from serried.trace.formats.reading import read_trace
 from serried.views.plan.plan_error_text import error_verdict, interval_line
 from tests.conftest import Call
+from tests.schemas.conform import conform
 from tests.trace.recorded_run import Run
 
 
@@ -45,7 +46,7 @@ def test_the_wrong_constant_comes_first_with_what_it_costs(
 def test_json_has_every_constant(serried: Call, recorded: Path, plan: Path) -> None:
     words = ("trace", "compare", str(recorded), "--planned", str(plan), "--format", "json")
     told = json.loads(serried(*words).out)
-    assert told["schema"] == "serried.plan-error/1"
+    conform(told, "serried.plan-error/1")
     assert told["constants"][0]["name"] == "hop"
     more = sum(each["more_s"] for each in told["constants"]) + told["rest_s"]
     assert more == pytest.approx(told["measured_s"] - told["planned_s"])
