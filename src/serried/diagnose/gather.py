@@ -14,6 +14,7 @@ from serried.diagnose.evidence.source_lines import SourceLines
 from serried.diagnose.evidence.text.reader import text_signs
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.job_files import FATAL, JobFiles
+from serried.diagnose.steps.going_on import GoingOn
 from serried.diagnose.steps.of_lines import StepLines
 from serried.diagnose.steps.recording import Recorded, recordings_in
 from serried.diagnose.steps.standing import stands
@@ -42,14 +43,14 @@ def gather(
     """
     recorded = recordings_in(places)
     files = [file for place in places for file in _files(place) if file not in recorded.files]
-    job, code, steps = JobFiles(), SourceLines(), StepLines()
+    job, code, steps, going_on = JobFiles(), SourceLines(), StepLines(), GoingOn()
     signs: list[Sign] = []
     num_lines = 0
     notes: list[Sentence] = []
     for file in files:
         if job.take(file, _name(file)):
             continue
-        log = LogFile(file, file.name, hear, steps.hear)
+        log = LogFile(file, file.name, hear, (steps.hear, going_on.hear))
         heard = _Heard(code)
         told = list(text_signs(heard.lines(log)))
         signs += told
@@ -72,6 +73,7 @@ def gather(
         state,
         recordings=recorded.recordings,
         step_lines=steps,
+        going_on=going_on,
         sources=tuple(map(str, [*files, *sorted(recorded.files)])),
         num_lines=num_lines,
         notes=(*recorded.notes, *job.notes, *notes),

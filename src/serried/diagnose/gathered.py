@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.steps.going_on import GoingOn
 from serried.diagnose.steps.of_lines import StepLines
 from serried.diagnose.steps.recording import Recording
 from serried.diagnose.waits.state import JobState
@@ -25,6 +26,8 @@ class Evidence:
     """Runs that were recorded, by serried or by another tool."""
     step_lines: StepLines | None = None
     """What lines of logs say of steps."""
+    going_on: GoingOn | None = None
+    """How far each log goes on with steps."""
     sources: tuple[str, ...] = ()
     """The files that were read."""
     num_lines: int = 0

@@ -12,10 +12,12 @@ from dataclasses import replace
 from serried.diagnose.causes import hang
 from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.order import standing_causes
+from serried.diagnose.causes.logs.overcome import still_standing
 from serried.diagnose.causes.missing import missing_evidence
 from serried.diagnose.causes.settled import settled
 from serried.diagnose.diagnosis import Cause, CauseClass, Diagnosis
 from serried.diagnose.gathered import Evidence
+from serried.diagnose.steps.going_on import GoingOn
 from serried.diagnose.stragglers import causes as stragglers
 from serried.diagnose.waits.roots import RootKind
 
@@ -23,7 +25,8 @@ from serried.diagnose.waits.roots import RootKind
 def diagnosed(evidence: Evidence) -> Diagnosis:
     """Returns what the evidence tells, with its causes from the likeliest on."""
     heard = {rank for sign in evidence.signs if (rank := sign.speaker.global_rank) is not None}
-    told = list(standing_causes(evidence.signs))
+    going_on = evidence.going_on or GoingOn()
+    told = list(still_standing(standing_causes(evidence.signs), evidence.signs, going_on.since))
     stopped = tuple(_combined(*settled(list(hang.causes(evidence)), told)))
     # What stopped the job comes before what made it slow.
     causes = (*stopped, *stragglers.causes(evidence, stopped=bool(stopped)))

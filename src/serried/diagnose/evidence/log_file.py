@@ -25,7 +25,7 @@ import io
 import lzma
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -77,8 +77,10 @@ _TELLING = re.compile(
     rb"examples/s|rank < size|bad_alloc|truncated|straggl|slow node|relative performance|"
     rb"MPI_|completion status|HEARTBEAT|ancel|emap|etadata|agic bytes|adZip|HSA_|ptxas|"
     rb"verflow|isconnect|task timeout|Duplicate GPU|BackOff|Machine Check|running collective|"
-    rb"num_local_procs|node.rank|nproc|al_ranks=|low on resource|bus bandwidth|OSU MPI|"
-    rb"reported by process|" + "已杀死|段错误|store.based barrier|estart".encode()
+    rb"lagging|returned nan|num_local_procs|node.rank|nproc|al_ranks=|low on resource|"
+    rb"raining (?:is )?(?:complete|done)|xiting program|after training|been shut|"
+    rb"bus bandwidth|OSU MPI|reported by process|"
+    + "已杀死|段错误|store.based barrier|estart".encode()
 )
 _UNPACKERS: dict[bytes, Callable[[BinaryIO], object]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
@@ -100,7 +102,7 @@ class LogFile:
     """Reads one log: which lines may tell something, and what was odd about the file."""
 
     def __init__(
-        self, path: Path, name: str, hear: Listener = unheard, beside: Beside | None = None
+        self, path: Path, name: str, hear: Listener = unheard, beside: Sequence[Beside] = ()
     ) -> None:
         self.path = path
         self.name = name
@@ -125,8 +127,8 @@ class LogFile:
         shapes: dict[bytes, int] = {}
         with opened(self.path) as file:
             for first, texts in self._blocks(file):
-                if self._beside is not None:
-                    self._beside(self.name, speaker, first, texts)
+                for listen in self._beside:
+                    listen(self.name, speaker, first, texts)
                 is_short = first == 1 and sum(map(len, texts)) < SHORT
                 rows = _put_together(texts) if is_short else list(enumerate(texts))
                 for place, text in _around(rows, shapes):

@@ -177,9 +177,12 @@ def input_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
         yield candidate(told, _NAN_REPEATS, [*nans, *repeats])
     elif nans:
         # Only a line that names the rank says whose NaN it is; a loss is everybody's, unless one
-        # rank alone had it and stopped for it.
+        # rank alone had it and stopped for it, or had it in a call of its own.
         is_named = any("rank" in sign.facts for sign in nans)
         stopped = told.ranks(told.of("first_failure"))
-        is_its_own = len(stopped) == 1 and told.ranks(nans) == stopped
+        is_of_one = len(told.ranks(nans)) == 1
+        is_its_own = is_of_one and (
+            told.ranks(nans) == stopped or all("own" in sign.facts for sign in nans)
+        )
         whose = "speakers" if is_named or is_its_own else "unknown"
         yield candidate(told, replace(_NAN, ranks=whose), nans)

@@ -92,6 +92,8 @@ def _with_rank_of_exit(told: LoggedSigns, cause: Cause) -> Cause:
     is_own = cause.cause_class in _OWN_FAILURES or cause.kind == "launch_failed"
     if cause.ranks is not None or not is_own or cause.kind in _OF_NOBODY:
         return cause
+    if cause.kind == "exception" and len(cause.quotes) > 1:
+        return cause  # several processes raised it, of which the launcher names one
     ends = told.of("exit", "first_failure", "other_failure", "task_exit")
     ranks = told.ranks(ends)
     is_told_at_once = len({sign.quote for sign in ends}) == 1

@@ -137,6 +137,16 @@ _TOLD = (
         "unknown",
     ),
     SignMeaning(
+        ("peer_failed",),
+        CauseClass.EXCEPTION,
+        "exit_code",
+        Standing.FOLLOWS,
+        (said("another rank failed or ended, and the library stopped {who}; its log says why"),),
+        (_ITS_LOG,),
+        0.4,
+        "unknown",
+    ),
+    SignMeaning(
         ("segfault_stack", "segfault"),
         CauseClass.EXCEPTION,
         "segfault",
@@ -319,6 +329,8 @@ def _silent_workers(told: LoggedSigns) -> list[Sign]:
 def _exits(told: LoggedSigns) -> Iterator[RankedCause]:
     by_meaning: dict[int, tuple[SignMeaning, list[Sign]]] = {}
     for sign in told.of("exit", "first_failure", "other_failure", "task_exit"):
+        if sign.code == 0:
+            continue
         meaning = _of_exit(told, sign)
         if sign.kind == "other_failure" and meaning not in _OWN_FAULTS:
             continue  # whoever ended later was as a rule ended by the launcher

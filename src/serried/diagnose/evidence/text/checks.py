@@ -47,6 +47,7 @@ _DESYNC = re.compile(
     r"\[(?P<ranks>\d+(?:, ?\d+)*)\] (?P<what>[^\[]*?didn't (?:join|finish) [^\[]*)"
 )
 _DESYNC_SEQ = re.compile(r"didn't (?:join|finish) collective #(\d+)")
+_LAGGING = re.compile(r"ranks? \[(?P<ranks>\d+(?:, ?\d+)*)\] (?:is|are) the lagging ranks?")
 _LAG_BEGINS = "lagging/dead/mismatched ranks"
 _UNUSED = Pattern(
     "unused", r"did not receive grad for rank (?P<rank>\d+): (?P<parameters>[A-Za-z_].*)"
@@ -112,6 +113,9 @@ def check_signs(line: LogLine) -> Iterator[Sign]:
         yield Sign("barrier_broken", line.quote, line.speaker, line.time, limit, facts=facts)
     if _LAG_BEGINS in text or "didn't join collective" in text:
         yield from _desync(line)
+    if lagging := _LAGGING.search(text):
+        facts = {"ranks": _ranks(lagging["ranks"])}
+        yield Sign("not_joined", line.quote, line.speaker, line.time, facts=facts)
     if culprits := _CULPRIT.findall(text):
         facts = {"ranks": tuple(int(rank) for rank, _ in culprits), "error": culprits[0][1]}
         yield Sign("analysed_culprit", line.quote, line.speaker, line.time, facts=facts)

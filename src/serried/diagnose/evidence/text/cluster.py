@@ -27,7 +27,7 @@ _FIRST = (
     Pattern("node_lost", r"CANCELLED AT \S+ DUE TO NODE FAILURE|NODE_FAIL|DUE TO NODE_FAIL"),
     Pattern(
         "cancelled",
-        r"(?:JOB|STEP) \S+ ON (?P<host>\S+) CANCELLED AT \S+(?: DUE TO (?P<why>[A-Z_ ]+?))?"
+        r"(?:JOB|STEP) \S+ ON (?P<host>\S+) CANCELLED AT \S+(?: DUE (?:TO|to) (?P<why>[A-Z_ ]+?))?"
         r"(?= \*|$|,)",
     ),
     Pattern("cancelled", r"(?:slurmstepd|srun|submitit).*(?P<why>preempted|PREEMPTED|preemption)"),
@@ -131,7 +131,8 @@ _ALL = (
         r"Fatal Python error: Segmentation fault|received signal SIGSEGV|Caught signal 11",
     ),
     Pattern(
-        "task_exit", (r"(?:Fatal Python error|Caught signal 7|signal): (?P<how>Bus error|Aborted)")
+        "task_exit",
+        (r"(?:Fatal Python error: |Caught signal 7 \(|signal: )(?P<how>Bus error|Aborted)"),
     ),
     Pattern(  # Open MPI's block, whose lines begin with host and process
         "segfault_stack",
@@ -174,6 +175,7 @@ _ALL = (
         r"not enough)|std::bad_alloc|"
         r"^MemoryError\b|Unable to allocate [\d.]+ [KMGT]iB for an array",
     ),
+    Pattern("peer_failed", r"Horovod has been shut down|HorovodInternalError"),
     Pattern("task_exit", r"non-zero exit code\. Per user-direction, the job has been aborted"),
     Pattern("segfault_stack", r"\*\*\* SIGSEGV \(@0x[0-9a-f]+\) received by PID (?P<pid>\d+)"),
     Pattern("exit", r"_job_complete: JobId=\S+ WTERMSIG (?P<signal>\d+)"),

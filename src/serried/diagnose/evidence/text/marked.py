@@ -29,7 +29,7 @@ _MARK = re.compile(
 _HARMLESS = re.compile(
     r"\b(?:INFO|WARN|WARNING|DEBUG|TRACE|NOTICE)\b|Unable to register \w+ (?:factory|plugin)|"
     r"already been registered|pip's dependency resolver|ERROR_(?:LEVEL|LOG)|\bon[_ ]error\b|"
-    r"error(?:s|_count)?[ :=]+0\b"
+    r"error(?:s|_count)?[ :=]+0\b|severity=Correct|Corrected error"
 )
 _TOPICS = (
     ("numerics", r"\b(?:nan|NaN|NAN)\b|[Nn]on-finite|diverge"),

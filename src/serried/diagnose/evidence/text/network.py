@@ -46,7 +46,7 @@ _PATTERNS = (
     ),
     Pattern("interface", r"no socket interface found|[Nn]o usable (?:listening )?interface"),
     Pattern("interface", r"Bootstrap ?: no |NET/Socket ?: no |Unable to find interface"),
-    Pattern("ib_device", r"(?:NET/IB ?: )?(?:Unable to open device|[Nn]o device found)"),
+    Pattern("ib_device", r"^(?!.*NCCL INFO).*(?:Unable to open device|[Nn]o device found)"),
     Pattern(
         "ib_device",
         r"Call to ibv_(?P<call>\w+) failed(?: with error (?P<what>.*))?",

@@ -17,9 +17,24 @@ from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.text.pattern import Pattern, all_signs
 
 PROGRESS_KINDS = frozenset(
-    ("finished", "loading", "saving", "building_data", "validating", "compiling", "measured")
+    (
+        "completed",
+        "finished",
+        "loading",
+        "saving",
+        "building_data",
+        "validating",
+        "compiling",
+        "measured",
+    )
 )
 _PATTERNS = (
+    Pattern(
+        "completed",
+        r"`max_(?:epochs|steps)=\S*` reached|\[after training is done\]|'train_runtime'|"
+        r"Training completed\.|exiting program at iteration|worker group successfully finished|"
+        r"^\W*(?:[\w ]{0,20}\W )?Training (?:is )?(?:complete|finished|done)\b",
+    ),
     Pattern(
         "finished",
         r"`max_(?:epochs|steps)=\S*` reached|Training (?:is )?(?:complete|finished|done)",

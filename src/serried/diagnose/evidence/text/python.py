@@ -49,6 +49,7 @@ _CHAINS = (
     "The above exception was the direct cause",
     "During handling of the above exception",
 )
+_IGNORED = "Exception ignored in"
 _GOES_ON = ("Traceback", " ", "|", *_CHAINS)
 MOST_FRAMES = 60
 MOST_OPEN = 4096
@@ -64,6 +65,8 @@ class _Open:
     frames: list[tuple[str, int, str]] = field(default_factory=list)
     last: LogLine | None = None
     """The line of its last frame."""
+    is_ignored: bool = False
+    """Whether Python says that it passes over the exception, as in what it cleans up."""
     whose: int | None = None
     """The rank whose traceback the speaker repeats."""
 
@@ -81,6 +84,8 @@ class Tracebacks:
             state.is_open, state.frames, state.last = True, [], line
             state.whose = int(named[1]) if (named := _WHOSE.search(line.text)) else None
             yield Sign("traceback", line.quote, line.speaker, line.time)
+        elif line.text.startswith(_IGNORED):
+            state.is_ignored = True
         elif any(each in line.text for each in _CHAINS):
             state.is_chained = True
         elif frame := _FRAME.match(line.text) or (state.is_open and _BOXED.match(line.text)):
@@ -116,7 +121,10 @@ class Tracebacks:
         speaker = line.speaker
         if state.whose is not None:
             speaker = replace(speaker, rank=state.whose, numbering=Numbering.GLOBAL)
+        is_ignored, state.is_ignored = state.is_ignored, False
         state.is_open, state.is_chained, state.frames, state.whose = False, False, [], None
+        if is_ignored:
+            return None
         said = f"{facts['name']}: {rest}" if rest else str(facts["name"])
         return Sign("exception", line.quote, speaker, line.time, text=said, facts=facts)
 

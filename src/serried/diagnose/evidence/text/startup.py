@@ -50,10 +50,11 @@ _PATTERNS = (
         r"(?P<ms>\d+)\s?ms) while trying to connect to "
         r"\(?\[?(?P<address>[^\],)]+)\]?[,:] ?(?P<port>\d+)",
     ),
-    Pattern(
+    Pattern(  # a socket of IPv6 that is tried before one of IPv4 fails by 97
         "store_unreachable",
-        r"client socket (?:has failed|cannot be initialized) to connect to (?:any network address "
-        r"of )?[\[(](?P<address>[^\])]+?)[\])]?[:,] ?(?P<port>\d+)\)?(?:.*?errno: (?P<errno>\d+))?",
+        r"^(?!.*errno: 97\b).*client socket (?:has failed|cannot be initialized) to connect to "
+        r"(?:any network address of )?[\[(](?P<address>[^\])]+?)[\])]?[:,] ?(?P<port>\d+)\)?"
+        r"(?:.*?errno: (?P<errno>\d+))?",
     ),
     Pattern(
         "store_unreachable",

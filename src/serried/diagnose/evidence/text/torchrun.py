@@ -29,8 +29,8 @@ _PATTERNS = (
     Pattern("exit", r"Child process with PID (?P<pid>\d+) terminated with code (?P<code>-?\d+)"),
     Pattern(
         "exit",
-        r"process rank (?P<rank>\d+) with PID (?P<pid>\S+) on node (?P<host>\S+) exited on signal "
-        r"(?P<signal>\d+)",
+        r"process rank (?P<rank>\d+) (?:with PID (?P<pid>\S+) )?(?:on node (?:(?P<host>\S+) )?)?"
+        r"exited on signal (?P<signal>\d+)",
     ),
     Pattern(
         "exit",

@@ -1,0 +1,76 @@
+"""A job that went on, or that was done, is not said to have failed by what its log mentions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from serried.diagnose.diagnosis import CauseClass
+from serried.diagnose.gather import gather
+from serried.diagnose.reason import diagnosed
+
+STEPS = [f" iteration {n:8d}/ 5000 | lm loss: 2.{n:03d} | grad norm: 0.1" for n in range(60)]
+BARS = [f"Epoch 3: {n}%|# | {n}/100 [00:01<00:10, 9.1it/s, loss=0.{n}]" for n in range(60)]
+DONE = "[after training is done] datetime: 2026-03-04 12:00:00"
+RESET = "WARNING: upload failed (attempt 1/5): Connection reset by peer, retrying"
+
+
+def classes(folder: Path, *rows: str) -> list[str]:
+    (folder / "job.log").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return [cause.cause_class.value for cause in diagnosed(gather([folder])).causes]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        RESET,
+        "wandb: ERROR Error while calling W&B API: internal database error",
+        "CUDA out of memory at batch size 64, retrying with batch size 32",
+        "[W socket.cpp:601] [c10d] The client socket has failed to connect to [host-1]:29500 "
+        "(errno: 111 - Connection refused).",
+        "ValueError: could not read sample 17, skipped",
+    ],
+)
+def test_trouble_after_which_steps_follow_was_overcome(tmp_path: Path, row: str) -> None:
+    assert classes(tmp_path, *STEPS[:20], row, *STEPS[20:]) == []
+    assert classes(tmp_path, *BARS[:20], row, *BARS[20:]) == []
+    assert classes(tmp_path, *STEPS[:20], row, DONE) == []
+    assert classes(tmp_path, *STEPS, row) != []
+    assert classes(tmp_path, *STEPS[:20], row, *STEPS[20:25]) != []
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "slurmstepd: error: *** STEP 9.0 ON n1 CANCELLED AT 2026-03-04T12:00:05 DUE TO TIME LIMIT",
+        "W0304 12:00:10.1 12 torch/distributed/elastic/agent/server/api.py:704] Received 15 death "
+        "signal, shutting down workers",
+        RESET,
+    ],
+)
+def test_what_stops_a_job_that_is_done_is_no_fault(tmp_path: Path, row: str) -> None:
+    assert classes(tmp_path, *STEPS, DONE, row) == []
+    assert classes(tmp_path, *STEPS, row) != []
+
+
+def test_a_broken_gpu_stays_broken_however_long_the_job_goes_on(tmp_path: Path) -> None:
+    xid = "[ 9.1] NVRM: Xid (PCI:0000:a1:00): 48, pid=1, Double Bit ECC Error"
+    assert classes(tmp_path, xid, *STEPS, DONE) == [CauseClass.HARDWARE.value]
+
+
+def test_what_ranks_do_alone_is_no_step(tmp_path: Path) -> None:
+    error = "[rank3]: ValueError: bad config"
+    bars = [f"Map: {n}%|# | {n}/100 [00:01<00:10, 9.1it/s]" for n in range(60)]
+    assert classes(tmp_path, error, *bars) == [CauseClass.EXCEPTION.value]
+
+
+def test_an_earlier_start_of_a_job_that_was_restarted_is_told(tmp_path: Path) -> None:
+    error = "[rank3]: ValueError: bad sample"
+    again = "[default] Worker group FAILED. 3/3 attempts left; will restart worker group"
+    assert classes(tmp_path, error, again, *STEPS) == [CauseClass.EXCEPTION.value]
+
+
+def test_an_exception_that_python_ignores_is_none(tmp_path: Path) -> None:
+    ignored = "Exception ignored in: <function _ConnectionBase.__del__ at 0x7f>"
+    assert classes(tmp_path, ignored, "OSError: [Errno 9] Bad file descriptor") == []
