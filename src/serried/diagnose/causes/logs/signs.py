@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,12 @@ from functools import cached_property
 from serried.diagnose.diagnosis import Cause
 from serried.diagnose.evidence.quote import Numbering, Quote, Speaker
 from serried.diagnose.evidence.sign import Sign
+
+
+_OF_MPI = re.compile(
+    r"KILLED BY SIGNAL|EXIT (?:CODE|STRING)|^\s*Exit code:|process rank|MPI_A|_job_complete"
+)
+"""Ends that a launcher of MPI tells, whose processes are tasks themselves."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,9 @@ class LoggedSigns:
     @cached_property
     def has_launcher(self) -> bool:
         """Whether torchrun speaks, so that a task of Slurm is a node and not a rank."""
-        return self.first("exit", "first_failure", "closing", "agent_signal") is not None
+        if self.first("first_failure", "closing", "agent_signal") is not None:
+            return True
+        return any(not _OF_MPI.search(sign.quote.text) for sign in self.of("exit"))
 
     def rank(self, speaker: Speaker) -> int | None:
         """Returns the global rank of a speaker, or the number as printed where that is all."""

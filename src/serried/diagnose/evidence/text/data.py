@@ -25,6 +25,10 @@ _PATTERNS = (
         r"DataLoader (?:worker|process) \(pid(?:\(s\))? (?P<worker>[\d, ]+)\) (?:exited )?"
         r"is killed by signal: (?P<signal>[\w ]+)",
     ),
+    Pattern(
+        "loader_killed",
+        r"Unexpected (?P<signal>segmentation fault|floating-point exception) encountered in worker",
+    ),
     Pattern("loader_died", r"DataLoader worker \(pid(?:\(s\))? (?P<worker>[\d, ]+)\) exited"),
     Pattern("loader_died", r"Pin memory thread exited unexpectedly"),
     Pattern("loader_timeout", r"DataLoader timed out after (?P<seconds>\d+) seconds"),
