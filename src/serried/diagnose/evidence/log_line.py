@@ -33,12 +33,15 @@ _QUOTED = re.compile(r"(?:> ?)+")
 _ENTITY = re.compile(r"&(?:gt|lt|quot|amp|#39|#x27|nbsp);")
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _CONTAINER = re.compile(rf"({_STAMP})\s+(?:std(?:out|err)\s+[FP]\s)?(?=\S)")
-_GLOBAL = re.compile(r"\[(?:rank|RANK)[: ]?\s?(\d+)\][: ]\s?|rank\s?(\d+):\s", re.ASCII)
+_GLOBAL = re.compile(r"\[(?:rank|RANK)[: ]?\s?(\d+)\][: ]\s?|[rR]ank\s?(\d+):\s", re.ASCII)
 _LOCAL = re.compile(r"\[default(\d+)\]:\s?")
 _MPI = re.compile(
     r"\[(?:\d+,)?(\d+)\]<std\w+>:\s?|"
-    r"\((?:[\w.\-]+, )?rank=(\d+), pid=\d+[^)]*\)\s?"
+    r"\((?:[\w.\-]+,? )?rank=(\d+),? pid=\d+[^)]*\)\s?|"
+    r"\([\w.]+\[rank=(\d+)\] pid=\d+[^)]*\)\s?"
 )
+_TENSOR = re.compile(r"\(\w*?_TP(\d+)(?:_EP\d+)? pid=\d+\)\s?|\[[\d:. \-]+ TP(\d+)(?: EP\d+)?\]\s?")
+"""What servers of models put before a line; there tensor ranks alone count the ranks of a node."""
 _TASK = re.compile(r"\s?(\d{1,5}):\s(?=\S|\s|$)")
 _RAY = re.compile(r"\([\w.<>:\-* ()]*?pid=(\d+)(?:, ip=([\d.]+))?\)\s?")
 _POD = re.compile(r"\[pod/([\w.\-]+)/[\w.\-]+\]\s|([\w.\-]*[\d\-][\w.\-]*)\s+\|\s")
@@ -49,6 +52,16 @@ _SYSLOG = re.compile(
 _LINE_NUMBER = re.compile(r"\[?\d+\]?\s+(?=\[rank)|\d{1,8}\t|std(?:err|out): ")
 _GROUP = re.compile(r"(?:ProcessGroup\w+\.cpp:\d+\] |what\(\):\s+)\[(?:PG [^\]]*)?Rank (\d{1,9})\]")
 _INNER = re.compile(r"\[rank(\d{1,7})\]:\s?")
+_TAGGED = re.compile(
+    r"[\[(|] ?(?:global[_ ])?[rR](?:ank|ANK)[ :=#]{0,2}(\d{1,7}) ?[\])|,]|"
+    r"^(?:global[_ ])?[rR](?:ank|ANK)[ :=]{1,2}(\d{1,7})[:| ] ?(?=\S*(?:Error|Exception|ERROR))|"
+    r" - (?:global )?[rR]ank:? ?(\d{1,7}) - |"
+    r"(?:Error|Exception|[eE]xception|[eE]rror|[fF]ail\w*) (?:on|in|from|at) (?:global )?rank "
+    r"(\d{1,7})\b|(?:Error|Exception): [rR]ank (\d{1,7})[:,] "
+)
+"""How programs name the rank in lines of their own."""
+_OF_GROUP = re.compile(r"Watchdog|Work\w*\(|ProcessGroup|\[PG |onitoredBarrier|NCCL")
+"""Lines in which such a number counts inside a group, or is not the speaker's."""
 _PROGRESS = re.compile(r"%|it/s|s/it|examples")
 """What stands before a rank's own line because another process shares it, not a launcher's word."""
 LONGEST_HEAD = 160
@@ -105,6 +118,11 @@ def log_line(raw: str, source: str, number: int, default: Speaker = NOBODY) -> L
             text = text[named.end() :]
     if speaker.rank is None and (inside := _GROUP.search(text)):
         speaker = replace(speaker, rank=int(inside[1]), numbering=Numbering.GROUP)
+    if speaker.rank is None and not _OF_GROUP.search(text):
+        tag = _TAGGED.search(text[:LONGEST_HEAD])
+        ranks = [each for each in tag.groups() if each] if tag else []
+        if ranks:
+            speaker = replace(speaker, rank=int(ranks[0]), numbering=Numbering.GLOBAL)
     if time is None and (dated := _DATE.search(text[:80])):
         time = _time(dated[0])
     if time is None and (stamped := _GLOG.search(text[:80])):
@@ -143,9 +161,11 @@ def _prefix(text: str, speaker: Speaker) -> tuple[int, Speaker] | None:
             return found.end(), speaker
         return found.end(), replace(speaker, rank=int(found[1]), numbering=Numbering.LOCAL)
     if found := _MPI.match(text):
-        return found.end(), replace(
-            speaker, rank=int(found[1] or found[2]), numbering=Numbering.GLOBAL
-        )
+        rank = int(found[1] or found[2] or found[3])
+        return found.end(), replace(speaker, rank=rank, numbering=Numbering.GLOBAL)
+    if (found := _TENSOR.match(text)) and speaker.rank is None:
+        rank = int(found[1] or found[2])
+        return found.end(), replace(speaker, rank=rank, numbering=Numbering.LOCAL)
     if found := _RAY.match(text):
         host = found[2] or speaker.host
         return found.end(), replace(speaker, pid=int(found[1]), host=host)

@@ -100,6 +100,8 @@ def exception_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
 _SILENT = frozenset(
     (
         "exception",
+        "marked",
+        "completed",
         "finished",
         "loading",
         "saving",

@@ -18,7 +18,6 @@ from serried.diagnose.diagnosis import Cause
 from serried.diagnose.evidence.quote import Numbering, Quote, Speaker
 from serried.diagnose.evidence.sign import Sign
 
-
 _OF_MPI = re.compile(
     r"KILLED BY SIGNAL|EXIT (?:CODE|STRING)|^\s*Exit code:|process rank|MPI_A|_job_complete"
 )

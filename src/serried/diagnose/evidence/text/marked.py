@@ -24,7 +24,8 @@ from serried.diagnose.evidence.log_line import LogLine
 from serried.diagnose.evidence.sign import Sign
 
 _MARK = re.compile(
-    r"\b(?:ERROR|FATAL|CRITICAL)\b|^[EF]\d{4} |\b(?:[Ff]atal|[Ee]rror)(?: \w+)?: |\[E \w+\.cpp"
+    r"\b(?:ERROR|FATAL|CRITICAL)\b|^[EF]\d{4} |\b(?:[Ff]atal|[Ee]rror)(?: \w+)?: |\[E \w+\.cpp|"
+    r"\b[Ee]rror (?:in|on) rank \d"
 )
 _HARMLESS = re.compile(
     r"\b(?:INFO|WARN|WARNING|DEBUG|TRACE|NOTICE)\b|Unable to register \w+ (?:factory|plugin)|"

@@ -3,9 +3,11 @@
 These words accuse nobody; they say in which part of a job a time-out or a kill fell.
 
 >>> from serried.diagnose.evidence.log_line import log_line
->>> [sign] = progress_signs(log_line("`Trainer.fit` stopped: `max_epochs=9` reached.", "x", 1))
->>> sign.kind
-'finished'
+>>> raw = "`Trainer.fit` stopped: `max_epochs=9` reached."
+>>> [sign.kind for sign in progress_signs(log_line(raw, "x", 1))]
+['completed', 'finished']
+
+``completed`` is said at a good end only; ``finished`` also where a rank leaves after an error.
 """
 
 from __future__ import annotations

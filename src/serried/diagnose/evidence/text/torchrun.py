@@ -37,6 +37,13 @@ _PATTERNS = (
         r"has exited due to process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node "
         r"(?P<host>\S+) exiting",
     ),
+    Pattern(  # Composer's launcher, PALS and jsrun
+        "exit",
+        r"(?:[gG]lobal rank|\b[rR]ank) (?P<rank>\d+) (?:\(PID (?P<pid>\d+)\) )?"
+        r"(?:(?:crashed|exited) with (?:exit )?code (?P<code>-?\d+)|"
+        r"died from signal (?P<signal>\d+))",
+    ),
+    Pattern("exit", r"first noticed rank (?P<rank>\d+)\) terminated with signal (?P<signal>\d+)"),
     Pattern("mpi_error", r"\*\*\* reported by process \[\d+,(?P<rank>\d+)\]"),
     Pattern(
         "exit",

@@ -76,7 +76,8 @@ _PATTERNS = (
     Pattern("taken_down", r"entire process is terminated"),
     Pattern(
         "call_late",
-        r"RPC call to \w+ timed out|No available shared memory broadcast block found|"
+        r"threads to join the rendezvous|RPC call to \w+ timed out|"
+        r"No available shared memory broadcast block found|"
         r"GetTimeoutError: |NCCL operation timed out|training (?:process )?hang detected",
     ),
     Pattern("taken_down", r"NCCL communicator was aborted|[Ww]atchdog timeout\b"),
