@@ -50,7 +50,7 @@ CAUSES: dict[str, frozenset[str]] = {
     "kill -9": frozenset({"dead"}),
     "SIGSTOP": frozenset({"stopped"}),
     "exception": frozenset({"exception"}),
-    "full disk": frozenset({"exception", "disk_full"}),
+    "full disk": frozenset({"disk_full", "write_failed"}),
     "slow rank": frozenset({"slow_gpu", "clock_throttling", "uneven_stage"}),
     "slow link": frozenset({"slow_link"}),
     "GC pauses": frozenset({"garbage_collection"}),

@@ -16,6 +16,7 @@ from serried.diagnose.causes.logs.overcome import still_standing
 from serried.diagnose.causes.missing import missing_evidence
 from serried.diagnose.causes.settled import settled
 from serried.diagnose.diagnosis import Cause, CauseClass, Diagnosis
+from serried.diagnose.evidence.file_rank import file_rank
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.steps.going_on import GoingOn
 from serried.diagnose.stragglers import causes as stragglers
@@ -49,10 +50,11 @@ def _combined(hangs: list[Cause], told: list[tuple[int, Cause]]) -> Iterable[Cau
     living = [cause for cause in rooted if cause.kind != RootKind.DEAD.value]
     for end in ended:
         # The log says better how a rank ended; who waits for it, dumps say better.
-        words = next((c for c in (*own, *later) if c.ranks == end.ranks), None)
+        words = next((c for c in (*own, *later) if _tells_of(c, end)), None)
         if words is not None:
             whole = replace(
                 words,
+                ranks=end.ranks,
                 chain=words.chain or end.chain,
                 waiting=end.waiting,
                 quotes=tuple(dict.fromkeys((*words.quotes, *end.quotes))),
@@ -70,3 +72,13 @@ def _combined(hangs: list[Cause], told: list[tuple[int, Cause]]) -> Iterable[Cau
     yield from stops
     yield from later
     yield from (cause for cause in hangs if cause.ranks is None)
+
+
+def _tells_of(told: Cause, end: Cause) -> bool:
+    """Tells whether a log's cause is how a rank ended: by its number, or by its own files.
+
+    Of storage no rank is to blame, yet the rank whose write failed is the one that ended.
+    """
+    if told.ranks is not None or told.cause_class is not CauseClass.STORAGE:
+        return told.ranks == end.ranks
+    return {file_rank(quote.source) for quote in told.quotes} == {*(end.ranks or ())}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from serried.diagnose.diagnosis import Diagnosis
+from serried.diagnose.diagnosis import CauseClass, Diagnosis
 from serried.diagnose.evidence.records.guard_file import FAILED, LEFT, LIFE, LIFE_PLACE
 from serried.diagnose.gather import gather
 from serried.diagnose.reason import diagnosed
@@ -194,3 +194,54 @@ def test_of_a_job_that_was_started_anew_the_last_attempt_counts(tmp_path: Path) 
     found = diagnosed(gather([tmp_path]))
     assert first(found)[:2] == ("never_arrived", (3,))
     assert "are of attempts before restart 1 of the job" in str(found.notes[0])
+
+
+IN_COLLECTIVE = '  File "/torch/distributed/distributed_c10d.py", line 3231, in all_reduce\n'
+
+
+def failed(folder: Path, rank: int, error: str, inside: str = "") -> None:
+    """Leaves the exception that ended a rank, ``inside`` what its own code called."""
+    first = f"# 2026-01-01T00:00:00Z rank {rank}, step 3, wall_ns 1767225600000000000\n"
+    frame = '  File "/train.py", line 9, in save\n'
+    text = f"{first}Traceback (most recent call last):\n{frame}{inside}{error}\n"
+    (folder / f"rank-{rank:05d}.failed").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ("OSError: [Errno 28] No space left on device: '/ckpt/a.pt'", "disk_full"),
+        ("RuntimeError: basic_ios::clear: iostream error", "write_failed"),
+    ],
+)
+def test_the_rank_whose_disk_is_full_is_named_and_the_class_is_storage(
+    error: str, kind: str, tmp_path: Path
+) -> None:
+    job = GuardedRanks(tmp_path)
+    job.collective(range(4), 0)
+    job.collective([0, 1, 3], 0, ends=False)
+    job.end([2], FAILED)
+    failed(tmp_path, 2, error)
+    cause = job.diagnosis().causes[0]
+    assert (cause.cause_class, cause.kind, cause.ranks) == (CauseClass.STORAGE, kind, (2,))
+    assert len(cause.waiting) == 3
+
+
+def test_a_rank_that_a_signal_ended_while_others_lost_their_connection_is_dead(
+    tmp_path: Path,
+) -> None:
+    job = GuardedRanks(tmp_path)
+    job.collective(range(4), 0)
+    job.collective([0, 1, 3], 0, ends=False)
+    job.end([0, 1, 3], FAILED)
+    for rank in (0, 1, 3):
+        closed = "RuntimeError: Read error [::1]:4: Connection reset by peer"
+        failed(tmp_path, rank, closed, IN_COLLECTIVE)
+    stack = 'Current thread 0x0 (most recent call first):\n  File "/train.py", line 9 in load\n'
+    (tmp_path / "rank-00002.stacks").write_text(stack)
+    assert first(job.diagnosis()) == ("dead", (2,), 3)
+    # Where they ran into their limit instead, it was still there, in code of its own.
+    for rank in (0, 1, 3):
+        late = "RuntimeError: Timed out waiting 20000ms for recv operation to complete"
+        failed(tmp_path, rank, late, IN_COLLECTIVE)
+    assert first(job.diagnosis()) == ("stuck_in_user_code", (2,), 3)

@@ -89,25 +89,38 @@ def _members(
     }
 
 
-def contradictions(dumps: Iterable[FlightDump], given: GivenGroups) -> list[Sentence]:
+def highest_ranks(dumps: Sequence[FlightDump]) -> list[int]:
+    """Returns the highest rank that each dump tells of, itself among them."""
+    # The group of all ranks is one tuple in the dumps of all, and looked through once.
+    known: dict[int, int] = {}
+    found = []
+    for dump in dumps:
+        for ranks in dump.members.values():
+            if id(ranks) not in known:
+                known[id(ranks)] = max(ranks, default=0)
+        found.append(max([dump.rank or 0, *(known[id(each)] for each in dump.members.values())]))
+    return found
+
+
+def contradictions(dumps: Sequence[FlightDump], given: GivenGroups) -> list[Sentence]:
     """Returns the first way in which dumps contradict a layout, and that it was left out."""
     left_out = said(
         "{layout} contradicts the dumps and was left out: give the layout of this job",
         layout=given.name,
     )
-    for dump in dumps:
-        told = (dump.rank or 0, *(rank for ranks in dump.members.values() for rank in ranks))
-        if max(told) >= given.world_size:
+    for dump, highest in zip(dumps, highest_ranks(dumps), strict=True):
+        if highest >= given.world_size:
             found = said(
                 "{layout} has {count} ranks, and {dump} tells of rank {rank}: they are of two "
                 "jobs, or the job was resized",
                 layout=given.name,
                 count=given.world_size,
                 dump=dump.name,
-                rank=max(told),
+                rank=highest,
             )
             return [found, left_out]
-        for entry in dump.entries:
+        of_groups = {(each.group_id, each.group_name): each for each in dump.entries}
+        for entry in of_groups.values():
             if (odd := _contradiction(dump, entry, given)) is not None:
                 return [odd, left_out]
     return []

@@ -12,6 +12,7 @@ Times of two hosts are compared only after their clocks are set by collectives t
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,7 @@ SILENT_S = 4.0
 ALIVE_EVERY_S = 0.5
 """How often a guard leaves a sign of life."""
 _ABORTED = "Aborted"
+_CLOSED = re.compile(r"Connection (?:reset|closed) by peer")
 _MOST_MOMENTS = 256
 """Collectives of one host by which its clock is set."""
 
@@ -74,6 +76,19 @@ class GuardedJob:
         }
         return quiet[0] if lived[quiet[0]] <= min(lived.values()) + ALIVE_EVERY_S * 1e9 else None
 
+    @cached_property
+    def _ended_alone(self) -> int | None:
+        """The rank that a signal ended outside of any operation, while all others say that a peer
+        closed its connection: nobody but this one can be that peer."""
+        running = [rank for rank, each in self.ranks.items() if each.file.ended == RUNS]
+        if len(running) != 1 or len(self.ranks) < 2 or _is_here(self.ranks[running[0]]):
+            return None
+        one = self.ranks[running[0]]
+        failures = [each.failure for rank, each in self.ranks.items() if rank != running[0]]
+        are_cut_off = all(each and _CLOSED.search(each.quote.text) for each in failures)
+        is_outside = one.stack.by_signal and not one.file.waits_in
+        return running[0] if are_cut_off and is_outside else None
+
     def condition(self, rank: int) -> tuple[RankCondition, Quote | None]:
         """Returns how a rank is, with what says so; UNKNOWN where nothing does.
 
@@ -97,6 +112,9 @@ class GuardedJob:
             return RankCondition.DEAD, _told(guarded, "its process is gone and said nothing")
         if fatal is None and rank in self.silent and not guarded.stack.frames:
             return RankCondition.DEAD, _told(guarded, "no sign of life, while others gave theirs")
+        if rank == self._ended_alone:
+            ended = "a signal ended it, and all others lost their connection to a peer"
+            return RankCondition.DEAD, _told(guarded, ended)
         if rank == self._unsigned:
             said_nothing = "it left no stack at the signal that ended all others"
             return RankCondition.DEAD, _told(guarded, said_nothing)
@@ -252,7 +270,8 @@ def _with_open(dump: FlightDump, least: Mapping[str, int]) -> FlightDump:
     """
     entries = tuple(
         replace(each, is_finished=False)
-        if each.backend == QUEUED
+        if each.is_finished
+        and each.backend == QUEUED
         and each.peer is None
         and each.seq > least.get(each.group_id, 1 << 62)
         else each

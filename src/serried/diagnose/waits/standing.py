@@ -22,7 +22,12 @@ from serried.diagnose.evidence.records.guard_file import GuardFile
 from serried.diagnose.evidence.records.left import GuardedRank
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.evidence.stacks.stack import Frame, ThreadStack
-from serried.diagnose.waits.dumped_groups import DumpedGroups, contradictions, of_one_job
+from serried.diagnose.waits.dumped_groups import (
+    DumpedGroups,
+    contradictions,
+    highest_ranks,
+    of_one_job,
+)
 from serried.diagnose.waits.endings import Endings, endings_of
 from serried.diagnose.waits.given import WORLD, GivenGroups
 from serried.diagnose.waits.graph import MESSAGES
@@ -104,10 +109,10 @@ def standing_state(left: LeftBehind, signs: Iterable[Sign]) -> tuple[JobState, l
 def _world_size(left: LeftBehind, dumps: list[FlightDump], ends: Endings) -> int:
     if left.given is not None:
         return left.given.world_size
-    members = [rank for dump in dumps for ranks in dump.members.values() for rank in ranks]
-    seen = [dump.rank for dump in dumps if dump.rank is not None]
-    seen += [each.file.header.record.job.world_size - 1 for each in left.guarded]
-    return 1 + max([*members, *seen, *left.stacks, *left.process_states, *ends.failed_in, 0])
+    seen = [each.file.header.record.job.world_size - 1 for each in left.guarded]
+    return 1 + max(
+        [*highest_ranks(dumps), *seen, *left.stacks, *left.process_states, *ends.failed_in, 0]
+    )
 
 
 class _Builder:

@@ -49,7 +49,7 @@ class JobGroup:
     ranks: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RankOperation:
     """Holds one collective or message that a rank issued; None is what is not known."""
 

@@ -63,6 +63,21 @@ _MEANINGS = (
         "unknown",
     ),
     SignMeaning(
+        ("write_failed",),
+        CauseClass.STORAGE,
+        "write_failed",
+        Standing.EXHAUSTED,
+        (
+            said(
+                "{who} could not write a file: as a rule the disk is full or a quota is used up; "
+                "the error does not say"
+            ),
+        ),
+        (_SPACE, _MOUNT),
+        0.75,
+        "unknown",
+    ),
+    SignMeaning(
         ("stale", "io_error", "read_only", "disk_error"),
         CauseClass.STORAGE,
         "file_system",

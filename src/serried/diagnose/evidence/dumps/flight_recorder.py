@@ -35,7 +35,7 @@ _MESSAGE = re.compile(r"(?P<op>send|recv) (?P<one>\d+)(?P<way>->|<-)(?P<other>\d
 _OVER = ("completed",)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FlightEntry:
     """Holds one collective or message as a rank issued it."""
 

@@ -44,6 +44,8 @@ _INLINE = re.compile(
 _IN_TRACEBACK = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?P<rest>: .*|:?)$")
 _WHOSE = re.compile(r"\(RANK (\d{1,7})\)\s*$")
 """The rank whose traceback another repeats: checkpoints of torch gather those of all ranks."""
+_CAUGHT = re.compile(r"Caught \w+ in ")
+"""How torch repeats, in the rank, what a worker of its loader raised: what follows is that."""
 _SPAWNED = re.compile(r"^\s*-- Process (\d+) terminated with the following error:")
 _CHAINS = (
     "The above exception was the direct cause",
@@ -69,6 +71,8 @@ class _Open:
     """Whether Python says that it passes over the exception, as in what it cleans up."""
     whose: int | None = None
     """The rank whose traceback the speaker repeats."""
+    caught: Sign | None = None
+    """An exception that only repeats one of another process, whose own words follow."""
 
 
 class Tracebacks:
@@ -98,7 +102,9 @@ class Tracebacks:
     def cut(self) -> Iterator[Sign]:
         """Yields a sign ``cut_traceback`` for each traceback that breaks off before its end."""
         for state in self._open.values():
-            if state.is_open and state.last is not None:
+            if state.caught is not None:
+                yield state.caught
+            elif state.is_open and state.last is not None:
                 line = state.last
                 facts: dict[str, object] = {"frames": tuple(state.frames)}
                 yield Sign("cut_traceback", line.quote, line.speaker, line.time, facts=facts)
@@ -126,7 +132,9 @@ class Tracebacks:
         if is_ignored:
             return None
         said = f"{facts['name']}: {rest}" if rest else str(facts["name"])
-        return Sign("exception", line.quote, speaker, line.time, text=said, facts=facts)
+        sign = Sign("exception", line.quote, speaker, line.time, text=said, facts=facts)
+        state.caught = sign if _CAUGHT.match(rest) else None
+        return None if state.caught is not None else sign
 
     def _state(self, line: LogLine) -> _Open:
         speaker = line.speaker

@@ -1,7 +1,8 @@
 """What is said of disks, file systems, object stores and checkpoints.
 
 Signs: ``disk_full`` (facts ``path``, ``size``), ``shm_full`` (``/dev/shm``), ``quota``,
-``io_error``, ``stale``, ``read_only``, ``remote_store``, ``torn_checkpoint``, ``loader_shm``.
+``write_failed``, ``io_error``, ``stale``, ``read_only``, ``remote_store``, ``torn_checkpoint``,
+``loader_shm``.
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> raw = ("NCCL WARN Error: failed to extend /dev/shm/nccl-WU88OE to 9637892 bytes, error: No "
@@ -40,6 +41,7 @@ _PATTERNS = (
         r"[Nn]ot enough (?:disk )?space|[Dd]isk (?:is )?full",
     ),
     Pattern("disk_full", r"PytorchStreamWriter failed writing|unexpected pos \d+ vs \d+"),
+    Pattern("write_failed", r"basic_ios::clear: iostream error"),
     Pattern("io_error", r"Error: File \S+ cannot be opened|task \S+ blocked for more than \d+ s"),
     Pattern(
         "remote_store",
