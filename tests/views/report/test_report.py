@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from serried.views.report.document import ABSENT
+from serried.views.report.document import ABSENT, OLD_BROWSER
 from serried.views.sentences import say
 from tests.conftest import Call
 from tests.trace.recorded_run import Run
@@ -151,3 +151,19 @@ def test_a_layout_that_cannot_be_is_refused_before_anything_is_written(
     answer = serried("report", "-o", str(tmp_path / "x.html"), "--link", link)
     assert answer.code == 2 and "Traceback" not in answer.err
     assert not (tmp_path / "x.html").exists()
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_browser_that_cannot_unpack_a_report_is_told_so(
+    browser: Browser, serried: Call, tmp_path: Path, lang: str
+) -> None:
+    link = f"?view=layout&world_size=8&tp=2&pp=1&lang={lang}"
+    serried("report", "-o", str(tmp_path / "r.html"), "--link", link, "--lang", lang)
+    context = browser.new_context()
+    try:
+        context.add_init_script("delete window.DecompressionStream")
+        page = context.new_page()
+        page.goto((tmp_path / "r.html").as_uri())
+        assert page.inner_text("body").strip() == say(OLD_BROWSER, lang)
+    finally:
+        context.close()

@@ -1,8 +1,8 @@
-"""A slow server, two pages on one server: what the page says, and that it stays usable."""
+"""A slow server, two pages, an old browser: the page says so and goes on."""
 
 from __future__ import annotations
 
-from playwright.sync_api import Route
+from playwright.sync_api import Browser, Route
 
 from tests.page import Open
 from tests.views.web.workbench import Workbench
@@ -43,3 +43,24 @@ def test_two_pages_of_one_server_each_keep_their_own_job(page_of: Open, traced: 
         assert len(workbench.read("groups()")["tp"]) == 2
     finally:
         page.close()
+
+
+def test_a_browser_that_unpacks_nothing_shows_every_tab(browser: Browser, traced: str) -> None:
+    context = browser.new_context(locale="en-US")
+    try:
+        context.add_init_script(
+            "delete window.DecompressionStream; delete window.CompressionStream"
+        )
+        page = context.new_page()
+        wrongs: list[str] = []
+        page.on("pageerror", lambda error: wrongs.append(str(error)))
+        workbench = Workbench(page, traced)
+        workbench.open("view=run")
+        assert workbench.page.evaluate("typeof DecompressionStream") == "undefined"
+        assert workbench.read("slices()") > 0
+        for tab in ("layout", "schedule", "plan", "learn"):
+            workbench.click(f"#view-{tab}")
+            assert workbench.text("#alert") == ""
+        assert wrongs == []
+    finally:
+        context.close()

@@ -135,3 +135,5 @@ def test_a_run_that_is_being_written_is_followed(page_of: Open, job: Job) -> Non
         shutil.rmtree(job.folder)
         workbench.page.get_by_text("is not there any more").wait_for()
         assert workbench.read("slices()") > slices
+        workbench.choose("heat", "idle")
+        assert workbench.read("heat(0)") and workbench.text("#alert") == "", "the page goes on"

@@ -135,7 +135,7 @@ class OpeningDesk:
                 self._take(opening, self._read(opening))
                 opening.settle("done")
             except SerriedError as error:
-                self._fail(opening, error)
+                self._fail(opening, _called(error, self._folder, opening))
             except Exception as error:
                 from serried.views.mishap import mishap_of
 
@@ -202,6 +202,17 @@ class OpeningDesk:
         with self._changed:
             self.version += 1
             self._changed.notify_all()
+
+
+def _called(error: SerriedError, copies: Path | None, opening: Opening) -> SerriedError:
+    """Returns a reader's sentence with the name that a user gave, where it says a copy's path."""
+    for key, value in error.values.items():
+        path = Path(value) if isinstance(value, str | Path) else Path()
+        if copies is None or not path.is_relative_to(copies):
+            continue
+        is_whole = opening.place.is_file() or len(path.relative_to(copies).parts) < 2
+        error.values[key] = opening.name if is_whole else f"{opening.name}/{path.name}"
+    return error
 
 
 def _free(name: str, taken: set[str]) -> str:

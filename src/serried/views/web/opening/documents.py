@@ -29,8 +29,9 @@ Question = dict[str, Any]
 
 def plan_question(path: Path) -> Question:
     """Returns the words that ask for a plan again; raises InputError for a damaged document."""
-    asked = _read(path, said("a plan"))["asked"]
+    document = _read(path, said("a plan"))
     try:
+        asked = document["asked"]
         sizes = {str(axis): int(size) for axis, size in asked["sizes"].items() if axis != "chunks"}
         job = _job(asked, sizes, {"order": str(asked.get("order") or "")})
         named = {"model": asked["model"]["name"], "cluster": asked["cluster"]["name"]}

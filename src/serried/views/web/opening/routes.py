@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import PurePosixPath
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -23,12 +24,12 @@ from serried.errors import SerriedError
 from serried.finding import said
 from serried.views.sentences import LANGUAGES, say
 from serried.views.web.opening.desk import OpeningDesk
-from serried.views.web.opening.kinds import NAMES
+from serried.views.web.opening.kinds import NAMES, Kind
 from serried.views.web.opening.opening import openings_answer
 from serried.views.web.opening.sample import Sample
 from serried.views.web.refusal import BINARY, mishap, refusal, words_of_request
 from serried.views.web.wire.dropped import Dropped, read_body, read_files, read_places
-from serried.views.web.wire.uploaded import receive
+from serried.views.web.wire.uploaded import Coming, receive, require_room
 
 HEARTBEAT_S = 0.5
 """Seconds after which a page hears how far reading is, where nothing else changes."""
@@ -41,7 +42,7 @@ def opening_routes(desk: OpeningDesk) -> list[Route]:
 
     async def recognise(request: Request) -> Response:
         files = read_files(await read_body(request.stream()))
-        return JSONResponse(await run_in_threadpool(recognised_answer, files))
+        return JSONResponse(await run_in_threadpool(recognised_answer, files, desk.copied_bytes))
 
     async def open_files(request: Request) -> Response:
         folder, stream = desk.folder(), request.stream()
@@ -79,15 +80,20 @@ def opening_routes(desk: OpeningDesk) -> list[Route]:
     ]
 
 
-def recognised_answer(files: list[Dropped]) -> dict[str, Any]:
+def recognised_answer(files: list[Dropped], copied_bytes: int = 0) -> dict[str, Any]:
     """Returns what files are by their beginnings, and which of them are to be sent.
 
-    Raises InputError for what no tab shows.
+    ``copied_bytes`` are held of earlier drops. Raises InputError for what no tab shows, and for
+    more than is taken, of which then nothing is sent.
     """
     from serried.views.web.opening.folder import together
 
     samples = [Sample(each.name, each.size_bytes, each.data) for each in files]
     found = together(samples, said("what was dropped"))
+    if found.kind is not Kind.LAUNCH:
+        sizes = [(PurePosixPath(e.name), e.size_bytes) for e in files if e.name in found.names]
+        name = sizes[0][0].parts[0] if sizes else ""
+        require_room(Coming(name, tuple(sizes)), copied_bytes)
     return {
         "schema": "serried.recognised/1",
         "kind": found.kind,
