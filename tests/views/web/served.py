@@ -25,6 +25,7 @@ def served(
     *,
     host: str = "127.0.0.1",
     token: str | None = None,
+    behind: tuple[str, ...] = (),
     below: str = "",
     checks: Sequence[NamedCheck] = (),
     cases: Sequence[NamedCase] = (),
@@ -37,7 +38,7 @@ def served(
         port = listening.getsockname()[1]
         given = traces
         desk = given if isinstance(given, OpeningDesk) else OpeningDesk(given, checks, cases)
-        app: ASGIApp = application(desk, Gate(host, port, token))
+        app: ASGIApp = application(desk, Gate(host, port, token, behind))
         if below:
             app = Starlette(routes=[Mount(below, app)])
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none", lifespan="off"))

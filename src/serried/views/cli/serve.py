@@ -59,6 +59,12 @@ if TYPE_CHECKING:
 @click.option("--no-open", is_flag=True, help="Open no browser, only print the address.")
 @click.option("--token", help="Ask every visitor for this token.")
 @click.option(
+    "--behind",
+    multiple=True,
+    metavar="NAME",
+    help="Host name of a proxy that browsers come through, as a JupyterHub's; may be repeated.",
+)
+@click.option(
     "--ask",
     metavar="QUESTION",
     help="Print the answer to a question of the page as JSON and end: what follows api/ there.",
@@ -72,6 +78,7 @@ def serve(
     evidence: tuple[Path, ...],
     no_open: bool,
     token: str | None,
+    behind: tuple[str, ...],
     ask: str | None,
 ) -> None:
     """Opens the workbench: the cluster map, the groups, and the timelines of recorded runs.
@@ -115,6 +122,7 @@ def serve(
         port=port,
         open_browser=not no_open,
         token=token,
+        behind=behind,
         tell=lambda told: click.echo(_told(told, lang), err=True),
     )
 

@@ -2,6 +2,7 @@
 
     loopback       http://127.0.0.1:8765/                no token unless one was asked for
     other hosts    http://node7:8765/?token=…            once; then a cookie carries it
+    behind a proxy https://hub.example.org/user/ada/proxy/8765/    the proxy's name, as it was told
 
 A page of another site can make a browser send requests to 127.0.0.1 under a name of its own
 (DNS rebinding), so a request must name this server by a name that is really ours. An address
@@ -59,10 +60,12 @@ class Gate:
     host: str
     port: int
     token: str | None = None
+    behind: tuple[str, ...] = ()
+    """Names of proxies through which browsers come, who send these names on."""
     names: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        names = {*LOOPBACK_NAMES, self.host.lower()}
+        names = {*LOOPBACK_NAMES, self.host.lower(), *(each.lower() for each in self.behind)}
         if not is_loopback(self.host):
             names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
         object.__setattr__(self, "names", frozenset(names))

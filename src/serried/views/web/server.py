@@ -5,6 +5,7 @@
     GET  ./api/traces   traces on offer      GET  ./api/trace?trace=N   payload of one trace
     GET  ./api/trace/…  windows of a trace, its rows, its spans and figures (trace_routes)
     GET  ./api/several?ask=…   several documents at once, as a page that opens asks for them
+    GET  ./openapi.json        all of these, for programs
     POST ./api/launch?…        launch files as text, read
     POST ./api/open            files to be opened (opening.routes)
 
@@ -65,12 +66,16 @@ def application(desk: OpeningDesk, gate: Gate) -> Starlette:
     answers = _Answers(desk)
     page_document()  # before imports hold the interpreter, so that the first visitor has it at once
     threading.Thread(target=lambda: answers.by_name, daemon=True).start()
+    asked = [
+        *page_routes(),
+        *opening_routes(desk),
+        Route("/api/launch", _launch, methods=["POST"]),
+        Route("/api/{name:path}", _answering(answers)),
+    ]
     return Starlette(
         routes=[
-            *page_routes(),
-            *opening_routes(desk),
-            Route("/api/launch", _launch, methods=["POST"]),
-            Route("/api/{name:path}", _answering(answers)),
+            *asked,
+            Route("/openapi.json", _telling(asked, answers)),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[
@@ -114,17 +119,19 @@ def serve(
     open_browser: bool = True,
     query: str = "",
     token: str | None = None,
+    behind: tuple[str, ...] = (),
     tell: Callable[[Sentence | SerriedError], None] = lambda _: None,
 ) -> None:
     """Serves the workbench until it is interrupted; ``query`` is the state that it opens with.
 
-    ``places`` are opened behind the page, each as what it is said to be, or recognised; ``tell``
-    hears of their reading. Raises InputError for a place that serried does not open, and
-    EnvironmentProblem where the port or the host cannot be had.
+    ``behind`` are names of proxies that browsers come through. ``places`` are opened behind the
+    page, each as what it is said to be, or recognised; ``tell`` hears of their reading. Raises
+    InputError for a place that serried does not open, and EnvironmentProblem where the port or
+    the host cannot be had.
     """
     found = {place: recognised_as(place, kind) for place, kind in places.items()}
     listening = listen(host, port)
-    gate = Gate(host, listening.getsockname()[1], token or _token_for(host))
+    gate = Gate(host, listening.getsockname()[1], token or _token_for(host), behind)
     address = _address(gate, query)
     _announce(gate, address)
     desk = OpeningDesk(tell=tell)
@@ -207,6 +214,17 @@ def _socket(family: socket.AddressFamily) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     return made
+
+
+def _telling(routes: list[Route], answers: _Answers) -> Callable[[Request], Response]:
+    """Tells what the server answers, as OpenAPI."""
+
+    def endpoint(_: Request) -> Response:
+        from serried.views.web.openapi import openapi_document  # programs alone ask for it
+
+        return JSONResponse(openapi_document(routes, answers.by_name))
+
+    return endpoint
 
 
 def _answering(answers: _Answers) -> Callable[[Request], Response]:

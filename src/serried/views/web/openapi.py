@@ -1,0 +1,113 @@
+"""What the server answers, as an OpenAPI document made of the routes and questions it really has.
+
+GET ./openapi.json      3.1; the page needs none of it: it is for programs that ask the server
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from starlette.routing import BaseRoute, Route
+
+from serried.frameworks import FRAMEWORKS
+from serried.mesh.sizes import TABLE, SizeField
+from serried.version import __version__
+from serried.views.sentences import LANGUAGES
+from serried.views.web.refusal import BINARY
+
+ANY_QUESTION = "/api/{name:path}"
+"""The route that answers every question by its name."""
+OF_LAYOUTS = frozenset(
+    {
+        *("layout", "layout/fitted", "layout/written", "layout/beside", "rank", "sharding", "term"),
+        *("plan", "plan/links", "plan/heat", "plan/matrix", "search", "collective"),
+    }
+)
+"""Questions about a job whose sizes stand in the address."""
+_Document = dict[str, Any]
+_PROBLEM: _Document = {
+    "type": "object",
+    "properties": {"error": {"type": "string"}, "field": {"type": ["string", "null"]}},
+    "required": ["error", "field"],
+}
+
+
+def openapi_document(routes: Sequence[BaseRoute], questions: Iterable[str]) -> _Document:
+    """Returns the document of a server with these routes, which answers these questions."""
+    paths: _Document = {}
+    for route in routes:
+        if not isinstance(route, Route) or route.path.startswith("/static/"):
+            continue
+        if route.path == ANY_QUESTION:
+            paths |= {f"/api/{name}": {"get": _question(name)} for name in questions}
+        else:
+            paths[route.path] = dict(_plain(route))
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "serried serve",
+            "version": __version__,
+            "description": "Answers of the workbench's own server. Payloads are "
+            "serried.payload/1; `serried serve --ask` prints the same as JSON.",
+        },
+        "paths": dict(sorted(paths.items())),
+        "components": {
+            "schemas": {"Problem": _PROBLEM},
+            "parameters": {f"size_{name}": _size(name, TABLE[name]) for name in TABLE}
+            | {"framework": _framework(), "lang": _lang()},
+        },
+    }
+
+
+def _question(name: str) -> _Document:
+    named = [f"size_{size}" for size in TABLE] + ["framework"] if name in OF_LAYOUTS else []
+    return {
+        "operationId": f"ask_{name.replace('/', '_')}",
+        "parameters": [{"$ref": f"#/components/parameters/{each}"} for each in (*named, "lang")],
+        "responses": {
+            "200": {
+                "description": "The answer, as a document or as a payload of columns.",
+                "content": {
+                    "application/json": {"schema": {"type": "object"}},
+                    BINARY: {"schema": {"type": "string", "format": "binary"}},
+                },
+            },
+            "400": {
+                "description": "What cannot be asked, in one sentence that says what would do.",
+                "content": {
+                    "application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}
+                },
+            },
+        },
+    }
+
+
+def _plain(route: Route) -> Iterator[tuple[str, _Document]]:
+    for method in sorted((route.methods or {"GET"}) - {"HEAD"}):
+        told: _Document = {
+            "operationId": f"{method.lower()}_{route.path.strip('/').replace('/', '_') or 'page'}",
+            "responses": {"200": {"description": "The answer."}},
+        }
+        if method == "POST":
+            content = {BINARY: {"schema": {"type": "string", "format": "binary"}}}
+            told["requestBody"] = {"required": True, "content": content}
+            told["responses"]["400"] = {"description": "What cannot be, in one sentence."}
+            told["responses"]["415"] = {"description": "Files come as bytes."}
+        yield method.lower(), told
+
+
+def _size(name: str, size: SizeField) -> _Document:
+    return {"name": name, "in": "query", "description": size.help, "schema": {"type": "string"}}
+
+
+def _framework() -> _Document:
+    return {
+        "name": "framework",
+        "in": "query",
+        "schema": {"type": "string", "examples": sorted(FRAMEWORKS)},
+    }
+
+
+def _lang() -> _Document:
+    return {"name": "lang", "in": "query", "schema": {"type": "string", "enum": [*LANGUAGES]}}
