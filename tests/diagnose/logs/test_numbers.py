@@ -53,3 +53,20 @@ def test_a_process_that_the_summary_leaves_out_is_of_another_node() -> None:
     )
     assert first_cause(*summary, KILLED).ranks is None
     assert first_cause(*summary, KILLED.replace("2630", "99")).ranks == (11,)
+
+
+def test_a_process_that_ray_gave_a_rank_is_that_rank() -> None:
+    started = [
+        f"(TorchTrainer pid=9) - (ip=10.0.0.{node}, pid={70 + node}) world_rank={node * 4}, "
+        f"local_rank=0, node_rank={node}"
+        for node in range(4)
+    ]
+    error = "(RayTrainWorker pid=72, ip=10.0.0.2) ValueError: bad label"
+    died = (
+        "(raylet) A worker died or was killed while executing a task by an unexpected system "
+        "error. Worker IP address: 10.0.0.3 Worker port: 1 Worker PID: 73 Worker exit type: "
+        "SYSTEM_ERROR"
+    )
+    assert first_cause(*started, error).ranks == (8,)
+    assert first_cause(*started, died).ranks == (12,)
+    assert first_cause(died).ranks is None

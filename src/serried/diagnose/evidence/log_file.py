@@ -77,7 +77,7 @@ _TELLING = re.compile(
     rb"examples/s|rank < size|bad_alloc|truncated|straggl|slow node|relative performance|"
     rb"MPI_|completion status|HEARTBEAT|ancel|emap|etadata|agic bytes|adZip|HSA_|ptxas|"
     rb"verflow|isconnect|task timeout|Duplicate GPU|BackOff|Machine Check|running collective|"
-    rb"lagging|returned nan|num_local_procs|node.rank|nproc|al_ranks=|low on resource|"
+    rb"lagging|world_rank=|returned nan|num_local_procs|node.rank|nproc|al_ranks=|low on resource|"
     rb"raining (?:is )?(?:complete|done)|xiting program|after training|been shut|"
     rb"bus bandwidth|OSU MPI|reported by process|"
     + "已杀死|段错误|store.based barrier|estart".encode()

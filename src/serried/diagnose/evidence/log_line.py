@@ -55,7 +55,7 @@ _INNER = re.compile(r"\[rank(\d{1,7})\]:\s?")
 _TAGGED = re.compile(
     r"[\[(|] ?(?:global[_ ])?[rR](?:ank|ANK)[ :=#]{0,2}(\d{1,7}) ?[\])|,]|"
     r"^(?:global[_ ])?[rR](?:ank|ANK)[ :=]{1,2}(\d{1,7})[:| ] ?(?=\S*(?:Error|Exception|ERROR))|"
-    r" - (?:global )?[rR]ank:? ?(\d{1,7}) - |"
+    r" - (?:global )?[rR]ank:? ?(\d{1,7}) - |\brank(\d{1,7})\[\d+\]\[|"
     r"(?:Error|Exception|[eE]xception|[eE]rror|[fF]ail\w*) (?:on|in|from|at) (?:global )?rank "
     r"(\d{1,7})\b|(?:Error|Exception): [rR]ank (\d{1,7})[:,] "
 )

@@ -16,7 +16,7 @@ A job of several nodes whose log tells nothing of the kind leaves such a number 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from serried.diagnose.evidence.quote import Numbering, Speaker
@@ -35,12 +35,24 @@ def numbered_by_launchers(signs: Sequence[Sign]) -> list[Sign]:
     is_of_nodes = has_several_nodes(signs)
     started, summed = _by_place(signs, _STARTS), _by_place(signs, _SUMMARY)
     pids = {sign.speaker.pid for sign in signs if sign.kind in _SUMMARY} - {None}
+    ranks = {
+        (s.speaker.host, s.speaker.pid): s.speaker.rank for s in signs if s.kind == "started_rank"
+    }
     return [
-        replace(sign, speaker=_numbered(sign, started, summed, is_of_nodes))
+        replace(sign, speaker=_known(sign.speaker, ranks))
+        if ranks and sign.speaker.rank is None
+        else replace(sign, speaker=_numbered(sign, started, summed, is_of_nodes))
         if sign.speaker.numbering is Numbering.LOCAL and sign.speaker.pid not in pids
         else sign
         for sign in signs
     ]
+
+
+def _known(speaker: Speaker, ranks: Mapping[tuple[str | None, int | None], int | None]) -> Speaker:
+    """Returns who speaks, by the process and the host that Ray gave a rank."""
+    own = {rank for (host, pid), rank in ranks.items() if pid == speaker.pid}
+    rank = ranks.get((speaker.host, speaker.pid), min(own, key=str) if len(own) == 1 else None)
+    return replace(speaker, rank=rank) if rank is not None else speaker
 
 
 def has_several_nodes(signs: Sequence[Sign]) -> bool:

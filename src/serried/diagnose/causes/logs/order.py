@@ -100,11 +100,16 @@ def _with_rank_of_exit(told: LoggedSigns, cause: Cause) -> Cause:
     if (
         not ranks
         or (len(ranks) > 1 and not is_told_at_once)
-        or any(sign.code in KILLS for sign in ends)
+        or any(_code(sign) in KILLS for sign in ends)
     ):
         return cause
     shown = (*cause.quotes, *quotes(ends))
     return replace(cause, ranks=ranks, quotes=tuple(dict.fromkeys(shown)))
+
+
+def _code(sign: Sign) -> int | None:
+    signal = sign.facts.get("signal")
+    return -signal if isinstance(signal, int) else sign.code
 
 
 def _standing(told: LoggedSigns, each: RankedCause, waits: Mapping[str, int]) -> int:

@@ -314,7 +314,9 @@ def process_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     """Yields what ended processes from outside, or without a word of their own."""
     yield from candidates(told, _TOLD)
     if died := _silent_workers(told):
-        yield candidate(told, _WORKER_DIED, died)
+        is_known = len(told.ranks(died)) == 1 == len({sign.speaker.pid for sign in died})
+        meaning = replace(_WORKER_DIED, ranks="speakers") if is_known else _WORKER_DIED
+        yield candidate(told, meaning, died)
     yield from _exits(told)
     yield from _stops(told)
 

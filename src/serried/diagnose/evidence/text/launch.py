@@ -2,7 +2,8 @@
 
 Signs: ``launch`` (facts ``nodes``, ``per_node``, ``node_rank``, each where it is printed) and
 ``started`` (facts ``local`` and ``whole``: the ranks of one node, as the node counts them and as
-the whole job does, in the same order).
+the whole job does, in the same order), and ``started_rank``: its speaker is a rank of Ray's, with
+its host and process.
 
 >>> from serried.diagnose.evidence.log_line import log_line
 >>> raw = "[INFO] [launch.py:163:main] nnodes=2, num_local_procs=8, node_rank=1"
@@ -17,6 +18,7 @@ import re
 from collections.abc import Iterator
 
 from serried.diagnose.evidence.log_line import LogLine
+from serried.diagnose.evidence.quote import Speaker
 from serried.diagnose.evidence.sign import Sign
 
 _NUMBERS = {
@@ -29,6 +31,9 @@ _NUMBERS = {
     "node_rank": re.compile(r"\b(?:node[_-]rank|machine_rank)\s*[=:]?\s*(\d{1,5})\b"),
 }
 _RANKS = re.compile(r"\b(?P<name>local|global)_ranks=\[(?P<ranks>[\d, ]{1,4000})\]")
+_STARTED = re.compile(
+    r"\bip=(?P<host>[\w.:]+), pid=(?P<pid>\d{1,9})\) world_rank=(?P<rank>\d{1,7})"
+)
 _WORDS = ("node", "local_procs", "machine")
 
 
@@ -41,11 +46,14 @@ class LaunchReport:
     def read(self, line: LogLine) -> Iterator[Sign]:
         """Yields a sign for a line that tells numbers of ranks or nodes."""
         text = line.text
-        if "_ranks=[" in text:
+        if found := _STARTED.search(text):
+            speaker = Speaker(int(found["rank"]), host=found["host"], pid=int(found["pid"]))
+            yield Sign("started_rank", line.quote, speaker, line.time)
+        elif "_ranks=[" in text:
             yield from self._ranks(line)
         elif any(word in text for word in _WORDS):
-            found = {name: regex.search(text) for name, regex in _NUMBERS.items()}
-            facts: dict[str, object] = {name: int(f[1]) for name, f in found.items() if f}
+            told = {name: regex.search(text) for name, regex in _NUMBERS.items()}
+            facts: dict[str, object] = {name: int(each[1]) for name, each in told.items() if each}
             if facts:
                 yield Sign("launch", line.quote, line.speaker, line.time, facts=facts)
 

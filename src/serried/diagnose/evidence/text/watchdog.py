@@ -34,8 +34,9 @@ from serried.diagnose.evidence.text.pattern import Pattern, first_signs, whole_n
 _CAUGHT = "Watchdog caught collective operation timeout"
 _CUT = re.compile(r"\.cpp:\d+\] \[.*?Rank \d+\] Watchdog c[\w ]{0,40}:?\s*$")
 """A line that breaks off before it names the collective."""
-_NOTHING = CollectiveFacts()
 _WORK = re.compile(r"Work(?:NCCL|HCCL|XCCL|MCCL|Gloo)?\(")
+_HEADLESS = re.compile(r"\W*(?:SeqNum=\d+, ?)?OpType=\w+,")
+"""A collective whose line lost its beginning."""
 _RAN = re.compile(r"ran for (\d+) ?(?:milliseconds|ms)|timed out in blocking wait")
 _GROUP_RANK = re.compile(r"[Rr]ank (\d+)\]")
 _GLOBAL_RANK = re.compile(r"\[rank(\d+)\]:")
@@ -61,6 +62,8 @@ _PG = re.compile(
     r"\[PG (?:ID )?(?P<id>\w+)(?: PG GUID (?P<guid>\d+))?\s?(?:\((?P<name>[^)]*)\))?"
     r" Rank (?P<rank>\d+)\]"
 )
+_UNNAMED = "undefined"
+"""What torch prints in place of a name that nobody gave."""
 _PATTERNS = (
     Pattern(
         "dump_signal",
@@ -89,10 +92,18 @@ _PATTERNS = (
 def timeouts(line: LogLine) -> Iterator[Sign]:
     """Yields the signs of a line of the watchdog; several where processes share the line."""
     text = line.text
-    if "Work" in text and ("ran for" in text or "timed out in" in text or _CAUGHT in text):
+    if ("Work" in text or _HEADLESS.match(text)) and (
+        "ran for" in text or "timed out in" in text or _CAUGHT in text
+    ):
         yield from _given_up(line)
     elif cut := _CUT.search(text):
-        yield Sign("timeout", line.quote, _speaker(line, text[: cut.end()]), line.time, _NOTHING)
+        yield Sign(
+            "timeout",
+            line.quote,
+            _speaker(line, text[: cut.end()]),
+            line.time,
+            CollectiveFacts(group=group_name(text)),
+        )
     if counters := _COUNTERS.search(text) or _HIT.search(text):
         facts = CollectiveFacts(
             seq=whole_number(counters["seq"]),
@@ -129,14 +140,18 @@ def group_name(text: str) -> str | None:
     found = _PG.search(text)
     if not found:
         return None
-    return found["name"] or f"PG {found['id']}"
+    is_named = found["name"] and found["name"] != _UNNAMED
+    return found["name"] if is_named else f"PG {found['id']}"
 
 
 def _given_up(line: LogLine) -> Iterator[Sign]:
     begins = [found.start() for found in _WORK.finditer(line.text)]
+    if not begins and _HEADLESS.match(line.text):
+        begins = [0]
     if not begins:  # it breaks off before the collective
         if _CAUGHT in line.text:
-            yield Sign("timeout", line.quote, _speaker(line, line.text), line.time, _NOTHING)
+            facts = CollectiveFacts(group=group_name(line.text))
+            yield Sign("timeout", line.quote, _speaker(line, line.text), line.time, facts)
         return
     for start, end in zip(begins, [*begins[1:], len(line.text)], strict=True):
         work, before = line.text[start:end], line.text[:start]

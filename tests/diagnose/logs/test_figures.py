@@ -1,0 +1,39 @@
+"""Figures of a collective are read whole from lines that lost a part of theirs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from serried.diagnose.gather import gather
+from serried.diagnose.reason import diagnosed
+from serried.views.diagnose.document import diagnosis_document
+from tests.diagnose.logs.test_lines import first_cause
+
+WORK = "SeqNum=77, OpType=ALLREDUCE, NumelIn=8, NumelOut=9, Timeout(ms)=600000) "
+RAN = "ran for 600100 milliseconds before timing out."
+HEAD = "[rank6]:[E624 ProcessGroupNCCL.cpp:1896] [PG ID 1 PG GUID 1{name} Rank 6] "
+
+
+def test_a_collective_without_its_beginning_is_read(tmp_path: Path) -> None:
+    cause = first_cause(tmp_path, WORK + RAN)
+    assert cause is not None and cause.collective is not None
+    found = cause.collective
+    assert (found.op, found.seq, found.numel_in, found.numel_out) == ("ALLREDUCE", 77, 8, 9)
+    assert found.timeout_ms == 600_000
+
+
+def test_a_line_that_breaks_off_still_tells_its_group(tmp_path: Path) -> None:
+    cut = "Process group watchdog thread terminated with exception: [Rank 6] Watchdog caught co"
+    for name, group in (("", "PG 1"), ("(undefined)", "PG 1"), ("(tp)", "tp")):
+        cause = first_cause(tmp_path, HEAD.format(name=name) + cut)
+        assert cause is not None and cause.collective is not None
+        assert cause.collective.group == group
+
+
+def test_what_others_waited_in_is_told_of_any_root(tmp_path: Path) -> None:
+    oom = "[rank2]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+    wait = f"[rank1]:[E1 ProcessGroupNCCL.cpp:6] [Rank 1] Watchdog caught WorkNCCL({WORK}{RAN}"
+    (tmp_path / "job.log").write_text(f"{oom}\n{wait}\n", encoding="utf-8")
+    told = diagnosis_document(diagnosed(gather([tmp_path])))
+    assert (told["class"], told["ranks"], told["collective"]["seq"]) == ("gpu_oom", [2], 77)
+    assert told["findings"][0]["collective"] is None
