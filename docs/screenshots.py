@@ -71,20 +71,31 @@ def main() -> None:
     parser.add_argument("--trace", type=Path, action="append", default=[])
     traces: list[Path] = parser.parse_args().trace
     with tempfile.TemporaryDirectory() as folder:
-        if not traces:
-            subprocess.run([*SERRIED, "demo", "--no-serve", "--folder", folder], check=True)
-            traces = [Path(folder) / "emulated"]
+        if traces:
+            traces = [path.absolute() for path in traces]
+        else:
+            # Where the page names the run, it is as a reader would have it.
+            record = [*SERRIED, "demo", "--no-serve", "--folder", "runs/demo"]
+            subprocess.run(record, check=True, cwd=folder)
+            traces = [Path("runs/demo/emulated")]
         options = [word for path in traces for word in ("--trace", str(path))]
-        with serving(options) as traced, serving([]) as plain:
+        with serving(options, folder=folder) as traced, serving([]) as plain:
             take(traced, plain)
 
 
 @contextmanager
-def serving(options: Sequence[str], source: Path | None = None) -> Iterator[str]:
-    """Runs ``serried serve`` and yields its address; ``source`` holds another edition's package."""
+def serving(
+    options: Sequence[str], source: Path | None = None, folder: str | None = None
+) -> Iterator[str]:
+    """Runs ``serried serve`` in a folder and yields its address.
+
+    ``source`` holds another edition's package.
+    """
     command = [*SERRIED, "serve", "--port", "0", "--no-open", *options]
     env = {**os.environ, **({"PYTHONPATH": str(source)} if source else {})}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as server:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=env, cwd=folder
+    ) as server:
         assert server.stdout
         try:
             yield server.stdout.readline().split()[-1].partition("?")[0]

@@ -7,6 +7,7 @@ import { MARKS_FROM } from "./slots.js";
 
 /** Pixels around a name that belong to the outline of what it names. */
 const EDGE = 2;
+const LEAST_NAME = 8;
 
 /** @typedef {import("./picture.js").Picture} Picture */
 /** @typedef {import("../base/lit.js").Lit} Lit */
@@ -73,7 +74,8 @@ function paintVeil(picture, context, lit, cell) {
 function clearNames({ nest, camera }, context, ranks) {
   const { scale } = camera;
   nest.places.forEach(({ left, top }, level) => {
-    if (!left && !top) return;
+    // Of nothing so small a name is written.
+    if (Math.max(left, top) * scale < LEAST_NAME) return;
     for (const item of new Set(ranks.map((rank) => nest.itemOf(level, rank)))) {
       const { x, y, width, height } = nest.box(level, item);
       const [wide, high] = left ? [left, height] : [width, top];

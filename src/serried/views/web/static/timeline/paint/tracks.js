@@ -277,7 +277,7 @@ function hatch({ pixels, theme, surface }, { left, top, bottom }, from, to, orig
  */
 function label(picture, { left, top, bottom }, { spans }, i, from, to) {
   const { glyphs, pixels, theme, tracks, surface } = picture;
-  if (!glyphs || bottom - top < 8 * surface.density) return;
+  if (!glyphs || bottom - top < 0.8 * glyphs.high) return;
   const room = to - from - 4 * surface.density;
   const name = tracks.actionName({
     kind: spans.kind[i],
