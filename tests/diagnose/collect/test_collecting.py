@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from serried.diagnose.collect import collecting
 from serried.diagnose.collect.collecting import Collection, collect
 from serried.diagnose.collect.packing import LAST, pack
 from serried.diagnose.collect.transport import (
@@ -28,6 +29,8 @@ from serried.diagnose.collect.transport import (
     nodes_of,
 )
 from serried.errors import EnvironmentProblem, InputError
+
+STUCK = ("bash", "-c", "head -c 700 /dev/zero; exec sleep 1000")
 
 
 @pytest.fixture
@@ -115,6 +118,15 @@ def test_hosts_by_ssh_lie_apart_and_one_that_does_not_answer_is_named(
         "node0",
         "node2",
     ]
+
+
+def test_a_host_that_answers_and_then_hangs_is_left_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collecting, "PATIENCE_S", 0.2)
+    found = collect([Source("node0", STUCK)], tmp_path / "all")
+    assert str(found.hosts[0].problem) == "nothing whole came: nothing came for 0.2 s"
+    assert [path.name for path in (tmp_path / "all").iterdir()] == ["manifest.json"]
 
 
 def test_nodes_of_a_slurm_job_are_asked_by_a_step_beside_it(

@@ -11,8 +11,11 @@ is there all the same.
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
+import select
 import shutil
 import subprocess
 import tarfile
@@ -32,7 +35,8 @@ from serried.finding import Sentence, said
 MANIFEST = "manifest.json"
 SCHEMA = "serried.collection/1"
 AT_A_TIME = 16
-PATIENCE_S = 300
+PATIENCE_S = 120.0
+"""How long nothing may come from a host, such as one whose file system hangs."""
 _PROGRAM = Path(packing.__file__)
 
 
@@ -130,23 +134,25 @@ def _collected(source: Source, folder: Path, name: str) -> Collected:
         return Collected(source.host, name, problem=_why(error))
     finally:
         shutil.rmtree(part, ignore_errors=True)
+        with suppress(OSError):
+            _errors_of(part).unlink()
     return Collected(source.host, name, tuple(about["files"]), int(about["left_out"]))
 
 
 def _unpacked(source: Source, part: Path) -> dict[str, Any]:
     """Unpacks a host's tar as it comes; raises ValueError where its last member is missing."""
-    errors = part.with_suffix(".errors")
     about: dict[str, Any] = {}
     with (
         _PROGRAM.open("rb") as program,
-        errors.open("w+b") as stderr,
+        _errors_of(part).open("w+b") as stderr,
         subprocess.Popen(
-            source.command, stdin=program, stdout=subprocess.PIPE, stderr=stderr
+            source.command, stdin=program, stdout=subprocess.PIPE, stderr=stderr, bufsize=0
         ) as process,
     ):
         assert process.stdout is not None
+        bytes_of = io.BufferedReader(_Patient(process.stdout.fileno()))
         try:
-            with tarfile.open(fileobj=process.stdout, mode="r|") as tar:
+            with tarfile.open(fileobj=bytes_of, mode="r|") as tar:
                 for member in tar:
                     stream = tar.extractfile(member) if member.isreg() else None
                     if stream is None:
@@ -159,20 +165,44 @@ def _unpacked(source: Source, part: Path) -> dict[str, Any]:
                     with place.open("xb") as file:
                         shutil.copyfileobj(stream, file)
                 # What follows the end of a tar is padding.
-                while process.stdout.read(1 << 16):
+                while bytes_of.read(1 << 16):
                     pass
         except tarfile.ReadError:
             about = {}
+        except TimeoutError:
+            process.kill()
+            raise
         finally:
             with suppress(OSError):
                 process.stdout.close()
             _ended(process)
         stderr.seek(0)
         words = stderr.read(4096).decode("utf-8", "replace").strip()
-    errors.unlink(missing_ok=True)
     if not isinstance(about.get("files"), list):
         raise ValueError(words.splitlines()[-1] if words else f"exit code {process.returncode}")
     return about
+
+
+def _errors_of(part: Path) -> Path:
+    return part.with_suffix(".errors")
+
+
+class _Patient(io.RawIOBase):
+    """Reads a pipe, and waits for what comes next only so long."""
+
+    def __init__(self, pipe: int) -> None:
+        super().__init__()
+        self._pipe = pipe
+
+    def readable(self) -> bool:
+        """Returns True."""
+        return True
+
+    def readinto(self, into: Any, /) -> int:
+        """Reads what is there; raises TimeoutError where nothing comes."""
+        if not select.select([self._pipe], [], [], PATIENCE_S)[0]:
+            raise TimeoutError(f"nothing came for {PATIENCE_S:g} s")
+        return os.readv(self._pipe, [into])
 
 
 def _ended(process: subprocess.Popen[bytes]) -> None:
