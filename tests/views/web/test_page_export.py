@@ -51,6 +51,12 @@ STATES = {
     "view=run": ["map-8", "timeline-small"],
     "view=diagnose": ["map-8"],
     "view=layout&world_size=16&tp=1&pp=1&zero=3&sharded=1": ["map-16", "zero"],
+    "view=layout&world_size=16&tp=2&pp=1&beside=world_size%3D16%26tp%3D4%26pp%3D1": [
+        "map-16",
+        "map-beside-16",
+    ],
+    "view=layout&world_size=8&tp=1&pp=1&collective=all-reduce&collective_of=dp:0&algorithm=ring"
+    "&step=3": ["map-8", "play-all-reduce-ring"],
 }
 
 
@@ -163,4 +169,33 @@ def test_the_launch_config_is_what_the_command_line_writes(page_of: Open, plain:
     workbench.page.click("[data-export='launch-custom'] button")
     workbench.page.wait_for_selector("#exports-told:not(:empty)", state="attached")
     assert "custom" in workbench.text("#exports-told"), "what cannot be written is said"
+    workbench.click("#exports-close")
+
+
+def test_moves_idle_time_statistics_and_cards_are_saved_too(page_of: Open, full: str) -> None:
+    played = "collective=all-reduce&collective_of=dp:0&algorithm=ring&step=3"
+    workbench = opened(page_of, full, f"view=layout&world_size=8&tp=1&pp=1&{played}")
+    moves = rows_of(saved(workbench, "all-reduce-ring", "csv"))
+    assert moves[0] == ["step", "from", "to", "bytes", "blocks"]
+    assert len(moves) == 1 + 14 * 8, "a ring of 8 sends 2 (8 - 1) times from each rank"
+    assert moves[1][:4] == ["1", "rank 0", "rank 1", str(2**30 // 8)]
+    workbench.click("#exports-close")
+
+    workbench = opened(page_of, full, "view=schedule&name=gpipe&stages=4&microbatches=4")
+    idle = rows_of(saved(workbench, "schedule-idle", "csv"))
+    total = sum(float(row[2]) for row in idle[1:])
+    assert {row[0] for row in idle[1:]} == {"gpipe"} and total == pytest.approx(4 * 3 * 3)
+    workbench.click("#exports-close")
+
+    workbench = opened(page_of, full, "view=run")
+    heads, *ranks = rows_of(saved(workbench, "statistics-small", "csv"))
+    document = json.loads(saved(workbench, "statistics-small", "json").read_text("utf-8"))
+    assert document["schema"] == "serried.trace-stats/1" and len(ranks) == 8
+    assert [row[heads.index("rank")] for row in ranks] == [str(rank) for rank in range(8)]
+    assert {"steps", "bubble", "critical_path"} <= {*document}
+    workbench.click("#exports-close")
+
+    workbench = opened(page_of, full, "view=learn&card=dp&side=learn")
+    card = saved(workbench, "card-dp", "txt").read_text(encoding="utf-8")
+    assert card.startswith("Data parallelism (DP)") and "https" not in card
     workbench.click("#exports-close")

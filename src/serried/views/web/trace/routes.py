@@ -21,6 +21,7 @@ from serried.views.web.trace.payload import (
 from serried.views.web.trace.period import period_answer
 from serried.views.web.trace.plan import late_answer, plan_payload
 from serried.views.web.trace.sharding import sharding_of_trace
+from serried.views.web.trace.statistics import whole_answer
 from serried.views.web.trace.stretch import found_answer, stretch_answer
 from serried.views.web.trace.window import window_payload
 from serried.views.web.wire.query import Words, read_word
@@ -33,6 +34,7 @@ ANSWERS: dict[str, Answer] = {
     "trace/window": lambda named, words: window_payload(named.shown, words),
     "trace/overview": lambda named, _: overview_payload(named.shown),
     "trace/rows": lambda named, words: rows_payload(named, read_word(words, "by")),
+    "trace/statistics": lambda named, _: whole_answer(named),
     "trace/bubble": lambda named, _: statistics_answer(named),
     "trace/findings": lambda named, _: findings_answer(named),
     "trace/why": why_answer,

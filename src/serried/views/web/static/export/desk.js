@@ -21,8 +21,11 @@ export function openExports(page) {
   );
   const tables = tablesOf(page).map(({ key, name, rows, document: own }) =>
     line(t(key), name, [
-      { form: "csv", make: () => blob(csvOf(rows()), "text/csv") },
-      { form: "json", make: () => blob(own?.() ?? jsonOf(rows()), "application/json") },
+      { form: "csv", make: async () => blob(csvOf(await rows()), "text/csv") },
+      {
+        form: "json",
+        make: async () => blob(await (own?.() ?? jsonOf(await rows())), "application/json"),
+      },
     ]),
   );
   const hasJob = page.store.state.view !== "schedule" && page.layout.scene;
@@ -30,6 +33,7 @@ export function openExports(page) {
     ...part("export.pictures", pictures),
     ...part("export.tables", tables),
     ...part("export.job", hasJob ? [launchLine(page)] : []),
+    ...part("learn.card", cardLines(page)),
   );
   byId("exports-none").hidden = Boolean(pictures.length + tables.length) || Boolean(hasJob);
   byId("exports-told").textContent = "";
@@ -62,6 +66,15 @@ function launchLine({ layout: { store } }) {
   };
   const [framework] = store.state.framework.split("@");
   return line(t("export.launch"), `launch-${framework}`, [{ form: "txt", make: ask }]);
+}
+
+/** Returns the card that is open, to be saved as text. @param {Page} page */
+function cardLines({ store }) {
+  const card = byId("lesson-card");
+  if (!card.checkVisibility() || !card.childElementCount) return [];
+  const text = () => blob(card.innerText, "text/plain");
+  const title = card.querySelector("h3")?.textContent ?? "";
+  return [line(title, `card-${store.state.card}`, [{ form: "txt", make: text }])];
 }
 
 /** @param {() => Promise<Blob> | Blob} made @param {string} file */

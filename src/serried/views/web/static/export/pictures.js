@@ -26,7 +26,7 @@ export function picturesOf(page) {
 }
 
 /** @param {import("../desk/page.js").Page} page @returns {Picture[]} */
-function mapOf({ diagnosis, layout, map, plan, player, sharding }) {
+function mapOf({ diagnosis, layout, map, plan, player, sharding, tools }) {
   const draw = map.redraw.draw;
   const nothing = () => {};
   const layers = [{ surface: map.below, draw }];
@@ -40,6 +40,8 @@ function mapOf({ diagnosis, layout, map, plan, player, sharding }) {
   const shards = sharding.desk;
   return [
     { name, key: "export.map", layers, holder: map, without: null },
+    ...besideOf(tools.beside.other),
+    ...playedOf(played),
     ...(shards
       ? [
           {
@@ -50,6 +52,32 @@ function mapOf({ diagnosis, layout, map, plan, player, sharding }) {
         ]
       : []),
   ];
+}
+
+/** @param {import("../map/view.js").MapView} other @returns {Picture[]} */
+function besideOf(other) {
+  if (!other.scene) return [];
+  const layers = [
+    { surface: other.below, draw: other.redraw.draw },
+    { surface: other.above, draw: () => {} },
+  ];
+  const name = `map-beside-${other.scene.worldSize}`;
+  return [{ name, key: "export.beside", layers, holder: other, without: null }];
+}
+
+/**
+ * Returns a picture of each algorithm in the player.
+ * @param {import("../collective/desk.js").CollectiveDesk | null} desk
+ * @returns {Picture[]}
+ */
+function playedOf(desk) {
+  const { draw } = desk?.redraw ?? {};
+  return (draw && desk?.isOpen ? desk.stage.pictures : []).flatMap(({ execution, surface }) => {
+    if (!execution || !draw) return [];
+    const { name, algorithm } = execution.header;
+    const layers = [{ surface, draw }];
+    return [{ name: `play-${name}-${algorithm}`, key: "collective.title", layers }];
+  });
 }
 
 /** @param {import("../desk/page.js").Page} page @returns {Picture[]} */

@@ -2,6 +2,8 @@
 
 import { byId } from "../base/dom.js";
 import { language, t } from "../base/i18n.js";
+import { askDocument } from "../base/questions.js";
+import { placeName } from "../collective/words.js";
 import { figureName } from "../desk/heats.js";
 
 /** @typedef {import("../desk/page.js").Page} Page */
@@ -10,8 +12,8 @@ import { figureName } from "../desk/heats.js";
  * @typedef {object} Table
  * @property {string} name              what a file of it is called
  * @property {string} key               the sentence that names it
- * @property {() => Cell[][]} rows      the first holds the heads
- * @property {() => string} [document]  the JSON of it where there is a document of its own
+ * @property {() => Cell[][] | Promise<Cell[][]>} rows  the first holds the heads
+ * @property {() => string | Promise<string>} [document]  the JSON of it where it has one of its own
  */
 
 /** Tables that stand on the page as tables, by the body of each, and the tab whose they are. */
@@ -28,10 +30,12 @@ const ACTION_HEADS = ["schedule", "rank", "action", "start", "end"];
 /** Returns the tables that are in view. @param {Page} page @returns {Table[]} */
 export function tablesOf(page) {
   const { view } = page.store.state;
-  if (view === "schedule") return actionsOf(page);
+  if (view === "schedule") return [...actionsOf(page), ...idleOf(page)];
   return [
     ...plansOf(),
     ...runsOf(page),
+    ...statisticsOf(page),
+    ...movesOf(page),
     ...diagnosesOf(page),
     ...figuresOf(page),
     ...groupsOf(page),
@@ -143,6 +147,73 @@ function actionsOf({ schedules: { desk } }) {
     ),
   ];
   return [{ name: "schedule-actions", key: "export.actions", rows }];
+}
+
+/** @param {Page} page @returns {Table[]} */
+function idleOf({ schedules: { desk } }) {
+  const blocks = (desk?.view.blocks ?? []).filter((data) => data !== null);
+  if (!blocks.length) return [];
+  const rows = () => [
+    ["schedule", "cause", "time", "share"],
+    ...blocks.flatMap(({ causes, header, numRanks }) =>
+      causes.map((cause) => [
+        header.name,
+        t(`cause.${cause}`),
+        header.idle.causes[cause],
+        header.idle.causes[cause] / (header.makespan * numRanks),
+      ]),
+    ),
+  ];
+  return [{ name: "schedule-idle", key: "idle.title", rows }];
+}
+
+/**
+ * Returns all that is measured of the run in view: its ranks as rows, the whole as a document.
+ * @param {Page} page @returns {Table[]}
+ */
+function statisticsOf({ runs: { tracks }, timelines }) {
+  const isRun = tracks && !tracks.isPlanned && byId("timeline").checkVisibility();
+  if (!isRun || byId("gpus").checkVisibility()) return [];
+  const ask = () => askDocument(`trace/statistics?trace=${timelines.host.trace}`);
+  const rows = async () => {
+    const { ranks } = await ask();
+    const heads = Object.keys(ranks[0] ?? {});
+    const cells = (/** @type {Record<string, unknown>} */ rank) =>
+      heads.map((head) => (typeof rank[head] === "number" ? rank[head] : textOf(rank[head])));
+    return /** @type {Cell[][]} */ ([heads, ...ranks.map(cells)]);
+  };
+  const document = async () => JSON.stringify(await ask(), null, 1);
+  return [{ name: `statistics-${tracks.name}`, key: "export.statistics", rows, document }];
+}
+
+/** Writes what one cell of a document holds. @param {unknown} value */
+function textOf(value) {
+  if (value === null || value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** @param {Page} page @returns {Table[]} */
+function movesOf({ player: { desk } }) {
+  const pictures = desk?.isOpen ? desk.stage.pictures : [];
+  return pictures.flatMap(({ execution }) => {
+    if (!execution) return [];
+    const { block_bytes: bytes, name, algorithm, places } = execution.header;
+    const rows = () => [
+      ["step", "from", "to", "bytes", "blocks"],
+      ...Array.from({ length: execution.numSteps }, (_, step) =>
+        execution
+          .links(step)
+          .map((link) => [
+            step + 1,
+            placeName(places[link.source]),
+            placeName(places[link.target]),
+            link.count * bytes,
+            [...link.blocks].join(" "),
+          ]),
+      ).flat(),
+    ];
+    return [{ name: `${name}-${algorithm}`, key: "collective.moves_title", rows }];
+  });
 }
 
 /** @param {Page} page @returns {Table[]} */
