@@ -42,7 +42,7 @@ class LatestFigures:
     step_s: float
     """The mean time from a step's start to the next one's."""
     microbatches_per_s: float
-    """Of all replicas together."""
+    """All replicas count together."""
     idle: float
     """The share of all ranks' time in a step's window in which they computed nothing."""
     has_pipeline: bool

@@ -22,7 +22,7 @@ _LAST = -1000
 """The priority of a finalizer that runs once the process has waited for its own children."""
 
 
-class Endings:
+class EndingHooks:
     """Calls ``ended`` as this process ends, with what ended it or None; forgets it when asked to.
 
     ``place`` grows as the program goes on: what asked to end before that was caught.

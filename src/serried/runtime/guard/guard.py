@@ -42,7 +42,7 @@ from serried.diagnose.evidence.records.process import start_of
 from serried.errors import InputError
 from serried.mesh import Layout
 from serried.runtime.guard.calls import TorchCalls
-from serried.runtime.guard.endings import Endings, failure_in
+from serried.runtime.guard.endings import EndingHooks, failure_in
 from serried.runtime.guard.left import (
     FAILED_SUFFIX,
     FR_SUFFIX,
@@ -227,7 +227,7 @@ class _Guarded:
             after_in_parent=lambda: self._stacks.after_fork(in_child=False),
             after_in_child=self._forked,
         )
-        self._endings = Endings(self._process_ends, lambda: self.log.num_begun)
+        self._endings = EndingHooks(self._process_ends, lambda: self.log.num_begun)
         self._watch = threading.Thread(target=self._watching, name="serried-guard", daemon=True)
         self._watch.start()
 
