@@ -6,13 +6,10 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
-import serried
+from tests.package import nodes
 
-ROOT = Path(serried.__file__).parent
 FRAGMENTS = {"Are", "Is", "Its", "Of", "Was", "Were", "Whose"}
 """Words that begin a piece of a sentence, not a sentence in the third person."""
 VERB = re.compile(r"[A-Z][a-z]+s\b")
@@ -21,18 +18,9 @@ VERB = re.compile(r"[A-Z][a-z]+s\b")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@cache
-def trees() -> dict[str, ast.Module]:
-    """Returns every module of the package, parsed, by its path in the package."""
-    return {
-        str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
-        for path in sorted(ROOT.rglob("*.py"))
-    }
-
-
-def below_fields(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def below_fields(walked: list[ast.AST]) -> Iterator[tuple[int, str]]:
     """Yields the line and the text of every docstring below a field or a constant."""
-    for node in ast.walk(tree):
+    for node in walked:
         body = getattr(node, "body", None)
         for before, after in pairwise(body if isinstance(body, list) else []):
             is_field = isinstance(before, ast.Assign | ast.AnnAssign)
@@ -40,9 +28,9 @@ def below_fields(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield after.lineno, str(after.value.value)
 
 
-def of_classes_and_functions(tree: ast.Module) -> Iterator[tuple[int, str, bool]]:
+def of_classes_and_functions(walked: list[ast.AST]) -> Iterator[tuple[int, str, bool]]:
     """Yields the line and the text of other docstrings, and whether it says what is done."""
-    for node in ast.walk(tree):
+    for node in walked:
         if isinstance(node, ast.ClassDef | Function) and (text := ast.get_docstring(node)):
             yield node.lineno, text, not any(map(is_property, node.decorator_list))
 
@@ -53,8 +41,8 @@ def is_property(decorator: ast.expr) -> bool:
 
 def test_no_two_public_classes_of_the_package_have_one_name() -> None:
     places: dict[str, list[str]] = defaultdict(list)
-    for path, tree in trees().items():
-        for node in ast.walk(tree):
+    for path, walked in nodes().items():
+        for node in walked:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(path)
     assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
@@ -63,10 +51,10 @@ def test_no_two_public_classes_of_the_package_have_one_name() -> None:
 def test_no_docstring_begins_as_a_piece_of_a_sentence() -> None:
     found = [
         (path, line, text)
-        for path, tree in trees().items()
+        for path, walked in nodes().items()
         for line, text in (
-            *((line, text) for line, text, _ in of_classes_and_functions(tree)),
-            *below_fields(tree),
+            *((line, text) for line, text, _ in of_classes_and_functions(walked)),
+            *below_fields(walked),
         )
     ]
     assert found
@@ -76,8 +64,8 @@ def test_no_docstring_begins_as_a_piece_of_a_sentence() -> None:
 def test_a_class_or_function_is_described_by_a_verb() -> None:
     found = [
         (path, line, text)
-        for path, tree in trees().items()
-        for line, text, does in of_classes_and_functions(tree)
+        for path, walked in nodes().items()
+        for line, text, does in of_classes_and_functions(walked)
         if does
     ]
     assert found

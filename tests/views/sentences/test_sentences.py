@@ -14,7 +14,6 @@ from typing import Literal, NamedTuple
 
 import pytest
 
-import serried
 from serried.collective.registry import ENTRIES as ALGORITHMS
 from serried.errors import EnvironmentProblem, InputError, SerriedError, listed
 from serried.finding import said
@@ -40,10 +39,10 @@ from serried.pipeline.registry import ScheduleEntry
 from serried.views.sentences import LANGUAGES, WORDS, catalogue, phrase, read_catalogue, say, tell
 from tests.frameworks.test_refusals import refusal
 from tests.frameworks.test_refusals import table as refused
+from tests.package import ROOT, nodes
 from tests.views.explain.kinds_made import TRIED, layouts_tried
 from tests.views.explain.reader import has_chinese, stray_english
 
-ROOT = Path(serried.__file__).parent
 FILES = Path(__file__).parents[2] / "launch" / "files"
 
 
@@ -59,9 +58,10 @@ class Raised(NamedTuple):
         return self.template.value
 
 
-def error_names(trees: list[ast.Module]) -> set[str]:
+def error_names() -> set[str]:
     """Returns SerriedError and every class that descends from it, wherever it is defined."""
-    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    walked = [node for each in nodes().values() for node in each]
+    classes = [node for node in walked if isinstance(node, ast.ClassDef)]
     known, found = set[str](), {SerriedError.__name__}
     while known != found:
         known = found
@@ -75,20 +75,13 @@ def name(expression: ast.expr) -> str:
     return getattr(expression, "id", getattr(expression, "attr", ""))
 
 
-@cache
-def trees() -> dict[Path, ast.Module]:
-    """Returns every module of the package, parsed: once, and not while tests are collected."""
-    paths = sorted(ROOT.rglob("*.py"))
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in paths}
-
-
 def made(names: set[str]) -> Iterator[Raised]:
     """Yields every call of one of ``names``, with its first argument."""
-    for path, tree in trees().items():
-        for node in ast.walk(tree):
+    for path, walked in nodes().items():
+        for node in walked:
             # A file tells, too, where it stands, and says nothing.
             if isinstance(node, ast.Call) and name(node.func) in names and node.args:
-                yield Raised(f"{path.relative_to(ROOT)}:{node.lineno}", node.args[0])
+                yield Raised(f"{path}:{node.lineno}", node.args[0])
 
 
 def either(expression: ast.expr) -> list[ast.expr]:
@@ -101,7 +94,7 @@ def either(expression: ast.expr) -> list[ast.expr]:
 @cache
 def raised() -> list[Raised]:
     """Returns every place that makes an error."""
-    return list(made(error_names(list(trees().values()))))
+    return list(made(error_names()))
 
 
 @cache
