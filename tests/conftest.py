@@ -19,7 +19,7 @@ os.environ["LC_ALL"] = "C.UTF-8"
 # Tests run side by side: torch's own threads would only wait for one another's cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-for name, examples in {"quick": 5, "serried": 40, "soak": 1000}.items():
+for name, examples in {"quick": 5, "serried": 25, "soak": 1000}.items():
     settings.register_profile(
         name,
         max_examples=examples,

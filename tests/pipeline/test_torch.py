@@ -41,7 +41,7 @@ def runtime_of(schedule: Schedule) -> Any:
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(drawn())
 def test_pytorch_s_runtime_takes_whatever_is_drawn(case: tuple[Schedule, Request]) -> None:
     schedule, _ = case

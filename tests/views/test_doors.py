@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
@@ -182,7 +182,6 @@ def ends(answer: Answer | str) -> Answer | str:
     return answer._replace(nodes=[answer.nodes[0], answer.nodes[-1]])
 
 
-@settings(max_examples=150)
 @example(Job({"world_size": "16", "tp": "2", "pp": "4"}))
 @example(Job({"world_size": "16", "tp": "3", "gpus_per_rank": "3"}))
 @example(Job({"dp": "4", "tp": "2"}))
@@ -199,7 +198,6 @@ def test_flags_an_address_and_python_ask_for_the_same(job: Job) -> None:
         assert plain == (asked.groups if isinstance(asked, Answer) else asked)
 
 
-@settings(max_examples=80)
 @example(Job({}))
 @example(Job({"world_size": "32"}))
 @example(Job({"tp": "3"}))
@@ -213,7 +211,6 @@ def test_a_file_given_or_dropped_yields_to_the_same_words(job: Job) -> None:
         assert ends(by_flags(job, str(path))) == ends(asked)
 
 
-@settings(max_examples=80)
 @given(jobs(), st.sampled_from(TARGETS))
 def test_a_launch_file_that_is_written_is_read_as_the_same(job: Job, target: str) -> None:
     try:
@@ -345,7 +342,6 @@ def plan_by_address(words: Mapping[str, str]) -> Plan | str:
     return Plan(found["name"], found["makespan"], found["bubble"]["makespan"], peaks, count, causes)
 
 
-@settings(max_examples=100)
 @example({"name": "zbv", "stages": "2", "microbatches": "4", "of": "rank", "forward": "1/3"})
 @example({"name": "1f1b", "stages": "2", "microbatches": "4", "of": "stage", "chunks": "2"})
 @example({"name": "1f1b", "stages": "x", "microbatches": "4", "of": "stage"})

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from serried.diagnose.stragglers.change import LEAST_LENGTH, changes, optimal_places
@@ -19,7 +19,6 @@ def cost(values: list[float], places: tuple[int, ...], penalty: float) -> float:
     return sum(float(((part - part.mean()) ** 2).sum()) for part in parts) + penalty * len(places)
 
 
-@settings(max_examples=60)
 @given(values=FIGURES, penalty=st.floats(0.1, 500), least=st.integers(1, 4))
 def test_no_other_cuts_cost_less(values: list[float], penalty: float, least: int) -> None:
     found = tuple(optimal_places(np.array(values), penalty, least))
@@ -49,7 +48,6 @@ def test_a_jump_without_noise_is_found_to_the_place(
 
 
 @given(values=st.lists(st.floats(-5, 5), min_size=8, max_size=60), scale=st.floats(0.1, 100))
-@settings(max_examples=50)
 def test_the_unit_and_the_zero_of_the_figures_do_not_matter(
     values: list[float], scale: float
 ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from serried.action import ActionKind
 from serried.errors import InputError
@@ -44,7 +44,6 @@ def test_a_run_is_the_same_again_with_all_that_is_measured(run: Trace, tmp_path:
 
 
 @given(any_rows())
-@settings(max_examples=60)
 def test_any_run_is_the_same_again(
     tmp_path_factory: pytest.TempPathFactory, rows: list[ForeignSpan]
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from serried.action import ActionKind
 from serried.errors import InputError
@@ -59,7 +59,6 @@ def test_a_trace_comes_back_whole(trace: Trace, tmp_path: Path) -> None:
 
 
 @given(any_rows())
-@settings(max_examples=60)
 def test_any_run_comes_back_with_all_that_is_measured_of_it(
     tmp_path_factory: pytest.TempPathFactory, rows: list[ForeignSpan]
 ) -> None:
