@@ -129,6 +129,13 @@ def test_a_host_that_answers_and_then_hangs_is_left_and_named(
     assert [path.name for path in (tmp_path / "all").iterdir()] == ["manifest.json"]
 
 
+def test_a_folder_that_a_host_does_not_have_is_named(node: Path, tmp_path: Path) -> None:
+    found = collect([here(Asked((str(node), "/no/such/run")))], tmp_path / "all")
+    assert found.hosts[0].missing == ("/no/such/run",)
+    manifest = json.loads((tmp_path / "all/manifest.json").read_text())
+    assert manifest["hosts"]["here"]["missing"] == ["/no/such/run"]
+
+
 def test_nodes_of_a_slurm_job_are_asked_by_a_step_beside_it(
     node: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

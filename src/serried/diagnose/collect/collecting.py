@@ -50,6 +50,8 @@ class Collected:
     files: tuple[dict[str, Any], ...] = ()
     left_out: int = 0
     problem: Sentence | None = None
+    missing: tuple[str, ...] = ()
+    """The folders that it does not have."""
 
     @property
     def size_bytes(self) -> int:
@@ -136,7 +138,10 @@ def _collected(source: Source, folder: Path, name: str) -> Collected:
         shutil.rmtree(part, ignore_errors=True)
         with suppress(OSError):
             _errors_of(part).unlink()
-    return Collected(source.host, name, tuple(about["files"]), int(about["left_out"]))
+    missing = tuple(map(str, about.get("missing", ())))
+    return Collected(
+        source.host, name, tuple(about["files"]), int(about["left_out"]), None, missing
+    )
 
 
 def _unpacked(source: Source, part: Path) -> dict[str, Any]:
@@ -234,6 +239,7 @@ def _write_manifest(collection: Collection) -> None:
                 "host": each.host,
                 "files": list(each.files),
                 "left_out": each.left_out,
+                "missing": list(each.missing),
                 "problem": str(each.problem) if each.problem else None,
             }
             for each in collection.hosts

@@ -84,7 +84,9 @@ def pack(most_file: int, most_all: int, folders: List[str], stream: IO[bytes]) -
             if data:
                 add(tar, name, data, 0)
                 packed.append({"name": name, "bytes": len(data), "of": len(data)})
+        missing = [each for each in folders if not Path(each).expanduser().exists()]
         told = {"host": socket.gethostname(), "files": packed, "left_out": left}
+        told["missing"] = missing
         add(tar, LAST, json.dumps(told).encode(), 0)
 
 

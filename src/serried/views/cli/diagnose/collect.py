@@ -76,7 +76,9 @@ def collect(
         folder=output,
     )
     click.echo(say(told, lang))
-    return 1 if found.failed else 0
+    # Where a host has none of the folders, what came of it is of no job.
+    is_short = any(len(each.missing) == len(folders) for each in found.hosts)
+    return 1 if found.failed or is_short else 0
 
 
 def _sources(
@@ -104,4 +106,8 @@ def _told(each: Collected, lang: str) -> str:
         cut=len(each.cut),
         left=each.left_out,
     )
-    return say(told, lang)
+    lines = [
+        told,
+        *(said("{host} has no {folder}", host=each.host, folder=f) for f in each.missing),
+    ]
+    return "\n".join(say(line, lang) for line in lines)
