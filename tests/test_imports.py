@@ -60,6 +60,7 @@ ABSENT = {
     "trace stats tests/goldens/traces/megatronapp": {"torch", "starlette", "yaml", "sqlite3"}
     | {"concurrent.futures", "serried.views.cli.trace.compare", "serried.trace.formats.perfetto"},
     "--help": EXTRAS | READERS | OTHERS | {"numpy"},
+    "serve --help": EXTRAS | READERS | OTHERS | {"numpy"},
     "train --help": EXTRAS
     | {"yaml", "rich.console", "serried.plan", "serried.trace.merge", "serried.views.web"},
     "demo --help": EXTRAS | {"yaml", "serried.trace.merge", "serried.trace.formats"},
