@@ -57,6 +57,10 @@ if TYPE_CHECKING:
 
 PORT = 8765
 _PORTS_TRIED = 100
+_KEPT_S = 75
+"""Seconds that a connection without a request stays: a page on a busy machine comes back to it."""
+_WAITING = 1024
+"""Connections that may wait to be taken: two hundred browsers open six each."""
 _CLOSING_S = 1
 """Seconds that an answer under way has, once the server is told to stop."""
 
@@ -144,6 +148,7 @@ def serve(
         log_level="warning",
         ws="none",
         lifespan="off",
+        timeout_keep_alive=_KEPT_S,
         timeout_graceful_shutdown=_CLOSING_S,
     )
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -167,7 +172,7 @@ def listen(host: str, port: int) -> socket.socket:
     listening = _socket(family)
     try:
         listening.bind((host, port))
-        listening.listen(128)
+        listening.listen(_WAITING)
     except (OSError, OverflowError) as error:
         listening.close()
         raise _refused(error, family, host, port) from error
