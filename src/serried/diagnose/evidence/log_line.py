@@ -118,16 +118,22 @@ def log_line(raw: str, source: str, number: int, default: Speaker = NOBODY) -> L
             text = text[named.end() :]
     if speaker.rank is None and (inside := _GROUP.search(text)):
         speaker = replace(speaker, rank=int(inside[1]), numbering=Numbering.GROUP)
-    if speaker.rank is None and not _OF_GROUP.search(text):
-        tag = _TAGGED.search(text[:LONGEST_HEAD])
-        ranks = [each for each in tag.groups() if each] if tag else []
-        if ranks:
-            speaker = replace(speaker, rank=int(ranks[0]), numbering=Numbering.GLOBAL)
+    if speaker.rank is None and (tagged := _tagged(text)) is not None:
+        speaker = replace(speaker, rank=tagged, numbering=Numbering.GLOBAL)
     if time is None and (dated := _DATE.search(text[:80])):
         time = _time(dated[0])
     if time is None and (stamped := _GLOG.search(text[:80])):
         time = _time(f"{NO_YEAR}-{stamped[1]:0>2}-{stamped[2]} {stamped[3]}{stamped[4] or ''}")
     return LogLine(text, speaker, Quote(source, number, raw), time, carriers, is_named)
+
+
+def _tagged(text: str) -> int | None:
+    """Returns the rank that a program names in a line of its own, None where it names none."""
+    head = text[:LONGEST_HEAD]
+    if ("ank" not in head and "RANK" not in head) or _OF_GROUP.search(text):
+        return None
+    tag = _TAGGED.search(head)
+    return next((int(each) for each in tag.groups() if each), None) if tag else None
 
 
 def moment_of(text: str) -> float | None:

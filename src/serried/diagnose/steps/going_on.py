@@ -41,13 +41,15 @@ class GoingOn:
 
     def hear(self, name: str, speaker: Speaker, first: int, lines: Sequence[bytes]) -> None:
         """Takes lines of the file ``name``, from its line ``first`` on."""
+        found: dict[bytes, int] = {}
+        for back, raw in enumerate(lines[: -MOST_LINES - 1 : -1], 1):
+            step = _step(raw)
+            if step is not None:
+                found.setdefault(step, first + len(lines) - back)
+            if len(found) == _KEPT:
+                break
         latest = self._latest.setdefault(name, {})
-        skipped = max(0, len(lines) - MOST_LINES)
-        for number, raw in enumerate(lines[skipped:], first + skipped):
-            found = _STEP.search(raw, 0, _LONGEST)
-            if found is None or _TROUBLE.search(raw, 0, _LONGEST):
-                continue
-            step = next(group for group in found.groups() if group)
+        for step, number in reversed(found.items()):
             latest.pop(step, None)
             latest[step] = number
             if len(latest) > _KEPT:
@@ -57,3 +59,11 @@ class GoingOn:
         """Returns the line after which a log holds ``ENOUGH`` different steps; 0 where none."""
         lines = sorted(self._latest.get(name, {}).values())
         return lines[-ENOUGH] if len(lines) >= ENOUGH else 0
+
+
+def _step(raw: bytes) -> bytes | None:
+    """Returns the number of the step that a line tells of, None where it tells of none."""
+    found = _STEP.search(raw, 0, _LONGEST)
+    if found is None or _TROUBLE.search(raw, 0, _LONGEST):
+        return None
+    return next(group for group in found.groups() if group)
