@@ -225,4 +225,4 @@
     if (isFolded && control.isConnected) control.click();
     return isAlive ? "alive" : "dead";
   },
-});
+})
