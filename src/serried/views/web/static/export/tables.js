@@ -212,7 +212,7 @@ function movesOf({ player: { desk } }) {
           ]),
       ).flat(),
     ];
-    return [{ name: `${name}-${algorithm}`, key: "collective.moves_title", rows }];
+    return [{ name: `${name}-${algorithm}`, key: "export.moves", rows }];
   });
 }
 
