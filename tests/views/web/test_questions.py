@@ -67,6 +67,7 @@ ASKED = (
     "trace/heat?figure=busy",
     "trace/plan",
     "trace/measured",
+    "trace/statistics",
     "trace/sharding?trace=1&rank=1&step=1&lang=zh",
     "trace/late?rank=0&start=0&kinds=F",
     "trace/found?kinds=F,B",

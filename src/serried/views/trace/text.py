@@ -362,7 +362,7 @@ def count_text(number: int, what: str, lang: str) -> str:
     """Returns a number of things, of which ``phrases`` has the plural.
 
     >>> count_text(3, "microbatch", "en"), count_text(1, "step", "zh")
-    ('3 microbatches', '1 个 step')
+    ('3 microbatches', '1 步')
     """
     plural = f"{what}es" if what.endswith("ch") else f"{what}s"
     return phrase(f"{number:,} {what if number == 1 else plural}", lang)
