@@ -104,6 +104,11 @@ def test_a_rank_behind_the_others_is_told_once_and_at_the_second_look() -> None:
     assert str(found[0].sentence) == ("rank 1 falls behind: it is at step 9, the others at step 13")
 
 
+def test_of_ranks_that_wait_for_nobody_only_the_slowest_is_behind() -> None:
+    looks = [job(float(at), (100 * at, 10 + at, 300 * at)) for at in range(1, 20)]
+    assert {each.ranks for each in heard(Watch(), looks)} == {(1,)}
+
+
 def test_ranks_one_step_apart_are_not_behind() -> None:
     assert told(Watch(), [job(float(at), (at, at - 1, at - 2)) for at in range(3, 20)]) == []
 
