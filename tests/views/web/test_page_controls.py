@@ -38,7 +38,7 @@ def walked(workbench: Workbench, call: str, *values: object) -> Any:
 def test_every_control_of_the_form_changes_what_a_framework_makes(
     page_of: Open, plain: str
 ) -> None:
-    workbench = page_of(plain, "lang=en")
+    workbench = page_of(plain, "lang=en", width=700, height=500)
     walks = {name: walked(workbench, "form", jobs_of(name)) for name in frameworks.FRAMEWORKS}
     assert {name: walk["dead"] for name, walk in walks.items() if walk["dead"]} == {}
     always = {"#type", "#world_size", "#gpus_per_node", "#gpus_per_rank", "#nvlink_domain", "#set"}
