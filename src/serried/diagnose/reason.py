@@ -27,7 +27,8 @@ def diagnosed(evidence: Evidence) -> Diagnosis:
     """Returns what the evidence tells, with its causes from the likeliest on."""
     heard = {rank for sign in evidence.signs if (rank := sign.speaker.global_rank) is not None}
     going_on = evidence.going_on or GoingOn()
-    told = list(still_standing(standing_causes(evidence.signs), evidence.signs, going_on.since))
+    found = standing_causes(evidence.signs)
+    told = list(still_standing(found, evidence.signs, going_on.has_passed))
     stopped = tuple(_combined(*settled(list(hang.causes(evidence)), told)))
     # What stopped the job comes before what made it slow.
     causes = (*stopped, *stragglers.causes(evidence, stopped=bool(stopped)))

@@ -13,6 +13,7 @@ from serried.diagnose.reason import diagnosed
 STEPS = [f" iteration {n:8d}/ 5000 | lm loss: 2.{n:03d} | grad norm: 0.1" for n in range(60)]
 BARS = [f"Epoch 3: {n}%|# | {n}/100 [00:01<00:10, 9.1it/s, loss=0.{n}]" for n in range(60)]
 DONE = "[after training is done] datetime: 2026-03-04 12:00:00"
+ERROR = "ValueError: could not read sample 17"
 RESET = "WARNING: upload failed (attempt 1/5): Connection reset by peer, retrying"
 
 
@@ -38,6 +39,23 @@ def test_trouble_after_which_steps_follow_was_overcome(tmp_path: Path, row: str)
     assert classes(tmp_path, *STEPS[:20], row, DONE) == []
     assert classes(tmp_path, *STEPS, row) != []
     assert classes(tmp_path, *STEPS[:20], row, *STEPS[20:25]) != []
+
+
+@pytest.mark.parametrize("count", [60, 5000])
+def test_steps_of_another_rank_in_the_same_file_overcome_nothing(
+    tmp_path: Path, count: int
+) -> None:
+    iterations = [f" iteration {n:8d}/ 9000 | lm loss: 2.1 | grad norm: 0.1" for n in range(count)]
+    bars = [f"Epoch 3: {n}/9000 [00:01<00:10, 9.1it/s, loss=0.1]" for n in range(count)]
+    for steps in (iterations, bars):
+        assert classes(tmp_path, *steps[:60], ERROR, *steps) == [CauseClass.EXCEPTION.value]
+        assert classes(tmp_path, *steps[:60], ERROR, *steps, DONE) == [CauseClass.EXCEPTION.value]
+        assert classes(tmp_path, *steps[:20], RESET, *steps[20:], *steps) == []
+
+
+def test_steps_of_the_next_epoch_are_not_those_of_another_rank(tmp_path: Path) -> None:
+    epochs = [f"Epoch {e}: {n}/60 [00:01<00:10, 9.1it/s]" for e in range(3) for n in range(60)]
+    assert classes(tmp_path, *epochs[:70], RESET, *epochs[70:]) == []
 
 
 @pytest.mark.parametrize(

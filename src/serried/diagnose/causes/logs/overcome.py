@@ -19,12 +19,12 @@ _LASTING = (CauseClass.HARDWARE, CauseClass.NUMERICS, CauseClass.STRAGGLER)
 _CLOSING = (CauseClass.EXTERNAL_STOP, CauseClass.NETWORK)
 """What ends a job from outside, or closes its connections, once it is done."""
 
-Since = Callable[[str], int]
-"""Returns the line of a log from which on enough steps follow."""
+HasPassed = Callable[[str, int, int], bool]
+"""Tells by steps, or by the line of a good end, whether a job got over a line of a log."""
 
 
 def still_standing(
-    told: Iterable[tuple[int, Cause]], signs: Sequence[Sign], since: Since
+    told: Iterable[tuple[int, Cause]], signs: Sequence[Sign], has_passed: HasPassed
 ) -> Iterator[tuple[int, Cause]]:
     """Yields the causes that the job did not get over, each with its standing."""
     done = {sign.quote.source: sign.quote.line for sign in signs if sign.kind == "completed"}
@@ -35,7 +35,7 @@ def still_standing(
             lines.setdefault(quote.source, []).append(quote.line)
         ends = {source: done.get(source, 0) for source in lines}
         is_over = bool(lines) and cause.cause_class not in _LASTING and not anew & set(lines)
-        is_past = all(max(each) < max(ends[s], since(s)) for s, each in lines.items())
+        is_past = all(has_passed(s, max(each), ends[s]) for s, each in lines.items())
         is_closing = cause.cause_class in _CLOSING or standing >= Standing.NOTICED
         is_end = is_closing and all(0 < ends[s] < min(each) for s, each in lines.items())
         if not (is_over and (is_past or is_end)):
