@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from serried.views.web.gate import is_loopback, new_token
+from serried.errors import InputError
+from serried.views.web.gate import Gate, is_loopback, new_token
 from tests.views.web.served import served
 
 TOKEN = "a-token-of-the-test"
@@ -113,3 +114,9 @@ def test_tokens_are_long_and_never_the_same() -> None:
 def test_only_loopback_addresses_need_no_token() -> None:
     assert all(map(is_loopback, ("127.0.0.1", "127.8.8.8", "localhost", "::1")))
     assert not any(map(is_loopback, ("0.0.0.0", "::", "10.0.0.1", "node7", "")))
+
+
+@pytest.mark.parametrize("name", ["https://hub.example.org/user/ada", "hub:8000", "", "a b"])
+def test_a_proxy_is_given_by_its_host_name_alone(name: str) -> None:
+    with pytest.raises(InputError, match="is no host name; give the name alone"):
+        Gate("127.0.0.1", 8765, behind=(name,))

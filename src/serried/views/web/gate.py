@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import secrets
 import socket
 from collections.abc import Awaitable, Callable
@@ -23,6 +24,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from serried.errors import InputError
 
 LOOPBACK_NAMES = ("localhost",)
 HEADERS = {
@@ -53,9 +56,16 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.\-]*[A-Za-z0-9])?")
+"""A host's name; addresses are known without being told."""
+
+
 @dataclass(frozen=True)
 class Gate:
-    """Holds the host names that are ours and the token, if one is needed."""
+    """Holds the host names that are ours and the token, if one is needed.
+
+    Raises InputError for a proxy that is not given by a host name.
+    """
 
     host: str
     port: int
@@ -65,6 +75,13 @@ class Gate:
     names: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
+        for name in self.behind:
+            if not _NAME.fullmatch(name):
+                raise InputError(
+                    "--behind {name} is no host name; give the name alone that browsers come by, "
+                    "such as hub.example.org",
+                    name=name[:60] or "''",
+                )
         names = {*LOOPBACK_NAMES, self.host.lower(), *(each.lower() for each in self.behind)}
         if not is_loopback(self.host):
             names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
