@@ -29,6 +29,7 @@ from serried.diagnose.waits.dumped_groups import (
     of_one_job,
 )
 from serried.diagnose.waits.endings import Endings, endings_of
+from serried.diagnose.waits.fingerprints import put_fingerprints
 from serried.diagnose.waits.given import WORLD, GivenGroups
 from serried.diagnose.waits.graph import MESSAGES
 from serried.diagnose.waits.guarded import (
@@ -92,7 +93,7 @@ def standing_state(left: LeftBehind, signs: Iterable[Sign]) -> tuple[JobState, l
     }
     builder.learn_sites(by_rank, issued)
     ranks = [builder.rank(rank, by_rank.get(rank), issued.get(rank)) for rank in range(world_size)]
-    _put_fingerprints(ranks, ends, groups.groups)
+    put_fingerprints(ranks, ends, groups.groups)
     given = left.given
     state = JobState.of(
         world_size,
@@ -331,42 +332,6 @@ def _counts(issued: tuple[RankOperation, ...]) -> dict[str, int]:
         if operation.group and operation.seq and operation.peer is None:
             counts[operation.group] = max(counts.get(operation.group, 0), operation.seq)
     return counts
-
-
-def _put_fingerprints(ranks: list[RankState], ends: Endings, groups: Iterable[JobGroup]) -> None:
-    """Gives ranks the operations that torch's check names by ranks inside a group."""
-    named = {group.name: group for group in groups}
-    for speaker, sign in ends.fingerprints.items():
-        doing = ranks[speaker].doing if speaker < len(ranks) else None
-        group = named.get(doing.group or "") if doing else None
-        sides = sign.facts.get("sides")
-        if group is None or not isinstance(sides, tuple):
-            continue
-        for place, facts in sides:
-            if place >= len(group.ranks):
-                continue
-            rank = group.ranks[place]
-            operation = RankOperation(
-                _OP_WORDS.get(facts.op, facts.op.lower()),
-                group.name,
-                doing.seq if doing else facts.seq,
-                numel_in=facts.numel_in,
-                dtype=facts.dtype,
-                is_finished=False,
-                quote=sign.quote,
-            )
-            ranks[rank] = replace(ranks[rank], doing=operation)
-
-
-_OP_WORDS = {
-    "ALLREDUCE": "all_reduce",
-    "ALLGATHER": "all_gather",
-    "_ALLGATHER_BASE": "all_gather_into_tensor",
-    "REDUCE_SCATTER": "reduce_scatter",
-    "_REDUCE_SCATTER_BASE": "reduce_scatter_tensor",
-    "ALLTOALL": "all_to_all",
-    "ALLTOALL_BASE": "all_to_all_single",
-}
 
 
 def _is_queued(waiting: list[RankOperation]) -> bool:

@@ -12,6 +12,7 @@ from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.evidence.sign import Sign
+from serried.diagnose.evidence.text.progress import PROGRESS_KINDS
 from serried.diagnose.whom import named, speaker_named
 from serried.finding import said
 
@@ -97,20 +98,7 @@ def exception_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
     yield from _unused(told)
 
 
-_SILENT = frozenset(
-    (
-        "exception",
-        "marked",
-        "completed",
-        "finished",
-        "loading",
-        "saving",
-        "building_data",
-        "validating",
-        "compiling",
-        "measured",
-    )
-)
+_SILENT = PROGRESS_KINDS | {"exception", "marked"}
 
 
 def _is_echo(sign: Sign) -> bool:

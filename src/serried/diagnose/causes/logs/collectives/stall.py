@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from serried.diagnose.causes.logs.job_part import part_of_job
+from serried.diagnose.causes.logs.collectives.job_part import part_of_job
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidate
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.diagnosis import Cause, CauseClass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from serried.diagnose.causes.logs.job_part import SAME_PATH, part_of_job
-from serried.diagnose.causes.logs.limit import NEVER_MEET
+from serried.diagnose.causes.logs.collectives.job_part import SAME_PATH, part_of_job
+from serried.diagnose.causes.logs.collectives.limit import NEVER_MEET
 from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.diagnosis import Cause, CauseClass

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from serried.diagnose.causes.logs.gloo_waits import gloo_candidates
-from serried.diagnose.causes.logs.job_part import SAME_PATH, STACKS, part_of_job
-from serried.diagnose.causes.logs.left_behind import left_behind
-from serried.diagnose.causes.logs.limit import NEVER_MEET, RAISE
+from serried.diagnose.causes.logs.collectives.gloo_waits import gloo_candidates
+from serried.diagnose.causes.logs.collectives.job_part import SAME_PATH, STACKS, part_of_job
+from serried.diagnose.causes.logs.collectives.left_behind import left_behind
+from serried.diagnose.causes.logs.collectives.limit import NEVER_MEET, RAISE
+from serried.diagnose.causes.logs.collectives.waited import waiting_chain, waiting_verdict
+from serried.diagnose.causes.logs.collectives.waits import LoggedWait, logged_waits
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidates
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
-from serried.diagnose.causes.logs.waited import waiting_chain, waiting_verdict
-from serried.diagnose.causes.logs.waits import LoggedWait, logged_waits
 from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.whom import named
 from serried.errors import listed

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from serried.diagnose.causes.logs.job_part import LEFT_PATH
+from serried.diagnose.causes.logs.collectives.job_part import LEFT_PATH
 from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.diagnosis import Cause, CauseClass

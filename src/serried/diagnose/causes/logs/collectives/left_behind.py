@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from serried.diagnose.causes.logs.job_part import STACKS
-from serried.diagnose.causes.logs.limit import RAISE
+from serried.diagnose.causes.logs.collectives.job_part import STACKS
+from serried.diagnose.causes.logs.collectives.limit import RAISE
+from serried.diagnose.causes.logs.collectives.waits import LoggedWait, meeting_of
 from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
-from serried.diagnose.causes.logs.waits import LoggedWait, meeting_of
 from serried.diagnose.diagnosis import Cause, CauseClass
 from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.whom import named

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from serried.diagnose.causes.logs.differing_calls import call_candidates, fingerprint_candidates
-from serried.diagnose.causes.logs.job_part import LEFT_PATH
-from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidates
-from serried.diagnose.causes.logs.message_circle import circle_candidates
-from serried.diagnose.causes.logs.named_absent import (
+from serried.diagnose.causes.logs.collectives.differing_calls import (
+    call_candidates,
+    fingerprint_candidates,
+)
+from serried.diagnose.causes.logs.collectives.job_part import LEFT_PATH
+from serried.diagnose.causes.logs.collectives.message_circle import circle_candidates
+from serried.diagnose.causes.logs.collectives.named_absent import (
     absent_candidates,
     analysed_candidates,
     barrier_candidates,
     ras_candidates,
 )
+from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidates
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause
 from serried.diagnose.diagnosis import CauseClass
 from serried.finding import said

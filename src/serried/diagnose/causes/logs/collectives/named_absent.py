@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from serried.diagnose.causes.logs.job_part import LEFT_PATH, STACK_OF, part_of_job
+from serried.diagnose.causes.logs.collectives.job_part import LEFT_PATH, STACK_OF, part_of_job
 from serried.diagnose.causes.logs.meaning import Standing
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.diagnosis import Cause, CauseClass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from serried.diagnose.causes.logs.collectives.waits import LoggedWait
 from serried.diagnose.causes.logs.signs import LoggedSigns
-from serried.diagnose.causes.logs.waits import LoggedWait
 from serried.diagnose.evidence.sign import CollectiveFacts
 from serried.diagnose.whom import named
 from serried.finding import Sentence, said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serried.diagnose.causes.logs.limit import RAISE, raised_for
+from serried.diagnose.causes.logs.collectives.limit import RAISE, raised_for
 from serried.diagnose.causes.logs.signs import LoggedSigns
 from serried.diagnose.diagnosis import CauseClass
 from serried.diagnose.evidence.sign import Sign

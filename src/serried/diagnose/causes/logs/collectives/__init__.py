@@ -1,0 +1,1 @@
+"""What logs tell of collectives and messages that did not end, or did not match."""
