@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serried.plan.cluster.cluster import Cluster
+from serried.plan.model.shape import ModelShape
 from serried.plan.precision import recipe
 from serried.plan.request import PlanRequest
 
@@ -203,39 +204,12 @@ def _identity(cluster: Cluster) -> tuple[object, ...]:
 
 def _row(asked: PlanRequest) -> dict[str, float]:
     """Returns every number of one request, by the name of its column."""
-    model, degrees, latent, experts = (
-        asked.model,
-        asked.degrees,
-        asked.model.latent,
-        asked.model.experts,
-    )
+    degrees = asked.degrees
     slowest, last, is_balanced = _loads(asked)
     kept = recipe(asked.states)
     return {
-        "layers": model.layers,
-        "hidden": model.hidden,
-        "heads": model.heads,
-        "kv_heads": model.kv_heads,
-        "qk_dim": latent.qk_dim if latent else model.head_dim,
-        "v_dim": latent.v_dim if latent else model.head_dim,
-        "ffn": model.ffn,
-        "matrices": 3 if model.is_gated else 2,
-        "vocab": model.vocab,
-        "is_tied": model.is_tied,
-        "q_rank": latent.q_rank if latent else 0,
-        "kv_rank": latent.kv_rank if latent else 0,
-        "nope_dim": latent.nope_dim if latent else 0,
-        "rope_dim": latent.rope_dim if latent else 0,
-        "experts": experts.count if experts else 0,
-        "top_k": experts.top_k if experts else 0,
-        "expert_ffn": experts.ffn if experts else 0,
-        "shared_ffn": experts.shared_ffn if experts else 0,
+        **_of_model(asked.model),
         "imbalance": float(asked.options.get("moe_imbalance", 1)),
-        "has_expert_bias": bool(experts and model.has_bias),
-        "moe_layers": model.num_moe_layers,
-        "mtp_layers": model.mtp_layers,
-        "window": model.window or 0,
-        "windowed_layers": model.windowed_layers,
         "tp": degrees.tp,
         "pp": degrees.pp,
         "cp": degrees.cp,
@@ -265,6 +239,36 @@ def _row(asked: PlanRequest) -> dict[str, float]:
         "is_flash": asked.has_flash_attention,
         **_recompute(asked),
         **_options(asked),
+    }
+
+
+def _of_model(model: ModelShape) -> dict[str, float]:
+    """Returns the columns that the model alone tells."""
+    latent, experts = model.latent, model.experts
+    return {
+        "layers": model.layers,
+        "hidden": model.hidden,
+        "heads": model.heads,
+        "kv_heads": model.kv_heads,
+        "qk_dim": latent.qk_dim if latent else model.head_dim,
+        "v_dim": latent.v_dim if latent else model.head_dim,
+        "ffn": model.ffn,
+        "matrices": 3 if model.is_gated else 2,
+        "vocab": model.vocab,
+        "is_tied": model.is_tied,
+        "q_rank": latent.q_rank if latent else 0,
+        "kv_rank": latent.kv_rank if latent else 0,
+        "nope_dim": latent.nope_dim if latent else 0,
+        "rope_dim": latent.rope_dim if latent else 0,
+        "experts": experts.count if experts else 0,
+        "top_k": experts.top_k if experts else 0,
+        "expert_ffn": experts.ffn if experts else 0,
+        "shared_ffn": experts.shared_ffn if experts else 0,
+        "has_expert_bias": bool(experts and model.has_bias),
+        "moe_layers": model.num_moe_layers,
+        "mtp_layers": model.mtp_layers,
+        "window": model.window or 0,
+        "windowed_layers": model.windowed_layers,
     }
 
 
