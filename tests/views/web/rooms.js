@@ -153,7 +153,7 @@
       await serried.opened();
       const isRefused = this.faults().some((each) => !faults.includes(each));
       if (isRefused && name !== "#set") continue;
-      // What is saved or played needs some frames more.
+      // What is played needs some frames more.
       for (let left = 60; left; left--) {
         if (this.isOther()) return true;
         await new Promise(requestAnimationFrame);

@@ -9,10 +9,12 @@ import { csvOf, jsonOf, tablesOf } from "./tables.js";
 
 /** @typedef {import("../desk/page.js").Page} Page */
 /** @typedef {{form: string, make: () => Promise<Blob> | Blob}} Way */
+/** @typedef {(title: string, name: string, ways: Way[]) => HTMLElement} Line */
 
 /** Shows what can be saved. @param {Page} page */
 export function openExports(page) {
   const dialog = /** @type {HTMLDialogElement} */ (byId("exports"));
+  const line = lineOf(page);
   const pictures = picturesOf(page).map((picture) =>
     line(t(picture.key), picture.name, [
       { form: "png", make: () => pixelsOf(picture) },
@@ -32,8 +34,8 @@ export function openExports(page) {
   byId("exports-list").replaceChildren(
     ...part("export.pictures", pictures),
     ...part("export.tables", tables),
-    ...part("export.job", hasJob ? [launchLine(page)] : []),
-    ...part("learn.card", cardLines(page)),
+    ...part("export.job", hasJob ? [launchLine(page, line)] : []),
+    ...part("learn.card", cardLines(page, line)),
   );
   byId("exports-none").hidden = Boolean(pictures.length + tables.length) || Boolean(hasJob);
   byId("exports-told").textContent = "";
@@ -45,20 +47,27 @@ function part(key, lines) {
   return lines.length ? [make("h3", {}, t(key)), make("ul", {}, ...lines)] : [];
 }
 
-/** @param {string} title @param {string} name @param {Way[]} ways */
-function line(title, name, ways) {
-  const buttons = ways.map(({ form, make: made }) => {
-    const file = `serried-${fileName(name)}.${form}`;
-    const label = `${title}, ${form.toUpperCase()}`;
-    const save = () => void saved(made, file);
-    const about = { type: "button", title: file, "aria-label": label, "data-form": form };
-    return make("button", { ...about, click: save }, form.toUpperCase());
-  });
-  return make("li", { "data-export": name }, make("span", {}, title), ...buttons);
+/**
+ * Returns what makes a line of the menu; the page is busy until a file is saved.
+ *
+ * @param {Page} page
+ * @returns {Line}
+ */
+function lineOf({ waiting }) {
+  return (title, name, ways) => {
+    const buttons = ways.map(({ form, make: made }) => {
+      const file = `serried-${fileName(name)}.${form}`;
+      const label = `${title}, ${form.toUpperCase()}`;
+      const save = () => void waiting.until(saved(made, file));
+      const about = { type: "button", title: file, "aria-label": label, "data-form": form };
+      return make("button", { ...about, click: save }, form.toUpperCase());
+    });
+    return make("li", { "data-export": name }, make("span", {}, title), ...buttons);
+  };
 }
 
-/** @param {Page} page */
-function launchLine({ layout: { store } }) {
+/** @param {Page} page @param {Line} line */
+function launchLine({ layout: { store } }, line) {
   const ask = async () => {
     const words = question(store.state, language());
     const { text } = await askDocument(`layout/written?${words}`);
@@ -68,8 +77,8 @@ function launchLine({ layout: { store } }) {
   return line(t("export.launch"), `launch-${framework}`, [{ form: "txt", make: ask }]);
 }
 
-/** Returns the card that is open, to be saved as text. @param {Page} page */
-function cardLines({ store }) {
+/** Returns the card that is open, to be saved as text. @param {Page} page @param {Line} line */
+function cardLines({ store }, line) {
   const card = byId("lesson-card");
   if (!card.checkVisibility() || !card.childElementCount) return [];
   const text = () => blob(card.innerText, "text/plain");
