@@ -37,3 +37,37 @@ def test_what_others_waited_in_is_told_of_any_root(tmp_path: Path) -> None:
     told = diagnosis_document(diagnosed(gather([tmp_path])))
     assert (told["class"], told["ranks"], told["collective"]["seq"]) == ("gpu_oom", [2], 77)
     assert told["findings"][0]["collective"] is None
+
+
+def test_a_watchdog_tells_the_collective_that_gloo_does_not(tmp_path: Path) -> None:
+    late = "RuntimeError: [unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation"
+    wait = f"[rank1]:[E1 ProcessGroupNCCL.cpp:6] [Rank 1] Watchdog caught WorkNCCL({WORK}{RAN}"
+    cause = first_cause(tmp_path, late, wait)
+    assert cause is not None and cause.collective is not None
+    assert (cause.collective.op, cause.collective.seq) == ("ALLREDUCE", 77)
+
+
+def test_a_desync_report_tells_what_its_ranks_waited_in(tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_text(
+        " - [1] Timeout at collective: ALLREDUCE, #2\n"
+        " - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:\n"
+        "   - [0] finished collective #1, but didn't join collective #2 (count from 1)\n",
+        encoding="utf-8",
+    )
+    told = diagnosis_document(diagnosed(gather([tmp_path])))
+    assert (told["ranks"], told["collective"]["op"], told["collective"]["seq"]) == (
+        [0],
+        "ALLREDUCE",
+        2,
+    )
+
+
+def test_a_barrier_has_the_limit_that_gloo_tells(tmp_path: Path) -> None:
+    broken = (
+        "RuntimeError: Rank 1 successfully reached monitoredBarrier, but received errors while "
+        "waiting for send/recv from rank 0. Please check rank 0 logs for faulty rank."
+    )
+    late = "[unbound_buffer.cc:129] Timed out waiting 600000ms for send operation to complete"
+    cause = first_cause(tmp_path, broken, late)
+    assert cause is not None and cause.collective is not None
+    assert (cause.ranks, cause.collective.timeout_ms) == ((0,), 600_000)

@@ -27,6 +27,13 @@ from tests.diagnose.logs.test_lines import first_cause
         "(Worker_TP3 pid=12) ValueError: bad label",
         "[2025-01-01 10:00:00 TP3] ValueError: bad label",
         "trainer/1 [default1]:[rank3]: ValueError: bad label",
+        "[3]: ValueError: bad label",
+        "[ERROR] rank3: ValueError: bad label",
+        "ERROR:root:Rank 3 - ValueError: bad label",
+        "Rank 3 failed with error: ValueError: bad label",
+        "An error occurred on rank 3 in step 17: ValueError: bad label",
+        "Uncaught exception on global rank 3 (local rank 1): ValueError: bad label",
+        "(RayTrainWorker pid=33, rank=3) ValueError: bad label",
     ],
 )
 def test_a_line_of_a_rank_is_its_own(tmp_path: Path, line: str) -> None:
@@ -38,6 +45,47 @@ def test_a_line_of_a_rank_is_its_own(tmp_path: Path, line: str) -> None:
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
+        ("rank 3 ran out of memory", "gpu_oom"),
+        ("GPU OOM on rank 3", "gpu_oom"),
+        ("RuntimeError: CUDA out of memory on rank 3. Tried to allocate 2.00 GiB", "gpu_oom"),
+        ("Error in rank 3: CUDA error: an illegal memory access was encountered", "cuda_error"),
+        ("rank 3 encountered CUDA error: unspecified launch failure", "cuda_error"),
+        ("RuntimeError: found NaN in local loss calculation on rank 3. Device: 3", "nan"),
+        ("rank 3 was killed by the OOM killer", "host_oom_sigkill"),
+        ("rank 3 has not reached its first collective", "never_arrived"),
+        ("Timeout: rank 3 did not respond within 300s", "never_arrived"),
+    ],
+)
+def test_prose_names_the_rank_that_is_in_trouble(tmp_path: Path, line: str, kind: str) -> None:
+    cause = first_cause(tmp_path, line)
+    assert cause is not None
+    assert (cause.kind, cause.ranks) == (kind, (3,))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RuntimeError: Timed out waiting for rank 3",
+        "RuntimeError: connection to peer rank 3 failed",
+        "ValueError: invalid rank 3",
+        "ValueError: rank 0 got 5 batches where rank 3 got 4",
+        "ValueError: TP rank 3 could not load its part",
+        "ValueError: LoRA rank 3 is too small",
+        "subprocess.CalledProcessError: Command '['train.py', '--local_rank=3']' returned non-zero "
+        "exit status 1.",
+    ],
+)
+def test_a_rank_that_is_only_spoken_of_is_not_named(tmp_path: Path, line: str) -> None:
+    cause = first_cause(tmp_path, line)
+    assert cause is not None and cause.ranks is None
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("Rank 3 (pid 4312) was killed by signal SIGKILL", "rank_killed"),
+        ("rank 3 crashed: Segmentation fault", "segfault"),
+        ("Container rank 3 status failed cmd ['python'] code -9 log log/w.3", "rank_killed"),
         ("ERROR:composer.cli.launcher:Rank 3 crashed with exit code 1.", "exit_code"),
         ("Global rank 3 (PID 1234) exited with code -9", "rank_killed"),
         ("x3005c0s7b0n0.hsn.cluster: rank 3 died from signal 9", "rank_killed"),

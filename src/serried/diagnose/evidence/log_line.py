@@ -22,6 +22,7 @@ from html import unescape
 
 from serried.diagnose.evidence.json_line import carried
 from serried.diagnose.evidence.quote import NOBODY, Numbering, Quote, Speaker
+from serried.diagnose.evidence.told_rank import LONGEST_HEAD, told_rank
 
 _COLOUR = re.compile(
     r"\x1b\[[0-9;?]*[A-Za-z]|(?<!\w)\[(?:0|1|2|3[0-7]|4[0-7]|9[0-7]|38;5;\d{1,3})(?:;\d{1,3})*m"
@@ -34,6 +35,11 @@ _ENTITY = re.compile(r"&(?:gt|lt|quot|amp|#39|#x27|nbsp);")
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _CONTAINER = re.compile(rf"({_STAMP})\s+(?:std(?:out|err)\s+[FP]\s)?(?=\S)")
 _GLOBAL = re.compile(r"\[(?:rank|RANK)[: ]?\s?(\d+)\][: ]\s?|[rR]ank\s?(\d+):\s", re.ASCII)
+_NUMBERED = re.compile(
+    r"\[(\d{1,5})\]:? ?(?=Traceback \(most recent|\s+File \"|"
+    r"(?:\w+\.){0,6}\w*(?:Error|Exception): )"
+)
+"""What launchers of MPI and of torch's early years put before a rank's traceback."""
 _LOCAL = re.compile(r"\[default(\d+)\]:\s?")
 _MPI = re.compile(
     r"\[(?:\d+,)?(\d+)\]<std\w+>:\s?|"
@@ -52,19 +58,8 @@ _SYSLOG = re.compile(
 _LINE_NUMBER = re.compile(r"\[?\d+\]?\s+(?=\[rank)|\d{1,8}\t|std(?:err|out): ")
 _GROUP = re.compile(r"(?:ProcessGroup\w+\.cpp:\d+\] |what\(\):\s+)\[(?:PG [^\]]*)?Rank (\d{1,9})\]")
 _INNER = re.compile(r"\[rank(\d{1,7})\]:\s?")
-_TAGGED = re.compile(
-    r"[\[(|] ?(?:global[_ ])?[rR](?:ank|ANK)[ :=#]{0,2}(\d{1,7}) ?[\])|,]|"
-    r"^(?:global[_ ])?[rR](?:ank|ANK)[ :=]{1,2}(\d{1,7})[:| ] ?(?=\S*(?:Error|Exception|ERROR))|"
-    r" - (?:global )?[rR]ank:? ?(\d{1,7}) - |\brank(\d{1,7})\[\d+\]\[|"
-    r"(?:Error|Exception|[eE]xception|[eE]rror|[fF]ail\w*) (?:on|in|from|at) (?:global )?rank "
-    r"(\d{1,7})\b|(?:Error|Exception): [rR]ank (\d{1,7})[:,] "
-)
-"""How programs name the rank in lines of their own."""
-_OF_GROUP = re.compile(r"Watchdog|Work\w*\(|ProcessGroup|\[PG |onitoredBarrier|NCCL")
-"""Lines in which such a number counts inside a group, or is not the speaker's."""
 _PROGRESS = re.compile(r"%|it/s|s/it|examples")
 """What stands before a rank's own line because another process shares it, not a launcher's word."""
-LONGEST_HEAD = 160
 _DATE = re.compile(_STAMP)
 _PARTED = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?")
 """A date and the time of a second, its fraction, and its zone."""
@@ -118,22 +113,13 @@ def log_line(raw: str, source: str, number: int, default: Speaker = NOBODY) -> L
             text = text[named.end() :]
     if speaker.rank is None and (inside := _GROUP.search(text)):
         speaker = replace(speaker, rank=int(inside[1]), numbering=Numbering.GROUP)
-    if speaker.rank is None and (tagged := _tagged(text)) is not None:
-        speaker = replace(speaker, rank=tagged, numbering=Numbering.GLOBAL)
+    if speaker.rank is None and (own := told_rank(text)) is not None:
+        speaker = replace(speaker, rank=own[0], numbering=own[1])
     if time is None and (dated := _DATE.search(text[:80])):
         time = _time(dated[0])
     if time is None and (stamped := _GLOG.search(text[:80])):
         time = _time(f"{NO_YEAR}-{stamped[1]:0>2}-{stamped[2]} {stamped[3]}{stamped[4] or ''}")
     return LogLine(text, speaker, Quote(source, number, raw), time, carriers, is_named)
-
-
-def _tagged(text: str) -> int | None:
-    """Returns the rank that a program names in a line of its own, None where it names none."""
-    head = text[:LONGEST_HEAD]
-    if ("ank" not in head and "RANK" not in head) or _OF_GROUP.search(text):
-        return None
-    tag = _TAGGED.search(head)
-    return next((int(each) for each in tag.groups() if each), None) if tag else None
 
 
 def moment_of(text: str) -> float | None:
@@ -162,6 +148,8 @@ def _prefix(text: str, speaker: Speaker) -> tuple[int, Speaker] | None:
     if found := _GLOBAL.match(text):
         rank = int(found[1] or found[2])
         return found.end(), replace(speaker, rank=rank, numbering=Numbering.GLOBAL)
+    if (found := _NUMBERED.match(text)) and speaker.rank is None:
+        return found.end(), replace(speaker, rank=int(found[1]), numbering=Numbering.GLOBAL)
     if found := _LOCAL.match(text):
         if speaker.rank is not None and speaker.numbering is Numbering.GLOBAL:
             return found.end(), speaker

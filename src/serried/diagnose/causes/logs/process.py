@@ -330,9 +330,7 @@ def _silent_workers(told: LoggedSigns) -> list[Sign]:
 
 def _exits(told: LoggedSigns) -> Iterator[RankedCause]:
     by_meaning: dict[int, tuple[SignMeaning, list[Sign]]] = {}
-    for sign in told.of("exit", "first_failure", "other_failure", "task_exit"):
-        if sign.code == 0:
-            continue
+    for sign in _ends(told):
         meaning = _of_exit(told, sign)
         if sign.kind == "other_failure" and meaning not in _OWN_FAULTS:
             continue  # whoever ended later was as a rule ended by the launcher
@@ -346,10 +344,22 @@ def _exits(told: LoggedSigns) -> Iterator[RankedCause]:
             yield candidate(told, _SEVERAL_FAILED if is_several else meaning, shown)
 
 
+def _ends(told: LoggedSigns) -> list[Sign]:
+    """Returns the ends that were no good ones; of a rank those that tell how, where any do."""
+    ends = [
+        s for s in told.of("exit", "first_failure", "other_failure", "task_exit") if s.code != 0
+    ]
+    how = {told.rank(sign.speaker) for sign in ends if _tells_how(sign)}
+    return [s for s in ends if _tells_how(s) or told.rank(s.speaker) not in how - {None}]
+
+
+def _tells_how(sign: Sign) -> bool:
+    return sign.code is not None or any(sign.facts.get(each) for each in ("name", "signal", "how"))
+
+
 def _failed(told: LoggedSigns) -> set[int | None]:
     """Returns the ranks that ended with a code of their own; of several none is the first."""
-    ends = told.of("exit", "first_failure", "other_failure", "task_exit")
-    return {told.rank(sign.speaker) for sign in ends if _of_exit(told, sign) is _FAILED}
+    return {told.rank(sign.speaker) for sign in _ends(told) if _of_exit(told, sign) is _FAILED}
 
 
 def _of_exit(told: LoggedSigns, sign: Sign) -> SignMeaning:

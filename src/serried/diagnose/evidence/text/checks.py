@@ -2,8 +2,9 @@
 
 Signs: ``fingerprints`` (fact ``sides``: tuples of a rank inside the group and its collective),
 ``fingerprints_cut`` (the line breaks off), ``not_joined`` (fact ``ranks``: who did not join, by
-torch's desync report), ``absent`` (fact
-``ranks``: who did not pass a monitored barrier), ``unused`` (parameters without a gradient),
+torch's desync report), ``absent`` (fact ``ranks``: who did not pass a monitored barrier),
+``unused`` (parameters without a gradient), ``said_absent`` (fact ``ranks``: who did not come, in
+a program's own words), ``waited_for`` (fact ``peer``: for whom a process waited until its limit),
 ``analysed_culprit`` and ``analysed_missing`` (fact ``ranks``: whom torchfrtrace names).
 
 >>> from serried.diagnose.evidence.log_line import log_line
@@ -47,8 +48,22 @@ _DESYNC = re.compile(
     r"\[(?P<ranks>\d+(?:, ?\d+)*)\] (?P<what>[^\[]*?didn't (?:join|finish) [^\[]*)"
 )
 _DESYNC_SEQ = re.compile(r"didn't (?:join|finish) collective #(\d+)")
+_DESYNC_AT = re.compile(r"\[\d+\] Timeout at collective: (?P<op>\w+), #(?P<seq>\d+)")
 _LAGGING = re.compile(r"ranks? \[(?P<ranks>\d+(?:, ?\d+)*)\] (?:is|are) the lagging ranks?")
 _LAG_BEGINS = "lagging/dead/mismatched ranks"
+_SAID_ABSENT = re.compile(
+    r"\b[rR]anks? \[?(?P<ranks>\d+(?:(?:, ?| and |, and )\d+)*)\]? "
+    r"(?:(?:has|have|had|did|does|do|was|were|is|are)(?:n't| not| never)|never)(?: yet| even)? "
+    r"(?:join|reach|arriv|check(?:ed)? in|respond|enter|c[ao]me|participat)|"
+    r"^(?!.*Stalled)(?:.*[^\[])?\b(?:[mM]issing|[aA]bsent|[uU]nresponsive)[ _]ranks?[:= ]{1,3}\[?"
+    r"(?P<listed>\d+(?:, ?\d+)*)(?![}\d])"
+)
+"""How programs say in their own words who did not come."""
+_WAITED_FOR = Pattern(
+    "waited_for",
+    r"^(?=.*[tT]imed? ?out)(?!.*onitoredBarrier).*[wW]ait(?:ing|ed) (?:for|on) (?:a |the )?"
+    r"(?:\w+ (?:from|of) )?(?:global )?rank (?P<peer>\d+)\b",
+)
 _UNUSED = Pattern(
     "unused", r"did not receive grad for rank (?P<rank>\d+): (?P<parameters>[A-Za-z_].*)"
 )
@@ -87,6 +102,7 @@ _PATTERNS = (
     Pattern("unused", r"Expected to have finished reduction in the prior iteration"),
     Pattern("unused", r"Parameter indices which did not receive grad for rank (?P<rank>\d+)"),
 )
+_ALL = (*_PATTERNS, *_ANALYSED, _STRAGGLER, _SLOW, *_MODELS, _MISMATCHED, _WAITED_FOR)
 
 
 def check_signs(line: LogLine) -> Iterator[Sign]:
@@ -113,16 +129,22 @@ def check_signs(line: LogLine) -> Iterator[Sign]:
         yield Sign("barrier_broken", line.quote, line.speaker, line.time, limit, facts=facts)
     if _LAG_BEGINS in text or "didn't join collective" in text:
         yield from _desync(line)
+    if at := _DESYNC_AT.search(text):
+        awaited = CollectiveFacts(at["op"], seq=whole_number(at["seq"]))
+        yield Sign("timeout", line.quote, line.speaker, line.time, awaited)
     if lagging := _LAGGING.search(text):
         facts = {"ranks": _ranks(lagging["ranks"])}
         yield Sign("not_joined", line.quote, line.speaker, line.time, facts=facts)
+    if missing := _SAID_ABSENT.search(text):
+        facts = {"ranks": _ranks(missing["ranks"] or missing["listed"])}
+        yield Sign("said_absent", line.quote, line.speaker, line.time, facts=facts)
     if culprits := _CULPRIT.findall(text):
         facts = {"ranks": tuple(int(rank) for rank, _ in culprits), "error": culprits[0][1]}
         yield Sign("analysed_culprit", line.quote, line.speaker, line.time, facts=facts)
     elif missing := _NOT_JOINED.search(text):
         facts = {"ranks": _ranks(missing["ranks"])}
         yield Sign("analysed_missing", line.quote, line.speaker, line.time, facts=facts)
-    yield from first_signs((*_PATTERNS, *_ANALYSED, _STRAGGLER, _SLOW, *_MODELS, _MISMATCHED), line)
+    yield from first_signs(_ALL, line)
 
 
 def _desync(line: LogLine) -> Iterator[Sign]:

@@ -67,6 +67,7 @@ _FIRST = (
         "task_oom",
         r"cgroup out-of-memory handler|due to memory pressure|job killed: v?mem |TERM_MEMLIMIT",
     ),
+    Pattern("task_oom", r"was killed by (?:the )?(?:[kK]ernel |Linux )?(?:OOM|oom)[ -]?killer"),
     Pattern("task_oom", r"(?:earlyoom|oomd)\S* .*(?:SIGTERM|SIGKILL|Killed|Killing)"),
     Pattern("task_oom", r"ray\.exceptions\.OutOfMemoryError|ray memory monitor.*kill"),
     Pattern("task_oom", r"The node was low on resource: memory"),
@@ -182,8 +183,8 @@ _ALL = (
     Pattern("told_to_stop", r"Received SIGTERM\b|SIGTERM received|after receiving SIGTERM"),
     Pattern("killed_word", r"(?:^|line \d+:\s+(?P<pid>\d+) )Killed(?:\s+(?P<program>\S.*))?\s*$"),
     Pattern("killed_word", r"(?:it/s|s/it)[^\]]{0,80}\]\s*Killed$"),
-    Pattern("killed_word", r"(?:^|：行 ?\d+:\s+(?P<pid>\d+) |\]\s*)已杀死(?:\s|$)"),
-    Pattern("segfault", r"(?:^|：行 ?\d+:\s+(?P<pid>\d+) |\]\s*)段错误"),
+    Pattern("killed_word", r"(?:^|[:：] ?行 ?\d+:\s+(?P<pid>\d+) |\]\s*)已杀死(?:\s|$)"),
+    Pattern("segfault", r"(?:^|[:：] ?行 ?\d+:\s+(?P<pid>\d+) |\]\s*)段错误"),
     Pattern("task_exit", r"[Ee]xit (?:[Cc]ode|[Ss]tatus)(?:[:=]| is)?\s+(?P<code>[1-9]\d*)"),
 )
 

@@ -44,6 +44,13 @@ _PATTERNS = (
     ),
     Pattern("gpu_oom", r"No available memory for the cache blocks"),
     Pattern(
+        "gpu_oom",
+        r"^(?!.*\b(?:[iI]f|[wW]hen|avoid|prevent|may|might|could|would)\b)"
+        r".*(?:\b(?:GPU|CUDA|VRAM) OOM\b|\bOOM (?:on|at|in) (?:rank|GPU|gpu|device) ?\d|"
+        r"(?:[rR]ank|GPU|gpu|[dD]evice)[ :=#]{0,2}\d+\b.{0,24} out of memory|"
+        r"(?:ran|is|are|went) out of (?:GPU|CUDA|device|VRAM) memory)",
+    ),
+    Pattern(
         "assertion",
         r"(?<![\w.])(?P<file>[\w.]+\.cuh?):\d+:.*Assertion `(?P<condition>.*?)` failed",
     ),

@@ -46,7 +46,11 @@ _PATTERNS = (
         r"Rank (?P<rank>\d+), .*iteration #(?P<iteration>\d+): .*(?:not reproducible|different)",
     ),
     Pattern("nan", r"[Rr]ank (?P<rank>\d+).{0,80}\b(?:NaN|nan)\b(?! ?%)"),
-    Pattern("nan", r"found (?:NaN|Inf|nan|inf)(?:/Inf| or Inf| values)? in (?P<what>.{3,60})"),
+    Pattern(
+        "nan",
+        r"[fF]ound (?:NaN|Inf|nan|inf)(?:/Inf| or Inf| values)? in "
+        r"(?P<what>(?P<own>local )?(?:(?! on rank)[^.,;)'\"]){3,60})",
+    ),
     Pattern(
         "nan",
         r"\b(?:lm |train[_ ]|total[_ ])?(?:loss|grad[_ ]norm)\w*'?\"?\s?(?:is|:|=|became|->)\s*"

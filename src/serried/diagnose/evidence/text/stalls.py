@@ -48,7 +48,7 @@ _PATTERNS = (
         r"has not received the Notify record from remote rank:? ?\[(?P<peer>\d+)\]|"
         r"Getting socket times? ?out|reason=\[(?:task|stream sync) timeout\]|"
         r"(?:error code is|runtime result =) (?:107020|507046|507048)\b|"
-        r"hccl \w+ task timeout|[Ss]tream sync(?:hronize)? timeout",
+        r"hccl \w+ task timeout|Task from HCCL run failed|[Ss]tream sync(?:hronize)? timeout",
     ),
 )
 MOST_SIDES = 64

@@ -43,6 +43,14 @@ _PATTERNS = (
         r"(?:(?:crashed|exited) with (?:exit )?code (?P<code>-?\d+)|"
         r"died from signal (?P<signal>\d+))",
     ),
+    Pattern(
+        "exit",
+        r"\b[rR]ank (?P<rank>\d+)(?: \([^)]{1,40}\))?:? (?:was |has |got )?"
+        r"(?:killed|terminated|died|crashed|exited|ended)\b.{0,20}?"
+        r"(?:\b(?P<name>SIG(?:KILL|SEGV|BUS|ABRT|TERM|FPE|ILL|HUP))\b|signal (?P<signal>\d+)|"
+        r"(?P<how>Segmentation fault|Bus error))",
+    ),
+    Pattern("exit", r"rank (?P<rank>\d+) status failed cmd .*\bcode (?P<code>-?\d+)"),  # Paddle's
     Pattern("exit", r"first noticed rank (?P<rank>\d+)\) terminated with signal (?P<signal>\d+)"),
     Pattern("mpi_error", r"\*\*\* reported by process \[\d+,(?P<rank>\d+)\]"),
     Pattern(

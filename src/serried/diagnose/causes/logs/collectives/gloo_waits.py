@@ -70,4 +70,6 @@ def gloo_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
             cures,
             collective=CollectiveFacts(timeout_ms=ms or None),
         )
-        yield RankedCause(cause, Standing.WAITS, told.place(late[0]))
+        # A watchdog's line of the same hang names the collective, which gloo's does not.
+        standing = Standing.NOTICED if told.of("timeout") else Standing.WAITS
+        yield RankedCause(cause, standing, told.place(late[0]))

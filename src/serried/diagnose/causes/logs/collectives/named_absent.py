@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from serried.diagnose.causes.logs.collectives.job_part import LEFT_PATH, STACK_OF, part_of_job
 from serried.diagnose.causes.logs.meaning import Standing
@@ -19,6 +20,10 @@ def absent_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
         (
             "not_joined",
             said("{who} did not join a collective that the others are in, by torch's own report"),
+        ),
+        (
+            "said_absent",
+            said("{who} did not come to where the others waited, by a line of the job's own"),
         ),
         (
             "ras_absent",
@@ -74,9 +79,19 @@ def barrier_candidates(told: LoggedSigns) -> Iterator[RankedCause]:
         confidence=0.5 if has_left else 0.8,
         quotes=quotes([*signs, *broken]),
         cures=(STACK_OF,) if kind == "timeout_unknown" else cures,
-        collective=signs[0].collective,
+        collective=_barrier(told, signs[0]),
     )
     yield RankedCause(cause, Standing.CONNECTION, told.place(signs[0]))
+
+
+def _barrier(told: LoggedSigns, sign: Sign) -> CollectiveFacts | None:
+    """Returns the barrier with its limit, which gloo's own line may be the one to tell."""
+    facts = sign.collective
+    limits = [late.facts.get("ms") for late in told.of("gloo_timeout")]
+    limit = next((ms for ms in limits if isinstance(ms, int)), None)
+    if facts is None or facts.timeout_ms is not None:
+        return facts
+    return replace(facts, timeout_ms=limit)
 
 
 def analysed_candidates(told: LoggedSigns) -> Iterator[RankedCause]:

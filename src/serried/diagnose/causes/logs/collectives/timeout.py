@@ -66,6 +66,21 @@ _WEAK = (
         "unknown",
     ),
     SignMeaning(
+        ("waited_for",),
+        CauseClass.HANG,
+        "timeout_unknown",
+        Standing.WAITS,
+        (
+            said(
+                "{who} waited for rank {peer} until the limit; that one may itself have waited for "
+                "another"
+            ),
+        ),
+        (STACKS, RAISE),
+        0.5,
+        "unknown",
+    ),
+    SignMeaning(
         ("dump_signal",),
         CauseClass.HANG,
         "timeout_unknown",
