@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from serried.diagnose.evidence.attempt import earlier_files, is_of_attempt, parted
 from serried.diagnose.evidence.log_file import LogFile
 from serried.diagnose.evidence.log_line import LogLine
 from serried.diagnose.evidence.quote import Numbering
@@ -44,22 +46,25 @@ def gather(
     recorded = recordings_in(places)
     files = [file for place in places for file in _files(place) if file not in recorded.files]
     job, code, steps, going_on = JobFiles(), SourceLines(), StepLines(), GoingOn()
-    signs: list[Sign] = []
+    names, earlier, heard_by = _names(files), earlier_files(files), (steps.hear, going_on.hear)
+    told: dict[Path, list[Sign]] = {}
     num_lines = 0
     notes: list[Sentence] = []
     for file in files:
-        if job.take(file, _name(file)):
+        if job.take(file, names[file]):
             continue
-        log = LogFile(file, file.name, hear, (steps.hear, going_on.hear))
+        log = LogFile(file, names[file], hear, () if file in earlier else heard_by)
         heard = _Heard(code)
-        told = list(text_signs(heard.lines(log)))
-        signs += told
-        notes += _restarts(log.name, told)
-        if heard.is_fatal and file.stat().st_size <= STACK_BYTES.most:
-            job.take_fatal(read_text(file, STACK_BYTES.most, said("a log")), _name(file))
+        told[file] = list(text_signs(heard.lines(log)))
+        notes += _restarts(log.name, told[file])
+        is_last = file not in earlier and file.stat().st_size <= STACK_BYTES.most
+        if heard.is_fatal and is_last:
+            job.take_fatal(read_text(file, STACK_BYTES.most, said("a log")), log.name)
         num_lines += log.num_lines
-        notes += _odd(log)
-    signs = numbered_globally(signs, given or job.left.given)
+        notes += _odd(log) if log.num_bytes or not is_of_attempt(file) else []
+    last, gone = parted(told, earlier, job.left.earlier_pids)
+    last, gone = (named_by_process(each, job.left.rank_of_pid) for each in (last, gone))
+    signs = numbered_globally(last, given or job.left.given)
     state = None
     if not job.left.is_empty:
         job.left.texts = code.texts
@@ -71,6 +76,7 @@ def gather(
     return Evidence(
         tuple(signs),
         state,
+        earlier=tuple(gone),
         recordings=recorded.recordings,
         step_lines=steps,
         going_on=going_on,
@@ -116,6 +122,18 @@ def numbered_globally(signs: list[Sign], given: GivenGroups | None) -> list[Sign
     ]
 
 
+def named_by_process(signs: list[Sign], rank_of_pid: Mapping[int, int]) -> list[Sign]:
+    """Returns signs with the rank of each process of which a guard wrote down whose it is."""
+    return [
+        replace(sign, speaker=replace(sign.speaker, rank=rank, numbering=Numbering.GLOBAL))
+        if sign.speaker.pid is not None
+        and (rank := rank_of_pid.get(sign.speaker.pid)) is not None
+        and sign.speaker.global_rank is None
+        else sign
+        for sign in signs
+    ]
+
+
 class _Heard:
     """Listens to the lines of one log for code in tracebacks, and for a fatal end's stacks."""
 
@@ -130,9 +148,27 @@ class _Heard:
             yield line
 
 
-def _name(file: Path) -> str:
-    """Returns a file's name, with its folder's where only that tells a rank."""
-    return f"{file.parent.name}/{file.name}" if "rank" in file.parent.name else file.name
+def _names(files: Sequence[Path]) -> dict[Path, str]:
+    """Returns for each file the shortest end of its path that no other file has.
+
+    The folders that tell its rank, or the start of the job that it is of, are part of it.
+    """
+    found: dict[Path, str] = {}
+    ends = {file: _least_parts(file) for file in files}
+    while ends:
+        names = {file: "/".join(file.parts[-count:]) for file, count in ends.items()}
+        times = Counter((*found.values(), *names.values()))
+        found |= {
+            file: name
+            for file, name in names.items()
+            if times[name] == 1 or ends[file] >= len(file.parts)
+        }
+        ends = {file: count + 1 for file, count in ends.items() if file not in found}
+    return found
+
+
+def _least_parts(file: Path) -> int:
+    return 3 if is_of_attempt(file) else 1 + ("rank" in file.parent.name)
 
 
 def _files(place: Path) -> list[Path]:

@@ -6,7 +6,7 @@ of a hang before ends, time-outs and closed connections, which follow from that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from serried.diagnose.causes import hang
@@ -17,10 +17,12 @@ from serried.diagnose.causes.missing import missing_evidence
 from serried.diagnose.causes.settled import settled
 from serried.diagnose.diagnosis import Cause, CauseClass, Diagnosis
 from serried.diagnose.evidence.file_rank import file_rank
+from serried.diagnose.evidence.sign import Sign
 from serried.diagnose.gathered import Evidence
 from serried.diagnose.steps.going_on import GoingOn
 from serried.diagnose.stragglers import causes as stragglers
 from serried.diagnose.waits.roots import RootKind
+from serried.finding import Sentence, said
 
 
 def diagnosed(evidence: Evidence) -> Diagnosis:
@@ -35,11 +37,18 @@ def diagnosed(evidence: Evidence) -> Diagnosis:
     return Diagnosis(
         causes,
         missing=(*evidence.missing, *missing_evidence(evidence, causes)),
-        notes=evidence.notes,
+        notes=(*evidence.notes, *_earlier(evidence.earlier)),
         ranks_heard=tuple(sorted(heard)),
         world_size=evidence.state.world_size if evidence.state else None,
         was_read=bool(evidence.num_lines or evidence.state or evidence.recordings),
     )
+
+
+def _earlier(signs: Sequence[Sign]) -> Iterable[Sentence]:
+    """Yields why an earlier start of the job ended, where its logs tell."""
+    for _, cause in standing_causes(signs):
+        yield said("an earlier start of the job, now over: {verdict}", verdict=cause.verdict)
+        return
 
 
 def _combined(hangs: list[Cause], told: list[tuple[int, Cause]]) -> Iterable[Cause]:

@@ -30,10 +30,11 @@ class GuardedRanks:
         job = TracedJob("custom", 4, {"dp": 4}, "", "unknown", 1, gpus_per_node=4)
         self.folder = folder
         self.logs = []
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         for rank in range(4):
             record = RecordHeader(run, rank, job, "host", boot)
-            header = GuardHeader(record, 7, 8, rank, 4, attempt, timeout_s=1.0)
+            pid = 700 + 10 * attempt + rank
+            header = GuardHeader(record, pid, 8, rank, 4, attempt, timeout_s=1.0)
             self.logs.append(OperationLog(folder, header))
             for group in (WORLD, *(pair for pair in PAIRS if rank in pair.ranks)):
                 self.logs[rank].add_group(group)

@@ -68,6 +68,23 @@ class LeftBehind:
         """Whether nothing but logs is there."""
         return not (self.dumps or self.guarded or self.stacks or self.process_states)
 
+    @property
+    def earlier_pids(self) -> frozenset[int]:
+        """The guarded processes of earlier starts of a job, of which its launcher's log tells."""
+        headers = [each.file.header for each in self.guarded]
+        last = max((each.attempt for each in headers), default=0)
+        current = {each.pid for each in headers if each.attempt == last}
+        return frozenset({each.pid for each in headers} - current)
+
+    @property
+    def rank_of_pid(self) -> Mapping[int, int]:
+        """The ranks of guarded processes, without numbers that several of them had."""
+        ranks: dict[int, set[int]] = defaultdict(set)
+        for each in self.guarded:
+            ranks[each.file.header.pid].add(each.rank)
+        hosts = {each.file.header.record.boot for each in self.guarded}
+        return {pid: min(those) for pid, those in ranks.items() if len(those) == len(hosts) == 1}
+
 
 def standing_state(left: LeftBehind, signs: Iterable[Sign]) -> tuple[JobState, list[Sentence]]:
     """Returns the state of the job, and what was odd in the evidence of it."""

@@ -1,0 +1,98 @@
+"""Of a job that was started anew the last start is diagnosed; of earlier ones a note tells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from serried.diagnose.diagnosis import CauseClass, Diagnosis
+from serried.diagnose.gather import gather
+from serried.diagnose.reason import diagnosed
+from serried.views.sentences import say
+from tests.diagnose.waits.guarded_files import GuardedRanks
+
+BAD_LABEL = """[rank1]: Traceback (most recent call last):
+[rank1]:   File "/train.py", line 29, in main
+[rank1]:     raise ValueError("bad label 50304")
+[rank1]: ValueError: bad label 50304
+"""
+NO_KEY = """[rank2]: Traceback (most recent call last):
+[rank2]:   File "/train.py", line 71, in main
+[rank2]:     lengths = batch["lengths"]
+[rank2]: KeyError: 'lengths'
+"""
+ENDED = (
+    "E1127 21:26:19.537000 26233 torch/distributed/elastic/multiprocessing/api.py:1002] "
+    "failed (exitcode: {}) local_rank: {} (pid: {})"
+)
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def restarted(folder: Path, first: str, last: str) -> Diagnosis:
+    """Diagnoses what ranks 1 and 2 print in two starts, beside the console that holds it all."""
+    logs = folder / "tlogs" / "none_ab"
+    shown = []
+    for attempt, rank, text in ((0, 1, first), (1, 2, last)):
+        write(logs / f"attempt_{attempt}" / str(rank) / "stderr.log", text)
+        write(logs / f"attempt_{attempt}" / str(rank) / "stdout.log", "")
+        shown += [f"[default{rank}]:{line}" for line in text.splitlines()]
+        shown.append(ENDED.format(1, rank, 26616 + attempt))
+    write(folder / "console.log", "\n".join(shown) + "\n")
+    return diagnosed(gather([folder]))
+
+
+def test_what_ended_the_last_start_is_the_answer_and_the_first_a_note(tmp_path: Path) -> None:
+    found = restarted(tmp_path, BAD_LABEL, NO_KEY)
+    assert (found.causes[0].kind, found.causes[0].ranks) == ("exception", (2,))
+    assert "KeyError: 'lengths'" in str(found.causes[0].verdict)
+    [note] = found.notes
+    told = "an earlier start of the job, now over: rank 1 raised ValueError: bad label 50304"
+    assert str(note).startswith(told)
+    assert say(note, "zh").startswith("作业的前一次启动（已经结束）：rank 1")
+
+
+def test_a_start_that_goes_well_after_a_failed_one_is_no_fault(tmp_path: Path) -> None:
+    found = restarted(tmp_path, BAD_LABEL, "")
+    write(
+        tmp_path / "console.log", "".join(f"[default1]:{line}\n" for line in BAD_LABEL.splitlines())
+    )
+    found = diagnosed(gather([tmp_path]))
+    assert found.cause_class is CauseClass.NO_FAULT
+    assert "ValueError: bad label 50304" in str(found.notes[0])
+
+
+def test_a_failure_that_both_starts_end_in_is_the_answer(tmp_path: Path) -> None:
+    found = restarted(tmp_path, NO_KEY, NO_KEY)
+    assert (found.causes[0].kind, found.causes[0].ranks) == ("exception", (2,))
+
+
+def test_a_killed_process_of_an_earlier_start_is_known_by_its_guard(tmp_path: Path) -> None:
+    """The launcher's log says neither which start it speaks of nor where the next one begins."""
+    earlier = GuardedRanks(tmp_path / "guard")
+    earlier.collective([0, 1, 2, 3], 0)
+    last = GuardedRanks(tmp_path / "guard" / "restart-1", attempt=1)
+    last.collective([0, 1, 2], 0, ends=False)
+    write(tmp_path / "console.log", ENDED.format(-9, 1, 701) + "\n")
+    found = diagnosed(gather([tmp_path]))
+    assert [(cause.kind, cause.ranks) for cause in found.causes] == [("never_arrived", (3,))]
+    assert "killed rank 1" in str(found.notes[-1])
+
+
+def test_a_killed_process_of_the_last_start_has_the_rank_of_its_guard(tmp_path: Path) -> None:
+    job = GuardedRanks(tmp_path / "guard" / "restart-1", attempt=1)
+    job.collective([0, 1, 2], 0, ends=False)
+    job.collective([3], 0)
+    write(tmp_path / "console.log", ENDED.format(-9, 0, 713) + "\n")
+    found = diagnosed(gather([tmp_path]))
+    [killed] = [cause for cause in found.causes if cause.kind == "rank_killed"]
+    assert killed.ranks == (3,)
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    for host in ("node0", "node1"):
+        write(tmp_path / host / "run" / "out.log", NO_KEY.replace("rank2", f"rank{host[-1]}"))
+    quotes = diagnosed(gather([tmp_path])).causes[0].quotes
+    assert {quote.source for quote in quotes} == {"node0/run/out.log", "node1/run/out.log"}
