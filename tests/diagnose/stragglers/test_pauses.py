@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
+from serried.diagnose.steps.of_trace import steps_of_trace
+from serried.diagnose.stragglers import pauses
 from serried.diagnose.stragglers.of_trace import trace_causes
 from tests.diagnose.stragglers.straggler_runs import nothing, pipelines, step_ns
 
@@ -51,12 +54,30 @@ def test_alike_pauses_at_even_intervals_on_every_rank_are_garbage_collection() -
 
 def test_pauses_of_any_length_on_any_rank_are_jitter_and_nobodys_fault() -> None:
     draw = random.Random(7)
-    pauses = {(draw.randrange(PP * DP), step): draw.uniform(8, 60) for step in range(1, STEPS, 2)}
+    pauses_at = {
+        (draw.randrange(PP * DP), step): draw.uniform(8, 60) for step in range(1, STEPS, 2)
+    }
 
     def slower(pipeline: int, step: int, stage: int, microbatch: int) -> float:
-        return pauses.get((rank_at(pipeline, stage), step), 1.0) if microbatch == 1 else 1.0
+        return pauses_at.get((rank_at(pipeline, stage), step), 1.0) if microbatch == 1 else 1.0
 
     (cause,) = trace_causes(pipelines(slower, 2, pp=PP, dp=DP, steps=STEPS))
 
     assert (cause.kind, cause.ranks) == ("jitter", ())
     assert "no rank is slow" in str(cause.verdict)
+
+
+def test_who_waits_for_a_longer_pause_of_another_stage_does_not_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A rank whose send blocks until the other stage receives comes late to its own like, too."""
+    trace = pipelines(nothing, 3, pp=2, dp=2, steps=20)
+    job = steps_of_trace(trace, np.arange(1, 20, dtype=np.int32))
+    assert job is not None
+    late = np.zeros((len(job), 4))
+    late[::3] = np.array([0.3, 0.0, 0.4, 0.0]) * job.period_ns.mean()
+    columns = {alike.stages: late[:, list(alike.places)] for alike in job.alike}
+    monkeypatch.setattr(pauses, "lags_of", lambda _, alike: columns[alike.stages])
+    assert [cause.ranks for cause in pauses.pause_causes(job, set())] == [(2,)]
+    # Whose pauses are known already still explains those who wait for it.
+    assert not list(pauses.pause_causes(job, {2}))

@@ -85,7 +85,10 @@ def pause_causes(job: JobSteps, told: set[int]) -> Iterator[Cause]:
 
 
 def _pauses(job: JobSteps, slow: set[int]) -> _Pauses | None:
-    """Returns the pauses of ranks that are not slow anyway; None where ranks have no like."""
+    """Returns the pauses of ranks that are not slow anyway; None where ranks have no like.
+
+    Whoever comes later still in the same step, among ranks of other work, made the others late.
+    """
     lags = np.zeros_like(job.spent.period)
     is_known = np.zeros(len(job.ranks), dtype=bool)
     for alike in job.alike:
@@ -98,7 +101,18 @@ def _pauses(job: JobSteps, slow: set[int]) -> _Pauses | None:
     known = lags[:, is_known]
     usual = float(np.median(np.abs(known - np.median(known))))
     least = max(WORTH_A_PAUSE * float(np.median(job.period_ns)), _DEVIATIONS * usual)
-    return _Pauses(np.where((lags >= least) & is_known, lags, 0.0), job)
+    is_pause = (lags >= least) & is_known & (lags >= _most_of_others(job, lags))
+    return _Pauses(np.where(is_pause, lags, 0.0), job)
+
+
+def _most_of_others(job: JobSteps, lags: Table) -> Table:
+    """Returns by row and rank the longest lag among ranks that do other work, 0 without any."""
+    most = np.zeros_like(lags)
+    for alike in job.alike:
+        places = list(alike.places)
+        others = np.delete(lags, places, axis=1)
+        most[:, places] = others.max(axis=1, initial=0.0)[:, np.newaxis]
+    return most
 
 
 def _of_one(found: _Pauses, at: int, cost: float) -> Cause:
