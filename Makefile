@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP = $(BIN)/pip install -q --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick check types style unit bench oracle goldens soak screenshots edition headless browser hosts shells modules clean
+.PHONY: help run test quick check types style unit bench oracle goldens soak screenshots docs edition headless browser hosts shells modules clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ soak: $(VENV)/.test hosts ## long counts: kills, exits, fuzzing, injected faults
 screenshots: $(VENV)/.test browser ## draw the pictures of README and docs again
 	$(BIN)/python -m docs.screenshots
 
+docs: $(VENV)/.docs modules ## build the documentation's site in both languages, into site/
+	$(BIN)/python -m website.built site
+
 edition: $(VENV)/.test browser ## draw every tab of the page; BEFORE=COMMIT lays an earlier one beside
 	$(BIN)/python -m docs.edition screenshots/edition $(if $(BEFORE),--before $(BEFORE))
 
@@ -94,6 +97,10 @@ $(VENV)/.run: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	$(PIP) -e '.[torch,web,mcp,trace,remote,ray,tensorboard,export,examples,bench,test]'
 	@touch $@ $(VENV)/.run
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(PIP) -e '.[docs]'
+	@touch $@
 
 APT = $$([ "$$(id -u)" = 0 ] || echo sudo) apt-get
 
@@ -122,4 +129,4 @@ node_modules/.ready: package.json package-lock.json # what checks the page's mod
 	@touch $@
 
 clean: ## remove what was installed and made here
-	rm -rf $(VENV) node_modules screenshots runs .import_linter_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) node_modules screenshots site runs .import_linter_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

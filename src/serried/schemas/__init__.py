@@ -14,6 +14,8 @@ from typing import Any
 
 from serried.errors import InputError, listed
 
+__all__ = ["json_schema", "schema_names"]
+
 _FOLDER = Path(__file__).parent
 
 

@@ -1,0 +1,86 @@
+"""Builds the site without a network, and checks that it asks for nothing from outside.
+
+    python -m website.built site
+
+Each language is built by the generator; then both stand in one folder, Chinese below zh/.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from website.links import faults
+from website.prepare import LANGUAGES, ROOT, prepare
+
+SHIM = "https://unpkg.com/iframe-worker/shim"
+"""What pages that are opened from disk load to search, as a browser gives those no workers."""
+OWN_SHIM = ROOT / "node_modules" / "iframe-worker" / "shim" / "index.js"
+PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
+NO_NETWORK = dict.fromkeys(PROXIES, "http://127.0.0.1:9")
+"""A generator that asked another machine for something would be refused here."""
+
+
+def main() -> None:
+    """Builds the site in the folder that is given; exits with 1 where it is not sound."""
+    site = Path(sys.argv[1])
+    if lacking := missing():
+        sys.exit(f"the site cannot be built: {lacking} is missing; make docs installs it, once")
+    build(site)
+    found = faults(site)
+    print("\n".join(found) or f"{site}: {len(list(site.rglob('*.html')))} pages, in two languages")
+    sys.exit(1 if found else 0)
+
+
+def missing() -> str | None:
+    """Returns what the build needs and does not find; None otherwise."""
+    if find_spec("zensical") is None:
+        return "the generator zensical"
+    return None if OWN_SHIM.is_file() else str(OWN_SHIM.relative_to(ROOT))
+
+
+def build(site: Path) -> None:
+    """Writes the site of both languages into a folder, in place of what was there."""
+    shutil.rmtree(site, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for lang in LANGUAGES:
+            prepared = Path(folder) / lang
+            prepare(prepared, lang)
+            generate(prepared)
+            # It is loaded from any folder, and so would find nothing of its own.
+            (prepared / "built" / "404.html").unlink()
+            shutil.copytree(prepared / "built", site if lang == "en" else site / lang)
+    search_from_disk(site)
+
+
+def generate(prepared: Path) -> None:
+    """Lets the generator build what was prepared; its warnings are errors."""
+    program = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
+    done = subprocess.run(
+        program,
+        cwd=prepared,
+        env={**os.environ, **NO_NETWORK},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        sys.exit(f"{prepared.name}: {done.stdout}{done.stderr}")
+
+
+def search_from_disk(site: Path) -> None:
+    """Puts what searches in pages opened from disk beside them, and lets them load it there."""
+    shutil.copyfile(OWN_SHIM, site / "assets" / "javascripts" / "shim.js")
+    for page in site.rglob("*.html"):
+        up = "../" * (len(page.relative_to(site).parts) - 1)
+        text = page.read_text(encoding="utf-8")
+        page.write_text(text.replace(SHIM, f"{up}assets/javascripts/shim.js"), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
