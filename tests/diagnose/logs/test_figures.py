@@ -71,3 +71,16 @@ def test_a_barrier_has_the_limit_that_gloo_tells(tmp_path: Path) -> None:
     cause = first_cause(tmp_path, broken, late)
     assert cause is not None and cause.collective is not None
     assert (cause.ranks, cause.collective.timeout_ms) == ((0,), 600_000)
+
+
+def test_figures_that_a_damaged_line_lost_are_those_of_another_rank(tmp_path: Path) -> None:
+    damaged = (
+        "[rank2]:[E1 ProcessGroupNCCL.cpp:6] [Rank 2] Watchdog caught collective operation "
+        "timeout: WorkNCCL(SeqNum=77, OpType=ALLRE[451/1919]"
+    )
+    rest = "=8, NumelOut=9, Timeout(ms)=600000) " + RAN
+    whole = f"[rank1]:[E1 ProcessGroupNCCL.cpp:6] [Rank 1] Watchdog caught WorkNCCL({WORK}{RAN}"
+    cause = first_cause(tmp_path, damaged + rest, whole)
+    assert cause is not None and cause.collective is not None
+    assert (cause.kind, cause.ranks) == ("timeout_unknown", None)
+    assert (cause.collective.op, cause.collective.numel_in) == ("ALLREDUCE", 8)

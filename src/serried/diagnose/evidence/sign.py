@@ -16,7 +16,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
 
 from serried.diagnose.evidence.quote import NOBODY, Quote, Speaker
 
@@ -37,6 +38,19 @@ class CollectiveFacts:
     """The group as it was printed: a number, a name, a communicator."""
     last_enqueued: int | None = None
     last_completed: int | None = None
+
+    def filled(self, others: Iterable[CollectiveFacts]) -> CollectiveFacts:
+        """Returns these figures with those that only other lines of the same collective tell.
+
+        >>> CollectiveFacts(seq=7).filled([CollectiveFacts("BARRIER", seq=7)]).op
+        'BARRIER'
+        """
+        whole = self
+        for other in others:
+            known = {name: value for name, value in asdict(other).items() if value is not None}
+            if all(getattr(whole, name) in (None, value) for name, value in known.items()):
+                whole = replace(whole, **known)
+        return whole
 
 
 @dataclass(frozen=True)

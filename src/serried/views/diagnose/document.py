@@ -27,7 +27,8 @@ def diagnosis_document(diagnosis: Diagnosis, lang: str = "en") -> dict[str, Any]
     """
     findings = [_finding(cause, lang) for cause in diagnosis.causes]
     top = dict(findings[0]) if findings else _no_fault(no_cause(diagnosis), lang)
-    top["collective"] = _awaited([each["collective"] for each in findings if each["collective"]])
+    told = [cause.collective for cause in diagnosis.causes if cause.collective]
+    top["collective"] = asdict(told[0].filled(told[1:])) if told else None
     return {
         "schema": SCHEMA,
         **top,
@@ -79,13 +80,3 @@ def _no_fault(verdict: Sentence, lang: str) -> dict[str, Any]:
         "confidence": 0.5,
         "cost": None,
     }
-
-
-def _awaited(told: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Returns the first collective that findings tell, with figures that others tell of it too."""
-    whole = dict(told[0]) if told else None
-    for other in told[1:] if whole else ():
-        known = {name: value for name, value in other.items() if value is not None}
-        if whole is not None and all(whole[name] in (None, value) for name, value in known.items()):
-            whole |= known
-    return whole

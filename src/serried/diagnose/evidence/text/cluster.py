@@ -154,7 +154,7 @@ _ALL = (
         "task_exit",
         r"(?:^|line \d+:\s+(?P<pid>\d+)\s+|zsh: )"
         r"(?P<how>Aborted|Terminated|[Ss]egmentation fault|Bus error|Illegal instruction)"
-        r"(?=\s*$|\s{2,}\S)",
+        r"(?: +\(core dumped\))?(?=\s*$|\s{2,}\S)",
     ),
     Pattern(  # glibc's own words of a heap that native code broke
         "heap_broken",

@@ -54,7 +54,7 @@ _PATTERNS = (
         "assertion",
         r"(?<![\w.])(?P<file>[\w.]+\.cuh?):\d+:.*Assertion `(?P<condition>.*?)` failed",
     ),
-    Pattern("assertion", r"device-side assert triggered"),
+    Pattern("assertion", r"device-side assert(?: triggered)?(?!ions?\b)"),
     Pattern("cuda_hardware", r"(?P<what>uncorrectable (?:ECC|NVLink) error(?: encountered)?)"),
     Pattern("cuda_hardware", r"(?P<what>CUDA_ERROR_(?:ECC_UNCORRECTABLE|CONTAINED))"),
     Pattern("cuda_hardware", r"(?P<what>(?:hip|cuda)ErrorECC\w+)"),

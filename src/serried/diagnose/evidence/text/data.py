@@ -66,8 +66,8 @@ _PATTERNS = (
     Pattern("nan", r"OVERFLOW! .*Attempted loss scale: [01](?:\.0)?,"),
     Pattern(
         "nan",
-        r"(?:NaN|nan|Inf) (?:or Inf )?(?:loss|gradient|grad|value)s?(?: \w+)? (?:found|detected|"
-        r"encountered)",
+        r"\b(?:NaN|Nan|nan|Inf) (?:or Inf )?(?:loss|gradient|grad|value)s?(?: \w+)? "
+        r"(?:found|detected|encountered|occur)",
     ),
     Pattern(
         "nan", r"(?:loss|Loss|gradients?|logits) (?:is|are|contains?|became|has) (?:NaN|nan|inf)"

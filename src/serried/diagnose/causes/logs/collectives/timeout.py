@@ -19,6 +19,7 @@ from serried.diagnose.causes.logs.collectives.waits import LoggedWait, logged_wa
 from serried.diagnose.causes.logs.meaning import SignMeaning, Standing, candidates
 from serried.diagnose.causes.logs.signs import LoggedSigns, RankedCause, quotes
 from serried.diagnose.diagnosis import Cause, CauseClass
+from serried.diagnose.evidence.sign import CollectiveFacts
 from serried.diagnose.whom import named
 from serried.errors import listed
 from serried.finding import Sentence, said
@@ -127,12 +128,22 @@ def _mismatch(told: LoggedSigns, waits: Sequence[LoggedWait]) -> RankedCause | N
     """Returns the first number at which ranks of one group brought different calls."""
     for wait in waits:
         met = [other for other in waits if _meets(wait, other)]
-        sides: dict[object, list[LoggedWait]] = {}
-        for other in met:
-            sides.setdefault(other.shape, []).append(other)
+        sides: list[list[LoggedWait]] = []
+        for other in sorted(met, key=lambda each: each.shape.count(None)):
+            alike = [side for side in sides if _are_alike(side[0], other)]
+            if alike:
+                alike[0].append(other)
+            else:
+                sides.append([other])
         if len(sides) > 1 and not _is_uneven(sides):
-            return _told_mismatch(told, met, list(sides.values()))
+            return _told_mismatch(told, met, sides)
     return None
+
+
+def _are_alike(one: LoggedWait, other: LoggedWait) -> bool:
+    """Tells whether two calls may be the same: what a line does not tell is no difference."""
+    pairs = zip(one.shape, other.shape, strict=True)
+    return all(None in pair or pair[0] == pair[1] for pair in pairs)
 
 
 def _meets(one: LoggedWait, other: LoggedWait) -> bool:
@@ -143,8 +154,8 @@ def _meets(one: LoggedWait, other: LoggedWait) -> bool:
     return one.meeting is not None and one.meeting == other.meeting
 
 
-def _is_uneven(sides: dict[object, list[LoggedWait]]) -> bool:
-    ops = {wait.facts.op or "" for waits in sides.values() for wait in waits}
+def _is_uneven(sides: Sequence[Sequence[LoggedWait]]) -> bool:
+    ops = {wait.facts.op for waits in sides for wait in waits if wait.facts.op}
     return len(ops) == 1 and any(name in UNEVEN for name in ops)
 
 
@@ -228,10 +239,18 @@ def _unknown(told: LoggedSigns, waits: Sequence[LoggedWait]) -> RankedCause:
         chain=tuple(waiting_chain(told, waits)),
         quotes=quotes(sign for wait in waits for sign in wait.signs),
         cures=cures,
-        collective=first.facts,
+        collective=_whole(waits),
         groups=(first.facts.group,) if first.facts.group else (),
     )
     return RankedCause(cause, Standing.WAITS, told.place(first.signs[0]))
+
+
+def _whole(waits: Sequence[LoggedWait]) -> CollectiveFacts:
+    """Returns the first wait's collective, with what a damaged line lost and others' lines tell."""
+    first = waits[0].facts
+    same = [wait.facts for wait in waits[1:] if wait.facts.seq == first.seq is not None]
+    plain = [replace(facts, ran_ms=None, last_enqueued=None, last_completed=None) for facts in same]
+    return first.filled(plain)
 
 
 def _with_open_number(wait: LoggedWait) -> LoggedWait:
