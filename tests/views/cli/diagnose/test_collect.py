@@ -72,3 +72,10 @@ def test_what_cannot_be_asked_is_said_in_a_sentence(
     assert told.code in (2, 3)
     assert sentence in told.err
     assert not (tmp_path / "all").exists()
+
+
+def test_a_bare_name_is_the_folder_below_this_one_on_every_host(serried: Call) -> None:
+    told = serried("collect", "run", "~/logs", "-o", "e", "--hosts", "a", "--dry-run")
+    assert told.code == 0
+    assert f" {Path.cwd() / 'run'} " in told.out
+    assert "~/logs" in told.out

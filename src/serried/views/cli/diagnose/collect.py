@@ -60,7 +60,9 @@ def collect(
     """
     if not (most_file > 0 and most_host > 0):
         raise InputError("a bound of 0 MB keeps nothing; give more")
-    asked = Asked(folders, most_file, most_host)
+    # On every host the same place: a bare name would lie in the home folder there.
+    places = tuple(f if f.startswith("~") else str(Path(f).absolute()) for f in folders)
+    asked = Asked(places, most_file, most_host)
     sources = _sources(asked, hosts, hostfile, slurm)
     if dry_run:
         click.echo("\n".join(source.shown() for source in sources))
