@@ -8,7 +8,8 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP = $(BIN)/pip install -q --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick check types style unit bench oracle goldens soak screenshots docs edition headless browser hosts shells modules clean
+.PHONY: help run test quick check types style unit bench oracle goldens soak screenshots docs edition \
+	headless browser hosts shells system modules web_modules pages rooms ranks paced clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,7 +17,10 @@ help: ## list these commands
 run: $(VENV)/.run ## install, train for real, open the workbench on it
 	$(BIN)/serried demo
 
-test: $(VENV)/.test headless hosts shells modules check unit ## install, check and run every test
+test: ## install, check and run every test
+	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.test system
+	@$(MAKE) --no-print-directory --jobs 3 $(SYNC) ranks rooms types style web_modules pages
+	@$(MAKE) --no-print-directory paced
 
 check: $(VENV)/.test modules ## format, lint, imports, types of Python and of the page's modules
 	@$(MAKE) --no-print-directory --jobs 2 types style
@@ -42,14 +46,28 @@ quick: $(VENV)/.test ## lint, imports, types and a subset of tests, in under a m
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile quick $(QUICK)
 
-# What tells slow from healthy by its pace has the machine to itself. All else runs in two halves:
-# ranks wait for one another most of the time, and a browser for its page. Files of ranks stay whole,
-# as each shares its launch.
+# Three parts run side by side, as ranks wait for one another, and a browser for its page. The longest
+# begins; what a part prints comes whole, at its end. Files of ranks stay whole, as each shares its
+# launch. What tells slow from healthy by its pace has the machine to itself.
+SYNC = $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 PACE = tests/runtime/check/test_slow_hosts.py tests/runtime/test_slow_rank.py
 unit: $(VENV)/.test headless hosts shells modules
+	@$(MAKE) --no-print-directory --jobs 3 $(SYNC) ranks rooms web_modules pages
+	@$(MAKE) --no-print-directory paced
+
+web_modules:
 	node --test $$(find tests/web_modules -name "*.test.js")
-	$(BIN)/python -m pytest -q -n 3 --dist worksteal --ignore tests/runtime
+
+pages: # the page in a browser, and what serves it
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/views/web
+
+rooms:
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore tests/runtime --ignore tests/views/web
+
+ranks:
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder tests/runtime $(PACE:%=--ignore %)
+
+paced:
 	$(BIN)/python -m pytest -q $(PACE)
 
 # llm-analysis asks for a transformers that is older than the tests'; without it nothing is lacking.
@@ -121,6 +139,9 @@ shells: # those whose completion is tested; the tests of one skip without it
 hosts: # ip and tc, with which tests make hosts of network namespaces; they skip without
 	@{ command -v ip && command -v tc; } >/dev/null || \
 		{ $(APT) update -qq && $(APT) install -y -qq iproute2; } || true
+
+system: # one after the other, as Debian's packages are installed by one command at a time
+	@for each in headless hosts shells modules; do $(MAKE) --no-print-directory $$each || exit; done
 
 modules: node_modules/.ready
 node_modules/.ready: package.json package-lock.json # what checks the page's modules
